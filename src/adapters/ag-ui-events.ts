@@ -1,5 +1,3 @@
-/** Chunks of a reply and events of a log, as events of the AG-UI protocol. */
-
 import { type ActivityMessage, type AGUIEvent, EventType } from '@ag-ui/core'
 import { PROGRESS_KEY } from '../event/completion.ts'
 import { isObject } from '../event/json.ts'
@@ -9,12 +7,8 @@ import type { UIChunk } from '../messages/ui/types.ts'
 
 export const SHARED_STATE = 'ag_ui.state'
 
-/**
- * Returns a function that translates chunks of the reply to a message; null ends what is open. Each function belongs to one
- * stream. O(chunk).
- */
+/** Translates chunks of the reply to a message; null ends open parts. One per stream. O(chunk). */
 export function chunkTranslator(to: string): (chunk: UIChunk | null) => AGUIEvent[] {
-  /** The text or the reasoning that is open, by its message's id. */
   const open = new Map<string, 'reasoning' | 'text'>()
   let steps = 0
   let isStepOpen = false

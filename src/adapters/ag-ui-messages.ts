@@ -1,5 +1,3 @@
-/** Messages of the AG-UI protocol: a branch as messages, and a client's messages as events. */
-
 import type { Message } from '@ag-ui/core'
 import { isObject } from '../event/json.ts'
 import { type Content, isImagePart, isTextPart, type JsonObject, type JsonValue } from '../event/shapes.ts'

@@ -1,4 +1,4 @@
-/** The entry `colloquy/ag-ui`: a conversation as events of the AG-UI protocol, and a run's input as events of a conversation. */
+/** The entry `colloquy/ag-ui`: AG-UI events of a conversation, and events of a run's input. */
 
 import { EventType, type AGUIEvent, type Interrupt } from '@ag-ui/core'
 import type { Conversation } from '../conversation/conversation.ts'
@@ -25,19 +25,17 @@ export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'o
   /** The conversation's engine. The stream shows subagents when it is passed. */
   readonly engine?: Pick<Engine, 'open'>
   /**
-   * What the page gets besides: `raw`, each event of the log; `updates`, state updates as custom events; `encrypted`, reasoning
-   * that only its provider can read. Default: none.
+   * `raw`: each event of the log; `updates`: state updates as custom events; `encrypted`: reasoning that only
+   * its provider can read. Default: none.
    */
   readonly details?: readonly LogDetail[]
 }
 
 /**
- * Yields the run of a conversation as AG-UI events: `RUN_STARTED`, the shared state, a snapshot of all messages, the reply word by
- * word with its steps, reasoning, calls, results and subagents, activities, changes of the shared state, a snapshot again, in
- * which each message has the id of its event, and `RUN_FINISHED` (success, cancelled, or an interrupt for each call that waits
- * for a user) or `RUN_ERROR`. Because it begins with a snapshot, a client that was cut off can ask again and misses nothing.
+ * Yields a run as AG-UI events: `RUN_STARTED`, the shared state, a message snapshot, the streamed reply,
+ * state changes, a snapshot with event ids, then `RUN_FINISHED` (success, cancelled, or an interrupt per call
+ * that waits for a user) or `RUN_ERROR`. The first snapshot lets a disconnected client retry without loss.
  * Ending the stream does not end the run. O(branch) for a snapshot.
- *
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
@@ -168,10 +166,8 @@ export function agUiResponse(conversation: Conversation, options: AgUiOptions): 
 }
 
 /**
- * Appends the input of an AG-UI run: user messages that the log does not have are appended under their ids, results of calls
- * that the client executed end these calls, a state that differs is the shared state from then on, and `resume` approves or
- * rejects calls that wait. The same input again changes nothing. Run the conversation then.
- *
+ * Appends the input of an AG-UI run: new user messages, results of client calls, a changed state, and
+ * decisions in `resume`. Idempotent. Run the conversation afterwards.
  * @throws ColloquyError `invalid_argument` for an invalid input, `unknown_call` for a resume of a call that does not wait.
  */
 export async function receiveRunInput(

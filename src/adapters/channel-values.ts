@@ -14,8 +14,8 @@ export type SerializedValue = readonly [type: string, text: string]
 export type ItemPart = readonly [id: string, body: JsonObject]
 
 /**
- * A list is a tree of chunks, shared by later versions. A version has, for each level, what is behind the
- * last full chunk: elements on level 0, else names of chunks below.
+ * A list is a tree of chunks that versions share. Each level holds the items after the last full chunk:
+ * elements on level 0, else chunk names.
  */
 type StoredValue = { readonly value: SerializedValue } | { readonly levels: readonly (readonly string[])[] }
 

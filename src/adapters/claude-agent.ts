@@ -38,12 +38,11 @@ interface Session {
 /**
  * Returns a session store of the Claude Agent SDK over a Colloquy store.
  *
- * Entries are returned as they were appended. An entry whose uuid the session has is ignored; entries without a uuid are always
- * appended. The same append adds the messages, calls and results of the entries as events, so that every reader of the
- * conversation ({@link conversationIdOf}) follows the session while it grows. Subagents are child conversations. Events of other
- * writers are loaded as entries, so that the SDK continues from them. `append` is O(new entries) in the process that appended
- * the ones before, else O(session); `load` is O(session).
- *
+ * Entries are returned unchanged; those with a known uuid are ignored, those without a uuid always appended.
+ * The same append adds their messages, calls and results as events, so readers of the conversation ({@link
+ * conversationIdOf}) follow live. Subagents are child conversations. The SDK continues from events of other
+ * writers. `append` is O(new entries) in the process that appended the previous ones, else O(session); `load`
+ * is O(session).
  * @throws ColloquyError what the store throws.
  *
  * @example

@@ -44,7 +44,6 @@ export interface Transcript {
   count: number
   readonly uuids: Set<unknown>
   readonly ids: Set<string>
-  /** The latest of them that can be HEAD. */
   head: string | null
   title: string | null
   subagents: ReadLines['subagents']

@@ -37,11 +37,10 @@ const BATCH = 100
 /**
  * Returns a LangGraph checkpointer over a Colloquy store.
  *
- * A channel's value is stored once for each of its versions, and the versions of a growing list share their elements, so that the
- * bytes of a long thread grow with its messages and not with their square. Pending writes are idempotent by task and index. Two
- * runs of one thread are not mixed: `put` throws `id_conflict` when another run has moved the thread since this saver returned
- * its latest checkpoint. A run that starts from a named `checkpoint_id` may branch at any time. `getTuple` is O(size of the values).
- *
+ * Versions of a growing list share elements: a thread's bytes grow with its messages, not with their square.
+ * Pending writes are idempotent by task and index. `put` throws `id_conflict` when another run has moved the
+ * thread since this saver's latest checkpoint. A run from a named `checkpoint_id` may branch at any time.
+ * `getTuple` is O(size of the values).
  * @throws ColloquyError `invalid_argument` for a configuration without `thread_id`, and what the store throws.
  *
  * @example

@@ -40,11 +40,9 @@ interface Change<T> {
 /**
  * Returns a session of the OpenAI Agents SDK over a conversation.
  *
- * Items are returned as they were added, and are events that every reader of the conversation understands: messages, replies with
- * their reasoning, calls and results. `popItem`, `clearSession` and rewrites move HEAD and delete nothing, so that
- * `conversation.navigate` undoes them. Events of other writers are returned as items. A change is atomic,
- * and repeats itself when another writer was faster. `getItems` is O(events of the branch).
- *
+ * Items are returned unchanged, and stored as events that every reader understands. `popItem`, `clearSession`
+ * and rewrites only move HEAD; `conversation.navigate` undoes them. Events of other writers are returned as
+ * items. Changes are atomic, and retried after a conflict. `getItems` is O(events of the branch).
  * @throws ColloquyError what the conversation throws; `id_conflict` when an operation id is used for another transaction, or
  * the suffix to replace is not the end of the history; `invalid_argument` for a transaction that JSON cannot hold.
  *

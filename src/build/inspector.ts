@@ -1,6 +1,6 @@
 /**
- * Builds the page of the inspector: one HTML file with its style and its script. The script is compressed,
- * because a page on a disk has no server to do that, and a short script starts it.
+ * Builds the inspector as one HTML file, with a compressed script, because a page on disk has no server to
+ * compress it.
  */
 
 import { createHash } from 'node:crypto'

@@ -1,7 +1,4 @@
-/**
- * Builds the package after `tsc` has written the declarations. Each entry is one file that shares chunks with the others,
- * so that an import opens a few files instead of hundreds.
- */
+/** Builds the package from the declarations of `tsc`. Entries share chunks, so an import opens few files. */
 
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'

@@ -1,7 +1,4 @@
-/**
- * Runs the work on one input, so that its failure is one line and an exit code, and other inputs still have
- * results.
- */
+/** Isolates inputs: a failure is one line and an exit code. */
 
 import { isColloquyError } from '../index.ts'
 import { type Address, hideLogins } from './db/address.ts'
@@ -27,8 +24,8 @@ export function aboutStored(
 }
 
 /**
- * Does the work on one input, with its progress on a terminal. An error is one line on standard error, one
- * JSON object where results are JSON, and exit code 1.
+ * Processes one input, with progress on a terminal. An error is one line on standard error, a JSON object
+ * where results are JSON, and exit code 1.
  * @throws ClosedPipe, FailedOutput when its output cannot be written.
  */
 export async function attempt(

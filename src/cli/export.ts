@@ -116,7 +116,7 @@ async function* filesOf({ store, record, progress }: Source): AsyncIterableItera
 const MAX_NAME_LENGTH = 200
 
 /**
- * `event-00007-<id>.json`, safe on every file system and unique: illegal characters are percent-encoded,
+ * `event-00007-<id>.json`, unique and safe on every file system: illegal characters are percent-encoded,
  * longer ids hashed. Import reads the id from the event.
  */
 export function eventFileName(seq: number, id: string | null): string {
@@ -139,8 +139,8 @@ function nameOf(id: string): string {
 const CONTROL = /[\u0000-\u001f]/
 
 /**
- * An event as JSON; a quarantined line unchanged, or wrapped where import would read it differently. A line
- * that has become readable is unchanged, so that import tries it again.
+ * An event as JSON; a quarantined line unchanged, or wrapped where import would read it differently. Import
+ * retries a line that is now readable.
  */
 function textOf({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, where: 'line' | 'file'): string {
   if (!isQuarantined(fact)) return JSON.stringify(fact)
@@ -154,7 +154,6 @@ function terminalTextOf(stored: Pick<StoredEvent, 'fact' | 'seq'>): string {
   return escapeActive(wrap(stored.fact))
 }
 
-/** Whether import reads an unchanged line as the same quarantined line. */
 function isFaithful(fact: Quarantined, where: 'line' | 'file', isFirst: boolean): boolean {
   const { raw } = fact
   if (/[\ud800-\udfff]/u.test(raw)) return false
@@ -182,8 +181,7 @@ interface Target {
 }
 
 /**
- * Writes a file or a directory under a temporary name in the same folder, and moves it into place at the end;
- * a failure leaves the previous content.
+ * Writes under a temporary name in the same folder, then moves; a failure leaves the previous content.
  * @throws FileError `exists` for an existing output, and the errors of the file system.
  */
 export async function writeTo(

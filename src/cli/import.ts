@@ -57,8 +57,7 @@ import { heading, type Page } from './show/page.ts'
 type Request = RequestOf<'import'>
 
 /**
- * Imports the files in order; the worst exit code counts. All of them are imported, even when the reader of
- * the reports has gone.
+ * Imports all files in order, even without a reader of the reports; returns the worst exit code.
  * @throws FailedOutput at the end, when a report could not be written for another reason.
  */
 export async function importFiles(request: Request, io: Io, page: Page): Promise<number> {
@@ -342,8 +341,7 @@ interface Batch {
 }
 
 /**
- * The facts of a file in batches. The first batch follows the first line of JSON, so that nothing is created for a file
- * of another kind.
+ * Facts in batches. The first follows the first line of JSON, so a file of another kind creates nothing.
  * @throws FileError when there is no such line, or when an element of an array is not JSON.
  */
 async function* batchesOf(
@@ -443,8 +441,8 @@ async function append(
 }
 
 /**
- * Moves HEAD to its position in the conversation's documents, if the log alone would replay to another. Only
- * the log decides where HEAD is (design D7), so the move is an event of the log, always the same one.
+ * Moves HEAD to its position in the conversation's documents, if the log replays to another. Only the log
+ * decides where HEAD is (design D7), so the move is an event, always the same one.
  */
 async function moveHead(
   store: Store,

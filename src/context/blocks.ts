@@ -20,8 +20,8 @@ export interface Block {
   readonly count: number
   readonly units: readonly Unit[]
   /**
-   * Whether it survives every cut: the system prompt, the last user message, units with an ambiguous id, and
-   * a reply that a pending batch continues.
+   * Whether it survives every cut: the system prompt, the last user message, units with an ambiguous id, a
+   * reply that a pending batch continues.
    */
   readonly stays: boolean
 }

@@ -47,13 +47,12 @@ export interface NoFit {
 }
 
 /**
- * Omits events from the start of the view, whole units and whole stretches, as few as possible, until the
- * rest fits a budget. The system prompt and the last user message stay, and so do the first `keepFirst`
- * events; a view with content is never cut to nothing. The state and its log do not change.
+ * Omits the fewest whole units and stretches from the start of the view to fit a budget. The system prompt,
+ * the last user message and the first `keepFirst` events stay; a view with content is never emptied. State
+ * and log do not change.
  *
- * O(log n) calls of the counter, O(view) for each. Where the counter counts fewer messages as more tokens,
- * the budget still holds, but more may be omitted than needed.
- *
+ * O(log n) calls of the counter, O(view) for each. If fewer messages count as more tokens, the budget holds,
+ * but more may be omitted than needed.
  * @param count the caller's counter, or `estimateTokens`.
  * @param budget in tokens.
  * @throws ColloquyError `invalid_argument` for invalid numbers, and what `count` and `options.write` throw.
@@ -113,14 +112,13 @@ function lastCut(blocks: readonly Block[], first: number): number {
   return blocks.findLastIndex((block) => block.units.some(isSent))
 }
 
-/** Whether a unit is sent as a message. A pending batch is not. */
 export const isSent = (unit: Unit): boolean =>
   unit.type === 'batch'
     ? !isPending(unit)
     : unit.completes !== undefined || renderMessage(unit.item.event) !== null
 /**
- * The smallest number of `from` … `to` that fits, or null when `to` does not; for a condition that changes
- * from false to true once. At most 1 + ceil(log2(to - from + 1)) calls, and none where `from` is beyond `to`.
+ * The smallest number of `from` … `to` that fits, or null when `to` does not, for a condition that changes
+ * from false to true once. At most 1 + ceil(log2(to - from + 1)) calls, and zero if `from` is beyond `to`.
  */
 export function firstFit(from: number, to: number, fits: (index: number) => boolean): number | null {
   if (from > to || !fits(to)) return null

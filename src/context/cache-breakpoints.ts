@@ -6,11 +6,10 @@ import { isVisible } from '../messages/neutral.ts'
 import { checkNumber } from './check-number.ts'
 
 /**
- * The messages with `cache_prompt` only where it pays: after the first part of the system prompt, which other
- * conversations share, after all of it, at the end of the stable prefix, where the previous request put its
- * last mark, and at the end. At most four, Anthropic's limit, and only on parts with content; thinking and
- * calls get none. Pass the result to `toAnthropic`; the model does not see the marks. O(parts).
- *
+ * Sets `cache_prompt` where it pays: after the first part of the system prompt, which conversations share,
+ * after all of it, at the end of the stable prefix (the previous request's last mark), and at the end. At
+ * most four, Anthropic's limit, only on parts with content, never thinking or calls. Pass the result to
+ * `toAnthropic`. O(parts).
  * @param stable how many leading messages the previous request had too: `stablePrefix(previous, messages)`.
  * @throws ColloquyError `invalid_argument` when `stable` is not a count.
  * @example

@@ -1,5 +1,3 @@
-/** Checks numbers of callers. */
-
 import { ColloquyError } from '../event/errors.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
 

@@ -1,5 +1,3 @@
-/** Estimates tokens without a tokenizer. */
-
 import {
   isImagePart,
   isTextPart,
@@ -16,8 +14,8 @@ import { checkNumber } from './check-number.ts'
 export type CountTokens = (messages: readonly NeutralMessage[]) => number
 
 /**
- * Cost of a character, in 88ths of a token: 5.5 letters of a word are one token, and so are 1.6 other
- * characters of ASCII and most alphabets.
+ * Cost of a character, in 88ths of a token: 5.5 letters of a word, or 1.6 other characters of ASCII and most
+ * alphabets, are one token.
  */
 const SHARES = { word: 16, other: 55, wide: 88, token: 88 } as const
 
@@ -36,14 +34,13 @@ const FILE = 65_536
 const PER_TOKEN = 64
 
 /**
- * Estimates the tokens of messages: text, names, ids and arguments cost one for 5.5 small letters or spaces,
- * one for 1.6 capitals, digits and signs, and one for each East Asian character; messages and calls cost 4
- * each, images 1,600 each. An open part costs its text, but at least an image, and 1 for 64 of its other
- * characters. Thinking and reasoning count in full, encrypted or not, and so do the `parts` of a reply. Tools
- * of the request are not counted.
+ * Estimates tokens: one per 5.5 small letters or spaces, 1.6 capitals, digits and signs, or one East Asian
+ * character of text, names, ids and arguments; 4 per message and call, 1,600 per image. An open part costs
+ * its text, but at least an image, and 1 for 64 of its other characters. Thinking, reasoning (even encrypted)
+ * and a reply's `parts` count in full; the request's tools do not.
  *
- * On recorded agent runs the estimate was 0.85 to 1.4 times the count of current tokenizers. They differ by
- * model: leave room, or pass your own counter. O(content).
+ * On recorded agent runs: 0.85 to 1.4 times the count of current tokenizers. Leave room, or pass your own
+ * counter. O(content).
  * @example
  * estimateTokens([{ role: 'user', content: [{ text: 'How many files?' }], name: null }]) // 8
  */

@@ -21,9 +21,8 @@ const FRONT: readonly (readonly [string, 'system' | 'tools'])[] = [
 ]
 
 /**
- * Returns the first difference between the previous request and the next one, for logs, metrics and people;
- * null when the next only adds to the previous. Cache marks are ignored. Accepts requests of any grammar as
- * they were sent, with `tools` where they have any, Gemini's with its `config`. O(size).
+ * Returns the first difference from the previous request; null when the next only adds. Ignores cache marks.
+ * Accepts requests of any grammar as sent, with any `tools`, Gemini's with its `config`. O(size).
  * @example
  * const [one, two] = ['hi', 'ho'].map((text) => toAnthropic([{ role: 'user', content: [{ text }], name: null }]))
  * explainPrefix(one, two) // { in: 'message', message: 0, path: 'content[0].text' }
@@ -93,15 +92,13 @@ function difference(was: unknown, is: unknown, path: string): string | null {
   return null
 }
 
-/** Marks the end of a cached prefix. The model does not read it. */
 const MARK = 'cache_prompt'
 
 /**
- * Number of leading messages of `next` that equal those of `previous`, ignoring cache marks: the part that a
- * provider's cache can serve. Between condensations this is all of `previous`, or all except its last message
- * while that is the user's and grows (law K6). A reply during which the user wrote is placed before his
- * message (`reply.after`), and ends the stable part there. O(parts) for messages of the same log, whose
- * contents are the same objects.
+ * Number of equal leading messages of `previous` and `next`, ignoring cache marks: the part that a provider's
+ * cache can serve. Between condensations all of `previous`, except its last message while that is the user's
+ * and grows (law K6). A reply during which the user wrote precedes his message (`reply.after`), and ends the
+ * stable part. O(parts) for messages of the same log, which share objects.
  * @example
  * const hi = { role: 'user', content: [{ text: 'hi' }], name: null }
  * const more = { role: 'user', content: [{ text: 'hi' }, { text: 'there' }], name: null }

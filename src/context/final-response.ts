@@ -1,5 +1,3 @@
-/** The final response of the agent. */
-
 import type { Event } from '../event/types.ts'
 import { type Entry, loadedEvent } from '../log/entry.ts'
 import { hasContent } from '../messages/neutral.ts'
@@ -7,10 +5,8 @@ import type { State } from '../state/state.ts'
 import { shownOf } from './text.ts'
 
 /**
- * Returns the message of the agent's latest finish call on HEAD's branch, or its latest message with content,
- * whichever is later; the empty text when there is neither, or when the finish call is unreadable. O(events
- * since then).
- *
+ * Returns the agent's latest finish message or message with content on HEAD's branch; empty if neither exists
+ * or the finish call is unreadable. O(events since then).
  * @throws ColloquyError `evicted` when a snapshot or `evict` dropped the body where it may be.
  * @example
  * const llm_message = { role: 'assistant', content: [{ text: 'Done.' }] }

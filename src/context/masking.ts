@@ -12,8 +12,8 @@ export interface MaskingOptions {
   /** Maximum tokens of a request. Default: 128,000. */
   readonly budget?: number
   /**
-   * Minimum tokens to save at once. Until that many can be saved, earlier messages do not change, nor the
-   * provider's cache and the reasoning bound to them. Default: a quarter of the budget.
+   * Minimum tokens to save at once; until then earlier messages, the provider's cache and the reasoning bound
+   * to them stay. Default: a quarter of the budget.
    */
   readonly stride?: number
   /** Minimum number of the latest results that are not masked. Default: 10. */
@@ -27,10 +27,10 @@ export interface MaskingOptions {
 const PLACEHOLDER = '[An old result was removed here to save tokens.]'
 
 /**
- * Returns a function that replaces the content of old tool results by a short text, in the messages only.
- * Each call keeps its result and its `is_error`; a result that has no more tokens than the placeholder stays.
- * The output depends only on the messages: as messages are added, masked results stay masked, and earlier
- * messages change at most tokens / stride times. Masking twice equals masking once (law K7). O(content).
+ * Returns a function that replaces old tool results by a short text, in messages only. Calls keep their
+ * results and `is_error`; a result no longer than the placeholder stays. Depends only on the messages: masked
+ * results stay masked, and earlier messages change at most tokens / stride times. Idempotent (law K7).
+ * O(content).
  * @throws ColloquyError `invalid_argument` for invalid numbers; the function throws it for an invalid count.
  * @example
  * const mask = observationMasking({ keepLast: 0, stride: 1, placeholder: '[old]' })

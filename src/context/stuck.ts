@@ -18,8 +18,8 @@ export interface StuckDetector {
   readonly thresholds: StuckThresholds
   readonly verdict: (state: State) => StuckVerdict | null
   /**
-   * A text for the model once the same calls have failed `action_error` times; null before and after, and if
-   * already sent in this streak. `nudgeMessage` makes it an event.
+   * A text for the model after `action_error` equal failures; null before and after, and if already sent in
+   * this streak. `nudgeMessage` makes it an event.
    */
   readonly nudge: (state: State) => string | null
   readonly reason: (state: State) => string | null
@@ -27,12 +27,10 @@ export interface StuckDetector {
 
 /**
  * Returns a detector of loops on HEAD's branch since the last user message. A step is one reply in the view
- * with all its calls and their results. Thoughts, pauses, hooks and state updates do not count; calls that
- * never ran are compared by their arguments; repeated refusals count as the same result. Forgotten events
- * prove nothing.
+ * with its calls and results. Thoughts, pauses, hooks, state updates and forgotten events do not count;
+ * unexecuted calls are compared by arguments; repeated refusals are equal results.
  *
- * O(content of the latest steps) for each question, at any length of the log.
- *
+ * O(content of the latest steps) per query, at any log length.
  * @throws ColloquyError `invalid_argument` unless each threshold is an integer of at least 1, or Infinity.
  * @example
  * const llm_message = { role: 'assistant', content: [{ text: 'Let me see.' }] }
@@ -153,9 +151,8 @@ interface Window {
 }
 
 /**
- * Returns the window of a branch: at most `size` units, after the last user message and after the last
- * pending batch. Events outside the view (pauses, state updates, hooks) do not count, and a message of the
- * environment is not a user's. O(size).
+ * Returns at most `size` units after the last user message and the last pending batch. Events outside the
+ * view (pauses, state updates, hooks) do not count; a message of the environment is not a user's. O(size).
  */
 function readWindow({ view, lastUserMessage }: Branch, size: number): Window {
   // The message may be forgotten; its position remains known.
@@ -291,8 +288,8 @@ const MARK = '[Repeated error]'
 const MAX_ERROR = 1000
 
 /**
- * The text for the model after exactly `count` equal failures in a row; null otherwise, and when the view has
- * a nudge since the first.
+ * The model's text after exactly `count` equal failures in a row; null otherwise, and if the view has a nudge
+ * since the first.
  */
 function nudgeOf(window: Window, count: number): string | null {
   if (errorStreak(window, count + 1) !== count) return null

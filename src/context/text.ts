@@ -1,5 +1,3 @@
-/** Shortens texts without splitting a character. */
-
 import { type Content, isImagePart, isTextPart } from '../event/shapes.ts'
 import { partName } from '../messages/pieces.ts'
 const DOTS = '...'

@@ -6,10 +6,8 @@ import { ellipsize, textsOf } from './text.ts'
 import { loadedEvent } from '../log/entry.ts'
 
 /**
- * Returns the text to make a title from: the first user message with text on HEAD's branch, at most `max`
- * UTF-16 units of it (default 1,000); null when there is none. Content added to the message (skills, hooks)
- * is ignored. O(path).
- *
+ * Returns the first user message with text on HEAD's branch, at most `max` UTF-16 units (default 1,000), or
+ * null. Ignores content added by skills and hooks. O(path).
  * @throws ColloquyError `evicted` when a snapshot or `evict` dropped a message before the first one in
  *   memory.
  * @example

@@ -37,10 +37,9 @@ const CUT = '...\n'
 const LEAST_BODY = CUT.length + 1
 
 /**
- * Returns the messages, calls and results of HEAD's branch, forgotten ones too, in at most `maxLength` UTF-16
- * units: the newest ones are included, older ones omitted, and no character is split. Null when there is
- * nothing to show, or the marker does not fit. The same state has the same text. O(view + events that fit).
- *
+ * Returns the newest messages, calls and results of HEAD's branch, including forgotten ones, in at most
+ * `maxLength` UTF-16 units; no character is split. Null when there is nothing to show, or the marker does not
+ * fit. Deterministic. O(view + events that fit).
  * @throws ColloquyError `evicted` when a snapshot or `evict` dropped a body that would fit;
  *   `invalid_argument` unless each length is an integer of at least 0, or Infinity.
  * @example
@@ -66,7 +65,6 @@ export function resumeTranscript(state: State, options: TranscriptOptions = {}):
   return rest > 0 ? `${marker}\n${tail(body, rest)}` : marker
 }
 
-/** The newest blocks in log order, until they exceed `max`. */
 function newest(blocks: Iterable<string>, max: number): string {
   const newestFirst: string[] = []
   let length = 0

@@ -6,10 +6,8 @@ import { listPendingCallsIn } from '../log/open-calls.ts'
 import type { State } from '../state/state.ts'
 
 /**
- * The pending calls of HEAD's branch that can be executed, in log order, forgotten ones too. A call whose
- * action is null is pending (see `listPendingCallsIn`), but cannot be executed. O(k log k) for k pending
- * calls.
- *
+ * Pending executable calls of HEAD's branch, in log order, including forgotten ones. A call with a null
+ * action is pending (see `listPendingCallsIn`), but not executable. O(k log k) for k pending calls.
  * @example
  * const tool_call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const call = { kind: 'ActionEvent', thought: [], tool_name: 'ls', tool_call_id: 'c', tool_call,

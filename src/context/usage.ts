@@ -15,7 +15,6 @@ export interface TokenCounts {
   readonly cache_read_tokens: number
   readonly cache_write_tokens: number
   readonly reasoning_tokens: number
-  /** The largest context window, not a sum. */
   readonly context_window: number
 }
 
@@ -36,12 +35,10 @@ export interface Usage extends TokenCounts {
 }
 
 /**
- * Returns the totals of some events, in log order, from two sources. `ConversationStateUpdateEvent`s with key
- * `stats` have running totals: the latest update of each usage id counts. The records of replies
- * (`reply.tokens`, `reply.usage`) all count, whatever ids their replies have, because only the first event of
- * a reply has one. An update includes the totals of earlier replies. A value that is not a positive number
- * counts as 0. O(events + size of the updates).
- *
+ * Returns totals from two sources. `ConversationStateUpdateEvent`s with key `stats` have running totals: the
+ * latest per usage id counts, and includes earlier replies. Records of replies (`reply.tokens`,
+ * `reply.usage`) all count, because only a reply's first event has one. Values that are not positive numbers
+ * count as 0. O(events + size of the updates).
  * @example
  * const value = { usage_to_metrics: { agent: { accumulated_cost: 0.5,
  *   accumulated_token_usage: { prompt_tokens: 10 } } } }
@@ -109,8 +106,7 @@ export interface TreeUsage {
 }
 
 /**
- * `usageTotals` of a conversation, and the sum for it and its subagents. Equal usage ids, and equal models,
- * are summed. O(n).
+ * `usageTotals` of a conversation, and the sum with its subagents, by usage id and model. O(n).
  * @throws ColloquyError `evicted` like `usageTotals`.
  * @example
  * const tree = { id: 'c', title: null, actionId: null, state: initialState(), children: [] }

@@ -69,8 +69,8 @@ export class Listeners<T> {
   readonly #emitter = new EventEmitter<'news'>()
 
   /**
-   * Adds a listener, even one that was added before. Returns the function that removes it. What a listener throws
-   * becomes an unhandled rejection, and the other listeners are still called. O(listeners) to remove.
+   * Adds a listener, even a duplicate; returns its removal. An error of a listener becomes an unhandled
+   * rejection, and the others are still called. O(listeners) to remove.
    */
   add(call: (news: T) => void): () => void {
     let listens = true

@@ -1,7 +1,4 @@
-/**
- * Calls that outlive their reply: which process does their work, how they are completed, and how another
- * process continues them after a crash.
- */
+/** Calls that outlive their reply: their processes, completion, and takeover after a crash. */
 
 import { completionId, completionOf, type CallProgress, PROGRESS_KEY } from '../event/completion.ts'
 import { hasCode } from '../event/errors.ts'
@@ -34,13 +31,12 @@ export type ProgressReport = Omit<CallProgress, 'action_id'>
 /** The work of one call in this process. */
 export interface BackgroundWork {
   /**
-   * Aborted when the call is cancelled, another caller completes it, its conversation is deleted, or the
-   * engine closes. An interrupt of the run does not abort it.
+   * Aborted on cancellation, completion by another caller, deletion of the conversation, or the engine's
+   * close, but not by an interrupt of the run.
    */
   readonly signal: AbortSignal
   /** Appends progress: live readers see it, the model does not. A new `task` replaces the handle. */
   readonly report: (progress: ProgressReport) => Promise<void>
-  /** Completes the call with the promise's value. A rejection completes it as failed. */
   readonly completeWith: (result: PromiseLike<CallCompletion>) => void
 }
 
@@ -202,9 +198,8 @@ export function decideProgress(state: State, actionId: string, progress: Progres
 }
 
 /**
- * Continues work that dead processes left on HEAD's branch, or completes it as lost. Calls that were
- * completed on another branch are completed here too. Calls without an item belong to no process and stay
- * open for a caller.
+ * Continues work that dead processes left on HEAD's branch, or completes it as lost. Calls completed on
+ * another branch are completed here too. Calls without an item stay open for a caller.
  */
 export async function takeOverWork(
   context: EngineContext,
@@ -267,8 +262,8 @@ function completedElsewhere({ log }: State, actionId: string) {
 }
 
 /**
- * When the first of a conversation's calls is no longer held by a process, in milliseconds since 1970 on the store's
- * clock: after that, a run continues its work or completes it as lost. Null if no process works. O(its working calls).
+ * When the first of a conversation's calls loses its process, in milliseconds since 1970 on the store's
+ * clock: then a run continues or completes it. Null if no process works. O(its working calls).
  */
 export async function workExpiresAt(store: Store, conversationId: string): Promise<number | null> {
   const times = Array.from((await itemsOf(store, conversationId)).values(), ({ dueAt }) => dueAt ?? Infinity)

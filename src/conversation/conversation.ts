@@ -60,12 +60,10 @@ export interface SendOptions {
 }
 
 /**
- * A conversation of an engine. Several handles, in any processes, can refer to the same conversation.
+ * A conversation of an engine. Handles in any processes can share it.
  *
- * Methods that append return the events that they appended or that already existed, and an empty list when
- * there was nothing to do. Errors are `ColloquyError`s: `unknown_conversation`, `closed`, the store's, and
- * each method's own.
- *
+ * Methods that append return the appended or existing events, or an empty list if there was nothing to do.
+ * Errors are `ColloquyError`s: `unknown_conversation`, `closed`, the store's, and each method's own.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
@@ -107,8 +105,8 @@ export class Conversation {
   }
 
   /**
-   * Returns a pure function's value of the state, as in `read(toTimeline)`. Loads evicted bodies when the
-   * function needs them, at O(n).
+   * Applies a pure function to the state, as in `read(toTimeline)`. Loads evicted bodies when needed, at
+   * O(n).
    */
   async read<T>(query: (state: State) => T): Promise<T> {
     return this.#engine.use(this.id, (replica) => replica.read(query))
@@ -140,11 +138,10 @@ export class Conversation {
   }
 
   /**
-   * Appends events, all or none. Missing ids, times and parents are filled in. Appending an event again under
-   * its id changes nothing. With `expected`, the loser of a race gets `version_conflict` and can retry on the
-   * new `state()`; without it, the append succeeds whatever others append. The result of a call on another
-   * branch is appended to that branch, and HEAD stays. `within` writes the caller's own rows in the same
-   * transaction: see `AppendOptions.within`. O(log n) per event.
+   * Appends events, all or none. Fills in missing ids, times and parents. Idempotent by id. With `expected`,
+   * the loser of a race gets `version_conflict` and can retry on the new `state()`; without it, concurrent
+   * appends do not matter. A result of a call on another branch is appended there, and HEAD stays. `within`
+   * writes the caller's rows in the same transaction: see `AppendOptions.within`. O(log n) per event.
    * @throws ColloquyError `invalid_event`, `transient_event`, `version_conflict`, `id_conflict`,
    * `unknown_parent`, `unknown_event`.
    */
@@ -182,8 +179,8 @@ export class Conversation {
   }
 
   /**
-   * Aborts the run's signal and ends its pending calls, in one batch. Calls that outlive their reply
-   * continue; `working` cancels them too.
+   * Aborts the run's signal and ends its pending calls, in one batch; calls that outlive their reply only
+   * with `working`.
    */
   async interrupt(options: { readonly working?: boolean } = {}): Promise<readonly LoggedEvent[]> {
     checkOptionNames(options, { working: true })
@@ -254,8 +251,8 @@ export class Conversation {
   }
 
   /**
-   * Copies the log, or the path to an event, into a new conversation. Ids and the confirmation policy are
-   * copied; open calls stay open and wait. O(events).
+   * Copies the log, or the path to an event, with ids and confirmation policy; open calls stay open and wait.
+   * O(events).
    * @throws ColloquyError `unknown_event`, `conversation_exists`, `invalid_id`.
    */
   async fork(options: ForkOptions = {}): Promise<Conversation> {
@@ -292,9 +289,9 @@ export class Conversation {
   }
 
   /**
-   * Ends the pending calls of a dead run with an error result, and sets the status `error`. Does nothing
-   * unless the status is `running` and no run holds the lease; a dead process's lease lasts until it expires.
-   * `run` recovers by itself.
+   * Ends a dead run's pending calls with an error result, and sets the status `error`, if the status is
+   * `running` and no run holds the lease; a dead process's lease lasts until it expires. `run` recovers by
+   * itself.
    */
   async recover(): Promise<Recovery> {
     const { store } = this.#engine
@@ -311,10 +308,8 @@ export class Conversation {
   }
 
   /**
-   * Yields every event after a position once, in order, of every writer: stored events first, then live ones.
-   * `caught_up` follows the last stored event. Deltas of the current reply are yielded in between, from its
-   * beginning or from the reader's position (law B).
-   *
+   * Yields every writer's events after a position once, in order: stored events, `caught_up`, then live
+   * events. Deltas of the current reply are in between, from its beginning or the reader's position (law B).
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const conversation = await engine.create()
@@ -327,10 +322,10 @@ export class Conversation {
   }
 
   /**
-   * Runs the conversation: calls `step` with the calls to execute, or with none to call the model, until the
-   * conversation waits for confirmation or is paused, finished, stuck or in error. One run at a time in all
-   * processes: it holds a lease in the store. After a dead run it appends `RunLost`, ends that run's calls
-   * with an error, executes those approved since, and continues.
+   * Calls `step` with the calls to execute, or without calls to call the model, until the conversation waits
+   * for confirmation or is paused, finished, stuck or in error. A lease in the store allows one run at a time
+   * in all processes. After a dead run it appends `RunLost`, ends its calls with an error, executes those
+   * approved since, and continues.
    * @throws ColloquyError `already_running` (unless `wait` is set) with `owner` and `expiresAt` of the other
    * run's lease, `lease_lost`, `invalid_argument` for invalid options, and the store's errors. An error of
    * the step ends the run in `error`.
@@ -360,8 +355,8 @@ export class Conversation {
   }
 
   /**
-   * Completes a call that outlived its reply, from outside of a run: a webhook, a queue, another process.
-   * Completing it again changes nothing. The conversation then wants a run, as after a user's message.
+   * Completes a call that outlived its reply, from outside a run, such as a webhook or a queue. Idempotent.
+   * The conversation then needs a run.
    * @param callId the id of the call's action
    * @throws ColloquyError `unknown_call` when the call is not working.
    */
@@ -376,8 +371,8 @@ export class Conversation {
   }
 
   /**
-   * Live readers see the progress, the model does not. A new `task` replaces the handle. Does nothing when
-   * the call is not working.
+   * Reports progress to live readers, not the model. A new `task` replaces the handle. Does nothing unless
+   * the call is working.
    */
   async reportProgress(callId: string, progress: ProgressReport): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideProgress(state, callId, progress)))
@@ -390,12 +385,11 @@ export class Conversation {
   }
 
   /**
-   * Erases the content of an event, such as a message that should never have been sent: a placeholder replaces
-   * its texts, files, arguments and reasoning in the log, the search and the snapshot. Its position, kind, time
-   * and references stay, so the tree, calls, views and requests stay valid. Replies that were made with it in
-   * sight lose their signed reasoning, which providers refuse behind a changed text. A state update with the key
-   * `erased` records the event, the reason and those replies. Other processes read the log again when they see
-   * it. Can be repeated. Copies in forks, summaries and quoting replies are events of their own. O(events).
+   * Replaces an event's texts, files, arguments and reasoning by a placeholder in the log, search and
+   * snapshot. Position, kind, time and references stay, so the tree, calls, views and requests stay valid.
+   * Replies that saw it lose their signed reasoning, which providers refuse behind a changed text. A state
+   * update with the key `erased` records the event, the reason and those replies; other processes then reread
+   * the log. Can be repeated. Copies in forks, summaries and quoting replies are separate events. O(events).
    * @throws ColloquyError `unknown_event`; `invalid_argument` for a call that waits for its result, and in a
    *   store that cannot replace bodies.
    *
@@ -416,8 +410,8 @@ export class Conversation {
   }
 
   /**
-   * Returns the state of the conversation and of its subagents at all depths, with every body: for
-   * `toTreeTimeline`, `usageOfTree`, `toAtif` and `toSpans`. O(events of all), and they are all in memory.
+   * Returns the state with all subagents and every body, for `toTreeTimeline`, `usageOfTree`, `toAtif` and
+   * `toSpans`. O(events of all), held in memory.
    */
   async tree(): Promise<StateTree> {
     this.#engine.check()
@@ -425,9 +419,9 @@ export class Conversation {
   }
 
   /**
-   * `subscribe` for the conversation and its subagents at all depths, from their first events. A subagent's
-   * items follow the event of its call; between two conversations there is no other order. A subagent that
-   * another process opens is noticed within a quarter of a second. Keeps all of them in memory.
+   * `subscribe` for the conversation and all its subagents, from their first events. A subagent's items
+   * follow its call; conversations have no other order. A subagent opened by another process is noticed
+   * within a quarter of a second. Keeps all of them in memory.
    */
   subscribeTree(
     options: Pick<SubscribeOptions, 'signal'> = {},

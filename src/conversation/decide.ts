@@ -1,7 +1,4 @@
-/**
- * Deciders: each command as a pure function from a state to the events that carry it out. An empty list means
- * that there is nothing to do.
- */
+/** Deciders: commands as pure functions from a state to events; an empty list means nothing to do. */
 
 import type { JsonObject, JsonValue, Message } from '../event/shapes.ts'
 import type {
@@ -28,9 +25,8 @@ export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
   listPendingCallsIn(state.branch.pendingCalls).map(({ entry }) => entry)
 
 /**
- * Pauses: returns a PauseEvent where something could run, else nothing (design section 3). A paused
- * conversation is paused again when a message arrived since, or while a run is `live`: a run requested before
- * the pause may not have started yet.
+ * Returns a PauseEvent if something could run, else nothing (design section 3). Pauses again if a message
+ * arrived since, or while a run is `live`: a run requested before the pause may not have started yet.
  * @example
  * decidePause(initialState()) // [{ kind: 'PauseEvent', source: 'user' }]
  */
@@ -43,9 +39,9 @@ export function decidePause({ header: { status }, log: { head } }: State, live =
 }
 
 /**
- * Interrupts: returns one AgentErrorEvent for each pending call of HEAD's branch, in log order, then the
- * InterruptEvent, in one batch. Returns nothing where nothing runs. Calls of a waiting or paused conversation
- * stay pending, unless a run is `live` despite the pause; a finished conversation's run may still be working.
+ * Returns an AgentErrorEvent for each pending call of HEAD's branch, in log order, then the InterruptEvent,
+ * in one batch; nothing if nothing runs. Calls of a waiting or paused conversation stay pending, unless a run
+ * is `live`; a finished conversation's run may still be working.
  * @example
  * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
  */
@@ -83,8 +79,8 @@ export function decideResume({ header, branch }: State): Event[] {
 }
 
 /**
- * Approves pending calls by the ids of their actions. When no call is left that needs approval, the
- * conversation becomes idle. Calls that cannot be executed need no approval.
+ * Approves pending calls by action id; the conversation becomes idle when no call needs approval. Calls that
+ * cannot be executed need none.
  * @throws ColloquyError `unknown_call` for an id that is not a pending call of HEAD's branch, or of a call
  * that cannot be executed.
  * @example
@@ -170,8 +166,7 @@ export const decideRestart = (state: State): Event[] =>
   decideNavigate(state, state.branch.systemPrompt?.id ?? null)
 
 /**
- * Replaces a user's message: HEAD moves before it, and the new message is appended there. The old message
- * stays on its branch.
+ * Moves HEAD before a user's message and appends the new message there. The old one stays on its branch.
  * @throws ColloquyError `unknown_event` when no user message has this id; `evicted` when a snapshot or
  * `evict` dropped its body.
  * @example
@@ -209,9 +204,9 @@ export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =
   canonicalJson(state.header.confirmationPolicy) === canonicalJson(policy) ? [] : [policyUpdate(policy)]
 
 /**
- * Recovers from a dead run: a tool result for every pending call of HEAD's branch, in log order, then the
- * error, in one batch. Returns nothing unless the status is running: calls of waiting or paused conversations
- * stay pending. The caller has to know that no run is live.
+ * Returns a tool result for every pending call of HEAD's branch, in log order, then the error, in one batch;
+ * nothing unless the status is running: calls of waiting or paused conversations stay pending. The caller
+ * must know that no run is live.
  * @param unstarted ids of calls that only a record in the log can have begun; without it, the model reads
  * that they had no effect
  * @example
@@ -256,10 +251,7 @@ function checkCalls(
 const unknownCall = (id: string, why: string): ColloquyError =>
   new ColloquyError('unknown_call', `${JSON.stringify(id)} ${why}.`, { action_id: id })
 
-/**
- * A tool result made by the engine. It names the call's id; the latest pending call with that id gets it
- * (U3).
- */
+/** An engine-made tool result; the latest pending call with its id gets it (U3). */
 export const errorResult = (call: ActionEvent, error: string): AgentErrorEvent => ({
   kind: 'AgentErrorEvent',
   source: 'environment',
@@ -269,8 +261,8 @@ export const errorResult = (call: ActionEvent, error: string): AgentErrorEvent =
 })
 
 /**
- * Tool results for calls, in log order. When several pending calls share an id, a result without an action id
- * goes to the latest of them (U3), so the results are assigned in reverse. O(k).
+ * Tool results in log order. If pending calls share an id, a result without an action id goes to the latest
+ * (U3), so results are assigned in reverse. O(k).
  */
 export function errorResults(
   calls: readonly EventEntry<ActionEvent>[],
@@ -286,9 +278,8 @@ export function errorResults(
 const NONE: ReadonlySet<string> = new Set()
 
 /**
- * Tool results for calls that nothing waits for any longer. A call counts as never started when a pause
- * arrived before it began, or when it is in `unstarted` and the log records neither its beginning nor an
- * approval.
+ * Tool results for abandoned calls. A call never started if a pause preceded its beginning, or if it is in
+ * `unstarted` and the log records neither its beginning nor an approval.
  * @param unstarted ids of calls that only a record in the log can have begun
  */
 export function lostCallResults(
@@ -306,9 +297,9 @@ export function lostCallResults(
 }
 
 /**
- * Ids of the actions that a dead run appended since it last set the status to running. A run records in the
- * log which calls it begins (law P6), so all others never started. Only for logs whose run held a lease:
- * other writers may execute calls without recording it. O(events since the run began).
+ * Actions that a dead run appended since it last set the status to running. A run records which calls it
+ * begins (law P6), so others never started. Only for logs whose run held a lease: other writers may execute
+ * unrecorded. O(events since the run began).
  */
 export function callsOfLostRun(state: State): ReadonlySet<string> {
   const { entries } = state.log

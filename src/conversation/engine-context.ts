@@ -1,8 +1,3 @@
-/**
- * State shared by an engine's conversations: which are in memory, which run, who listens to replies, and
- * whether the engine is closed.
- */
-
 import { LRUCache } from 'lru-cache'
 import { ColloquyError } from '../event/errors.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
@@ -25,9 +20,8 @@ interface BusyReplica {
 }
 
 /**
- * The conversations of one engine. A replica in use stays in memory. Idle ones are evicted by size, least
- * recently used first, and reopened on use. A replica larger than the cache stays while it is the last one
- * used, so that it is not read from the store on every call.
+ * The conversations of one engine. Idle replicas are evicted by size, least recently used first, and reopened
+ * on use. A replica larger than the cache stays while it is the last used, to avoid reading it on every call.
  */
 export class EngineContext {
   readonly store: Store

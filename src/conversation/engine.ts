@@ -35,9 +35,9 @@ export interface EngineOptions {
    */
   readonly cacheBytes?: number
   /**
-   * Whether other processes receive a reply's deltas. While one listens, deltas pass through store items,
-   * about four times a second, until the reply is in the log. Default: false: one process, or no partial text
-   * in the store.
+   * Whether other processes receive a reply's deltas, through store items about four times a second, while
+   * one listens and until the reply is in the log. Default: false: one process, or no partial text in the
+   * store.
    */
   readonly shareReplies?: boolean
 }
@@ -61,8 +61,7 @@ export interface Engine {
    */
   open(conversation: string | ConversationRecord): Promise<Conversation>
   /**
-   * Opens a conversation, or creates it when it does not exist: for clients that make their own ids.
-   * Concurrent callers all get the same conversation.
+   * Opens or creates a conversation, for client-made ids. Concurrent callers get the same conversation.
    * @param options how to create it; ignored when it exists
    * @throws ColloquyError `invalid_id`, `invalid_argument`.
    *
@@ -76,9 +75,9 @@ export interface Engine {
   openOrCreate(id: string, options?: Omit<Partial<NewConversation>, 'id'>): Promise<Conversation>
   delete(id: string): Promise<boolean>
   /**
-   * Deletes all conversations of an owner, with some tags, or without a change since an instant, and the conversations
-   * that their calls opened. Each is deleted whole; a call that failed can be repeated and deletes the rest. What stays
-   * elsewhere is on the page erasure.md. O(conversations that the filter looks at, and what is deleted).
+   * Deletes conversations of an owner, with some tags, or unchanged since an instant, and those that their
+   * calls opened. Each is deleted whole; repeat a failed call for the rest. See erasure.md for what stays
+   * elsewhere. O(conversations that the filter scans, and what is deleted).
    * @throws ColloquyError `invalid_argument` for a filter that names nothing, `invalid_query`.
    *
    * @example
@@ -91,11 +90,10 @@ export interface Engine {
    */
   deleteConversations(filter: DeletionFilter): Promise<DeletionReport>
   /**
-   * Removes the conversations without a change for `olderThan` milliseconds, except the `keepLast` that changed last.
-   * A conversation that a subagent's call opened goes with its parent, and one with an active run stays. Any number of
-   * processes can call it at any time: one works, and null is returned to the others. When that process dies another
-   * continues after `leaseTtl`. Forks are conversations of their own and keep all that they have. Times are those of
-   * the engine's clock. O(conversations that the filter looks at, and what is removed).
+   * Removes conversations unchanged for `olderThan` milliseconds, except the `keepLast` that changed last. A
+   * subagent's conversation is removed with its parent; one with an active run stays. One process works, the
+   * others return null; if it dies another continues after `leaseTtl`. Forks are independent. Uses the
+   * engine's clock. O(conversations that the filter scans, and what is removed).
    * @throws ColloquyError `invalid_argument`.
    *
    * @example
@@ -107,11 +105,9 @@ export interface Engine {
    */
   applyRetention(options: RetentionOptions): Promise<DeletionReport | null>
   /**
-   * Recovers every conversation whose lease expired without being released because its process died: see
-   * `Conversation.recover`. Returns the outcome of each; a failure does not affect the others. Leases that
-   * have not expired yet (`leaseTtl`, 45 s by default) are left for a later call. O(unreleased leases), and
-   * the events of the recovered conversations.
-   *
+   * Recovers every conversation whose dead process's lease expired: see `Conversation.recover`. A failure
+   * does not affect the others. Unexpired leases (`leaseTtl`, 45 s by default) are left for a later call.
+   * O(unreleased leases), and the events of the recovered conversations.
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const recoveries = await engine.recoverAll()
@@ -120,16 +116,14 @@ export interface Engine {
    */
   recoverAll(): Promise<readonly ConversationRecovery[]>
   /**
-   * Delivers to a handler what happens in all conversations, in every process: each event, and each change
-   * and deletion of a conversation, at least once, and in order per conversation. The history of a deleted
-   * conversation may be missing, but its deletion is delivered. Each call of the handler gets items of one
-   * shard of the conversations. When it resolves, their position is stored and the next items follow. When it
-   * throws, the same items are delivered again, with growing delays. Resolves when the start position of the
-   * name is stored.
+   * Delivers every event, change and deletion of all conversations to a handler, at least once, and in order
+   * per conversation. A deleted conversation's history may be missing, but not its deletion. Each handler
+   * call gets items of one shard. When it resolves, their position is stored; when it throws, they are
+   * delivered again, with growing delays. Resolves when the start position of the name is stored.
    *
-   * Processes with the same `name` divide the 64 shards by leases. A new process gets its share; a dead
-   * process's shards go to the others when its leases expire. That process may only be slow, so a handler
-   * must tolerate repeated delivery: it can store the ids or positions of events with its own results.
+   * Processes with the same `name` divide the 64 shards by leases. A dead process's shards are reassigned
+   * when its leases expire. It may only be slow, so a handler must tolerate repeated delivery, for example by
+   * storing event ids or positions with its results.
    *
    * A poll without news is one query. Otherwise the cost depends on what happened, not on the number of
    * conversations.
@@ -155,9 +149,8 @@ export interface Engine {
 }
 
 /**
- * Creates an engine over a store. Conversations are opened on use, kept in memory while the cache allows, and
- * reopened when needed. Any number of engines, in any number of processes, can share a store.
- *
+ * Creates an engine over a store. Conversations are opened on use and cached. Any number of engines and
+ * processes can share a store.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create({ title: 'First' })
@@ -237,7 +230,6 @@ export function createEngine(options: EngineOptions): Engine {
   }
 }
 
-/** ULIDs by the engine's clock, each greater than the previous one. */
 function ulids(clock: () => bigint): () => string {
   const next = monotonicFactory()
   return () => next(Number(clock() / 1000n))

@@ -22,8 +22,8 @@ interface PlannedReplacement extends Replacement {
 }
 
 /**
- * Returns the replacements that erase an event: its own placeholder, and the replies without their signed parts that
- * were made with it in sight, since a provider refuses reasoning behind a text that has changed. O(events).
+ * Returns an erased event's placeholder, and the replies that saw it without their signed parts, since a
+ * provider refuses reasoning behind a changed text. O(events).
  * @param state with all bodies
  * @throws ColloquyError `unknown_event`.
  */

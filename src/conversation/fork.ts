@@ -23,9 +23,9 @@ export interface ForkOptions extends Partial<
   Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata' | 'sandboxId' | 'owner'>
 > {
   /**
-   * The event to fork from: the path to it is copied, and HEAD is there. When the path contains a result of a
-   * call on another branch, or a reply requested there, the whole log up to the event is copied. Default: the
-   * whole log, with all branches and HEAD.
+   * Event to fork from, the fork's HEAD: the path to it is copied, or the whole log up to it if the path
+   * contains a result of a call on another branch, or a reply requested there. Default: the whole log, with
+   * all branches and HEAD.
    */
   readonly from?: string
 }
@@ -51,8 +51,8 @@ export interface ForkPlan {
 }
 
 /**
- * Plans a fork. Forking from a state update forks from the event before it on its branch, as for HEAD (design
- * D7). O(depth · log depth); O(events) when the log up to there is copied; O(1) for the whole log.
+ * Plans a fork. A state update forks from the event before it on its branch, as for HEAD (design D7). O(depth
+ * · log depth); O(events) when the log up to there is copied; O(1) for the whole log.
  * @throws ColloquyError `unknown_event` when no event of the tree has the id; `evicted` when a snapshot or
  * `evict` dropped its branch.
  * @example
@@ -135,7 +135,6 @@ function statusesOf(branch: Branch, begun: number, hasApprovals: boolean): Event
   return hasApprovals && status === 'idle' ? [waits, statusUpdate(status)] : [statusUpdate(status)]
 }
 
-/** Status of a copy in which some of the pending calls, those that have begun, get a result. */
 const statusOf = ({ pendingCalls }: Branch, begun: number): Status =>
   pendingCallCount(pendingCalls) > begun ? 'waiting_for_confirmation' : 'idle'
 
@@ -158,8 +157,7 @@ const CONTINUES_IN_SOURCE =
 
 const PAGE = 500
 /**
- * Maximum per append, in events and characters. Most forks fit in one append, so that a kill leaves them
- * empty or whole.
+ * Maximum per append, in events and characters. Most forks fit in one, so a kill leaves them empty or whole.
  */
 const BATCH = { events: 10_000, characters: 2 ** 25 }
 
@@ -218,7 +216,6 @@ export async function writeFork(
   }
 }
 
-/** Writes the derived id into the fact: the fork would derive another. */
 function withId({ fact, id }: StoredEvent): Fact {
   return id === null || fact.id !== undefined || isQuarantined(fact) ? fact : { ...fact, id }
 }

@@ -1,7 +1,6 @@
 /**
- * Durable jobs: items that one process holds by a lease. It renews the lease while it works, changes the job
- * only while it holds the lease, and then releases or finishes it. If the process dies, another one claims
- * the job when it is due.
+ * Durable jobs: items held by a renewed lease. The process changes the job only while it holds the lease,
+ * then releases or finishes it. If it dies, another claims the job when due.
  */
 
 import { type RunInOrder, serialQueue } from './async.ts'
@@ -138,8 +137,8 @@ export class Jobs<T extends object> {
   }
 
   /**
-   * Claims one job from any holder, due or not, and changes its record; null leaves it. Repeated if another
-   * process was faster.
+   * Claims one job from any holder, due or not, to change its record; null leaves it. Retried after a
+   * conflict.
    */
   async take(
     id: string,

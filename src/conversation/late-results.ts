@@ -28,10 +28,9 @@ const isUnplaced = (event: Event): event is ToolResultEvent | MessageEvent =>
   (isToolResult(event) || completionOf(event) !== null) && (event.parent_id ?? null) === null
 
 /**
- * Returns the events with late results attached to their branch. The result of a call that is not on HEAD's
- * branch is appended to the latest branch where the call is pending. HEAD, status, error and call statuses
- * are then restored, since nothing happened on HEAD's branch. In that case the other events get their derived
- * ids early: HEAD may return to one of them. O(log n) per event, O(n) per late result.
+ * Appends a result of a call outside HEAD's branch to the latest branch where the call is pending, then
+ * restores HEAD, status, error and call statuses, since nothing happened on HEAD's branch. The other events
+ * then get their derived ids early: HEAD may return to one. O(log n) per event, O(n) per late result.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls',
@@ -73,7 +72,6 @@ export function attachLateResults(state: State, events: readonly Event[]): Event
   return hasLateResults ? placed : [...events]
 }
 
-/** Events that restore the call statuses which a header had and a state lacks. Only for pending calls. */
 function lostGrants({ callStatuses }: Header, { header, branch }: State): Event[] {
   const pending = listPendingCallsIn(branch.pendingCalls)
   const lost = callStatuses.filter(
@@ -112,8 +110,8 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
 }
 
 /**
- * Tip of the latest branch on which a call works. Null for HEAD's branch, undefined when it works on none.
- * O(log n), or O(n) when it is another branch.
+ * Tip of the latest branch on which a call works; null for HEAD's, undefined for none. O(log n), or O(n) for
+ * another branch.
  */
 export function workingTip({ log, branch }: State, actionId: string): Entry | null | undefined {
   const action = findEventIn(log, actionId)
@@ -126,8 +124,8 @@ export function workingTip({ log, branch }: State, actionId: string): Entry | nu
 }
 
 /**
- * Completes a working call: returns its completion message, for HEAD's branch if the call works there, else
- * for the latest branch on which it does. Returns nothing when the call is already completed.
+ * Returns a working call's completion message, for HEAD's branch if it works there, else for the latest
+ * branch where it does; nothing if already completed.
  * @param id the id of the message; null for a new id, when the call was completed on another branch
  * @throws ColloquyError `unknown_call` for an id that is not a working call's; `evicted` when a snapshot or
  * `evict` dropped the branches.

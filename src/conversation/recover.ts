@@ -50,8 +50,8 @@ export type ConversationRecovery = { readonly conversationId: string } & (
 )
 
 /**
- * Recovers each conversation whose lease expired without being released, in sequence. A failure does not
- * affect the others. @throws the store's errors when it lists leases.
+ * Recovers each conversation whose lease expired unreleased, in sequence; a failure does not affect the
+ * others. @throws the store's errors when it lists leases.
  */
 export async function recoverAll(context: EngineContext): Promise<ConversationRecovery[]> {
   const all: ConversationRecovery[] = []

@@ -1,6 +1,6 @@
 /**
- * The in-memory copy of one conversation: opens its state, follows the log, and appends. All reads and writes of this
- * process go through its queue, so the process never races itself.
+ * The in-memory copy of one conversation. All reads and writes of this process use its queue, so it never
+ * races itself.
  */
 
 import { ColloquyError, hasCode } from '../event/errors.ts'
@@ -69,8 +69,8 @@ const SNAPSHOT_EVENTS = 1_000
 const SNAPSHOT_PART = 1 / 50
 
 /**
- * A conversation's state in memory. Reads and appends go through one queue, so no caller of this process
- * loses a race against another. Between processes the store's versions decide, and the loser decides again.
+ * A conversation's state in memory. One queue prevents races within this process; between processes the
+ * store's versions decide, and the loser decides again.
  */
 export class Replica {
   readonly id: string
@@ -151,8 +151,8 @@ export class Replica {
   }
 
   /**
-   * Appends the events of a decision and folds them. Returns the appended events, or the equal ones that the
-   * log already contains. @throws the errors of the decision and of `Store.append`.
+   * Appends and folds a decision's events. Returns them, or the equal ones already in the log. @throws the
+   * errors of the decision and of `Store.append`.
    */
   commit(decide: Decision, options: CommitOptions = {}): Promise<readonly LoggedEvent[]> {
     return this.#inOrder(async () => {
@@ -363,8 +363,8 @@ export class Replica {
   }
 
   /**
-   * Stores the current status, unless the log has grown since: then the appender does, or else the next
-   * reader. @param known the recorded status, if known
+   * Stores the status, unless the log has grown since: then the appender or next reader does. @param known
+   * the recorded status, if known
    */
   async #list(known: string | null): Promise<void> {
     const { header, log } = this.#state
@@ -468,15 +468,14 @@ interface Opened {
 }
 
 /**
- * While a log is folded, bodies are evicted after this fraction of it, but at least after one chunk and after
- * as many events as are retained. Each eviction costs O(length + events retained), so the whole log costs
- * amortised O(n).
+ * Fraction of a log between evictions of bodies while folding; at least one chunk and as many events as are
+ * retained. Each eviction costs O(length + events retained), so the whole log costs amortised O(n).
  */
 const EVICT_PART = 1 / 32
 
 /**
- * Opens a conversation. O(bytes of the snapshot + view + events after it). Without a snapshot, or when the
- * log returns to an evicted branch, O(n log n).
+ * Opens a conversation. O(bytes of the snapshot + view + events after it). Without a snapshot, or if the log
+ * returns to an evicted branch, O(n log n).
  * @throws ColloquyError `unknown_conversation`.
  */
 export async function openState(store: Store, id: string): Promise<Opened> {
@@ -503,8 +502,8 @@ async function replayWhole(store: Store, id: string): Promise<State> {
 }
 
 /**
- * The snapshot's state with bodies from the log. Null without a snapshot of this log, by creation time, last
- * event, and events whose bodies it lacks.
+ * The snapshot's state with bodies from the log. Null without a snapshot that matches this log's creation
+ * time, last event, and missing bodies.
  */
 async function openSaved(
   store: Store,

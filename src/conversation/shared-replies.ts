@@ -1,7 +1,6 @@
 /**
- * Partial replies for readers in other processes, through items of the store. Readers announce themselves by
- * an item, and the process that makes the reply writes new text while another process reads. Losing any of it
- * costs early text, never an event: the log contains the whole reply in the end.
+ * Partial replies for other processes, through store items. Readers announce themselves by an item; the
+ * replying process writes while one reads. Losses only delay text: the log finally contains the whole reply.
  */
 
 import { hasCode } from '../event/errors.ts'
@@ -19,7 +18,6 @@ export const realTime: Schedule = (work, milliseconds) => {
 
 /** By conversation: its latest reply, and the number of pieces written. */
 const HEADS = 'colloquy.replies'
-/** By reply and number: one piece of its text. */
 const PIECES = 'colloquy.reply_pieces'
 /** By conversation: heartbeat of remote subscribers. */
 const READERS = 'colloquy.reply_readers'

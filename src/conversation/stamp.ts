@@ -52,8 +52,8 @@ function checkEvent(value: unknown, index: number): Event {
 }
 
 /**
- * Adds missing ids and times (design D15), except to events whose id is known or appears earlier in the same
- * append: the store then compares exactly what the caller passed (law S). O(events).
+ * Adds missing ids and times (design D15), except to repeated ids: the store then compares what the caller
+ * passed (law S). O(events).
  */
 export function stampEvents(
   events: readonly Event[],

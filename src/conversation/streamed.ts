@@ -222,7 +222,6 @@ export class ReplyReader {
   }
 }
 
-/** Whether an event contains the streamed reply, or ends it, as an interrupt may. */
 export function endsReply(event: Event | null): boolean {
   switch (event?.kind) {
     case 'ActionEvent':

@@ -25,8 +25,8 @@ const MAX_CHILDREN = 1_000
 export const childId = (parentId: string, actionId: string): string => keyedId('child', parentId, actionId)
 
 /**
- * Runs the child conversation of a call, and creates it first if needed. A second call continues it: the
- * child's id and the key of its first message are derived from the parent and the call.
+ * Runs a call's child conversation, creating it if needed. A second call continues it: its id and first key
+ * are derived from the parent and the call.
  * @throws Error when the maximum depth or number of subagents is exceeded; the store's errors.
  */
 export async function runChild(

@@ -18,19 +18,19 @@ export type SubscriptionItem =
   /** With the status right after the event, or the latest status where that was evicted from memory. */
   | (LoggedEvent & { readonly status: Status })
   /**
-   * Every event that was in the log when the subscription began has been delivered; sent once. `seq` is the
-   * last delivered position, or `after`.
+   * Every event in the log when the subscription began has been delivered; sent once. `seq` is the last
+   * delivered position, or `after`.
    */
   | { readonly type: 'caught_up'; readonly seq: number }
   /**
-   * The log lacks what was read, or what `afterId` names: the database was restored or failed over. Discard
+   * The log lacks what was read, or the event `afterId`: the database was restored or failed over. Discard
    * what was delivered; the log follows from its first event, then `caught_up`.
    */
   | { readonly type: 'reset' }
   /**
-   * More of a reply in progress, before any event appended after it: first everything streamed so far, then
-   * each character once and in order. Pass the last `offset` as `replyOffset` to resume. A reply that ended
-   * before the reader connected, or while it still read the previous reply, is delivered as events only.
+   * More of a reply in progress, before any later event: first everything streamed so far, then each
+   * character once, in order. Resume with the last `offset` as `replyOffset`. A reply that ended before the
+   * reader connected or finished the previous one is delivered as events only.
    */
   | { readonly type: 'delta'; readonly event: StreamingDeltaEvent; readonly offset: ReplyOffset }
 
@@ -39,8 +39,8 @@ export interface SubscribeOptions {
   /** Position of the last event to skip. Default: -1, which reads the whole log. */
   readonly after?: number
   /**
-   * Id of the event at `after`. If another event is there, a `reset` is delivered first. Pass it when
-   * resuming after a failure, since the log may have been replaced.
+   * Id of the event at `after`; a different event causes a `reset` first. Pass it when resuming after a
+   * failure, since the log may have been replaced.
    */
   readonly afterId?: string
   readonly signal?: AbortSignal
@@ -58,8 +58,8 @@ const OPTIONS = {
 const PAGE = 256
 
 /**
- * Subscribes. Events and deltas are pulled when the reader asks for the next item, so a slow reader delays no
- * other, needs no queue and misses nothing. O(1) per event.
+ * Subscribes. Readers pull items, so a slow one delays no other, needs no queue and misses nothing. O(1) per
+ * event.
  * @throws ColloquyError `invalid_argument` for invalid options, `unknown_conversation` when the conversation
  * is deleted, and the store's errors; then subscribe again after the last position, with its id.
  */

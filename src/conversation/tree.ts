@@ -92,7 +92,6 @@ export interface TreeSubscriptionItem {
   readonly item: SubscriptionItem
 }
 
-/** A conversation that is followed. */
 interface Followed {
   readonly id: string
   readonly depth: number
@@ -189,7 +188,6 @@ export async function* subscribeTree(
   }
 }
 
-/** Waits until a time, or until resumed. */
 async function waitUntil(time: number, onWait: (resume: () => void) => void): Promise<void> {
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, Math.max(0, time - performance.now()))

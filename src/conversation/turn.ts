@@ -8,10 +8,9 @@ import type { MessageUnit, Unit } from '../view/unit.ts'
 import type { View } from '../view/view.ts'
 
 /**
- * Whether the agent has given its final reply on a branch, so that no request is needed: the view ends with a
- * reply or with the result of the finish tool, no call is pending, and no condensation is requested. Anything
- * else after these needs a reply, also from the environment; system prompts and blank messages are ignored.
- * O(size of the units from there).
+ * Whether the view ends with a reply or a result of the finish tool, no call is pending, and no condensation
+ * is requested. Anything later, also from the environment, needs a reply, except system prompts and blank
+ * messages. O(size of the units from there).
  */
 export function isTurnOver(branch: Branch): boolean {
   return isReplied(branch) && !branch.view.unhandledCondensationRequest
@@ -41,8 +40,8 @@ function endsTurn(unit: Unit): boolean {
 }
 
 /**
- * Whether everything that users wrote on a branch was removed from its view, so that there is nothing to
- * request: only system prompts and messages of the environment are left. O(units of that kind).
+ * Whether the view has only system prompts and messages of the environment left, so there is nothing to
+ * request. O(units of that kind).
  */
 export function hasNoPrompt({ view, lastUserMessage }: Branch): boolean {
   if (lastUserMessage === null) return false

@@ -32,15 +32,15 @@ export interface UIStreamOptions extends UIMessagesOptions {
   /** Parts that the client already has: those of its last message. Default: none. */
   readonly from?: readonly UIPart[]
   /**
-   * Starts the run that makes the reply, once the stream is subscribed, also when the client disconnected
-   * before. The stream ends when the run has settled. If it rejects, the stream ends with an error, unless
-   * another run makes the reply. Default: no run; the stream ends when nothing runs.
+   * Starts the run that makes the reply, once the stream is subscribed, even after a disconnect. The stream
+   * ends when the run settles, with an error if it rejects, unless another run makes the reply. Default: no
+   * run; the stream ends when nothing runs.
    */
   readonly run?: () => Promise<unknown>
   readonly signal?: AbortSignal
   /**
-   * Called with the cause when a stream fails (its client only learns that it failed), and with the rejection
-   * of `run`, also after the end of the stream. Default: does nothing.
+   * Called with the cause of a failed stream, which its client does not learn, and with the rejection of
+   * `run`, even after the stream's end. Default: does nothing.
    */
   readonly onError?: (error: unknown) => void
 }
@@ -56,11 +56,10 @@ const FINISH: Partial<Record<Status, Extract<UIChunk, { type: 'finish' }>['finis
 }
 
 /**
- * Returns the reply to a user's message as chunks of the AI SDK: existing parts, then new ones as they
- * arrive, token by token where the step publishes deltas, until nothing runs. Ending the stream does not stop
- * the run; `conversation.interrupt()` does. When HEAD leaves the branch, or the log cannot be read, an error
- * chunk ends the stream. O(reply + view) per event.
- *
+ * Returns the reply to a user's message as chunks of the AI SDK: existing parts, then new ones, token by
+ * token if the step publishes deltas, until nothing runs. Ending the stream does not stop the run;
+ * `conversation.interrupt()` does. An error chunk ends the stream if HEAD leaves the branch, or the log is
+ * unreadable. O(reply + view) per event.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
@@ -228,10 +227,9 @@ function isOnBranch({ log }: State, id: string): boolean {
 }
 
 /**
- * Returns the same as a response of server-sent events, which the AI SDK's `DefaultChatTransport` reads.
- * Handlers of Hono, Next, Bun and Deno can return it; in Express, copy the headers and use
- * `Readable.fromWeb(response.body).pipe(res)`. A client that disconnects ends the response, not the run.
- *
+ * Returns server-sent events for the AI SDK's `DefaultChatTransport`. Handlers of Hono, Next, Bun and Deno
+ * can return it; in Express, copy the headers and use `Readable.fromWeb(response.body).pipe(res)`. A
+ * disconnect ends the response, not the run.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
@@ -274,18 +272,17 @@ const HEADERS = {
 /** How to interpret a posted body. */
 export interface UIReceiveOptions extends UIMessagesOptions {
   /**
-   * Calls that wait for confirmation when the user sends a message. `reject` (default) rejects them, so that
-   * the message gets a reply. `keep`: the reply follows once they are decided.
+   * Calls that wait for confirmation when the user sends a message: `reject` (default) rejects them, so the
+   * message gets a reply; with `keep` the reply follows their decision.
    */
   readonly waiting?: 'reject' | 'keep'
 }
 
 /**
- * Stores what `useChat` posted, and returns which reply to stream. A new message is appended under its own
- * id, an edited one on a new branch, both once however often they are posted; `regenerate` returns to the
- * latest version of the message. The user's decisions about calls are read from all assistant messages, and
- * so are the outputs of `pageTools`. Then run the conversation. O(depth) for `regenerate` after an edit.
- *
+ * Stores a `useChat` post, and returns which reply to stream. A new message is appended under its id, an
+ * edited one on a new branch, idempotently; `regenerate` returns to its latest version. Decisions about calls
+ * and outputs of `pageTools` are read from all assistant messages. Then run the conversation. O(depth) for
+ * `regenerate` after an edit.
  * @throws ColloquyError `invalid_argument` for an invalid body, `already_running` when it would change the
  * past during a run, and the errors of `append`.
  * @example
@@ -366,8 +363,8 @@ async function appendDecided(
 }
 
 /**
- * Returns the id of the latest version of a message on HEAD's branch: a client keeps the id of a message that
- * it edits, which names the old version in the log. O(depth) on another branch.
+ * Returns a message's latest version on HEAD's branch: a client keeps the id of the old version. O(depth) on
+ * another branch.
  * @throws ColloquyError `evicted`.
  */
 function latestVersion({ log }: State, messageId: string): string {

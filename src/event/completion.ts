@@ -58,8 +58,8 @@ export const isWorkingResult = (
   event.kind === 'ObservationEvent' && event.observation.kind === WORKING
 
 /**
- * Returns the call that a message names as completed; null for any other event. The message completes it if
- * it is the first on its branch to name a working call. O(1).
+ * Returns the call that a message completes, else null. The first message on its branch to name a working
+ * call completes it. O(1).
  * @example
  * completionOf({ kind: 'PauseEvent' }) // null
  */

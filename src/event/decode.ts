@@ -19,11 +19,9 @@ export type Decoded =
   | { readonly ok: false; readonly issues: readonly Issue[] }
 
 /**
- * Decodes a value as an event. The event is a deep-frozen JSON copy of the value: nothing is filled in,
- * omitted or reordered (see {@link withDefaults} and {@link loadValue} for that).
+ * Decodes a value as a deep-frozen JSON copy, unchanged (see {@link withDefaults} and {@link loadValue}).
  *
  * Never throws and never changes its input (law E); a value that is not JSON is an issue too. O(size).
- *
  * @example
  * decodeEvent({ kind: 'PauseEvent', id: 'p1' }) // { ok: true, event: { kind: 'PauseEvent', id: 'p1' }, warnings: [] }
  */
@@ -48,10 +46,7 @@ export type Parsed =
   | { readonly ok: true; readonly value: JsonValue }
   | { readonly ok: false; readonly issue: Issue }
 
-/**
- * Parses a line of JSON. The engine's own message is dropped, because it quotes the line and so may quote a
- * secret.
- */
+/** Parses a line of JSON. The engine's message is dropped, because it may quote a secret. */
 export function parseLine(text: string): Parsed {
   try {
     return { ok: true, value: JSON.parse(text) as JsonValue }
@@ -83,8 +78,8 @@ export function decodeJson(value: JsonValue): Decoded {
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
 /**
- * Warnings about a published action or observation that does not fit its kind. The event decodes all the same
- * (law E3), for newer producers; `isAction` and `isObservation` return false.
+ * Warnings about published payloads that do not fit their kind. The event still decodes (law E3), for newer
+ * producers; `isAction` and `isObservation` return false.
  */
 function payloadWarnings(kind: EventKind, event: JsonObject): readonly Issue[] {
   if (kind === 'ActionEvent') return misfitsOf(event['action'], actionChecks, 'action')

@@ -3,9 +3,8 @@
 import type { Event } from './types.ts'
 
 /**
- * Returns the event as JSON text, with its fields in their order. Decoding the text returns an equal event,
- * nulls included (law E). O(size).
- *
+ * Returns the event as JSON text, with its fields in order. Decoding returns an equal event, including nulls
+ * (law E). O(size).
  * @example
  * encodeEvent({ kind: 'PauseEvent', id: 'p1' }) // '{"kind":"PauseEvent","id":"p1"}'
  */
@@ -16,12 +15,10 @@ export function encodeEvent(event: Event): string {
 type Part = string | { readonly value: unknown }
 
 /**
- * Serializes a JSON value with the keys of every object sorted by UTF-16 code units and without spaces: equal
- * values have equal texts.
+ * Serializes JSON without spaces, keys sorted by UTF-16 code units: equal values have equal texts.
  *
- * A value that is not JSON is omitted from objects and written as null elsewhere. Works at any depth. O(size
- * · log keys).
- *
+ * A value that is not JSON is omitted from objects and null elsewhere. Works at any depth. O(size · log
+ * keys).
  * @example
  * canonicalJson({ b: 1, a: [true, null] }) // '{"a":[true,null],"b":1}'
  */

@@ -1,4 +1,4 @@
-/** Replaces the content of an event by a placeholder, so that the tree, the calls and the view of its log stay. */
+/** Replaces an event's content by a placeholder, preserving its log's tree, calls and view. */
 
 import { isObject } from './json.ts'
 import { type Fact, isQuarantined } from './quarantine.ts'
@@ -24,10 +24,8 @@ const FOLDED: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * Returns the fact with its content erased: texts, files, arguments, reasoning, names of people. Its id, parent, time,
- * kind, source and references to other events stay, with the names of tools, the numbers of a reply's usage and the
- * statuses that a state update sets. A list of content that was empty stays empty. O(1).
- *
+ * Erases texts, files, arguments, reasoning and names of people. Id, parent, time, kind, source, references,
+ * tool names, usage numbers and a state update's statuses stay. An empty content list stays empty. O(1).
  * @example
  * const error = { kind: 'AgentErrorEvent', tool_name: 'ls', tool_call_id: 'c', error: '/home/ann' }
  * erasedFact(error).error // '[erased]'

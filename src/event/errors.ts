@@ -31,8 +31,8 @@ export type ErrorCode =
   | 'store_closed'
 
 /**
- * An error that the library raises on purpose. Distinguish errors by `code`, with `hasCode`, and from other
- * errors with `isColloquyError`: `instanceof` fails across two copies of a package.
+ * An error that the library raises on purpose. Distinguish by `code`, with `hasCode` and `isColloquyError`:
+ * `instanceof` fails across two copies of a package.
  */
 export class ColloquyError extends Error {
   override readonly name = 'ColloquyError'

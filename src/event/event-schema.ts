@@ -209,9 +209,8 @@ function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchem
 }
 
 /**
- * Returns the JSON Schema of one kind of event: `kind` is a constant, no other fields are allowed, defaults
- * are included. A new object each time.
- *
+ * Returns the JSON Schema of one kind of event: constant `kind`, no other fields, with defaults. A new object
+ * each time.
  * @example
  * eventJsonSchema('PauseEvent').additionalProperties // false
  */
@@ -232,8 +231,8 @@ export function eventJsonSchemas(): Readonly<Record<EventKind, JsonObject>> {
 }
 
 /**
- * Returns the JSON Schemas of the shapes that events share, by their names in the interface. They appear
- * unchanged in the schemas of the events.
+ * Returns the JSON Schemas of shapes shared by events, by interface name. They appear unchanged in the
+ * events' schemas.
  * @example
  * shapeJsonSchemas().TextContent.required // ['text']
  */

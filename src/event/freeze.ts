@@ -30,12 +30,11 @@ interface Walk {
 }
 
 /**
- * Copies a value as deep-frozen JSON. The input is only read. An undefined property counts as absent, and
- * `__proto__` is an ordinary key.
+ * Copies a value as deep-frozen JSON; only reads it. An undefined property counts as absent, and `__proto__`
+ * is an ordinary key.
  *
  * Never throws. Issues report getters, functions, symbols, bigints, NaN and infinities, class instances,
  * cycles, nesting beyond {@link MAX_DEPTH}, gaps in lists, and proxies that throw. O(size · depth).
- *
  * @example
  * copyJson({ a: [1, undefined] }).issues[0].loc // ['a', 1]
  */
@@ -45,12 +44,10 @@ export function copyJson(value: unknown): JsonCopy {
 }
 
 /**
- * Freezes a value from `JSON.parse` in place and deeply; -0 becomes 0, because JSON text drops its sign.
+ * Deep-freezes a value from `JSON.parse` in place; -0 becomes 0, because JSON text drops its sign.
  *
- * Returns the issues of JSON text that no event can hold: nesting beyond {@link MAX_DEPTH}, and numbers that
- * overflow to infinity. The value is then partly frozen and must be discarded. Never throws, at any depth.
- * O(size).
- *
+ * Returns the issues that no event can hold: nesting beyond {@link MAX_DEPTH}, and numbers that overflow to
+ * infinity. The value is then partly frozen and must be discarded. Never throws, at any depth. O(size).
  * @example
  * freezeJson(JSON.parse('{"a":[1]}')) // []
  */
@@ -65,10 +62,8 @@ export function freezeJson(value: JsonValue): readonly Issue[] {
 const AROUND = 16
 
 /**
- * Freezes a value from `JSON.parse`, in place and deeply, so that events can hold it. Returns false where no
- * event could: nested too deeply, or with a number that JSON cannot represent. Never throws, at any depth.
- * O(size).
- *
+ * Deep-freezes a value from `JSON.parse` in place for use in events. Returns false if it is nested too deeply
+ * or has a number that JSON cannot represent. Never throws, at any depth. O(size).
  * @example
  * freezePart(JSON.parse('[1e999]')) // false
  */

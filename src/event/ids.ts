@@ -1,5 +1,3 @@
-/** Legal ids, and the ids of events that had none. */
-
 import { hashText } from './text.ts'
 import { canonicalJson } from './encode.ts'
 import type { Event } from './types.ts'
@@ -9,7 +7,7 @@ export const ROOT = '__root__'
 
 /**
  * Pattern of a legal id: 1 to 200 characters of well-formed Unicode, no control characters, not {@link ROOT}
- * (design D19). It has no property escapes, so that a JSON Schema can carry it to other languages.
+ * (design D19). It has no property escapes, so a JSON Schema can carry it to other languages.
  */
 // oxlint-disable-next-line no-control-regex -- they are what it is there to refuse
 export const LEGAL_ID = /^(?!__root__$)[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,200}$/u
@@ -31,12 +29,10 @@ export function isLegalId(text: string): boolean {
 }
 
 /**
- * Derives the id of an event that has none: the same event at the same position of the same conversation
- * always gets the same id, so that replaying twice writes the same bytes and importing twice changes nothing
- * (design D15). O(size).
+ * Derives an event's id from conversation, position and body, so replays write the same bytes and repeated
+ * imports change nothing (design D15). O(size).
  *
  * The position alone makes it unique within a conversation; the hash ties it to the body.
- *
  * @example
  * deriveEventId('c1', 7, { kind: 'PauseEvent' }) // 'derived-7-…'
  */

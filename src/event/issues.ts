@@ -19,9 +19,8 @@ type Path = readonly (string | number)[]
 const ABSENT = Symbol('absent')
 
 /**
- * Returns issues for the problems that a schema found in a JSON value: one for each unknown field, and for
- * each value that does not fit. O(problems · depth).
- *
+ * Converts a schema's problems with a JSON value to issues: one per unknown field, and per value that does
+ * not fit. O(problems · depth).
  * @param problems what the schema found
  * @param root the value that it checked
  * @param base the path to that value inside the event
@@ -49,8 +48,8 @@ export function toIssues(problems: readonly Problem[], root: JsonValue, base: Pa
 }
 
 /**
- * Builds an issue about a value, with its secrets masked; {@link ABSENT} is omitted, and so is text that
- * mentions a secret. O(size of the input).
+ * Builds an issue about a value, with its secrets masked; {@link ABSENT} and text that mentions a secret are
+ * omitted. O(size of the input).
  */
 export function issue(loc: Path, type: string, msg: string, input: unknown = ABSENT): Issue {
   if (input === ABSENT || (typeof input === 'string' && mentionsSecret(input))) return { loc, msg, type }

@@ -18,9 +18,8 @@ function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
 }
 
 /**
- * Sets an own property of a new object. Plain assignment to `__proto__` would set the prototype instead, and
- * lose the value. O(1).
- *
+ * Sets an own property of a new object. Assigning `__proto__` would set the prototype instead, and lose the
+ * value. O(1).
  * @example
  * const object = {}
  * setOwn(object, '__proto__', 1)

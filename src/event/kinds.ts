@@ -1,6 +1,6 @@
 /**
- * The kinds table: every rule of the engine that depends on the kind, one row a kind. A new kind is one row;
- * the compiler lists what it still needs.
+ * The kinds table: every rule that depends on the kind, one row per kind. The compiler lists what a new row
+ * still needs.
  */
 
 import type { Source } from './shapes.ts'

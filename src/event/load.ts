@@ -1,6 +1,6 @@
 /**
- * Lenient decoding for existing logs: upcasts old shapes, and quarantines what does not decode, so that one
- * bad line never costs the rest.
+ * Lenient decoding for existing logs: upcasts old shapes, and quarantines undecodable lines, so one bad line
+ * never costs the rest.
  */
 
 import { MAX_DEPTH, copyJson } from './freeze.ts'
@@ -22,10 +22,9 @@ export interface Loaded {
 }
 
 /**
- * Loads a line of JSON text: upcasts and decodes it, or quarantines it with its text unchanged (design D16).
+ * Loads a line of JSON text: upcasts and decodes it, or quarantines its unchanged text (design D16).
  *
  * Never throws. O(length).
- *
  * @example
  * loadLine('{"kind":"PauseEvent","id":null}') // { fact: { kind: 'PauseEvent' }, upcasts: ['nulls.identity'], warnings: [] }
  * loadLine('{"kind":"PauseEvent","id":"a","id":"b"}').warnings[0].type // 'duplicate_key'
@@ -40,11 +39,10 @@ export function loadLine(text: string): Loaded {
 }
 
 /**
- * Loads a value: upcasts and decodes it, or quarantines it as JSON text, with null in place of values that
- * are not JSON.
+ * Loads a value: upcasts and decodes it, or quarantines it as JSON text, with null for values that are not
+ * JSON.
  *
  * Never throws and never changes its input. O(size).
- *
  * @example
  * loadValue({ kind: 'Nonsense', id: 'n1' }).fact.raw // '{"kind":"Nonsense","id":"n1"}'
  */
@@ -76,8 +74,8 @@ function textOf(value: JsonValue): string {
 const MAX_WARNINGS = 100
 
 /**
- * A number that JavaScript may change: 16 digits, an exponent of three digits, or minus zero. Or space before
- * a colon, which prevents counting keys.
+ * A number that JavaScript may change (16 digits, an exponent of three digits, or minus zero), or space
+ * before a colon, which prevents counting keys.
  */
 const SUSPECT = /[:,[]\s*(?:-0|-?\d[\d.]{15}|-?[\d.]+[eE][-+]?\d{3})|(?<="\s+):/
 
@@ -109,8 +107,8 @@ function keysIn(text: string): number {
 }
 
 /**
- * The number of keys of all objects in a parsed value. It is not recursive: fields that an upcaster removes
- * may be nested deeper than the stack.
+ * Number of keys of all objects in a parsed value. Not recursive: fields that an upcaster removes may be
+ * nested deeper than the stack.
  */
 function keysOf(value: object): number {
   let count = 0
@@ -196,8 +194,8 @@ function isExact(number: string): boolean {
 }
 
 /**
- * Sign, digits without outer zeros, and the power of ten of the first digit: equal numbers have equal texts.
- * For doubles that are neither 0 nor infinite the power is exact; for others the digits differ.
+ * Sign, digits without outer zeros, and the first digit's power of ten: equal numbers have equal texts. The
+ * power is exact for doubles that are neither 0 nor infinite; for others the digits differ.
  */
 function digitsOf(number: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = PARTS.exec(number) ?? []

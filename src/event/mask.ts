@@ -27,8 +27,8 @@ const QUOTE = String.raw`(?<!\\)(?:\\*["']|\\+u002[27])`
 
 /**
  * The secret inside a text with JSON (a completion's log, a call's arguments, a quarantined line), at any
- * level of quoting. A text that ends inside the secret is masked to its end, and so is one whose secret is a
- * list or an object, because no pattern finds where that ends.
+ * quoting level. A text that ends inside it, or whose secret is a list or object, is masked to its end,
+ * because no pattern finds where that ends.
  */
 const SECRET_IN_TEXT = new RegExp(
   String.raw`(${NAME}${QUOTE}${SPACE}:${SPACE}?)(?:(${QUOTE})[^]*?(?:(?<!\\)\2|$)|[[{][^]*$)`,
@@ -36,12 +36,11 @@ const SECRET_IN_TEXT = new RegExp(
 )
 
 /**
- * The same JSON value with `encrypted_content` null at any depth, also inside strings with JSON text (design
- * section 5, law X).
+ * Sets `encrypted_content` to null at any depth, also inside strings with JSON text (design section 5, law
+ * X).
  *
- * Returns the same object when there is nothing to mask, and a frozen copy otherwise; the input is never
- * changed. Works at any depth. O(size).
- *
+ * Returns the same object when there is nothing to mask, else a frozen copy; never changes the input. Works
+ * at any depth. O(size).
  * @example
  * maskSecrets({ item: { id: 'r1', encrypted_content: 'gAAA' } }) // { item: { id: 'r1', encrypted_content: null } }
  */

@@ -101,8 +101,8 @@ const EVENT_SHAPES = Object.fromEntries(
 ) as { readonly [K in EventKind]: Shape }
 
 /**
- * Applies a change to an object and to every shape inside it, innermost first. Returns the same object when
- * nothing changes; values of another form stay as they are. O(shapes).
+ * Applies a change to an object and to every nested shape, innermost first. Returns the same object when
+ * nothing changes; other values stay. O(shapes).
  */
 export function walkShapes(
   value: JsonObject,
@@ -118,10 +118,9 @@ export function walkShapes(
 }
 
 /**
- * A deep-frozen copy of a decoded event with every default of the contract (interface 2.2 and 2.3) filled in:
- * the source, the empty lists, `cache_prompt: false` and the like. Existing fields stay as they are and come
- * first; id, timestamp and parent have no default, and neither have fields whose default is null. O(size).
- *
+ * A deep-frozen copy of a decoded event with all contract defaults (interface 2.2 and 2.3), such as
+ * `cache_prompt: false`. Existing fields stay first and unchanged; id, timestamp, parent and fields whose
+ * default is null are not filled in. O(size).
  * @example
  * withDefaults({ kind: 'PauseEvent', id: 'p1' }) // { kind: 'PauseEvent', id: 'p1', source: 'user' }
  */

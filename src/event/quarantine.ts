@@ -1,7 +1,4 @@
-/**
- * A line that could not be decoded, stored byte for byte: exports contain it in its position, and an upgrade
- * decodes it again.
- */
+/** An undecodable line, stored byte for byte: exports contain it in place, upgrades decode it again. */
 
 import { isLegalId } from './ids.ts'
 import type { Issue } from './issues.ts'

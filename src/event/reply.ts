@@ -1,7 +1,4 @@
-/**
- * The record of a model's reply, stored in the open part of its events, so that the reply can be sent back
- * unchanged.
- */
+/** Record of a model's reply, in its events' open part, to send the reply back unchanged. */
 
 import { isObject } from './json.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
@@ -11,9 +8,8 @@ import type { ActionEvent, Event, MessageEvent } from './types.ts'
 export type GrammarName = string
 
 /**
- * What can end a reply early. `truncated`: a token limit. `paused`: it continues when it is sent back.
- * `refused`: by the model. `filtered`: withheld by the provider. `broken_off`: its stream ended too early.
- * `failed`: the provider failed during it.
+ * What ends a reply early. `truncated`: token limit. `paused`: continues when sent back. `refused`: by the
+ * model. `filtered`: by the provider. `broken_off`: the stream ended early. `failed`: the provider failed.
  */
 export type EarlyEnd = 'truncated' | 'paused' | 'refused' | 'filtered' | 'broken_off' | 'failed'
 
@@ -29,8 +25,8 @@ const EARLY_ENDS: ReadonlySet<unknown> = new Set<EarlyEnd>([
 export const isEarlyEnd = (value: unknown): value is EarlyEnd => EARLY_ENDS.has(value)
 
 /**
- * The record of the reply that an event belongs to. Every field is optional: logs of other producers have
- * none. `after` is on each event of a reply, the rest on its first event only.
+ * Record of an event's reply. All fields are optional: other producers' logs have none. `after` is on each
+ * event of a reply, the rest on its first.
  */
 export interface ReplyRecord {
   /** Id of the event under HEAD at the model call; null for an empty log, true for this event's parent. */
@@ -48,7 +44,6 @@ export interface ReplyRecord {
   readonly cuts?: readonly string[]
   /** Why the model stopped, as the provider names it, where that was not its ordinary end. */
   readonly stop_reason?: string
-  /** Why the reply ended early; it is then no final reply. */
   readonly outcome?: EarlyEnd
   /**
    * Tokens of this reply: input, output, cache read, cache write, reasoning; zeros at the end are omitted.
@@ -66,7 +61,6 @@ export interface ReplyRecord {
   readonly waits?: number
   /** Id of the provider's container in which they wait; the request with their results must name it. */
   readonly container?: string
-  /** True when the user interrupted the reply; it is then no final reply. */
   readonly interrupted?: true
 }
 
@@ -75,8 +69,7 @@ export const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
   event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 
 /**
- * Returns the record of the reply that an event belongs to, or null. A record that is not an object counts as
- * null; its fields are as stored, so a reader checks each field that it uses. O(1).
+ * Returns an event's reply record; null unless an object. Fields are as stored: check each before use. O(1).
  */
 export function replyOf(event: Event): ReplyRecord | null {
   const holder =
@@ -90,9 +83,9 @@ export function replyOf(event: Event): ReplyRecord | null {
 }
 
 /**
- * Adds to the events of one append the HEAD at which their replies were requested (D20), unless they record
- * it. `head` is the parent of the first event. Where a reply was requested at that event, its first event
- * records true, and its further calls nothing. O(events).
+ * Adds to one append's events the HEAD at which their replies were requested (D20), unless recorded. `head`
+ * is the first event's parent. A reply requested there records true on its first event, nothing on further
+ * calls. O(events).
  * @example
  * const llm_message = { role: 'assistant', content: [{ type: 'text', text: 'hi' }] }
  * const reply = { kind: 'MessageEvent', source: 'agent', llm_message }
@@ -104,7 +97,6 @@ export function recordRequestHead(
   after: string | null,
   head: string | null,
 ): readonly Event[] {
-  /** The reply whose first event has recorded true, while its calls follow. */
   let recordedReply: string | null = null
   return events.map((event, index) => {
     const recorded = replyOf(event)?.after
@@ -132,8 +124,8 @@ function withAfter(event: Event, after: ReplyRecord['after']): Event {
 }
 
 /**
- * Id of the event under HEAD when the model was called for this reply, null when there was none, true when it
- * is the parent of this event; undefined for an event without the record. O(1).
+ * Event id at HEAD when this reply was requested: null if none, true for this event's parent; undefined
+ * without a record. O(1).
  */
 export function requestHeadOf(event: Event): string | true | null | undefined {
   const after: unknown = replyOf(event)?.after

@@ -1,6 +1,6 @@
 /**
- * The nested shapes as zod schemas: closed where interface 2.3 closes them, else open (design D14). They use
- * zod's functions, because its methods would put all of zod into a bundle.
+ * Nested shapes as zod schemas, closed where interface 2.3 closes them, else open (design D14). Uses zod's
+ * functions: its methods would bundle all of zod.
  */
 
 import * as z from 'zod/mini'
@@ -15,8 +15,8 @@ export type Check = (value: JsonValue) => readonly Problem[]
 const NO_PROBLEMS: readonly Problem[] = Object.freeze([])
 
 /**
- * The check of a schema, compiled at the first value, without a copy. Only a value that does not fit runs
- * through the slower parser, for paths.
+ * Returns a schema's check, compiled at first use, without a copy. Only unfit values run through the slower
+ * parser, for paths.
  */
 export function checker(schema: z.core.$ZodType): Check {
   let compiled: z.core.$ZodType | undefined

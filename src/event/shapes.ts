@@ -38,8 +38,8 @@ export interface ImageContent {
 }
 
 /**
- * A part of any other kind, as a provider defines it: a document, a file, audio. Its `type` is neither `text`
- * nor `image`; other fields are stored unchanged.
+ * Part of another kind, as its provider defines it: document, file, audio. `type` is neither `text` nor
+ * `image`; other fields are stored unchanged.
  */
 export interface OpenPart {
   readonly type: string
@@ -47,8 +47,8 @@ export interface OpenPart {
 }
 
 /**
- * A part of a message or a tool result: `isTextPart`, `isImagePart` and `isOpenPart` distinguish the kinds.
- * An object without a `type` is text or images, by its fields.
+ * Part of a message or tool result: see `isTextPart`, `isImagePart`, `isOpenPart`. Without `type`, fields
+ * decide between text and images.
  */
 export type Content = TextContent | ImageContent | OpenPart
 
@@ -119,10 +119,7 @@ export interface ToolDefinition {
   readonly meta?: JsonObject | null
 }
 
-/**
- * A call of a tool. Tools are made by users, so any kind and any field may appear here; see `isAction` for
- * the published ones.
- */
+/** A tool call. Users make tools, so any kind and field may appear; see `isAction`. */
 export interface Action {
   readonly kind: string
   readonly [field: string]: unknown
@@ -164,9 +161,8 @@ export const isTextPart = (part: Content): part is TextContent => !isOpenPart(pa
 const TEXT_FIELDS: ReadonlySet<string> = new Set(['text', 'title', 'filename', 'context'])
 
 /**
- * Returns the texts in an open part, in their order: titles, file names, texts, and the data of a plain text
- * document. Encoded data is skipped. O(size).
- *
+ * Returns an open part's texts in order: titles, file names, texts, plain text documents, no encoded data.
+ * O(size).
  * @example
  * wordsIn({ type: 'document', source: { type: 'base64', data: 'JVBERi0=' }, title: 'Plan' }) // ['Plan']
  */

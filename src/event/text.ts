@@ -1,13 +1,11 @@
-/** Text helpers. */
-
 export function quote(text: string | null): string {
   const shown = JSON.stringify(text ?? '')
   return shown.length > 80 ? `${shown.slice(0, 76)}…"` : shown
 }
 
 /**
- * White space of JavaScript or Python, for a class of a regular expression: Python adds U+001C to U+001F and
- * U+0085, and most servers that check requests run Python.
+ * White space of JavaScript or Python, for a regular expression class: Python runs most checking servers, and
+ * adds U+001C to U+001F and U+0085.
  */
 export const SPACES = '\\s\\u0085\\u001c-\\u001f'
 
@@ -56,8 +54,8 @@ export function hashLanes(text: string): Lanes {
 export const hex32 = (lane: number): string => (lane >>> 0).toString(16).padStart(8, '0')
 
 /**
- * The text in the place of a long string that was read as a reference, by the SHA-256 of its UTF-8 bytes. Only the
- * `blobs` of a stored event tells which texts are references: a body may contain such a text itself. O(1).
+ * Replaces a long string read as a reference, by the SHA-256 of its UTF-8 bytes. Only a stored event's
+ * `blobs` identifies references: bodies may contain such text. O(1).
  */
 export const blobText = (hash: string): string => `colloquy:blob/${hash}`
 

@@ -4,13 +4,10 @@ const DATE_TIME =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[T ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:Z|([+-])([01]\d|2[0-3]):?([0-5]\d))?$/
 
 /**
- * The instant of an ISO 8601 date-time, in microseconds since 1970-01-01T00:00:00Z; undefined for any other
- * text.
+ * Returns an ISO 8601 date-time in microseconds since 1970-01-01T00:00:00Z; undefined for other text.
  *
- * The date and the time are separated by T or a space, the fraction has up to nine digits (those beyond
- * microseconds are cut), the zone is Z, ±hh:mm or ±hhmm, and UTC when it is missing (design D10). The
- * calendar is checked: no 30 February, no 24:00, no leap second. O(1).
- *
+ * Separator T or space; up to nine fraction digits, cut to microseconds; zone Z, ±hh:mm or ±hhmm, default UTC
+ * (design D10). The calendar is checked: no 30 February, 24:00 or leap second. O(1).
  * @example
  * parseInstant('1970-01-01T00:00:01.5Z') // 1500000n
  * parseInstant('2026-02-30T00:00:00') // undefined

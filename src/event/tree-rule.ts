@@ -1,7 +1,4 @@
-/**
- * The rule of the tree (design D7, D8), shared by the log and the stores: the parent of an event, and HEAD
- * after it.
- */
+/** Tree rule (design D7, D8) of the log and the stores: an event's parent, and HEAD after it. */
 
 import { ROOT } from './ids.ts'
 import type { Event } from './types.ts'
@@ -12,8 +9,8 @@ export interface RuleNode {
 }
 
 /**
- * Access to a tree as it was when an event arrived. Make one object for each kind of tree, not for each
- * event: every fold uses the rule. A call may read a database.
+ * Access to a tree at an event's arrival. Make one object per kind of tree, not per event: every fold uses
+ * the rule. Calls may read a database.
  */
 export interface TreeAccess<Tree, Node extends RuleNode> {
   head(tree: Tree): Node | null
@@ -28,15 +25,13 @@ export interface HeadStep<Node> {
   readonly move: 'none' | 'made' | 'unknown'
 }
 
-/** Whether an event of this kind becomes HEAD; an unreadable kind does. */
 export function canKindBeHead(kind: string | null | undefined): boolean {
   return kind !== 'ConversationStateUpdateEvent'
 }
 
 /**
- * Returns the parent of an event with the `parent_id` `requested`; null for a root. Undefined when that id is
- * unknown: the caller refuses the event, or appends it at HEAD with a warning. At most one look-up, none for
- * HEAD.
+ * Returns the parent for a `requested` `parent_id`; null for a root; undefined if unknown: the caller refuses
+ * the event, or appends it at HEAD with a warning. At most one lookup, none for HEAD.
  */
 export function effectiveParent<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,

@@ -8,9 +8,8 @@ type Mask = (text: string) => string
 const ENCRYPTED = 'encrypted_content'
 
 /**
- * The event with nothing signed in its reply: thinking without signatures, reasoning without its encrypted
- * content, and bare parts in the reply's record, because parts may be signed too. Other events stay as they
- * are. O(size).
+ * Returns the event without thinking signatures, encrypted reasoning, and the record's bare parts, which may
+ * be signed too. Other events are unchanged. O(size).
  */
 export function unsignReply(event: JsonObject, mask: Mask): JsonObject {
   const { kind, source, llm_message: message, tool_call: call } = event

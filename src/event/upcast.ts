@@ -37,12 +37,10 @@ export interface Upcast {
 }
 
 /**
- * Converts a raw event of an older or foreign dialect. What no upcaster knows stays as it is, and decoding
+ * Converts a raw event (plain JSON) of an older or foreign dialect. Unknown content is unchanged; decoding
  * reports it.
  *
- * Takes plain JSON. Pure, total, never changes its input; a current event is returned as the same object
- * after a few look-ups. O(size of what changes).
- *
+ * Pure, total; a current event is the same object after a few lookups. O(size of what changes).
  * @example
  * upcast({ kind: 'Condensation' }).value // { kind: 'Condensation', llm_response_id: '' }
  * upcast({ kind: 'Condensation' }).applied // ['early.condensation_llm_response_id']

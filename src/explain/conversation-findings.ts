@@ -80,8 +80,8 @@ const LEAST_WORD = 4
 const SHARE = 0.25
 
 /**
- * Condensations of HEAD's branch that removed the first or the latest user message, with a summary that
- * shares few words with it. It is a guess: a summary in another language is reported too. O(path · log view).
+ * Condensations of HEAD's branch that removed the first or latest user message, with few of its words in the
+ * summary. A guess: other languages are reported too. O(path · log view).
  */
 export function* condensationFindings({ state }: Scene): IterableIterator<FindingDraft> {
   let task: EventEntry<MessageEvent> | null = null
@@ -127,8 +127,8 @@ function wordsOf(text: string): Set<string> {
 }
 
 /**
- * Branches without HEAD that contain tool results or replies. A branch that HEAD was moved away from is a
- * note; a branch that was left by an event with an older parent may be lost. O(n · branches).
+ * Branches without HEAD that contain tool results or replies. Where HEAD was moved away: a note; where an
+ * event has an older parent: possibly lost. O(n · branches).
  */
 export function* branchFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const { head } = state.log

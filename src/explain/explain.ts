@@ -24,12 +24,10 @@ import { resultOf } from './path.ts'
 import { eventsIn, stretchOf, removedUnits } from './removal.ts'
 
 /**
- * Explains why an event is in HEAD's view or not: what keeps it out, what it is paired with, what is
- * forgotten with it, and further notes. It reads only the results of the fold. For another position of HEAD,
- * pass the state of `stateAt` or `switchTo`.
+ * Explains why an event is in HEAD's view or not: what excludes it, its pair, what is forgotten with it, and
+ * notes. Reads only fold results; for another HEAD, pass the state of `stateAt` or `switchTo`.
  *
  * O(entries since the event · log n + view · log n), and with a budget the cost of `fitToBudget`.
- *
  * @param event the id of an event, or of a summary that a Condensation put into the view; or a position in
  *   the log, for lines without an id and events with a repeated id
  * @param options the policy that shortens requests, to include its effects

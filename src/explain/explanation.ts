@@ -63,8 +63,8 @@ export interface Explanation {
   readonly inView: boolean
   readonly verdict: Reason<VerdictCode>
   /**
-   * The event without which it would be in the view: a Condensation, the first result, the event that moved
-   * HEAD to another branch, or the event with the same id. Null for none.
+   * Event without which it would be in view: a Condensation, the first result, the event that moved HEAD
+   * away, or one with its id; else null.
    */
   readonly removedBy: string | null
   readonly pairedWith: readonly string[]

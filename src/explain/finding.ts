@@ -46,7 +46,6 @@ export interface Finding {
 
 /** Cost of a changed prefix, in estimated tokens. */
 export interface FindingCost {
-  /** Tokens that a provider may have had in its cache. */
   readonly cacheTokens: number
   readonly reasoningTokens: number
 }

@@ -145,14 +145,13 @@ const FINDERS: readonly Finder[] = [
 ]
 
 /**
- * Returns the problems and notable facts of a conversation, the worst first, and causes before their
- * consequences: warnings of replay, broken laws, requests that do not extend the previous one, loops,
- * interrupted replies, abandoned branches, condensations that forgot the task, and likely secrets. The log
- * does not change. Each finding lists the events that prove it; `explain` explains one event.
+ * Returns a conversation's problems and notable facts, worst first, causes before consequences: replay
+ * warnings, broken laws, requests that do not extend the previous one, loops, interrupted replies, abandoned
+ * branches, condensations that forgot the task, likely secrets. Each lists its evidence; `explain` explains
+ * one event. Read-only.
  *
- * O(n log n + size), and O(content of the view) for each of at most 64 changes of the past and 12 + 2 ·
- * log2(n) requests in each grammar.
- *
+ * O(n log n + size), and O(content of the view) for each of at most 64 past changes and 12 + 2 · log2(n)
+ * requests per grammar.
  * @param log a state, or a log as `checkLog` accepts it; only for lines it is known what JSON parsing lost
  * @throws ColloquyError `evicted` for a state with evicted bodies.
  * @example
@@ -231,10 +230,7 @@ function* secretFindings({ state }: Scene): IterableIterator<FindingDraft> {
   }
 }
 
-/**
- * The path of the first difference of two JSON values, at most down to a masked name; null when they are
- * equal. O(size).
- */
+/** Path of two JSON values' first difference, at most down to a masked name; null if equal. O(size). */
 function difference(was: unknown, is: unknown, path: string): string | null {
   if (was === is) return null
   if (!isObject(was) || !isObject(is)) return path

@@ -19,8 +19,7 @@ export function pathBetween(above: Entry | null, below: Entry | null): Checkpoin
 }
 
 /**
- * The first entry of a path that fulfils a condition, which must hold for all later entries too; undefined
- * for none. O(log path) calls.
+ * First entry on a path that fulfils a condition all later entries fulfil; else undefined. O(log path) calls.
  */
 export function firstWhere(
   path: readonly Checkpoint[],
@@ -41,8 +40,8 @@ export interface Leaving {
 }
 
 /**
- * The entry with which HEAD left the branch of an event for good; null for none, for example in a state at
- * another event. O(entries since · log n).
+ * Entry with which HEAD left an event's branch for good; null if none, as in a state at another event.
+ * O(entries since · log n).
  */
 export function whereHeadLeft({ log }: State, event: Entry): Leaving | null {
   let head: Entry | null = null
@@ -66,8 +65,8 @@ export const describeParent = ({ parent }: Entry): string =>
   parent === null ? 'starts a new root' : `has the parent ${quote(parent.id)}`
 
 /**
- * The entries that would be on the branch of an event, with HEAD on it, if HEAD had not left it with an
- * entry; null where a later entry leaves it too. O(entries since · log n).
+ * Entries that would be on an event's branch up to HEAD, had HEAD not left it with an entry; null if a later
+ * entry leaves it too. O(entries since · log n).
  */
 export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly Entry[] | null {
   const over = new Set<Entry>()
@@ -104,8 +103,8 @@ export function resultOf(call: Entry, below: Entry): Checkpoint | null {
 }
 
 /**
- * The calls on a path that belong to some replies, and may join their batches while these are pending (U2),
- * with their results; null where one of them is pending at the entry. O(path) for each.
+ * Calls, with results, on a path that belong to some replies, and may join their batches while pending (U2);
+ * null if one is pending at the entry. O(path) each.
  */
 export function callsOfReplies(
   replies: readonly (string | null)[],

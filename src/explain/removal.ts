@@ -21,8 +21,8 @@ interface Removal {
 }
 
 /**
- * Finds what removed a subject from a view that once had it, on the path down to an entry; null while it is
- * in the view. O(path + view · log path).
+ * Finds what removed a subject from a view, on the path to an entry; null while in view. O(path + view · log
+ * path).
  */
 export function findRemoval(subject: Subject, below: Entry): Removal | null {
   const path = pathBetween(subject.entry, below)
@@ -70,8 +70,8 @@ export const eventsIn = (units: readonly Unit[]): number =>
   units.reduce((sum, unit) => sum + eventCount(unit), 0)
 
 /**
- * Whether the view at an entry would have the removed unit if the condensation had not removed it: no later
- * one lists it, and all its calls have results. O(path + view).
+ * Whether a view would have the removed unit without the condensation: no later one lists it, and its calls
+ * have results. O(path + view).
  */
 export function wouldBeInView({ by, unit, branch }: Removal, below: Entry): boolean {
   const calls = unit.type === 'batch' ? [...unit.calls] : []

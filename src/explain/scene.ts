@@ -1,5 +1,3 @@
-/** Input and output of the finders. */
-
 import type { Loaded } from '../event/load.ts'
 import type { GrammarName } from '../event/reply.ts'
 import type { RequestWriter } from '../laws/requests.ts'
@@ -51,8 +49,8 @@ interface Request {
 const SYSTEMS = ['replace', 'append'] as const
 
 /**
- * The messages that a server sends for a state: of both treatments of later system prompts, the one that fits
- * more of the signed replies. O(content of the view).
+ * Messages a server sends for a state: the treatment of later system prompts that fits more signed replies.
+ * O(content of the view).
  */
 export function sentOf(
   state: State,

@@ -157,8 +157,8 @@ interface Judged {
 }
 
 /**
- * What the fold decided about a result when it arrived; null where it ended a call of the view, or is not a
- * result. O(path).
+ * The fold's decision about a result on arrival; null if it ended a call of the view, or is not a result.
+ * O(path).
  * @param below the end of its branch, from which it is seen
  */
 export function judgeResult(state: State, entry: Checkpoint, below: Entry = entry): Judged | null {
@@ -188,8 +188,8 @@ export function judgeResult(state: State, entry: Checkpoint, below: Entry = entr
 }
 
 /**
- * Whether a call would get this result without its first one: no other result arrived for it in between.
- * O(path + dropped results · path).
+ * Whether a call would get this result without its first: no other arrived in between. O(path + dropped
+ * results · path).
  */
 function isNext(state: State, { parent }: ResultEntry, call: Entry, first: Entry): boolean {
   for (const { entry } of branchOf(parent).dropped)

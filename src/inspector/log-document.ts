@@ -40,8 +40,8 @@ export type LogTitle = Pick<LogDocument, 'title' | 'conversation' | 'name' | 'pa
 /** The source of a page's logs. */
 export interface PageSource {
   /**
-   * `page`: the logs are in the page. `files`: the command that serves the page sends them. `service`: a
-   * service sends them to clients with a key.
+   * Source of the logs. `page`: the page itself. `files`: the command that serves it. `service`: a service,
+   * for clients with a key.
    */
   readonly from: 'page' | 'files' | 'service'
   readonly logs: readonly LogTitle[]
@@ -55,8 +55,8 @@ export type LogHead = Omit<LogDocument, 'facts'>
 const BLOCK = 1 << 23
 
 /**
- * The document as blocks of JSON text, with every `encrypted_content` null: first its head, then arrays of
- * facts. No block contains `<` or a line end, so each fits into a page, and on a line. Lazy; O(size).
+ * The document as JSON text blocks, every `encrypted_content` null: head, then arrays of facts. No block
+ * contains `<` or a line end, so each fits a page and a line. Lazy; O(size).
  */
 export function* logBlocks({ facts, ...head }: LogDocument): IterableIterator<string> {
   yield inPage(head)
@@ -85,9 +85,8 @@ export const inPage = (value: unknown): string => JSON.stringify(value).replaceA
 const DATA_MARK = '<!--data-->'
 
 /**
- * The page with logs in it, in pieces, which opens without a server; without logs for a page that requests
- * them. No part of a log is parsed as markup or as a script: it is JSON without `<`. Lazy; O(size of the
- * logs).
+ * The page in pieces: with logs, it opens without a server; without, it requests them. Logs are JSON without
+ * `<`, never parsed as markup or script. Lazy; O(size of the logs).
  * @param template as `npm run build` makes it.
  * @example
  * [...inspectorPage('<body><!--data--></body>', [])].join('').includes('"from":"page"') // true

@@ -165,8 +165,8 @@ interface ConsentWatch {
 }
 
 /**
- * P6 to P8, and I7 for executed calls. A log that records when executions start is checked there; in any
- * other log a result proves an execution. O(log n) for an event and for each call that starts.
+ * P6 to P8, and I7 for executed calls: at recorded execution starts; in logs without them a result proves
+ * execution. O(log n) per event and started call.
  */
 function watchConsent(report: Report): ConsentWatch {
   /** The turn in which each call started: a new status, move of HEAD or approval allows it again. */

@@ -27,8 +27,8 @@ import { isPending, unitEvents } from '../view/unit.ts'
 /** What is known about a log besides its content. */
 export interface CheckOptions {
   /**
-   * Whether the server is done with it: no call may be pending unless it waits for a user, nor the status
-   * running. Default: no.
+   * Whether the server is done: no call may be pending except for a user, nor the status running. Default:
+   * no.
    */
   readonly ended?: boolean
   /**
@@ -42,12 +42,11 @@ export interface CheckOptions {
 }
 
 /**
- * Reports where a log differs from what a correct server writes, in log order; empty for a correct log.
- * Accepts lines of JSON text, facts, or results of `loadLine`; only for lines it is known what JSON parsing
- * lost (E8). Total on any values.
+ * Reports where a log differs from a correct server's, in log order. Accepts lines of JSON text, facts, or
+ * results of `loadLine`; only lines show what JSON parsing lost (E8). Total on any values.
  *
- * O(n log n) for n facts, and O(view) for each condensation, like the fold; with grammars also O(content of
- * the view) at no more than 12 + 2 · log2(n) requests for each grammar.
+ * O(n log n) for n facts, and O(view) per condensation, like the fold; with grammars also O(content of the
+ * view) for at most 12 + 2 · log2(n) requests per grammar.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const log = [

@@ -14,8 +14,8 @@ import type { Checkpoint, State } from '../state/state.ts'
 export type LogItem = string | Fact | Loaded
 
 /**
- * Loads the fact of an item, with its warnings. Facts are decoded again, because the checks rely on their
- * types. Total on any value. O(size).
+ * Loads an item's fact with warnings. Decodes facts again, as checks rely on their types. Total on any value.
+ * O(size).
  */
 export function loadItem(item: unknown): Loaded {
   if (typeof item === 'string') return loadLine(item)
@@ -79,7 +79,6 @@ const isPath = (value: unknown): value is Issue['loc'] =>
 /** Warnings about JSON; all others concern a payload. */
 const LOSSES: ReadonlySet<string> = new Set(['number_changed', 'duplicate_key'])
 
-/** Reports warnings of an event that loads: E7 and E8. */
 export function reportWarnings(
   warnings: readonly Issue[],
   entry: Parameters<Report>[1],

@@ -1,6 +1,6 @@
 /**
- * Checks what a log implies about requests: that each would follow its provider's rules, and that replies are
- * still after the prefix they record.
+ * Checks requests that a log implies: each follows its provider's rules, and replies still follow their
+ * recorded prefix.
  */
 
 import { quote } from '../event/text.ts'
@@ -35,9 +35,8 @@ interface RequestPoint {
 const LATEST = 6
 
 /**
- * M14 and M15 for each record, M1 to M3 and M16 for requests in the grammars, and M5, M13 and M15 for signed
- * parts that would be omitted at the end. O(log n) for an event; each grammar writes at most 12 + 2 · log2(n)
- * requests.
+ * M14 and M15 per record, M1 to M3 and M16 for requests in the grammars, M5, M13 and M15 for signed parts
+ * omitted at the end. O(log n) per event; at most 12 + 2 · log2(n) written requests per grammar.
  */
 export function watchRequests(
   report: Report,
@@ -70,10 +69,7 @@ export function watchRequests(
   }
 }
 
-/**
- * The last few items of a list, and of the others one at each doubling of the distance from the end. O(log
- * n).
- */
+/** The last few items of a list, and one at each doubling of the distance from its end. O(log n). */
 export function sampled<T>(list: readonly T[]): T[] {
   const items: T[] = []
   for (let back = 1; back <= list.length; back = back < LATEST ? back + 1 : back * 2) {

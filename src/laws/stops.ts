@@ -24,9 +24,9 @@ interface Stop {
 }
 
 /**
- * I1 to I4, I7, T5 and P1 for the recorded status. Logs without a recorded status do not show how they were
- * resumed or ended, and are not checked. An inferred end, from the last reply or the finish tool, is checked
- * at the end of the log. O(1) for an event, including a status of `finished`.
+ * I1 to I4, I7, T5 and P1 for the recorded status. Logs without one show no resumption or end, and are not
+ * checked. An end inferred from the last reply or finish tool is checked at the log's end. O(1) per event,
+ * including status `finished`.
  */
 export function watchStops(report: Report, ended: boolean): LawWatch {
   let isRecorded = false
@@ -103,7 +103,6 @@ function noteResponse(known: Set<string>, event: Event): string | null {
   return response
 }
 
-/** I3 and I4: agent events after a stop. */
 function checkAfterStop(
   { entry: { event: stopped, id, seq }, replies }: Stop,
   { log }: State,

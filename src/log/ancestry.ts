@@ -1,6 +1,5 @@
 /**
- * Ancestry in O(log depth), by jump pointers. Paths are compared at every event, so walking them would make a
- * fold quadratic.
+ * Ancestry in O(log depth), by jump pointers: every event compares paths; walking would make folds quadratic.
  */
 
 import type { Entry } from './entry.ts'

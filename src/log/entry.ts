@@ -22,13 +22,13 @@ export interface LogWarning {
 }
 
 /**
- * Order of a unit within its view. Ranks never decrease along a view, nor does `first` within a rank, nor `tie` where
- * both are equal, so that a unit can be found by them.
+ * Order of a unit in its view, for searching. Along a view, ranks never decrease, nor `first` within a rank,
+ * nor `tie` where both are equal.
  */
 export interface UnitOrder {
   /**
-   * Position of the unit's first event. For a unit inserted before messages, and a derived summary: the rank
-   * of the unit before it.
+   * Position of the unit's first event; for units inserted before messages and derived summaries, the
+   * previous unit's rank.
    */
   readonly rank: number
   /** Position of the unit's first event; for a derived summary, that of the unit before. */
@@ -43,8 +43,8 @@ export type DropReason = 'duplicate_result' | 'orphan_result'
 /**
  * A fact at its position.
  *
- * The body is unchanged. Derived facts are separate fields: the id (if the body has none), the timestamp (of
- * the previous entry if the body has no valid one), and the effective parent (design D8, D15).
+ * The body is unchanged. Separate fields are derived: the id (if missing), timestamp (the previous entry's
+ * unless valid), and effective parent (design D8, D15).
  */
 export interface Entry {
   /** Position in the log, dense from 0; the order of facts. */
@@ -70,7 +70,6 @@ export interface Entry {
   /** Order of the view unit that contains the event, or its summary. Set once by the fold; null for none. */
   unit: UnitOrder | null
   readonly warnings: readonly LogWarning[]
-  /** Only on an entry whose body was evicted, as by a snapshot: what is known of its body. */
   readonly evicted?: EvictedBody
 }
 

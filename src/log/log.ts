@@ -106,8 +106,8 @@ interface IndexBase {
 }
 
 /**
- * Positions by key, shared by every version of one log (design D6). Versions that diverged may have different
- * keys at one position, so a position only counts when the caller's version confirms it.
+ * Positions by key, shared by a log's versions (design D6). Diverged versions may differ at a position, so it
+ * counts only if the caller's version confirms it.
  */
 class IndexMap {
   readonly #positions = new Map<string, number | number[]>()

@@ -11,7 +11,6 @@ import { work } from './work.ts'
 /** A call without a result, and its batch. */
 export interface PendingCall {
   readonly entry: EventEntry<ActionEvent>
-  /** Rank and position of the call's batch, which may have been forgotten. */
   readonly rank: number
   readonly first: number
 }
@@ -22,8 +21,8 @@ export interface WorkingCall extends PendingCall {
 }
 
 /**
- * A persistent search tree of calls, ordered by tool call id and position; null when empty. A treap with
- * priorities derived from the positions: balanced for any ids, and equal for equal calls.
+ * Persistent search tree of calls by tool call id and position; null when empty. A treap with priorities from
+ * positions: balanced for any ids, equal for equal calls.
  */
 export type PendingCallIndex<C extends PendingCall = PendingCall> = OpenCallNode<C> | null
 
@@ -169,9 +168,9 @@ function merge<C extends PendingCall>(
 }
 
 /**
- * Returns the pending call that a result ends, or why it ends none; null when only the whole path can decide,
- * which is left to `listDroppedResultsIn`. The action id decides if it names an entry of the log; otherwise
- * the latest pending call with the result's tool call id is ended. O(log n).
+ * Returns the pending call that a result ends, or why none; null if only the whole path can decide
+ * (`listDroppedResultsIn`). The action id decides if it names an entry of the log, otherwise the latest
+ * pending call with the tool call id. O(log n).
  */
 export function matchResult(
   log: Log,

@@ -78,8 +78,8 @@ const LOG_TREE: TreeAccess<Log, Entry> = {
 }
 
 /**
- * Returns HEAD once `entry` is appended: the entry itself, the target of a valid `leaf_event_id` update, or
- * the same HEAD. O(log n).
+ * Returns HEAD after `entry`: the entry, the target of a valid `leaf_event_id` update, or the same HEAD.
+ * O(log n).
  */
 export function headAfter(log: Log, entry: Entry): HeadStep<Entry> {
   return headAfterIn(LOG_TREE, log, entry.inTree ? entry : null, entry.event)

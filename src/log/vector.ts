@@ -1,6 +1,6 @@
 /**
- * Persistent vector (32-way trie with a tail). A new version copies a few slots and shares the rest, which
- * makes it cheap to retain the state at every event (design D6).
+ * Persistent vector (32-way trie with a tail). Versions share all but a few slots, so retaining each event's
+ * state is cheap (design D6).
  */
 
 import { work } from './work.ts'
@@ -20,12 +20,11 @@ const NO_NODES: Node = Object.freeze([])
 const tailStart = (length: number): number => (length === 0 ? 0 : ((length - 1) >>> BITS) << BITS)
 
 /**
- * Persistent vector: a 32-way trie with a tail. Push is O(1) amortised; get, set and prefix are O(log32 n).
- * No operation changes an existing version.
+ * Persistent vector: 32-way trie with a tail. Push is O(1) amortised; get, set and prefix O(log32 n).
+ * Versions never change.
  *
- * Versions share the tail: a push onto the newest version writes in place, after the end of every older one;
- * a push onto an older version copies the tail first.
- *
+ * They share the tail: a push onto the newest writes in place, after every older end; onto an older one it
+ * copies the tail first.
  * @example
  * const one = vectorOf(["a"]);
  * const two = one.push("b");
@@ -156,8 +155,8 @@ export function vectorOf<T>(values: Iterable<T>): Vector<T> {
 }
 
 /**
- * Returns a vector whose values are made on access. O(length / 32), with one leaf made. A function, since
- * only snapshots need it.
+ * Returns a vector that makes values on access. O(length / 32), with one leaf made. A function, since only
+ * snapshots need it.
  * @param leafAt returns all 32 values from an index that is a multiple of 32, fewer at the end of the vector
  */
 export function lazyVector<T>(length: number, leafAt: LeafMaker<T>): Vector<T> {

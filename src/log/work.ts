@@ -1,7 +1,7 @@
 /** Counts the fold's units of work, so that tests can bound the cost of an event at any length. */
 
 /**
- * Running totals of the process: `slots` copied inside persistent structures, `units` of a view visited, and
- * index `probes`. Read them before and after, and compare.
+ * Process totals: `slots` copied in persistent structures, `units` of a view visited, index `probes`. Compare
+ * them before and after.
  */
 export const work = { slots: 0, units: 0, probes: 0 }

@@ -7,9 +7,9 @@ import { type Fields, hasFields, type Shape } from './shape.ts'
 
 export interface Kind {
   /**
-   * `standard`: in the fields of all events. `call`: read as a call, sent in its own form. `part`: stored
-   * whole in the reply's record, sent unchanged. `words`: stored whole, but sent as text, as the provider
-   * refuses it. `about`: in the record's `metadata`, never sent.
+   * `standard`: fields of all events. `call`: read as a call, sent in its own form. `part`: stored whole in
+   * the reply's record, sent unchanged. `words`: stored whole, sent as text, as the provider refuses it.
+   * `about`: in `metadata`, never sent.
    */
   readonly in: 'standard' | 'call' | 'part' | 'words' | 'about'
   readonly side: 'assistant' | 'user' | 'both'
@@ -40,8 +40,7 @@ export const kindOf = ({ table }: GrammarKinds, name: string): Kind | undefined 
   Object.hasOwn(table, name) ? table[name] : undefined
 
 /**
- * Whether a stored part can be sent back to its provider: the provider accepts the kind, the required fields
- * are valid, and its JSON can be encoded. O(size) the first time.
+ * Whether a stored part can be sent back: accepted kind, valid required fields, encodable JSON. O(size) once.
  */
 export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
   const kind = kindOf(kinds, kindName(value))

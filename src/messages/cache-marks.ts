@@ -18,9 +18,9 @@ export type Mark = (wanted: boolean, time?: CacheTime | null) => CacheControl
 const MAX_MARKS = 4
 
 /**
- * Assigns breakpoints in order, so that a longer history changes no earlier block. Those of tools and of the
- * request count too. The provider refuses an hour after five minutes, so that becomes five minutes. The
- * request's own counts as the last: if it is for an hour, all are.
+ * Assigns breakpoints in order, so longer histories change no earlier block. Tools and the request count too.
+ * An hour after five minutes, which the provider refuses, becomes five minutes. The request's own counts as
+ * the last: if an hour, all are.
  */
 export function cacheMarks(
   state: MarkState,

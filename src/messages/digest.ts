@@ -1,6 +1,6 @@
 /**
- * 64-bit digests of what is written, in plain JavaScript. They prove which prefix a reply saw. They are not
- * secure against an attacker who constructs collisions.
+ * 64-bit digests of text, in plain JavaScript. They prove which prefix a reply saw; not secure against
+ * constructed collisions.
  */
 
 import { hashLanes, hex32, type Lanes } from '../event/text.ts'
@@ -35,8 +35,8 @@ interface Known {
 const KNOWN = new WeakMap<object, (Known | undefined)[]>()
 
 /**
- * Returns the digest of a text, cached with its source object; `slot` distinguishes the texts of one object.
- * O(length) the first time, then the cost of comparing the text with itself.
+ * Returns a text's digest, cached with its source object; `slot` distinguishes an object's texts. O(length)
+ * once, then the text's comparison with itself.
  */
 export function cachedDigest(source: object | null, slot: number, text: string): Digest {
   if (source === null) return digestOf(text)
@@ -63,10 +63,7 @@ export function memoize<Of extends object, T extends object | string | null>(
 /** A lone surrogate, as `JSON.stringify` escapes it. */
 const LONE = /(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/
 
-/**
- * Returns the JSON of a value; null when it cannot be sent: nested too deep, or with a lone surrogate.
- * O(size) the first time.
- */
+/** Returns a value's JSON; null if nested too deep, or with a lone surrogate. O(size) once. */
 export const jsonOf = /* @__PURE__ */ memoize((value: object): string | null => {
   try {
     const json = JSON.stringify(value)

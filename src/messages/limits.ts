@@ -113,9 +113,9 @@ export interface PartsInOrder {
 export type PartKind = 'thinking' | 'text' | 'call' | 'reasoning'
 
 /**
- * A reference to the part of a kind at an index: `thinking` in the thinking blocks, `text` in the content,
- * `call` in the calls, `reasoning` in the reasoning items (first the message's, then those of the calls).
- * Stored as `{ "text": 0 }`; `more` next to it has what the standard field lacks.
+ * Reference to a part by kind and index: `thinking` (blocks), `text` (content), `call` (calls), `reasoning`
+ * (items: the message's, then the calls'). Stored as `{ "text": 0 }`; `more` has what the standard field
+ * lacks.
  */
 export interface FieldRef {
   readonly kind: PartKind

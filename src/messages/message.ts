@@ -71,11 +71,10 @@ export interface ToolMessage {
 export type NeutralMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 /**
- * Keeps written messages and requests, by conversation, so that the next ones cost what is new; made by `requestCache`.
- * Nothing is kept longer than the events of the conversation are in memory.
+ * Keeps written messages and requests by conversation, so the next cost what is new; see `requestCache`.
+ * Nothing outlives the events in memory.
  */
 export interface RequestCache {
-  /** Returns the messages of a state, as `toMessages` does. */
   readonly messages: (state: State, options: MessageOptions) => NeutralMessage[]
   /** Writes a request with a grammar's writer; null if that cannot be continued. */
   readonly write: (writer: object, messages: readonly NeutralMessage[], options: object) => object | null
@@ -89,13 +88,13 @@ export interface MessageOptions {
   /** Default: `omit`. */
   readonly pending?: PendingCallHandling
   /**
-   * Maximum UTF-16 units of each text of a result. Longer ones lose their middle, with a note. Default: none,
-   * as the model cannot read the rest.
+   * Maximum UTF-16 units of each result text. Longer ones lose their middle, with a note. Default: none, as
+   * the model cannot read the rest.
    */
   readonly maxResultLength?: number
   /**
-   * `replace` (default): the latest system prompt is first, which changes the prefix. `append`: the first
-   * stays, later ones keep their positions, for models that accept system messages there.
+   * `replace` (default): the latest system prompt is first, changing the prefix. `append`: all keep their
+   * positions, for models that accept this.
    */
   readonly system?: 'replace' | 'append'
 }

@@ -10,8 +10,8 @@ interface Described {
 }
 
 /**
- * Calls the first tool with the user's last word as each required argument, then replies with the result.
- * Without tools it repeats the message.
+ * Calls the first tool with the user's last word as each required argument, then replies the result; without
+ * tools, repeats the message.
  */
 export const helpfulModel: Model = (request, requestNumber) => {
   const items = itemsOf(request)
@@ -65,8 +65,8 @@ function textsIn(value: unknown): string[] {
 }
 
 /**
- * A part of a reply: text; a thought, which the provider signs where it signs any; a call of a tool, with its
- * arguments as an object or as the raw text that the model writes; or a search by the provider's own tool.
+ * Part of a reply: text; a thought, signed where the provider does; a tool call, with object or raw text
+ * arguments; or a provider tool's search.
  */
 export type ModelPart =
   | string

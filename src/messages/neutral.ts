@@ -29,8 +29,8 @@ interface RenderedMessage {
 }
 
 /**
- * Renders the event of a message unit; null for an empty one, and for system prompts, of which only the
- * latest of the branch is sent. O(content).
+ * Renders a message unit's event; null if empty, and for system prompts, since only the branch's latest is
+ * sent. O(content).
  */
 export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMessage | null {
   if (event.kind === 'CondensationSummaryEvent')
@@ -105,14 +105,13 @@ function assistantMessage(event: MessageEvent): RenderedMessage | null {
 }
 
 /**
- * Returns the messages for the model: the branch's latest system prompt, then the view's units in order. A
- * batch is one assistant message and one tool message for each call; adjacent plain user messages are merged.
- * An empty view returns no messages. Texts are complete unless `maxResultLength` limits them.
+ * Returns messages for the model: the branch's latest system prompt, then the view's units in order. A batch
+ * is one assistant message and a tool message per call; adjacent plain user messages are merged. An empty
+ * view returns no messages. Only `maxResultLength` shortens texts.
  *
- * Between condensations, an append changes earlier messages only by adding content to the last one (law V).
- * Exceptions: an open or pending batch, a replaced system prompt, and a reply whose record names its request.
- * That reply is written before the messages that arrived while the model was replying. O(view), O(content).
- *
+ * Between condensations, an append only adds content to the last earlier message (law V). Exceptions: an open
+ * or pending batch, a replaced system prompt, and a reply that records its request: it precedes messages that
+ * arrived meanwhile. O(view), O(content).
  * @throws ColloquyError `pending_calls` when a call in the view is pending and `pending` is `refuse`;
  *   `data.calls` names them.
  * @example
@@ -138,7 +137,7 @@ type CachedOptions = MessageOptions & {
   readonly cache?: RequestCache
 }
 
-/** The system prompt that is first. With `append` it is the first one of the view, and later ones keep their positions. */
+/** The leading system prompt. With `append`, the view's first; later ones keep their positions. */
 export function promptOf({ branch }: State, { system }: MessageOptions): ViewItem | null {
   if (system !== 'append' || branch.systemPrompt === null) return branch.systemPrompt
   for (const unit of branch.view.units)
@@ -147,8 +146,8 @@ export function promptOf({ branch }: State, { system }: MessageOptions): ViewIte
 }
 
 /**
- * Writes units as messages, behind those that are there. `onUnit` is called after each, with whether the
- * next plain user message is merged with the last message. O(content).
+ * Appends units as messages. `onUnit` is called after each: whether the next plain user message merges with
+ * the last. O(content).
  */
 export function writeUnits(
   units: Iterable<Unit>,
@@ -188,7 +187,6 @@ export function writeUnits(
   return messages
 }
 
-/** The message of the first prompt. */
 export const promptMessages = (prompt: ViewItem | null): NeutralMessage[] =>
   prompt?.event.kind === 'SystemPromptEvent' ? systemMessage(prompt.event) : []
 

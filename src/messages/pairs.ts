@@ -1,6 +1,6 @@
 /**
- * Matches calls of a provider's own tools with their results, because it refuses one without the other. A
- * half whose other half is lost is replaced by text.
+ * Matches provider tool calls with their results, since the provider refuses one without the other. Text
+ * replaces a half whose other half is lost.
  */
 
 import { signedOf, unsent, textPiecesOf } from './reply-parts.ts'
@@ -8,10 +8,10 @@ import type { OtherRef, BlockPiece, AssistantTurn, Limits, PairState, Turn } fro
 import { itemAsText, isItem } from './pieces.ts'
 
 /**
- * Returns the turns with a placeholder for each half of a pair whose other half is not where its provider
- * expects it: later in the same reply, in a reply that continues it after a pause or while it waited for
- * results, or at the start of the next user turn. A last reply that still waits keeps its calls. Both halves
- * of a pair in `refused` are replaced, and calls whose id was `used` before these turns. Whether a reply waits depends only on what precedes it. O(parts).
+ * Returns the turns with a placeholder for each half of a pair whose other half is misplaced: not later in
+ * the same reply, in a reply that continues it after a pause or while it waited for results, or at the next
+ * user turn's start. A last waiting reply keeps its calls. Both halves of `refused` pairs are replaced, and
+ * calls with ids `used` before. Whether a reply waits depends only on what precedes it. O(parts).
  */
 export function pairParts(
   turns: readonly Turn[],

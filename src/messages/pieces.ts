@@ -29,10 +29,7 @@ const BY_NAME: PartForm = { as: 'name' }
 
 const KNOWN = new WeakMap<OpenPart, { readonly table: PartTable; readonly form: PartForm }>()
 
-/**
- * Returns the form of a part in a grammar. O(size) the first time; a part that is not frozen may change, so
- * it is read again.
- */
+/** Returns a part's form in a grammar. O(size) once; unfrozen parts may change, so are read again. */
 export function formOf(part: OpenPart, table: PartTable): PartForm {
   const known = KNOWN.get(part)
   if (known?.table === table) return known.form
@@ -80,9 +77,8 @@ const oneLine = (text: string): string =>
   wellFormed(text.slice(0, MAX_NAME_LENGTH).replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' '))
 
 /**
- * Returns the pieces of content, in order. An image that the grammar cannot accept becomes a short text, and
- * an unsupported part of another kind becomes its name. A part that only the other position accepts is kept,
- * to be moved there. O(content).
+ * Returns pieces of content in order. An unacceptable image becomes a short text, other unsupported parts
+ * their name. Parts only the other position accepts are kept, to be moved. O(content).
  */
 export function piecesOf(
   content: readonly Content[],
@@ -172,9 +168,9 @@ export interface Moved {
 }
 
 /**
- * Moves the images that must move and the parts that results do not accept; with `errors: 'words'`, results
- * of errors keep only text. A part is replaced by its name if users cannot send it, or if the reply waits,
- * since a user message would end it. O(pieces).
+ * Moves images that must move and parts that results do not accept; `errors: 'words'` leaves error results
+ * only text. A part becomes its name if users cannot send it, or the reply waits, which a user message would
+ * end. O(pieces).
  */
 export function moveParts(
   { results, waits }: Pick<AssistantTurn, 'results' | 'waits'>,

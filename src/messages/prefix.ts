@@ -1,6 +1,6 @@
 /**
- * Proves for each reply that the text before it is what the model saw. Providers refuse or drop reasoning
- * whose prefix has changed, so a reply without that proof is sent without its signed parts.
+ * Proves that a reply's preceding text is what the model saw. Providers refuse or drop reasoning after a
+ * changed prefix, so unproved replies are sent without signed parts.
  */
 
 import {
@@ -35,7 +35,6 @@ export type Role = 'front' | 'system' | 'user' | 'result' | 'assistant'
 const roleDigest = (role: Role, digest: Digest): Digest =>
   digestOfAll(role === 'result' ? 'user' : role, digest)
 
-/** Digest of a call as sent; `item` is its id in the provider's list of items, when that is sent too. */
 export const callDigest = ({ id, name, source }: Call, item = ''): Digest =>
   digestOfAll('call', digestOf(id), digestOf(name), cachedDigest(source, 0, source.arguments), digestOf(item))
 
@@ -47,8 +46,8 @@ const boundDigest = (message: AssistantMessage, refs: readonly PartRef[]): Diges
   digestOfAll('own', ...refs.map((ref) => partDigest(message, ref)))
 
 /**
- * Digest that a reply's record stores as `own`: the parts up to its last signed one, in the order of its
- * `reply.parts`. O(length).
+ * Digest in a reply's record as `own`: the parts up to its last signed one, in `reply.parts` order.
+ * O(length).
  */
 export const ownDigest = (message: AssistantMessage, { refs, bound }: PartsInOrder): string =>
   nameOf(boundDigest(message, refs.slice(0, bound)))
@@ -151,16 +150,16 @@ export interface WriteOptions {
   /** Called for each reply whose signed parts are left out, with the reason. */
   readonly onPrefix?: (omitted: LeftOut) => void
   /**
-   * Whether replies are verified against their records. Default: yes. With `false` all signed parts are sent
-   * and no digest is computed: for models that do not bind reasoning to its prefix.
+   * Whether replies are verified against records. Default: yes. `false` sends all signed parts without
+   * digests: for models that do not bind reasoning to its prefix.
    */
   readonly prove?: boolean
 }
 
 /**
- * Why signed parts are left out. `prefix`: the text before the reply has changed. `tools`: the tool list has.
- * `own`: the reply itself has, as by redaction. `grammar`: another grammar made it. `model`: another model
- * made it. `earlier`: one of these is true of an earlier reply, and this one has no record that proves it.
+ * Why signed parts are left out. `prefix`: text before the reply changed. `tools`: the tool list did. `own`:
+ * the reply did, as by redaction. `grammar`, `model`: another one made it. `earlier`: an earlier reply has
+ * such a reason, and no record proves this one.
  */
 export type LeftOutReason = 'prefix' | 'tools' | 'own' | 'grammar' | 'model' | 'earlier'
 
@@ -195,8 +194,8 @@ export interface Proof {
 const RECORDS = new WeakMap<object, RequestRecord>()
 
 /**
- * Returns the record of a request, or of its list of messages, that a grammar wrote here. An object spread
- * from the request counts while it has the same list. Null for others, and when nothing was proved. O(1).
+ * Returns the record of a request written here, or its message list. A spread object counts with the same
+ * list. Null for others, and if nothing was proved. O(1).
  * @example
  * const request = toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }])
  * requestRecord({ model: 'any', ...request }).grammar // 'anthropic'
@@ -210,8 +209,8 @@ export function requestRecord(request: object): RequestRecord | null {
 }
 
 /**
- * Returns the digest of a tool list. Cache marks of a tool, and of the function that it wraps, are ignored; a
- * field of that name deeper in a schema is part of it. O(size).
+ * Returns a tool list's digest, without cache marks of a tool and its wrapped function; deeper fields of that
+ * name count. O(size).
  * @example
  * digestOfTools([{ name: 'ls' }]) === digestOfTools([{ name: 'ls', cache_control: { type: 'ephemeral' } }]) // true
  */
@@ -237,8 +236,8 @@ export function modelName(model: unknown): string | null {
 export const withoutDate = (model: string): string => model.replace(/[-@]\d{4}-?\d\d-?\d\d$/, '')
 
 /**
- * Whether a reply was made in this grammar by this model, so that its unsigned reasoning is sent back. False
- * if either name is unknown. O(1).
+ * Whether this model made a reply in this grammar, so its unsigned reasoning is sent back. False if either
+ * name is unknown. O(1).
  */
 export function isOfModel({ reply = {} }: AssistantMessage, grammar: string, model = ''): boolean {
   const { model: named, asked: requested = named } = reply

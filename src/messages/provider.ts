@@ -116,7 +116,6 @@ export interface ProviderGrammar {
   readonly judge: (request: RequestBody) => readonly Violation[]
   readonly arrange: (says: readonly ModelPart[], request: RequestBody) => readonly ModelPart[]
   readonly contents: (part: ModelPart, idPrefix: string) => readonly Wire[]
-  /** Whether the provider signs a content; `before` are the contents before it. */
   readonly signs: (content: Wire, before: readonly Wire[]) => boolean
   readonly signed: (content: Wire, token: string) => Wire
   /** Contents that begin the reply to a request whose last reply was paused and waits. */

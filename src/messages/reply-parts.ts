@@ -1,6 +1,6 @@
 /**
- * Order of a reply's parts, as its record has it: references to the standard fields, and whole values that no
- * field can store. So nothing is stored twice, and thinking, text and calls are sent back in order.
+ * Order of a reply's recorded parts: references to standard fields, whole values that no field can store.
+ * Nothing is stored twice, and thinking, text and calls are sent back in order.
  */
 
 import { isObject } from '../event/json.ts'
@@ -32,7 +32,6 @@ import { isWellFormed } from './text.ts'
 
 export const THINKING_KINDS: readonly PartKind[] = ['thinking', 'text', 'call']
 
-/** Thinking, then text, then calls: the order of a reply without a record. */
 export const thinkingFirst = (_: AssistantMessage, counts: PartCounts): FieldRef[] =>
   allOf(counts, ...THINKING_KINDS)
 
@@ -41,7 +40,6 @@ export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, 
   return block !== undefined && returnable(block) !== null
 }
 
-/** Returns the texts of one part of a reply's content; `exact` keeps a blank one too. */
 export const textsOfPart = (part: Content, exact: boolean): TextPiece[] =>
   exact && isTextPart(part) ? [textPiece(part.text, part.cache_prompt === true, part)] : textsOf([part])
 
@@ -56,9 +54,8 @@ export function endsInThinking(message: AssistantMessage, refs: readonly PartRef
 }
 
 /**
- * Returns the parts of a reply in order. In the grammar that made it, this is the order of its record; in
- * another, the grammar's own, with a placeholder for each part that it cannot write, after the text that
- * preceded it. O(parts).
+ * Returns a reply's parts: in its own grammar, in the record's order; in another, in the grammar's, with
+ * placeholders for parts it cannot write, after the preceding text. O(parts).
  */
 export function partsOf(message: AssistantMessage, limits: Limits): PartsInOrder {
   const { reply } = message
@@ -158,9 +155,8 @@ function withPlaceholders(
 }
 
 /**
- * Parts keep their order up to the last thinking that precedes a call, which is bound to everything before
- * it; after that, calls are last. A server tool's content is refused after a call, so then calls are last of
- * all.
+ * Keeps order up to the last thinking before a call, which is bound to everything before it; then calls are
+ * last. Server tool content is refused after a call, so then calls are last of all.
  */
 function callsBehind(
   message: AssistantMessage,
@@ -197,9 +193,9 @@ export const hasOwnParts = ({ refs }: Pick<PartsInOrder, 'refs'>): boolean =>
 const KINDS: readonly PartKind[] = ['thinking', 'text', 'call', 'reasoning']
 
 /**
- * Returns the references of a record's `parts`; null if they are missing, or do not name each part of the
- * standard fields exactly once. When HEAD is between the calls of a reply, its later calls are not on the
- * branch: they are left out with the thinking before them. O(parts).
+ * Returns a record's `parts` references; null unless they name each standard part exactly once. When HEAD is
+ * between a reply's calls, later calls are not on the branch: they are left out with the thinking before
+ * them. O(parts).
  */
 export function refsOf(
   parts: unknown,
@@ -244,9 +240,7 @@ export const hasOthers = (parts: unknown): boolean =>
   Array.isArray(parts) &&
   parts.some((part: unknown) => isObject(part as JsonValue) && Object.hasOwn(part as object, 'other'))
 
-/**
- * Whether a value is a part of a record: a reference to a standard field, or a part of another kind. O(1).
- */
+/** Whether a value is a record's part: a reference to a standard field, or a part of another kind. O(1). */
 export const isPart = (part: JsonValue): boolean => refOf(part, 0) !== null
 
 function refOf(part: JsonValue, position: number): FieldRef | OtherRef | null {
@@ -272,8 +266,8 @@ interface RedactedThinking {
 }
 
 /**
- * Returns a block as its provider accepts it back; null if it is unsigned or empty, or has a lone surrogate,
- * which cannot be sent byte for byte. O(length).
+ * Returns a block as its provider accepts it; null if unsigned, empty, or with a lone surrogate, which cannot
+ * be sent byte for byte. O(length).
  */
 export function returnable(
   block: ThinkingBlock | RedactedThinkingBlock,
@@ -298,9 +292,8 @@ export const isShared = (kind: string): boolean => !PRIVATE.test(kind)
 const MAX_TEXT_LENGTH = 400
 
 /**
- * Returns the placeholder of a part that a request cannot contain: its kind and the fields that help a model.
- * Null for reasoning, and for a part without a type or text, which may not be content. Depends on the part
- * alone. O(size).
+ * Returns the placeholder of a part that a request cannot contain: its kind and fields that help a model.
+ * Null for reasoning, and without type or text: possibly not content. Depends only on the part. O(size).
  * @example
  * replyPlaceholder({ type: 'file_search_call', queries: ['oak'] }) // '[file_search_call: ["oak"]]'
  */

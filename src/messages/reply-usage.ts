@@ -1,7 +1,4 @@
-/**
- * Reads the token usage that providers report, each in its own form, as counts, and writes it in short form
- * for the record of the reply.
- */
+/** Reads each provider's token usage as counts, and shortens it for the reply's record. */
 
 import { isObject } from '../event/json.ts'
 import type { ReplyRecord } from '../event/reply.ts'
@@ -9,9 +6,7 @@ import type { JsonObject, JsonValue } from '../event/shapes.ts'
 
 /** Tokens of one reply. */
 export interface ReplyTokens {
-  /** All input, with cache reads and writes. */
   readonly input: number
-  /** All output, with the reasoning. */
   readonly output: number
   readonly cache_read: number
   readonly cache_write: number
@@ -210,8 +205,8 @@ const ORDINARY: ReadonlySet<JsonValue> = new Set([
 export type RecordedUsage = Pick<ReplyRecord, 'tokens' | 'usage'>
 
 /**
- * Returns a provider's usage as a record stores it: the counts, and fields beyond them (audio, searches, a
- * higher tier). `tokensIn` of it equals `tokensOfReply` of the usage. O(size).
+ * Returns usage as recorded: counts, and further fields (audio, searches, a higher tier). Its `tokensIn`
+ * equals the usage's `tokensOfReply`. O(size).
  */
 export function shortUsage(usage: JsonObject): RecordedUsage {
   const tokens = countsIn(usage)
@@ -241,8 +236,8 @@ export function tokensIn({ tokens, usage }: RecordedUsage): ReplyTokens | null {
 }
 
 /**
- * Merges a later usage of the same reply. Counts are cumulative; 0, null and an empty text never replace a
- * value. O(size).
+ * Merges a later usage of a reply. Counts are cumulative; 0, null and empty text never replace a value.
+ * O(size).
  * @example
  * laterUsage({ input_tokens: 27, output_tokens: 1 }, { input_tokens: 0, output_tokens: 47 }).input_tokens // 27
  */

@@ -46,10 +46,7 @@ export const failedWith = (explanation: unknown): Failure => ({
   explanation: stringOf(explanation) || null,
 })
 
-/**
- * Returns the fields of an object other than the known ones, without nulls and empty lists; null if there are
- * none. O(fields).
- */
+/** Returns an object's unknown fields, without nulls and empty lists; null if none. O(fields). */
 export function moreOf(value: RawObject, ...known: readonly string[]): JsonObject | null {
   // Usually there are none, so nothing is allocated.
   let more: string[] | null = null
@@ -77,7 +74,7 @@ export const asJson = (value: RawObject): JsonObject => value as JsonObject
 export interface ReplyCollector {
   readonly push: (event: object) => readonly StreamingDeltaEvent[]
   /**
-   * The reply so far; changes nothing, so call it any time. Calls of a reply that broke off or failed are not
+   * The reply so far; callable any time, changes nothing. Calls of broken-off or failed replies are not
    * executed.
    */
   readonly end: () => Reply
@@ -176,8 +173,8 @@ function waitingAfter(order: readonly OrderedPart[], continues: boolean, { pairO
 }
 
 /**
- * The digest of the signed parts, or null. If bound to a part that cannot be written back, it matches
- * nothing, so that they are omitted: the provider would refuse them.
+ * Digest of the signed parts, or null. If bound to a part that cannot be written back, it matches nothing, to
+ * omit them: the provider would refuse them.
  */
 function ownOf(
   message: AssistantMessage,
@@ -231,9 +228,9 @@ const isField = (part: OrderedPart, ref: PartRef | undefined): part is FieldRef 
 export type OrderedPart = FieldRef | { readonly other: JsonObject }
 
 /**
- * Removes calls that repeat another under its id: the more complete one stays, at its position. In OpenAI
- * Responses the id alone identifies a call. Elsewhere servers reuse ids, so only a call of the same tool with
- * the same arguments, or with none, is a repetition. O(parts).
+ * Removes calls that repeat another's id: the more complete one keeps its position. In OpenAI Responses the
+ * id alone identifies a call; elsewhere servers reuse ids, so repetitions need the same tool, and the same or
+ * no arguments. O(parts).
  */
 function uniteCalls(parts: readonly ReplyPart[], { origin }: Limits): readonly ReplyPart[] {
   const calls = parts.filter((part) => part.is === 'call')
@@ -271,8 +268,8 @@ interface OrderedParts {
 }
 
 /**
- * Sorts the parts into standard fields. A reasoning item belongs to the next call without one; an item
- * without such a call is stored whole. O(parts).
+ * Sorts parts into standard fields. A reasoning item belongs to the next call without one; otherwise it is
+ * stored whole. O(parts).
  */
 function orderParts(parts: readonly ReplyPart[]): OrderedParts {
   const texts: string[] = []
@@ -358,10 +355,9 @@ export interface ReplyTool {
 }
 
 /**
- * How a reply ended. `done`: normally. `tool_calls`: it waits for results, including those of calls that were
- * not executed. `truncated`: at a token limit. `paused`: it continues when it is sent back. `refused`: the
- * model refused. `filtered`: the provider withheld it. `broken_off`: its stream ended too early. `failed`:
- * the provider reported an error.
+ * How a reply ended. `done`: normally. `tool_calls`: waits for results, including of unexecuted calls.
+ * `truncated`: token limit. `paused`: continues when sent back. `refused`: by the model. `filtered`: by the
+ * provider. `broken_off`: the stream ended early. `failed`: provider error.
  */
 export type ReplyOutcome =
   | { readonly type: 'done' | 'tool_calls' | 'paused' }
@@ -426,9 +422,9 @@ export interface RawReply {
 export const CUT_OFF = 'the reply was cut off in the middle of it'
 
 /**
- * Returns the events of a reply, and how it ended. Only the first event has the thinking, text and record. A
- * call that cannot be executed has `action: null`, and an AgentErrorEvent after the calls. An empty or
- * repeated id is replaced. O(length).
+ * Returns a reply's events and outcome. Only the first has thinking, text and record. Calls that cannot be
+ * executed have `action: null`, and an AgentErrorEvent after the calls. Empty or repeated ids are replaced.
+ * O(length).
  */
 export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions): Reply {
   const { id, reasoning, ending } = raw

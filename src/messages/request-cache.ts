@@ -39,11 +39,10 @@ interface KnownRequest {
 const MAX_REQUESTS = 4
 
 /**
- * Returns a cache for `toMessages` and for the writers of requests. With it, a state or a request that continues an
- * earlier one with the same options costs O(what is new), and a copy of the list of messages; all else costs what it
- * costs without. The bytes are the same. Messages of frozen events (decoded, loaded or appended ones) and what is
- * written of them are frozen and shared; the lists are the caller's. One cache serves any number of conversations.
- *
+ * Returns a cache for `toMessages` and request writers. Continuing an earlier state or request with the same
+ * options costs O(what is new), and a copy of the message list; all else is as without it. The bytes are the
+ * same. Messages of frozen events (decoded, loaded, appended) and their output are frozen and shared; lists
+ * are the caller's. Serves any number of conversations.
  * @example
  * const cache = requestCache()
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user',

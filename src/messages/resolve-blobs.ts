@@ -4,10 +4,8 @@ import { setOwn } from '../event/json.ts'
 import { BLOB_TEXT } from '../event/text.ts'
 
 /**
- * The messages with the long strings of their references, each read once. They are in the result only: the events, the
- * state and the messages keep the references. A reference that `read` does not find stays as it is. O(size), and
- * O(bytes) of the strings.
- *
+ * Returns messages with their references' long strings, each read once. Events, state and input keep the
+ * references, as do references that `read` does not find. O(size), and O(bytes) of the strings.
  * @param read reads a string by its hash, as `blobReader` of the store kit does for one conversation
  *
  * @example

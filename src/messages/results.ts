@@ -23,9 +23,8 @@ const PROJECTIONS: ReadonlyMap<string, (observation: Observation) => readonly Co
 ])
 
 /**
- * Returns the content of a tool result for an observation. An error begins with a fixed line. The result is
- * deterministic; an unknown kind returns its content. O(content).
- *
+ * Returns an observation's tool result content. An error begins with a fixed line. Deterministic; an unknown
+ * kind returns its content. O(content).
  * @example
  * observationContent({ kind: 'X', content: [{ text: 'no' }], is_error: true }).length // 2
  */
@@ -76,7 +75,6 @@ function sleeptime(observation: Observation): readonly Content[] {
 
 const line = (label: string, value: string): string => (value === '' ? '' : `[${label}${value}]`)
 
-/** A terminal reports -1 for an unknown exit code. */
 const exitCode = (value: unknown): string =>
   typeof value === 'number' && Number.isInteger(value) && value !== -1 ? String(value) : ''
 
@@ -86,8 +84,8 @@ interface BatchOptions {
 }
 
 /**
- * Returns the messages of a batch: the reply, the results in order, then an error for each call without a
- * result. O(content).
+ * Returns a batch's messages: the reply, the results in order, then an error per call without a result.
+ * O(content).
  */
 export function* batchMessages(
   batch: BatchUnit,
@@ -144,8 +142,8 @@ function readCall({
 const REJECTED = 'User rejected the action'
 
 /**
- * Returns the tool message of a result under the id of its call: a result matched by the action's id may have
- * another. Texts longer than `maxLength` lose their middle. O(content).
+ * Returns a result's tool message under its call's id, since a result matched by action id may differ. Texts
+ * over `maxLength` lose their middle. O(content).
  */
 export function resultMessage(result: ToolResultEvent, call: ActionEvent, maxLength = Infinity): ToolMessage {
   const message = messageFor(call, contentWithin(result, maxLength), isError(result))

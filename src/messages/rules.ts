@@ -448,8 +448,8 @@ export interface Ref {
 }
 
 /**
- * The calls of one assistant turn and the results directly after it; results that follow no call are a turn
- * of their own.
+ * Calls of an assistant turn and the results directly after it; results that follow no call are their own
+ * turn.
  */
 export interface Turn<R extends Ref = Ref> {
   readonly calls: readonly R[]

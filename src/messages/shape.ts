@@ -1,6 +1,6 @@
 /**
- * Shapes of JSON that decide only whether a value fits. The schema library also explains errors, but it is
- * larger than everything else a browser loads to write messages.
+ * JSON shapes that decide only whether a value fits. The schema library explains errors, but exceeds
+ * everything else a browser loads to write messages.
  */
 
 import { isObject } from '../event/json.ts'
@@ -9,8 +9,8 @@ import { isAddress, isBase64, readImage } from './files.ts'
 import { isWellFormed, isWhitespace } from './text.ts'
 
 /**
- * A shape: whether a value has it. When a judge is passed (the rules of a grammar do), the shape describes
- * itself to the judge, which collects the errors; conditions of `where` have rules of their own.
+ * Whether a value has a shape. To a judge (grammar rules pass one) the shape describes itself, and the judge
+ * collects errors; `where` conditions have their own rules.
  */
 export interface Shape<T> {
   (value: unknown, judge?: Judge): value is T

@@ -70,8 +70,8 @@ export const setValue = (item: StreamItem, path: string, value: unknown): void =
 }
 
 /**
- * Merges all events of an item: the latest whole version, and the pieces where it lacks a value. A call is
- * marked if two complete versions of its arguments differ. O(length).
+ * Merges an item's events: the latest whole version, and pieces where it lacks a value. Marks calls with two
+ * different complete argument versions. O(length).
  */
 export function closeItem({ start, whole, pieces }: StreamItem): RawObject {
   let item: RawObject = whole ?? start

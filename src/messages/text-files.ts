@@ -54,7 +54,7 @@ export function base64Of(bytes: Uint8Array): string {
 const digit = (value: number): string => ALPHABET.charAt(value)
 
 /**
- * Decodes a text file as UTF-8, as UTF-16 with a byte order mark, or else as Latin-1; null for binary data.
+ * Decodes a text file as UTF-8, UTF-16 with a byte order mark, or else Latin-1; null for binary data.
  * O(length).
  */
 export function decodeText(bytes: Uint8Array): string | null {

@@ -8,9 +8,8 @@ import type { JsonObject } from '../event/shapes.ts'
 const MAX_DEPTH = 512
 
 /**
- * Returns the arguments as the JSON text of an object: byte for byte if they are one, `{}` if blank (many
- * servers send that for a call without arguments), else wrapped. O(length).
- *
+ * Returns arguments as an object's JSON text: byte for byte if one, `{}` if blank (many servers send that
+ * without arguments), else wrapped. O(length).
  * @example
  * argumentText('{"a": 1}') // '{"a": 1}'
  * argumentText('ls') // '{"_raw":"ls"}'
@@ -22,9 +21,7 @@ export function argumentText(written: string): string {
 }
 
 /**
- * Returns the arguments as an object, wrapped if they are not one, or nested too deep to be written again.
- * O(length).
- *
+ * Returns arguments as an object, wrapped if not one, or nested too deep to write again. O(length).
  * @example
  * argumentObject('[1]') // { _raw: '[1]' }
  */
@@ -37,9 +34,8 @@ export function argumentObject(written: string): JsonObject {
 }
 
 /**
- * Returns the arguments as passed to a tool: `{}` if blank; null if they are not a JSON object, or nested too
- * deep to be written again. `object` is the source of the text, if known. O(length).
- *
+ * Returns arguments for a tool: `{}` if blank; null if not a JSON object, or nested too deep to write again.
+ * `object` is the text's source, if known. O(length).
  * @example
  * readArguments('{"a": 1}') // { a: 1 }
  * readArguments('[1]') // null

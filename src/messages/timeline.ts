@@ -39,7 +39,6 @@ export interface TimelineReply {
   readonly interrupted: boolean
   /** What ended it early; null if nothing did, or it is unknown. */
   readonly outcome: EarlyEnd | null
-  /** Its tokens; on its first item only. */
   readonly tokens: ReplyTokens | null
 }
 
@@ -62,9 +61,9 @@ export interface MessageItem extends ItemBase {
 }
 
 /**
- * Status of a call. While it works after its reply: `working`. Without a result: `pending`; `waiting` for
- * confirmation; `approved`, `held` by a pause before its start, or `started`. With a result: `completed`,
- * `failed`, or `rejected` by a user or a hook.
+ * Status of a call. Working after its reply: `working`. Without a result: `pending`; `waiting` for
+ * confirmation; `approved`, `held` by a pause before starting, or `started`. With a result: `completed`,
+ * `failed`, or `rejected` by a user or hook.
  */
 export type TimelineCallStatus =
   | 'pending'
@@ -92,7 +91,6 @@ export interface CallItem extends ItemBase {
   readonly tool: string
   /** Not unique in a log; `id` is. */
   readonly toolCallId: string
-  /** Arguments that are not a JSON object are `{ _raw: text }`. */
   readonly arguments: JsonObject
   readonly content: readonly TextContent[]
   readonly reasoning: string
@@ -144,12 +142,10 @@ const READ_KINDS: readonly EventKind[] = [
 ]
 
 /**
- * Returns all items on HEAD's branch in log order: every message and call with its status, pending and
- * forgotten ones included; prompts, condensations, errors and pauses. A result is part of its call's item;
- * `listDroppedResults` lists results without a call. Items never contain `encrypted_content` or signatures.
- * For another branch, pass `switchTo(state, leafId)`. Pure; O(path + view + content), and O(view) for each
- * condensation.
- *
+ * Returns HEAD's branch in log order: messages and calls with status, also pending and forgotten; prompts,
+ * condensations, errors and pauses. A call's item contains its result; `listDroppedResults` lists those
+ * without a call. No item contains `encrypted_content` or signatures. For another branch, pass
+ * `switchTo(state, leafId)`. Pure; O(path + view + content), and O(view) per condensation.
  * @throws ColloquyError `unknown_event` for an unknown id in `after`; `evicted` when the state is from a
  *   snapshot or `evict` and lacks a body.
  * @example
@@ -200,10 +196,8 @@ export interface TreeTimelineItem {
 }
 
 /**
- * Returns the timelines of a conversation and its subagents as one: a subagent's items follow the item of the
- * call that opened it. Those of a call that is not on HEAD's branch, or unknown, are at the end of their
- * parent's. Pure; O(`toTimeline` of all).
- *
+ * Returns a conversation's timeline with its subagents': their items follow the call that opened them, or end
+ * their parent's if it is unknown or not on HEAD's branch. Pure; O(`toTimeline` of all).
  * @throws ColloquyError `evicted` like `toTimeline`.
  * @example
  * const said = (id) => ({ kind: 'MessageEvent', id, source: 'user',
@@ -437,8 +431,8 @@ function afterOf({ parent }: Entry, event: Event): RequestPosition {
 }
 
 /**
- * Returns the position of the request of each event on a path: a call without one belongs to the reply of the
- * call before it. O(path).
+ * Returns each event's request position on a path: a call without one belongs to the previous call's reply.
+ * O(path).
  */
 function requestPositions(
   path: readonly Entry[],

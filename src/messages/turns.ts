@@ -15,10 +15,8 @@ import { toolName } from './text.ts'
 const SUFFIX_LENGTH = 8
 
 /**
- * Returns a function that makes the call ids of one request. A legal new id is unchanged. The result depends
- * only on earlier ids, so a longer history keeps the ids of a shorter one; no id is returned twice. O(1)
- * amortised for each id.
- *
+ * Returns a function that makes a request's call ids. Legal new ids are unchanged. Results depend only on
+ * earlier ids, so longer histories keep shorter ones' ids; no id repeats. O(1) amortised per id.
  * @example
  * const makeId = callIds({ illegal: /[^a-z]/g, maxLength: 40 })
  * makeId('c') // 'c'
@@ -46,7 +44,6 @@ export function callIds(form: IdForm, newMap: NewMap = () => new Map()): (logId:
 /** Reads a list of messages as turns, piece by piece. */
 export interface TurnReader {
   readonly state: { readonly last: Turn | undefined }
-  /** Reads the message at an index, with the results of a reply; returns the index of the next message. */
   readonly read: (messages: readonly NeutralMessage[], index: number) => number
   /** Ends the conversation with a turn that a model can reply to. */
   readonly close: () => void
@@ -55,10 +52,10 @@ export interface TurnReader {
 }
 
 /**
- * Returns a reader of turns. Each call has one result under its own id: a result without a call is left out, a call
- * without a result gets an error. A reply before another reply, or at the end, is followed by a fixed user turn,
- * except a paused one that continues: so the text before a reply is what it was when the reply was requested.
- * Additions depend only on what precedes them. O(content).
+ * Returns a reader of turns. Each call has one result under its id: results without a call are left out,
+ * calls without a result get an error. A fixed user turn follows a reply before another or at the end, except
+ * a paused one that continues: so its preceding text is as it was when requested. Additions depend only on
+ * what precedes them. O(content).
  */
 export function turnReader(
   limits: Limits,
@@ -137,8 +134,8 @@ export const isPaused = ({ message: { reply } }: AssistantTurn, { pauses, gramma
   pauses && reply?.grammar === grammar && (reply.outcome === 'paused' || reply.stop_reason === 'pause_turn')
 
 /**
- * Whether a reply begins its own turn after a paused one, because what was between them is gone: only a turn
- * can start with thinking. A reply with a recorded prefix, or with a result, continued the paused one.
+ * Whether a reply after a paused one begins its own turn, because what was between is gone: only a turn can
+ * start with thinking. A recorded prefix or a result shows continuation.
  */
 function beginsTurn({ message, refs }: AssistantTurn, paused: AssistantTurn, limits: Limits): boolean {
   if (typeof message.reply?.prefix === 'string' || paused.refs[0]?.kind === 'thinking') return false

@@ -1,6 +1,6 @@
 /**
- * The writer of all grammars: order, digests, cache marks, and content that moves out of results. A grammar's
- * writer makes the blocks, and adds the blocks of a role to its request.
+ * Writer of all grammars: order, digests, cache marks, content moved out of results. A grammar's writer makes
+ * blocks, and adds a role's to its request.
  */
 
 import { ColloquyError } from '../event/errors.ts'
@@ -81,14 +81,12 @@ export function writeRequest<Request extends object, Block extends object, M ext
   )
 }
 
-/** A request on its way. */
 export interface OpenRequest<Request> {
   /** Number of leading system messages, which are written. */
   readonly lead: number
   readonly reader: TurnReader
   /** What changes as messages are read. */
   readonly parts: readonly { readonly state?: object }[]
-  /** Writes the turns that were read. */
   readonly writeTurns: () => void
   /** Reads the messages from an index, by default the first after the leading ones, and ends the request. */
   readonly finish: (messages: readonly NeutralMessage[], index?: number) => Request
@@ -170,8 +168,8 @@ export interface ReplyWriter<Block> {
 }
 
 /**
- * Returns the blocks of a reply in order. Texts before its last signed part are unchanged, since that part is
- * bound to them; blank texts after it are left out. A placeholder replaces a part that the grammar lacks.
+ * Returns a reply's blocks in order. Texts before the last signed part, which is bound to them, are
+ * unchanged; later blank texts are left out. Placeholders replace parts the grammar lacks.
  */
 export function replyBlocks<Block>(
   { refs, bound, message, calls }: Pick<AssistantTurn, 'refs' | 'bound' | 'message' | 'calls'>,

@@ -1,7 +1,4 @@
-/**
- * Features that this service does not have. The official pages request them on every load, so each responds
- * with an empty list.
- */
+/** Unsupported features. Official pages request them on every load, so each responds with an empty list. */
 
 import { type Operation, operation } from './http/operation.ts'
 

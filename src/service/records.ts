@@ -23,8 +23,8 @@ export interface Records<T extends object> {
   readonly count: (filter?: ItemFilter, options?: CountOptions) => Promise<Count>
   readonly walk: (query?: ItemQuery) => AsyncGenerator<Kept<T>, void, undefined>
   /**
-   * A change for {@link Records.make}; null deletes the record. With an expected version, it fails if the version
-   * differs; null expects no record.
+   * A change for {@link Records.make}; null deletes the record. Fails unless the version is as expected; null
+   * expects no record.
    */
   readonly changeOf: (id: string, record: T | null, expected?: number | null) => ItemChange
   /** Makes changes, all or none; the new versions, in order. @throws ColloquyError `version_conflict`. */

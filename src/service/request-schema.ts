@@ -1,5 +1,3 @@
-/** Bodies of requests, as zod schemas. */
-
 import * as z from 'zod'
 import { integer } from '../event/shape-schema.ts'
 import {

@@ -17,10 +17,8 @@ export interface ScriptedCall {
 }
 
 /**
- * An agent that replies from a script, in order. It derives its position in the script from the conversation,
- * so it continues after a restart. After the end of the script it repeats the user's last message. Texts are
- * streamed word by word as deltas before they are appended.
- *
+ * An agent with scripted replies. Its position derives from the conversation, so it continues after a
+ * restart; finally it repeats the user's last message. Texts are streamed by word before they are appended.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()

@@ -139,7 +139,6 @@ export interface Service {
   readonly metrics: Metrics
   readonly identify: Identify
   readonly allowOrigin: AllowOrigin
-  /** API keys, valid in addition to the session keys. */
   readonly keys: ApiKeys
   readonly runs: Runs
   readonly lostRuns: LostRuns

@@ -13,8 +13,8 @@ import type { Session, SessionRecord, SubagentLink } from './session.ts'
 import { type Origin, SessionWriter } from './writer.ts'
 
 /**
- * Reads a trajectory as a session, with its subagents' trajectories as children. Further trajectories in the
- * file, one a line, are children too. O(size).
+ * Reads a trajectory as a session. Subagents' trajectories and the file's other lines become children.
+ * O(size).
  */
 export function readAtif(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
@@ -255,8 +255,8 @@ function readReply(
 }
 
 /**
- * Adds the results of a step. A result without an id belongs to the last call, or with as many results as
- * calls, to the call in the same position; without a call it is a message of the environment.
+ * Adds a step's results. A result without an id belongs to the last call, or to the call in its position if
+ * their numbers match; without a call it is an environment message.
  */
 function addResults(
   calls: readonly RawObject[],
@@ -291,7 +291,6 @@ function addResults(
     )
 }
 
-/** Ids of the children that a result refers to. */
 function childrenIn(result: RawObject, { ids }: Links): string[] {
   const reference = result['subagent_trajectory_ref']
   const all = Array.isArray(reference) ? objectsOf(reference) : [objectOf(reference)]
@@ -341,17 +340,14 @@ export interface AtifTrajectory {
   readonly steps: readonly JsonObject[]
   /** Of its own steps. */
   readonly final_metrics: JsonObject
-  /** Missing without subagents. */
   readonly subagent_trajectories?: readonly AtifTrajectory[]
 }
 
 /**
- * Converts HEAD's branch to a trajectory, ATIF 1.7: a step for each message, and one for each reply with its calls and
- * results. Errors, stops and condensations, which the format does not have, become system steps with an
- * `extra`; images and other parts become their type names. For another branch pass `switchTo(state, leafId)`.
- * The subagents of a tree (see `Conversation.tree`) become trajectories inside of it, to which the results of
- * their calls refer. Pure; O(path).
- *
+ * Converts HEAD's branch to a trajectory, ATIF 1.7: a step for each message, and for each reply with its
+ * calls and results. Errors, stops and condensations become system steps with an `extra`; images and other
+ * parts become type names. Other branches: `switchTo(state, leafId)`. A tree's subagents (see
+ * `Conversation.tree`) become nested trajectories, referenced by results. Pure; O(path).
  * @throws ColloquyError `evicted` like `toTimeline`.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
@@ -420,7 +416,6 @@ function stepsOf(items: readonly TimelineItem[], byCall: ByCall): JsonObject[] {
   return steps
 }
 
-/** Whether two calls belong to one reply; calls without a reply id have one reply each. */
 const isOfReply = (one: CallItem, first: CallItem): boolean =>
   one === first || (one.reply.id !== null && one.reply.id === first.reply.id)
 

@@ -1,7 +1,7 @@
 /**
- * Reads the sessions of Claude Code: lines of JSON, one block of a reply each, in a tree.
+ * Reads Claude Code sessions: a tree of JSON lines, one block of a reply each.
  *
- * The format is not published; this reads files of versions 1.0 to 2.1.
+ * The format is unpublished; this reads versions 1.0 to 2.1.
  */
 
 import { isToolResult } from '../event/kinds.ts'
@@ -39,8 +39,8 @@ export function readClaudeCode(records: readonly SessionRecord[]): Session {
 const NO_CALLS: ReadonlyMap<string, string> = new Map()
 
 /**
- * Names of the subagents that calls started, by the ids of the calls: the result of a call records it in newer
- * versions; in older ones, the prompt of the call is the first message of its side chain. O(lines).
+ * Subagent names by call id: from the call's result, or in older versions from the side chain whose first
+ * message is the call's prompt. O(lines).
  */
 function subagentCalls(
   lines: readonly Line[],
@@ -151,8 +151,8 @@ export interface SplitReply {
 }
 
 /**
- * Some servers use one id for all replies. A line starts another reply if its request differs, or without
- * request ids if its parent is a result. Results of the first calls may separate lines of one request.
+ * Some servers use one id for all replies: a line starts another if its request differs, or without request
+ * ids if its parent is a result. First results may separate one request's lines.
  */
 function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
   const replies = new Map<Line, SplitReply>()
@@ -481,8 +481,8 @@ export class Turns {
   }
 
   /**
-   * Goes back to the line that the client names as the end of its session, if it is under another prompt than
-   * the last line. A later line that continues the abandoned branch moves back: see `resume`.
+   * Returns to the client's end of session, if under another prompt than the last line. A later line on the
+   * abandoned branch moves back: see `resume`.
    */
   end(leaf: string, origin: Origin): void {
     const above = this.#above(leaf)
@@ -694,9 +694,8 @@ function attachmentText(fields: RawObject, { type, hookEvent, hookName, content 
 }
 
 /**
- * Adds the summary after a boundary, which is null where none precedes it. Kept messages follow the summary,
- * or precede it if they are attached to the boundary. Returns the last kept line, null for none. O(events in
- * sight + messages kept).
+ * Adds the summary after a boundary, null for the first. Kept messages follow it, or precede it if attached
+ * to the boundary. Returns the last kept line or null. O(events in sight + messages kept).
  */
 export function addSummary(
   line: Line,

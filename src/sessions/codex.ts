@@ -1,7 +1,7 @@
 /**
- * Reads the rollouts of Codex CLI: lines of items and events, of which many repeat others.
+ * Reads Codex CLI rollouts, whose lines often repeat others.
  *
- * This reads files of versions 0.52 to 0.148; the format is not stable.
+ * This reads versions 0.52 to 0.148; the format is unstable.
  */
 
 import type { JsonValue } from '../event/shapes.ts'
@@ -410,8 +410,8 @@ const PASSING: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The steps of a rollout. A reply ends at the next result, user message or turn; not at its token count,
- * which some versions write after its results. O(lines).
+ * Steps of a rollout. A reply ends at the next result, user message or turn; not at its token count, which
+ * may follow results. O(lines).
  */
 export function stepsOf(lines: readonly CodexLine[]): Step[] {
   const steps: Step[] = []
@@ -460,8 +460,8 @@ export function codexLineOf(record: SessionRecord): CodexLine | null {
 }
 
 /**
- * Removes the events that the new history does not repeat. Its new texts follow as messages of the
- * environment; sealed parts can be neither read nor sent. O(events in sight + size).
+ * Removes events that the new history does not repeat. New texts become environment messages; sealed parts
+ * are unreadable. O(events in sight + size).
  */
 export function replaceHistory(payload: RawObject, origin: Origin, writer: SessionWriter): void {
   const history = blocksOf(payload['replacement_history'], 'text')

@@ -5,8 +5,8 @@ import type { Content, OpenPart } from '../event/shapes.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 
 /**
- * Converts text and parts of Anthropic, OpenAI and Gemini to content: text and images are read, a part of any
- * other type is kept unchanged, and a value without a type becomes its JSON text. O(size).
+ * Converts text and parts of Anthropic, OpenAI and Gemini: reads text and images, keeps other types, and
+ * writes untyped values as JSON. O(size).
  */
 export function contentOf(value: unknown): Content[] {
   if (typeof value === 'string') return value === '' ? [] : [text(value)]

@@ -99,8 +99,8 @@ function goBack(id: string, record: SessionRecord, { writer, returns: ways }: Ch
 }
 
 /**
- * Removes events that a new history does not start with. Returns how many of its messages are in sight in the
- * same order and content: the others are added after them, for the new order.
+ * Removes events that a new history does not start with. Returns how many of its messages match in order: the
+ * others follow them.
  */
 function replace(
   listed: readonly Step[],
@@ -189,8 +189,8 @@ class ChatSteps {
   }
 
   /**
-   * Reads a document of a whole chat, whose messages count as lines. Its other fields change with every
-   * message; as an event they would change the log of a chat that only grew.
+   * Reads a whole-chat document, with messages as lines. Its other fields change with every message; as an
+   * event they would change a log that only grew.
    */
   #readWhole(fields: RawObject, messages: readonly unknown[], record: SessionRecord): void {
     this.about = { ...this.about, ...fields, messages: undefined }
@@ -488,8 +488,8 @@ export interface CallResult {
 }
 
 /**
- * The result of an ended call. A rewritten history has the results of all calls of the reply, whose ids are
- * `ids`. The displayed result is used where there is no other. O(size).
+ * An ended call's result; the displayed one is the fallback. A rewritten history has results for all the
+ * reply's calls (`ids`). O(size).
  */
 export function resultOf({ id, result, resultDisplay }: RawObject, ids: ReadonlySet<string>): CallResult {
   const content: Content[] = []

@@ -1,5 +1,3 @@
-/** Reads a session of Claude Code while it grows. */
-
 import { objectOf, stringOf } from '../messages/text.ts'
 import { type Chain, type Line, lineOf, originOf, readLine, type SplitReply, Turns } from './claude-code.ts'
 import type { SessionFact, SessionRecord } from './session.ts'
@@ -12,9 +10,9 @@ export interface ReadLines {
 }
 
 /**
- * Returns a reader of a session that grows: each call accepts the next lines and returns their facts. The last lines wait for the
- * next call when they are thinking whose reply has more blocks. A reply that continues after a result is read as a reply of its
- * own, and lines of side chains in a session's own file are left out. The same calls return the same facts. O(new lines).
+ * Returns a reader of a growing session: each call returns the next lines' facts. Final lines of unfinished
+ * thinking wait for the next call. Replies continued after a result become separate; side chains in the
+ * session's own file are omitted. Deterministic. O(new lines).
  * @param childOf the conversation of a subagent, by its id
  */
 export function growingClaudeCode(

@@ -217,8 +217,8 @@ function readSystem(message: RawObject, origin: Origin, writer: SessionWriter): 
 }
 
 /**
- * Its first kept entry is specified by its id, in version 1 by its line, and may be one that no model sees.
- * Earlier events are removed.
+ * Specifies its first kept entry, maybe hidden from models, by id, in version 1 by line. Removes earlier
+ * events.
  */
 function readCompaction(
   entry: JsonObject | RawObject,
@@ -351,7 +351,6 @@ const isThought = ({ type, thinking }: RawObject): boolean =>
 /** The id of a call: for OpenAI Responses, pi joins it with the id of the item. */
 export const callIn = (id: string): string => id.split('|')[0] ?? ''
 
-/** pi stores reasoning as the JSON text of its item. */
 function responsesItem(block: RawObject): object {
   const { type, thinking, thinkingSignature: signature, id, name } = block
   if (isThought(block))

@@ -42,12 +42,9 @@ function whyUnfit(value: JsonValue): string {
 }
 
 /**
- * Reads a session as the log of a conversation: whole replies, each call with its result, branches, and
- * condensations for compacted messages. Nothing is dropped silently: an unknown record is quarantined, a
- * repeated record is counted in `notes`, and a record outside the conversation becomes a
- * `ConversationStateUpdateEvent` whose key starts with the format. The same records always produce the same
- * facts.
- *
+ * Reads a session as a log: whole replies, calls with results, branches, and condensations for compacted
+ * messages. Drops nothing silently: quarantines unknown records, counts repeated ones in `notes`, and stores
+ * outside ones as `ConversationStateUpdateEvent` with the format as key prefix. Deterministic.
  * @param records in the order of the file; their JSON becomes part of the facts, and is frozen
  * @param options `from`: the format; by default it is detected
  * @throws ColloquyError `invalid_argument` for an unknown format. O(size).
@@ -71,8 +68,8 @@ export function readSession(
 export const MAX_DETECTED = 32
 
 /**
- * Detects the format of a session; null for an unknown format, and for events of this library. Reads at most
- * 32 records, and ignores invalid JSON. O(1).
+ * Detects a session's format; null for unknown formats and this library's events. Reads at most 32 records;
+ * ignores invalid JSON. O(1).
  * @param values the JSON of the first lines of a file, of the first elements of an array, or of one document
  * @example
  * detectSession([{ type: 'session', version: 3, id: 's1' }]) // 'pi'

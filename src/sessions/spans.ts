@@ -43,12 +43,10 @@ interface Span {
 }
 
 /**
- * Converts HEAD's branch to one trace: `invoke_agent` for each turn that a user started (or a reply before
- * any), with a child `chat` for each reply, which starts at the event under HEAD at its request, and
- * `execute_tool` for each call with a result. The same state has the same ids, so sending it again creates no
- * second trace. An event without a time has that of the previous event. The turns of a tree's subagents (see
- * `Conversation.tree`) are children of `execute_tool` of their calls, in the same trace. Pure; O(path).
- *
+ * Converts HEAD's branch to one trace: `invoke_agent` for each turn of a user (or a reply before any), with
+ * children `chat` for each reply, from the event under HEAD at its request, and `execute_tool` for each call
+ * with a result. Ids are deterministic, so resending is harmless. A missing time is the previous event's.
+ * Turns of a tree's subagents (see `Conversation.tree`) are children of `execute_tool`. Pure; O(path).
  * @throws ColloquyError `evicted` like `toTimeline`.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }

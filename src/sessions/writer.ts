@@ -88,8 +88,8 @@ export class SessionWriter {
   }
 
   /**
-   * What a condensation after a position, by default HEAD, can remove: its branch since the last
-   * condensation, and what that left. O(output).
+   * What a condensation after a position (default HEAD) can remove: events since the last condensation, and
+   * its remainder. O(output).
    */
   inSight(from: Place | null = this.#head): Place[] {
     const path: Place[] = []
@@ -143,9 +143,8 @@ export class SessionWriter {
   }
 
   /**
-   * Adds an event, which becomes part of the log. Its type proves its shape (law E9); only values that no
-   * event can hold are checked, and quarantined. Returns its id, or null when it was quarantined. O(what is
-   * new).
+   * Adds an event to the log. Its type proves its shape (law E9); only impossible values are checked. Returns
+   * its id, or null when quarantined. O(what is new).
    */
   add(event: Unplaced, { line, id, time, after }: Origin): string | null {
     const placed: { -readonly [K in 'id' | 'timestamp' | 'parent_id']?: string } & Unplaced = event
@@ -190,8 +189,8 @@ export class SessionWriter {
   }
 
   /**
-   * Adds a reply. `origins` has the origin of each call in order, or of the message; the first one is the
-   * default. An error that the reader added to a call is omitted if the file has the call's own result.
+   * Adds a reply. `origins`: of each call in order, or of the message; default: the first. A reader's error
+   * for a call is omitted if the file has its result.
    */
   reply(reply: Reply, origins: readonly Origin[], hasResult: HasResult): void {
     const [first] = origins
@@ -278,9 +277,8 @@ export class SessionWriter {
   }
 
   /**
-   * Removes events from the model's sight, except those to keep; `summary` is placed before the remaining
-   * ones, or after them. The events in sight are those up to `origin.after`, if specified. O(events in
-   * sight).
+   * Hides events from the model, except those to keep; `summary` precedes or follows the rest. Events in
+   * sight end at `origin.after`, if specified. O(events in sight).
    */
   condense(
     stored: ReadonlySet<string>,

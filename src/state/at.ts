@@ -7,8 +7,8 @@ import { quote } from '../event/text.ts'
 import { branchOf, type Checkpoint, type State } from './state.ts'
 
 /**
- * Returns the state at an event: the branch of the path to it, the log up to its position (law T). HEAD is
- * the event; for a state update, the event before it on its branch. O(log n).
+ * Returns the state at an event: its path, and the log up to it (law T). HEAD is the event, or before a state
+ * update on its branch. O(log n).
  * @throws ColloquyError `unknown_event` when no event of the tree has this id; `evicted` when the state comes
  * from a snapshot or `evict`, which dropped the checkpoint: replay the whole log.
  * @example
@@ -26,8 +26,8 @@ export function stateAt(state: State, eventId: string): State {
 }
 
 /**
- * Returns the state with HEAD at another event, or at the empty HEAD for null, without an append: the whole
- * log, seen from another branch. Status and error belong to the log and stay. O(log n).
+ * Returns the state with HEAD at another event, or empty for null, without an append. Log, status and error
+ * stay. O(log n).
  * @throws ColloquyError `unknown_event` when no event of the tree has this id; `evicted` when the state comes
  * from a snapshot or `evict`, which dropped that branch: replay the whole log.
  * @example

@@ -30,7 +30,7 @@ import { type MessageUnit } from '../view/unit.ts'
 import { orderAt } from '../view/units.ts'
 import { emptyView, type View, withUnit } from '../view/view.ts'
 
-/** A tool result that is not in the view (U3). The reason is null when only the whole path can decide it. */
+/** A tool result outside the view (U3). A null reason requires the whole path. */
 export interface DroppedEntry {
   readonly entry: Entry
   readonly reason: DropReason | null
@@ -41,13 +41,9 @@ interface SkillLink {
   readonly before: SkillLink | null
 }
 
-/**
- * The part of a state that depends on the branch, and follows HEAD when it moves (design section 3). Every
- * version stays valid.
- */
+/** The part of a state that follows HEAD (design section 3). Every version stays valid. */
 export interface Branch {
   readonly view: View
-  /** Pending calls, in the view or forgotten. Read them with `listPendingCallsIn`. */
   readonly pendingCalls: PendingCallIndex
   /** Calls that outlive their reply. Read them with `listWorkingCalls`. */
   readonly workingCalls: PendingCallIndex<WorkingCall>
@@ -70,7 +66,6 @@ const EMPTY: Branch = Object.freeze({
 
 export const emptyBranch = (): Branch => EMPTY
 
-/** Whether no call on the branch is pending. */
 export const isAnswered = (branch: Branch): boolean => pendingCallCount(branch.pendingCalls) === 0
 
 /** Names of the skills that messages on the branch activated, each once, in order. O(activations). */
@@ -81,10 +76,9 @@ export function activatedSkillsIn(branch: Branch): string[] {
 }
 
 /**
- * Returns the branch state after one more entry on its path. `log` is the log before the entry, and
- * `replyIndex` the index of a reply's unit in the view (`replyPlace`; null for the end). Returns the same
- * object when the entry changes nothing. Total; O(log n + units after the index), for a Condensation O(listed
- * ids · log view).
+ * Returns the branch state after one more entry; unchanged, the same object. `log` is the log before it,
+ * `replyIndex` the view index of a reply's unit (`replyPlace`; null for the end). Total; O(log n + units
+ * after the index), for a Condensation O(listed ids · log view).
  */
 export function foldBranch(
   branch: Branch,

@@ -1,15 +1,12 @@
-/**
- * The status of each pending call (approved, held, started), kept in the log so that no crash or second process runs a
- * call twice (P6).
- */
+/** Statuses of pending calls, in the log so that no crash or second process runs a call twice (P6). */
 
 import type { JsonValue } from '../event/shapes.ts'
 import { listPendingCallsIn } from '../log/open-calls.ts'
 import type { Branch } from './branch.ts'
 
 /**
- * Status of a pending call in the log: a user `approved` it; it is `held` because a pause arrived before it
- * began; or it was `started`, so that it must not start again unless a user approves it.
+ * Status of a pending call: a user `approved` it; a pause `held` it; or it `started`, so that only approval
+ * restarts it.
  */
 export type CallStatus = 'approved' | 'held' | 'started'
 
@@ -28,9 +25,8 @@ export const GRANT_KEYS: Readonly<Record<CallStatus, string>> = {
 export const GRANTS = Object.keys(GRANT_KEYS) as readonly CallStatus[]
 
 /**
- * Returns the statuses after a state update; the same object when nothing changes. The latest status of a
- * call holds. Only pending calls of the branch have one, so there are never more statuses than pending calls.
- * O(k log k) for k pending calls, O(1) for any other update.
+ * Returns the statuses after a state update; unchanged, the same object. The latest status holds. Only
+ * pending calls of the branch have one. O(k log k) for k pending calls, O(1) for any other update.
  */
 export function foldCallStatuses(
   callStatuses: readonly PendingCallStatus[],

@@ -12,9 +12,8 @@ export interface DroppedResult {
 }
 
 /**
- * Returns the results on a branch that are not in the view, in log order, with the reason: `duplicate_result`
- * when the call already has one, `orphan_result` when no such call is on the branch or it was forgotten.
- * O(path) when there are any.
+ * Returns a branch's results outside the view, in log order: `duplicate_result` after an earlier result,
+ * `orphan_result` without a call, or with a forgotten one. O(path) when there are any.
  */
 export function listDroppedResultsIn(branch: Branch): DroppedResult[] {
   const dropped = [...branch.dropped]
@@ -27,10 +26,7 @@ export function listDroppedResultsIn(branch: Branch): DroppedResult[] {
   })
 }
 
-/**
- * Reason for one result, from the whole path where the fold could not decide. O(calls of the same id · log
- * n).
- */
+/** Drop reason, from the whole path where the fold could not decide. O(calls of the same id · log n). */
 export function whyDropped(log: Log, { entry, reason }: DroppedEntry): DropReason {
   const isAbove = (seq: number) => {
     const call = log.entries.get(seq)

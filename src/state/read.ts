@@ -41,7 +41,7 @@ export function pathTo(state: State, eventId?: string | null): Entry[] {
 }
 
 /**
- * Whether an event is on the path to another one, by default HEAD. An event is on its own path. O(log depth).
+ * Whether an event is on the path to another (default HEAD), or is the same one. O(log depth).
  * @throws ColloquyError `unknown_event` when no event of the tree has one of the ids.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'b' }])
@@ -64,8 +64,7 @@ function known(state: State, id: string): Entry {
 }
 
 /**
- * Returns the tips of the branches, in log order: entries that can be HEAD without such an entry below them.
- * O(n).
+ * Returns the branch tips, in log order: possible HEADs without another below. O(n).
  * @example
  * const a = { kind: 'PauseEvent', id: 'a' }
  * const state = replay([a, { ...a, id: 'b', parent_id: 'a' }, { ...a, id: 'c', parent_id: 'a' }])
@@ -109,8 +108,7 @@ export function listWarnings(state: State): LogWarning[] {
 }
 
 /**
- * Returns the calls without a result on HEAD's branch, in log order, in the view or forgotten. O(k log k) for
- * k calls.
+ * Returns HEAD's calls without a result, in log order, including forgotten ones. O(k log k) for k calls.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',
@@ -130,8 +128,8 @@ export interface WorkingCallInfo {
 }
 
 /**
- * Returns the working calls on HEAD's branch, in log order: their first result is a WorkingObservation, and
- * no message has completed them. O(k log k) for k calls.
+ * Returns HEAD's working calls, in log order: first result a WorkingObservation, no completing message. O(k
+ * log k) for k calls.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',
@@ -173,8 +171,8 @@ export function listPendingBatches(state: State): BatchUnit[] {
 }
 
 /**
- * Returns the indices into the view's events at which a condensation may begin or end, ascending (U8): the
- * borders of stretches, always including 0 and the length. O(units).
+ * Returns the view indices where a condensation may begin or end, ascending (U8), including 0 and the length.
+ * O(units).
  * @example
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])
@@ -185,9 +183,8 @@ export function cutPoints(state: State): number[] {
 }
 
 /**
- * Returns the tool results on HEAD's branch that are not in the view, in log order, with the reason:
- * `duplicate_result` when the call already has one, `orphan_result` when no such call is on the branch or it
- * was forgotten. O(path) when there are any.
+ * Returns HEAD's tool results outside the view, in log order: `duplicate_result` after an earlier result,
+ * `orphan_result` without a call, or with a forgotten one. O(path) when there are any.
  * @example
  * const state = replay([{ kind: 'AgentErrorEvent', id: 'e', tool_name: 'ls', tool_call_id: 'c', error: 'no' }])
  * listDroppedResults(state) // [{ id: 'e', reason: 'orphan_result' }]
@@ -209,9 +206,8 @@ export function activatedSkills(state: State): string[] {
 }
 
 /**
- * Returns a function from a result on HEAD's branch to the position of the call that it ended, or null.
- * O(view), and O(log n) per result. That function throws ColloquyError `evicted` when a snapshot or `evict`
- * dropped the branch.
+ * Returns a function from a result on HEAD's branch to its call's position, or null. O(view), and O(log n)
+ * per result. It throws ColloquyError `evicted` when a snapshot or `evict` dropped the branch.
  */
 export function callsEnded({ log, branch }: State): (result: EventEntry<ToolResultEvent>) => number | null {
   const calls = new Map<number, number>()
@@ -228,9 +224,8 @@ export function callsEnded({ log, branch }: State): (result: EventEntry<ToolResu
 }
 
 /**
- * Returns everything in a state as canonical JSON: header, HEAD, the columns of the log (id, parent, kind,
- * time; no bodies but derived ones), warnings, and the branch under HEAD unit by unit. For comparing states
- * in tests and across processes. O(n).
+ * Returns a state as canonical JSON, for comparisons: header, HEAD, log columns (id, parent, kind, time; only
+ * derived bodies), warnings, and HEAD's branch by unit. O(n).
  * @example
  * const fact = { kind: 'PauseEvent', id: 'p' }
  * encodeState(reduce(initialState(), fact)) === encodeState(replay([fact])) // true

@@ -12,8 +12,8 @@ import { foldHeader, type Header } from './header.ts'
 import { branchOf, initialState, type Checkpoint, type State, type StateOptions } from './state.ts'
 
 /**
- * Returns the state after one more fact: an event as `decodeEvent` returns it, or a quarantined line. Total:
- * never throws on a decoded event, whatever precedes it, and never changes its input (law R).
+ * Returns the state after one more fact from `decodeEvent`, or a quarantined line. Total: never throws on a
+ * decoded event, and never changes its input (law R).
  *
  * O(log n) in the length of the log; for a Condensation O(listed ids · log view).
  * @throws ColloquyError `evicted`, only when a snapshot or `evict` dropped the branch it would continue: see

@@ -19,26 +19,20 @@ import {
 } from './snapshot/open.ts'
 import type { State } from './state.ts'
 
-/**
- * One part of a snapshot. Number 0 is the head part; 1 and up are chunks of the columnar log, which are
- * immutable once complete.
- */
+/** Part of a snapshot: the head (0), or a chunk of the columnar log (1 and up), immutable once complete. */
 export interface SnapshotPart {
   readonly part: number
   readonly bytes: Uint8Array
 }
 
 /**
- * Returns the parts to write so that, with those written for `since`, the whole state can be opened: ids,
- * parents, times and kinds of the whole log, the header, and HEAD's branch with the bodies of its view and
- * pending calls.
+ * Returns the parts that, with those for `since`, open the whole state: ids, parents, times and kinds, the
+ * header, and HEAD's branch with bodies of its view and pending calls.
  *
- * Snapshots are disposable: losing one costs time. They only open with the version of the fold that wrote
- * them.
+ * Snapshots are disposable, and open only with the same version of the fold.
  *
  * O(length - since + view + 4,096), amortised; once O(length) when parts before `since` were neither read nor
  * written with this log.
- *
  * @param since an earlier length of the same log, for which parts were written; 0 (default) for none.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'p' }], { conversationId: 'c' })
@@ -79,15 +73,14 @@ export function encodeParts(
 }
 
 /**
- * Returns the state in the parts, in any order. Null when they belong to another conversation or version of
- * the fold, or are incomplete, damaged, or not a snapshot. Extra parts are ignored. Never throws.
+ * Returns the state in the parts, in any order, ignoring extra ones. Null for another conversation or version
+ * of the fold, and incomplete, damaged or foreign parts. Never throws.
  *
- * `reduce` continues from the state wherever `canReduce` allows it. Other entries have no body (`entry.event`
- * is null), and where `isEvicted` is true, `stateAt` throws `evicted`, as does `switchTo` off HEAD's branch.
- * The state reads from the bytes, which must not change.
+ * `reduce` continues wherever `canReduce` allows it. Other entries have no body (`entry.event` is null), and
+ * where `isEvicted`, `stateAt` throws `evicted`, as does `switchTo` off HEAD's branch. The bytes must not
+ * change.
  *
- * O(bytes), without an object per event: entries are made on access.
- *
+ * O(bytes); entries are created on access.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'p' }], { conversationId: 'c' })
  * const opened = decodeSnapshot(encodeSnapshot(state), 'c')
@@ -99,16 +92,16 @@ export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: s
 }
 
 /**
- * Reads the parts. `lacking` lists the positions whose bodies have to be read from the log. Null as for
- * `decodeSnapshot`. Never throws. O(bytes).
+ * Reads the parts. `lacking`: positions of bodies to read from the log. Null as for `decodeSnapshot`. Never
+ * throws. O(bytes).
  */
 export function readSnapshot(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
   return orNull(() => readParts(parts, conversationId))
 }
 
 /**
- * Builds the state with facts read from the log: the lacking bodies, and any others to compare. Null when a
- * body is missing or the log has another event there. Never throws. O(view + facts).
+ * Builds the state with the log's facts: lacking bodies, and any to compare. Null when a body is missing or
+ * an event differs. Never throws. O(view + facts).
  */
 export function completeSnapshot(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
   return orNull(() => stateWith(saved, facts))
@@ -124,10 +117,9 @@ function orNull<T>(read: () => T | null): T | null {
 }
 
 /**
- * Returns the same state without what a snapshot omits: bodies and checkpoints of all entries that the view
- * and pending calls of HEAD's branch do not need. The input stays valid; the new state has other entry
- * objects. O(length), without the bodies. Existing chunks are reused.
- *
+ * Returns the state without what a snapshot omits: bodies and checkpoints that HEAD's view and pending calls
+ * do not need. The input stays valid; entries are new objects. O(length), without the bodies; chunks are
+ * reused.
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * state.log.entries.get(0).event // null
@@ -158,9 +150,8 @@ export function isEvicted({ log }: State, eventId: string): boolean {
 }
 
 /**
- * Whether `reduce(state, fact)` works with what is in memory. False when the fact's parent, or the HEAD it
- * sets, is only known to the columnar log: replay the whole log then. O(log n); O(1) for a state folded from
- * the beginning.
+ * Whether `reduce(state, fact)` works in memory. False when only the columnar log has the parent or new HEAD:
+ * replay the whole log. O(log n); O(1) for a state folded from the beginning.
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * canReduce(state, { kind: 'PauseEvent', id: 'r', parent_id: 'p' }) // false

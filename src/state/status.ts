@@ -1,5 +1,3 @@
-/** The eight statuses of a conversation. */
-
 import { isTextPart } from '../event/shapes.ts'
 import { earlyEndOf, replyOf } from '../event/reply.ts'
 import { hasText } from '../event/text.ts'

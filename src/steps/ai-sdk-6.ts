@@ -21,8 +21,8 @@ export interface Version {
 type Stream = AsyncIterable<object>
 
 /**
- * Opens a stream of the AI SDK. If the SDK refuses the messages, which it does before it calls a model, they
- * are sent again in the form of version 6, and so are all later ones.
+ * Opens an AI SDK stream. If the SDK refuses the messages, before calling a model, sends these and all later
+ * ones in version 6 form.
  * @throws ColloquyError `invalid_argument` if the SDK refuses both forms.
  */
 export async function openStream<R extends Request>(

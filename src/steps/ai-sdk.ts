@@ -1,5 +1,3 @@
-/** The step for any model of the AI SDK. */
-
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/ai-sdk/blocks.ts'
 import { type AiSdkStep, collectAiSdk, fromAiSdk } from '../messages/ai-sdk/read.ts'
@@ -21,9 +19,8 @@ export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> 
 }
 
 /**
- * Returns a step that calls a model through the AI SDK, and executes the calls of its replies: the SDK makes
- * one step, and executes nothing. The run's policy decides about confirmation; a tool with `needsApproval` is
- * refused.
+ * Returns a step that calls a model through the AI SDK, and executes the calls itself. The run's policy
+ * decides about confirmation; refuses tools with `needsApproval`.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model, that has
  *   `needsApproval`, or that has no `execute` and is not the provider's.
  * @example
@@ -85,7 +82,6 @@ function ofLibrary(tools: readonly StepTool[]): Tools {
   }
 }
 
-/** The SDK describes its own tools to the model. */
 function ofSdk(tools: AiSdkTools): Tools {
   const executable = Object.entries(tools).flatMap(([name, tool]) =>
     typeof tool.execute === 'function' ? [stepToolOf(name, tool)] : [],

@@ -1,5 +1,3 @@
-/** The step for Anthropic Messages. */
-
 import type { Step } from '../conversation/run/step.ts'
 import { isObject } from '../event/json.ts'
 import { LIMITS } from '../messages/anthropic/blocks.ts'

@@ -1,5 +1,3 @@
-/** The step for Amazon Bedrock's Converse. */
-
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/bedrock/blocks.ts'
 import { type BedrockReply, collectBedrock, fromBedrock } from '../messages/bedrock/read.ts'

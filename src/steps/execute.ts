@@ -26,8 +26,8 @@ type Result = AgentErrorEvent | ObservationEvent
 type ToolInput = Pick<StepInput, 'approved' | 'signal' | 'background' | 'runChild'>
 
 /**
- * Yields the result of each call as soon as it is available, so that a crash or an interrupt loses no earlier
- * result. Never throws: an error of a tool is its result. O(calls) plus the tools' own cost.
+ * Yields each call's result at once, so that a crash or interrupt loses no earlier one. Never throws: a
+ * tool's error is its result. O(calls) plus the tools' own cost.
  */
 export async function* executeCalls(
   input: ToolInput,

@@ -1,5 +1,3 @@
-/** The step for Google's Gemini. */
-
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/google/blocks.ts'
 import { collectGoogle, fromGoogle, type GoogleReply } from '../messages/google/read.ts'

@@ -1,5 +1,3 @@
-/** The step for Gemini's Interactions. */
-
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/interactions/blocks.ts'
 import {
@@ -26,8 +24,8 @@ export interface InteractionsStepOptions extends StepOptions {
 }
 
 /**
- * Returns a step that calls Gemini through its Interactions API, and executes the calls of its replies. The
- * log has the history, so nothing is stored at the provider (`store: false`).
+ * Returns a step that calls Gemini Interactions, and executes the calls. The log has the history, so the
+ * provider stores nothing (`store: false`).
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
  * const client = new GoogleGenAI({ apiKey: 'AIza…' })

@@ -1,5 +1,3 @@
-/** Converts the tools of an MCP server. */
-
 import { ColloquyError, hasCode } from '../event/errors.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { pause } from '../conversation/async.ts'
@@ -43,9 +41,8 @@ export interface McpToolOptions {
    */
   readonly trustHints?: boolean
   /**
-   * Whether tools that support tasks (`execution.taskSupport`) run as MCP tasks: a call becomes a background call whose
-   * task is polled, after a crash by whichever process runs the conversation. Cancelling the call cancels the task.
-   * Default: only where the server requires it.
+   * Whether tools that support tasks (`execution.taskSupport`) run as MCP tasks: background calls, polled
+   * also after a crash. Cancelling the call cancels the task. Default: only where the server requires it.
    */
   readonly tasks?: boolean
   /** Options of each request, such as `timeout` (60 seconds in the SDK by default). Default: none. */
@@ -56,10 +53,9 @@ export interface McpToolOptions {
 const MAX_PAGES = 1000
 
 /**
- * Returns the tools of an MCP server for a step. A call is a `tools/call` that an interrupt aborts. A result
- * with `isError` is an error result; images, audio, resources and structured content reach the model. The
- * server checks the arguments. The list is read once: call this again after
- * `notifications/tools/list_changed`.
+ * Returns an MCP server's tools for a step. Each `tools/call` is aborted by an interrupt. `isError` means an
+ * error result; images, audio, resources and structured content reach the model. The server checks arguments.
+ * The list is read once: repeat after `notifications/tools/list_changed`.
  * @throws ColloquyError `invalid_argument` for two tools with one name, or an endless list; also any error of
  *   the client.
  * @example
@@ -144,7 +140,6 @@ const MIN_POLL_INTERVAL = 10
 /** Failed polls in a row after which the call has failed. */
 const MAX_FAILURES = 5
 
-/** MCP tasks (revision 2025-11-25); the task's id is the background call's handle. */
 function taskCalls(client: McpClient, name: string, options = {}): Pick<StepTool, 'execute' | 'resume'> {
   const request = (client.request as unknown as Request).bind(client)
   const send = async (method: string, params: object, signal?: AbortSignal): Promise<JsonObject> => {

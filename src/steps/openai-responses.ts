@@ -1,5 +1,3 @@
-/** The step for OpenAI Responses. */
-
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/openai-responses/blocks.ts'
 import {
@@ -26,9 +24,9 @@ export interface OpenAIResponsesStepOptions extends StepOptions {
 }
 
 /**
- * Returns a step that calls OpenAI Responses, and executes the calls of its replies. The log has the history,
- * so nothing is stored at the provider (`store: false`), and encrypted reasoning is requested (`include:
- * ['reasoning.encrypted_content']`). A model without reasoning may refuse that: pass `include: []`.
+ * Returns a step that calls OpenAI Responses, and executes the calls. The log has the history, so the
+ * provider stores nothing (`store: false`); encrypted reasoning is requested (`include:
+ * ['reasoning.encrypted_content']`). If a model without reasoning refuses: `include: []`.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
  * const client = new OpenAI({ apiKey: 'sk-…' })

@@ -20,11 +20,9 @@ function nineCharacterIds(): (logId: string) => string {
 
 /** Known servers. A server without further requirements has no row. */
 export const SERVERS = {
-  /** Refuses other call ids, and a message without content. */
   mistral: { callIds: nineCharacterIds, callContent: '' },
   /** Refuses calls without `reasoning_content` in thinking mode, including calls of another model. */
   deepseek: { reasoning: 'calls' },
-  /** Reads the reasoning of all its replies. */
   kimi: { reasoning: 'all' },
   /** Refuses `content: null`, and missing content. */
   lmstudio: { callContent: '' },

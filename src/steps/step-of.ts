@@ -39,8 +39,8 @@ export interface StepOptions {
   /** Writes a state's messages, for example with old results masked. Default: `toMessages`. */
   readonly write?: (state: State) => readonly NeutralMessage[]
   /**
-   * Whether replies after a changed past, or of another model, lose their signed parts. Default: yes, except
-   * with Anthropic's `thinking: { type: 'enabled' }`, because models that accept it do not bind thinking.
+   * Whether replies after a changed past, or of another model, lose signed parts. Default: yes, except
+   * Anthropic's `thinking: { type: 'enabled' }`, which does not bind thinking.
    */
   readonly prove?: boolean
 }

@@ -23,10 +23,10 @@ const TASK: JsonObject = {
 }
 
 /**
- * Returns a tool that is an agent. Each call opens a conversation (`conversation.children()` lists them),
- * sends it the task and runs it; its reply is the result. The child's id is derived from the parent and the
- * call, so a call that is executed again after a crash finds it and continues. An interrupt of the call
- * interrupts the child, and deleting the parent deletes it.
+ * Returns a tool that is an agent. Each call sends the task to a child conversation
+ * (`conversation.children()` lists them) and returns its reply. The child's id derives from parent and call,
+ * so a call continues after a crash. Interrupting the call interrupts the child; deleting the parent deletes
+ * it.
  * @example
  * const research = subagent({
  *   name: 'research',

@@ -50,8 +50,8 @@ const NESTED_FIELDS = ['error', 'response', 'data', 'cause', 'lastError'] as con
 const DEPTH = 5
 
 /**
- * Returns the error `context_too_long` if a thrown error or an event of a stream reports that the request was
- * too long; null for others. O(1).
+ * Returns the error `context_too_long` if an error or stream event reports an overlong request; else null.
+ * O(1).
  * @example
  * tooLong({ status: 400, error: { code: 'context_length_exceeded' } }).code // 'context_too_long'
  */

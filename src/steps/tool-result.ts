@@ -11,8 +11,8 @@ import { TOOL_OBSERVATION } from './tool.ts'
 type Kinds = PartTable['kinds']
 
 /**
- * Returns the observation of a tool's output: a text, an observation, an MCP result, parts of content in any
- * grammar, an error, bytes, or any other value as JSON. Deterministic. O(size).
+ * Converts a tool's output: text, observations, MCP results, parts of content in any grammar, errors, bytes,
+ * and other values as JSON. Deterministic. O(size).
  * @example
  * readToolResult({ content: [{ type: 'text', text: 'No such file' }], isError: true }, {}).is_error // true
  */

@@ -19,9 +19,8 @@ export type SchemaResult<Output> =
   | { readonly issues: readonly SchemaIssue[] }
 
 /**
- * A schema of any library that implements Standard Schema: zod 4.2 or later, arktype 2.1.28 or later, valibot
- * with `toStandardJsonSchema`, and others. `jsonSchema` is its Standard JSON Schema side, which describes it
- * to the model; the types of some libraries do not name it.
+ * A schema of any Standard Schema library: zod 4.2 or later, arktype 2.1.28 or later, valibot with
+ * `toStandardJsonSchema`, and others. `jsonSchema` describes it to the model; some libraries' types omit it.
  */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
@@ -55,8 +54,8 @@ export interface ToolContext {
 }
 
 /**
- * A background call's result, or a function that starts it. Its `signal` is aborted when the call is
- * cancelled, not the run interrupted.
+ * A background call's result, or its starter. `signal` is aborted when the call is cancelled, not the run
+ * interrupted.
  */
 export type LaterWork = PromiseLike<ToolOutput> | ((context: ToolContext) => PromiseLike<ToolOutput>)
 
@@ -96,9 +95,9 @@ export const background = (result: LaterWork, options: BackgroundOptions = {}): 
   new LaterResult(result, options)
 
 /**
- * Output of a tool: a text, parts of content in the form of any provider, an MCP result, an `Error`, bytes,
- * or an observation (`kind` and `content`), which can be an error (`is_error`) and can have other fields. The
- * model reads any other value as JSON; its images and files become parts after it.
+ * Output of a tool: text, parts in any provider's form, an MCP result, an `Error`, bytes, or an observation
+ * (`kind` and `content`, optionally `is_error` and other fields). Other values become JSON, followed by their
+ * images and files.
  */
 export type ToolOutput =
   | string
@@ -121,14 +120,13 @@ export interface StepTool {
   /** Concurrent with the reply's other calls. A thrown error becomes an error result. */
   execute(args: JsonObject, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
   /**
-   * Whether a second execution is harmless, after a crash, or after HEAD moved back before its result.
-   * Default: no, and the model reads that its effect is unknown.
+   * Whether a second execution is harmless, after a crash or a move of HEAD. Default: no, and the model reads
+   * that its effect is unknown.
    */
   readonly repeatable?: boolean
   /**
-   * Whether the model is notified at once and receives the result in a later message. `signal` is aborted
-   * when the call is cancelled, not the run interrupted. Default: no; a tool can also return
-   * `background(promise)`.
+   * Whether the model is notified at once and gets the result later. `signal` is aborted when the call is
+   * cancelled, not the run interrupted. Default: no; a tool can also return `background(promise)`.
    */
   readonly background?: boolean
   /** Continues a dead process's call from its `task`. Default: completed as lost. */
@@ -136,8 +134,8 @@ export interface StepTool {
 }
 
 /**
- * A tool that the provider describes; it is passed on unchanged. With `execute`, its calls are executed here
- * under its `name`, as `{ type: 'bash_20250124', name: 'bash', execute }`; without, the provider executes it.
+ * A tool that the provider describes, unchanged. With `execute`, calls are executed here under `name`, as `{
+ * type: 'bash_20250124', name: 'bash', execute }`; otherwise by the provider.
  */
 export interface ProviderTool {
   readonly execute?: StepTool['execute']
@@ -205,7 +203,7 @@ export function executableOf({
 
 /**
  * Describes a tool for a model. @throws ColloquyError `invalid_argument` for a schema without JSON Schema,
- * and any error of a library that cannot describe its schema.
+ * and its library's errors.
  */
 export function describeTool({ name, description, parameters }: StepTool): ToolDescription {
   if (!isStandardSchema(parameters)) return { name, description, parameters: parameters as JsonObject }

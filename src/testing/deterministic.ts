@@ -41,8 +41,8 @@ export function testIds(seed: string | number): () => string {
 }
 
 /**
- * Returns fast-check's scheduler with a seed that decides which waiting promise continues, for tests outside
- * of a property. In a property use `fc.scheduler()`, which shrinks.
+ * Returns fast-check's scheduler; the seed decides which promise continues. In properties use
+ * `fc.scheduler()`, which shrinks.
  * @example
  * const output = []
  * const scheduler = testScheduler(1)
@@ -63,9 +63,7 @@ export interface ScheduledOptions {
 }
 
 /**
- * Returns the object with every method waiting for its turn before the call and before its result, so that a
- * test decides the order of concurrent calls.
- *
+ * Delays each method's call and result until its turn, so that tests order concurrent calls.
  * @param turn resolves when the call with this label may continue
  * @example
  * const scheduler = testScheduler(1)

@@ -1,7 +1,4 @@
-/**
- * Prints a case that violated a law so that it can be examined without its test: the law, its sentence, the
- * seed, and the log as lines that the command reads.
- */
+/** Prints law violations as text and log lines, to examine them without their tests. */
 
 import type * as fc from 'fast-check'
 import { maskSecrets } from '../event/mask.ts'
@@ -17,8 +14,8 @@ export interface FailingCase {
 }
 
 /**
- * Describes a case that violated a law: its number and sentence, the difference, seed and path, and the log
- * as JSON lines for `colloquy replay`. Encrypted content is null. O(size).
+ * Describes a violated law: number, sentence, difference, seed, path, and the log as JSON lines for `colloquy
+ * replay`. Encrypted content is null. O(size).
  * @example
  * const error = new LawBroken('R4', 'another status')
  * const text = describeFailure({ error, seed: 7, facts: [{ kind: 'PauseEvent', id: 'p' }] })

@@ -31,9 +31,9 @@ interface Line {
 }
 
 /**
- * Records how each event of a log changes a projection, one JSON line per event. Values without a JSON form
- * are objects: `{ map: [[key, value]] }`, `{ set: [] }`, `{ bigint: '7' }`, `{ number: 'NaN' }`, `{ bytes: '1
- * 2' }`. O(size of the projection) per event.
+ * Records each event's projection changes as one JSON line. Values without a JSON form are objects: `{ map:
+ * [[key, value]] }`, `{ set: [] }`, `{ bigint: '7' }`, `{ number: 'NaN' }`, `{ bytes: '1 2' }`. O(size of the
+ * projection) per event.
  * @example
  * const subject = { initial: { paused: false }, reduce: (state, fact) => ({ paused: fact.kind === 'PauseEvent' }) }
  * const text = recordReplay([{ kind: 'PauseEvent', id: 'p' }], subject)

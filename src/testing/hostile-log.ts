@@ -161,8 +161,7 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
 const phrases = (maxLength: number) => fc.array(phrase(), { maxLength, size: 'max' })
 
 /**
- * Any log: events that decode and lines that do not, in any order and anywhere in the tree. Mostly 0 to 40 facts, at
- * most 120.
+ * Any log: events and undecodable lines, in any order and tree position. Mostly 0 to 40 facts, at most 120.
  * @example
  * fc.assert(fc.property(hostileLog(), facts => replay(facts).log.entries.length === facts.length))
  */

@@ -27,10 +27,9 @@ import { viewEventsIn } from '../view/view.ts'
 import { frozen } from './event.ts'
 
 /**
- * Any log that a correct server may have written when it stopped, possibly during a run: parallel calls,
- * results of every form in any order, confirmation, rejection, pauses, errors, condensation between cut
- * points, navigation and branches. Replay gives no warning. All events have an id and a timestamp; all of
- * them have a parent, or none does.
+ * Any log of a correct server that stopped, possibly during a run: parallel calls, results of every form and
+ * order, confirmation, rejection, pauses, errors, condensation between cut points, navigation, branches.
+ * Replays without warnings. All events have ids and timestamps; all or none have parents.
  * @example
  * fc.assert(fc.property(legalLog(), events => listWarnings(replay(events)).length === 0))
  */

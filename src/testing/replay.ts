@@ -27,14 +27,12 @@ export interface ReplayTestOptions {
 }
 
 /**
- * Tests a fold against the laws of replay: it is a fold (R1), total (R2), and pure (R3); it is deterministic,
- * also for facts that were written and read (R5); it continues from old states in several ways at once (R6)
- * and from stored states (R7); and its upcaster is idempotent (E1). Accepts a recorded log, as facts or
- * lines, or an arbitrary of logs. Facts and states are deep frozen while they are folded; values that cannot
- * be frozen (maps, sets, class instances) are compared before and after each step.
+ * Tests a fold against the laws of replay: it is a fold (R1), total (R2), pure (R3), and deterministic, also
+ * for written and read facts (R5); it continues from old states in several ways at once (R6) and from stored
+ * states (R7); its upcaster is idempotent (E1). Facts and states are deep frozen while folded; maps, sets and
+ * class instances are compared before and after each step.
  *
- * O(n) folds of a log of n events, a dozen of them over the whole log, and three readings of each state.
- *
+ * O(n) folds of a log of n events, a dozen whole, and three readings of each state.
  * @throws Error with the law, its sentence, the seed and the shrunk log, as `describeFailure` writes it.
  * @example
  * const reduce = (state, fact) => ({ messages: state.messages + (fact.kind === 'MessageEvent' ? 1 : 0) })
@@ -182,8 +180,8 @@ function cuts(length: number): number[] {
 }
 
 /**
- * Returns the value with copies of its maps and sets, and of the plain objects and lists around them; a value
- * without any is returned itself. Class instances are not copied. O(size).
+ * Copies maps and sets, and the plain objects and lists around them, not class instances. A value without any
+ * is returned itself. O(size).
  */
 function withOwnMaps<T>(value: T): T {
   const copies = new Map<object, object>()

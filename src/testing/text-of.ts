@@ -3,8 +3,8 @@
 import { canonicalJson } from '../event/encode.ts'
 
 /**
- * Returns a value as text independent of key order: JSON, with the content of maps, sets, dates, bytes and
- * large integers. O(size · log keys).
+ * Returns key-order-independent JSON text, with maps, sets, dates, bytes and large integers. O(size · log
+ * keys).
  */
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : canonicalJson(plain(value))
@@ -17,8 +17,8 @@ function plain(value: unknown): unknown {
 }
 
 /**
- * Returns an object for a value that JSON would lose, one level deep; its content is unchanged. Other values
- * are returned themselves. O(entries).
+ * Converts a value that JSON would lose to an object, one level deep. Returns other values unchanged.
+ * O(entries).
  */
 export function jsonForm(value: unknown): unknown {
   if (typeof value === 'bigint') return { bigint: String(value) }

@@ -31,8 +31,8 @@ function characterAt(index: number): string {
 }
 
 /**
- * The inverse, with which fast-check shrinks values that it did not generate. @throws Error if the value is
- * not a character.
+ * The inverse, for shrinking values that fast-check did not generate. @throws Error if the value is not a
+ * character.
  */
 function indexOf(value: unknown): number {
   const code = typeof value === 'string' ? (value.codePointAt(0) ?? 0xd800) : 0xd800
@@ -44,8 +44,8 @@ function indexOf(value: unknown): number {
 const CHARACTER: fc.Arbitrary<string> = fc.nat({ max: 0x10_ffff - SURROGATES }).map(characterAt, indexOf)
 
 /**
- * Any code point except lone surrogates, for `fc.string({ unit: character() })`. `unit: 'binary'` has the
- * same values, but first reads a table for a second of processor time.
+ * Any code point except lone surrogates, for `fc.string({ unit: character() })`. `unit: 'binary'` is
+ * equivalent, but first reads a table for a second of processor time.
  */
 export const character = (): fc.Arbitrary<string> => CHARACTER
 

@@ -1,7 +1,4 @@
-/**
- * Adds calls and results to the view: a call joins its batch or opens one (U2), a result goes to its call
- * (U3).
- */
+/** Adds calls and results to the view: calls join or open a batch (U2), results join their call (U3). */
 
 import { hasText } from '../event/text.ts'
 import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
@@ -18,8 +15,8 @@ export interface WithCall {
 }
 
 /**
- * Returns the view with one more call before the unit at an index: in the batch directly before it, when that
- * belongs to the same LLM response, else in a new one (U2). O(log n + units after the index).
+ * Adds a call before the unit at an index: to the directly preceding batch of the same LLM response, else to
+ * a new one (U2). O(log n + units after the index).
  */
 export function withCall(view: View, call: EventEntry<ActionEvent>, index: number): WithCall {
   const before = view.units.get(index - 1)
@@ -68,10 +65,7 @@ function hasThought(event: ActionEvent): boolean {
   )
 }
 
-/**
- * Returns the view with the result of a pending call. Undefined when that call is no longer in the view (U3,
- * U6). O(log n).
- */
+/** Adds a pending call's result; undefined when the call left the view (U3, U6). O(log n). */
 export function withResult(
   view: View,
   call: PendingCall,

@@ -16,7 +16,6 @@ interface Range {
   readonly to: number
 }
 
-/** What a condensation does to a view. */
 export interface ResolvedCondensation {
   readonly removed: readonly Range[]
   /** Index of the unit before which its summary is inserted; null without one. */
@@ -26,9 +25,9 @@ export interface ResolvedCondensation {
 }
 
 /**
- * Plans a condensation: whole units and whole stretches are removed, and at most one summary is inserted. Ids that are
- * not in the view are ignored. O((listed ids + removed units) · log view); among summaries without any other unit
- * between them, a listed one can cost O(their number).
+ * Plans a condensation: removes whole units and stretches, inserts at most one summary, and ignores ids
+ * outside the view. O((listed ids + removed units) · log view); a listed summary among adjacent summaries can
+ * cost O(their number).
  * @param log the log of the view, at any later length
  */
 export function resolveCondensation(
@@ -86,7 +85,6 @@ export function condense(view: View, entry: EventEntry<Condensation>, log: Log):
   return { units: stored, length, unhandledCondensationRequest: false }
 }
 
-/** Returns the units that a condensation removed from the view above it, in order. Costs as `planCondensation`. */
 export const removedUnits = (above: View, entry: EventEntry<Condensation>, log: Log): Unit[] =>
   resolveCondensation(above, entry, log).removed.flatMap(({ from, to }) => above.units.slice(from, to))
 
@@ -143,7 +141,6 @@ function hasPosition<T>(list: Vector<T>, seq: number, positionOf: (item: T) => n
   return item !== undefined && positionOf(item) === seq
 }
 
-/** Index of a condensation's derived summary, or -1. Costs as `planCondensation`. */
 export function indexOfSummary(units: Units, entry: Entry): number {
   if (entry.unit === null || eventKindOf(entry) !== 'Condensation') return -1
   const order: UnitOrder = entry.unit

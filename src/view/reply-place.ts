@@ -14,9 +14,9 @@ import type { View } from './view.ts'
 export const MAX_PASSED = 1_024
 
 /**
- * Index of an event's unit among the view's units: the end. A reply whose `reply.after` is an id or null is
- * inserted before the trailing messages that are later in the log than that event. Null when more than 1,024
- * units would follow: then it is at the end, too. O(units passed + log n).
+ * Index of an event's unit in the view: the end. A reply with an id or null in `reply.after` precedes the
+ * trailing messages logged after that event. Null, also the end, when more than 1,024 units would follow.
+ * O(units passed + log n).
  */
 export function replyPlace({ units }: View, { event }: Entry, log: Log): number | null {
   const end = units.length

@@ -13,8 +13,7 @@ export interface Stretch {
 export const NO_STRETCH: Stretch = { loop: false, paused: false, waits: 0 }
 
 /**
- * What units do to the stretch that is open before them. Flows add up, so that the stretch at an index of a long view
- * follows from a few sums.
+ * Effect of units on the stretch open before them. Flows add up: a few sums yield the stretch at any index.
  */
 export interface Flow {
   /** Whether a thinking loop is open after them; null when they do not change that. */
@@ -35,10 +34,9 @@ const NO_FLOW: Flow = { loop: null, paused: null, floor: 0, added: 0, joins: [0,
 const keyOf = (loop: boolean, paused: boolean): number => (loop ? 1 : 0) + (paused ? 2 : 0)
 
 /**
- * A stretch contains a batch with thinking blocks and the directly following ones without; and a paused
- * reply, or one whose provider calls wait for results, with the next reply. A pending batch may continue a
- * reply, but belongs to no thinking loop and nothing continues it. A message that is no reply is its own
- * stretch.
+ * A stretch contains a batch with thinking blocks and directly following ones without; and a paused reply, or
+ * one with pending provider calls, with the next reply. A pending batch may continue a reply, but belongs to
+ * no thinking loop and nothing continues it. Each non-reply message is its own stretch.
  */
 export function flowOf(unit: Unit): Flow {
   const reply = replyIn(unit)

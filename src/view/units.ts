@@ -33,10 +33,10 @@ interface Inner {
 }
 
 /**
- * A persistent sequence of units. Push is O(1) amortised; get, set, split and join are O(log n), and so is the search for
- * a unit, for an event's index, or for the end of a stretch. No operation changes an existing version.
+ * A persistent sequence of units. Push is O(1) amortised; get, set, split, join, and searches for a unit, an
+ * event's index or a stretch's end are O(log n).
  *
- * Versions share the tail, as those of a `Vector` do: a push onto the newest version writes in place.
+ * Versions are immutable and share the tail, like a `Vector`: pushes onto the newest write in place.
  */
 export class Units implements Iterable<Unit> {
   readonly length: number
@@ -139,9 +139,7 @@ export class Units implements Iterable<Unit> {
     for (const block of this.#blocks()) yield* block
   }
 
-  /**
-   * Returns the index of the first unit that is not before an order; the length when there is none. O(log n).
-   */
+  /** Returns the first index whose unit is not before an order, else the length. O(log n). */
   indexOf(order: UnitOrder): number {
     let index = 0
     let node = this.#tree
@@ -174,7 +172,7 @@ export class Units implements Iterable<Unit> {
     return events
   }
 
-  /** Returns the first index with at least so many view events before it; the length when there is none. O(log n). */
+  /** Returns the first index with at least this many view events before it, else the length. O(log n). */
   indexAfter(events: number): number {
     let index = 0
     let rest = events

@@ -62,8 +62,8 @@ export function findBatch({ units }: View, { rank, first }: UnitOrder): number {
 }
 
 /**
- * Indices into the view's events at which a condensation may begin or end, ascending: the borders of
- * stretches, always including 0 and the length. Total on every view. O(units).
+ * Indices into the view's events where a condensation may begin or end, ascending: stretch borders, always
+ * including 0 and the length. Total on every view. O(units).
  */
 export function cutPointsIn(view: View): number[] {
   const units = [...view.units]

@@ -24,8 +24,7 @@ export interface Source {
 const DETECTION_RECORDS = 32
 
 /**
- * Opens the input. Events are read as a stream. A session is read as a whole, because a reply may span
- * several lines.
+ * Opens the input: streams events; reads a session whole, because a reply may span several lines.
  * @throws FileError when it does not exist, cannot be read, or is neither.
  */
 export async function openFacts(

@@ -307,8 +307,8 @@ export interface SessionFile {
 }
 
 /**
- * The files of a folder and its subfolders that may be sessions, sorted by name; null for a file, and for a
- * folder with the events of a conversation, in itself or in `events`.
+ * Possible session files of a folder and its subfolders, sorted by name; null for a file, or a folder with
+ * events directly or in `events`.
  */
 export async function sessionFilesIn(name: string): Promise<SessionFile[] | null> {
   const isFolder = await stat(name).then(

@@ -73,8 +73,7 @@ export interface Recording {
 }
 
 /**
- * Reads and folds one file, a chunk at a time. Without the fold no event is kept, so that a file may be larger than
- * memory.
+ * Reads and folds one file in chunks. Without the fold no event is kept, so a file may exceed memory.
  * @throws FileError when the file has no result.
  */
 export async function readRecording(
@@ -250,8 +249,7 @@ export const stateAtEvent = (log: Log, event: string | undefined): State =>
 const LISTED_IDS = 3
 
 /**
- * Finds an event by an id, the start of an id, or a line. Returns an id or a position, and the typed text
- * where it is neither. O(n).
+ * Finds an event by id, id prefix or line. Returns an id or a position, else the typed text. O(n).
  * @throws ColloquyError `unknown_event` for an ambiguous prefix.
  */
 export function resolveEvent({ state, lines }: Log, typed: string): string | number {

@@ -47,8 +47,8 @@ export class Rest {
 }
 
 /**
- * Splits a stream into lines (LF or CRLF), those of one chunk at a time; blank ones are counted and skipped.
- * Memory for one chunk and one line.
+ * Splits a stream into lines (LF or CRLF), one chunk at a time; blank lines are counted and skipped. Memory
+ * for one chunk and one line.
  */
 export async function* splitLines(chunks: Chunks): AsyncIterableIterator<Piece[]> {
   const rest = new Rest()
@@ -78,8 +78,8 @@ const END = 0x5d
 const CLOSE: readonly number[] = [END, 0x7d]
 
 /**
- * Splits an array into its elements, those of one chunk at a time. It follows only brackets and strings, and
- * the reader checks the elements, so that a large array is never one text in memory.
+ * Splits an array into elements, one chunk at a time. It follows only brackets and strings (the reader checks
+ * elements), so a large array is never one text in memory.
  * @throws FileError `not_an_array` or `not_json`.
  */
 export async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]> {
@@ -135,9 +135,9 @@ interface Beginning {
 }
 
 /**
- * Finds one document in a text that begins as an object or as an array: all of it, where its first line is
- * not JSON by itself. An object on the first line alone is a line; an array there is a document if nothing
- * follows. Reads no further than the first line where that is an object; O(length of what it reads).
+ * Finds one document in a text that begins as an object or array: all of it, unless its first line is JSON by
+ * itself. An object on the first line is a line; an array there is a document if nothing follows. Stops after
+ * a first line that is an object; O(length read).
  */
 export async function findDocument(head: Buffer, iterator: AsyncIterator<Uint8Array>): Promise<Beginning> {
   const from = head.findIndex((byte) => !isSpace(byte))

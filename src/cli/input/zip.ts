@@ -155,7 +155,7 @@ export interface NewFile {
   readonly time: number
 }
 
-/** Writes files into a folder of a new zip, one at a time; memory holds one file and the names of all. */
+/** Writes files into a folder of a new zip; memory holds one file and all names. */
 export async function writeZip(path: string, folder: string, files: AsyncIterable<NewFile>): Promise<void> {
   const file = await open(path, 'wx')
   try {

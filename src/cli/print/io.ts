@@ -15,10 +15,7 @@ export interface Io {
   readonly stdout: Sink
   readonly stderr: Sink
   readonly env: Readonly<Record<string, string | undefined>>
-  /**
-   * Calls back when the command is asked to end, such as by Ctrl-C; at most once. Without it, the command
-   * ends with its work.
-   */
+  /** Calls back at most once, such as on Ctrl-C. Default: the command ends with its work. */
   readonly onStop?: (stop: () => void) => void
 }
 

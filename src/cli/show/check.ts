@@ -100,8 +100,8 @@ const LOSSES: ReadonlyMap<string, string> = new Map([
 export const REPAIR_WIDTH = 16
 
 /**
- * The other problems of a log that loads, on all branches: its warnings, results that end no call, payloads
- * that do not fit their kind and losses of JSON. O(n), and O(dropped results) for each branch.
+ * Other problems of a loaded log, on all branches: warnings, results that end no call, payloads that do not
+ * fit their kind, losses of JSON. O(n), and O(dropped results) for each branch.
  */
 export function breachesOf(recording: Recording): Breach[] {
   const { state, warnings } = recording

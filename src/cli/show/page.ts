@@ -1,5 +1,3 @@
-/** The page of a rendering, and the row that all share. */
-
 import { type Described, ROLE_WIDTH } from '../../inspector/index.ts'
 import { fit, glimpse, pad, type Paint, safe, width } from '../print/text.ts'
 

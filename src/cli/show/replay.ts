@@ -1,5 +1,3 @@
-/** Shows the state of a recording. */
-
 import { usageTotals } from '../../context/index.ts'
 import { EVENT_KINDS, listPendingCalls, maskSecrets, type State, type Status } from '../../index.ts'
 import { describeEntry, describeEvent } from '../../inspector/index.ts'

@@ -93,9 +93,9 @@ interface Shape {
 }
 
 /**
- * The rows of the tree, a branch before the line that it leaves. A line goes straight down: only side
- * branches are further right, never the line to HEAD, and of two other branches the larger continues. So the
- * depth grows with the logarithm of the number of events. O(n).
+ * Rows of the tree, each branch before the line that it leaves. Only side branches are indented, never the
+ * line to HEAD, and the larger branch continues: depth grows with the logarithm of the number of events.
+ * O(n).
  */
 export function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)

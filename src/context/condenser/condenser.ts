@@ -38,17 +38,14 @@ export type CondenserDecision =
   | { readonly type: 'refuse'; readonly reason: RefusalReason }
 
 /**
- * Decides which events of a view to forget. It reads the state and changes nothing; the caller appends the
- * event.
+ * Decides which events of a view to forget; changes nothing.
  *
- * On `condense` append the event: it clears the request and makes the view shorter. On `refuse` the request
- * remains, so do not call the condenser again at once. When `required` is false, continue with the view as it
- * is. When it is true, end the run with a ConversationErrorEvent, or call the model anyway; call the
- * condenser again when the view has changed, or after a pause where `again` is `later`. A run with a
- * condenser (`run(step, { condenser })`) does so.
+ * On `condense` append the event: it clears the request. On `refuse` the request remains. If `required` is
+ * false, continue; if true, end the run with a ConversationErrorEvent, or call the model anyway. Call the
+ * condenser again only after the view changes, or a pause if `again` is `later`. `run(step, { condenser })`
+ * does so.
  */
 export interface Condenser {
-  /** Whether it handles a CondensationRequest. If not, it returns `keep`; append no requests. */
   readonly handlesRequests: boolean
   /** Rejects with the signal's reason, and with errors of the caller's functions except the summariser. */
   condense(
@@ -67,8 +64,8 @@ export function noopCondenser(): Condenser {
 }
 
 /**
- * Condensers in order: the first that condenses decides. Where none does, the first refusal counts. It
- * handles requests if one of them does.
+ * Tries condensers in order: the first that condenses decides, else the first refusal. Handles requests if
+ * one does.
  * @example
  * (await pipelineCondenser([noopCondenser(), noopCondenser()]).condense(initialState())).type // 'keep'
  */

@@ -26,8 +26,8 @@ export interface Summary {
 }
 
 /**
- * Writes a summary, usually by sending `request.prompt` to a model. When it throws, it is called again with
- * less to read.
+ * Writes a summary, usually by sending `request.prompt` to a model. If it throws, it is called again with
+ * less text.
  */
 export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promise<string | Summary>
 
@@ -41,14 +41,12 @@ export interface RollingOptions extends CondensationLimits, SummaryBudget {
 }
 
 /**
- * A condenser that plans like `planCondensation` and calls a function for the summary. It handles requests.
+ * Condenses as `planCondensation` plans, with a summary from a function. Handles requests.
  *
- * After a failure that a run has recorded in the log, the summariser waits for 16 events, and for twice as
- * many after each further failure, up to 512; a request in the log and the token limit do not wait. The
- * summariser reads every forgotten event, with arguments and results, and the previous summary in full. A
- * blank summary is refused. With `maxTokens`, the request after the condensation is counted, and never
+ * After a failure recorded in the log, the summariser waits for 16 events, doubled per further failure up to
+ * 512; a request in the log and the token limit do not wait. It reads every forgotten event and the previous
+ * summary in full. A blank summary is refused. With `maxTokens`, the next request is counted, and never
  * exceeds it.
- *
  * @throws ColloquyError `invalid_argument` for invalid options.
  * @example
  * const condenser = rollingCondenser({ maxEvents: 8, summarise: async ({ events }) => `${events.length} messages` })

@@ -59,9 +59,9 @@ const isSurer = (a: Hit, b: Hit): boolean =>
   a.rank === b.rank ? a.end - a.start > b.end - b.start : RANKS.indexOf(a.rank) < RANKS.indexOf(b.rank)
 
 /**
- * Joins overlapping hits, since masking them one by one would leave a part of a secret readable; the surest names the
- * whole, the longest of equals. Drops hits inside a mask; a hit that overlaps a mask covers all of it.
- * O(hits · log hits + masks).
+ * Joins overlapping hits, since separate masks would leave part of a secret readable; the surest names the
+ * whole, the longest of equals. Drops hits inside a mask; a hit that overlaps a mask covers it. O(hits · log
+ * hits + masks).
  */
 function mergeHits(hits: readonly Hit[], masks: readonly (readonly [number, number])[], text: string): Hit[] {
   const merged: { start: number; end: number; surest: Hit }[] = []
@@ -95,9 +95,8 @@ const BASE64_CHARACTER = /[A-Za-z0-9+/_-]/
 const BASE64_REST = /[A-Za-z0-9+/_-]*={0,2}/y
 
 /**
- * Finds every occurrence of every secret, including overlapping ones: as it is, with `+` for its spaces, and
- * inside base64 of either alphabet at each of the three alignments, where the whole base64 run is the hit.
- * O(length) times the number of secrets.
+ * Finds every secret, including overlaps: unchanged, with `+` for spaces, and inside base64 of either
+ * alphabet at all three alignments, where the whole run is the hit. O(length) times the number of secrets.
  */
 export function literalFinder(secrets: readonly string[]): Finder | null {
   const forms = new Map<string, { readonly secret: string; readonly isBase64: boolean }>()

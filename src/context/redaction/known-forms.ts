@@ -16,9 +16,9 @@ interface Form {
 }
 
 /**
- * Each pattern has at most some hundred steps from any position: an unbounded repetition starts where no such
- * character precedes it, or ends the pattern, and is not counted (`x{8}x*`, not `x{8,}`), because an engine
- * keeps every counted step on its stack.
+ * At most some hundred steps from any position: an unbounded repetition starts where no such character
+ * precedes it, or ends the pattern, uncounted (`x{8}x*`, not `x{8,}`), because engines keep counted steps on
+ * the stack.
  */
 const FORMS = [
   {
@@ -89,8 +89,8 @@ export function builtInFinder(names: readonly BuiltInPattern[]): Finder | null {
 }
 
 /**
- * All matches of a caller's patterns, or of their group `secret`. When the engine fails on a pattern, the
- * whole text is one hit.
+ * All matches of a caller's patterns, or of their group `secret`. If the engine fails, the whole text is one
+ * hit.
  */
 export function patternFinder(patterns: readonly RegExp[]): Finder | null {
   if (patterns.length === 0) return null
@@ -168,9 +168,8 @@ export type IsSecretField = (key: string) => boolean
 
 /**
  * Whether adjacent parts of a key are one of the names: `api_key` is in `apiKey`, `APIKEY` and `X-Api-Key-2`,
- * `token` is in `access_token`, and neither in `tokens` nor in `nextPageToken`, which is a cursor. Ignores
- * case. O(length), and O(1) for a key seen before.
- *
+ * `token` in `access_token`, but not in `tokens` or `nextPageToken`, a cursor. Ignores case. O(length), and
+ * O(1) for a known key.
  * @example
  * secretFields(['token'])('github_token') // true
  * secretFields(['token'])('max_tokens') // false

@@ -15,10 +15,9 @@ const OPENING = '[redacted'
 export type Masker = (secret: string) => string
 
 /**
- * Masks as `[redacted]`, and with a key as `[redacted:0123456789abcdef]`, 64 bits of the secret's HMAC-SHA-256: without
- * the key guesses cannot be checked, and another key makes other masks. The masks of `secrets` are computed beforehand.
- * O(length).
- *
+ * Masks as `[redacted]`, and with a key as `[redacted:0123456789abcdef]`, 64 bits of the secret's
+ * HMAC-SHA-256: guesses cannot be checked without the key, and masks differ by key. Precomputes masks of
+ * `secrets`. O(length).
  * @example
  * masker(null)('hunter2') // '[redacted]'
  */
@@ -50,8 +49,8 @@ export const isPartOfMasks = (text: string): boolean =>
   `${OPENING}]`.includes(text) || `${OPENING}:`.includes(text)
 
 /**
- * Numbers the masked keys of one object, so that no two are the same and none is like a key that was there before.
- * O(length of the key), on average over all keys of the object.
+ * Numbers the masked keys of one object, so that they are unique and equal no original key. O(length of the
+ * key), on average over all keys of the object.
  */
 export function keyNumbers(wasKey: (key: string) => boolean): (masked: string) => string {
   const used = new Set<string>()

@@ -24,8 +24,8 @@ export interface TextOptions {
 }
 
 /**
- * Returns the text with a mask for every secret; the same text when it contains none. Redacting again changes
- * nothing: a text whose masks keep creating new matches is masked as a whole. O(length).
+ * Masks every secret; returns the same text if it contains no secret. Idempotent: a text whose masks keep
+ * creating matches is masked whole. O(length).
  */
 export function redactText(text: string, rules: RedactionRules, options: TextOptions = {}): string {
   if (!hasText(text) || isMask(text)) return text
@@ -115,8 +115,8 @@ function eachToken(text: string, visit: (token: string, index: number) => void):
 }
 
 /**
- * Redacts valid JSON text token by token; equal masked keys of one object are numbered, so that no value is lost. Returns
- * the text and the ranges in it that stay sealed. O(length).
+ * Redacts valid JSON text token by token, numbering equal masked keys so that no value is lost. Returns the
+ * text and its sealed ranges. O(length).
  */
 function redactJsonText(text: string, rules: RedactionRules): { text: string; sealed: readonly Range[] } {
   const levels: Level[] = []

@@ -99,9 +99,9 @@ function treatmentOf(key: string, parent: Treatment | undefined): Treatment | un
 }
 
 /**
- * A provider accepts all thinking blocks of a reply byte for byte, or none. When one block contains a secret, all become
- * thinking without a signature, which no grammar sends as signed, and a block that only the provider can read becomes a
- * mask. Their number stays. O(size).
+ * A provider accepts all thinking blocks byte for byte, or none. If one contains a secret, all become
+ * unsigned, which no grammar sends as signed; a block that only the provider can read becomes a mask. Their
+ * number stays. O(size).
  */
 function redactThinking(blocks: readonly JsonValue[], rules: RedactionRules): readonly JsonValue[] {
   const texts = blocks.map((block) => redactedThinking(block, rules))
@@ -120,11 +120,10 @@ function redactedThinking(block: JsonValue, rules: RedactionRules): string | nul
 }
 
 /**
- * How a field is treated: unchanged (`keep`); unchanged when it is an instant (`time`) or the name of a known
- * tool (`name`), else as text; as JSON text that stays JSON (`arguments`); complete or null (`sealed`); each
- * text and number masked as a whole (`secret`); JSON whose base64 is a file (`bytes`); signed blocks
- * (`thinking`); any JSON (`open`, and every field that no shape has); or an object, or a list of them, with a
- * shape, whose keys are never secrets.
+ * Treatment of a field: unchanged (`keep`); unchanged if it is an instant (`time`) or a known tool's name
+ * (`name`), else as text; JSON text that stays JSON (`arguments`); complete or null (`sealed`); each text and
+ * number masked whole (`secret`); JSON whose base64 is a file (`bytes`); signed blocks (`thinking`); any JSON
+ * (`open`, and fields without a shape); or one or several objects with a shape, whose keys are never secrets.
  */
 type Treatment =
   | 'open'

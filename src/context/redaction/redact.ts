@@ -16,17 +16,15 @@ import type { RedactionRules } from './rules.ts'
 const NOTHING: ReadonlySet<string> = new Set()
 
 /**
- * Returns the fact with a mask for every secret that the rules find in its texts, keys and open numbers,
- * including JSON within JSON; the same object when it contains none, and a frozen copy otherwise.
+ * Masks every secret in a fact's texts, keys and open numbers, including nested JSON; returns the same object
+ * when it contains none, else a frozen copy.
  *
- * Ids and references to ids, kinds, roles, times, enums and required fields stay; an event stays an event,
- * JSON arguments stay JSON, and view, pairing and status of its log stay the same. A provider's signature
- * covers the whole reply: when anything in a reply is masked, its thinking loses its signatures,
- * `encrypted_content` is null, and its record has its `parts` by kind only. For replies of several events use
- * `redactLog`; a redacting store does it for the events of one append. Token ids stay.
+ * Ids, references, kinds, roles, times, enums, token ids and required fields stay, and so do the log's view,
+ * pairing and status; events and JSON arguments stay valid. A provider's signature covers the whole reply: a
+ * masked reply loses its thinking's signatures, `encrypted_content` is null, and its `parts` are by kind
+ * only. For replies of several events use `redactLog`; a redacting store does so within one append.
  *
- * Redacting again changes nothing. Pure; never throws on a decoded fact. O(size).
- *
+ * Idempotent and pure; never throws on a decoded fact. O(size).
  * @example
  * const rules = redactionRules({ fields: ['password'] })
  * const error = { kind: 'AgentErrorEvent', tool_name: 'login', tool_call_id: 'c', error: '{"password":"hunter2"}' }
@@ -46,10 +44,8 @@ export interface RedactLogOptions {
 }
 
 /**
- * Returns the facts of a log, each redacted as by `redact`. An event without an id gets the id that the log
- * derives from its original body (design D15), so that references to it stay valid. Returns the same list
- * when nothing is redacted. O(size).
- *
+ * Redacts a log as by `redact`. An event without an id gets the id of its original body (design D15), so
+ * references stay valid. Returns the same list when nothing is redacted. O(size).
  * @example
  * redactLog([{ kind: 'PauseEvent' }], redactionRules()) // [{ kind: 'PauseEvent' }]
  */

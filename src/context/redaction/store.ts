@@ -1,5 +1,3 @@
-/** A store that writes no secrets. */
-
 import { copyJson } from '../../event/freeze.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -13,18 +11,15 @@ import { redactText } from './redact-text.ts'
 import type { RedactionRules } from './rules.ts'
 
 /**
- * Wraps a store so that facts, titles, tags, metadata and quarantined lines are redacted before they are
- * written. `append` returns what was stored, so a conversation over such a store continues from the redacted
- * log: its tools see masks, and must read secrets from another source.
+ * Wraps a store to redact facts, titles, tags, metadata and quarantined lines before they are written.
+ * `append` returns what was stored, so a conversation's tools see masks, and must read secrets elsewhere.
  *
- * Retrying an append with the original body is recognized while the rules stay the same. In an import with an
- * expected version, an event without an id gets the id that its original body derives (design D15). Queries,
- * ids, and snapshots, which an engine makes of stored events, pass through. Redact separately what an engine
- * publishes without storing.
+ * Retries with the original body are recognized while the rules stay the same. In an import with an expected
+ * version, an event without an id gets the id of its original body (design D15). Queries, ids, and snapshots,
+ * made of stored events, pass through. Redact separately what an engine publishes without storing.
  *
- * When one event of a reply is masked, all events of it in the same append lose their signatures. Earlier
+ * When one event of a reply is masked, all its events in the same append lose their signatures. Earlier
  * appends do not change.
- *
  * @throws what the store throws. An append costs O(size of the facts) more.
  *
  * @example
@@ -84,9 +79,8 @@ export function redactingStore(store: Store, rules: RedactionRules): Store {
 }
 
 /**
- * Redacts a stored event as it is read; the same object when it contains no secret. An event that was
- * appended without an id gets the id that the store derived for it. O(size).
- *
+ * Redacts a stored event on reading; the same object if it contains no secret. An event appended without an
+ * id gets the store's derived id. O(size).
  * @example
  * const place = { conversationId: 'c', seq: 0, id: 'p', parentId: null, inTree: true, time: '0' }
  * const event = { ...place, fact: { kind: 'PauseEvent', id: 'p' } }
@@ -117,9 +111,8 @@ const MAX_TAG = 256
 const MAX_TAG_KEY = 100
 
 /**
- * A new record or a patch with title, tags and metadata redacted; the very same object when they contain no secret. A
- * mask may be longer than its secret: a text that was within its maximum is cut to it again. O(size).
- *
+ * Redacts title, tags and metadata; the same object if they contain no secret. A mask may be longer than its
+ * secret: text is cut to its maximum again. O(size).
  * @example
  * const rules = redactionRules({ secrets: ['correct horse battery'] })
  * redactRecord({ title: 'On correct horse battery', public: true }, rules) // { title: 'On [redacted]', public: true }

@@ -15,7 +15,7 @@ import type { EngineContext } from '../engine-context.ts'
 export interface FollowOptions {
   /**
    * Name of the follower, 1 to 100 characters of an id (design D19). Processes with the same name divide the
-   * conversations, and continue from the stored position.
+   * conversations, and resume from the stored position.
    */
   readonly name: string
   /** Where a new name begins: with everything that exists (default), or with what happens from now on. */
@@ -38,9 +38,9 @@ export interface FollowOptions {
   /** Maximum milliseconds between these calls. Default: 60,000. */
   readonly maxRetryDelay?: number
   /**
-   * Called with what the handler threw and the items that will be delivered again, and without items for
-   * errors of the store, which is polled again. Must not throw. Default: handler errors become unhandled
-   * rejections, and store errors are ignored.
+   * Called with a handler's error and the items to redeliver, or without items for errors of the store, which
+   * is polled again. Must not throw. Default: handler errors become unhandled rejections, and store errors
+   * are ignored.
    */
   readonly onError?: (error: unknown, items: readonly FollowItem[]) => void
   readonly signal?: AbortSignal
@@ -151,14 +151,10 @@ function rejectUnhandled(error: unknown, items: readonly FollowItem[]): void {
 /** One item of a follower. */
 export type FollowItem =
   | (LoggedEvent & { readonly conversationId: string })
-  /**
-   * `changed`: created, or the record changed other than by an append. `deleted`: the conversation was
-   * deleted.
-   */
   | { readonly type: 'changed' | 'deleted'; readonly conversationId: string }
   /**
-   * The database was restored to an earlier state, or replaced. Discard what was delivered for this shard;
-   * its conversations follow from the first.
+   * The database was restored or replaced. Discard this shard's items; its conversations follow from the
+   * first.
    */
   | { readonly type: 'reset'; readonly shard: number }
 

@@ -77,8 +77,8 @@ export async function storeStart(store: Store, name: string, from: ShareOptions[
 }
 
 /**
- * Holds this process's share of the shards until the signal is aborted. Shards are divided by processes whose
- * items, renewed with their leases, have not expired.
+ * Holds this process's share of the shards until the signal is aborted. Shards are divided by processes with
+ * unexpired items, renewed with their leases.
  */
 export class Share {
   readonly #options: ShareOptions

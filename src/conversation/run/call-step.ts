@@ -1,5 +1,3 @@
-/** Calls the caller's step once. */
-
 import { isTextPart } from '../../event/shapes.ts'
 import { isToolResult } from '../../event/kinds.ts'
 import { isOfReply, recordRequestHead } from '../../event/reply.ts'
@@ -88,17 +86,15 @@ interface TextSoFar {
   text: string
 }
 
-/** Records streamed text. An event of a reply contains all that was streamed before it. */
 function recordText(streamed: TextSoFar, event: Event): void {
   if (event.kind === 'StreamingDeltaEvent') streamed.text += event.content ?? ''
   else if (isOfReply(event)) streamed.text = ''
 }
 
 /**
- * Appends the text that a step had streamed but not yielded when it was interrupted: the only event that may
- * follow the interrupt (law I4). It is marked as interrupted, so it changes no status and is not a final
- * reply. Appends nothing unless the log has an interrupt since the step began. @throws `lease_lost`, the
- * store's errors.
+ * Appends an interrupted step's streamed but unyielded text: the only event that may follow the interrupt
+ * (law I4). Marked as interrupted, it changes no status and is not a final reply. Appends nothing unless the
+ * log has an interrupt since the step began. @throws `lease_lost`, the store's errors.
  */
 async function keepTextSoFar(
   run: RunContext,
@@ -131,8 +127,8 @@ interface Appended {
 }
 
 /**
- * Appends what a step yielded, and publishes deltas. `after` is the id under HEAD when the step was called:
- * its replies know nothing later, except what the step itself inserted directly after it, such as a nudge.
+ * Appends what a step yielded, and publishes deltas. `after` is the id under HEAD at the call: replies know
+ * nothing later, except the step's own events directly after it, such as a nudge.
  * @throws `invalid_event`, the store's errors.
  */
 async function appendYielded(

@@ -1,8 +1,3 @@
-/**
- * Condenses the view during a run: when the log requests it, a condenser's limit is exceeded, or the provider
- * refused a request.
- */
-
 import { earlyEndOf, isOfReply, replyOf } from '../../event/reply.ts'
 import type { ConversationErrorEvent, Event } from '../../event/types.ts'
 import { renderMessage } from '../../messages/neutral.ts'
@@ -25,9 +20,8 @@ export type Condensing = { readonly next: 'ask' | 'look' } | { readonly next: 'e
 const REFUSED = 'CondensationRefused'
 
 /**
- * Calls the condenser, and appends its decision if that still fits. A required condensation that is refused
- * ends the run with an error. If only the log requested one, and the refusal is already recorded, the run
- * continues without it.
+ * Calls the condenser, and appends its decision if it still fits. A refused required condensation ends the
+ * run with an error, unless only the log requested it and the refusal is already recorded.
  * @throws the condenser's errors, `invalid_event` for an invalid event.
  */
 export async function condense(run: RunContext, state: State): Promise<Condensing> {
@@ -63,8 +57,8 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
 }
 
 /**
- * Requests a condensation after the provider reported that a request was too long, or that a reply had no
- * room. Empty without a condenser, or when a request is already open.
+ * Requests a condensation after the provider reported a request that was too long, or a reply without room.
+ * Empty without a condenser, or if a request is already open.
  */
 export const requestFor = ({ condenser }: RunContext, why: unknown, { branch }: State): Event[] =>
   condenser !== null && hasCode(why, 'context_too_long') && !branch.view.unhandledCondensationRequest
@@ -123,8 +117,8 @@ async function orAborted<T>(work: Promise<T> | T, signal: AbortSignal): Promise<
 const MAX_EMPTY = 3
 
 /**
- * The error that ends a run after a step's output. Null when the run continues: a paused reply is sent back,
- * and a model whose calls were cut off is told so. O(events).
+ * The error that ends a run after a step, or null: a paused reply is sent back, and a model is notified that
+ * its calls were cut off. O(events).
  */
 export function errorAfter({ events, outcome }: StepOutput): ConversationErrorEvent | null {
   const end = outcome ?? recordedEnd(events)
@@ -153,10 +147,7 @@ const isOutOfRoom = ({ events, outcome }: StepOutput): boolean => {
 export const errorAfterEmptyReplies = (times: number): ConversationErrorEvent | null =>
   times < MAX_EMPTY ? null : failed('NoReply', `The model returned ${times} empty replies in a row`, null)
 
-/**
- * Whether a step's output is empty: a reply without text, calls or an early end, or no reply at all.
- * O(events).
- */
+/** Whether a step's output lacks a reply, or its reply lacks text, calls and an early end. O(events). */
 export function isEmptyOutput(events: readonly Event[]): boolean {
   const replies = events.filter(isOfReply)
   if (replies.length > 0) return replies.every(isEmptyReply)

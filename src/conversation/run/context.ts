@@ -43,9 +43,8 @@ export interface RunContext {
 }
 
 /**
- * Appends a decision under the run's lease. Appends nothing once the run is interrupted, since the interrupt
- * has ended its calls. The decision is made on the state it is appended to, so no other event can come
- * between.
+ * Appends a decision under the run's lease, or nothing after an interrupt, which has ended its calls. Decides
+ * on the state it is appended to, so no event intervenes.
  * @throws `lease_lost`.
  */
 export function add(

@@ -23,8 +23,8 @@ const isOpen = (state: State, { event, seq }: Call): boolean =>
   openCallOf(state.branch.pendingCalls, event.tool_call_id, seq) !== undefined
 
 /**
- * Executes calls. Their beginning is recorded in the log first, so that they never begin twice. A call that a
- * pause, another policy or a result has meanwhile excluded is not begun. @throws the step's errors.
+ * Executes calls, recording their beginning first, so that they never begin twice. A call excluded meanwhile
+ * by a pause, policy or result is not begun. @throws the step's errors.
  */
 export async function execute(run: RunContext, calls: readonly Call[]): Promise<void> {
   const allowed = new Set<string>()

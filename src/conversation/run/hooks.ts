@@ -39,8 +39,8 @@ export interface Hook {
   /** Only for calls of these tools. Default: all. */
   readonly tools?: (toolName: string) => boolean
   /**
-   * Runs the hook. A hook that throws has failed, which blocks nothing. The signal is aborted when the run is
-   * interrupted; the run does not wait for the hook then.
+   * Runs the hook. One that throws has failed, and blocks nothing. An interrupt aborts the signal, and the
+   * run stops waiting.
    */
   readonly run: (input: HookInput, signal: AbortSignal) => HookOutcome | void | Promise<HookOutcome | void>
 }
@@ -72,8 +72,8 @@ const MAX_LENGTH = 50_000
 const ABORTED = Symbol('aborted')
 
 /**
- * Runs the hooks of a moment in order, up to the first that blocks. A hook that throws has failed, and blocks
- * nothing. When the signal is aborted, the current hook is abandoned and no other is started. Never throws.
+ * Runs hooks in order, up to the first that blocks. One that throws has failed, and blocks nothing. Aborting
+ * abandons the current hook and starts no other. Never throws.
  */
 export async function runHooks(
   hooks: readonly Hook[],

@@ -1,7 +1,4 @@
-/**
- * The lease of a run: acquired from the store, renewed during the run, and released. A signal is aborted when
- * it is lost.
- */
+/** The lease of a run. A signal is aborted when it is lost. */
 
 import { hasCode, ColloquyError } from '../../event/errors.ts'
 import type { Lease, Store } from '../../store/contract/store.ts'
@@ -14,8 +11,8 @@ export interface HeldLease {
   /** Aborted when the lease passed to another owner, or expired while the store was unreachable. */
   readonly lost: AbortSignal
   /**
-   * Ends the renewal and releases the lease. A lost lease is left to expire: recovery then finds what this
-   * run left undone.
+   * Ends the renewal and releases the lease. A lost lease expires instead, so recovery finds what is
+   * unfinished.
    */
   release(): Promise<void>
   /** Ends the renewal and lets the lease expire at once, so that recovery finds the run. Never throws. */
@@ -91,8 +88,8 @@ export async function holdLease(
 const BRIEF = 'brief-'
 
 /**
- * Owner name of a brief lease, under which nothing runs. A run waits for it; otherwise nobody would do what
- * the run was started for (law I5).
+ * Owner name of a brief lease, under which nothing runs. A run waits for it, or its work would be lost (law
+ * I5).
  */
 export const briefOwner = (id: string): string => `${BRIEF}${id}`
 
@@ -120,8 +117,8 @@ async function acquire(store: Store, conversationId: string, owner: string, ttl:
 const expired = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2))
 
 /**
- * Checks that no run is active. Ends a dead run's lease. If that run left the status `running`, the lease
- * stays expired instead, for recovery. @throws ColloquyError `already_running` while a run holds it.
+ * Checks that no run is active, and ends a dead run's lease, unless the status is `running`: then it stays
+ * expired, for recovery. @throws ColloquyError `already_running` while a run holds it.
  */
 export async function checkRest(
   store: Store,
@@ -161,8 +158,8 @@ const MAX_DELAY = 5_000
 const MAX_WAIT = 15_000
 
 /**
- * Acquires the lease once no other run holds it: when the other run has ended, or its lease has expired. Uses
- * one timer. Null when `signal` is aborted first.
+ * Acquires the lease when the other run's lease has ended or expired. Uses one timer. Null when `signal` is
+ * aborted first.
  * @param onWait called when another run holds it
  * @throws ColloquyError `unknown_conversation` when the conversation is deleted, and the store's errors.
  */

@@ -45,8 +45,8 @@ export interface RunParts {
 }
 
 /**
- * Runs a conversation. @throws ColloquyError `already_running` while another run holds the lease,
- * `lease_lost` when another run took it over, and the store's errors.
+ * Runs a conversation. @throws ColloquyError `already_running`, `lease_lost` when another run acquired the
+ * lease, and the store's errors.
  */
 export async function runLoop(parts: RunParts, options: RunOptions = {}): Promise<RunResult> {
   const { store, replica, owner } = parts
@@ -106,10 +106,7 @@ async function awaitWork(replica: Replica, { until, signal }: RunOptions): Promi
   }
 }
 
-/**
- * Ends the lease of a failed run. If the log still says that it runs, the lease expires, so that a recovery
- * finds it.
- */
+/** Ends a failed run's lease, or lets it expire for recovery if the status is still running. */
 async function endFailedRun(replica: Replica, lease: HeldLease): Promise<void> {
   const status = await replica.refresh().then(
     ({ header }) => header.status,
@@ -318,9 +315,8 @@ async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: R
 const isSame = (state: State, now: State): boolean => state.log.entries.length === now.log.entries.length
 
 /**
- * Calls the model once. If the provider reports that the request is too long, requests a condensation
- * instead, given a condenser. Does nothing if a pause, a call, or a message that hooks have not seen arrived
- * meanwhile.
+ * Calls the model once. If the request is too long and a condenser exists, requests a condensation instead.
+ * Does nothing if a pause, a call, or a message that hooks have not seen arrived meanwhile.
  * @throws the step's errors.
  */
 async function callModel(run: RunContext): Promise<void> {
@@ -376,7 +372,7 @@ function isPausedSince({ log: { entries } }: State, from: number): boolean {
 }
 
 /**
- * Leaves pending calls for the next run. After a pause, unbegun calls may still begin. After an error, calls
+ * Leaves pending calls for the next run. After a pause, unbegun calls may still begin; after an error, calls
  * that need no confirmation are ended.
  */
 async function settlePendingCalls(run: RunContext): Promise<void> {

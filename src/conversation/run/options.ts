@@ -16,9 +16,9 @@ export interface RunOptions {
   readonly policy?: Policy
   readonly hooks?: readonly Hook[]
   /**
-   * Condenses before a model call: on a CondensationRequest, a limit, or a request that was too long (a step
-   * throws `context_too_long`). A refused required condensation ends the run with `CondensationRefused`.
-   * Default: none; steps can condense themselves.
+   * Condenses before a model call: on a CondensationRequest, a limit, or a step's `context_too_long`. A
+   * refused required condensation ends the run with `CondensationRefused`. Default: none; steps can condense
+   * themselves.
    */
   readonly condenser?: RunCondenser
   /** Maximum number of model calls in this run. Default: 500. */
@@ -26,13 +26,13 @@ export interface RunOptions {
   /** Returns why the conversation is stuck, or null. Called before each step. Default: never stuck. */
   readonly stuck?: (state: State) => string | null
   /**
-   * Whether to wait while another run holds the lease, until its end or expiry. Aborting `signal` ends the
-   * wait. Default: false, which throws `already_running`.
+   * Whether to wait until another run's lease ends or expires, or `signal` is aborted. Default: false, which
+   * throws `already_running`.
    */
   readonly wait?: boolean
   /**
-   * Called for each reply whose signed parts are left out of a request, with the reason, by steps that pass
-   * their `onPrefix` to the writer. What it throws is thrown in the step. Default: none.
+   * Called for each reply whose signed parts are left out, with the reason, by steps that pass `onPrefix` to
+   * the writer. Its errors are thrown in the step. Default: none.
    */
   readonly onPrefix?: (omitted: LeftOut) => void
   /**
@@ -46,7 +46,7 @@ export interface RunOptions {
    */
   readonly until?: 'replied' | 'settled'
   /**
-   * Writes the caller's rows in the transaction of each append (`AppendOptions.within`). Its error rolls the
+   * Writes the caller's rows in each append's transaction (`AppendOptions.within`). Its error rolls the
    * append back and is thrown by `run`.
    */
   readonly within?: NonNullable<AppendOptions['within']>

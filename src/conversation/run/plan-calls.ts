@@ -28,10 +28,9 @@ export const planOf = (run: RunContext, state: State): CallPlan =>
   )
 
 /**
- * Sorts the pending calls of HEAD's branch. A call that was begun never begins again, unless a user has
- * approved it since, or its execution was cut off and it `repeats`. A call is known not to have begun when it
- * was appended in this run (`newCallIds`), or held by a pause. O(k log k) for k pending calls, and the events
- * since the first of them.
+ * Sorts the pending calls of HEAD's branch. A begun call never begins again, unless approved since, or cut
+ * off and it `repeats`. A call is known to be unbegun if appended in this run (`newCallIds`), or held by a
+ * pause. O(k log k) for k pending calls, and the events since the first of them.
  * @example
  * planCalls(initialState(), () => false, new Set()).execute // []
  */
@@ -83,8 +82,8 @@ const finishOf = (calls: readonly PendingCall[]): number =>
   calls.find(({ entry }) => isFinishCall(entry.event))?.entry.seq ?? Infinity
 
 /**
- * All calls of the replies to which pending calls belong, by LLM response. A result ends the reply before it:
- * response ids are not unique in real logs. O(events since the first pending call, and of its reply).
+ * All calls of replies with pending calls, by LLM response. A result ends the previous reply: response ids
+ * are not unique in real logs. O(events since the first pending call, and of its reply).
  */
 function repliesOf({ log }: State, open: readonly PendingCall[]): Map<string, ActionEvent[]> {
   const replies = new Map(open.map(({ entry }) => [entry.event.llm_response_id, [] as ActionEvent[]]))

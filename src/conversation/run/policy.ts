@@ -1,11 +1,9 @@
-/** Which calls need confirmation. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ActionEvent } from '../../event/types.ts'
 
 /**
- * Called for each call that is about to be executed. `reply` contains all calls of the same LLM response,
- * ended or not. Returns true when a user has to approve the call first.
+ * Returns whether a user has to approve a call. `reply` contains all calls of the same LLM response, ended or
+ * not.
  */
 export type Policy = (call: ActionEvent, reply: readonly ActionEvent[]) => boolean
 
@@ -15,9 +13,9 @@ const HARMLESS: ReadonlySet<string> = new Set(['finish', 'think'])
 const RANKS: Readonly<Record<string, number>> = { LOW: 1, MEDIUM: 2, HIGH: 3 }
 
 /**
- * Returns the policy that a `confirmation_policy` update specifies: AlwaysConfirm, NeverConfirm, or
- * ConfirmRisky with a `threshold` (default HIGH) and `confirm_unknown` (default true). Null never confirms.
- * Unknown kinds always confirm.
+ * Returns the policy of a `confirmation_policy` update: AlwaysConfirm, NeverConfirm, or ConfirmRisky with a
+ * `threshold` (default HIGH) and `confirm_unknown` (default true). Null never confirms; unknown kinds always
+ * do.
  * @example
  * const call = { kind: 'ActionEvent', tool_name: 'rm', security_risk: 'HIGH' }
  * toPolicy({ kind: 'ConfirmRisky' })(call, [call]) // true

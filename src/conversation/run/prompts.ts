@@ -13,9 +13,8 @@ interface Prompt {
 }
 
 /**
- * Finds the first message that hooks have to see in this run: after the last message that an earlier run
- * showed to hooks, or else after the agent's last event. O(events back to there); O(n) where their bodies
- * were evicted.
+ * Finds the first message for this run's hooks: after the last that an earlier run showed them, else after
+ * the agent's last event. O(events back to there); O(n) if their bodies were evicted.
  */
 export async function findPrompts(run: RunContext): Promise<void> {
   if (!listens(run)) return
@@ -29,10 +28,7 @@ export const nextPrompt = (run: RunContext, state: State): Prompt | null =>
 
 const listens = ({ hooks }: RunContext): boolean => hooks.some(({ on }) => on === 'UserPromptSubmit')
 
-/**
- * Shows a message to the hooks. A block counts even if a pause arrived meanwhile. In an interrupted run
- * nothing was shown.
- */
+/** Shows a message to the hooks. A block counts despite a pause. In an interrupted run nothing was shown. */
 export async function showPrompt(run: RunContext, { id, seq, event }: Prompt): Promise<void> {
   const { hooks, replica, signal } = run
   const { events, blocked, context } = await runHooks(

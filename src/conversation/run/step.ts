@@ -39,36 +39,33 @@ export interface StepInput {
   readonly state: State
   readonly messages: readonly NeutralMessage[]
   /**
-   * Id of the event under HEAD at the call, or null. The run adds it to yielded replies that lack it
-   * (`reply.after`), so that they follow what the model saw.
+   * Id of the event under HEAD at the call, or null. The run adds it to replies without `reply.after`, so
+   * that they follow what the model saw.
    */
   readonly after: string | null
   /** Calls to execute now, in log order. When empty, call the model. */
   readonly approved: readonly EventEntry<ActionEvent>[]
   /** Aborted by an interrupt. Nothing that is yielded afterwards is appended. */
   readonly signal: AbortSignal
-  /**
-   * Publishes a StreamingDeltaEvent to live readers. When a user stops the step, text that it streamed but
-   * did not yield is appended.
-   */
+  /** Publishes a StreamingDeltaEvent live. If a user stops the step, unyielded text is appended. */
   readonly publish: (delta: Event) => void
   /**
-   * Starts work that outlives its reply, before the step yields the call's WorkingObservation. Call
-   * `completeWith` on the result. The run continues meanwhile.
+   * Starts work that outlives its reply, before the step yields the call's WorkingObservation; the run
+   * continues. Call `completeWith` on the result.
    */
   readonly background: (call: EventEntry<ActionEvent>) => Promise<BackgroundWork>
   /** Runs the child conversation of a call, by the action's id. Creates it if needed. */
   readonly runChild: RunChild
   /**
-   * For the writers' option of the same name, as in `toAnthropic(messages, { tools, onPrefix })`: reports to
-   * the run's caller which signed parts were omitted, and why.
+   * Reports omitted signed parts, and why, to the run's caller; a writer's option, as in
+   * `toAnthropic(messages, { tools, onPrefix })`.
    */
   readonly onPrefix: (omitted: LeftOut) => void
 }
 
 /**
- * Events to append: one, several as one batch, or a reply as a reader returns it, so that the run knows how
- * it ended. A StreamingDeltaEvent is published instead.
+ * Events to append: one, a batch, or a reader's reply, so that the run knows how it ended. A
+ * StreamingDeltaEvent is published instead.
  */
 export type Yielded = Event | readonly Event[] | Reply
 
@@ -79,12 +76,12 @@ export interface Step {
   ): AsyncIterable<Yielded> | Iterable<Yielded> | Promise<AsyncIterable<Yielded> | Iterable<Yielded>>
   /**
    * Whether a call that was begun and has no result on its branch, as after a crash, may be executed again.
-   * Default: no call may, and the model reads that it is unknown whether the call took effect.
+   * Default: no; the model reads that its effect is unknown.
    */
   readonly repeats?: (call: ActionEvent) => boolean
   /**
-   * Continues a call's work that another process left, from the handle (`task`) of its working result or
-   * latest progress. Without it, or when it returns null, the call is completed as lost.
+   * Continues another process's call from the handle (`task`) of its working result or latest progress.
+   * Without it, or on null, the call is completed as lost.
    */
   readonly resume?: (
     call: Parameters<ResumeWork>[0],

@@ -31,9 +31,9 @@ const DRAIN = 200
 const LONGEST = 2 ** 31 - 1
 
 /**
- * Runs a command in its own process group. When its process exits, the group is killed; processes that left
- * it are not waited for. Timeout or abort: SIGTERM, and SIGKILL a second later. Never rejects, leaves no
- * timer, listener or pipe.
+ * Runs a command in its own process group, which is killed when the process exits; processes that left it are
+ * not awaited. Timeout or abort: SIGTERM, and SIGKILL a second later. Never rejects, leaves no timer,
+ * listener or pipe.
  */
 export function runCommand(command: Command, stdin: string, abort: AbortSignal): Promise<Ended> {
   const stdout = collectOutput()

@@ -31,16 +31,14 @@ const OPTIONS = {
 } satisfies Record<keyof ShellHookOptions, true>
 
 /**
- * Creates a hook that runs a command. The command reads the `HookInput` as one line of JSON from its standard
- * input. Its exit code is the outcome: 0 passes; 2 blocks, with standard error as the reason, or else
- * standard output. Any other code, a signal, a timeout, and a command that cannot be started are failures:
- * they block nothing, and the log's HookExecutionEvent has the cause in `error`. A JSON object on standard
- * output may contain `decision` (`"block"` or `"deny"`), `reason`, and `additionalContext` for the model.
+ * Creates a hook that runs a command. It reads the `HookInput` as one line of JSON from standard input. Exit
+ * code 0 passes; 2 blocks, with standard error, else standard output, as the reason. Another code, a signal,
+ * a timeout or a failed start blocks nothing, and the log's HookExecutionEvent has the cause in `error`. A
+ * JSON object on standard output may contain `decision` (`"block"` or `"deny"`), `reason`, and
+ * `additionalContext` for the model.
  *
- * The command runs in its own process group (POSIX). The group is killed on a timeout (SIGTERM, a second
- * later SIGKILL) and when the run is interrupted; what is left of it is killed when the command exits. At
- * most 256 KiB of each stream are held in memory.
- *
+ * The process group (POSIX) is killed on a timeout (SIGTERM, a second later SIGKILL), on an interrupt, and
+ * when the command exits. At most 256 KiB of each stream are held in memory.
  * @throws ColloquyError `invalid_argument` for invalid options.
  *
  * @example

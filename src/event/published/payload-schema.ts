@@ -246,9 +246,8 @@ function checks(schemas: Readonly<Record<string, z.ZodMiniType>>): ReadonlyMap<s
 }
 
 /**
- * Whether an action is of a published kind and has its fields; an action that does not is valid, and decodes
- * with a warning (design D14). Each object is checked once: O(1), the first time O(size).
- *
+ * Whether an action is of a published kind and has its fields; others are valid, with a warning (design D14).
+ * Checked once per object: O(1), the first time O(size).
  * @example
  * const action = { kind: 'TerminalAction', command: 'ls' }
  * isAction(action, 'TerminalAction') && action.command // 'ls'
@@ -262,9 +261,8 @@ export function isAction<K extends PublishedAction['kind']>(
 }
 
 /**
- * Whether an observation is of a published kind and has its fields; an observation that does not is valid,
- * and decodes with a warning (design D14). Each object is checked once: O(1), the first time O(size).
- *
+ * Whether an observation is of a published kind with its fields; others are valid, and decode with a warning
+ * (design D14). O(size) once per object, then O(1).
  * @example
  * const observation = { kind: 'TerminalObservation', exit_code: 1 }
  * isObservation(observation, 'TerminalObservation') && observation.exit_code // 1

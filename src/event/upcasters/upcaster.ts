@@ -1,6 +1,5 @@
 /**
- * The interface of an upcaster: raw JSON of an older or foreign dialect becomes the same fact in the shape of
- * the interface.
+ * Upcaster interface: raw JSON of an older or foreign dialect becomes the same fact in the interface's shape.
  */
 
 import { actionChecks, observationChecks } from '../published/payload-schema.ts'
@@ -8,8 +7,8 @@ import type { EventKind } from '../kinds.ts'
 import type { JsonObject } from '../shapes.ts'
 
 /**
- * One step from a dialect towards the interface. Pure and total: it accepts every JSON object and changes
- * none, and returns the same object for an event that does not need it. A second run changes nothing.
+ * One step from a dialect towards the interface. Pure, total, idempotent: accepts every JSON object, and
+ * returns the same object if nothing changes.
  */
 export interface Upcaster {
   readonly name: string
@@ -20,10 +19,7 @@ export interface Upcaster {
   readonly upcast: (raw: JsonObject) => JsonObject
 }
 
-/**
- * Makes an upcaster of one change, which returns the same object where it has nothing to do. It runs only on
- * events of these kinds.
- */
+/** Makes an upcaster of one change, for these kinds only; unaffected events stay the same object. */
 export function upcaster(
   name: string,
   kinds: readonly EventKind[],

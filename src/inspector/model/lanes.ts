@@ -25,8 +25,8 @@ const MAX_COLUMNS = 10
 export const NO_COLUMN = 255
 
 /**
- * Computes the columns of a log: the first child of an entry continues its column, any other child starts
- * one. A state update is in the column of its parent. O(n · columns).
+ * Computes a log's columns: a first child continues its parent's, others start one. State updates are in
+ * their parent's. O(n · columns).
  */
 export function lanesOf({ log }: State): Lanes {
   const count = log.entries.length

@@ -21,8 +21,8 @@ export interface Replayed {
 const SLICE = 4096
 
 /**
- * Folds a log, some thousand events at a time; yields the number of folded events. Each state is stored,
- * because states share all but a few slots (design D6). O(n log n).
+ * Folds a log, some thousand events at a time; yields their number. Stores each state, as states share all
+ * but a few slots (design D6). O(n log n).
  */
 export function* replaying(document: LogDocument): Generator<number, Replayed> {
   const { conversation, issues } = document
@@ -102,8 +102,8 @@ export function startedBy(
 }
 
 /**
- * All findings of a log, the worst first: those of the document, else computed here. Encrypted content is not
- * on the page, so requests in a grammar with encrypted content are not checked here. O(n log n + size).
+ * All findings of a log, worst first: the document's, else computed. Encrypted content is not on the page, so
+ * grammars with it are not checked. O(n log n + size).
  */
 export function findingsOf({ states, loaded, document }: Replayed): readonly Finding[] {
   if (document.findings !== null) return document.findings

@@ -33,8 +33,8 @@ export interface Request {
 }
 
 /**
- * Returns the request of a form for a state; never throws. Encrypted content is not on the page, so nothing
- * is proved for a grammar that has it. O(content of the view).
+ * Returns a form's request for a state; never throws. Proves nothing for grammars with encrypted content,
+ * which is not on the page. O(content of the view).
  */
 export function requestOf(state: State, form: Form): Request {
   const neutral = toMessages(state)

@@ -25,8 +25,8 @@ export function kindCounts({ states }: Replayed): [string, number][] {
 const kindName = (kind: string | null): string => kind ?? UNREADABLE
 
 /**
- * The positions of matching events, in log order; yields the matches so far, some thousand events at a time.
- * O(size of the log).
+ * Positions of matching events, in log order; yields matches, some thousand events at a time. O(size of the
+ * log).
  */
 export function* matching(
   { states }: Replayed,

@@ -28,7 +28,7 @@ const SLICE = 64
 
 /**
  * Measures a view. O(units) words of memory, O(units after the common start with another measurement) time,
- * and O(content) for units that were in no view before.
+ * O(content) for new units.
  * @param before another reading of the same log, usually the last one
  */
 export function* reading(state: State, before: Reading | null = null): Generator<undefined, Reading> {
@@ -159,8 +159,7 @@ export interface BudgetLine {
 }
 
 /**
- * Where `fitToBudget` would cut if each unit counted by itself: a message that is joined to the next counts
- * its frame once more. O(units).
+ * Where `fitToBudget` would cut if units counted alone: a joined message counts its frame twice. O(units).
  */
 export function budgetLine(
   { state, units, sizes, starts, messageTokens }: Reading,

@@ -1,5 +1,3 @@
-/** The search over all conversations of a service. */
-
 import type { ComponentChild } from 'preact'
 import { useState } from 'preact/hooks'
 import { safe } from '../glimpse.ts'

@@ -71,8 +71,8 @@ export class ColumnarLog {
   }
 
   /**
-   * Calls back with each position below a length that can be HEAD, and its nearest ancestor that can (-1 for
-   * none). O(length).
+   * Reports each position below a length that can be HEAD, and its nearest such ancestor (-1 for none).
+   * O(length).
    */
   eachPossibleHead(length: number, report: (seq: number, above: number) => void): void {
     for (const chunk of this.chunks) {
@@ -88,10 +88,7 @@ export class ColumnarLog {
     return this.chunks.flatMap((chunk) => chunk.allWarnings().filter((report) => report.seq < length))
   }
 
-  /**
-   * Results on the path to a position that are not in the view, in log order. O(path); O(chunks) when there
-   * are none.
-   */
+  /** Results on a position's path outside the view, in log order. O(path); O(chunks) if none. */
   droppedOn(seq: number): number[] {
     if (this.chunks.every((chunk) => chunk.dropCount === 0)) return []
     const positions: number[] = []

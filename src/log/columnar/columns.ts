@@ -193,7 +193,7 @@ export class KeyIndex {
   }
 
   /**
-   * Returns the latest position of a key from `from` on that `accept` confirms, or -1. O(positions tried +
+   * Returns a key's latest position from `from` on that `accept` confirms, or -1. O(positions tried +
    * chunks), the first time O(keys).
    */
   find(key: string, accept: (seq: number) => boolean, from = 0): number {

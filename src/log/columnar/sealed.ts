@@ -35,8 +35,8 @@ export function seal({ kind, version }: Label, sections: readonly Uint8Array[]):
 }
 
 /**
- * Returns the sections of a block, each at a multiple of four bytes. Null when it is damaged, of another kind
- * or version, or not a block. The sections share the bytes, which must be `aligned`. Never throws. O(bytes).
+ * Returns a block's sections, each at a multiple of four bytes; null if damaged, invalid, or of another kind
+ * or version. They share the `aligned` bytes. Never throws. O(bytes).
  */
 export function unseal({ kind, version }: Label, bytes: Uint8Array): Uint8Array[] | null {
   const { buffer, byteOffset, byteLength } = bytes
@@ -64,8 +64,8 @@ export function sealOf(bytes: Uint8Array): Seal {
 }
 
 /**
- * Returns bytes in which numbers can be read in place. Copies them when they are unaligned, in shared memory,
- * or a small part of a large buffer, which they would keep alive. O(bytes).
+ * Returns bytes for reading numbers in place; a copy if unaligned, in shared memory, or a small part of a
+ * large buffer, which they would keep alive. O(bytes).
  */
 export function aligned(bytes: Uint8Array): Uint8Array {
   const { buffer, byteOffset, byteLength } = bytes

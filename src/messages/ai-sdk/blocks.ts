@@ -150,8 +150,8 @@ export const LIMITS: Limits = {
 }
 
 /**
- * The provider's data of a part, or null. Bound to the unchanged reply, like a signature: an item id is
- * refused without its reasoning.
+ * Provider data of a part, or null. Bound to the unchanged reply like a signature: item ids are refused
+ * without their reasoning.
  */
 export function optionsOf({ kind, more }: FieldRef): JsonObject | null {
   const options = sentMore(more, LIMITS.more[kind])?.['providerOptions']

@@ -1,5 +1,3 @@
-/** Reads a step of the AI SDK as events. */
-
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
@@ -28,12 +26,11 @@ export interface AiSdkStep {
 }
 
 /**
- * Returns the events of a step's reply, and how it ended. Reasoning, texts and calls are sent back in order,
- * each with its provider's data (`providerMetadata` becomes `providerOptions`); so are files, parts of a
- * provider's own kinds, and calls that the provider executed with their results. Not executed are invalid and
- * denied calls, the last call of a truncated reply, and the calls of a filtered one. A call that the SDK
- * executed has its result. Sources, citations and approvals are in `reply.metadata`: the SDK accepts none of
- * them back. Never throws. O(length).
+ * Returns a step's events and outcome. Reasoning, texts and calls are sent back in order with provider data
+ * (`providerMetadata` becomes `providerOptions`), as are files, provider-specific parts, and
+ * provider-executed calls with results. Not executed: invalid and denied calls, a truncated reply's last
+ * call, a filtered reply's calls. SDK-executed calls have their results. Sources, citations and approvals,
+ * which the SDK refuses, are in `reply.metadata`. Never throws. O(length).
  * @param step a `StepResult`, or the whole result if it has only one step
  * @example
  * const step = { content: [{ type: 'text', text: 'hi' }], finishReason: 'stop' }
@@ -85,7 +82,6 @@ function endingOf(step: RawObject): ReplyOutcome | null {
   }
 }
 
-/** Tokens without the provider's raw usage, which repeats them. */
 function usageIn(step: RawObject): RecordedUsage {
   const { raw: _, ...usage } = objectOf(step['usage'])
   return usageOf(usage)
@@ -275,11 +271,9 @@ interface StreamedPart {
 }
 
 /**
- * Collects the parts of a step from `fullStream` of `streamText`, up to its `finish-step`; later parts belong
- * to another step and are ignored. `push` returns the deltas to publish; `end` returns the reply, equal to
- * `fromAiSdk` of the whole. A stream without `finish-step`, or an aborted one, has broken off, one with an
- * `error` has failed: its reply has the content that arrived, and calls without results are not executed.
- * Never throws. O(length).
+ * Collects one step from `fullStream` of `streamText`, up to `finish-step`; ignores later parts. `push`
+ * returns deltas, `end` the same reply as `fromAiSdk`. Without `finish-step`, or aborted, it has broken off;
+ * with an `error`, failed: content is kept, calls without results are not executed. Never throws. O(length).
  * @example
  * const stream = collectAiSdk()
  * stream.push({ type: 'text-start', id: '0' })

@@ -26,13 +26,11 @@ import {
 } from './blocks.ts'
 
 /**
- * Returns the messages for the AI SDK; valid for any log (law M). The SDK accepts a leading system message
- * only with `allowSystemInMessages`; otherwise pass its content as `instructions` and the others as
- * `messages`. Thinking is sent with Anthropic's signature while the prefix of its reply is unchanged; a reply
- * without thinking sends its reasoning text. Provider data of a reply's parts is sent back in the same way.
- * Reasoning items of OpenAI's Responses grammar are left out: by default the SDK would send only their ids.
- * O(content).
- *
+ * Returns AI SDK messages; valid for any log (law M). Leading system messages require
+ * `allowSystemInMessages`; otherwise pass their content as `instructions`, the rest as `messages`. Thinking
+ * with Anthropic's signature, and provider data, are sent while their reply's prefix is unchanged; replies
+ * without thinking send their reasoning text. OpenAI Responses reasoning items are left out: by default the
+ * SDK would send only their ids. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toAiSdk([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]
@@ -97,8 +95,8 @@ const isUnsigned = (block: Thinking): boolean =>
 const isSigned = (block: Thinking): boolean => !('thinking' in block) || !!block.signature
 
 /**
- * The other parts that are left out with the signed parts of their reply: those with provider data, except
- * files, which are sent without it. A call and its result are left out together.
+ * Parts left out with their reply's signed parts: those with provider data, except files, which are sent
+ * without it. Calls and results are left out together.
  */
 function sealedIn(refs: readonly PartRef[]): ReadonlySet<PartRef> {
   const others = refs.filter((ref) => ref.kind === 'other' && ref.placeholder === null) as OtherRef[]

@@ -1,5 +1,3 @@
-/** Anthropic Messages with its fake provider. */
-
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'
 import { collectAnthropic, fromAnthropic } from './read.ts'
@@ -95,8 +93,8 @@ const resultOf = (tool_use_id: unknown): Wire => ({
 const isBlank = (part: ModelPart): boolean => typeof part === 'string' && part.trim() === ''
 
 /**
- * Blocks of the paused replies at the end of a request. The next reply belongs to the same turn, which begins
- * with a thought or has none.
+ * Blocks of paused replies at a request's end. The next reply continues their turn, which begins with a
+ * thought or has none.
  */
 function turnAtEnd(messages: readonly Wire[]): readonly Wire[] {
   const start = messages.findLastIndex(({ role }) => role !== 'assistant') + 1

@@ -1,5 +1,3 @@
-/** Reads replies of Anthropic Messages as events. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { readArguments, type RawObject, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
@@ -34,10 +32,9 @@ const STARTS: ReadonlyMap<unknown, RawObject> = new Map([
 ])
 
 /**
- * Collects the events of a stream of the `@anthropic-ai/sdk` package (`stream: true`). `push` returns the
- * deltas to publish; `end` returns the reply, equal to `fromAnthropic` of the whole. A stream without a stop
- * reason has broken off, one with an `error` event has failed: its reply has the content that arrived, and no
- * call is executed. Never throws. O(length).
+ * Collects stream events of `@anthropic-ai/sdk` (`stream: true`). `push` returns deltas, `end` the same reply
+ * as `fromAnthropic`. Without a stop reason it has broken off; with an `error` event, failed: content is
+ * kept, no call executed. Never throws. O(length).
  * @example
  * const stream = collectAnthropic()
  * stream.push({ type: 'message_start', message: { id: 'msg_1', content: [] } })
@@ -140,14 +137,14 @@ export interface AnthropicReply {
 }
 
 /**
- * Returns the events of a reply, and how it ended. Thinking, texts and calls are sent back byte for byte and
- * in order; a blank text, which the provider refuses, only if a signed part is bound to it. The last call of
- * a truncated reply is not executed, nor are the calls of a refused one.
+ * Returns a reply's events and outcome. Thinking, texts and calls are sent back byte for byte, in order; a
+ * blank text, which the provider refuses, only if a signed part is bound to it. A truncated reply's last call
+ * and a refused reply's calls are not executed.
  *
- * Blocks of other kinds (server tools and their results, compaction …) and additional fields of texts and
- * calls (citations, callers) are stored in `reply.parts` as `other` and `more`, and sent back unchanged; then
- * only calls follow a call, since the provider refuses anything else. Thinking that is bound to an unknown
- * kind is left out. Never throws. O(length).
+ * Other blocks (server tools and results, compaction …) and additional fields of texts and calls (citations,
+ * callers) are stored in `reply.parts` as `other` and `more`, and sent back unchanged; then only calls follow
+ * a call, as the provider refuses others. Thinking bound to an unknown kind is left out. Never throws.
+ * O(length).
  * @param reply a `Message`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]

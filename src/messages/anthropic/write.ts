@@ -1,5 +1,3 @@
-/** Writes neutral messages as Anthropic Messages. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import { isSealed, sentMore } from '../blocks.ts'
 import { cacheMarks, type CacheTime, type Mark, type MarkState } from '../cache-marks.ts'
@@ -23,12 +21,10 @@ import {
 } from './blocks.ts'
 
 /**
- * Returns the system prompt and the messages of a Messages request; valid for any log (law M). A reply is
- * sent back unchanged, its thinking byte for byte, while its prefix is unchanged; otherwise without its
- * signed parts. Unsigned thinking is sent back to the model that made it, unless that is a Claude. Adjacent
- * messages of one role are merged. The first four parts with `cache_prompt` become breakpoints, the
- * provider's maximum. O(content).
- *
+ * Returns a Messages request's system prompt and messages; valid for any log (law M). While its prefix is
+ * unchanged, a reply is sent back unchanged, thinking byte for byte; otherwise without signed parts. Unsigned
+ * thinking is sent back to its model, unless a Claude. A role's adjacent messages are merged. The first four
+ * `cache_prompt` parts, the provider's maximum, become breakpoints. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // { messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] }
@@ -159,8 +155,8 @@ function reply(
 }
 
 /**
- * Trims a paused reply, since the provider refuses white space at the end of a request; everywhere, so that
- * the prefix stays the same.
+ * Trims paused replies, since the provider refuses trailing white space; everywhere, so the prefix stays the
+ * same.
  */
 function trimmedAtEnd(blocks: Written<AnthropicBlock>[]): Written<AnthropicBlock>[] {
   const last = blocks.at(-1)
@@ -220,9 +216,8 @@ function timeOf(piece: Piece): CacheTime | null {
 type Cite = (block: AnthropicPart) => AnthropicPart
 
 /**
- * Makes the documents of one request agree on citations, because the provider requires them on all or on
- * none: the first document decides. A longer history has the same first document, so earlier blocks stay the
- * same. O(1) for each block.
+ * Makes a request's documents agree on citations, which the provider requires on all or none: the first
+ * decides, so a longer history keeps earlier blocks. O(1) per block.
  */
 const citing =
   (state: AnthropicState): Cite =>

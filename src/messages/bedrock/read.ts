@@ -30,9 +30,9 @@ export interface BedrockReply {
 }
 
 /**
- * Returns the events of a reply, and how it ended. Reasoning, texts with citations and calls are sent back in
- * order; files, and calls that the provider executed, unchanged. A reply does not name its model, so the
- * request's is recorded. Never throws. O(length).
+ * Returns a reply's events and outcome. Reasoning, texts with citations and calls are sent back in order;
+ * files and provider-executed calls unchanged. Records the request's model, as replies name none. Never
+ * throws. O(length).
  * @param reply a `ConverseResponse`
  * @example
  * const message = { role: 'assistant', content: [{ text: 'hi' }] }
@@ -134,10 +134,9 @@ interface StreamedBlock {
 }
 
 /**
- * Collects the events of a stream of the AWS client's `converseStream`. `push` returns the deltas to publish;
- * `end` returns the reply, equal to `fromBedrock` of the whole. A stream without `messageStop` has broken
- * off, one with an exception has failed: its reply has the content that arrived, and no call is executed.
- * Never throws. O(length).
+ * Collects stream events of the AWS client's `converseStream`. `push` returns deltas, `end` the same reply as
+ * `fromBedrock`. Without `messageStop` it has broken off; with an exception, failed: content is kept, no call
+ * executed. Never throws. O(length).
  * @example
  * const stream = collectBedrock()
  * stream.push({ contentBlockDelta: { contentBlockIndex: 0, delta: { text: 'hi' } } })[0].content // 'hi'

@@ -1,5 +1,3 @@
-/** Amazon Bedrock's Converse: the rules for messages. */
-
 import {
   asList,
   asObject,

@@ -26,11 +26,9 @@ const FILE_TEXT = '[A file:]'
 const EMPTY_RESULT = '[The result is empty.]'
 
 /**
- * Returns the system prompt and the messages of a `Converse` request; valid for any log (law M). Bytes have
- * the AWS client's type. Signed reasoning is sent back unchanged while the prefix of its reply is unchanged;
- * unsigned reasoning, image addresses and cache marks are not sent. A request with calls needs a
- * `toolConfig`. O(content).
- *
+ * Returns a `Converse` request's system prompt and messages; valid for any log (law M). Bytes have the AWS
+ * client's type. Signed reasoning is sent back unchanged while its reply's prefix is; unsigned reasoning,
+ * image addresses and cache marks are not sent. Calls need a `toolConfig`. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { messages } = toBedrock([{ role: 'user', content: [{ text: 'hi' }], name: null }])

@@ -186,8 +186,8 @@ export interface GoogleContent {
 }
 
 /**
- * The part of a `generateContent` request that is written from the log. In the `@google/genai` package
- * `systemInstruction` is in `config`, in the HTTP interface next to `contents`.
+ * `generateContent` request parts from the log. `systemInstruction` is in `config` in `@google/genai`, next
+ * to `contents` in HTTP.
  */
 export interface GoogleRequest {
   readonly systemInstruction?: { readonly parts: GoogleText[] }

@@ -148,11 +148,10 @@ interface StreamedPart {
 }
 
 /**
- * Collects the chunks of a stream of the `@google/genai` package's `generateContentStream`. `push` returns
- * the deltas to publish; `end` returns the reply, equal to `fromGoogle` of the whole. Adjacent texts are
- * joined, except signed ones; arguments of calls can arrive in pieces. A stream without a finish reason has
- * broken off, one with an `error` has failed: its reply has the content that arrived, and no call is
- * executed. Never throws. O(length).
+ * Collects stream chunks of `@google/genai`'s `generateContentStream`. `push` returns deltas, `end` the same
+ * reply as `fromGoogle`. Adjacent unsigned texts are joined; call arguments can arrive in pieces. Without a
+ * finish reason it has broken off; with an `error`, failed: content is kept, no call executed. Never throws.
+ * O(length).
  * @example
  * const stream = collectGoogle()
  * stream.push({ candidates: [{ content: { parts: [{ text: 'hi' }] } }] })[0].content // 'hi'
@@ -236,11 +235,11 @@ export interface GoogleReply {
 }
 
 /**
- * Returns the events of a reply's first candidate, and how it ended. Thoughts, texts and calls are sent back
- * in order, each with its signature; other parts (files, executed code, the provider's tools) unchanged. The
- * last call of a truncated reply is not executed, nor are the calls of a filtered one. A call without an id
- * receives one, which is not sent. Empty texts are left out, except signed ones. Grounding and citations are
- * in `reply.metadata`. A blocked prompt returns an outcome and an empty message. Never throws. O(length).
+ * Returns the first candidate's events and outcome. Thoughts, texts and calls are sent back in order with
+ * signatures; other parts (files, executed code, provider tools) unchanged. A truncated reply's last call and
+ * a filtered reply's calls are not executed. A missing call id is generated, but not sent. Empty unsigned
+ * texts are left out. Grounding and citations are in `reply.metadata`. A blocked prompt returns an outcome
+ * and an empty message. Never throws. O(length).
  * @param reply a `GenerateContentResponse`
  * @example
  * const content = { role: 'model', parts: [{ text: 'hi', thoughtSignature: 'c2ln' }] }

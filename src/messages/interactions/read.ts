@@ -1,5 +1,3 @@
-/** Reads replies of Gemini's Interactions as events. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
@@ -31,10 +29,9 @@ export interface InteractionsReply {
 }
 
 /**
- * Returns the events of an interaction, and how it ended. Thoughts, texts and calls are sent back in order,
- * each with its signature; files and steps of the provider's own tools unchanged. Steps that repeat the input
- * are ignored. Not executed are the last call of a truncated reply, and a call with a result in the
- * interaction. Never throws. O(length).
+ * Returns an interaction's events and outcome. Thoughts, texts and calls are sent back in order with
+ * signatures; files and provider tool steps unchanged. Repeated input is ignored. A truncated reply's last
+ * call, and calls with results in the interaction, are not executed. Never throws. O(length).
  * @param reply an `Interaction`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]
@@ -195,10 +192,9 @@ const STEP_OF: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Collects the events of a stream of the `@google/genai` package's `interactions.create`. `push` returns the
- * deltas to publish; `end` returns the reply, equal to `fromInteractions` of the whole. A delta without a
- * start begins a step. A stream that ends too early has broken off, one with an `error` has failed: its reply
- * has the content that arrived, and no call is executed. Never throws. O(length).
+ * Collects stream events of `@google/genai`'s `interactions.create`. `push` returns deltas, `end` the same
+ * reply as `fromInteractions`. A delta without a start begins a step. If it ends early it has broken off;
+ * with an `error`, failed: content is kept, no call executed. Never throws. O(length).
  * @example
  * const stream = collectInteractions()
  * stream.push({ event_type: 'step.delta', index: 0, delta: { type: 'text', text: 'hi' } })[0].content // 'hi'

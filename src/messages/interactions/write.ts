@@ -26,12 +26,10 @@ export const NO_SIGNATURE = 'skip_thought_signature_validator'
 type Block = InteractionsContent | InteractionsStep
 
 /**
- * Returns the system instruction and the steps of an `interactions.create` request; valid for any log (law
- * M). The whole history is written, so nothing has to be stored at the provider (`store: false`). A reply is
- * sent back unchanged, with its signatures while its prefix is unchanged; thoughts without a signature, which
- * are refused, are left out. A call without a signed thought before it is preceded by the provider's
- * placeholder. O(content).
- *
+ * Returns an `interactions.create` request's system instruction and steps; valid for any log (law M). It
+ * contains the whole history, so the provider stores nothing (`store: false`). A reply is sent back
+ * unchanged, with signatures while its prefix is unchanged; unsigned thoughts, which are refused, are left
+ * out. Calls without a preceding signed thought follow the provider's placeholder. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { input } = toInteractions([{ role: 'user', content: [{ text: 'hi' }], name: null }])

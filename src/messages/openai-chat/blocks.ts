@@ -150,13 +150,11 @@ export type ChatToolCall =
 
 export interface ChatSystemMessage {
   readonly role: 'system'
-  /** A string with `plainText`. */
   readonly content: ChatText[] | string
 }
 
 export interface ChatUserMessage {
   readonly role: 'user'
-  /** A string with `plainText`, if there are only texts. */
   readonly content: (ChatText | ChatImage | ChatPart)[] | string
   readonly name?: string
 }

@@ -37,7 +37,7 @@ interface StreamedCall {
 }
 
 /**
- * Returns a function that follows the brackets of a JSON text, and reports after each piece whether it is
+ * Returns a function that follows a JSON text's brackets, and reports after each piece whether it is
  * complete. O(piece).
  */
 function objectEnds(): (piece: string) => boolean {
@@ -63,11 +63,9 @@ function objectEnds(): (piece: string) => boolean {
 type Pieces = Map<string, unknown[]>
 
 /**
- * Collects the chunks of a stream of the `openai` package (`stream: true`). `push` returns the deltas to
- * publish; `end` returns the reply, equal to `fromOpenAIChat` of the whole, with its usage if
- * `stream_options.include_usage` requested it. A stream without a finish reason has broken off, one with an
- * `error` has failed: its reply has the content that arrived, and no call is executed. Never throws.
- * O(length).
+ * Collects stream chunks of `openai` (`stream: true`). `push` returns deltas, `end` the same reply as
+ * `fromOpenAIChat`, with usage if `stream_options.include_usage` requested it. Without a finish reason it has
+ * broken off; with an `error`, failed: content is kept, no call executed. Never throws. O(length).
  * @example
  * const stream = collectOpenAIChat()
  * stream.push({ id: 'c1', choices: [{ index: 0, delta: { content: 'hi' } }] })[0].content // 'hi'
@@ -211,7 +209,6 @@ function wholeObject(pieces: readonly RawObject[]): RawObject {
   return { ...pieces[0], ...Object.fromEntries(whole) }
 }
 
-/** A piece of arguments; some servers send an object. */
 const argumentPiece = (value: unknown): string => (isObject(value) ? JSON.stringify(value) : stringOf(value))
 
 function wholeCall({ rest, callType: called, id, name, argumentPieces: input }: StreamedCall): RawObject {
@@ -225,15 +222,14 @@ export interface ChatReply {
 }
 
 /**
- * Returns the events of a reply's first choice, and how it ended. Plain reasoning of servers
- * (`reasoning_content`, `reasoning`, `thinking` parts of the content) is kept, and sent back to its model in
- * the same field. The last call of a truncated reply is not executed, nor are the calls of a refused or
- * filtered one.
+ * Returns the first choice's events and outcome. Servers' plain reasoning (`reasoning_content`, `reasoning`,
+ * `thinking` parts of the content) is sent back to its model in the same field. A truncated reply's last call
+ * and a refused or filtered reply's calls are not executed.
  *
- * A refusal is read as text, with `more: { type: 'refusal' }` in `reply.parts`; a custom call as one that
- * cannot be executed. Other content of a message (annotations, signed reasoning …) is stored there as
- * `other`, and a server's additions to a call (thought signatures) as `more`; all of it is sent back
- * unchanged, except that audio is replaced by its transcript. Never throws. O(length).
+ * A refusal is read as text, with `more: { type: 'refusal' }` in `reply.parts`; a custom call as not
+ * executable. Other content (annotations, signed reasoning …) is stored there as `other`, server additions to
+ * calls (thought signatures) as `more`; all is sent back unchanged, but audio as its transcript. Never
+ * throws. O(length).
  * @param reply a `ChatCompletion`
  * @example
  * const message = { role: 'assistant', content: 'hi' }

@@ -28,11 +28,10 @@ type ReplyPart =
   | JsonObject
 
 /**
- * Returns the messages of a Chat Completions request; valid for any log (law M). Thinking and reasoning are
- * left out, since this grammar cannot express them, except fields of a server's own: they are sent back to
- * their model, `reasoning_content` only with calls unless an option changes that. Images of tool results
- * follow in a user message after the last result of their turn. O(content).
- *
+ * Returns a Chat Completions request's messages; valid for any log (law M). Thinking and reasoning, which
+ * this grammar cannot express, are left out; server-specific fields are sent back to their model,
+ * `reasoning_content` only with calls unless an option changes that. Images of tool results follow in a user
+ * message after their turn's last result. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toOpenAIChat([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]

@@ -159,8 +159,8 @@ const formOf = (type: unknown): Form | null =>
   typeof type === 'string' && Object.hasOwn(FORMS, type) ? (FORMS[type] ?? null) : null
 
 /**
- * Returns the fields of a call in the form of its type, and its result: unchanged if it is an item of this
- * form, else as text. Null if either cannot be represented. O(size).
+ * Returns a call's fields in its type's form, and its result: unchanged if an item of this form, else as
+ * text. Null if either is unrepresentable. O(size).
  */
 export function typedForm(
   type: unknown,
@@ -219,7 +219,6 @@ const inputFile = either([
   record({ ...file, file_id: visibleText, ...cached }),
 ])
 
-/** An item from a response has an id, which is not sent back. */
 const itemOf = { id: absent(text) }
 const status = absent(oneOf('in_progress', 'completed', 'incomplete'))
 const called = { ...itemOf, call_id: visibleText }
@@ -464,7 +463,6 @@ export function isSendable(item: ReasoningItemModel | undefined): boolean {
   )
 }
 
-/** The model reasons, writes, then calls: text belongs between reasoning and the first call. */
 function reasoningThenCall(message: AssistantMessage, counts: PartCounts): FieldRef[] {
   const { tool_calls, responses_reasoning_item } = message
   const texts = allOf(counts, 'text')

@@ -32,10 +32,9 @@ import {
 import { readCall, LIMITS, readReasoning } from './blocks.ts'
 
 /**
- * Collects the events of a stream of the `openai` package (`stream: true`). `push` returns the deltas to
- * publish; `end` returns the reply, equal to `fromOpenAIResponses` of the whole. A stream without the end of
- * the response has broken off, one with an `error` has failed: its reply has the content that arrived, and no
- * call is executed. Pieces and whole items are merged by id. Never throws. O(length).
+ * Collects stream events of `openai` (`stream: true`). `push` returns deltas, `end` the same reply as
+ * `fromOpenAIResponses`. Without the response's end it has broken off; with an `error`, failed: content is
+ * kept, no call executed. Merges pieces and whole items by id. Never throws. O(length).
  * @example
  * const stream = collectOpenAIResponses()
  * stream.push({ type: 'response.output_text.delta', delta: 'hi' })[0].content // 'hi'
@@ -147,7 +146,7 @@ const PIECES: ReadonlyMap<unknown, PieceReader> = new Map([
   ['response.custom_tool_call_input.done', INPUT],
 ])
 
-/** The items of a stream. An event names one by its id, or if that is new by its index and kind. */
+/** Items of a stream. Events name them by id, or if new by index and kind. */
 function streamedItems() {
   const items: StreamItem[] = []
   const byId = new Map<string, StreamItem>()
@@ -232,17 +231,16 @@ export interface ResponsesReply {
 }
 
 /**
- * Returns the events of a reply, and how it ended. A reasoning item belongs to the call that follows it, or
- * to the message; it is sent back if it has its encrypted content (`include:
- * ['reasoning.encrypted_content']`). A truncated call is not executed, nor are the calls of a filtered reply.
+ * Returns a reply's events and outcome. A reasoning item belongs to the following call, or the message; it is
+ * sent back if it has encrypted content (`include: ['reasoning.encrypted_content']`). A truncated call and a
+ * filtered reply's calls are not executed.
  *
- * A refusal is read as text, with `more: { type: 'refusal' }` in `reply.parts`. Items of other kinds
- * (searches, MCP, compaction …), and reasoning without a call to belong to, are stored there as `other`;
- * annotations and the phase of a message, and its id if its text alone would lose something, as `more`. All
- * of it is sent back unchanged, except log probabilities. A typed call for the client (`shell_call`,
- * `local_shell_call`, `apply_patch_call`, `computer_call`) is read as a call of the tool `shell`,
- * `local_shell`, `apply_patch` or `computer`; a custom call as one that cannot be executed. Never throws.
- * O(length).
+ * A refusal is read as text, with `more: { type: 'refusal' }` in `reply.parts`. Other items (searches, MCP,
+ * compaction …) and reasoning without a call are stored there as `other`; a message's annotations and phase,
+ * and its id if text alone would lose something, as `more`. All is sent back unchanged, except log
+ * probabilities. Typed client calls (`shell_call`, `local_shell_call`, `apply_patch_call`, `computer_call`)
+ * are read as calls of `shell`, `local_shell`, `apply_patch` or `computer`; custom calls as not executable.
+ * Never throws. O(length).
  * @param reply a `Response`
  * @example
  * const content = [{ type: 'output_text', text: 'hi' }]
@@ -284,9 +282,6 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
 
 const NONE: ReadonlySet<unknown> = new Set()
 
-/**
- * After these a message keeps its id: a message would be merged with it, and reasoning names what follows it.
- */
 const NAMED_AFTER: ReadonlySet<unknown> = new Set(['message', 'reasoning'])
 
 function endingOf(reply: RawObject, reason: string, items: readonly RawObject[]): ReplyOutcome | null {
@@ -375,8 +370,7 @@ function partsOf(
 }
 
 /**
- * The parts of a message. The first has its phase, and its id if `isNamed`, or if the text alone would lose
- * something.
+ * Parts of a message. The first has its phase, and its id if `isNamed` or if text alone would lose something.
  */
 function messageParts(item: RawObject, isNamed: boolean): ReplyPart[] {
   const parts = objectsOf(item['content'])

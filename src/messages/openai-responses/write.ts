@@ -50,7 +50,7 @@ interface ReplyItems {
 }
 
 /**
- * Items of a reply. After omitted reasoning an item loses its id, or the provider misses the reasoning;
+ * Items of a reply. Items after omitted reasoning lose their id, or the provider misses the reasoning;
  * reasoning needs a following item.
  */
 function replyItems(
@@ -250,13 +250,11 @@ function requestKey(item: JsonObject): string | null {
 }
 
 /**
- * Returns the instructions and the input of a Responses request; valid for any log (law M). A reasoning item
- * is sent with its encrypted content if it has a legal id, once, before the item that it led to, while the
- * prefix of its reply is unchanged. Its status and its plain content, which the provider refuses, are left
- * out, as are thinking blocks and reasoning text. A settlement of an item, such as an
- * `mcp_approval_response`, is an item too if that item is sent. O(content), and again if half of a pair turns
- * out not to be sendable.
- *
+ * Returns a Responses request's instructions and input; valid for any log (law M). A reasoning item with a
+ * legal id is sent with its encrypted content, once, before the item it led to, while its reply's prefix is
+ * unchanged. Its status and plain content, which the provider refuses, thinking blocks and reasoning text are
+ * left out. A sent item's settlement, such as an `mcp_approval_response`, is an item too. O(content), and
+ * again if half of a pair cannot be sent.
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toOpenAIResponses([{ role: 'user', content: [{ text: 'hi' }], name: null }]).input.length // 1

@@ -11,8 +11,8 @@ export interface UIAdvance {
 }
 
 /**
- * Returns the chunks that turn some parts into others; null if none do, since only the last step can be
- * retracted. Borders of steps are not compared. O(parts + length of the changed ones).
+ * Returns the chunks that turn parts into others, ignoring step borders; null if none do, since only the last
+ * step is retractable. O(parts + length of the changed ones).
  */
 export function advance(from: readonly UIPart[], to: readonly UIPart[]): UIAdvance | null {
   const before = from.filter(isContent)
@@ -42,8 +42,8 @@ export function advance(from: readonly UIPart[], to: readonly UIPart[]): UIAdvan
 const STEP: UIPart = { type: 'step-start' }
 
 /**
- * Adds live content that no event has yet to the parts of a reply. While the conversation is `paused`, it
- * belongs to the interrupted reply, so it precedes the mark. O(parts).
+ * Adds live content without an event to a reply's parts. While `paused`, it belongs to the interrupted reply,
+ * so it precedes the mark. O(parts).
  */
 export function withLive(
   parts: readonly UIPart[],

@@ -11,10 +11,8 @@ interface ClientMessage {
 }
 
 /**
- * Returns the event of a user's `UIMessage`, under the message's id, so that sending it again appends
- * nothing. Reads texts and files: images become images, other files keep the AI SDK's form. Other parts are
- * ignored. O(length).
- *
+ * Returns the event of a user's `UIMessage` under its id, so resending appends nothing. Images become images,
+ * other files keep the AI SDK's form; ignores parts other than texts and files. O(length).
  * @throws ColloquyError `invalid_argument` for a message that is not a user's, or is empty.
  * @example
  * const event = fromUIMessage({ id: 'm', role: 'user', parts: [{ type: 'text', text: 'hi' }] })

@@ -53,8 +53,8 @@ export type UIToolPart = {
 } & UIToolState
 
 /**
- * Items of the log other than replies: `data-message` (from the environment), `data-condensation`,
- * `data-error`, `data-pause` and `data-interrupt`, under the id of the event.
+ * Log items other than replies, under their event's id: `data-message` (from the environment),
+ * `data-condensation`, `data-error`, `data-pause`, `data-interrupt`.
  */
 export interface UIDataPart {
   readonly type: `data-${string}`

@@ -15,12 +15,10 @@ export interface UIMessagesOptions {
 }
 
 /**
- * Returns the messages of HEAD's branch for the AI SDK's `useChat`: each user message under the id of its
- * event, then one assistant message with everything that followed; its id is the user message's with `-reply`
- * appended. A reply belongs to the messages that its model had read (`reply.after`). Calls are parts
- * `tool-NAME`, other items `data-…`. Prompts are left out. A pause or an interruption follows the reply that
- * it ended. Total; O(path + content).
- *
+ * Returns HEAD's branch for the AI SDK's `useChat`: user messages under their event's id, each with one
+ * assistant message of all that followed, under that id plus `-reply`. A reply belongs to the messages its
+ * model had read (`reply.after`). Calls are `tool-NAME` parts, other items `data-…`, prompts omitted. A pause
+ * or interruption follows the reply it ended. Total; O(path + content).
  * @param options.pageTools tools that the page executes: their waiting calls are `input-available`
  * @throws ColloquyError `evicted` when the state is from a snapshot or `evict` and lacks a body; see
  *   `Conversation.read`.

@@ -47,7 +47,6 @@ const unknown = { 404: { description: 'Unknown conversation' } }
 const byId = { conversation_id: text() }
 const status = optional(oneOf(STATUSES as unknown as readonly [Status, ...Status[]]))
 
-/** Repeatable `key:value` parameter: conversations that have all these tags. */
 const tag: Parameter<Readonly<Record<string, string>>> = {
   schema: { type: 'array', items: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9_]*:' }, default: [] },
   required: false,
@@ -395,9 +394,8 @@ interface Search extends Filter {
 }
 
 /**
- * One page. With a status, the store filters if it knows the status of every conversation; otherwise a
- * limited number of conversations is opened. So a page may be short or empty and still have a next page, as
- * it may when conversations are large.
+ * One page. With a status, the store filters if it knows every status; otherwise a limited number of
+ * conversations is opened. So a page may be short or empty with a next page, as with large conversations.
  */
 async function search(
   lifecycle: Lifecycle,

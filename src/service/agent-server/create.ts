@@ -1,5 +1,3 @@
-/** Creates and forks conversations. */
-
 import type { Conversation } from '../../conversation/conversation.ts'
 import { decidePolicy, userMessage, policyUpdate } from '../../conversation/decide.ts'
 import { keyedId } from '../../conversation/stamp.ts'
@@ -29,8 +27,8 @@ interface Created {
 }
 
 /**
- * Creates a conversation, unless it exists, and appends its first message. If the process died between the
- * two, a repeated request appends the message.
+ * Creates a missing conversation, and appends its first message. After a crash in between, a repeated request
+ * appends it.
  * @throws HttpProblem 422, or 429 for too many runs.
  */
 export async function create(lifecycle: Lifecycle, body: StartBody): Promise<Created> {

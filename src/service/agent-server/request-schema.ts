@@ -1,5 +1,3 @@
-/** The request bodies of the agent server, as zod schemas. */
-
 import * as z from 'zod'
 import { json } from '../../event/shape-schema.ts'
 import type { JsonObject } from '../../event/shapes.ts'

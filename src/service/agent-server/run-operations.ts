@@ -117,8 +117,8 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
 ]
 
 /**
- * Pauses a conversation. A paused one receives another PauseEvent only if a run was requested since and has
- * not begun: that request is not in the log.
+ * Pauses a conversation. A paused one receives another PauseEvent only if a run requested since has not
+ * begun: the log lacks that request.
  */
 async function pause({ runs }: Lifecycle, conversation: Conversation): Promise<void> {
   const events = await conversation.pause()
@@ -297,8 +297,8 @@ function isRejected(log: Log, actionId: string): boolean {
 }
 
 /**
- * Appends a decision on exactly the state for which it was made: a repeated decision must not approve calls
- * that were executed. Returns the length of the log after it.
+ * Appends a decision on exactly its state: a repeated decision must not approve executed calls. Returns the
+ * new log length.
  * @param reserve called before anything is appended, with the id of the first event
  */
 async function appendDecision(

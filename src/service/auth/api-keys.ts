@@ -28,7 +28,6 @@ interface StoredKey extends ApiKeyInfo {
 
 /** The keys of a service. */
 export interface ApiKeys {
-  /** Creates a key; only this returns the key itself. */
   readonly create: (key: NewApiKey) => Promise<ApiKeyInfo & { readonly key: string }>
   readonly list: () => Promise<readonly ApiKeyInfo[]>
   readonly remove: (id: string) => Promise<boolean>

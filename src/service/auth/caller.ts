@@ -50,7 +50,6 @@ export type Caller =
 /** Returns the caller with a credential, or null. `org` is the organization of the request. */
 export type Identify = (credential: Credential | null, org?: string | null) => Promise<Caller | null>
 
-/** Session keys and API keys. Without session keys, authentication is disabled. */
 export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, 'find'> | null): Identify {
   const check = keyCheck(sessionKeys)
   return async (credential, org = null) => {
@@ -65,8 +64,8 @@ export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, '
 }
 
 /**
- * Rejects a request without a valid key, and a cross-site request that needs only a cookie or a loopback address: any page
- * that a user opens could otherwise act in the user's name. Without keys, allowed origins may send such requests.
+ * Rejects requests without a valid key, and cross-site requests that need only a cookie or loopback address:
+ * any page could otherwise act in its user's name. Without keys, allowed origins may send them.
  * @throws HttpProblem 401, 403.
  */
 export async function requireCaller(

@@ -223,8 +223,8 @@ interface FilterValues {
 }
 
 /**
- * One page, the newest first. O(limit) by time of creation and by sandbox; other filters check a limited
- * number of conversations, so a page may be short or empty and still have a next page.
+ * One page, newest first. O(limit) by creation time and sandbox; other filters check a limited number of
+ * conversations, so a page may be short or empty with a next page.
  * @throws ColloquyError `invalid_query`, `invalid_cursor`.
  */
 async function searchConversations(

@@ -1,5 +1,3 @@
-/** Conversations as the control plane shows and updates them. */
-
 import { mapConcurrent, type RunInOrder } from '../../conversation/async.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
@@ -21,7 +19,6 @@ export interface ControlPlaneContext {
 /** Maximum conversations to look up or open at once: a page must not evict those in use. */
 export const AT_ONCE = 10
 
-/** A conversation without a sandbox runs in the service itself. */
 const ITSELF: SandboxState = { ...NO_STATE, status: 'RUNNING' }
 
 /** The state of a conversation's sandbox. */
@@ -31,8 +28,8 @@ export async function sandboxOf(sandboxes: Sandboxes, record: ConversationRecord
 }
 
 /**
- * The information that clients read, in order; null for each null or deleted record. Each sandbox is queried
- * once. The status of a conversation that is not in memory costs O(events since its last snapshot).
+ * Client information, in order; null for null or deleted records. Queries each sandbox once. Status of a
+ * conversation not in memory costs O(events since its last snapshot).
  * @param origin where the service is reached
  */
 export async function describeApps(
@@ -109,8 +106,8 @@ async function statusOf(lifecycle: Lifecycle, record: ConversationRecord): Promi
 }
 
 /**
- * Updates a conversation and returns its record. Null clears the title or the repository, and does not change
- * the sharing flag; omitted fields are unchanged.
+ * Updates a conversation and returns its record. Null clears the title or repository, but not the sharing
+ * flag; omitted fields are unchanged.
  * @throws HttpProblem 404; ColloquyError `unknown_conversation` when it is deleted meanwhile.
  */
 export function changeConversation(

@@ -1,5 +1,3 @@
-/** The part of a conversation's metadata that the control plane uses. */
-
 import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'

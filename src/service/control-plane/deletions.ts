@@ -42,8 +42,8 @@ export class Deletions {
   }
 
   /**
-   * Deletes a conversation. Its start tasks are deleted first, so that they cannot create it again; its
-   * sandbox is deleted in the background after its last conversation. O(its start tasks).
+   * Deletes a conversation: first its start tasks, so they cannot create it again; its sandbox in the
+   * background, after its last conversation. O(its start tasks).
    * @throws HttpProblem 404.
    */
   async delete(id: string): Promise<void> {

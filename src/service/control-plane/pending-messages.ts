@@ -25,7 +25,7 @@ interface PendingMessage {
   readonly created_at: string
 }
 
-/** The messages of one conversation, in order. The id of the record is the id as clients of the control plane read it. */
+/** Messages of a conversation, in order. The record's id is the id that control plane clients read. */
 interface Queue {
   readonly messages: readonly PendingMessage[]
   readonly sandbox_id: string | null
@@ -172,5 +172,4 @@ const TOO_LONG = `The messages that wait for this conversation would exceed ${MA
 const keysOf = ({ sandbox_id: sandbox }: Queue): Record<string, string> =>
   sandbox === null ? {} : { sandbox }
 
-/** Messages can wait for a conversation before its task creates it. */
 const incarnationOf = (record: ConversationRecord): string => appOf(record).start_task_id ?? record.createdAt

@@ -1,5 +1,3 @@
-/** Operations on sandboxes and sandbox specs. */
-
 import { decodeCursor, encodeCursor, pageOf, refuseCursor, scopeOf } from '../../store/kit/query/page.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { batchGet } from '../http/batch-get.ts'

@@ -1,5 +1,3 @@
-/** The contract of a sandbox provider, and the states of a sandbox. */
-
 import type { SandboxFiles } from '../sandbox-files/contract.ts'
 
 /** The template of a sandbox. */
@@ -44,16 +42,16 @@ export const NO_STATE: SandboxState = {
 }
 
 /**
- * Runs sandboxes. The control plane stores the records and decides when to start and stop; the provider knows
- * nothing of conversations. A failure appears in `state` as ERROR with its reason; a method throws only if
- * even that is impossible.
+ * Runs sandboxes. The control plane stores records and decides when to start and stop; the provider knows no
+ * conversations. Failures appear in `state` as ERROR with a reason; methods throw only if even that is
+ * impossible.
  */
 export interface SandboxProvider {
   /** Their files, and commands in them. Default: no access. */
   readonly files?: SandboxFiles
   /**
-   * The machine that runs the sandboxes, if other machines cannot reach them. Each sandbox then belongs to the machine that
-   * started it, by a lease in the store. Default: all processes of the service reach the same sandboxes.
+   * Machine that runs the sandboxes, if others cannot reach them. A lease in the store then binds each to the
+   * machine that started it. Default: all processes reach the same sandboxes.
    */
   readonly machine?: string
   readonly specs: readonly SandboxSpec[]
@@ -62,7 +60,6 @@ export interface SandboxProvider {
   /** Null for an unknown sandbox. A sandbox whose spec has no command is RUNNING while its files exist. */
   readonly state: (id: string, specId: string) => Promise<SandboxState | null>
   readonly pause: (id: string) => Promise<void>
-  /** Resumes a paused sandbox, and restarts one that has ended. */
   readonly resume: (id: string, specId: string) => Promise<void>
   readonly delete: (id: string) => Promise<void>
   readonly close: () => Promise<void>

@@ -126,9 +126,9 @@ const byOf = (order: string): 'created_at' | 'updated_at' =>
   order.startsWith('CREATED_AT') ? 'created_at' : 'updated_at'
 
 /**
- * A page of the tasks that match a filter. O(limit) by creation, and by update without a time of creation;
- * otherwise it checks a limited number of tasks, so a page may be short or empty and still have a next page.
- * Large requests also make a page short, as they are read a few at a time.
+ * A page of matching tasks. O(limit) by creation, and by update without a creation time; otherwise a limited
+ * number of tasks is checked, so a page may be short or empty with a next page. Large requests, read a few at
+ * a time, also shorten it.
  */
 async function findTasks(
   { tasks }: ControlPlane,

@@ -170,8 +170,8 @@ function appFor(task: StoredTask, parent: ConversationRecord | null): AppMetadat
 }
 
 /**
- * Plans a task. Nothing is started, and only secrets are stored. Ids are chosen now, so that a process that
- * continues the task creates nothing twice.
+ * Plans a task. Starts nothing, stores only secrets. Ids are chosen now, so continuing the task elsewhere
+ * creates nothing twice.
  * @param origin where the service is reached
  * @throws HttpProblem 409 for a used id, 422 for an unknown parent or sandbox.
  */

@@ -141,8 +141,8 @@ export class StartTasks {
   }
 
   /**
-   * Deletes a sandbox unless it has, or will have, a conversation: each was created by a task or is a fork.
-   * O(tasks of the sandbox).
+   * Deletes a sandbox unless it has, or will have, a conversation: from a task or a fork. O(tasks of the
+   * sandbox).
    */
   async release(sandboxId: string): Promise<void> {
     const { lifecycle, sandboxes } = this.#context

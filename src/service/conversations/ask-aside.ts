@@ -14,10 +14,9 @@ const MAX_ITERATIONS = 3
 const TIMEOUT = 120_000
 
 /**
- * Returns the agent's response to a question. The question is asked in a copy, so the conversation is
- * unchanged, even while a run is active. The copy confirms every call and nothing approves, so no tool is
- * executed. O(events), as the log is copied.
- *
+ * Returns the agent's response to a question in a copy: the conversation is unchanged, even during a run.
+ * Every call in the copy needs confirmation and nothing approves, so no tool is executed. O(events), to copy
+ * the log.
  * @param disconnected aborted when the client disconnects, which frees the run's slot
  * @throws HttpProblem 404, 409 without an agent or a response, 429 for too many runs, 504 on timeout; what
  *   the agent throws.

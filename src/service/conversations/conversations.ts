@@ -31,8 +31,8 @@ export interface OpenConversation extends Look {
 }
 
 /**
- * Opens a conversation by its record, or by its id as the client wrote it. If its process died during a run,
- * the run is recovered first.
+ * Opens a conversation by its record or its id as the client wrote it. Recovers a run whose process died
+ * first.
  * @throws HttpProblem 404.
  */
 export async function openConversation(
@@ -72,8 +72,8 @@ interface ClientMessage {
 }
 
 /**
- * Appends a user message and runs the conversation if `run` is true. A run that cannot begin is rejected
- * before the message is appended, so a retry does not append it twice.
+ * Appends a user message and runs the conversation if `run` is true. Rejects an impossible run first, so a
+ * retry does not append twice.
  * @throws ColloquyError as `conversation.sendMessage` does; HttpProblem 429 for too many runs.
  */
 export async function sendMessage(
@@ -107,8 +107,8 @@ interface OutgoingMessage {
 }
 
 /**
- * Appends a user message once for its key, even after a crash, and resolves when a run will handle it. Can be
- * repeated. O(events since it was appended).
+ * Appends a user message once for its key, even after a crash, and resolves when a run will handle it.
+ * Repeatable. O(events since it was appended).
  * @throws the reason of `signal`; ColloquyError as `conversation.sendMessage` does.
  */
 export async function sendOnce(

@@ -12,8 +12,8 @@ let lastTime = 0
 let counter = 0
 
 /**
- * A UUID of version 7 (RFC 9562): 48 bits of time in milliseconds, then a 12-bit counter that begins at a
- * random number. The ids of a process therefore sort by creation, even when its clock stops or moves back.
+ * UUID version 7 (RFC 9562): 48 bits of milliseconds, then a 12-bit counter from a random start. A process's
+ * ids sort by creation, even when its clock stops or moves back.
  * @example
  * newConversationId().length // 36
  */
@@ -46,12 +46,11 @@ export function refuseReserved(id: string | null, field: string): void {
   throw invalid({ type: 'value_error', loc: ['body', field], msg, input: id })
 }
 
-/** An id, and for a UUID also its forms with and without dashes, in small letters. */
 export const formsOf = (id: string): string[] => [...new Set([id, plainId(id), dashedId(id)])]
 
 /**
- * The agent server's form: a UUID in small letters with dashes, so that all forms of one create one
- * conversation; other ids unchanged.
+ * The agent server's form: a lowercase UUID with dashes, so all its forms create one conversation; other ids
+ * unchanged.
  */
 export const dashedId = (id: string): string => UUID.exec(id)?.slice(1).join('-').toLowerCase() ?? id
 
@@ -73,8 +72,8 @@ export async function findConversation(
 }
 
 /**
- * The record of a public conversation; null for any other. The number of store calls does not reveal whether
- * a private conversation exists.
+ * Record of a public conversation, else null. The number of store calls does not reveal whether a private one
+ * exists.
  */
 export async function findPublicConversation(
   store: Pick<Store, 'getConversation'>,

@@ -31,8 +31,8 @@ const MAX_CACHED = 10_000
 const counts = new WeakMap<Store, Latest<Promise<CountedUsage>>>()
 
 /**
- * The usage of a conversation: `usage_to_metrics` by usage id, and the total as `metrics`. O(events since the
- * last call); evicted events are read from the store.
+ * Usage by usage id (`usage_to_metrics`), and in total (`metrics`). O(events since the last call); reads
+ * evicted events from the store.
  */
 async function statsOf(
   store: Store,
@@ -140,8 +140,8 @@ export const isArchived = ({ metadata }: Pick<ConversationRecord, 'metadata'>): 
 const NEVER = { kind: 'NeverConfirm' } as const
 
 /**
- * The information about a conversation without its usage: the fields of its start request and what the
- * service knows, secrets masked. O(pending calls + skills).
+ * Conversation information without usage: start request fields and the service's own, secrets masked.
+ * O(pending calls + skills).
  */
 export function infoOf(record: ConversationRecord, state: State): JsonObject {
   const { header, branch, log } = state
@@ -193,7 +193,7 @@ export async function wholeInfoOf(
 }
 
 /**
- * The information with usage and child ids: the response for one conversation, and the payload of webhooks.
+ * Information with usage and child ids: the response for one conversation, and the webhook payload.
  * O(children + events since the last call).
  */
 export async function infoWithChildrenOf(

@@ -26,8 +26,7 @@ export interface Listing {
 }
 
 /**
- * One page of the conversations that match the store's filter. A page may be short or empty and still have a
- * next page.
+ * A page of conversations that match the store's filter; may be short or empty and still have a next page.
  * @throws ColloquyError `invalid_query`, `invalid_cursor`.
  */
 export async function listPage(

@@ -57,9 +57,9 @@ export class LostRuns {
   }
 
   /**
-   * Handles every conversation whose lease has expired: unfinished runs continue while slots are free, all
-   * others are recovered. Then carries out the run commands that such processes stored. O(expired leases +
-   * due commands), and a fold of each.
+   * Handles expired leases: unfinished runs continue while slots are free, other conversations are recovered.
+   * Then executes run commands that such processes stored. O(expired leases + due commands), and a fold of
+   * each.
    */
   async check(): Promise<void> {
     const { store } = this.#engine

@@ -35,8 +35,8 @@ export function hasUnfinishedRun(state: State): boolean {
 const PAGE = 100
 
 /**
- * Whether a run has begun or continued since a position of the log. Reads the store, as the state may have
- * evicted the events. O(events up to the first that shows it).
+ * Whether a run has begun or continued since a log position. Reads the store, as the state may have evicted
+ * events. O(events up to the first that shows it).
  */
 export async function wasHandled(store: Pick<Store, 'read'>, id: string, from: number): Promise<boolean> {
   for (let start = from; ; start += PAGE) {
@@ -58,8 +58,8 @@ const MIN_WAIT = 1_000
 const MAX_WAIT = 60_000
 
 /**
- * Whether the active run of another process handles a message: an event after the position shows that it is
- * alive. False when its status is no longer `running`, and when its lease would have expired.
+ * Whether another process's active run handles a message: a later event shows it is alive. False if its
+ * status is not `running`, or its lease would have expired.
  */
 export async function isHandledByOtherRun(
   conversation: Conversation,

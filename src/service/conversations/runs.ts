@@ -78,8 +78,8 @@ class Slots {
 const isFull = (error: unknown): boolean => error instanceof HttpProblem && error.status === 429
 
 /**
- * Returns the step that runs a conversation. `start` contains the fields of the start request that the
- * service itself does not use: agent or agent settings, secrets, plugins and others.
+ * Returns the step that runs a conversation. `start` contains start request fields the service ignores: agent
+ * or agent settings, secrets, plugins and others.
  */
 export type Agent = (
   conversation: Conversation,
@@ -89,9 +89,9 @@ export type Agent = (
 
 export interface AgentContext {
   /**
-   * Issues a token with which somebody without a key can complete one background call: `POST` to its `path` with
-   * `Authorization: Bearer <token>`. It expires after some seconds, by default a day; a new one replaces it. Everybody
-   * who reads the log can read a token in `content` or `task`.
+   * Issues a token to complete one background call without a key: `POST` to its `path` with `Authorization:
+   * Bearer <token>`. Expires after some seconds, by default a day; a new one replaces it. All log readers can
+   * read tokens in `content` or `task`.
    */
   readonly issueCallToken: (actionId: string, seconds?: number) => Promise<CallToken>
 }
@@ -121,8 +121,8 @@ export interface RunRequest {
 }
 
 /**
- * Reserves a slot for a run, and stores that an event wants it. With null, nothing will be appended: only a slot is
- * reserved. @throws HttpProblem 429; what the store throws.
+ * Reserves a slot for a run, and stores that an event wants it. Null, when nothing will be appended, only
+ * reserves. @throws HttpProblem 429; what the store throws.
  */
 export type Reserve = (eventId: string | null) => Promise<void>
 
@@ -164,8 +164,8 @@ interface Waiter {
 }
 
 /**
- * A command to run, and the callers that wait until it is durable: within a second a run has a lease, or a
- * job in the store survives this process.
+ * A run command, and callers that wait until it is durable: within a second a run has a lease, or a stored
+ * job survives this process.
  */
 class RunCommand {
   /** The length of the log when the run was requested; later messages increase it. */
@@ -320,9 +320,9 @@ export class Runs {
   }
 
   /**
-   * Appends an event that requests a run, and starts that run as `join` does. `append` calls `reserve` before
-   * it appends: a slot is then reserved and the request stored, so the run is certain once anybody can see
-   * the event. Without an agent, only `append` is called. Returns its result.
+   * Appends an event that requests a run, and starts it as `join` does. `append` first calls `reserve`, which
+   * reserves a slot and stores the request, so the run is certain once the event is visible. Without an
+   * agent, only `append` is called. Returns its result.
    * @throws HttpProblem 429 for too many runs, with nothing appended; what `append`, the store and `join`
    *   throw.
    */
@@ -406,11 +406,10 @@ export class Runs {
   }
 
   /**
-   * Ensures that a conversation is run from a position on: by the active run, or by another run after it if
-   * that one is already ending. A later pause cancels the command. It waits for a free slot and for the
-   * store. Resolves when a run with a lease will handle it, or after a second, when the command is stored as
-   * a job that any process can carry out. Also resolves when no run is needed or the run has failed; its log
-   * or `onFailure` reports that.
+   * Ensures a run from a position on: the active run, or another after it if that is ending. A later pause
+   * cancels it. Waits for a free slot and the store. Resolves when a run with a lease will handle it, or
+   * after a second, as a stored job that any process can execute. Also resolves when no run is needed or the
+   * run failed, which its log or `onFailure` reports.
    * @param job the command of a crashed process
    * @throws what the store throws when it cannot store the command, and ColloquyError `closed`.
    */
@@ -430,9 +429,9 @@ export class Runs {
   }
 
   /**
-   * Takes over what a crashed run left: an unfinished run continues, any other is recovered, and the lease
-   * ends. Resolves to false while another process runs it, when no slot is free, and after a second, while
-   * the work continues. A failure of the agent is passed to `onFailure`.
+   * Handles a crashed run: continues it if unfinished, else recovers it, and ends the lease. Resolves to
+   * false while another process runs it, without a free slot, and after a second, while work continues. Agent
+   * failures are passed to `onFailure`.
    * @param expired whether the store reported the lease as expired; otherwise this process's clock decides
    * @throws ColloquyError `unknown_conversation`, and what the store throws.
    */

@@ -1,7 +1,6 @@
 /**
- * Finds and masks the secrets in JSON. A value is a secret by the name of its field; by its position, as all
- * values of an environment and of headers, and command arguments named as secrets; or by its form, as known
- * tokens and the users of URLs.
+ * Finds and masks secrets in JSON. A secret is known by field name; by position: all environment and header
+ * values, and command arguments named as secrets; or by form: known tokens and users of URLs.
  */
 
 import { BUILT_IN, builtInFinder } from '../../context/redaction/known-forms.ts'
@@ -67,8 +66,8 @@ function maskParts(text: string, parts: Iterable<readonly [start: number, end: n
 }
 
 /**
- * The positions of secrets in the query of a URL, or in the query of a URL within it. A regular expression
- * would be quadratic. O(length).
+ * Positions of secrets in the query of a URL, or of a URL within it. A regular expression would be quadratic.
+ * O(length).
  */
 function* secretParameters(url: string): Generator<readonly [start: number, end: number]> {
   for (const { 0: part, index } of url.matchAll(/[&;#]?[^&;#]*/g)) {

@@ -1,6 +1,6 @@
 /**
- * Start requests: the fields that the service itself does not use, such as agent, secrets and plugins. They
- * are stored for the service's agent, and shown without secrets.
+ * Start requests: fields the service itself ignores, such as agent, secrets and plugins. Stored for its
+ * agent, shown without secrets.
  */
 
 import { isObject } from '../../event/json.ts'
@@ -25,10 +25,7 @@ export interface StartMetadata {
 
 type Planned = Pick<ConversationRecord, 'id' | 'metadata'>
 
-/**
- * The start requests of a service. Without a sealing key, secrets are not stored: they are held in memory
- * while the process lives.
- */
+/** A service's start requests. Without a sealing key, secrets are held only in process memory. */
 export class Starts {
   readonly #store: Store
   readonly #box: SecretBox

@@ -30,8 +30,7 @@ export const FLAT: Layout = {
 }
 
 /**
- * The zip, written while it is sent: `meta` and each event of the log. Lines that are not events are left
- * out.
+ * The zip, written while sent: `meta` and each log event. Lines that are not events are omitted.
  * @throws HttpProblem 413 for more events than a zip can contain files.
  */
 export function trajectory(store: Store, record: ConversationRecord, meta: object, layout: Layout): Response {

@@ -28,8 +28,8 @@ export const canRunAfterCompletion = ({ header: { status } }: State): boolean =>
   status === 'idle' || status === 'running'
 
 /**
- * Watches the conversations whose calls work. A job in the store names each of them from before its first working result
- * is appended, so that after a crash another process watches it.
+ * Watches conversations with working calls. A stored job names each before its first working result is
+ * appended, so another process watches it after a crash.
  */
 export class WorkingCalls {
   readonly #engine: Engine
@@ -115,7 +115,7 @@ export class WorkingCalls {
     if (canRunAfterCompletion(await conversation.state())) await this.#runs.join(conversation, from)
   }
 
-  /** Starts a run when the process that did the work of a call has died: runs continue such work, or end it as lost. */
+  /** Starts a run when the process doing a call's work has died: runs continue it, or end it as lost. */
   async #continueLost(conversation: Conversation): Promise<void> {
     const expiry = await workExpiresAt(this.#engine.store, conversation.id)
     if (expiry === null || expiry > Date.now() || this.#closing.signal.aborted) return

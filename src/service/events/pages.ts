@@ -51,7 +51,6 @@ export interface PageValues extends FilterValues {
   readonly blobs?: BlobMode
 }
 
-/** A page of events in a response (interface section 2.1). */
 export interface EventPageBody {
   readonly items: readonly Event[]
   readonly next_page_id: string | null
@@ -137,9 +136,8 @@ export const getEvents = (
   })
 
 /**
- * The event with its `source`, and the `type` of each of its texts, images and thinking blocks. Returns the
- * same object if nothing was omitted. O(parts).
- *
+ * Returns the event with its `source`, and the `type` of each text, image and thinking block; the same object
+ * if nothing was omitted. O(parts).
  * @example
  * withDefaults({ kind: 'PauseEvent' }).source // 'user'
  */

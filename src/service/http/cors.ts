@@ -1,6 +1,6 @@
 /**
- * Lets pages of other origins use the service from a browser (the CORS protocol of the fetch standard). Such
- * pages send their key in a header, never in a cookie.
+ * Lets browser pages of other origins use the service (CORS, fetch standard). They send their key in a
+ * header, never a cookie.
  */
 
 /** Whether pages of an origin may use the service. */

@@ -11,7 +11,7 @@ const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}
 const VERSION = '0.0.1'
 
 /**
- * The document, with schemas of the 19 event kinds, their shared shapes, the page of events and the body of a
+ * The document, with schemas of the 19 event kinds, their shared shapes, the event page and the body of a
  * 422. O(operations).
  */
 export function openApi(operations: readonly Operation[]): JsonObject {

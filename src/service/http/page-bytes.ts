@@ -57,8 +57,8 @@ interface PageParts<R, T> {
 }
 
 /**
- * A page of items. It is short if they are large, since they are read a few at a time, and may be short or
- * empty after the maximum number of checked items. O(checked items).
+ * A page of items. Large items, read a few at a time, shorten it; the maximum number of checked items may
+ * leave it short or empty. O(checked items).
  */
 export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): Promise<Page<T>> {
   const { limit, read, show, isCompared } = parts

@@ -3,7 +3,6 @@
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { isInstant } from '../../event/time.ts'
 
-/** An error in a request (interface section 7). */
 export interface ValidationError {
   /** The part of the request, then names and indexes. */
   readonly loc: readonly (string | number)[]

@@ -34,8 +34,8 @@ const MAX_VALUE = 100
 const MAX_MESSAGE = 1_000
 
 /**
- * The text with masks for what looks like a secret, cut to a maximum length: a client's mistake may contain secrets, and
- * megabytes of text. O(1): reads no more than could be sent.
+ * Masks likely secrets in text, cut to a maximum length: a client's mistake may contain secrets and megabytes
+ * of text. O(1): reads no more than could be sent.
  */
 export const redactForClient = (text: string, limit = MAX_MESSAGE): string =>
   ellipsize(redactText(text.slice(0, 8 * limit), RULES), limit)

@@ -1,6 +1,5 @@
 /** Writes an uncompressed zip as a stream; memory contains one file and the names of all. */
 
-/** Maximum files of a zip without zip64 (APPNOTE 4.4.1.4). */
 export const MAX_FILES = 65_535
 
 export interface ZipFile {

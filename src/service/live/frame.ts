@@ -11,13 +11,12 @@ import { LARGE_STRING, withReferences } from '../../store/kit/blobs.ts'
 import { wireBlobs, wireEvent, withDefaults } from '../events/pages.ts'
 
 /**
- * How frames are written. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, and `said`
- * for a delta, and `blobs` for an event with references.
+ * Form of frames. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, `said` for a delta,
+ * `blobs` for an event with references.
  *
- * Types: `event` is an event of the log; `state` a state update that is not in the log, with the key
- * `full_state` or `execution_status`; `caught_up` follows the last stored event; `reset` tells the client to
- * discard everything it received, because the log was replaced; `delta` a StreamingDeltaEvent; `error` a
- * ServerErrorEvent of this stream.
+ * Types: `event` is from the log; `state` a state update not in the log, with key `full_state` or
+ * `execution_status`; `caught_up` follows the last stored event; `reset`: the log was replaced, so discard
+ * everything; `delta` a StreamingDeltaEvent; `error` this stream's ServerErrorEvent.
  */
 export type Format = 'event' | 'envelope'
 
@@ -87,9 +86,7 @@ export function eventFrame(item: LoggedEvent): Frame | null {
   })
 }
 
-/**
- * The frame of a delta that ends at `said`. It has an id and a time, as clients ignore events without them.
- */
+/** Frame of a delta that ends at `said`, with an id and time, as clients ignore events without them. */
 export const deltaFrame = (position: number, event: Event, resumeOffset: ReplyOffset): Frame =>
   new Frame(
     'delta',
@@ -129,7 +126,6 @@ const fresh = (): { readonly id: string; readonly timestamp: string } => ({
 /** Close codes: those of RFC 6455 where one fits, else application codes. */
 export const CLOSE = {
   away: 1001,
-  /** A frame was too large; the transport itself sends it. */
   tooLarge: 1009,
   /** The stream failed: resume after the last position, later. */
   failed: 1011,

@@ -1,6 +1,6 @@
 /**
- * The frames of `/sockets/session/{conversation_id}`: `sync`, then `durable` events by their positions, a `transient`
- * snapshot, and progress of replies (`item_started`, `delta`, `item_aborted`).
+ * Frames of `/sockets/session/{conversation_id}`: `sync`, then `durable` events by position, a `transient`
+ * snapshot, and reply progress (`item_started`, `delta`, `item_aborted`).
  */
 
 import { readReplyOffset } from '../../conversation/streamed.ts'
@@ -15,8 +15,8 @@ export const SESSION_QUERY = { after_seq: optional(integer({})) } as const
 export const MAX_SESSION_FRAME = 4 * 2 ** 20
 
 /**
- * Translates frames of one stream. An item is a streamed reply. Its event's id is unknown before the append,
- * so `item_aborted` with the reason `replaced` retires the item right before its durable event.
+ * Translates one stream's frames. An item is a streamed reply. Its event's id is unknown before the append,
+ * so `item_aborted` with reason `replaced` retires it right before its durable event.
  */
 export class SessionFrames {
   readonly #afterSeq: number | null

@@ -1,5 +1,3 @@
-/** The start of a stream, from the parameters of its request. */
-
 import { readReplyOffset, type ReplyOffset } from '../../conversation/streamed.ts'
 import { isLegalId } from '../../event/ids.ts'
 import { BLOBS_QUERY } from '../events/pages.ts'
@@ -46,8 +44,8 @@ export function resumePlace({ after_delta: text }: StartValues): ReplyOffset | n
 }
 
 /**
- * The position after which to begin, by default the `end` of the log. Null for a position that this log does not have:
- * the reader's log is another one, or lost its end.
+ * Position to begin after, by default the log's `end`. Null for a position this log lacks: the reader's is
+ * another, or lost its end.
  * @throws HttpProblem 422 for `since` without a time.
  */
 export async function startAfter(
@@ -74,7 +72,7 @@ export async function startAfter(
 }
 
 /**
- * The lowest position of an event at or after an instant. Times may decrease in a log, so all later events are read.
+ * Lowest position of an event at or after an instant. Times may decrease, so all later events are read.
  * O(events since).
  */
 async function firstSince(store: Store, id: string, timestampGte: string, end: number): Promise<number> {

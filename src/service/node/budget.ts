@@ -1,7 +1,4 @@
-/**
- * Admission of sockets, and the bytes that all sockets of a service may hold together: limits per socket do
- * not limit thousands of them.
- */
+/** Admits sockets and limits their total bytes, which limits per socket do not. */
 
 import type { IncomingMessage } from 'node:http'
 import { credentialOf, type Identify, isAllowed, isForeign } from '../auth/caller.ts'

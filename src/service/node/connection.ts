@@ -384,7 +384,7 @@ function readFrame(text: string): { readonly value: JsonValue } | FailureText {
 }
 
 /**
- * Appends a message, and runs the conversation if there is an agent and `run` is not false. Ignores a second
+ * Appends a message and, with an agent, runs the conversation unless `run` is false. Ignores a second
  * authentication frame.
  * @throws ColloquyError as `sendMessage` does; HttpProblem 429.
  */
@@ -462,7 +462,7 @@ export class Outlet {
   }
 
   /**
-   * Sends a frame. Returns a promise when the queue is full: send nothing before it resolves. It rejects with SlowReader
+   * Sends a frame. A full queue returns a promise: await it before sending more. It rejects with SlowReader
    * when the peer reads nothing for too long.
    */
   write(bytes: Uint8Array): Promise<void> | null {

@@ -7,9 +7,8 @@ export const isWebSocketUpgrade = ({ headers }: Pick<IncomingMessage, 'headers'>
   headers.upgrade?.trim().toLowerCase() === 'websocket'
 
 /**
- * Serves an upgrade as a plain connection, without the offer of another protocol. Node has detached its
- * parser; `shouldUpgradeCallback` would prevent that, but requires a newer Node. @param head the bytes after
- * the head of the request
+ * Serves an upgrade as a plain connection. Node has detached its parser; `shouldUpgradeCallback` would
+ * prevent that in a newer Node. @param head the bytes after the request head
  */
 export function serveWithoutUpgrade(
   server: Server,

@@ -49,9 +49,8 @@ const RESTARTED: SandboxState = {
 const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null }]
 
 /**
- * Sandboxes as process groups of this machine. They isolate nothing: a command has the permissions of the
- * service's user. Their environment contains nothing of the service's. All of them end with the provider and
- * with the process, even if that is killed: a small process watches it.
+ * Sandboxes as process groups. They isolate nothing but the service's environment: commands have its user's
+ * permissions. A small process ends them with the provider or the process, even if killed.
  * @throws Error for invalid specs.
  *
  * @example
@@ -80,7 +79,6 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   let closed = false
   let listening = false
   const folderOf = (id: string): string => join(root, id)
-  /** A sandbox without a process has no owner. */
   const isClaimed = (specId: string): boolean => specs.find(({ id }) => id === specId)?.command !== null
   const isPaused = (id: string): boolean =>
     (live.get(id)?.state ?? stateElsewhere(folderOf(id)))?.status === 'PAUSED'

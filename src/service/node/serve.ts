@@ -33,9 +33,9 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
 }
 
 /**
- * Runs a service until it is closed. Closing gives requests and runs half of `shutdownTimeout` to end. Then
- * it closes sockets with a code and interrupts runs. A run whose step ignores its signal is left behind at
- * the deadline: its conversation is paused, and its lease is released. The store stays open.
+ * Runs a service until closed. Closing allows half of `shutdownTimeout` for requests and runs, then closes
+ * sockets and interrupts runs. A run that ignores its signal is abandoned at the deadline: its conversation
+ * is paused, its lease released. The store stays open.
  * @throws Error with a one-line message when the address is unavailable, or requires keys.
  *
  * @example

@@ -39,11 +39,10 @@ const BASE = 'http://localhost'
 const PATH = /^\/sockets\/(events|session)\/([^/]+)\/?$/
 
 /**
- * Serves `/sockets/events/{conversation_id}` and `/sockets/session/{conversation_id}`. Without keys, pages of other sites are rejected, since browsers
- * let them open sockets to this machine. When a socket closes, the service's log receives a line with its
- * code and the request id.
+ * Serves `/sockets/events/{conversation_id}` and `/sockets/session/{conversation_id}`. Without keys, rejects
+ * pages of other sites, since browsers let them open sockets to this machine. Logs closes.
  *
- * For frames, start positions and close codes see `Format`, `LIVE_QUERY` and `CLOSE` in `service/live`. Pass
+ * Frames, start positions and close codes: `Format`, `LIVE_QUERY` and `CLOSE` in `service/live`. Pass
  * `upgrade` and `close` to `listen`, as `serve` does.
  */
 export function createSockets(

@@ -25,9 +25,8 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string
 }
 
 /**
- * A workspace in an existing folder. Paths are absolute and inside the folder, without `..` and symbolic
- * links; on Linux, even if another process creates a link at the same time.
- *
+ * A workspace in an existing folder. Paths are absolute, inside it, without `..` and symbolic links; on
+ * Linux, even ones created meanwhile.
  * @example
  * const workspace = directoryWorkspace('.')
  * const refused = await workspace.createDirectory('/elsewhere').catch((error) => error.status)

@@ -1,6 +1,6 @@
 /**
  * Metrics in the Prometheus format. `prom-client` needs Node modules (`cluster`, `http`, `v8`), but a service
- * mounts on any fetch server; and it does not limit the number of series, but labels are from requests.
+ * mounts on any fetch server; nor does it limit series from requests.
  */
 
 import type { LeftOut } from '../../messages/prefix.ts'

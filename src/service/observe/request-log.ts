@@ -1,5 +1,3 @@
-/** Counts, times and logs each request. */
-
 import type { Handled } from '../http/app.ts'
 import { redactForClient } from '../http/problem.ts'
 import type { Metrics } from './metrics.ts'

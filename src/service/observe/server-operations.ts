@@ -150,8 +150,8 @@ const PROBE_BYTES = 16_384
 const PROBE_INTERVAL = 5_000
 
 /**
- * Whether the store has space: writes 16 KiB over the last probe, at most once in five seconds. Only a full
- * store returns false; reads report other failures. Never rejects.
+ * Whether the store has space: overwrites 16 KiB at most every five seconds. Only a full store returns false;
+ * reads report other failures. Never rejects.
  */
 export function writeProbe(store: Store, now: () => number = Date.now): () => Promise<boolean> {
   let until = -Infinity

@@ -31,10 +31,9 @@ export class Users {
   }
 
   /**
-   * Creates a user with an API key that is bound to the organization. An existing user receives no second
-   * key. The key is returned only once. The subject alone identifies a user: a new e-mail address replaces the
-   * old one, and users with the same address are different users. A user without a subject is identified by the
-   * address, among others without one.
+   * Creates a user with an API key bound to the organization, returned once. An existing user gets no second
+   * key. The subject alone identifies a user: a new e-mail address replaces the old one, and can be shared.
+   * Users without a subject are identified by address.
    */
   async provision(
     org_id: string,

@@ -23,8 +23,8 @@ interface Day {
 }
 
 /**
- * The operations with the quota, which all processes share: each consumes one unit before it begins, and
- * returns it if nothing was started.
+ * Operations with a quota shared by all processes: each consumes one unit first, returned if nothing was
+ * started.
  * @param orgOf returns the organization of a request
  */
 export function withQuota(

@@ -1,5 +1,3 @@
-/** Operations that run commands in the folders of sandboxes. */
-
 import { ColloquyError } from '../../event/errors.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { Latest } from '../conversations/starts.ts'

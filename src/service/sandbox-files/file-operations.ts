@@ -1,5 +1,3 @@
-/** Operations on the files of sandboxes. */
-
 import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
 import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'

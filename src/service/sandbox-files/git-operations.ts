@@ -26,7 +26,6 @@ const STATUSES: Readonly<Record<string, GitChange['status']>> = {
   C: 'ADDED',
 }
 
-/** Git's id of the empty tree, with which a first commit is compared. */
 const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 
 /** A revision; never an option of git. */
@@ -52,7 +51,6 @@ function changesIn(text: string): GitChange[] {
   return changes
 }
 
-/** Git would read the settings of a changed submodule. */
 const WITHOUT_SUBMODULES = '--ignore-submodules=dirty'
 
 const DIFF_OPTIONS = [
@@ -121,8 +119,7 @@ async function parentOf({ git }: SandboxFiles, path: string, sha: string): Promi
 }
 
 /**
- * A file in the working tree and at a revision, by default HEAD; or after and before a commit. Null for a
- * missing file.
+ * A file in the working tree and at a revision (default HEAD), or after and before a commit. Null if missing.
  */
 export async function diffOf(
   files: SandboxFiles,

@@ -1,6 +1,6 @@
 /**
- * The operations on files, git, commands and the editor for one conversation: below its path, or with `?cid=`. Paths
- * default to the conversation's folder and must be inside it.
+ * File, git, command and editor operations for one conversation: below its path, or with `?cid=`. Paths
+ * default to its folder and stay inside.
  */
 
 import { isObject, textAt } from '../../event/json.ts'

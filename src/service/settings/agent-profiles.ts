@@ -51,8 +51,7 @@ export class AgentProfiles {
   }
 
   /**
-   * Stores a profile. An existing profile with the name keeps its id, and its secrets where the request has
-   * them masked, if they are sent to the same address.
+   * Stores a profile. An existing one keeps its id, and masked secrets that are sent to the same address.
    * @throws HttpProblem 409 beyond the limit, 413 for a profile that is too large, 422 for a secret that
    *   would be sent to another address.
    */

@@ -27,7 +27,6 @@ const params = { settings_key: settingsKey }
 const NOW = { description: 'The new settings, secrets masked', schema: SETTINGS }
 const UNKNOWN = { 404: { description: 'Unknown server' } }
 
-/** The servers are read with the settings. */
 export const mcpOperations = (settings: Settings): Operation[] => {
   /** Null deletes the server. */
   const change = async (

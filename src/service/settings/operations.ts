@@ -349,7 +349,6 @@ const objectAt = (value: JsonValue | undefined, name: string): JsonObject => {
   return isObject(inner) ? inner : {}
 }
 
-/** The control plane's paths of the caller's and of an organization's profiles, which are the same here. */
 const PROFILE_PATHS = ['/api/v1/settings/profiles', '/api/organizations/{org_id}/profiles']
 
 export const cloudProfileOperations = (operations: readonly Operation[]): Operation[] =>

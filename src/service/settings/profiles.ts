@@ -76,8 +76,7 @@ export class Profiles {
   }
 
   /**
-   * Stores a profile, replacing one with the same name. Masked secrets keep their value if they are sent to
-   * the same address.
+   * Stores or replaces a profile. Masked secrets keep their value for the same address.
    * @throws HttpProblem 409 beyond the limit, 422 for a secret that would be sent to another address.
    */
   async save(name: string, llm: JsonObject): Promise<void> {

@@ -65,7 +65,6 @@ const providerOf = (model: string): string | null =>
 const providersOf = (models: readonly string[]): string[] =>
   [...new Set(models.flatMap((model) => providerOf(model) ?? []))].toSorted()
 
-/** The models of the profiles and the settings: the service has no list of its own. */
 async function modelsOf({ profiles, settings }: SchemaParts): Promise<string[]> {
   const { agent_settings } = await settings.read()
   const named = [...(await profiles.all()).map(({ llm: one }) => one), agent_settings['llm']]

@@ -1,6 +1,5 @@
 /**
- * Encrypts values that may contain secrets with the service's key. Without a key, secrets are rejected rather
- * than stored as plain text.
+ * Encrypts values that may contain secrets. Without a key, rejects secrets rather than storing plain text.
  */
 
 import { serialQueue } from '../../conversation/async.ts'
@@ -32,9 +31,8 @@ const NONCE = 12
 const encoder = new TextEncoder()
 
 /**
- * A secret box: AES-256-GCM with a key derived from a secret by HKDF-SHA-256, so the secret should be as hard
- * to guess as a key. Without a secret, values are stored as plain text, and those that contain secrets are
- * rejected.
+ * AES-256-GCM with a key derived by HKDF-SHA-256 from a secret as hard to guess as a key. Without one, stores
+ * plain text and rejects secrets.
  */
 export function secretBox(secret: string | null): SecretBox {
   const key = secret === null ? null : keyOf(secret)
@@ -146,8 +144,8 @@ const URL_LIKE = /^[a-z][\w+.-]*:\/\//i
 type Path = readonly string[]
 
 /**
- * Rejects a change that would send a stored secret, which the request does not contain, to another address:
- * one next to the secret, above or below it. O(size · depth).
+ * Rejects a change that would send an unknown stored secret to another address next to, above or below it.
+ * O(size · depth).
  * @param loc path of the changed value in the request
  * @param group whether the value only groups others, as settings do: a secret is not sent to the addresses of
  *   other groups

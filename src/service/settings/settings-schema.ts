@@ -157,8 +157,8 @@ export const storeBody = silent(
 )
 
 /**
- * Merges a change: maps at any depth; lists and other values are replaced; null deletes a field. A masked
- * value keeps its stored value. O(size).
+ * Merges maps at any depth; replaces lists and other values; null deletes a field; masked values are kept.
+ * O(size).
  * @throws HttpProblem 400 for a masked secret in a list whose item matches no stored one, or several
  *   different ones.
  *

@@ -7,8 +7,8 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { secretsIn } from '../conversations/secrets.ts'
 
 /**
- * Calls a model for one token; rejects when it cannot be called. A client sends the configuration: the implementer
- * restricts where its `base_url` may lead.
+ * Calls a model for one token; rejects on failure. The configuration is from a client: restrict where its
+ * `base_url` may lead.
  */
 export type AskLlm = (llm: JsonObject, signal: AbortSignal) => Promise<void>
 
@@ -29,10 +29,7 @@ class Refusal extends Error {
 
 const TIMEOUT = 10_000
 
-/**
- * Whether a model can be called. A provider that is slow or limits the rate was reached and accepts the key. Never
- * rejects.
- */
+/** Whether a model can be called, also if slow or rate-limited: its key was accepted. Never rejects. */
 export async function validateLlm(llm: JsonObject, ask: AskLlm, timeout = TIMEOUT): Promise<Validation> {
   const signal = AbortSignal.timeout(timeout)
   try {
@@ -64,8 +61,8 @@ const WITHHELD = 'The model cannot be called. The reason is withheld because it 
 const PART_LENGTH = 5
 
 /**
- * The text with secrets redacted; null if it still contains five consecutive characters of one, in either
- * case, since providers quote the first and last characters of a key. O(length × length of the secrets).
+ * Redacts secrets; null if five consecutive characters of one remain, in either case, since providers quote
+ * ends of keys. O(length × length of the secrets).
  */
 function scrubSecrets(text: string, secrets: readonly string[]): string | null {
   const values = secrets.map((secret) => secret.trim()).filter((secret) => secret !== '')
@@ -92,9 +89,8 @@ function scrubSecrets(text: string, secrets: readonly string[]): string | null {
 const isTimeout = (error: unknown): boolean => error instanceof Error && error.name === 'TimeoutError'
 
 /**
- * Calls the Chat Completions endpoint at `base_url` for one token. Forwards only the status, follows no
- * redirect. Sends the key to any address from a client, including private networks and this machine: if
- * clients must not reach those, pass your own `askLlm`.
+ * Calls Chat Completions at `base_url` for one token. Forwards only the status, follows no redirect. Sends
+ * the key anywhere, including private networks and this machine: to forbid those, pass your own `askLlm`.
  */
 export const askChatCompletions: AskLlm = async (llm, signal) => {
   const { base_url: base, model, api_key: key, extra_headers: extra } = llm

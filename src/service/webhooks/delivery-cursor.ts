@@ -48,8 +48,8 @@ function withItem(news: News, item: Exclude<FollowItem, { type: 'reset' }>): New
 }
 
 /**
- * Marks the conversations created since a time, by the store's clock. Conversations created earlier are sent
- * only later events. Can be repeated. O(conversations created since).
+ * Marks conversations created since a time on the store's clock; earlier ones send only later events.
+ * Repeatable. O(conversations created since).
  */
 export async function markCreatedSince(marking: Marking, signal: AbortSignal): Promise<void> {
   const { store, since } = marking
@@ -129,8 +129,8 @@ export interface DeliveryCursor {
   /** The position of the next event to send; null for the next appended event. */
   readonly next: number | null
   /**
-   * The end of the message being sent, or null. Stored first: after a crash the same message is sent with the
-   * same id, even if there are more events.
+   * End of the message being sent, or null. Stored first: a crash resends the same message and id, despite
+   * more events.
    */
   readonly until: number | null
   /** Digest of the last sent record; null while the creation is sent, perhaps received. */

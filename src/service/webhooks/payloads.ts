@@ -73,10 +73,7 @@ export interface Batch {
 
 const encoder = new TextEncoder()
 
-/**
- * The first events that fit into one message. The same events of a conversation always have the same message
- * id. O(bytes).
- */
+/** The first events that fit into one message. Equal events have equal message ids. O(bytes). */
 export function batchOf(
   webhook: Webhook,
   { id: conversationId, createdAt }: { readonly id: string; readonly createdAt: string },

@@ -1,5 +1,3 @@
-/** The configuration of a webhook, checked, with its defaults. */
-
 import { ColloquyError } from '../../event/errors.ts'
 import type { EventKind } from '../../event/kinds.ts'
 import { isLegalId } from '../../event/ids.ts'
@@ -8,8 +6,8 @@ import { isLegalId } from '../../event/ids.ts'
 export interface WebhookOptions {
   /**
    * Events are posted to `<url>/events/<conversation id>`, conversations to `<url>/conversations`, with the
-   * URL's query. Requests may lead anywhere, including private networks, and follow no redirect: accept the
-   * URL from the operator of the service, never from a client.
+   * URL's query. Requests may reach private networks, and follow no redirect: accept only the operator's URL,
+   * never a client's.
    */
   readonly url: string
   /** Signs the requests: `whsec_` and base64, or any text of at least 16 characters. */
@@ -19,8 +17,8 @@ export interface WebhookOptions {
    */
   readonly id?: string
   /**
-   * With all conversations, or now: later ones are sent whole, earlier ones from the events after they were
-   * found, which is not immediate. Default: now.
+   * With all conversations, or now: later ones are sent whole, earlier ones from their discovery, which is
+   * not immediate. Default: now.
    */
   readonly from?: 'start' | 'now'
   /** Send only events of these kinds. Default: all stored events. */

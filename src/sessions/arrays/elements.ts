@@ -31,8 +31,8 @@ const OF_REPLY: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The elements of an array: one record each, or all in one record, a request. The other fields of a request
- * come first, then its system prompt as a message. O(fields and elements).
+ * Elements of an array: one record each, or all in one request: its other fields, its system prompt as a
+ * message, then elements. O(fields and elements).
  */
 export function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'input'): Element[] {
   const elements: Element[] = []

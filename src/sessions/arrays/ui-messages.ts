@@ -160,10 +160,7 @@ const READ = [
 export const otherFields = (message: RawObject): JsonObject | null =>
   moreOf(message, ...READ, ...(typeof message['createdAt'] === 'string' ? ['createdAt'] : []))
 
-/**
- * All parts of a message, with `step-start` at the start of each reply. Fields that repeat parts are counted.
- * O(size).
- */
+/** A message's parts, with `step-start` before each reply. Counts fields that repeat parts. O(size). */
 export function partsOf(message: RawObject, { line }: Origin, writer: SessionWriter): RawObject[] {
   const { parts, content, reasoning } = message
   const files = objectsOf(message['experimental_attachments']).map(fileOf)
@@ -213,7 +210,7 @@ const callIdOf = (part: RawObject): unknown =>
   objectOf(part['toolInvocation'])['toolCallId'] ?? part['toolCallId']
 
 /**
- * Converts parts to version 5. Without `step-start`, a step starts at a new step number of a call, or at text
+ * Converts parts to version 5. Without `step-start`, a step starts at a call's new step number, or at text
  * after results.
  */
 function partSteps(list: readonly RawObject[]): RawObject[] {

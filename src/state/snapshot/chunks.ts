@@ -10,13 +10,13 @@ import { CHUNK_LABEL } from './record.ts'
 export const NO_SEAL: Seal = [0, 0]
 
 /**
- * Seals of complete chunks written from entries, by their last entry: an entry belongs to one version of one
- * log, so it identifies everything before it.
+ * Seals of complete chunks, by last entry, which belongs to one version of one log and so identifies
+ * everything before it.
  */
 const seals = new WeakMap<Checkpoint, { readonly size: number; readonly seal: Seal }>()
 
 /**
- * Returns the chunks from a position on. O(length - from + chunk); once O(length) when earlier chunks were
+ * Returns the chunks from a position. O(length - from + chunk); once O(length) when earlier chunks were
  * neither read nor written with this log.
  */
 export function chunksFrom(log: Log<Checkpoint>, from: number, size: number): Uint8Array[] {
@@ -32,7 +32,6 @@ export function chunksFrom(log: Log<Checkpoint>, from: number, size: number): Ui
   return chunks
 }
 
-/** Returns the seal of the last chunk, which identifies the whole columnar log. May write that chunk. */
 export function lastSeal(log: Log<Checkpoint>, size: number, chunks: readonly Uint8Array[]): Seal {
   const last = chunks.at(-1)
   return last === undefined ? sealBefore(log, log.entries.length / size, size) : sealOf(last)
@@ -55,7 +54,6 @@ function completeAt(log: Log<Checkpoint>, index: number, size: number): Chunk | 
   return fits ? chunk : undefined
 }
 
-/** Seal of the chunk before an index. Writes earlier chunks when it is unknown. */
 function sealBefore(log: Log<Checkpoint>, index: number, size: number): Seal {
   // Search back to a known seal, then forward: a chunk names its predecessor.
   let position = index

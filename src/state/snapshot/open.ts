@@ -55,8 +55,8 @@ export function readParts(parts: readonly Part[], conversationId: string): Saved
 }
 
 /**
- * Builds the state with bodies read from the log. Null when a body is missing, or when any position has
- * another event than the snapshot: then it belongs to another log. O(view + facts).
+ * Builds the state with bodies from the log. Null when a body is missing, or an event differs: the snapshot
+ * belongs to another log. O(view + facts).
  */
 export function stateWith(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
   const bodies = new Map(saved.bodies)

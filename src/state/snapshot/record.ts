@@ -176,7 +176,6 @@ export function branchFrom(record: StateRecord, columns: ColumnarLog): Branch {
   }
 }
 
-/** Records in the entries of a unit which unit contains them. */
 function placed(unit: Unit, columns: ColumnarLog): Unit {
   if (unit.type === 'message') {
     columns.entry(unit.summaryOf ?? (unit.item as EventEntry).seq).unit = unit
@@ -228,10 +227,7 @@ function unitFrom(unit: UnitRecord, entryAt: <E extends Event>(seq: number) => E
   }
 }
 
-/**
- * Raise it when the fold, the header or a part's form changes: other versions do not open, and the log is
- * folded again.
- */
+/** Raise it when the fold, header or part format changes: other versions do not open; the log is refolded. */
 export const FOLD_VERSION = 9
 
 export const HEAD_LABEL: Label = { kind: 1, version: FOLD_VERSION }

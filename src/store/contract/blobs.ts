@@ -25,8 +25,8 @@ export interface BlobRange {
 export interface BlobContent {
   readonly bytes: number
   /**
-   * The bytes of the range, in pieces of at most 1 MiB, each read when it is needed. @throws `store_unavailable` when the
-   * blob was deleted meanwhile or is damaged.
+   * Bytes of the range, in pieces of at most 1 MiB, read lazily. @throws `store_unavailable` for a blob
+   * deleted meanwhile or damaged.
    */
   readonly content: AsyncIterable<Uint8Array>
 }
@@ -43,9 +43,8 @@ export interface BlobAudit {
 
 export interface Blobs {
   /**
-   * Returns the bytes of a long string, by the SHA-256 of a reference; null if no event of the conversation
-   * contains it. Streams: a string of any length needs O(1 MiB) of memory. O(log n), and O(bytes of the
-   * range) to read it.
+   * Returns a long string's bytes by a reference's SHA-256; null if not in the conversation. Any length needs
+   * O(1 MiB) of memory. O(log n), and O(bytes of the range) to read it.
    * @throws `invalid_argument` for an invalid range.
    */
   readBlob(conversationId: string, hash: string, range?: BlobRange): Promise<BlobContent | null>

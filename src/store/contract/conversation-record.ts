@@ -1,5 +1,3 @@
-/** The record of a conversation, next to its log. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 
 /** What a store knows of a conversation. Times are ISO 8601 in UTC with microseconds. */
@@ -11,8 +9,8 @@ export interface ConversationRecord {
   /** Whether everybody may read it (interface section 4.1). */
   readonly public: boolean
   /**
-   * At most 100: keys of 1 to 100 letters a to z of either case, digits and underscores, the first not an underscore, values of at most 256
-   * characters of well-formed Unicode without NUL.
+   * At most 100: keys of 1 to 100 ASCII letters, digits and underscores, no underscore first; values of at
+   * most 256 characters of well-formed Unicode without NUL.
    */
   readonly tags: Readonly<Record<string, string>>
   /** Any JSON that the caller keeps with a conversation; the store never reads it. */
@@ -22,8 +20,8 @@ export interface ConversationRecord {
   readonly parentConversationId: string | null
   readonly sandboxId: string | null
   /**
-   * In the caller's own terms, such as a user id; 1 to 200 characters, as an id. Null: nobody's. The store
-   * filters by it, but checks no caller: see recipes.md.
+   * Caller-defined id, such as a user id; 1 to 200 characters. Null: nobody's. The store filters by it, but
+   * checks no caller: see recipes.md.
    */
   readonly owner: string | null
   /** The status that was set last, which may differ from the log's. Null: none was set. */
@@ -48,8 +46,8 @@ export interface NewConversation {
   readonly sandboxId?: string | null
   readonly owner?: string | null
   /**
-   * Creation time of an imported conversation, from the year 0 to 9999. A recreated one may have the same, so
-   * `AppendOptions.createdAt` does not distinguish them. Default: now.
+   * Creation time of an import, year 0 to 9999. Default: now. A recreated conversation may share it, so
+   * `AppendOptions.createdAt` does not distinguish them.
    */
   readonly createdAt?: string
   /** 1 to 40 lower-case letters and underscores. */
@@ -75,12 +73,10 @@ export interface ConversationFilter {
   /** Part of the title, letter case ignored; nothing in it is a pattern. An empty one: there is a title. */
   readonly titleContains?: string
   readonly public?: boolean
-  /** An empty text: those that have no parent. */
   readonly parentConversationId?: string
   readonly sandboxId?: string
   /** An empty text is `invalid_query`: a user id that the caller has lost. */
   readonly owner?: string
-  /** An empty text matches conversations without a status. */
   readonly status?: string
   readonly tags?: Readonly<Record<string, string>>
   /** Instants as in a search; `Gte` includes its instant, `Lt` excludes it. */
@@ -91,8 +87,8 @@ export interface ConversationFilter {
 }
 
 /**
- * Order of a list; ties go by id, and downwards is the mirror of upwards. A conversation that changes while it is paged
- * by update time may move to a later page.
+ * Order of a list, ties by id; descending mirrors ascending. Changes while paging by update time may move a
+ * conversation to a later page.
  */
 export type ConversationOrder = 'created_at' | 'created_at_desc' | 'updated_at' | 'updated_at_desc'
 

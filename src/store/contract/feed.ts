@@ -17,8 +17,8 @@ export interface FeedQuery {
 }
 
 /**
- * One change. `changed` means that a conversation was created, or its record was changed other than by an
- * append; `getConversation` returns the current record.
+ * One change. `changed`: a conversation was created, or its record changed except by an append;
+ * `getConversation` returns it.
  */
 export type FeedItem =
   | { readonly type: 'event'; readonly conversationId: string; readonly event: StoredEvent }
@@ -31,8 +31,8 @@ export interface FeedPage {
   readonly next: string
   readonly more: boolean
   /**
-   * Whether this database does not know `after`: it is another one, even with equal content, or was restored.
-   * The page is then empty, `more` is true, and `next` begins at the start.
+   * Whether the database does not know `after`: it was restored or is another one, even with equal content.
+   * The page is empty, `more` is true, and `next` begins at the start.
    */
   readonly reset: boolean
 }
@@ -40,16 +40,14 @@ export interface FeedPage {
 /** Gives the feed of a store. */
 export interface Feed {
   /**
-   * Returns the changes of all conversations: each event, and each change and deletion of a conversation, at
-   * least once and in order within a conversation, also for one that is recreated after a deletion. Earlier
-   * items of a deleted conversation may be missing. Rejected calls, leases, snapshots and items are not
-   * included. A reader that continues with `next` misses nothing, whichever of several writers finishes
-   * first.
+   * Returns all conversations' events, changes and deletions, at least once and in order per conversation,
+   * also after recreation. Earlier items of deleted conversations may be missing. Excludes rejected calls,
+   * leases, snapshots and items. Continuing with `next` misses nothing, whichever writer finishes first.
    *
-   * An open transaction of another program that has written delays the rows of later ones.
+   * Another program's open transaction delays later rows.
    *
-   * O(limit + log n). @throws `invalid_query` for an invalid limit or shard; `invalid_cursor`, also for an
-   * `after` of another shard.
+   * O(limit + log n). @throws `invalid_query` for an invalid limit or shard; `invalid_cursor`, also for
+   * another shard's `after`.
    */
   feed(query?: FeedQuery): Promise<FeedPage>
 }

@@ -35,8 +35,8 @@ export interface ItemChange {
 export interface NewItem {
   readonly body: JsonObject
   /**
-   * Names of 1 to 40 lower-case letters, digits and underscores, the first a letter; values of at most 200 characters
-   * of well-formed Unicode without NUL. Default: none.
+   * Names of 1 to 40 lower-case letters, digits and underscores, the first a letter; values of at most 200
+   * characters of well-formed Unicode without NUL. Default: none.
    */
   readonly keys?: Readonly<Record<string, string>>
   /** In how many milliseconds, by the store's clock, it is due; null, the default: never. */
@@ -68,48 +68,42 @@ export interface ItemClaim {
   readonly limit?: number
 }
 
-/**
- * Keeps items. They belong to no conversation. Costs depend on the items that a call names, not on the number
- * of stored items.
- */
+/** Keeps items, which belong to no conversation. Costs depend on the items named, not stored. */
 export interface Items {
   /** An item, or null, also for a name that none can have. O(log n). */
   getItem(collection: string, id: string): Promise<Item | null>
 
   /**
-   * Changes several items, all or nothing, in one round trip: first each is compared with its expected state,
-   * then all are changed. No other change or claim of them happens in between; of several concurrent calls
-   * one succeeds, whatever the order of their items.
+   * Changes several items, all or nothing, in one round trip: compares each with its expected state, then
+   * changes all. No other change or claim intervenes; of concurrent calls one succeeds, in any order of
+   * items.
    *
-   * Returns each item as stored, in order; null for one that was removed or only compared.
+   * Returns each item as stored, in order; null for one removed or only compared.
    *
-   * O(size of the changes). @throws `version_conflict` for the first unexpected item, with its `collection`,
-   * `id` and `version` (null if there is no item) in `data`; `invalid_argument` for more than 100 changes,
-   * for two of one item, and for an invalid item.
+   * O(size of the changes). @throws `version_conflict` for the first unexpected item, with `collection`, `id`
+   * and `version` (null without an item) in `data`; `invalid_argument` for more than 100 changes, two of one
+   * item, or an invalid item.
    */
   changeItems(changes: readonly ItemChange[]): Promise<(Item | null)[]>
 
   /**
-   * Returns one page of a collection in the order of a key, then of ids, both by code points. An item that
-   * exists during the whole walk and keeps its key is on exactly one page. Cursors are those of a search.
-   * O(limit + log n).
+   * Returns one page of a collection by a key, then id, in code point order. An item that keeps its key
+   * during the walk is on exactly one page. Cursors are as in a search. O(limit + log n).
    * @throws `invalid_query`, `invalid_cursor`.
    */
   listItems(collection: string, query?: ItemQuery): Promise<Page<Item>>
 
   /**
-   * How many items a list would have, counted to {@link MOST_COUNTED} at most unless the count is to be exact.
-   * O(those).
+   * Counts a list's items, to {@link MOST_COUNTED} at most unless exact. O(those).
    * @throws `invalid_query`.
    */
   countItems(collection: string, filter?: ItemFilter, options?: CountOptions): Promise<Count>
 
   /**
-   * Claims due items of a collection, the longest due first: each gets a new version, and is due again after
-   * `ttl` milliseconds. Of concurrent callers each gets different items, and may get fewer than remain. A
-   * claim lasts while its version lasts: a change that expects this version fails once another process has
-   * claimed the item, which is possible when the item is due again. O(limit · log n). @throws
-   * `invalid_argument`.
+   * Claims due items, the longest due first: each gets a new version, and is due again after `ttl`
+   * milliseconds. Concurrent callers get different items, maybe fewer than remain. A change that expects this
+   * version fails once another process has claimed the item, possible when due again. O(limit · log n).
+   * @throws `invalid_argument`.
    */
   claimItems(collection: string, claim: ItemClaim): Promise<Item[]>
 }

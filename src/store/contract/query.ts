@@ -1,5 +1,3 @@
-/** Queries of events. */
-
 import type { EventKind } from '../../event/kinds.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { Source } from '../../event/shapes.ts'
@@ -9,8 +7,8 @@ import type { BlobMode, BlobReference } from './blobs.ts'
 export const MAX_PAGE_SIZE = 100
 
 /**
- * Maximum number of conversations that one page of a list compares. If few of them match, the page has fewer
- * items than its limit, or none, and still a next page.
+ * Maximum number of conversations that a page compares. With few matches, a page has fewer items than its
+ * limit, or none, and a next page.
  */
 export const MOST_LOOKED_AT = 1_000
 
@@ -35,18 +33,17 @@ export interface EventFilter {
   readonly conversationId: string
   /** None at all lets nothing through. */
   readonly kinds?: readonly EventKind[]
-  /** Excludes these, even from `kinds`. */
   readonly excludeKinds?: readonly EventKind[]
   /** The source of the event, by its kind's default where the body names none. */
   readonly source?: Source
   /**
-   * Case-insensitive part of a message's content and extended content, as lines of `messageText` of the store
-   * kit. No pattern. Other kinds have no text; an empty text matches every message.
+   * Case-insensitive substring of content and extended content, as lines of the store kit's `messageText`.
+   * Other kinds have no text; empty matches every message.
    */
   readonly text?: string
   /**
-   * Instants in ISO 8601 with date and time, with a zone or in UTC, compared as instants with microseconds.
-   * `Gte` includes its instant, `Lt` excludes it.
+   * ISO 8601 instants with date and time, with a zone or in UTC, compared in microseconds. `Gte` is
+   * inclusive, `Lt` exclusive.
    */
   readonly timestampGte?: string
   readonly timestampLt?: string
@@ -55,8 +52,8 @@ export interface EventFilter {
 }
 
 /**
- * A query for a page of events in the tree. Quarantined lines are excluded because they have no reliable
- * kind, and so is a second event with a known id.
+ * A query for a page of events in the tree. Excludes quarantined lines, whose kind is unreliable, and
+ * repeated ids.
  */
 export interface EventQuery extends EventFilter {
   /** By (instant, seq) upwards or downwards. Default: timestamp. */
@@ -64,8 +61,8 @@ export interface EventQuery extends EventFilter {
   readonly cursor?: string
   readonly limit?: number
   /**
-   * Maximum bytes of bodies, approximately: the page ends with the event that reaches it, contains at least
-   * one event, and has a cursor. Later bodies are not read. Default: unlimited.
+   * Approximate maximum bytes of bodies: the page ends with the event that reaches it, so has at least one,
+   * and a cursor. Later bodies are not read. Default: unlimited.
    */
   readonly maxBytes?: number
   /** Whether long strings are read as references, which `maxBytes` then counts. Default: `whole`. */
@@ -73,8 +70,8 @@ export interface EventQuery extends EventFilter {
 }
 
 /**
- * A page. `next_page_id` is null exactly at the end; an earlier page has as many items as its limit, unless
- * it is bounded in bytes or in compared conversations.
+ * A page. `next_page_id` is null exactly at the end; earlier pages are full, unless bounded by bytes or
+ * compared conversations.
  */
 export interface Page<T> {
   readonly items: readonly T[]
@@ -95,8 +92,8 @@ export interface StoredEvent {
   readonly parentId: string | null
   readonly inTree: boolean
   /**
-   * Microseconds since 1970-01-01T00:00:00Z, of the entry before if the body's time is unreadable; 0 without
-   * any. Digits, since JSON numbers may be too small: use `BigInt(time)`.
+   * Microseconds since 1970-01-01T00:00:00Z; the previous entry's if unreadable; 0 without any. Digits, since
+   * JSON numbers may be too small: use `BigInt(time)`.
    */
   readonly time: string
   /** The references in the body; only where the event was read with `blobs: 'refs'` and has some. */

@@ -1,5 +1,3 @@
-/** The search over the text of all conversations. */
-
 import type { Page } from './query.ts'
 
 /** By the role that the model sees; `tool` for results. */
@@ -12,11 +10,10 @@ export const MAX_RANKED = 1_000
 
 export interface TextFilter {
   /**
-   * The text that a person typed. All terms must occur; `"a phrase"` in quotes must occur as such; `-term`
-   * and `-"a phrase"` must not occur. Everything else is text, so no query is a syntax error. Letter case,
-   * accents and width are ignored. An identifier in camelCase or snake_case is found whole and by its parts;
-   * scripts without spaces (Chinese, Japanese, Thai) and Korean by any part. The first 32 terms count. A
-   * query without a term, and one that only excludes, finds nothing.
+   * User-typed text. All terms and quoted phrases (`"a phrase"`) must occur; `-term` and `-"a phrase"` must
+   * not. Everything else is text, so no query is a syntax error. Ignores case, accents and width. camelCase
+   * and snake_case identifiers match whole and by parts; scripts without spaces (Chinese, Japanese, Thai) and
+   * Korean by any part. The first 32 terms count. Without a term to include, finds nothing.
    */
   readonly query: string
   readonly conversation?: string
@@ -34,8 +31,8 @@ export interface TextFilter {
 
 export interface TextQuery extends TextFilter {
   /**
-   * `time` (default): newest first, to the millisecond; `rank`: best first, by term frequency relative to
-   * length, at most {@link MAX_RANKED} at once.
+   * `time` (default): newest first, to the millisecond; `rank`: best first, by relative term frequency, at
+   * most {@link MAX_RANKED} at once.
    */
   readonly order?: 'time' | 'rank'
   /** 1 to `MAX_PAGE_SIZE`. Default: 20. */
@@ -63,16 +60,14 @@ export interface TextIndex {
 }
 
 /**
- * Text search over all conversations, for a store with `fullText: true`. An event is indexed in the
- * transaction of its append and removed with its conversation; events appended without `fullText` are found
- * once they are indexed in the background. Indexed are messages (content and extended content) and tool
- * results in the tree, up to 300,000 characters each.
+ * Text search over all conversations, for a store with `fullText: true`. An append's transaction indexes its
+ * events; events appended without `fullText` are indexed in the background. Indexed are messages (content and
+ * extended content) and tool results in the tree, up to 300,000 characters each.
  */
 export interface TextSearch {
   /**
-   * One page of hits. Appends while paging repeat and skip none. A page before the last holds `limit` hits. Every filter
-   * is part of the query: what it leaves out affects neither the page nor a count of it.
-   *
+   * One page of hits; pages before the last hold `limit`. Appends while paging repeat and skip none. Filters
+   * apply before paging and counting.
    * @throws `invalid_query`, also where the store was opened without `fullText`; `invalid_cursor`.
    *
    * @example

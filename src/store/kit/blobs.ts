@@ -41,8 +41,8 @@ export interface SplitBody {
 export type Digests = Map<string, Pick<BlobReference, 'hash' | 'bytes'>>
 
 /**
- * Splits a body into JSON and its long strings: more than {@link LARGE_STRING} characters of well-formed
- * Unicode. Null without any. O(values), and O(characters) of the long strings.
+ * Splits a body into JSON and strings of more than {@link LARGE_STRING} characters of well-formed Unicode;
+ * null without any. O(values), and O(characters) of the long strings.
  * @param digests digests computed before; new ones are added
  * @example
  * splitBody({ kind: 'PauseEvent', id: 'p' }) // null
@@ -77,8 +77,8 @@ export function blobsOf(fact: Fact, digests?: Digests): readonly LargeString[] {
 }
 
 /**
- * The event with a reference in the place of each long string, as `blobs: 'refs'` reads it. The same event when it has
- * none. Frozen. O(values), and O(characters) of long strings.
+ * The event with references for long strings, as for `blobs: 'refs'`; otherwise the same event. Frozen.
+ * O(values), and O(characters) of long strings.
  */
 export function withReferences<E extends Pick<StoredEvent, 'fact' | 'blobs'>>(
   event: E,
@@ -96,8 +96,8 @@ export const freezeBlobs = (strings: readonly BlobReference[]): readonly BlobRef
   )
 
 /**
- * A copy with other strings at some places. Objects and lists that lead to none of them are shared with the original.
- * O(fields on the way). @param strings the places, those in one object or list next to each other
+ * Copies a value with some strings replaced; shares unaffected objects and lists. O(fields on the way).
+ * @param strings the places, grouped by object or list
  * @throws a TypeError where a place does not exist.
  */
 export function replaceStrings<S extends Pick<BlobReference, 'path'>>(
@@ -153,10 +153,7 @@ function collect(
 /** Characters that are encoded at once: at most three times as many bytes. */
 const PIECE = 2 ** 18
 
-/**
- * The UTF-8 bytes of a well-formed text, in pieces of whole characters, each with the number of bytes before it. Never
- * holds more than one piece. O(length).
- */
+/** UTF-8 pieces of whole characters, each with the preceding number of bytes. Holds one piece. O(length). */
 export function* utf8Pieces(text: string): Generator<{ readonly start: number; readonly bytes: Uint8Array }> {
   const encoder = new TextEncoder()
   let start = 0
@@ -213,8 +210,8 @@ export const isBlobHash = (hash: unknown): hash is string =>
   typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash)
 
 /**
- * A blob of a store that holds whole events, for `readBlob`: looks through the long strings of all events. Null when
- * none has the hash. O(values + characters of long strings). @throws `invalid_argument`.
+ * Finds a blob for `readBlob` in a store of whole events. Null without the hash. O(values + characters of
+ * long strings). @throws `invalid_argument`.
  */
 export function findBlob(events: Iterable<StoredEvent>, hash: string, range?: BlobRange): BlobContent | null {
   checkRange(range)

@@ -1,5 +1,3 @@
-/** The errors that all stores throw alike. */
-
 import { ColloquyError } from '../../event/errors.ts'
 
 /** `unknown_conversation`. */

@@ -1,6 +1,6 @@
 /**
- * The entry `colloquy/store-kit`: the contract of a store, and the logic that all adapters share: checks of
- * queries, the decision of appends and leases, and pages. An adapter provides tables and transactions.
+ * The entry `colloquy/store-kit`: the store contract and logic of all adapters: query checks, append and
+ * lease decisions, pages. Adapters provide tables and transactions.
  */
 
 // The contract.

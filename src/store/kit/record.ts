@@ -80,8 +80,8 @@ export function checkLease(owner: string, ttl: number): void {
 }
 
 /**
- * Returns the lease that an owner gets, or null while another owner holds a live one. A renewal keeps the
- * generation; any lease after an expired or returned one gets the next. O(1).
+ * Returns an owner's lease, or null while another holds a live one. A renewal keeps the generation; other
+ * leases get the next. O(1).
  * @param latest the latest lease; null if there is none or it was returned
  * @param generation number of leases so far
  * @param now milliseconds since 1970
@@ -124,9 +124,8 @@ export const MOST_TAGS = 100
 export type Clock = () => bigint
 
 /**
- * The system's time. It has milliseconds; calls in one of them get one microsecond after the other, at most 1,000, so
- * that what was created in turn has other times. O(1).
- *
+ * System time; calls within one millisecond get successive microseconds, at most 1,000, so that creations
+ * differ in time. O(1).
  * @example
  * microsNow() > 1_700_000_000_000_000n // true
  */
@@ -251,9 +250,8 @@ export function checkConversationId(field: string, id: Given): void {
 }
 
 /**
- * The order of ids in a list: by code points, as databases have it, where `<` goes by UTF-16 units. Negative, 0 or
- * positive. O(length).
- *
+ * Compares ids by code points, as databases do; `<` compares UTF-16 units. Negative, 0 or positive.
+ * O(length).
  * @example
  * compareIds('\uffff', '\u{1f600}') < 0 // true
  */

@@ -1,6 +1,5 @@
 /**
- * The watches of one store within its process, by conversation: an append wakes them, and none of them can fail or
- * delay it.
+ * One store's watches in its process, by conversation: appends wake them, and cannot fail or wait for them.
  */
 
 import { EventEmitter } from 'eventemitter3'
@@ -35,10 +34,7 @@ export class Watches {
     }
   }
 
-  /**
-   * Calls those who watch a conversation, soon but not at once: what they throw is theirs, and fails no append.
-   * O(watches).
-   */
+  /** Calls a conversation's watchers soon; their exceptions fail no append. O(watches). */
   wake(conversationId: string): void {
     this.#emitter.emit(conversationId, conversationId)
     this.#emitter.emit(ANY, conversationId)

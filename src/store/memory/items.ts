@@ -108,7 +108,6 @@ const emptyCollection = (): Collection => ({
   due: new SortedList<Item>((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0) || compareIds(a.id, b.id)),
 })
 
-/** The lists that an item is in, with the text that it is there by. */
 const placesOf = ({ id, keys }: Item): readonly (readonly [name: string, key: string])[] => [
   ['', id],
   ...Object.entries(keys),

@@ -133,10 +133,9 @@ interface Stretch {
 }
 
 /**
- * Returns at most `most` events after the query's position, in its order. O(lists · log n + most · log lists)
- * if only lists are visited; with a text also the messages in between, and on a path the later entries of its
- * lanes with earlier times. The lists are one, or those of the kinds and sources, times the segments of the
- * path.
+ * Returns at most `limit` events after the query's position, in its order. O(lists · log n + limit · log
+ * lists) for lists; a text adds the messages in between, a path the later entries of its lanes with earlier
+ * times. Lists: one, or one per kind and source, times path segments.
  */
 export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: number): Row[] {
   const { after, descending } = query

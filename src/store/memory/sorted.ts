@@ -39,8 +39,8 @@ export class SortedList<T> {
   }
 
   /**
-   * The items from a place on, one after the other. O(log n) for the first, O(1) for each further one. The list must
-   * not change meanwhile.
+   * The items from a place on. O(log n) for the first, O(1) for each further one. The list must not change
+   * meanwhile.
    * @param isBefore whether an item lies before the place: of all, the first ones
    */
   *from(isBefore: (item: T) => boolean): Generator<T, void, undefined> {

@@ -119,10 +119,10 @@ export interface MemoryStoreOptions {
 }
 
 /**
- * Returns a store in memory, the reference for all others. Each call decides and changes within one turn of
- * the event loop, so no call sees half of another. Costs: `append` O(1) for each fact, O(n) moves for one
- * with an earlier time than others; `get` O(1); a page of `search` O(log n + limit) at any depth, and with a
- * text, or a path through several lanes, the cost of `searchLog`; `listLeases` visits all conversations.
+ * Returns a store in memory, the reference for all others. Each call is one turn of the event loop, so none
+ * sees half of another. Costs: `append` O(1) for each fact, O(n) moves for an earlier time; `get` O(1); a
+ * page of `search` O(log n + limit) at any depth, and with a text or several lanes, as `searchLog`;
+ * `listLeases` visits all conversations.
  * @example
  * const store = memoryStore()
  * await store.createConversation({ id: 'c' })

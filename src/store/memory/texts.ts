@@ -1,5 +1,3 @@
-/** The texts of a memory store, and the scan that searches them. */
-
 import type { StoredEvent } from '../contract/query.ts'
 import { MAX_RANKED, type TextPage, type TextQuery, type TextRole } from '../contract/text.ts'
 import type { PlacedEvent } from '../kit/append/place.ts'

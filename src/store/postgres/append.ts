@@ -1,6 +1,6 @@
 /**
- * Appends in one round trip: they are decided here, on the log as this store knows it, and written if the log is still
- * like that; else the server returns the log as it is, and they are decided again.
+ * Appends in one round trip: decides on this store's copy of the log, and writes if it is current; else
+ * decides again on the returned log.
  */
 
 import { unknownConversation } from '../kit/errors.ts'
@@ -119,9 +119,9 @@ export function appender(
   }
 
   /**
-   * Decides and writes appends as one. First it assumes the log after the last append, new ids, and held
-   * leases; the server checks all of them. If one is wrong, or an append is rejected or known, everything is
-   * decided again on the server's data.
+   * Decides and writes appends as one. Assumes the log after the last append, new ids and held leases, which
+   * the server checks. If one is wrong, or an append is rejected or known, decides all again on the server's
+   * data.
    * @throws what the database throws. A rejected append rejects alone.
    */
   async function writeGroup(
@@ -338,10 +338,9 @@ const TIP_TYPES: Readonly<Record<(typeof TIP_COLUMNS)[number], string>> = {
 }
 
 /**
- * `append` writes a decision and returns "written"; or the row of the log, without a change, if the log, its
- * zone or its lease differs from the decided one, or an id exists; or null for an unknown conversation; or
- * "blobs", without a change, if the bytes of a long string are neither stored nor passed. It locks its blobs
- * against deletion, in the order of their hashes, as `drop_blobs` does.
+ * `append` writes a decision and returns "written"; or, unchanged, the log's row if log, zone or lease
+ * differs, or an id exists; null for an unknown conversation; "blobs" if a long string's bytes are neither
+ * stored nor passed. It locks blobs against deletion, by hash, as `drop_blobs` does.
  */
 export const appendFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.append(

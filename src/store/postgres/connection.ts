@@ -1,7 +1,4 @@
-/**
- * Runs units of work over a client or a pool; the schema is created before the first one, and closing waits for those
- * under way.
- */
+/** Runs units of work over a client or pool; first creates the schema, and finishes them before closing. */
 
 import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
@@ -38,10 +35,10 @@ const RETRIED = ['23503', '40001', '40P01']
 const MAX_RETRIES = 3
 
 /**
- * The planner settings of the store's own pool: along an index in its order, row by row. Every order that the
- * store requests has an index, but the planner knows at most the average length of conversations: with many
- * short ones, or without statistics, it would read all of a long one and sort. Other sorts still work; their
- * estimated cost would trigger compilation at each call (`jit`) before PostgreSQL 18.
+ * Planner settings of the store's own pool: along an index, row by row. Every requested order has an index,
+ * but the planner knows at most average lengths: with many short conversations, or no statistics, it would
+ * read all of a long one and sort. Other sorts still work; their estimated cost would trigger compilation at
+ * each call (`jit`) before PostgreSQL 18.
  */
 export const SESSION = ['sort', 'bitmapscan', 'seqscan', 'hashjoin', 'mergejoin', 'material']
   .map((name) => `SET enable_${name} = off`)
@@ -253,8 +250,8 @@ export class Connection {
   }
 
   /**
-   * Refuses further calls, waits for earlier ones, does the last work, and ends its own pool, within the time
-   * of one call. Never rejects.
+   * Refuses further calls, finishes earlier ones and the last work, and ends its own pool, within one call's
+   * time. Never rejects.
    */
   async close(lastWork: () => Promise<unknown>): Promise<void> {
     this.#closed = true

@@ -1,4 +1,4 @@
-/** How PostgreSQL writes the statements of the SQL core, its schema, and what it does in its own way: items and the feed. */
+/** PostgreSQL's statements for the SQL core, its schema, and its own items and feed. */
 
 import type { FeedPage } from '../contract/feed.ts'
 import type { Item, ItemClaim } from '../contract/items.ts'
@@ -200,10 +200,9 @@ export function* changeItems(
 }
 
 /**
- * Claims those that are due, except those that others claim or change at the same time. Which are due is decided once,
- * whatever the plan, and they are changed where they were found: looking each up by its id costs more the more items
- * there are. The planner does not see the limit: a plan for the one at hand would seem so cheap, where many are due,
- * that it planned each claim again.
+ * Claims due items, except those that others claim or change. Selects once, whatever the plan, and changes
+ * rows in place: look-ups by id cost more the more items there are. The limit is hidden from the planner,
+ * which would otherwise plan each claim again where many are due.
  */
 export function* claimItems(
   schema: string,
@@ -262,8 +261,8 @@ function rowsSql(schema: string, shard: number | null, isAfter: boolean, order: 
 }
 
 /**
- * A page of the feed. O(limit + log n) for a shard, with all of them O(64 * limit). Where it has news, it waits for the
- * standby: what is reported to others, and how far they have read, must not be lost afterwards.
+ * A page of the feed. O(limit + log n) for a shard, for all O(64 * limit). With news, waits for the standby:
+ * neither reported items nor read positions may be lost.
  */
 export function* readFeed(schema: string, query: CheckedFeedQuery): Work<FeedPage> {
   const { shard, after, fromEnd } = query
@@ -303,8 +302,8 @@ function* eventsOfParts(schema: string, parts: readonly FeedPart[]): Work<Map<Fe
 }
 
 /**
- * Makes the rows of a dump readable where transactions are numbered from lower on than where it was made: all that is
- * in it precedes all that is yet to be written. Does nothing anywhere else. O(shards), and once O(rows).
+ * Makes a dump's rows readable where transaction numbers are lower than at its origin: the dump precedes
+ * later writes. O(shards), and once O(rows).
  */
 export function* settleFeed(schema: string): Work<void> {
   yield statement(`UPDATE ${schema}.feed SET moment = 0 WHERE moment > 0 AND EXISTS (

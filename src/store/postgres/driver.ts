@@ -11,8 +11,8 @@ export interface PostgresClient {
 }
 
 /**
- * Options of `postgresStore`: a URL, or a client that is there already, and never both. No transaction may be open on
- * the client: what the store has acknowledged would be rolled back with it.
+ * Options of `postgresStore`: either a URL or an existing client, without an open transaction: its rollback
+ * would undo acknowledged changes.
  */
 export type PostgresStoreOptions = Common &
   (
@@ -24,8 +24,8 @@ interface Common {
   /** The schema that holds the tables; it is made if need be. Default: colloquy. */
   readonly schema?: string
   /**
-   * Whether to use NOTIFY, and LISTEN over one connection, held from the first watch on. Default: true.
-   * Without such a connection, or if a pooler drops notifications, polling does it alone.
+   * Whether to use NOTIFY, and LISTEN over one connection, held from the first watch. Default: true.
+   * Otherwise, or if a pooler drops notifications, the store only polls.
    */
   readonly listen?: boolean
   /**
@@ -47,8 +47,7 @@ interface Common {
   readonly fullText?: boolean
   /**
    * Whether statements are prepared by name, which saves planning; the client must accept `{ name, text,
-   * values }`, as `pg` does. If a pooler loses prepared statements, they are no longer used. Default: true
-   * for a URL, false for a client.
+   * values }`, as `pg` does. Stops if a pooler loses them. Default: true for a URL, false for a client.
    */
   readonly prepare?: boolean
 }

@@ -23,18 +23,15 @@ export type {
 
 /**
  * Returns a store in a PostgreSQL database, for any number of processes. The first call connects and creates
- * the schema; after a failed call the next one retries.
+ * the schema, retried by the next.
  *
- * It needs no session: every call is one statement, or a few independent ones, so a pool and a
- * transaction-mode pooler work. A single client works too, one statement at a time; a lost connection of that
- * client is lost for the store. The store ends what it created: the pool of a URL; a passed client stays
- * open.
+ * It needs no session: a pool and a transaction-mode pooler work. A single client works too, one statement at
+ * a time, until its connection is lost. The store ends a URL's pool; a passed client stays open.
  *
- * Costs: `append` is one round trip, O(log n) for each fact, and a few if another process has appended since,
- * if a fact names a parent other than HEAD, or is in the log already; concurrent appends to one conversation
+ * Costs: `append` is one round trip, O(log n) for each fact, and a few after another process's append, or if
+ * a fact names a parent other than HEAD or is already in the log; concurrent appends to one conversation
  * share a round trip and its wait for the disk; a page of `search` is two round trips. Snapshots and appends
  * do not wait for each other.
- *
  * @throws (every call) `store_unavailable` also for a missing driver; `store_newer` for a schema of a later
  *   version.
  * @example

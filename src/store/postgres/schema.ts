@@ -18,17 +18,16 @@ const OVERTAKEN = ['23505', '42P06', '42P07', '42723', '40001', '40P01', 'XX000'
 const MAX_ATTEMPTS = 10
 
 /**
- * Isolation that sees only what existed at the beginning of the transaction: items and conversation data are
- * guarded by locks, behind which statements read again.
+ * Isolation that sees only the transaction's beginning: statements must read again behind the locks of items
+ * and conversations.
  */
 const STRICTER: readonly unknown[] = ['repeatable read', 'serializable']
 
 export const FORBIDDEN = '42501'
 
 /**
- * Creates the schema in one statement, which is a transaction and so needs no client held; reads one row where it
- * exists. Several processes may do so at once.
- *
+ * Creates the schema in one statement, which holds no client; reads one row where it exists. Safe for
+ * concurrent processes.
  * @throws `store_newer`; `store_unavailable` where transactions are isolated more strictly than the store supports; what
  * the driver throws.
  */
@@ -165,12 +164,11 @@ function schemaStatements(schema: string): string[] {
 }
 
 /**
- * `feed_moment` orders the rows of the feed. Readers see rows below the oldest running transaction
- * (`pg_snapshot_xmin`), so the moment of a row must not be below its own transaction's number: then no row
- * appears before one that was read. That number alone does not follow the order of a conversation: a
- * transaction gets it before it waits for the conversation's row. With the row locked, all earlier holders
- * have ended, and `pg_snapshot_xmax` is beyond every ended transaction. It is selected from a table so that
- * the call is not inlined and sees the commits at its time.
+ * `feed_moment` orders the feed. Readers see rows below the oldest running transaction (`pg_snapshot_xmin`),
+ * so a row's moment must not be below its own transaction's number: then no row appears before one already
+ * read. That number does not follow a conversation's order: a transaction gets it before waiting for the
+ * conversation's row. With the row locked, `pg_snapshot_xmax` is beyond every ended transaction. Selecting it
+ * from a table prevents inlining, so it sees the latest commits.
  */
 const feedMomentFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.feed_moment() RETURNS bigint LANGUAGE sql VOLATILE AS $body$
@@ -195,11 +193,11 @@ END
 $body$`
 
 /**
- * `change_items` returns the stored items by their numbers from 1; or, without a change, one row with the
- * version of the first unexpected item. `p_expected`: null for any version, 0 for no item; `p_puts`: true for
- * a put, false for a deletion, null for a comparison. Bodies and keys: lines of JSON, one for each change.
- * Items' names are locked in one global order, so that no missing item is created meanwhile; statements after
- * the locks see other commits. Claims lock rows only and do not wait.
+ * `change_items` returns the stored items by number from 1; or, unchanged, one row with the first unexpected
+ * item's version. `p_expected`: null for any version, 0 for no item; `p_puts`: true for a put, false for a
+ * deletion, null for a comparison. Bodies and keys: one JSON line each. Names are locked in a global order,
+ * so that no missing item is created meanwhile; later statements see other commits. Claims lock rows only and
+ * do not wait.
  */
 const changeItemsFunction = (schema: string): string => {
   const wrong = `SELECT n.nth, i.version FROM unnest(p_collections, p_ids, p_expected) WITH ORDINALITY AS n (collection, id, expected, nth)

@@ -21,7 +21,6 @@ import { quoteName } from './schema.ts'
 /** Milliseconds until a lost connection is made again: at first, and at most. */
 const BACKOFF = { first: 100, most: 5_000 }
 
-/** The size of a pool of `pg` without one. */
 const DEFAULT_POOL_SIZE = 10
 
 /** Listening clients of a pool, over all stores: one must remain for work. */
@@ -263,8 +262,8 @@ export class Watcher {
   }
 
   /**
-   * Watches until the returned function is called. The first poll always wakes. A watch of all conversations
-   * is woken only by this store's writes and notifications.
+   * Watches until the returned function is called. The first poll always wakes. Only this store's writes and
+   * notifications wake watches of all conversations.
    */
   watch(conversationId: string | null, wake: Wake): Unwatch {
     const unwatch = this.#watches.add(conversationId, wake)
@@ -354,9 +353,9 @@ export class Watcher {
 const NOTIFY_PAUSE = 25
 
 /**
- * Notifies other processes after appends are durable. Not in their transaction: PostgreSQL serializes commits
- * that notify over the whole database, and appends must not depend on listeners. If the process ends in
- * between, polling finds the append.
+ * Notifies other processes after durable appends, outside their transaction: PostgreSQL serializes notifying
+ * commits over the whole database, and appends must not depend on listeners. After a crash in between,
+ * polling finds the append.
  */
 class Notifier {
   readonly #connection: Connection

@@ -39,7 +39,7 @@ interface Piece {
   readonly bytes: Uint8Array
 }
 
-/** Writes the long strings of an event, in the transaction that has inserted it. O(log n), and O(bytes) of new ones. */
+/** Writes an event's long strings in its transaction. O(log n), and O(bytes) of new ones. */
 export function* saveBlobs(
   d: Dialect,
   log: number,
@@ -127,8 +127,7 @@ export function blobReads(d: Dialect) {
   }
 
   /**
-   * The events of rows, with whole bodies or with references. An event that was deleted since its row was read is left
-   * out. O(bytes).
+   * Events of rows, whole or with references. Omits events deleted meanwhile. O(bytes).
    * @throws `store_unavailable` for a blob that is missing or incomplete.
    */
   function* eventsOf<R extends EventRow>(

@@ -441,10 +441,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return rows.map(leaseOf)
   }
 
-  /**
-   * Writes parts of a snapshot. A complete one is a generation of its own: of two that are written at once, one is read,
-   * never parts of both. O(bytes).
-   */
+  /** Writes a snapshot's parts as a generation of its own: concurrent ones are never mixed. O(bytes). */
   function* saveSnapshot(
     conversationId: string,
     parts: readonly SnapshotPart[],

@@ -12,9 +12,9 @@ export interface Statement {
 }
 
 /**
- * A row that is changed, and what follows from it, all or nothing in one step. The `row` statement returns `columns`,
- * or no row, and then nothing else is done. The effects select from `changed`, which holds that row. They do not see
- * each other's changes, and none may touch a row that another one does.
+ * A row change and its atomic effects. If `row` returns no row (`columns`), nothing else happens. Effects
+ * select from `changed`, which holds that row; they do not see each other's changes and must touch different
+ * rows.
  */
 export interface Change {
   readonly row: Statement
@@ -23,9 +23,8 @@ export interface Change {
 }
 
 /**
- * A step of a unit of work, answered with its rows. `confirm`: what was read is about to be acknowledged, so it must
- * survive what a write of this store survives. `callback`: the caller's own work on the driver's handle, in the same
- * transaction.
+ * A step of a unit of work, answered with rows. `confirm` makes what was read as durable as a write, before
+ * acknowledgement. `callback` is the caller's work on the driver's handle, in the same transaction.
  */
 export type Step =
   | Statement
@@ -101,7 +100,6 @@ export interface Dialect {
   placeOf(log: number, seq: number): number | bigint
   readonly seq: string
   own(table: Table): string
-  /** Deletes events, where the deletion of the log does not. */
   readonly deleteEvents: readonly Statement[]
   pageOfRanges(form: RangeForm, ranges: readonly EventRange[], columns: string, limit: number): Statement
   countRanges(form: RangeForm, ranges: readonly EventRange[]): Statement

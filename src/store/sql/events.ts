@@ -24,7 +24,7 @@ import {
 export const eventColumns = (d: Dialect): string =>
   `${d.seq} AS seq, e.id, e.parent_id, e.lane, e.kind, CAST(e.time AS text) AS time, e.body, e.blobs`
 
-/** Bytes of a body that a page reads with the others; a larger one is read by itself, if the page holds it. */
+/** Maximum bytes of a body read with its page; larger ones that fit are read separately. */
 const LARGE_BODY = 2 ** 16
 
 /** An event as a page finds it: its body, null for a large one, and how many bytes that has. */
@@ -144,10 +144,7 @@ export function eventReads(d: Dialect) {
     return ids.map((id) => matches.get(id) ?? null)
   }
 
-  /**
-   * Returns one page. O(log n + limit) for each requested kind and source, on a path for each segment in the
-   * page as well.
-   */
+  /** Returns one page. O(log n + limit) per requested kind and source, and per path segment in the page. */
   function* search(query: CheckedEventQuery): Work<EventPage> {
     const { conversationId, limit, maxBytes, refs } = query
     const { rows, log } = yield* find(query, limit + 1)

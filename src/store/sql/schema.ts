@@ -1,5 +1,3 @@
-/** The tables of both databases, in one text. */
-
 import type { Dialect, Table } from './dialect.ts'
 
 export interface ColumnTypes {

@@ -41,8 +41,8 @@ export interface TextMatch {
 
 export interface TextWork {
   /**
-   * Statements for the newest texts that fit, newest first, with `number`: the next is used if one has not
-   * found `limit` texts.
+   * Statements for matching texts, newest first, with `number`; the next runs if one finds fewer than
+   * `limit`.
    */
   match(match: TextMatch): readonly Statement[]
   /** Indexes a stretch of a log, unless another process has. Null where the store may not write. */
@@ -269,8 +269,8 @@ const [IDLE, AFTER_FAULT] = [200, 5_000]
 const MANY = 256
 
 /**
- * Indexes in small steps between the store's calls, about half of the time. If several processes index the
- * same events, one is rejected.
+ * Indexes in small steps between calls, about half of the time. If processes index the same events, one is
+ * rejected.
  */
 export class TextIndexer {
   readonly #reads: ReturnType<typeof textReads>

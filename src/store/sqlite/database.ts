@@ -14,8 +14,8 @@ export interface SqliteStatement {
 }
 
 /**
- * A synchronous connection: `DatabaseSync` of node:sqlite, better-sqlite3's `Database`, bun:sqlite's `Database`.
- * Integers are read as numbers, as all of them do by default.
+ * A synchronous connection: node:sqlite's `DatabaseSync`, or `Database` of better-sqlite3 or bun:sqlite.
+ * Integers are read as numbers, their default.
  */
 export interface SqliteDatabase {
   exec(sql: string): unknown
@@ -34,10 +34,7 @@ const RETURNS_ROWS = /^\s*(?:SELECT|PRAGMA|EXPLAIN|WITH RECURSIVE)|\bRETURNING\b
 /** Statements that one connection keeps prepared; a text beyond them is prepared for each call. */
 const MAX_PREPARED = 500
 
-/**
- * One connection with its statements. Every call reads all of its rows at once, so no statement is ever run again while
- * its rows are still being read.
- */
+/** One connection and its statements. Calls read all rows at once, so no statement restarts during a read. */
 export class Connection {
   readonly database: SqliteDatabase
   readonly #statements = new Map<string, Prepared>()
@@ -249,9 +246,8 @@ const FOLDER_FAULT: Meaning = [
 const OTHER: Meaning = ['store_unavailable', 'The database reports an error.']
 
 /**
- * Returns the error of the contract for a caught one: errors of the library are returned themselves, a
- * driver's are distinguished by SQLite's result code (node:sqlite `errcode`, bun:sqlite `errno`,
- * better-sqlite3 `code`), and others are returned unchanged. O(1).
+ * Maps a driver's error to the contract's by SQLite's result code (node:sqlite `errcode`, bun:sqlite `errno`,
+ * better-sqlite3 `code`); returns others unchanged. O(1).
  * @example
  * toStoreError({ errcode: 5, message: 'database is locked' }).code // 'store_busy'
  * toStoreError({ code: 'SQLITE_FULL', message: 'database or disk is full' }).code // 'store_full'

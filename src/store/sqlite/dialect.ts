@@ -1,4 +1,4 @@
-/** How SQLite writes the statements of the SQL core, and what it does in its own way: appends, items and the feed. */
+/** SQLite's statements for the SQL core, and its own appends, items and feed. */
 
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions } from '../contract/store.ts'
@@ -129,8 +129,8 @@ export const SCHEMA: readonly string[] = [
 ]
 
 /**
- * SQLite walks an index by one instant and then by row, or by instants, but not both: so the two end
- * instants, where only some events are in the range, are walked separately.
+ * SQLite walks an index by one instant and row, or by instants, not both: the partial end instants are walked
+ * separately.
  */
 function boundsOf(log: number, { low, high }: EventRange): Statement[] {
   const [after, before] = [placeOf(log, low.seq), placeOf(log, high.seq)]
@@ -206,8 +206,8 @@ const INSERT_FEED = `INSERT INTO colloquy_feed (shard, witness, number, conversa
   VALUES (?, ?, ?, ?, ${TOLD.events}, ?, ?)`
 
 /**
- * Decides an append and writes it. O(log n) for each fact. The id of a single event is assumed to be new
- * until the unique index rejects it, which costs less than a look-up.
+ * Decides and writes an append. O(log n) per fact. A single event's id is assumed new until the unique index
+ * rejects it: cheaper than a look-up.
  * @throws `unknown_conversation`, and what `decideAppend` throws.
  */
 export function* append(

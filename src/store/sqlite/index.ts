@@ -19,19 +19,19 @@ export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts
 
 const EVENTS = eventReads(SQLITE)
 
-/** How a SQLite store is made: over a file, which Node's own driver opens, or over an open database of any driver. */
+/** Options of a SQLite store: a file for Node's driver, or any driver's open database. */
 export type SqliteStoreOptions = (
   | { readonly file: string; readonly database?: never }
   | { readonly database: SqliteDatabase; readonly file?: never }
 ) & {
   /**
-   * What an acknowledged append survives: `full` (default) a loss of power, `normal` a kill of the process, and with a
-   * loss of power the last appends may be gone, though never a part of one.
+   * What acknowledged appends survive: `full` (default) a power loss; `normal` a process kill, while a power
+   * loss may lose the last ones, never part of one.
    */
   readonly synchronous?: 'full' | 'normal'
   /**
-   * Rejects every change. The database must exist and have this version. SQLite still creates files next to
-   * it, which a read-only connection does not remove, so its folder must be writable. Default: false.
+   * Rejects every change. The database must exist in this version. Its folder must be writable: SQLite
+   * creates files that a read-only connection does not remove. Default: false.
    */
   readonly readOnly?: boolean
   /** For how many milliseconds a call waits while another process writes. Default: 5,000. */
@@ -51,20 +51,18 @@ export type SqliteStoreOptions = (
 }
 
 /**
- * Returns a store in a SQLite database: a file, `:memory:`, or an open database of `node:sqlite`,
- * better-sqlite3 or bun:sqlite. The tables are named `colloquy_…` and may share the database with others. The
- * first call opens the database and creates the tables; after a `store_unavailable` error the next call opens
- * it again. Several processes may share a file.
+ * Returns a store in a SQLite file, `:memory:`, or an open `node:sqlite`, better-sqlite3 or bun:sqlite
+ * database. Its `colloquy_…` tables may share the database. The first call opens it and creates them; the
+ * next after `store_unavailable` reopens it. Processes may share a file.
  *
  * An open database belongs to the store until `close`, which leaves it open: it is switched to write-ahead
- * logging, and no other code may hold a transaction on it. Its encoding must be UTF-8, SQLite's default:
- * UTF-16, which orders texts differently, is `store_unavailable`. Within one process, open a file with one
- * driver only: each has its own SQLite, and file locks do not separate the two.
+ * logging, and no other code may hold a transaction on it. Its encoding must be UTF-8, the default: UTF-16
+ * orders texts differently and is `store_unavailable`. Use one driver per file and process: file locks do not
+ * separate two drivers' SQLites.
  *
- * Costs: `append` O(log n) for each fact and one sync of the disk, shared by the writes of one turn of the
- * event loop; `get` O(log n); a page of `search` O(log n + limit) for each kind and source in the log, at any
- * depth, with any filter except text. Calls run on the calling thread.
- *
+ * `append` costs O(log n) per fact and one disk sync per event-loop turn; `get` O(log n); a page of `search`
+ * O(log n + limit) per kind and source in the log, at any depth, with any filter except text. Calls run on
+ * the calling thread.
  * @throws `invalid_argument` for invalid options; errors of the database are thrown by the calls.
  * @example
  * const store = sqliteStore({ file: ':memory:' })

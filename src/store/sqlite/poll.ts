@@ -28,9 +28,9 @@ interface NewsRow extends Place {
 const START: Place = { place: 0, witness: 0 }
 
 /**
- * Polls `PRAGMA data_version`, which other connections' writes change; then the feed, so that only watches of
- * changed conversations wake. Reopens a connection that a fault dropped, because a watching process makes no
- * calls. The timer keeps no process alive.
+ * Polls `PRAGMA data_version` for other connections' writes, then the feed, to wake only watches of changed
+ * conversations. Reopens a failed connection, because watching processes make no calls. Keeps no process
+ * alive.
  */
 export class Poll {
   readonly watches = new Watches()
@@ -40,7 +40,6 @@ export class Poll {
   #timer: ReturnType<typeof setInterval> | null = null
   /** What the pragma returned last; null before it was read. */
   #seen: number | null = null
-  /** The connection that it was read on: another one counts from another number. */
   #asked: Connection | null = null
   #place: Place | null = null
   #isOpening = false

@@ -86,9 +86,8 @@ export class Runner {
   }
 
   /**
-   * Runs a writing unit of work after all earlier ones, and resolves when it is durable. The writes of one
-   * turn of the event loop share one commit (design D30), unless one `isAlone`. @throws as {@link
-   * Runner.read}.
+   * Runs a writing unit of work in order, and resolves when it is durable. Writes of one event-loop turn
+   * share a commit (design D30), unless one `isAlone`. @throws as {@link Runner.read}.
    */
   readonly write = async <T>(work: () => Work<T>, { isAlone = false } = {}): Promise<T> => {
     this.refuseWhenClosed()
@@ -148,8 +147,8 @@ export class Runner {
   }
 
   /**
-   * Empties the write-ahead log, which SQLite keeps, deleted data included, at the size that a slow reader
-   * caused. Waits while there are writes; another process's reader may delay it to the next idle time.
+   * Empties the write-ahead log, which keeps deleted data and the size that a slow reader caused. Waits for
+   * writes; other processes' readers may delay it to the next idle time.
    */
   #shrink(): void {
     this.#idleTimer = null
@@ -222,8 +221,7 @@ export class Runner {
 }
 
 /**
- * Does units of work one after the other, durable together. What one of them refuses is its own outcome and affects no
- * other.
+ * Runs units of work in order, durable together. A rejected one affects no other.
  * @throws what the database throws, and then nothing of any of them stays; what a unit of work throws that is alone.
  */
 function writeGroup(connection: Connection, group: readonly QueuedWrite[]): Outcome[] {

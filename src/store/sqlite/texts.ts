@@ -1,6 +1,6 @@
 /**
- * The text index in SQLite: FTS5 over lines of terms. An append writes only the line; lines are added to the
- * index in groups, and until then a search compares each of them.
+ * SQLite's text index: FTS5 over lines of terms. Appends write only the line; lines are indexed in groups,
+ * and searches compare each unindexed one.
  */
 
 import type { CheckedTextQuery } from '../kit/query/text-query.ts'
@@ -24,8 +24,8 @@ export const TEXT_SCHEMA: readonly string[] = [
 ]
 
 /**
- * Terms contain every character except a space. Deleted terms are overwritten. The index has no positions:
- * phrases are compared with the line.
+ * Only spaces separate terms. Deleted terms are overwritten. Phrases are compared with the line: the index
+ * has no positions.
  */
 export const TEXT_INDEX: readonly string[] = [
   `CREATE VIRTUAL TABLE colloquy_text_index USING fts5 (line, content = 'colloquy_text', content_rowid = 'number',

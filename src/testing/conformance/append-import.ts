@@ -1,6 +1,5 @@
 /**
- * Checks of append in import mode: unchanged bodies, and the log that equals a replay of the same facts
- * (design D7, D8, D15, D16).
+ * Import append checks: unchanged bodies, and a log equal to replaying its facts (design D7, D8, D15, D16).
  */
 
 import * as fc from 'fast-check'

@@ -1,4 +1,4 @@
-/** What one check of the kit is: a sentence about stores, and the trial that shows whether it is true of one. */
+/** A check of the kit: a sentence about stores and the trial that tests it. */
 
 import type { Store } from '../../store/contract/store.ts'
 

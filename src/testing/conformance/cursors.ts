@@ -1,6 +1,6 @@
 /**
- * Checks of the cursor (laws C): pages partition the result of a query during appends, and only the query's
- * own cursor is accepted.
+ * Cursor checks (laws C): pages partition a query's result during appends, and only the query's own cursor is
+ * accepted.
  */
 
 import type { EventPage, EventQuery } from '../../store/contract/query.ts'

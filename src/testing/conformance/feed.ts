@@ -18,7 +18,7 @@ interface Told {
   readonly next: string
 }
 
-/** All from a place on, which is so much at least: what others write elsewhere may hold it back for a while. */
+/** Returns all feed items from a position, at least `count`: other writers may delay them. */
 export async function told(
   { store, watchTimeout }: Pick<Trial, 'store' | 'watchTimeout'>,
   count: number,

@@ -57,8 +57,8 @@ export interface ConformanceOptions {
   readonly name: string
   open(): Promise<Store>
   /**
-   * Opens the data of an open or closed store once more, as another process would, or the same one after a crash. Left
-   * out by a store that forgets with its process: the cases that need it are then not in the list.
+   * Reopens an open or closed store's data, like another process or after a crash. In-memory stores omit it;
+   * the list then omits cases that need it.
    */
   reopen?(store: Store): Promise<Store>
   /** A table for a store that accepts `within`; if absent, it must reject it. */
@@ -70,8 +70,8 @@ export interface ConformanceOptions {
   /** Which parts to try, for a store that is not done yet. Default: all of them. */
   readonly parts?: readonly ConformancePart[]
   /**
-   * `quick` omits cases about how much a store holds, and makes a fifth of the arbitrary trials, during
-   * development. Default: whole, which an adapter must pass.
+   * `quick`, for development, omits capacity cases and runs a fifth of the arbitrary trials. Default: whole,
+   * which adapters must pass.
    */
   readonly size?: 'whole' | 'quick'
   /** Cases that the store is known to fail, by their whole name, each with the reason. */
@@ -89,10 +89,8 @@ export interface ConformanceCase {
 }
 
 /**
- * Returns the cases that a store must pass: every sentence of the contract in `Store`, the laws C and S, and
- * the load that a store must bear. Each opens a store of its own and closes it. Run them in sequence; a case
- * may need some seconds on a slow disk.
- *
+ * Returns a store's required cases: every sentence of `Store`'s contract, the laws C and S, and the required
+ * load. Each opens and closes its own store. Run them in sequence; one may need some seconds on a slow disk.
  * @throws Error for a skip without a reason, or of an unknown case.
  * @example
  * const cases = storeConformance({ name: 'mine', open: async () => Promise.reject(new Error('not yet')) })

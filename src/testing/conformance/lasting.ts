@@ -1,4 +1,4 @@
-/** Checks of the end and of a new start: what was acknowledged is there, what was closed is of no use any more. */
+/** Checks that reopening keeps acknowledged data, and that closed objects are unusable. */
 
 import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'

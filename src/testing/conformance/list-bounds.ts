@@ -1,5 +1,3 @@
-/** Checks of the bounds of lists and counts, and of the listed status. */
-
 import type { ConversationFilter } from '../../store/contract/conversation-record.ts'
 import { MOST_LOOKED_AT } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'

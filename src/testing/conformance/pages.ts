@@ -8,9 +8,7 @@ import type { EventFilter, EventQuery, Page, StoredEvent } from '../../store/con
 import type { Store } from '../../store/contract/store.ts'
 import { holds } from './assert.ts'
 
-/**
- * All items of a list, page after page; fails when a page is empty or short before the last, or the list does not end.
- */
+/** Returns all items of a list. Fails on a non-final empty or short page, or an endless list. */
 export async function allPages<T>(
   limit: number,
   page: (cursor: { readonly cursor?: string }) => Promise<Page<T>>,

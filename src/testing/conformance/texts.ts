@@ -1,4 +1,4 @@
-/** Checks of the search of text: what is found, in which order and in which pages, against a naive reading of all logs. */
+/** Text search checks: results, order and pages, against a naive reading of all logs. */
 
 import * as fc from 'fast-check'
 import type { Fact } from '../../event/quarantine.ts'

@@ -1,4 +1,4 @@
-/** Deeds as commands of fast-check, and a server driven by them from its beginning to what must hold at the end. */
+/** User actions as fast-check commands that drive a server to its final checks. */
 
 import * as fc from 'fast-check'
 import { throwIfFailed } from '../failure.ts'
@@ -46,9 +46,9 @@ class DeedCommand implements ServerCommand {
 }
 
 /**
- * Commands for `fc.asyncModelRun`: a user sends, sends while the model replies, approves, rejects, pauses,
- * interrupts, resumes, navigates, edits, forks and condenses, two clients do so at once, and the server is restarted
- * or crashes. Every list of them fits every server.
+ * Commands for `fc.asyncModelRun`: sends, also during a reply, approvals, rejections, pauses, interrupts,
+ * resumes, navigation, edits, forks, condensation, two clients at once, and server restarts and crashes.
+ * Every list fits every server.
  * @example
  * const [commands] = fc.sample(serverCommands({ lacks: { crash: 'it cannot be killed' } }), 1)
  * [...commands].every((command) => !String(command).includes('crash')) // true
@@ -77,10 +77,10 @@ export interface DriveOptions extends ServerCommandsOptions {
 }
 
 /**
- * Drives a server with arbitrary commands and an arbitrary model, and holds it to the laws whenever nothing runs:
- * what it has acknowledged is in the log once and in order, what was read stays as it was, search and live stream
- * are the same, the log of every conversation keeps the laws of logs, a pause is kept, no call is executed twice,
- * the provider has nothing to refuse, and a restart changes nothing.
+ * Drives a server with arbitrary commands and an arbitrary model, and checks the laws whenever idle:
+ * acknowledged events are logged once and in order, read events are unchanged, search equals the live stream,
+ * every log keeps its laws, pauses are kept, no call executes twice, the provider rejects nothing, and
+ * restarts change nothing.
  * @throws Error for people: the law that is broken, its sentence, what was done, the seed, and the log; all of the
  * smallest case that was found.
  */

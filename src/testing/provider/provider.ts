@@ -1,7 +1,4 @@
-/**
- * A fake provider: a server that plays a model's script in the grammar of its clients, and rejects what that
- * provider rejects.
- */
+/** A fake provider that plays a model's script in its clients' grammar and rejects invalid requests. */
 
 import type { GrammarName } from '../../event/reply.ts'
 import type { Grammar } from '../../messages/grammar.ts'
@@ -82,11 +79,9 @@ const asJson = (status: number, body: Wire, headers: Readonly<Record<string, str
   Response.json(body, { status, headers })
 
 /**
- * Returns a provider that speaks each grammar under the paths of its provider: `/v1/messages`,
- * `/v1/chat/completions`, `/v1/responses` and `/v1beta/models/NAME:generateContent`. A request that violates
- * a rule of its grammar is rejected, and so is one whose signed parts follow a changed prefix, in the
- * provider's own form. The time of a request is proportional to its length.
- *
+ * Returns a provider that speaks each grammar under its paths: `/v1/messages`, `/v1/chat/completions`,
+ * `/v1/responses` and `/v1beta/models/NAME:generateContent`. It rejects, in the provider's form, requests
+ * that violate the grammar or have signed parts after a changed prefix. A request is linear in its length.
  * @param model plays the script; the default calls the first tool that it knows and reports the result
  * @example
  * const provider = fakeProvider(playTurns([{ says: ['Hello!'] }]))

@@ -56,9 +56,8 @@ const reply = ({ tools = {}, endless = false }: ScriptOptions): fc.Arbitrary<Mod
 const ENDS = ['truncated', 'paused', 'refused', 'filtered', 'failed'] as const
 
 /**
- * Scripts of a model: replies with parallel calls, invalid JSON arguments, unknown tools, thoughts between
- * texts, ends of every kind, streams cut at any byte, and failing requests. Shrinks to fewer and simpler
- * turns.
+ * Model scripts: parallel calls, invalid JSON arguments, unknown tools, thoughts between texts, ends of every
+ * kind, streams cut at any byte, failing requests. Shrinks to fewer and simpler turns.
  * @example
  * const script = scriptedModel({ tools: { add: fc.record({ a: fc.integer(), b: fc.integer() }) } })
  * const [turns] = fc.sample(script, 1)

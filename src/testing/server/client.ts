@@ -49,8 +49,8 @@ export interface SayOptions {
 }
 
 /**
- * The functions. Each resolves with the received status, and rejects only without a response; `bodyOf` reads
- * the body of a successful one.
+ * Functions that resolve with the received status, and reject only without a response. `bodyOf` reads a
+ * successful body.
  */
 export interface ServerClient {
   readonly address: ServerAddress
@@ -372,8 +372,8 @@ export interface StreamQuery extends LiveQuery {
 }
 
 /**
- * The frames of `/api/conversations/{id}/events/stream`, until the reader leaves or the server ends it. The position of
- * each is the `id` of its server-sent event.
+ * Yields the frames of `/api/conversations/{id}/events/stream` until the reader or server ends it. Each
+ * position is the `id` of its server-sent event.
  * @throws Error with the status as its `cause` where the server refuses it.
  */
 async function* eventStream(
@@ -426,8 +426,8 @@ const isFinal = (code: number): boolean =>
 const PAUSE = 50
 
 /**
- * Yields every frame after a position, over as many connections as necessary. Ends when the signal is
- * aborted. @throws Error if the server reports that there is nothing to read, or nothing for this reader.
+ * Yields every frame after a position, reconnecting as necessary, until the signal is aborted. @throws Error
+ * if the server reports nothing to read, or nothing for this reader.
  */
 export async function* follow(
   connect: (query: LiveQuery) => ServerSocket,

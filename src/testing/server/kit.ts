@@ -34,18 +34,17 @@ export interface ServerCase {
   readonly laws: readonly string[]
   readonly skipped: string | null
   /**
-   * Uses its own conversations. Rejects with the broken law when the sentence is false, or a log breaks a
-   * law; does nothing when skipped.
+   * Uses its own conversations. Rejects with the broken law if the sentence or a log fails; does nothing when
+   * skipped.
    */
   run(): Promise<void>
 }
 
 /**
- * The cases that a server of docs/interface.md must pass: search to the letter, pages while it is written to, live
- * events over reconnects, runs, pause, interrupt, consent, the tree, secrets, and restarts and crashes where it can be
- * restarted and killed. At the end of each, the whole log of every conversation that it made is held to the laws of
- * logs. Run them one after the other: they share a server. Ending it is left to the caller.
- *
+ * Returns the cases that a server of docs/interface.md must pass: exact search, pages during writes, live
+ * events over reconnects, runs, pause, interrupt, confirmation, the tree, secrets, and restarts and crashes
+ * where possible. Each finally checks its conversations' whole logs against the laws of logs. Run them in
+ * sequence: they share a server, which the caller ends.
  * @throws an Error for a skip without reason, or of a case that there is not.
  *
  * @example

@@ -23,7 +23,6 @@ export function holdPaired(law: string, log: readonly Event[]): void {
   }
 }
 
-/** The messages in pieces that do not depend on the borders of messages. */
 const piecesOf = (messages: readonly SentMessage[]): string[] =>
   messages.flatMap((message) => {
     const { role, content, ...rest } = message

@@ -1,6 +1,6 @@
 /**
- * The script of a model, written into the user's own message: any model that sees the conversation can play
- * it, in any process, and continue after a crash.
+ * A model's script in the user's message: any model that sees it can play it, in any process, even after a
+ * crash.
  */
 
 import type { Model, ModelPart, ModelTurn, RequestBody } from '../../messages/model.ts'
@@ -28,8 +28,8 @@ const END = ' END'
 export const scriptOf = (turns: readonly ScriptedTurn[]): string => `${BEGIN}${JSON.stringify(turns)}${END}`
 
 /**
- * Returns the next turn of the latest script for a request, counted by the replies since. Without a script,
- * or after its end, the reply reports that. O(messages).
+ * Returns the latest script's next turn, counted by replies since. Without a script, or after its end, the
+ * reply reports that. O(messages).
  */
 export function turnOf(messages: readonly SentMessage[]): ScriptedTurn {
   const index = messages.findLastIndex(

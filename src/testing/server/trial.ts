@@ -26,14 +26,13 @@ export interface ServerConformanceOptions {
   stop?(): Promise<void>
   kill?(): Promise<void>
   /**
-   * Returns the user's text that makes the server's model give these replies, one per call. Default:
-   * `scriptOf`, which puts them into the text. `playScripts` is the model for `fakeProvider` that plays them;
-   * `turnOf` reads them from a list of messages.
+   * Returns user text that makes the server's model play these turns, one per call. Default: `scriptOf`,
+   * which embeds them for `playScripts`, the `fakeProvider` model; `turnOf` reads them from messages.
    */
   script?(turns: readonly ScriptedTurn[]): string
   /**
-   * Calls of two tools of the server: one stores a text and returns something with it, one runs until
-   * aborted. Default: `note` with a `text`, `wait` with `seconds`.
+   * Calls of two server tools: one stores a text and returns something with it, one runs until aborted.
+   * Default: `note` with a `text`, `wait` with `seconds`.
    */
   readonly tools?: { note(text: string): ModelCall; hold(): ModelCall }
   notes?(): readonly string[] | Promise<readonly string[]>

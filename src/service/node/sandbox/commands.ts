@@ -44,8 +44,8 @@ export class SandboxCommands {
   }
 
   /**
-   * Runs a command without the service's environment. Resolves soon after it ends or times out. Processes
-   * that it leaves behind are ended too where the system shows them, and their output is not read.
+   * Runs a command without the service's environment until its end or timeout. Ends the processes it leaves
+   * behind, where the system shows them, and ignores their output.
    * @throws HttpProblem 503 after `close`; Error if the shell cannot be started.
    */
   async run({ command, cwd, id, milliseconds, signal }: SandboxCommand): Promise<CommandOutput> {

@@ -107,10 +107,7 @@ export class Group {
   }
 }
 
-/**
- * Whether a process of a group is alive. Zombies can still be signalled, so on Linux their state is read.
- * O(processes).
- */
+/** Whether a process group is alive. Reads states on Linux, where zombies can be signalled. O(processes). */
 async function isAlive(group: number): Promise<boolean> {
   if (process.platform !== 'linux') return true
   for (const pid of await readdir('/proc')) {

@@ -186,7 +186,6 @@ export class ProcessSandbox {
     void this.#watch(run)
   }
 
-  /** Its first process has ended: end the processes that it left behind. */
   async #onExit(run: Run, ended: Ended): Promise<void> {
     run.epoch += 1
     if (this.#run !== run) return

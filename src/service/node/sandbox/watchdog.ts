@@ -7,8 +7,8 @@ import { readdir, readFile } from 'node:fs/promises'
 export const MARKER = 'COLLOQUY_SANDBOX_OWNER'
 
 /**
- * Arguments: the mark and the present groups. Reads `+group` and `-group` until its input ends, which means
- * that the service is gone; then it ends the remaining groups, and all processes with the mark.
+ * Arguments: the mark and the present groups. Reads `+group` and `-group` until the service is gone, then
+ * ends remaining groups and marked processes.
  */
 const SCRIPT = `trap '' HUP INT TERM
 mark=$1
@@ -104,8 +104,7 @@ async function sweepMarked(mark: string, signal: NodeJS.Signals, rounds: number)
 }
 
 /**
- * Sends a signal to all processes with a mark, and returns their number; 0 if the system does not show them.
- * O(processes).
+ * Signals all marked processes and returns their number; 0 if the system does not show them. O(processes).
  */
 export async function signalMarked(mark: string, signal: NodeJS.Signals): Promise<number> {
   if (process.platform !== 'linux') return 0

@@ -3,9 +3,9 @@
 import type { StoredEvent } from '../../contract/query.ts'
 
 /**
- * A run of entries that hang on one another, each on the one before. An entry continues the run of its parent when that
- * is the run that was appended to last; anything else opens one. So between the first and the last position of a run
- * there is nothing else of the tree but ConversationStateUpdateEvents, each of which opens a run of its own.
+ * A run of entries, each the parent of the next. An entry continues its parent's run if appended to last;
+ * otherwise it opens one. So within a run the tree's only other entries are ConversationStateUpdateEvents,
+ * each a run of its own.
  */
 export interface Lane {
   readonly lane: number
@@ -53,9 +53,8 @@ export const laneOf = (
   canBeHead && parent !== null && last?.lane === parent.lane && last.end === parent.seq ? parent.lane : seq
 
 /**
- * The path from a leaf up to its root in segments, the leaf's first: an entry is on the path exactly when its lane is
- * among the segments and its position is not beyond that segment. No lane is among them twice. O(segments).
- *
+ * Segments of the path from a leaf to its root: an entry is on it exactly when its lane is among them and its
+ * position not beyond that segment. Lanes are unique. O(segments).
  * @param parentOf where a lane branches off, null for one that begins at a root
  *
  * @example

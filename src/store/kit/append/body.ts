@@ -1,7 +1,4 @@
-/**
- * Bodies compared and stamped: what a caller sends twice is known again, and a live body carries the parent it was
- * found.
- */
+/** Compares and stamps bodies: recognizes repeated ones, and adds parents to live ones. */
 
 import { withDefaults } from '../../../event/nested-shapes.ts'
 import { canonicalJson } from '../../../event/encode.ts'
@@ -17,9 +14,8 @@ import type { Event } from '../../../event/types.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Whether an event equals the stored one (law S). Fields that the caller omitted, or passed as null without
- * meaning, are not compared; defaults count as present; the order of keys and the record of a reply
- * (`ReplyRecord`) are ignored. Two quarantined lines are equal if their text is. O(size).
+ * Whether an event equals the stored one (law S). Ignores omitted or meaninglessly null fields, key order and
+ * `ReplyRecord`; defaults count as present. Quarantined lines compare by text. O(size).
  * @example
  * const stored = { kind: 'PauseEvent', id: 'p', source: 'user', timestamp: '2026-01-01T00:00:00Z', parent_id: 'a' }
  * sameBody(stored, { kind: 'PauseEvent', id: 'p' }) // true
@@ -50,9 +46,8 @@ function withoutReply(kind: string, key: string, value: unknown): unknown {
 }
 
 /**
- * The body of a live append, with the parent that was found for it (design D8): as it is where it names one, or is the
- * first of its log; else with HEAD's id, or `__root__` for the empty HEAD. Frozen at its top. O(fields).
- *
+ * A live append's body with its parent (design D8): unchanged if it names one or is the log's first; else
+ * HEAD's id, or `__root__` for the empty HEAD. Frozen at its top. O(fields).
  * @param first whether the log is empty
  *
  * @example
@@ -66,8 +61,8 @@ export function stampedBody(event: Event, headId: string | null, first: boolean)
 }
 
 /**
- * Returns the fact itself if it is deeply frozen JSON, as every decoded one is; else a frozen copy of its
- * JSON, so that a caller cannot change a store by changing its argument. O(size).
+ * Returns deeply frozen JSON itself, such as a decoded fact; else a frozen copy, so that callers cannot
+ * change a store through arguments. O(size).
  * @throws `invalid_event` for a value without a JSON form, and for more than {@link MAX_DEPTH} levels.
  * @example
  * const event = ownFact({ kind: 'PauseEvent', id: 'p' })
@@ -103,7 +98,7 @@ function jsonCopy(value: object): JsonValue | undefined {
 /** Values of {@link jsonForm}. */
 const [OTHER, SMALL, LARGE] = [0, 1, 2]
 
-/** Whether a value is frozen JSON to the bottom, and whether it has a long string. `room`: levels that may be left. */
+/** Whether a value is deeply frozen JSON, and has a long string. `room`: remaining levels. */
 function jsonForm(value: unknown, room: number): number {
   if (typeof value === 'string') return value.length > LARGE_STRING ? LARGE : SMALL
   if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0) ? SMALL : OTHER

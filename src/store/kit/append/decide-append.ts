@@ -1,6 +1,6 @@
 /**
- * The rules of `append` that all adapters share: deduplication, expected version, lease, parents, HEAD. Pure, so that
- * it runs inside any transaction.
+ * Rules of `append` for all adapters: deduplication, expected version, lease, parents, HEAD. Pure, so that
+ * they run inside any transaction.
  */
 
 import { ColloquyError } from '../../../event/errors.ts'
@@ -19,8 +19,8 @@ import { newAppendDraft, type PlacedEvent, placeNext } from './place.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Whether a value is an event of a known kind or a quarantined line, with readable fields as far as a store
- * needs them: id, parent, time, source and the text of a message. Never throws. O(parts of a message).
+ * Whether a value is a known event or quarantined line, with the fields a store needs: id, parent, time,
+ * source and message text. Never throws. O(parts of a message).
  * @example
  * isFact({ kind: 'PauseEvent', id: 'p' }) // true
  * isFact({ kind: 'MessageEvent', id: 'm', source: 'user' }) // false
@@ -109,9 +109,8 @@ export interface AppendDecision {
 }
 
 /**
- * Decides an append as the contract of `Store.append` specifies: ids, version, lease, parents, HEAD. Read the
- * context in the transaction in which the result is written. O(log n) for each fact; a move of HEAD to a
- * state update costs a look-up for each state update above it.
+ * Decides an append as `Store.append` specifies. Read the context in the writing transaction. O(log n) for
+ * each fact; a move of HEAD to a state update looks up each state update above it.
  * @throws `invalid_event`, `transient_event`, `invalid_id`, `id_conflict`, `version_conflict`, `lease_lost`,
  *   `unknown_parent`,
  * `unknown_event`, `invalid_argument` for invalid options.
@@ -155,9 +154,8 @@ export function decideAppend(
 }
 
 /**
- * Returns the ids that a decision about these facts may need: their own, their parents', and targets of HEAD.
- * For stores that fetch beforehand; from an entry that cannot be HEAD they fetch upwards to the next that
- * can. O(facts).
+ * Returns the ids that a decision may need: the facts' own, parents', and targets of HEAD. Stores that
+ * prefetch also fetch upwards to the next possible HEAD. O(facts).
  * @example
  * [...idsToLoad([{ kind: 'PauseEvent', id: 'b', parent_id: 'a' }])] // ['b', 'a']
  */
@@ -191,9 +189,8 @@ function checkWriter(context: AppendContext, expected: ExpectedVersion, { lease 
 type Existing = StoredEvent | number | null
 
 /**
- * Finds the facts that are in the log. A live append and an import at any version know them by id; an import that names
- * its version continues or repeats a copy, and knows them by position. O(facts) lookups.
- *
+ * Finds facts in the log: by id; by position for an import with a version, which continues or repeats a copy.
+ * O(facts) lookups.
  * @throws `id_conflict` for another body under a known id, in a live append; `version_conflict` for another body at a
  * position.
  */

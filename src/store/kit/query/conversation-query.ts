@@ -146,8 +146,8 @@ export function checkConversationQuery(query: ConversationQuery = {}): CheckedCo
 }
 
 /**
- * Returns the walk of a list: by creation over a key's conversations, by change over all. An index by change
- * for each key would cost every append. O(1).
+ * Returns a list's walk: by creation over a key's conversations, by change over all: an index for each key
+ * would cost every append. O(1).
  */
 export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk {
   const { titleContains, public: open, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
@@ -176,10 +176,7 @@ export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk 
       }
 }
 
-/**
- * Returns the walk of a count, which has no order: over a key, or over times of change without other filters.
- * O(1).
- */
+/** Returns a count's walk: over a key, or over times of change alone. O(1). */
 export const countWalkOf = (filter: CheckedConversationFilter): Walk => {
   const { keys, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
   const isByChange =

@@ -4,9 +4,8 @@ import { isOpenPart, isTextPart, wordsIn, type Content } from '../../../event/sh
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
 
 /**
- * Text as it is compared: in lower case, both small sigmas alike, and U+FFFD in place of NUL and of lone surrogates,
- * which no database keeps. Both sides of a comparison are folded. O(length).
- *
+ * Folds text for comparison: lower case, equal small sigmas, and U+FFFD for NUL and lone surrogates, which no
+ * database keeps. O(length).
  * @example
  * foldText('ΟΔΟΣ Ab') // 'οδοσ ab'
  */
@@ -19,8 +18,8 @@ export function foldText(text: string): string {
 }
 
 /**
- * Returns the folded text of a message: its content and extended content in lines, including the text of
- * documents; null for any other fact. O(length).
+ * Returns a message's folded content and extended content in lines, including documents; null for other
+ * facts. O(length).
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'Hello' }, { image_urls: [] }] }
  * messageText({ kind: 'MessageEvent', source: 'user', llm_message, extended_content: [{ text: 'World' }] }) // 'hello\nworld'

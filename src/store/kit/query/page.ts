@@ -47,10 +47,7 @@ export function decodeCursor(scope: string, cursor: string): readonly string[] {
   return key
 }
 
-/**
- * Returns the scope of a cursor: the name of a list, its order and its checked filter as text. Equal filters
- * give equal texts. O(size).
- */
+/** Returns a cursor's scope: list, order and checked filter. Equal filters have equal texts. O(size). */
 export function scopeOf(list: string, order: string, filter: object): string {
   const plain = Object.entries(filter).map(([key, value]: [string, unknown]) => {
     if (typeof value === 'bigint') return [key, String(value)]
@@ -59,10 +56,7 @@ export function scopeOf(list: string, order: string, filter: object): string {
   return canonicalJson([list, order, Object.fromEntries(plain)])
 }
 
-/**
- * Parts as one text that knows its length and carries a checksum; every version seals alike, so that each knows the
- * others.
- */
+/** Joins parts in one text with length and checksum; every version seals alike, to recognize the others. */
 export function seal(parts: readonly string[]): string {
   const body = parts.map(encodeURIComponent).join(' ')
   const sealed = `${body} ${hashText(body)}`
@@ -99,8 +93,7 @@ export const toBase64Url = (text: string): string =>
   btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 
 /**
- * The text that {@link toBase64Url} wrote, or undefined when it wrote no such thing: `atob` is lax, and a text has one
- * form. O(length).
+ * Decodes {@link toBase64Url}; undefined for other text: `atob` is lax, and a text has one form. O(length).
  */
 export function fromBase64Url(encoded: string): string | undefined {
   if (/[^\w-]/.test(encoded) || encoded.length % 4 === 1) return undefined
@@ -160,8 +153,7 @@ export const cursorAfter = (scope: string, time: bigint | string, key: string | 
   encodeCursor(scope, [String(time), String(key)])
 
 /**
- * A page of a list that was read one item further than the page goes, to know whether anything is left. O(limit).
- *
+ * Builds a page from items read one past its end, to detect more. O(limit).
  * @example
  * pageOf(['a', 'b', 'c'], 2, (last) => `after ${last}`) // { items: ['a', 'b'], next_page_id: 'after b' }
  * pageOf(['a', 'b'], 2, (last) => `after ${last}`) // { items: ['a', 'b'], next_page_id: null }
@@ -173,8 +165,8 @@ export function pageOf<T>(matches: readonly T[], limit: number, cursorOf: (last:
 }
 
 /**
- * Returns how many of the first items fit a page of this number of bytes, at most `limit`: it ends with the
- * item that fills it, so it has at least one. `sizeOf` is called for no item after it. O(limit).
+ * Returns how many first items fit this number of bytes, at most `limit`, with the item that fills it, so at
+ * least one. Never calls `sizeOf` for later items. O(limit).
  * @example
  * countWithin([1, 5, 1], 3, 4, (size) => size) // 2
  */

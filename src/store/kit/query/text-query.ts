@@ -223,9 +223,8 @@ export const fitsText = (
   includes.every(({ piece }) => line.includes(piece)) && !excludes.some(({ piece }) => line.includes(piece))
 
 /**
- * Returns the score of a line: higher for more occurrences, lower for a longer text. An integer that is equal
- * in every database and depends on the query and the line only, so that pages by rank are stable during
- * appends. O(length · clauses).
+ * Scores a line: higher for more occurrences, lower for longer text. An integer from query and line only,
+ * equal in every database, so that pages by rank are stable during appends. O(length · clauses).
  */
 export const scoreText = (line: string, size: number, includes: readonly TextClause[]): number =>
   includes.reduce((sum, { piece }) => {

@@ -1,6 +1,6 @@
 /**
- * The terms of a text in the form that every store indexes and compares: folded, in a line, each after a
- * space. A phrase is then a substring of that line in every database.
+ * Terms as stores index and compare them: folded, in a line, each after a space, so that phrases are
+ * substrings.
  */
 
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
@@ -72,9 +72,8 @@ const ASCII = /^\p{ASCII}*$/u
 type Add = (word: string, start: number, end?: number) => void
 
 /**
- * Returns the terms of a text in order: each pair of letters in scripts without spaces, and the last letter
- * of a stretch; the parts of an identifier, then the whole. At most {@link MAX_INDEXED} characters.
- * O(length).
+ * Returns terms in order: letter pairs in scripts without spaces, and a stretch's last letter; an
+ * identifier's parts, then the whole. At most {@link MAX_INDEXED} characters. O(length).
  * @example
  * tokensOf('Éa, fooBar').map(({ term }) => term) // ['ea', 'foo', 'bar', 'foobar']
  * tokensOf('東京都').map(({ term }) => term) // ['東京', '京都', '都']
@@ -132,10 +131,7 @@ function addWord(word: string, start: number, add: Add): void {
   add(parts.join(''), start, start + word.length)
 }
 
-/**
- * Returns the terms of a text as a line, each after a space and with a space at the end; empty without terms.
- * O(length).
- */
+/** Returns terms as a line, with a space before each and at the end; empty without terms. O(length). */
 export function lineOf(text: string): string {
   const plain = plainLine(text)
   if (plain !== null) return plain
@@ -187,9 +183,7 @@ function plainLine(text: string): string | null {
 export const sizeOfLine = (line: string): number => Math.max(0, line.split(' ').length - 2)
 
 /**
- * What a search finds in an event: its text and whose it is; null for an event without text, and for one in quarantine.
- * O(length).
- *
+ * Returns an event's searchable text and role; null without text, or in quarantine. O(length).
  * @example
  * eventText({ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: [{ text: 'Hi' }] } }) // { role: 'user', text: 'Hi' }
  */

@@ -6,10 +6,8 @@ const OWN_ZONE = /(?:Z|[+-]\d\d:?\d\d)$/
 const DAY = 86_400_000_000n
 
 /**
- * The instant that a timestamp means in a conversation whose timestamps without a zone are of `timeZone` (design D10),
- * in microseconds; undefined when it cannot be read. A time that a change of the clocks repeats is the earlier one; one
- * that it leaves out is as much later. O(1).
- *
+ * Returns a timestamp's instant in microseconds, in `timeZone` if it has no zone (design D10); undefined if
+ * unreadable. A repeated time is the earlier one; a skipped time moves later by the gap. O(1).
  * @param timeZone an IANA name; null for UTC
  *
  * @example
