@@ -24,18 +24,15 @@ export interface ColumnTypes {
  *   another one.
  * - `log`: the end of its log, which every append reads and rewrites, and its lease.
  * - `event`: one row for each position. `lane` is null outside of the tree, `kind` also for facts that no
- *   search finds; `message` is
- * the searchable text.
+ *   search finds; `message` is the searchable text.
  * - `blob`: a long string of bodies, by its SHA-256, in pieces. `event.blobs` lists the strings of a body and
- *   their paths, and `blob_use`
- * the events of a string: a trigger deletes a string with its last use.
+ *   their paths, and `blob_use` the events of a string: a trigger deletes a string with its last use.
  * - `lane`: where each run of the tree branches off.
  * - `conversations`, `events`: views for the caller's own queries. Their columns are stable; docs/stores.md
  *   lists them.
  * - `feed`: the changes of all conversations, one row for each append and each change.
  * - `text`: the indexed line of each event that a text search finds; `number` orders such searches.
- *   `text_version` of a log: how many of
- * its events are indexed.
+ *   `text_version` of a log: how many of its events are indexed.
  *
  * Each index serves an order of the contract: events by id, by time, and by kind and source; conversations by
  * creation, by change, and by creation of each key.
