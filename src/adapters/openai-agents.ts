@@ -15,7 +15,7 @@ import type { State } from '../state/state.ts'
 import { retryConflicts } from '../store/kit/items.ts'
 import { eventsOfItems, itemsIn, itemsOfEvents } from './agent-items.ts'
 
-/** A session that can also change its history in one step. */
+/** A session of OpenAI Agents that also supports transactions and rewrites of its history. */
 export type ColloquySession = SessionHistoryTransactionAwareSession & SessionHistoryRewriteAwareSession
 
 const OPERATION = 'openai_agents.operation'
@@ -110,7 +110,7 @@ export function colloquySession({ conversation }: { readonly conversation: Conve
         if (canonicalJson(suffix) !== canonicalJson(expectedSuffix))
           throw new ColloquyError(
             'id_conflict',
-            'The history does not end with expectedSuffix. Read it and try again.',
+            'The history does not end with expectedSuffix. Read it again and retry with its current last items.',
           )
         return { ...replaceLast(history, suffix.length, replacement), operation, result: undefined }
       })
@@ -157,7 +157,7 @@ function checkTransaction(args: TransactionArgs): TransactionArgs {
   }
   const { operationId, transaction } = copy
   if (typeof operationId !== 'string' || operationId.trim() === '')
-    throw invalid('Pass operationId: a text that is not empty.')
+    throw invalid('operationId must be a non-empty string.')
   const lists: readonly string[] | undefined = FIELDS[transaction?.type]
   const fields = Object.entries(transaction ?? {}).filter(([name]) => name !== 'type')
   const isValid = fields.every(

@@ -86,7 +86,7 @@ const asTimeZone: Parse<string> = (text) => {
     new Intl.DateTimeFormat('en', { timeZone: text }).format(0)
     return text
   } catch {
-    throw new UsageError(`unknown time zone '${text}': use an IANA name, as Europe/Berlin`)
+    throw new UsageError(`unknown time zone '${text}': use an IANA name such as Europe/Berlin`)
   }
 }
 
@@ -333,7 +333,7 @@ export const COMMANDS = {
       // Import would read it as an array, or as base_state.json.
       if (layout === 'jsonl' && output !== undefined && /\.(?:json|zip)$/i.test(output))
         throw new UsageError(
-          'lines need a file of another name: use --output PATH.jsonl, or another --format',
+          'lines cannot be written to a .json or .zip file: use --output PATH.jsonl, or another --format',
         )
       if (output === undefined && force !== undefined) throw new UsageError('--force needs --output PATH')
     },

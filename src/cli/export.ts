@@ -212,7 +212,7 @@ async function refuseToOverwrite({ output, force }: Target, kind: 'file' | 'dire
   if (!force) throw new FileError('exists', 'already exists; use another name, or add --force')
   const foreign = stats.isDirectory() ? names.find((name) => !WRITTEN.includes(name)) : undefined
   if (foreign !== undefined)
-    throw new FileError('exists', `contains ${foreign}, which no export wrote; use another name`)
+    throw new FileError('exists', `contains ${foreign}, which is not an exported file; use another name`)
 }
 
 async function placeFile(temporary: string, output: string, force: boolean): Promise<void> {

@@ -73,7 +73,10 @@ export function fromWriting(error: unknown): unknown {
 
 export function notListening(error: Error): FileError {
   const inUse = codeOf(error.cause) === 'EADDRINUSE'
-  return new FileError('unexpected', `${error.message}${inUse ? ': use --port PORT, or 0 for any' : ''}`)
+  return new FileError(
+    'unexpected',
+    `${error.message}${inUse ? ': use --port PORT, or --port 0 for any free port' : ''}`,
+  )
 }
 
 const codeOf = (error: unknown): string =>

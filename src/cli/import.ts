@@ -429,10 +429,10 @@ async function append(
       const why =
         expected + index === 0
           ? 'so it was imported from another file'
-          : 'as when it was imported in the middle of a reply that the file now has whole'
+          : 'for example because it was imported before a reply was complete'
       throw new FileError(
         'other_log',
-        `line ${lines[index]} differs from the event that conversation ${quoted(conversation)} has there, ${why}; ` +
+        `line ${lines[index]} differs from the event at its position in conversation ${quoted(conversation)}, ${why}; ` +
           'import the file under another --conversation, or into another database',
       )
     }

@@ -34,7 +34,7 @@ interface Logs {
   readonly read: (index: number) => Promise<LogDocument>
 }
 
-/** Opens the page. Resolves to the exit code; a served page ends when the command is asked to end. */
+/** Serves the inspector's page until the command is stopped, or writes it to a file. Resolves to the exit code. */
 export async function inspect({ options, files }: RequestOf<'inspect'>, io: Io): Promise<number> {
   const { db, conversation, html } = options
   return attempt(aboutFile(db?.label ?? files.join(', ')), io, async (progress) => {

@@ -162,7 +162,7 @@ const PAGE = 500
 const BATCH = { events: 10_000, characters: 2 ** 25 }
 
 /**
- * Writes a fork. All ids are kept, also derived ones. A fork that cannot be finished is deleted. O(events).
+ * Writes a fork. Events keep their ids, derived ones too. Deletes the fork if an append fails. O(events).
  * @throws ColloquyError `conversation_exists`, and the store's errors.
  */
 export async function writeFork(

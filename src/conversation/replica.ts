@@ -229,10 +229,7 @@ export class Replica {
       const unsigned = plan.flatMap(({ after }) => (after.id === eventId ? [] : (after.id ?? [])))
       try {
         if (this.#store.replaceEvents === undefined)
-          throw new ColloquyError(
-            'invalid_argument',
-            `A store of the kind ${this.#store.name} cannot erase events.`,
-          )
+          throw new ColloquyError('invalid_argument', `The ${this.#store.name} store cannot erase events.`)
         await this.#store.replaceEvents(this.id, plan)
         const record = erasureRecord(recordId, eventId, reason, unsigned)
         const records = await this.commit(

@@ -59,7 +59,7 @@ function queryOf(filter: Omit<RetentionOptions, 'signal'> & { readonly before?: 
   return query
 }
 
-/** Deletes what a filter matches. O(conversations looked at + what is deleted). @throws `invalid_argument`. */
+/** Deletes the conversations that match a filter. O(conversations read + data deleted). @throws `invalid_argument`. */
 export async function deleteConversations(
   engine: EngineContext,
   filter: DeletionFilter,

@@ -12,10 +12,10 @@ import type {
   ObservationEvent,
 } from './types.ts'
 
-/** Kind of the observation that marks a call as working. */
+/** Kind of the interim result of a call whose work continues after the reply. */
 export const WORKING = 'WorkingObservation'
 
-/** The first result of a call that outlives its reply. */
+/** The interim result of a call whose work continues after the reply. */
 export interface WorkingObservation extends Observation {
   readonly kind: typeof WORKING
   /** A handle with which another process can continue the work. */

@@ -18,9 +18,10 @@ export type Mark = (wanted: boolean, time?: CacheTime | null) => CacheControl
 const MAX_MARKS = 4
 
 /**
- * Assigns breakpoints in order, so longer histories change no earlier block. Tools and the request count too.
- * An hour after five minutes, which the provider refuses, becomes five minutes. The request's own counts as
- * the last: if an hour, all are.
+ * Returns a function that assigns breakpoints in order, so longer histories change no earlier block. At most
+ * 4 for each request, with those of the tools and of the request. The provider rejects one hour after five
+ * minutes, so the later breakpoint gets five minutes. The request's breakpoint is the last: if it lasts one
+ * hour, every breakpoint does.
  */
 export function cacheMarks(
   state: MarkState,

@@ -8,7 +8,7 @@ import type { ReadOptions, Reply, ReplyCollector } from './reply.ts'
 import type { Violation } from './rules.ts'
 import type { Limits } from './limits.ts'
 
-/** A provider's message format: how requests are written and judged, and replies read. */
+/** A provider's message format: writes and validates requests, and reads replies. */
 export interface Grammar {
   readonly name: string
   readonly title: string

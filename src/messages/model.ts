@@ -65,7 +65,7 @@ function textsIn(value: unknown): string[] {
 }
 
 /**
- * Part of a reply: text; a thought, signed where the provider does; a tool call, with object or raw text
+ * Part of a reply: text; a thought, signed if the provider signs thoughts; a tool call, with object or raw text
  * arguments; or a provider tool's search.
  */
 export type ModelPart =

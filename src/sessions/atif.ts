@@ -346,7 +346,7 @@ export interface AtifTrajectory {
 /**
  * Converts HEAD's branch to a trajectory, ATIF 1.7: a step for each message, and for each reply with its
  * calls and results. Errors, stops and condensations become system steps with an `extra`; images and other
- * parts become type names. Other branches: `switchTo(state, leafId)`. A tree's subagents (see
+ * parts become type names. For another branch pass `switchTo(state, leafId)`. A tree's subagents (see
  * `Conversation.tree`) become nested trajectories, referenced by results. Pure; O(path).
  * @throws ColloquyError `evicted` like `toTimeline`.
  * @example

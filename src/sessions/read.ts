@@ -60,9 +60,13 @@ export function readSession(
 ): Session {
   const format = from ?? detectSession(records.slice(0, MAX_DETECTED).map(({ value }) => value))
   if (format !== null) return READERS[format](records.map(readable))
-  throw new ColloquyError('invalid_argument', 'Unknown session format. Pass it as `from`.', {
-    field: 'from',
-  })
+  throw new ColloquyError(
+    'invalid_argument',
+    'The session format cannot be detected. Pass the format as `from`.',
+    {
+      field: 'from',
+    },
+  )
 }
 
 export const MAX_DETECTED = 32

@@ -23,7 +23,7 @@ export interface State {
   readonly branch: Branch
 }
 
-/** The state of a conversation, and of the conversations that its calls opened. */
+/** The state of a conversation and, recursively, of its subagents' conversations. */
 export interface StateTree {
   readonly id: string
   readonly title: string | null

@@ -69,7 +69,7 @@ export function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
     // The model would call it again and again.
     throw new ColloquyError(
       'invalid_argument',
-      `The tool ${name} has no execute, so nothing would execute its calls. Add one; to confirm calls first, pass a policy to the run.`,
+      `The tool ${name} has no execute function. Add one, and pass a policy to the run to confirm calls first.`,
       { name },
     )
   }

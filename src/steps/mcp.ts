@@ -79,12 +79,14 @@ export async function mcpTools(client: McpClient, options: McpToolOptions = {}):
     for (const listed of page.tools.filter(include)) {
       const name = rename(listed.name)
       if (tools.has(name))
-        throw invalid(`The server lists two tools named ${name}. Rename one: mcpTools(client, { name }).`)
+        throw invalid(`The server lists two tools named ${name}. Rename one with mcpTools(client, { name }).`)
       tools.set(name, toolOf(client, listed, name, options))
     }
     cursor = page.nextCursor
     if (cursor !== undefined && (cursors.has(cursor) || cursors.size === MAX_PAGES))
-      throw invalid('The list of tools has no end: the server repeats a cursor.')
+      throw invalid(
+        `The server's list of tools does not end: a cursor repeats, or it has more than ${MAX_PAGES} pages.`,
+      )
     if (cursor !== undefined) cursors.add(cursor)
   } while (cursor !== undefined)
   return [...tools.values()]

@@ -6,7 +6,7 @@ import { type BatchUnit, eventCount, isPending, type Unit, unitEvents, type View
 import { stretchStarts } from './stretches.ts'
 import { Units } from './units.ts'
 
-/** The units that a model may see on a branch. Every version stays valid. */
+/** The units that a model may see on a branch. Immutable: a change returns a new view. */
 export interface View {
   /** All units. Pending ones are at the positions where they reappear. */
   readonly units: Units
@@ -63,7 +63,7 @@ export function findBatch({ units }: View, { rank, first }: UnitOrder): number {
 
 /**
  * Indices into the view's events where a condensation may begin or end, ascending: stretch borders, always
- * including 0 and the length. Total on every view. O(units).
+ * including 0 and the length. Never throws. O(units).
  */
 export function cutPointsIn(view: View): number[] {
   const units = [...view.units]

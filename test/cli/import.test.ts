@@ -66,7 +66,7 @@ describe('a file', () => {
     const { code, err, report } = await imported([index('b/a.jsonl'), '--db', db])
     expect(code).toBe(1)
     expect(err).toMatch(
-      /^colloquy: [^\n]*line 2 differs from the event that conversation "a" has there[^\n]*\n$/,
+      /^colloquy: [^\n]*line 2 differs from the event at its position in conversation "a"[^\n]*\n$/,
     )
     expect(report).toEqual({
       file: index('b/a.jsonl'),

@@ -74,7 +74,7 @@ describe('colloquy serve, with nothing said', () => {
     const { port } = new URL(url)
     const second = served(['--db', 'b.db', '--port', port], { cwd: path() })
     await expect(second).rejects.toThrow(
-      `ended: colloquy: port ${port} of 127.0.0.1 is in use: use --port PORT, or 0 for any\n`,
+      `ended: colloquy: port ${port} of 127.0.0.1 is in use: use --port PORT, or --port 0 for any free port\n`,
     )
   })
 })

@@ -91,7 +91,7 @@ describe('colloquy serve', () => {
     expect([code, out, err]).toEqual([
       1,
       '',
-      `colloquy: port ${port} of 127.0.0.1 is in use: use --port PORT, or 0 for any\n`,
+      `colloquy: port ${port} of 127.0.0.1 is in use: use --port PORT, or --port 0 for any free port\n`,
     ])
   })
 

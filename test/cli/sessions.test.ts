@@ -199,10 +199,7 @@ describe('importing sessions', () => {
     const index = folder({ 'a/chat.json': JSON.stringify(openaiChat(TALK)), 'b/chat.json': other })
     await colloquy(['import', '--db', index('x.db'), index('a/chat.json')])
     const { code, err } = await colloquy(['import', '--db', index('x.db'), index('b/chat.json')])
-    expect([code, err]).toEqual([
-      1,
-      expect.stringContaining('has there, so it was imported from another file;'),
-    ])
+    expect([code, err]).toEqual([1, expect.stringContaining(', so it was imported from another file;')])
   })
 })
 
@@ -217,10 +214,7 @@ describe('importing a session that has grown', () => {
       await colloquy([...into, index('cut.jsonl')])
       const { code, out, err } = await colloquy([...into, index('whole.jsonl')])
       if (code === 0) expect(out).toContain('continued')
-      else
-        expect(err).toMatch(
-          /line \d+ differs from the event .* in the middle of a reply that the file now has whole/,
-        )
+      else expect(err).toMatch(/line \d+ differs from the event .* imported before a reply was complete/)
       outcomes.add(code === 0 ? 'added' : 'refused')
     }
     expect([...outcomes].toSorted()).toEqual(['added', 'refused'])

@@ -162,7 +162,7 @@ describe('arguments', () => {
     }
     const client = { messages: { create: async () => ({}) } }
     const options = { client, model: 'm', max_tokens: 1, tools: [made(() => '', { parameters: mute })] }
-    expect(() => anthropicStep(options)).toThrow(/no JSON Schema/)
+    expect(() => anthropicStep(options)).toThrow(/implements Standard JSON Schema/)
   })
 })
 

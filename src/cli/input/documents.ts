@@ -46,7 +46,7 @@ function keptDocuments({ metadata }: Pick<ConversationRecord, 'metadata'>): Docu
   return { meta: asObject(stored?.['meta']), baseState: asObject(stored?.['base_state']) }
 }
 
-/** HEAD in base_state.json: an id, null for the empty HEAD, undefined for none. */
+/** HEAD recorded in base_state.json: an id, null for an empty HEAD, undefined if none is recorded. */
 export function headIn({ baseState }: Documents): string | null | undefined {
   if (baseState?.['head_is_empty'] === true) return null
   const leaf = baseState?.['leaf_event_id']

@@ -111,7 +111,7 @@ export type Camel<T> = {
   readonly [Name in keyof T as CamelName<Name>]: T[Name]
 }
 
-/** The names of the object itself; values stay as they are. */
+/** Converts the object's keys from snake_case to camelCase. Keys of nested objects are unchanged. */
 export const camelCased = <T extends object>(value: T): Camel<T> =>
   Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [

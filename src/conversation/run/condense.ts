@@ -147,7 +147,7 @@ const isOutOfRoom = ({ events, outcome }: StepOutput): boolean => {
 export const errorAfterEmptyReplies = (times: number): ConversationErrorEvent | null =>
   times < MAX_EMPTY ? null : failed('NoReply', `The model returned ${times} empty replies in a row`, null)
 
-/** Whether a step's output lacks a reply, or its reply lacks text, calls and an early end. O(events). */
+/** Whether a step produced only state updates, or only replies without text, calls and an early end. O(events). */
 export function isEmptyOutput(events: readonly Event[]): boolean {
   const replies = events.filter(isOfReply)
   if (replies.length > 0) return replies.every(isEmptyReply)

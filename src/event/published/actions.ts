@@ -65,7 +65,7 @@ export interface BrowserCloseTabAction extends Action {
   readonly tab_id: string
 }
 
-/** Reads the page's text, from a character on. */
+/** Reads the page's text, starting at `start_from_char`. */
 export interface BrowserGetContentAction extends Action {
   readonly kind: 'BrowserGetContentAction'
   readonly extract_links?: boolean

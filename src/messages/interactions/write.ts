@@ -27,9 +27,9 @@ type Block = InteractionsContent | InteractionsStep
 
 /**
  * Returns an `interactions.create` request's system instruction and steps; valid for any log (law M). It
- * contains the whole history, so the provider stores nothing (`store: false`). A reply is sent back
- * unchanged, with signatures while its prefix is unchanged; unsigned thoughts, which are refused, are left
- * out. Calls without a preceding signed thought follow the provider's placeholder. O(content).
+ * contains the whole history, so `store: false` can be set. A reply is sent back unchanged, with signatures
+ * while its prefix is unchanged. Unsigned thoughts are left out because the provider rejects them. If no
+ * signed thought precedes a reply's first call, the provider's placeholder does. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { input } = toInteractions([{ role: 'user', content: [{ text: 'hi' }], name: null }])

@@ -79,7 +79,7 @@ export async function requireCaller(
   const hasHeader = caller.type !== 'open' && credential?.from === 'header'
   const isCrossSite = isForeign(request) && !(caller.type === 'open' && isAllowed(request, allows))
   if (!hasHeader && !SAFE.has(request.method) && isCrossSite) {
-    throw new HttpProblem(403, 'Pages of other sites may not send this request. Send the key in a header.')
+    throw new HttpProblem(403, 'Cross-site requests are not allowed here. Send the key in a header.')
   }
   return caller
 }

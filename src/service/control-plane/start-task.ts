@@ -170,7 +170,7 @@ function appFor(task: StoredTask, parent: ConversationRecord | null): AppMetadat
 }
 
 /**
- * Plans a task. Starts nothing, stores only secrets. Ids are chosen now, so continuing the task elsewhere
+ * Plans a task without starting it. Stores nothing except the request's secrets. Ids are chosen now, so continuing the task elsewhere
  * creates nothing twice.
  * @param origin where the service is reached
  * @throws HttpProblem 409 for a used id, 422 for an unknown parent or sandbox.

@@ -112,7 +112,7 @@ export const dateTime = (): Parameter<string> => ({
   },
 })
 
-/** A repeatable text. */
+/** A string parameter that can be repeated; its value is the list of strings. */
 export const texts = (): Parameter<readonly string[]> => ({
   schema: { type: 'array', items: { type: 'string' } },
   required: true,

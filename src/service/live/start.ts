@@ -30,7 +30,7 @@ export interface StartValues {
   readonly after_delta: string | null
 }
 
-/** What a reader has received of a reply. @throws HttpProblem 422 for an invalid value. */
+/** Reads `after_delta`: how much of a reply the client has received. @throws HttpProblem 422 for an invalid value. */
 export function resumePlace({ after_delta: text }: StartValues): ReplyOffset | null {
   if (text === null) return null
   const position = readReplyOffset(text)

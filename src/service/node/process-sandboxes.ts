@@ -88,7 +88,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
 
   const start = async (id: string, specId: string): Promise<void> => {
     const spec = specs.find((one) => one.id === specId)
-    if (closed) throw new ColloquyError('closed', 'The sandboxes were closed.')
+    if (closed) throw new ColloquyError('closed', 'The sandbox manager is closed. Create another one.')
     if (spec === undefined) throw invalid(`Unknown sandbox spec ${JSON.stringify(specId)}.`)
     if (!isName(id)) throw invalid(`The sandbox id ${JSON.stringify(id)} is not a valid folder name.`)
     if (!listening) process.once('exit', killAll)
@@ -171,7 +171,7 @@ function checkSpecs(specs: readonly ProcessSpec[]): void {
     const inside = normalize(folder)
     if (isAbsolute(folder) || inside === '..' || inside.startsWith('../') || inside === '.') {
       throw invalid(
-        `The working_dir of sandbox spec ${JSON.stringify(id)} must be a folder within the sandbox's own.`,
+        `The working_dir of sandbox spec ${JSON.stringify(id)} must be a relative path to a folder within the sandbox's folder.`,
       )
     }
     if (command !== null && command.length === 0) {

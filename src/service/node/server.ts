@@ -36,7 +36,7 @@ export interface ListenOptions {
   readonly shutdownTimeout?: number
 }
 
-/** A server. */
+/** A listening HTTP server: its address, and how to close it. */
 export interface Listening {
   readonly url: string
   readonly port: number

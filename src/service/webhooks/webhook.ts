@@ -64,14 +64,14 @@ export function checkWebhook(options: WebhookOptions): Webhook {
     !['http:', 'https:'].includes(parsed.protocol) ||
     parsed.username + parsed.password !== ''
   ) {
-    throw invalid('The url of a webhook must be an http or https URL without a user.')
+    throw invalid('The url of a webhook must be an http or https URL without a user name or password.')
   }
   // A query may contain a token, so it is not part of messages.
   const name = `${parsed.origin}${parsed.pathname}`
   const { id = name } = options
   if (secret.length < 16) throw invalid(`The secret of webhook ${name} must have at least 16 characters.`)
   if (!isLegalId(id)) throw invalid(`The id of webhook ${name} must be 1 to 200 printable characters.`)
-  if (!areHeaders(headers)) throw invalid(`The headers of webhook ${name} cannot be sent.`)
+  if (!areHeaders(headers)) throw invalid(`Webhook ${name} has an invalid header name or value.`)
   const webhook: Webhook = {
     from: 'now',
     maxBatchEvents: 100,

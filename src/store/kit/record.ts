@@ -317,7 +317,7 @@ function checkTimeZone(timeZone: Given): string | null {
   const text = checkText('timeZone', timeZone, invalidArgument)
   return text === null || isTimeZone(text)
     ? text
-    : invalidArgument('timeZone', 'must be an IANA time zone, as Europe/Berlin')
+    : invalidArgument('timeZone', 'must be an IANA time zone such as Europe/Berlin')
 }
 
 /** Whether every database keeps a text unchanged: no NUL, no lone surrogates, and a maximum length. */
