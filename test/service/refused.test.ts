@@ -169,7 +169,7 @@ const CALLERS: readonly Row[] = [
     'a page of other sites with the cookie',
     { path: C, method: 'POST', headers: { cookie: 'api_key=the-key', origin: 'https://elsewhere.example' } },
     403,
-    expect.stringContaining('other sites'),
+    expect.stringContaining('Cross-site requests'),
   ],
 ]
 
