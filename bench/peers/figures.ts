@@ -17,7 +17,7 @@ export const WORKS = [
 
 export type Work = (typeof WORKS)[number]
 
-/** Microseconds: the least and the middle one of so many. */
+/** Minimum and median in microseconds, and the number of runs. */
 export interface Timing {
   readonly least: number
   readonly median: number

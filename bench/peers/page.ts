@@ -1,4 +1,4 @@
-/** Writes what a run found into the project: the figures as they are, the tables of the page, and the charts beside it. */
+/** Writes the figures of a run, and the tables and charts of the page that show them. */
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ const SHOWN: readonly Work[] = [
   'last page',
 ]
 
-/** The files that follow from the figures, by their paths in the project. The page's own words stay. */
+/** Returns the page and the charts by path. Text outside of the marks is unchanged. */
 export function filesOf(figures: Figures): Record<string, string> {
   const charts = Object.entries(CHARTS).map(([path, work]): [string, string] => [
     path,
@@ -42,13 +42,13 @@ export function filesOf(figures: Figures): Record<string, string> {
 export const readFigures = (): Figures => JSON.parse(readFileSync(join(ROOT, FIGURES), 'utf8'))
 
 export function writePage(figures: Figures): void {
-  // A line for each row, so that a change of one is seen as that.
+  // One line for each row keeps diffs readable.
   const lines = JSON.stringify(figures).replaceAll('},{"family"', '},\n{"family"')
   writeFileSync(join(ROOT, FIGURES), `${lines}\n`)
   for (const [path, words] of Object.entries(filesOf(figures))) writeFileSync(join(ROOT, path), words)
 }
 
-/** What stands between the marks is written anew. */
+/** Replaces the tables between the marks. */
 function pageOf(figures: Figures, page: string): string {
   const parts: Record<string, string> = {
     run: whereOf(figures),

@@ -5,7 +5,7 @@ import { type Figures, type GrownRow, type Row, type Timing, type Work, WORKS } 
 
 /** What each kind of work is, in one sentence. */
 export const TITLES: Readonly<Record<Work, string>> = {
-  append: 'Append one event, acknowledged, at the end of a history of so many',
+  append: 'Append one event, acknowledged, to a history of this length',
   reopen: 'Reopen: until a new instance holds what the library holds of an open history',
   'reopen to prompt': 'Reopen, and write the first prompt',
   prompt: 'Write the prompt of an open history after a turn more, all events in it',
@@ -81,8 +81,8 @@ export function workTable({ lengths, rows }: Figures, work: Work): string {
 
 /** What a history that grew is asked. */
 export const GROWN = {
-  each: 'Append one event, on average over a history that grows to so many from nothing',
-  bytes: 'Bytes on disk then, and how many times those of the texts alone',
+  each: 'Append one event, on average while a history grows from empty to this length',
+  bytes: 'Bytes on disk afterwards, and their ratio to the bytes of the texts',
 } as const
 
 /** Bytes on disk. */
