@@ -144,7 +144,7 @@ async function read(
 const MESSAGES: Readonly<Record<number, string>> = {
   401: 'The service requires a key.',
   403: 'The service requires a key.',
-  501: 'The service has no index of text.',
+  501: 'The service has no full-text index.',
 }
 
 class Refused extends Error {

@@ -146,7 +146,7 @@ export const callOperations = (
     async ({ path, body }) => {
       const { conversation, state } = await openConversation(lifecycle, path.conversation_id)
       if (!listWorkingCalls(state).some(({ action }) => action.id === path.action_id))
-        throw new HttpProblem(409, `Call ${JSON.stringify(path.action_id)} does not work in the background.`)
+        throw new HttpProblem(409, `Call ${JSON.stringify(path.action_id)} is not running in the background.`)
       return {
         status: 201,
         body: await tokens.issue(conversation.id, path.action_id, body?.expires_in),

@@ -158,7 +158,7 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
         })
         .catch((error: unknown) => {
           const hasNoIndex = hasCode(error, 'invalid_query') && error.data['field'] === 'query'
-          throw hasNoIndex ? new HttpProblem(501, 'The service has no index of text.') : error
+          throw hasNoIndex ? new HttpProblem(501, 'This service has no full-text index.') : error
         })
       return {
         body: {

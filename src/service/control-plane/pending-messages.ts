@@ -116,7 +116,8 @@ export class PendingMessages {
     const { lifecycle, sandboxes } = this.#context
     const task = (await this.#tasks.find(target)) ?? (await this.#tasks.starting(target))
     if (task !== null && task.status !== 'READY') {
-      if (task.status === 'ERROR') throw new HttpProblem(409, 'The conversation could not be started.')
+      if (task.status === 'ERROR')
+        throw new HttpProblem(409, 'The conversation failed to start. Read `detail` of its start task.')
       return { id: task.planned_id, incarnation: task.id }
     }
     const record = await findConversation(lifecycle.engine.store, task?.planned_id ?? target)
@@ -166,8 +167,8 @@ export class PendingMessages {
   }
 }
 
-const TOO_MANY = `${MAX_PENDING} messages already wait for this conversation. Try again later.`
-const TOO_LONG = `The messages that wait for this conversation would exceed ${MAX_PENDING_TEXT} characters. Try again later.`
+const TOO_MANY = `This conversation has ${MAX_PENDING} queued messages, the maximum. Try again later.`
+const TOO_LONG = `The queued messages of this conversation would exceed ${MAX_PENDING_TEXT} characters. Try again later.`
 
 const keysOf = ({ sandbox_id: sandbox }: Queue): Record<string, string> =>
   sandbox === null ? {} : { sandbox }

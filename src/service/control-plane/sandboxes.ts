@@ -291,7 +291,7 @@ export class Sandboxes {
     if (!this.#isElsewhere(lease)) return
     const until = new Date(lease.until).toISOString()
     const owner = `Sandbox ${JSON.stringify(id)} belongs to the machine ${lease.machine}`
-    throw new HttpProblem(409, `${owner}, at least until ${until}. Resume it there.`)
+    throw new HttpProblem(409, `${owner} until ${until} or longer. Resume it on that machine.`)
   }
 
   /**

@@ -81,7 +81,7 @@ async function askCopy(
       const { head } = after.log
       return head !== null && head.id !== sent?.id ? finalResponse(after) : ''
     })
-    if (answer === '') throw new HttpProblem(409, 'The agent did not respond.')
+    if (answer === '') throw new HttpProblem(409, 'The agent ended without an answer. Ask again.')
     return answer
   } finally {
     await aside.close()

@@ -192,7 +192,7 @@ async function readText(request: Request, maxBytes: number): Promise<string | nu
   }
   for (;;) {
     const { done, value } = await reader.read().catch(() => {
-      throw new HttpProblem(400, 'The request body was cut off.')
+      throw new HttpProblem(400, 'The request body is incomplete. Send it again.')
     })
     if (done) {
       decode()

@@ -14,12 +14,12 @@ const { O_CREAT, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants
 
 const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string]>> = {
   ENOENT: [404, 'File or folder not found.'],
-  ENOTDIR: [400, 'A file is in the way.'],
-  EISDIR: [400, 'Not a file.'],
-  EEXIST: [400, 'A file is in the way.'],
+  ENOTDIR: [400, 'A part of the path is a file.'],
+  EISDIR: [400, 'The path is not a file.'],
+  EEXIST: [400, 'A part of the path is a file.'],
   ENAMETOOLONG: [400, 'The path is too long.'],
   EINVAL: [400, 'Invalid path.'],
-  ENXIO: [400, 'Not a file.'],
+  ENXIO: [400, 'The path is not a file.'],
   ELOOP: [403, 'The path contains a loop of symbolic links.'],
   EACCES: [403, 'Permission denied.'],
   EPERM: [403, 'Permission denied.'],
@@ -121,8 +121,7 @@ export function sandboxFiles(
   }
 }
 
-const outside = (): HttpProblem =>
-  new HttpProblem(403, 'The path is outside of the folders of the sandboxes.')
+const outside = (): HttpProblem => new HttpProblem(403, 'The path is outside of the sandbox folders.')
 
 async function nearest(path: string): Promise<{ readonly real: string; readonly rest: readonly string[] }> {
   const rest: string[] = []
@@ -148,7 +147,7 @@ const isThere = (path: string): Promise<boolean> =>
 async function directory(path: string): Promise<string> {
   const facts = await guarded(() => stat(path))
   if (facts.isDirectory()) return path
-  throw new HttpProblem(400, 'Not a directory.')
+  throw new HttpProblem(400, 'The path is not a directory.')
 }
 
 /** Opens a regular file only: a pipe without a peer would block a thread of the shared pool. */
@@ -160,7 +159,7 @@ async function withFile<T>(
   const handle = await open(path, flags | O_NONBLOCK)
   try {
     const facts = await handle.stat()
-    if (!facts.isFile()) throw new HttpProblem(400, 'Not a file.')
+    if (!facts.isFile()) throw new HttpProblem(400, 'The path is not a file.')
     return await use(handle, facts.size)
   } finally {
     await handle.close()

@@ -12,8 +12,8 @@ const MAX_PATH_BYTES = 4_000
 const CHANGED = [409, 'The path changed during the request.'] as const
 
 const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string]>> = {
-  ENOTDIR: [400, 'A file is in the way.'],
-  EEXIST: [400, 'A file is in the way.'],
+  ENOTDIR: [400, 'A part of the path is a file.'],
+  EEXIST: [400, 'A part of the path is a file.'],
   ENAMETOOLONG: [400, 'The path is too long.'],
   EINVAL: [400, 'Invalid path.'],
   ELOOP: [403, 'The path contains a symbolic link.'],

@@ -129,7 +129,7 @@ function commandOf(body: {
   readonly timeout?: number | undefined
 }): Command {
   const { command, cwd = null, timeout = 300 } = body
-  if (cwd === null) throw new HttpProblem(400, 'Pass the folder of a sandbox as `cwd`.')
+  if (cwd === null) throw new HttpProblem(400, '`cwd` is missing. Pass the folder of a sandbox.')
   return { command, cwd, timeout }
 }
 

@@ -14,7 +14,7 @@ export const REFUSED = {
 /** @throws HttpProblem 403 if files are not served. */
 export function requireFiles(files: SandboxFiles | null): SandboxFiles {
   if (files !== null) return files
-  throw new HttpProblem(403, 'This service does not serve files of sandboxes.')
+  throw new HttpProblem(403, 'This service gives clients no access to sandbox files.')
 }
 
 /** An entry of a folder. */

@@ -127,7 +127,7 @@ async function readAll(request: Request): Promise<Uint8Array<ArrayBuffer>> {
   const reader = request.body?.getReader()
   for (;;) {
     const { done, value } = (await reader?.read().catch(() => {
-      throw new HttpProblem(400, 'The request body was cut off.')
+      throw new HttpProblem(400, 'The request body is incomplete. Send it again.')
     })) ?? { done: true, value: undefined }
     if (done || value === undefined) break
     size += value.byteLength

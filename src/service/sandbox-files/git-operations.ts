@@ -34,7 +34,7 @@ const REF = /^[\w][\w./@{}^~-]{0,200}$/
 /** @throws HttpProblem 400. */
 export function checkRef(ref: string): string {
   if (REF.test(ref) && !ref.includes('..')) return ref
-  throw new HttpProblem(400, 'Invalid revision.')
+  throw new HttpProblem(400, 'Invalid revision. Pass a branch, a tag or a commit.')
 }
 
 /** The fields of `--name-status -z`: a status, a path, and a second path for a moved file. */
@@ -205,7 +205,7 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
     },
     async ({ query: { path, ref, commit } }) => {
       if (ref !== null && commit !== null)
-        throw new HttpProblem(400, 'Pass a revision or a commit, not both.')
+        throw new HttpProblem(400, 'Both `ref` and `commit` are set. Pass one of them.')
       const input = { ref: ref === null ? null : checkRef(ref), commit }
       return { body: await diffOf(requireFiles(files), path, input, MAX_BYTES) }
     },

@@ -47,7 +47,7 @@ export function scopedOperations(
     const record = await getConversationOr404(store, conversationId)
     const files = requireFiles(sandboxes.files)
     const folder = await folderOf(sandboxes, record)
-    if (folder === null) throw new HttpProblem(404, 'The conversation has no folder with files.')
+    if (folder === null) throw new HttpProblem(404, 'The conversation has no working directory in a sandbox.')
     await files.makeFolder(folder)
     return { id: record.id, files, folder }
   }

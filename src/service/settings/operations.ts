@@ -258,7 +258,7 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
       if (Object.values(body).every((value) => value === undefined)) {
         throw new HttpProblem(
           400,
-          'Send at least one of the *_diff fields, active_profile or active_agent_profile_id.',
+          'The request changes nothing. Send a *_diff field, active_profile or active_agent_profile_id.',
         )
       }
       return { body: shownSettings(await settings.change(body), request) }

@@ -50,7 +50,7 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
       if (all.size > MAX_WORKSPACES)
         throw new HttpProblem(
           409,
-          `The maximum of ${MAX_WORKSPACES} is reached. Delete one before you add another.`,
+          `There are ${MAX_WORKSPACES} entries in the list, the maximum. Delete one first.`,
         )
       return { ...(before ?? NONE), [field]: [...all.values()] }
     })
