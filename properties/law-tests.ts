@@ -28,21 +28,25 @@ const SUBSCRIBE = ['subscribe', 'subscribe-reset', 'follow', 'replies', 'model']
 const SERVICE = ['fuzz', 'soak', 'refusal', 'live-session', 'replies', 'shared-events'].map(
   (name) => `test/service/${name}.test.ts`,
 )
+const BACKGROUND = 'properties/background.test.ts'
+const MESSAGES = ['properties/messages.test.ts', 'test/messages/hostile.test.ts']
 
 /** Laws, as `R1` or as a family, and their files. The first entry that has a law counts. */
 const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['R7 R8 R9', ['properties/snapshot.test.ts']],
   ['R', ['properties/replay.test.ts', 'properties/regressions.test.ts']],
   ['T', ['properties/tree.test.ts', 'properties/laws.test.ts']],
-  ['P1 P2 P3 P4 P5 P12', ['properties/pairing.test.ts']],
-  ['I8', ['properties/background.test.ts', 'test/conversation/background.test.ts']],
+  ['P1 P2 P3 P4 P5', ['properties/pairing.test.ts']],
+  ['P12', ['properties/pairing.test.ts', BACKGROUND]],
+  ['I8', [BACKGROUND, 'test/conversation/background.test.ts']],
   ['P I', [EXECUTION]],
   ['V', ['properties/view.test.ts']],
   ['M11', ['properties/replies.test.ts']],
   ['M12 M13 M15', ['properties/prefix.test.ts', EXECUTION]],
   ['M21', ['properties/request-cache.test.ts', 'properties/prefix.test.ts']],
   ['M14 M17', ['asked-items', 'parts', 'user-parts'].map((name) => `properties/${name}.test.ts`)],
-  ['M', ['properties/messages.test.ts', 'test/messages/hostile.test.ts']],
+  ['M18', [...MESSAGES, BACKGROUND]],
+  ['M', MESSAGES],
   ['O4 O5', ['properties/explain.test.ts']],
   ['O', ['properties/screen.test.ts']],
   ['K9', ['test/context/usage.test.ts']],
@@ -50,7 +54,7 @@ const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['L', ['properties/stuck.test.ts']],
   ['E6', ['test/cli/identity.test.ts']],
   ['E7', ['test/event/drift.test.ts']],
-  ['E8', ['test/event/lossy.test.ts']],
+  ['E8', ['test/event/lossy.test.ts', 'properties/events.test.ts']],
   ['E9', ['properties/sessions.test.ts']],
   ['E10', ['properties/converted.test.ts']],
   ['E', ['properties/events.test.ts']],
@@ -61,6 +65,7 @@ const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['W7', ['test/service/run-requests.test.ts', 'test/service/created-at-once.test.ts']],
   ['W', SERVICE],
   ['X1 X2 X3 X4', ['properties/secrets.test.ts']],
+  ['X10', ['properties/erasure.test.ts', 'test/conversation/erase.test.ts']],
   ['X', ['properties/redaction.test.ts']],
 ]
 
