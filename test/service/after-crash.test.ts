@@ -1,4 +1,7 @@
-/** A service that is killed in the middle of a run: once another is up, what users have said is answered, whoever asks or nobody (law I5). */
+/**
+ * After a service is killed mid-run, another answers the pending messages, with or without a client request
+ * (law I5).
+ */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -27,7 +30,6 @@ afterEach(async () => {
 interface Life {
   readonly child: ChildProcess
   readonly url: string
-  /** The next line that it prints. */
   readonly line: () => Promise<string>
 }
 

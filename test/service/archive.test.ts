@@ -1,5 +1,3 @@
-/** Archived conversations, and what a server says of itself. */
-
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { type Client, clientOver } from './client.ts'

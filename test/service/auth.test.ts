@@ -1,4 +1,4 @@
-/** Who may ask: session keys, API keys in their windows and organizations, cookies, and pages of other sites. */
+/** Access: session keys, API keys with expiry and organization, cookies, and cross-origin pages. */
 
 import { describe, expect, it } from 'vitest'
 import { identifier } from '../../src/service/auth/caller.ts'
@@ -241,7 +241,7 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
       good.push((await keys.find(key)) !== null)
     }
     expect(good).toEqual([false, false, true, true, false, true])
-    // A refused use is none.
+    // A rejected request does not count as use.
     expect(await keys.list()).toMatchObject([{ last_used_at: '2026-01-02T23:59:59.999Z' }])
   })
 })

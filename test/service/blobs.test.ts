@@ -1,4 +1,4 @@
-/** Long strings over HTTP: pages and streams with references, and the bytes by range, with the rights of the conversation. */
+/** Blobs over HTTP: references in pages and streams, byte ranges, and the conversation's access rights. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -26,7 +26,6 @@ const shown = (id: string, url: string, text: string): Event => ({
 const LOG: readonly Event[] = [
   ...Array.from({ length: 97 }, (_, i) => shown(`m${i}`, IMAGE, `See ${i}`)),
   shown('page', PAGE, REFERENCE),
-  // Encrypted content is never sent, nor is its hash.
   {
     kind: 'MessageEvent',
     id: 'secret',

@@ -1,6 +1,6 @@
 /**
- * However many make a conversation under one UUID at once, at the agent server and at the control plane of two services
- * of a store, each in a form of its own: one is made, and nothing is left of what the others would have made it with.
+ * Concurrent creates of one UUID through the agent servers and control planes of two services: one wins,
+ * and the others leave nothing behind.
  */
 
 import fc from 'fast-check'
@@ -19,7 +19,7 @@ import { BOX, inTurn } from './in-turn.ts'
 const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const PLAIN = ID.replaceAll('-', '')
 
-/** A process: both faces over a store, as far as they make conversations. */
+/** Returns a process: both interfaces over one store, reduced to creating conversations. */
 function processOver(store: Store, failures: unknown[]) {
   const engine = createEngine({ store })
   const starts = new Starts(store, BOX)
@@ -34,12 +34,12 @@ function processOver(store: Store, failures: unknown[]) {
 
 type Process = ReturnType<typeof processOver>
 
-/** Whether an agent server was the one that made it. */
+/** Returns whether this request created the conversation. */
 async function make({ lifecycle }: Process, conversation_id: string): Promise<boolean> {
   return (await create(lifecycle, { conversation_id, secrets: { TOKEN: 'sk-hush' } })).isNew
 }
 
-/** What became of a start; null where it was refused at once. */
+/** Returns the finished start task; null if the start was rejected at once. */
 async function start({ plane }: Process, conversation_id: string): Promise<StartTask | null> {
   try {
     const request = { conversation_id, secrets: { TOKEN: 'sk-hush' } }
@@ -58,7 +58,7 @@ const wanted = fc.record({
   face: fc.constantFrom('agent server', 'control plane'),
 })
 
-/** How often each face was first, and how often a start that was taken on came second. */
+/** How often each interface won, and how often an accepted start lost. */
 const seen = { agents: 0, planes: 0, late: 0 }
 
 describe.each(Object.entries(STORES))('at once, over %s', (_, makeStore) => {
@@ -79,7 +79,7 @@ describe.each(Object.entries(STORES))('at once, over %s', (_, makeStore) => {
           else if (await make(process, form)) agents += 1
         }
         await scheduler.waitFor(Promise.all(all.map(ask)))
-        // What a task that has failed leaves is taken away behind it.
+        // Failed tasks clean up in the background.
         await scheduler.waitFor(Promise.all(processes.map(({ plane }) => plane.close())))
         const ready = tasks.filter((task) => task?.status === 'READY')
         expect(agents + ready.length).toBe(1)

@@ -1,4 +1,7 @@
-/** Whatever happens to conversations, receivers and senders, in whatever order: who leaves out repeated messages has the log of each conversation that is left, once and in order, and its last title. */
+/**
+ * Whatever happens to conversations, receivers and senders: a receiver that drops repeated messages has
+ * each log once, in order, and the last title.
+ */
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -64,7 +67,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** What must happen whatever is drawn: a message that is lost on its way and sent again, and a conversation that goes. */
+/** Cases that every test must cover: a lost message that is sent again, and a deleted conversation. */
 const SCRIPTED: readonly Step[] = [
   { do: 'answer', answers: ['lose'] },
   { do: 'append', at: 0, many: 2 },
@@ -78,7 +81,7 @@ const SCRIPTED: readonly Step[] = [
 
 const NAMES = ['a', 'b', 'c']
 let micros = 0n
-/** No two things happen at one time. */
+/** Returns strictly increasing times. */
 function clock(): bigint {
   const now = BigInt(Date.now()) * 1000n
   micros = now > micros ? now : micros + 1n
@@ -190,11 +193,11 @@ it.each<[string, () => Store, number]>([
     }
   })
   await fc.assert(property, { numRuns, endOnFailure: true, examples: [[SCRIPTED]] })
-  // A few runs need not meet it all.
+  // A short test may miss some cases.
   if (numRuns >= 8) for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0)
 })
 
-/** What a receiver has that leaves out each message that it has taken before. */
+/** Returns what the receiver has after dropping repeated messages. */
 function histories(receiver: Receiver) {
   const logs = new Map<string, string[]>()
   const titles = new Map<string, string | null>()
@@ -207,7 +210,7 @@ function histories(receiver: Receiver) {
     const before = taken.get(id)
     taken.set(id, text)
     if (before !== undefined) {
-      // One id always means one message.
+      // One id always means the same message.
       expect(text).toBe(before)
       repeated += 1
       continue

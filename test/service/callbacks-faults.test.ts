@@ -1,4 +1,4 @@
-/** Webhooks over real HTTP: everything in the log arrives, in order, whatever the receiver and the sender go through. */
+/** Webhooks over HTTP: every event arrives in order despite faults of the receiver and the sender. */
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -64,7 +64,7 @@ describe('a receiver that', () => {
     const first = callbacks(quick)
     const created = (): number => world.receiver.taken('/conversations').length
     await until(() => created() === 7)
-    // What the first had asked for may be answered when it is closed: the second asks elsewhere.
+    // Requests of the first may be answered after it is closed, so the second uses another path.
     world.receiver.always = (path) =>
       !/\/w\d$/.test(path) ? null : path.startsWith('/second') ? 'hang' : 500
     for (const id of wedged) await append(id, 0, 1)
@@ -134,7 +134,7 @@ describe('senders', () => {
     }
     await until(() => world.receiver.events('a').length >= 60)
     expect(world.receiver.events('a')).toEqual(ids(0, 60))
-    // The one that delivers goes; another takes over.
+    // The delivering process leaves; another takes over.
     for (const one of many.slice(0, 2)) await one.close()
     await append('a', 60, 70)
     await until(() => once(world.receiver.events('a')).length === 70)

@@ -1,4 +1,4 @@
-/** What webhooks send over real HTTP: what it says, how it is signed, and how much at once. */
+/** Webhook messages: content, signature and size limits. */
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -33,7 +33,7 @@ describe('what is sent', () => {
   it('tells of a deletion where the creation may have been heard of before a crash', async () => {
     await world.engine.create({ id: 'a' })
     world.receiver.answers.push('lose')
-    // One that is killed keeps nothing more, while one that is closed still may.
+    // A killed process saves nothing more; a closed one still may.
     const ownValue = mortal(world.engine.store)
     const killed = createEngine({ store: ownValue.store })
     const first = new WebhookDispatcher(
@@ -152,7 +152,7 @@ describe('what is sent', () => {
   })
 
   it('is signed by the Standard Webhooks rules', async () => {
-    // From the specification's own example.
+    // The example of the specification.
     const headers = await signWebhook(
       'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
       'msg_p5jXN8AQM9LWM0D4loKWxJek',

@@ -1,4 +1,4 @@
-/** An engine, a receiver of webhooks, and the webhooks between them, for each test of a file. */
+/** An engine, a webhook receiver and the webhooks between them. */
 
 import { afterEach, beforeEach, expect } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
@@ -12,24 +12,22 @@ import { until } from './sandbox-commands.ts'
 
 export const QUICK: WebhookDispatcherOptions = { pollInterval: 15, leaseTtl: 300 }
 
-/** What the test that runs has. */
 export interface CallbacksWorld {
-  /** Over memory; a test may put another one there, before its webhooks. */
+  /** Uses memory; a test may replace it before it starts webhooks. */
   engine: Engine
   receiver: Receiver
-  /** Called behind the test, the last first. */
+  /** Called after the test, in reverse order. */
   readonly ends: (() => Promise<unknown> | void)[]
-  /** A webhook that has begun to send. */
+  /** Starts a webhook. */
   readonly callbacks: (
     webhook?: Partial<WebhookOptions>,
     options?: WebhookDispatcherOptions,
   ) => WebhookDispatcher
   readonly append: (id: string, from: number, to: number) => Promise<void>
-  /** Resolves when the webhook has written down what was there before it. */
+  /** Resolves when the webhook has recorded which conversations already exist. */
   readonly hasBegun: () => Promise<unknown>
 }
 
-/** For the tests of a file. */
 export function callbacksWorld(): CallbacksWorld {
   const world: CallbacksWorld = {
     engine: createEngine({ store: memoryStore() }),
@@ -73,5 +71,5 @@ export function callbacksWorld(): CallbacksWorld {
 export const ids = (from: number, to: number): string[] =>
   Array.from({ length: to - from }, (_, index) => `e${from + index}`)
 
-/** Ids without what was repeated. */
+/** Removes repeated ids. */
 export const once = (list: readonly string[]): string[] => [...new Set(list)]

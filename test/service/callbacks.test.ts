@@ -1,4 +1,4 @@
-/** Webhooks over real HTTP: everything in the log arrives, in order, wherever a webhook begins. */
+/** Webhooks over HTTP: every event arrives in order, wherever a webhook starts. */
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -48,7 +48,7 @@ describe.each(Object.entries(STORES))('delivering, over %s', (_, make) => {
     const last = await until(() => world.receiver.all.find(({ type }) => type === 'conversation.deleted'))
     expect(last.body).toEqual({ id: 'a', execution_status: 'deleting' })
     const before = world.receiver.all.length
-    // Whatever else there was to say of it would be said before what comes now has been swept twice.
+    // Messages about the deleted conversation would arrive before those of two later sweeps.
     for (const id of ['y', 'z']) {
       await world.engine.create({ id })
       await until(() =>
@@ -63,7 +63,7 @@ describe.each(Object.entries(STORES))('delivering, over %s', (_, make) => {
     world.engine = createEngine({ store: make() })
     await world.engine.create({ id: 'old' })
     await append('old', 0, 5)
-    // What is created in the same millisecond counts as new.
+    // A conversation created in the same millisecond counts as new.
     const made = Date.now()
     await until(() => Date.now() > made + 10)
     const first = callbacks({ from: 'now' })
@@ -76,14 +76,14 @@ describe.each(Object.entries(STORES))('delivering, over %s', (_, make) => {
     await append('old', 7, 9)
     await append('new', 3, 4)
     callbacks({ from: 'now' })
-    // What was on its way when the first was closed is sent again.
+    // Messages in flight when the first was closed are sent again.
     const names = ['old', 'new']
     await until(() => names.every((id) => once(world.receiver.events(id)).length === 4))
     expect(names.map((id) => once(world.receiver.events(id)))).toEqual([ids(5, 9), ids(0, 4)])
   })
 })
 
-/** The store of the engine, with a list of its own. */
+/** The engine's store with another list function. */
 const withList = (listConversations: Store['listConversations']): Store =>
   wrapStore(world.engine.store, { listConversations })
 

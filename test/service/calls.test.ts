@@ -1,4 +1,4 @@
-/** Background calls over HTTP: completions, cancels, tokens, and the runs that follow in whatever process. */
+/** Background calls over HTTP: completion, cancellation, tokens, and the next run in any process. */
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -23,7 +23,7 @@ import { mortal } from './mortal-store.ts'
 const KEY = { 'x-session-api-key': 'secret' }
 const HTTP = { 'content-type': 'application/json' }
 
-/** Calls `work` as `a` after the first message, and repeats in a reply what it has read last. */
+/** Calls `work` as `a` after the first message, then replies with the last text it read. */
 const agentWith =
   (tool: Partial<StepTool> & Pick<StepTool, 'execute'>): NonNullable<ServiceOptions['agent']> =>
   () => {
@@ -50,7 +50,7 @@ const lastText = ({ messages }: StepInput): string =>
 
 const forever = { execute: async () => background(new Promise(() => undefined), { task: { job: 7 } }) }
 
-/** A conversation whose call works, after the agent has replied. */
+/** Creates a conversation whose call still runs after the agent's reply. */
 async function working(service: Service, engine = createEngine({ store: memoryStore() })) {
   const send = (path: string, body?: object, headers: Record<string, string> = {}) =>
     service.fetch(
@@ -250,7 +250,6 @@ it('hostile requests are rejected, and change nothing', async () => {
   await client.engine.close()
 })
 
-/** A process over a store that can be killed. */
 function processOver(real: Store, tool: Parameters<typeof agentWith>[0]) {
   const { store, dieAfter } = mortal(real)
   const engine = createEngine({ store })
@@ -264,7 +263,7 @@ function processOver(real: Store, tool: Parameters<typeof agentWith>[0]) {
   return { engine, service, kill: () => dieAfter(0) }
 }
 
-/** As if the time had passed that a process may be silent. */
+/** Expires the work lease. */
 async function expireWork(store: Store): Promise<void> {
   const { items } = await store.listItems('colloquy.background_calls')
   await store.changeItems(
@@ -378,7 +377,7 @@ describe('over two processes', () => {
         body: JSON.stringify({ content: 'x' }),
       })
       const response = await second.fetch(request)
-      // Whoever gets no response repeats it, with another process.
+      // A client without a response repeats the request at another process.
       if (response.status !== 200) await send(`/${id}/calls/a/complete`, { content: 'x' }, KEY)
       const conversation = await first.engine.open(id)
       await until(async () => (await repliesIn(conversation)).length > 1)

@@ -1,4 +1,4 @@
-/** A service and requests go in; statuses and bodies come out, each of them checked against the served document. */
+/** A service client that checks every response against the served document. */
 
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
@@ -10,7 +10,7 @@ import { type ApiDocument, readDocument } from './document.ts'
 
 export type { Answer, Query }
 
-/** Asks a service, and throws where the answer is not as the document has it. */
+/** Sends requests, and throws if a response differs from the document. */
 export interface Client {
   readonly engine: Engine
   readonly service: Service
@@ -20,16 +20,15 @@ export interface Client {
   readonly post: <T = unknown>(path: string, body?: unknown) => Promise<Answer<T>>
 }
 
-/** The stores that the tests of the service run over. */
 export const STORES: Readonly<Record<string, () => Store>> = {
   memory: () => memoryStore(),
   sqlite: () => sqliteStore({ file: ':memory:' }),
 }
 
-/** Documents by the options that services were given: they tell which operations there are. */
+/** Documents by service options, which decide the operations. */
 const documents = new Map<string, Promise<ApiDocument>>()
 
-/** A service over a store, whose own failures fail the test. */
+/** Creates a client over a store; internal failures fail the test. */
 export async function clientOver(
   store: Store,
   options: Omit<ServiceOptions, 'engine'> & { readonly headers?: Readonly<Record<string, string>> } = {},

@@ -1,4 +1,4 @@
-/** What the official clients of TypeScript and Python rely on beyond the interface, as tables. */
+/** What the official TypeScript and Python clients rely on beyond the interface, as tables. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/event/shapes.ts'
@@ -46,7 +46,7 @@ const kindsOf = async (id: string): Promise<string[]> => {
   return [...log.entries].flatMap(({ event }) => (event === null ? [] : [event.kind]))
 }
 
-/** Reads a stream in the background: what it has sent by the time that nothing more comes. */
+/** Reads a stream in the background and returns what has arrived. */
 async function reader(id: string) {
   const { frames, end } = await client.service.live.connect(id, FROM_NOW)
   const seen: string[] = []
@@ -66,7 +66,7 @@ async function reader(id: string) {
     async until(count: number): Promise<readonly string[]> {
       const states = (): number => seen.filter((name) => name.startsWith('full_state')).length
       for (let n = 0; states() < count && n < 400; n += 1) await new Promise((go) => setTimeout(go, 5))
-      // Nothing may follow.
+      // Wait for a frame that must not arrive.
       await new Promise((go) => setTimeout(go, 20))
       return [...seen]
     },
@@ -159,7 +159,7 @@ it('an initial message with run: false runs nothing, however often it is request
 })
 
 const POLICY = 'confirmation_policy'
-/** Path below a conversation, and a body that is invalid. */
+/** Path below a conversation, and an invalid body. */
 const INVALID: readonly (readonly [string, object])[] = [
   [POLICY, { policy: { kind: 'Sometimes' } }],
   [POLICY, { policy: { kind: 'alwaysconfirm' } }],

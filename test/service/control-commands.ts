@@ -1,4 +1,4 @@
-/** What is done to services that share a store, drawn at random, and some plans in which what is hostile really happens. */
+/** Random commands for services that share a store, and scripts that make faults certain. */
 
 import fc from 'fast-check'
 
@@ -76,8 +76,8 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
 )
 
 /**
- * What must really happen, whatever is drawn: a service that dies while it takes a message, so that nobody is told
- * whether it was taken; a start that fails, one that is refused and a conversation that is deleted.
+ * Faults that every test must cover: a service that dies while accepting a message, a failed start, a
+ * rejected start and a deleted conversation.
  */
 export const SCRIPTS: readonly (readonly Command[])[] = [1, 2, 3, 4].map((calls) => [
   { do: 'start', slot: 0, at: 0, says: true, child: false },

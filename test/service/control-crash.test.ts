@@ -1,6 +1,6 @@
 /**
- * Whatever is asked of two to four services over one store, and wherever they are killed: every start ends, makes its
- * conversation once, all that was accepted is said once, in order, and a reader is given each event once, in order.
+ * Two to four services over one store, killed anywhere: every start ends and creates one conversation,
+ * accepted messages are appended once and in order, and readers receive each event once and in order.
  */
 
 import fc from 'fast-check'
@@ -20,13 +20,13 @@ import { CALM, serviceOver, type World, Reader, oldest, watched } from './contro
 
 const BASE = '/api/v1/app-conversations'
 
-/** The same id, as somebody else would write it. */
+/** The same id in another notation. */
 const otherForm = (id: string): string => id.replaceAll('-', '')
 
-/** What was said to be said to one conversation. */
+/** A message sent to one conversation. */
 interface Said {
   readonly text: string
-  /** Null when nobody was told. */
+  /** Null when the client got no response. */
   accepted: boolean | null
 }
 
@@ -53,7 +53,7 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
     const location = folder()
     const changed: { readonly id: string; readonly record: StoredTask | null }[] = []
     const real = watched(make(), changed)
-    // Also where it fails: what a store holds of a pool would be waited for.
+    // Runs after failures too, so that the store's pool is closed.
     ends.push(() => real.close(), location.remove)
     const begin = async () => {
       const world = serviceOver(real, location.path, 2)
@@ -72,7 +72,7 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
     const outputs = new Map<string, Said[]>()
     const of = (id: string): Said[] => outputs.get(id) ?? outputs.set(id, []).get(id) ?? []
     const started: { readonly task: string; readonly conversation: string }[] = []
-    /** Those that somebody meant to delete: not all that was accepted before must be there. */
+    /** Conversations with a requested deletion: their accepted messages may be gone. */
     const deleted = new Set<string>()
     let texts = 0
 
@@ -173,7 +173,7 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
       }
     }
 
-    // All is well again, and there is room for all.
+    // From here there are no faults, and enough capacity.
     await Promise.all(worlds.map((world) => world.end()))
     const last = serviceOver(real, location.path, 1_000, CALM)
     const { sandboxes } = last.service.controlPlane
@@ -202,7 +202,7 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
 
     for (const record of records) {
       const made = all.filter(({ id }) => id === appOf(record).start_task_id)
-      // A deletion that nobody was told of may be half done: it can be asked for again.
+      // A deletion without a response may be half done; a client can repeat it.
       if (made.length === 0 && deleted.has(record.id)) continue
       expect(made.map(({ status, app_conversation_id }) => [status, app_conversation_id])).toEqual([
         ['READY', record.id],
@@ -210,7 +210,7 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
       expect(record.id).toBe(made[0]?.planned_id)
       seen.made += 1
     }
-    // What has ended never changes again, and what was taken out never comes back.
+    // Finished tasks never change, and removed tasks never return.
     const history = new Map<string, StoredTask | null>()
     for (const { id, record } of changed) {
       const before = history.get(id)
@@ -226,7 +226,7 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
     for (const { task, conversation } of started) {
       if (!deleted.has(conversation)) expect(all.some(({ id }) => id === task)).toBe(true)
     }
-    // One whose start nobody was told of may have any id.
+    // A start without a response may have any id.
     for (const { id } of records.filter(({ id }) => up.has(id) && (outputs.has(id) || IDS.includes(id)))) {
       const issued = of(id)
       const failed = started.some(
@@ -256,11 +256,11 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
           agents: messages.filter(({ source }) => source === 'agent').length,
         }
       })
-      // A run that is cut off by a shutdown is paused, and by a death in error; none is left lying.
+      // A shutdown pauses a run and a crash leaves it in error; no run stays active.
       expect(['idle', 'finished', 'error', 'paused']).toContain(status)
       expect(new Set(users).size).toBe(users.length)
       expect(agents).toBeLessThanOrEqual(users.length)
-      // What waits for a conversation is said in order, and so is what is sent to it, beside the other.
+      // Pending messages keep their order, and so do sent ones, independently of each other.
       for (const isSent of [true, false]) {
         const order = issued.map(({ text }) => text).filter((text) => text.startsWith('sent') === isSent)
         expect(users.filter((text) => String(text).startsWith('sent') === isSent)).toEqual(

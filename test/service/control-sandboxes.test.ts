@@ -1,4 +1,4 @@
-/** The control plane: sandboxes are started and shared, paused and ended, and messages wait until they can be said. */
+/** Control plane: sandboxes are started, shared, paused and ended, and messages wait for them. */
 
 import { afterEach, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -48,7 +48,6 @@ const startSandbox = async (spec?: string): Promise<string> =>
     })
   ).body.id
 
-/** The status of each sandbox. */
 const statusesOfAll = async (): Promise<Record<string, string>> => {
   const { items } = (await client.get<Page<Sandbox>>(`${SANDBOXES}/search`)).body
   return Object.fromEntries(items.map((one) => [one.id, one.status]))
@@ -145,7 +144,7 @@ describe('sandboxes', () => {
   it('never run in greater number than they may: the oldest is paused', async () => {
     await begin(memoryStore(), { specs: SPECS, most: 2 })
     const ids = await Promise.all(['idle', 'idle', 'idle', 'idle'].map((spec) => startSandbox(spec)))
-    // Begun at once, they have come one after the other all the same.
+    // Started together, they are still created one after another.
     const order = (await client.service.controlPlane.sandboxes.list(null, 9)).items
       .map(({ id }) => id)
       .toReversed()
@@ -250,7 +249,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
       return now.length === 10 ? now : null
     })
     expect(texts).toEqual(placed.map(({ at: index }) => `m${index}`))
-    // One that was said counts until that is written down.
+    // A delivered message counts until its removal is stored.
     await until(async () => (await keptIn<object>(store, 'pending-messages').all()).size === 0)
     expect((await client.post(path('unknown'), say('x'))).status).toBe(404)
     expect((await client.post<{ position: number }>(path(ID), say('now'))).body.position).toBe(1)
@@ -287,7 +286,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     expect((await client.post(path(ID), say('old'))).status).toBe(201)
     await client.engine.delete(STORED)
     await start({ conversation_id: ID })
-    // The task that made the first one does not stand for the second.
+    // The first conversation's task does not refer to the second.
     expect((await client.post(path(old), say('old'))).status).toBe(404)
     const { status, body } = await client.post<{ position: number }>(path(ID), say('new'))
     expect([status, body.position]).toEqual([201, 1])
@@ -317,11 +316,11 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     const isHeld = async (): Promise<boolean> =>
       [...(await conversation.state()).log.entries].every(({ event }) => event !== null)
     for (const current of [true, false]) {
-      // So much that the state lets go of what is not in view.
+      // Enough events that the state drops bodies outside the view.
       if (!current)
         await conversation.append(Array.from({ length: 1_100 }, (_, index) => update(`note ${index}`)))
       expect(await isHeld()).toBe(current)
-      // As if the service had ended between the saying and the taking out.
+      // As if the service had died between delivery and removal.
       await waiting.put(ID, stored, { dueIn: 0 })
       await client.service.controlPlane.pending.worker.startDue()
       await until(async () => (await waiting.all()).size === 0)
@@ -342,7 +341,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     const again = createService({ engine, agent: scriptedAgent() })
     await again.controlPlane.start()
     await until(async () => (await waiting.all()).size === 0)
-    // As if the first had ended between the saying and the taking out.
+    // As if the first had died between delivery and removal.
     await waiting.put(ID, stored, { dueIn: 0 })
     await again.controlPlane.pending.worker.startDue()
     await until(async () => (await waiting.all()).size === 0)

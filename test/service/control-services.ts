@@ -1,4 +1,4 @@
-/** Services over one store that may die, and those who listen to them. */
+/** Services over one store that can die, and their readers. */
 
 import { createEngine } from '../../src/conversation/engine.ts'
 import { hasCode } from '../../src/event/errors.ts'
@@ -17,7 +17,7 @@ const SPECS = [
   { id: 'broken', command: ['/bin/false'], health: '/alive' },
 ] as const
 
-/** Makes folders take a place, as something that runs in them would. */
+/** Counts folder sandboxes against the limit, as if a process ran in them. */
 const counting = (provider: SandboxProvider): SandboxProvider => ({
   ...provider,
   specs: provider.specs.map((spec) => ({ ...spec, command: spec.command ?? ['something'] })),
@@ -28,9 +28,9 @@ interface Terms {
   readonly staleAfter: number
 }
 
-/** So short that what a process holds is lost when it is held. */
+/** So short that a held process loses its leases. */
 const HASTY: Terms = { leaseTtl: 100, staleAfter: 30 }
-/** For whom all is well, however busy the machine is. */
+/** Long enough for a busy machine. */
 export const CALM: Terms = { leaseTtl: 30_000, staleAfter: 300 }
 
 export const serviceOver = (
@@ -47,7 +47,7 @@ export const serviceOver = (
     agent: scriptedAgent(),
     run: { leaseTtl },
     maxRuns: 2,
-    // A process that is held for longer than its lease lasts loses its run, and says so.
+    // A process that is held beyond its lease reports the lost run.
     onFailure: (error) => void (life.isDead() || hasCode(error, 'lease_lost') || failures.push(error)),
     controlPlane: {
       provider: counting(processSandboxes({ directory, specs: SPECS, killTimeout: 100 })),
@@ -81,7 +81,7 @@ export const serviceOver = (
 
 export type World = ReturnType<typeof serviceOver>
 
-/** One who listens to a conversation, at one service after the other, and goes on where it was. */
+/** Reads a conversation's live events, resuming at any service. */
 export class Reader {
   readonly ids: (string | null)[] = []
   readonly #id: string
@@ -92,7 +92,7 @@ export class Reader {
     this.#id = id
   }
 
-  /** Ends what it listened to before. Nothing where there is no such conversation. */
+  /** Leaves the previous stream. Does nothing if the conversation does not exist. */
   async listen({ service, isDead }: World): Promise<void> {
     await this.#leave()
     const start = {
@@ -109,7 +109,7 @@ export class Reader {
     if (result === null) return
     const read = async (): Promise<void> => {
       for await (const frame of result.frames) {
-        // A dead process gives nothing.
+        // Ignore frames of a dead process.
         if (isDead()) return
         this.#position = frame.position
         if (frame.type !== 'event') continue
@@ -127,11 +127,11 @@ export class Reader {
   }
 }
 
-/** The sandboxes of a service, the oldest first. */
+/** Returns a service's sandboxes, oldest first. */
 export const oldest = async ({ controlPlane }: Service) =>
   (await controlPlane.sandboxes.list(null, 100)).items.toReversed()
 
-/** The store, and all that becomes of start tasks, in order. */
+/** Wraps a store and records every change of a start task, in order. */
 export const watched = (
   store: Store,
   changed: { readonly id: string; readonly record: StoredTask | null }[],

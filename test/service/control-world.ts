@@ -1,4 +1,4 @@
-/** A control plane that a test begins, asks and ends. */
+/** Starts, calls and closes a control plane. */
 
 import { expect } from 'vitest'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
@@ -12,7 +12,7 @@ import { folder, processesIn, until } from './sandbox-commands.ts'
 export const BASE = '/api/v1/app-conversations'
 export const SANDBOXES = '/api/v1/sandboxes'
 export const ID = '0f8fad5bd9cb469fa16570867728950e'
-/** The form in which the store has it. */
+/** The id as the store writes it. */
 export const STORED = '0f8fad5b-d9cb-469f-a165-70867728950e'
 
 export interface Task {
@@ -44,12 +44,12 @@ export interface Sandbox {
   readonly status_detail: string | null
 }
 
-/** What was begun last. */
+/** The client of the service that was started last. */
 export let client: Client
-/** What ends it. */
+/** Called by `endAll`, in reverse order. */
 export const ends: (() => Promise<void> | void)[] = []
 
-/** Begins a service, with sandboxes where specs of them are given. */
+/** Starts a service, with sandboxes if specs are passed. */
 export async function begin(
   store: Store = memoryStore(),
   specs?: Partial<ProcessSandboxesOptions> & { most?: number },
@@ -84,7 +84,6 @@ export async function begin(
   return client
 }
 
-/** Ends all that was begun, the last first. */
 export async function endAll(): Promise<void> {
   for (const end of ends.splice(0).toReversed()) await end()
 }
@@ -102,7 +101,7 @@ export const send = (
 export const task = async (id: string): Promise<Task> =>
   (await client.get<(Task | null)[]>(`${BASE}/start-tasks`, { ids: [id] })).body[0] as Task
 
-/** Starts a conversation, and waits for what comes of it. */
+/** Starts a conversation and returns the finished task. */
 export async function start(body: object = {}): Promise<Task> {
   const { body: begun, status } = await client.post<Task>(BASE, body)
   expect([status, begun.status, begun.app_conversation_id]).toEqual([200, 'WORKING', null])
@@ -115,10 +114,10 @@ export async function start(body: object = {}): Promise<Task> {
 export const app = async (id: string): Promise<App | null> =>
   (await client.get<(App | null)[]>(BASE, { ids: [id] })).body[0] ?? null
 
-/** Where messages wait. */
+/** Path of a conversation's pending messages. */
 export const path = (name: string): string => `/api/v1/conversations/${name}/pending-messages`
 
-/** What the user has said in a conversation. */
+/** Returns the user's messages. */
 export const output = async (id: string): Promise<string[]> => {
   const { items } = (
     await client.get<Page<{ source: string; llm_message: { content: { text: string }[] } }>>(

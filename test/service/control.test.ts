@@ -1,4 +1,4 @@
-/** The control plane: conversations are started in the background, found, counted, changed and deleted. */
+/** Control plane: conversations are started in the background, found, counted, changed and deleted. */
 
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -63,7 +63,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
 
   it('makes one under whatever id it has taken', async () => {
     await begin(make())
-    // So short that what a title takes of it ends anywhere.
+    // So short that the title is cut anywhere.
     const id = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 })
     const property = fc.asyncProperty(id, async (conversation_id) => {
       const { status, body } = await client.post<Task>(BASE, { conversation_id })
@@ -97,7 +97,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     const stored = (await records.all()).get(id) as Record<string, unknown>
     const remaining = { ...stored, updated_at: '2020-01-01T00:00:00.000Z', app_conversation_id: null }
     const due = { dueIn: 0 }
-    // As if the service had ended right after it made the conversation, and another before it did anything.
+    // As if one service had died right after creating the conversation, and another before doing anything.
     await records.put(id, { ...remaining, status: 'STARTING_CONVERSATION' }, due)
     await records.put('t2', { ...remaining, id: 't2', planned_id: 'planned', status: 'WORKING' }, due)
     await client.service.controlPlane.tasks.worker.startDue()
@@ -111,7 +111,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     let made = 0
     const createConversation: Store['createConversation'] = async (input) => {
       if (input?.id !== STORED) return real.createConversation(input)
-      // As if another service had made it, and deleted it again, while this one was held.
+      // As if another service had created and deleted it while this one was held.
       await client.service.controlPlane.tasks.forget(ID)
       const record = await real.createConversation(input)
       made += 1

@@ -1,4 +1,4 @@
-/** A service in a process of its own, to be killed: a file and a way to reply go in; its address is printed. */
+/** A service process to be killed. Arguments: a file and a reply mode. It prints its address. */
 
 import { serve } from '../../src/service/node/serve.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
@@ -6,7 +6,7 @@ import { sqliteStore } from '../../src/store/sqlite/index.ts'
 
 const [, , file = '', way] = process.argv
 
-/** Begins to ask a model, and never hears of it. */
+/** A model call that never returns. */
 const hanging: Step = async function* () {
   process.stdout.write('asked\n')
   await new Promise(() => undefined)

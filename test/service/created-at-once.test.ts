@@ -1,7 +1,6 @@
 /**
- * However many create a conversation under one id at once, in whatever form they write it, at two services of a store,
- * of which one may die: one request begins it, once, and nothing that is said later is undone; and however many change
- * what it goes by at once, none is lost (law W7).
+ * Concurrent creates of one id, in any notation, at two services of which one may die: one request wins,
+ * once, and later changes survive. Concurrent changes of metadata all survive (law W7).
  */
 
 import fc from 'fast-check'
@@ -23,7 +22,7 @@ import { mortal } from './mortal-store.ts'
 
 const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 
-/** What one client creates it with, and the form in which it writes the id. */
+/** One client's request, and its notation of the id. */
 interface Wanted {
   readonly form: string
   readonly at: number
@@ -38,7 +37,7 @@ const wanted: fc.Arbitrary<Wanted> = fc.record({
   text: fc.constantFrom(null, 'One', 'One', 'Two'),
 })
 
-/** A process: the part of a service that creates, over a store whose calls begin in turn, until it dies. */
+/** Returns a process: the part of a service that creates, over a store whose calls the scheduler orders. */
 function processOver(real: Store, scheduler: fc.Scheduler) {
   const { store, dieAfter, isDead } = mortal(inTurn(real, scheduler))
   const engine = createEngine({ store })
@@ -53,7 +52,7 @@ const bodyOf = ({ form, policy, text }: Wanted): StartBody => ({
   ...(text !== null && { initial_message: { content: [{ type: 'text', text }] } }),
 })
 
-/** The kinds of the policies and the texts of the messages that stand there, in order. */
+/** Returns the policies and the message texts of the log, in order. */
 async function text(store: Store): Promise<{ readonly policies: string[]; readonly texts: string[] }> {
   const events = (await store.read(ID)).map(({ fact }) => fact as Event)
   return {
@@ -91,7 +90,6 @@ it('one begins it, and the others find what it has said', async () => {
           const { isNew, conversation } = await create(process.lifecycle, bodyOf({ at: index, ...rest }))
           created += isNew ? 1 : 0
           if (!isNew || !changes) return
-          // Its creator says what it goes by from now on.
           await conversation.setConfirmationPolicy(LATER)
           changed = true
         } catch (error) {
@@ -102,17 +100,17 @@ it('one begins it, and the others find what it has said', async () => {
       if (dies === null) expect(created).toBe(1)
       else expect(created).toBeLessThan(2)
       const before = await text(real).catch(() => null)
-      // Who was not told asks again, where there is somebody.
+      // Requests without a response are repeated at the living process.
       for (const one of all) await scheduler.waitFor(ask({ ...one, at: 1 }))
       const { policies, texts } = await text(real)
-      // What stands there is of one request.
+      // The log contains one request's policy and text.
       const first = policies.filter((kind) => kind !== LATER.kind)
       expect([first.length < 2, texts.length < 2]).toEqual([true, true])
       const one = { policy: first[0] ?? null, text: texts[0] ?? null }
       expect(all.map(({ policy, text }) => ({ policy, text }))).toContainEqual(one)
-      // A change that was acknowledged stays.
+      // An acknowledged change survives.
       if (changed) expect(policies.at(-1)).toBe(LATER.kind)
-      // What its creator wanted said is said, by whichever of them.
+      // The creator's message is appended, by either process.
       const begins = (await real.getConversation(ID))?.metadata['begins']
       if (begins === true) expect(texts).toHaveLength(1)
       if (begins === 'policy') expect(first.length > 0 || changed).toBe(true)
@@ -129,7 +127,7 @@ it('one begins it, and the others find what it has said', async () => {
   for (const [name, count] of Object.entries(seen)) expect([name, count >= 3]).toEqual([name, true])
 })
 
-/** What is done to a conversation that is there, and by which process. */
+/** A change of an existing conversation, and the process that makes it. */
 const deed = fc.tuple(fc.nat(1), fc.constantFrom('secret', 'field', 'app', 'read'))
 
 it('of those who change what it goes by none is lost, and who reads it finds all that was acknowledged', async () => {
@@ -164,7 +162,7 @@ it('of those who change what it goes by none is lost, and who reads it finds all
         } else {
           const acknowledged = structuredClone({ ...fields, secrets })
           const record = await store.getConversation(ID)
-          // Others change it before it goes by what it has read.
+          // Lets others change the record between its read and its write.
           for (let turn = 0; turn < 8; turn += 1) await store.getConversation('none')
           expect(record && (await lifecycle.starts.of(record))).toMatchObject(acknowledged)
         }
@@ -174,7 +172,7 @@ it('of those who change what it goes by none is lost, and who reads it finds all
       expect(record && (await starts.of(record))).toEqual({ ...fields, secrets })
       const { selected_branch: branch } = appOf({ metadata: record?.metadata ?? {} })
       expect(branches.size === 0 ? [null] : [...branches]).toContain(branch)
-      // Nothing is left of what was replaced, or came too late.
+      // Replaced or late starts leave nothing.
       expect((await real.countItems('conversation-starts')).count).toBe(1)
     },
   )

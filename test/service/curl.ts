@@ -1,10 +1,10 @@
-/** Where a machine has no curl, what the page of the service asks of it: a folder for the path comes out, with a command of that name. */
+/** Replaces curl for the service page's commands on machines without it. */
 
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Requests with `-X` and `-d`, and prints the answer as it comes. */
+/** Supports `-X` and `-d`, and prints the response as it arrives. */
 const PROGRAM = `#!${process.execPath}
 const given = { urls: [] }
 for (let at = 2; at < process.argv.length; at += 1) {
@@ -17,7 +17,7 @@ const response = await fetch(given.urls[0], { method: given.method ?? (given.bod
 for await (const chunk of response.body ?? []) process.stdout.write(chunk)
 `
 
-/** The environment of a shell that has curl, or something that does as much. */
+/** Returns a shell environment that has curl or the replacement. */
 export function withCurl(folder: string): NodeJS.ProcessEnv {
   const missing = spawnSync('curl', ['--version']).error !== undefined
   if (!missing && process.env['COLLOQUY_NO_CURL'] === undefined) return process.env

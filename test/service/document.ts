@@ -1,12 +1,10 @@
-/** The served OpenAPI document goes in; what an answer must look like by it comes out. */
+/** Checks responses against the served OpenAPI document. */
 
 import * as z from 'zod'
 import type { Service } from '../../src/service/index.ts'
 
-/** A JSON Schema, as far as these tests look into it. */
 export type Schema = { readonly [key: string]: unknown }
 
-/** One operation of the document. */
 export interface DocumentedOperation {
   readonly operationId: string
   readonly method: string
@@ -25,7 +23,6 @@ export interface DocumentedOperation {
   >
 }
 
-/** A document, and what can be asked of it. */
 export interface ApiDocument {
   readonly raw: Schema & {
     readonly openapi: string
@@ -34,17 +31,19 @@ export interface ApiDocument {
     readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
   }
   readonly operations: readonly DocumentedOperation[]
-  /** What is wrong with an answer; null for one that the document describes, or that no operation gave. */
+  /**
+   * Returns what is wrong with a response; null for one that the document describes or that no operation
+   * returned.
+   */
   readonly complaint: (method: string, path: string, response: Response, text: string) => string | null
 }
 
-/** What a server may answer whatever it is asked; the document need not say so. */
+/** Statuses that every request may get without being documented. */
 const ALWAYS: ReadonlySet<number> = new Set([404, 405])
 
-/** Documents by their texts: to make what checks an answer costs more than most answers do. */
+/** Documents by text, because compiling a schema costs more than checking most responses. */
 const known = new Map<string, ApiDocument>()
 
-/** Reads the document of a service. */
 export async function readDocument({ fetch }: Pick<Service, 'fetch'>): Promise<ApiDocument> {
   const text = await (await fetch(new Request('http://localhost/openapi.json'))).text()
   const document = known.get(text) ?? documentOf(JSON.parse(text))
@@ -115,7 +114,7 @@ function operationsOf(raw: ApiDocument['raw']): DocumentedOperation[] {
   )
 }
 
-/** The operation that a request goes to: words come before parameters. */
+/** Returns the operation of a request: literal segments win over parameters. */
 export function operationAt(
   operations: readonly DocumentedOperation[],
   method: string,

@@ -1,7 +1,7 @@
 /**
- * The families of upstream's feature map of an agent server (F01 to F34, October 2026), as cases of our own: a request,
- * its status, and a second view. `differs` says why a case differs from the map on purpose. NOT_HERE lists the features
- * of these families that this table does not ask, with the reason.
+ * Upstream's feature map of an agent server (families F01 to F34, October 2026) as our own cases: a
+ * request, its status, and a second view. `differs` explains an intended difference. NOT_HERE lists
+ * untested features with the reason.
  */
 
 import { execFileSync } from 'node:child_process'
@@ -19,21 +19,21 @@ import { type Client, clientOver } from './client.ts'
 import { folder } from './sandbox-commands.ts'
 
 interface More {
-  /** The request's body; a text is sent as a file. */
+  /** The request body; a string is sent as a file. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** The response has this. */
+  /** The response contains this. */
   readonly has?: unknown
-  /** The response has no such text. */
+  /** The response does not contain this text. */
   readonly lacks?: string
-  /** Further requests, and what they return soon. */
+  /** Further requests, and what they soon return. */
   readonly views?: Readonly<Record<string, unknown>>
-  /** Keeps a field of the response as a variable. */
+  /** Stores a field of the response as a variable. */
   readonly save?: readonly [name: string, field: string]
   readonly differs?: string
 }
 
-/** `!` behind the method: without a key; `?`: with a wrong one. */
+/** Method suffix: `!` sends no key, `?` a wrong one. */
 type Row = readonly [feature: string, request: string, status: number, more?: More]
 
 const CALL: ScriptedReply = { calls: [{ tool: 'echo', arguments: { a: 1 } }] }
@@ -2064,7 +2064,7 @@ const AGENTS: readonly Row[] = [
   ],
 ]
 
-/** Features of these families that no row asks, by the reason. */
+/** Features without a row, by reason. */
 const NOT_HERE: Readonly<Record<string, string>> = {
   'in session-socket.test.ts':
     'F07.sync-first F07.snapshot-transient F07.full-replay F07.resume-cursor F07.live-durable F07.live-order F07.replay-then-live F07.send-message F07.error-frame F07.error-non-json F07.reject-non-user F07.auth-frame-ignored F07.auth F07.unknown-conversation F07.progress-not-replayed F07.frame-too-large F07.deleted-close',
@@ -2168,7 +2168,7 @@ afterAll(async () => {
 const offset = (path: string): unknown =>
   path.split('.').reduce<unknown>((value, name) => (Object(value) as Record<string, unknown>)[name], vars)
 
-/** Replaces `{NAME}`; a text that is only a name becomes the value itself. */
+/** Replaces `{NAME}`; a string that is only a placeholder becomes the value itself. */
 function filled<T>(value: T): T {
   if (typeof value === 'string') {
     const whole = /^\{([\w.]+)\}$/.exec(value)?.[1]

@@ -1,4 +1,4 @@
-/** Services as processes over one PostgreSQL, which are killed and started again, and their clients. */
+/** Service processes over one PostgreSQL that are killed and restarted, and their clients. */
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -6,13 +6,11 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { inject } from 'vitest'
 
-/** What a client was told. */
 export interface Told {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** Processes by their number, some of which are dead. */
 export class Fleet {
   readonly #arguments: readonly string[]
   readonly #children: (ChildProcessByStdio<null, Readable, null> | null)[] = []
@@ -25,7 +23,7 @@ export class Fleet {
     this.#arguments = inputs
   }
 
-  /** Starts one under a number, unless one lives there. */
+  /** Starts a process unless it runs. */
   async start(index: number): Promise<void> {
     if (this.#children[index] !== undefined && this.#children[index] !== null) return
     const child = spawn(process.execPath, [join(inject('built'), 'test/soak-child.ts'), ...this.#arguments], {
@@ -36,7 +34,7 @@ export class Fleet {
     this.#urls[index] = String(text).trim()
   }
 
-  /** SIGKILL: nothing of it runs on. */
+  /** Kills with SIGKILL. */
   async kill(index: number): Promise<void> {
     const child = this.#children[index]
     if (child === undefined || child === null) return
@@ -52,14 +50,14 @@ export class Fleet {
     await Promise.all(this.#children.map((_, index) => this.kill(index)))
   }
 
-  /** Where one is that lives, another one each time; an address where none is, when all are dead. */
+  /** Address of a living process, in turn; an unused address if all are dead. */
   get url(): string {
     const living = this.#urls.filter((url) => typeof url === 'string')
     this.#turn += 1
     return living[this.#turn % Math.max(1, living.length)] ?? 'http://127.0.0.1:9'
   }
 
-  /** Asks any of them, and another one where that dies: an operation is asked again as it was. */
+  /** Sends a request to any process, and repeats it unchanged at another if that one dies. */
   async ask(method: string, path: string, body?: object): Promise<Told> {
     for (;;) {
       try {
@@ -70,7 +68,7 @@ export class Fleet {
         const text = await response.text()
         if (response.status < 500) return { status: response.status, body: JSON.parse(text) as Told['body'] }
       } catch {
-        // It was killed.
+        // The process was killed: retry.
       }
       await sleep(20)
     }

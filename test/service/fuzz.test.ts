@@ -1,4 +1,7 @@
-/** Every operation of the served document, asked with what fits, what nearly fits and what is meant to break it: it always answers, as documented, and never fails. */
+/**
+ * Sends valid, nearly valid and hostile requests to every operation: each gets a documented response, and
+ * nothing fails internally.
+ */
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,18 +24,18 @@ import { fitting, hostileJson, hostileText, nearlyFitting } from './schema-arbit
 const KEY = 'the-key-of-the-fuzz'
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'PROPFIND'] as const
 
-/** Requests to each operation. */
+/** Requests per round. */
 const RUNS = 8
-/** How often so many more are made, until the operation has done what it is for. */
+/** Maximum number of rounds until an operation has succeeded. */
 const MOST_ROUNDS = 100
-/** How long is waited before a request counts as not answered, in milliseconds. */
+/** Timeout of a request, in milliseconds. */
 const PATIENCE = 300_000
 
-/** What does nothing where the service was made without what it works with. */
+/** Operations that this service can fulfil; others need what it was created without. */
 const FITTED =
   /sandboxes|app-conversations(?!.*\/(?:file|git|switch))|pending-messages|\/profiles|settings|create_directory|vscode|run$|file\/(?!upload)|api\/git\/changes|ask_agent|secrets$|workspaces/
 
-/** Always rejected, or in need of a file that a random path does not name. */
+/** Always rejected, or needs a file that random paths do not hit. */
 const UNREACHED: readonly string[] = [
   'get_secret_value_api_settings_secrets__name__get',
   'conversation_download_file_api_file_download_get',
@@ -45,13 +48,12 @@ interface Shot {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The texts that stand for something, beside the ids of what was made. */
 const SPECS = [
   { id: 'folder', command: null },
   { id: 'sleeper', command: ['sleep', '1000'], initial_env: { API_TOKEN: 'hush' } },
 ] as const
 
-/** What is made up here is no command that a machine should run. */
+/** Random commands must not run on the machine. */
 function withoutCommands({ files, ...provider }: ProcessSandboxes): SandboxProvider {
   if (files === undefined) return provider
   return {
@@ -90,7 +92,7 @@ const served = (store: () => ReturnType<typeof memoryStore>) => {
   return { engine, service, failures, place: path }
 }
 
-// The operations are the tests, so they must be known before the tests run.
+// The operations are the test cases, so they are read before the tests are defined.
 const example = served(memoryStore)
 const { operations } = await readDocument(example.service)
 example.place.remove()
@@ -101,7 +103,7 @@ describe.each([
 ] as const)('every operation over %s', (_name, store) => {
   const { engine, service, failures, place: position } = served(store)
   let document: ApiDocument
-  /** Texts that stand for something: ids that were given, and those that answers told of. */
+  /** Meaningful strings: seeded ids, and ids from responses. */
   const known = [
     'shared',
     'own',
@@ -112,13 +114,13 @@ describe.each([
     'sleeper',
     'profile',
   ]
-  /** The same by the name of what they name. */
+  /** The same strings by parameter name. */
   const knownAs = new Map([
     ['conversation_id', ['shared', 'own']],
     ['name', ['profile']],
     ['sandbox_spec_id', ['sleeper', 'folder']],
   ])
-  /** The operations that have done what they are asked for. */
+  /** Operations that have succeeded. */
   const reached = new Set<string>()
   const tally = new Map<string, number>()
 
@@ -127,7 +129,7 @@ describe.each([
     const { id } = await service.controlPlane.sandboxes.start('sleeper')
     knownAs.set('sandbox_id', ['seeded', id])
   })
-  /** What an operation before has deleted is there again. */
+  /** Restores what an earlier operation deleted. */
   const seed = async ({ path }: DocumentedOperation): Promise<void> => {
     if (path.includes('{conversation_id}')) {
       for (const id of ['shared', 'own']) {
@@ -182,7 +184,6 @@ describe.each([
     const answered = await Promise.race([answer(request), tired]).finally(() => clearTimeout(timer))
     if (failures.length > 0) throw failures.splice(0)[0]
     const { response, text } = answered
-    // What is described nowhere is refused as that.
     if (response.status >= 500) throw new Error(`${response.status} ${text}`)
     if (response.status < 300) {
       reached.add(operationAt(operations, method, new URL(request.url).pathname)?.operationId ?? '')
@@ -195,7 +196,7 @@ describe.each([
       learn(JSON.parse(text))
   }
 
-  /** The answer, read to its end unless it is a stream that goes on. */
+  /** Returns the response with its text; event streams are cancelled. */
   const answer = async (request: Request): Promise<{ response: Response; text: string }> => {
     const response = await service.fetch(request)
     if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true)
@@ -211,7 +212,7 @@ describe.each([
       else if (!known.includes(inner)) {
         known.push(inner)
         const those = knownAs.get(key) ?? []
-        // The first two are always there.
+        // The first two are seeded and always kept.
         knownAs.set(key, [...those.slice(0, 2), ...those.slice(2).slice(-20), inner])
       }
     }
@@ -283,10 +284,10 @@ describe.each([
     await seed(operation)
     const { path, operationId } = operation
     const property = fc.asyncProperty(shots(operation), fire)
-    // Of its own: from one seed, all would draw the same methods.
+    // A separate seed per operation: with one seed, all would draw the same methods.
     const from = (fc.readConfigureGlobal().seed ?? Date.now()) + operations.indexOf(operation) * MOST_ROUNDS
     const rounds = FITTED.test(path) && !UNREACHED.includes(operationId) ? MOST_ROUNDS : 1
-    // From some seeds it takes more to do what an operation is asked for.
+    // Some seeds need more rounds until an operation succeeds.
     for (let round = 0; round < rounds; round += 1) {
       await fc.assert(property, { seed: (from + round) | 0, numRuns: RUNS, endOnFailure: true })
       if (reached.has(operationId)) break

@@ -1,11 +1,9 @@
-/** A step that waits until it is told to go on. */
-
 import type { Step } from '../../src/conversation/run/step.ts'
 
-/** A step that says one thing each time that it is asked, once the gate is open. */
+/** A step that waits for the gate, then always replies with the same text. */
 export function gate(): {
   readonly step: Step
-  /** Resolves when the step is waiting for the first time. */
+  /** Resolves when the step first waits. */
   readonly reached: Promise<void>
   readonly open: () => void
 } {

@@ -1,9 +1,9 @@
-/** What a request of the fuzz is made of that no schema gives: bodies that are none, and its address. */
+/** Broken bodies and addresses for the fuzz test, which no schema describes. */
 
 import fc from 'fast-check'
 import type { DocumentedOperation } from './document.ts'
 
-/** Bodies that nobody should take, by name: written out, they would drown the report of a failure. */
+/** Oversized bodies by name, since their text would flood a failure report. */
 export const GIANTS: Readonly<Record<string, string>> = {
   '@lists': `${'['.repeat(600)}${']'.repeat(600)}`,
   '@open lists': '['.repeat(200_000),
@@ -11,7 +11,7 @@ export const GIANTS: Readonly<Record<string, string>> = {
   '@larger than is taken': `{"title":"${'x'.repeat(2 ** 20)}"}`,
 }
 
-/** Bodies that are no JSON, or more of it than anybody should take. */
+/** Bodies that are invalid JSON or too large. */
 export const brokenBody: fc.Arbitrary<string | Uint8Array> = fc.oneof(
   fc.constantFrom(
     ...Object.keys(GIANTS),
@@ -27,18 +27,18 @@ export const brokenBody: fc.Arbitrary<string | Uint8Array> = fc.oneof(
   fc.uint8Array({ maxLength: 200 }),
 )
 
-/** A path with these texts in its places, escaped or raw. */
+/** Fills a path's parameters with texts, escaped or raw. */
 export function pathOf({ path }: DocumentedOperation, places: readonly string[], raw: boolean): string {
   let index = -1
   return path.replaceAll(/\{\w+\}/g, () => {
     const text = (places[(index += 1)] ?? '').toWellFormed()
     if (!raw) return encodeURIComponent(text.slice(0, 2_000))
-    // As it is, but for what would end the path.
+    // Raw, except for characters that would end the path.
     return text.slice(0, 2_000).replaceAll(/[?#\s\\]/g, '')
   })
 }
 
-/** The part of an address behind its path. */
+/** The query string of an address. */
 export function searchOf(pairs: readonly (readonly [string, string])[]): string {
   if (pairs.length === 0) return ''
   return `?${pairs.map((pair) => pair.map((text) => encodeURIComponent(text.toWellFormed().slice(0, 5_000))).join('=')).join('&')}`

@@ -1,18 +1,18 @@
-/** What lets a scheduler alone say who comes first. */
+/** Lets a scheduler alone decide the order of operations. */
 
 import type fc from 'fast-check'
 import type { JsonObject } from '../../src/event/shapes.ts'
 import type { SecretBox } from '../../src/service/settings/secret-box.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 
-/** Seals at once. */
+/** Seals without delay. */
 export const BOX: SecretBox = {
   isOpen: false,
   seal: async (_, value) => ({ sealed: JSON.stringify(value) }),
   open: async (_, stored) => ('sealed' in stored ? (JSON.parse(stored.sealed) as JsonObject) : stored.open),
 }
 
-/** Each call of the store begins when the scheduler says. */
+/** Delays each store call until the scheduler releases it. */
 export const inTurn = (store: Store, scheduler: fc.Scheduler): Store =>
   new Proxy(store, {
     get(target, name) {

@@ -1,4 +1,4 @@
-/** What a conversation would have been started with, sealed, goes where it does not come to be. */
+/** A sealed start is deleted when its conversation is not created. */
 
 import { afterEach, describe, expect, it } from 'vitest'
 import { create } from '../../src/service/agent-server/create.ts'

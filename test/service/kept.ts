@@ -1,9 +1,8 @@
-/** What a service keeps in a collection of its store, seen and changed from beside it. */
+/** Reads and changes a collection of the service's store from outside. */
 
 import type { Item, NewItem } from '../../src/store/contract/items.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 
-/** The bodies of a collection, by id. */
 export interface KeptIn<T extends object> {
   readonly all: () => Promise<ReadonlyMap<string, T>>
   readonly put: (id: string, body: object, index?: Pick<NewItem, 'keys' | 'dueIn'>) => Promise<void>

@@ -1,4 +1,4 @@
-/** What is asked of a service while something else ends, or fails, is done all the same. */
+/** Requests that arrive while something else ends or fails are still fulfilled. */
 
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -16,7 +16,7 @@ it('runs what was said at whatever moment an earlier command to run ends', async
     await conversation.sendMessage('Two')
     const known = await conversation.state()
     Object.assign(conversation, { state: () => Promise.resolve(known) })
-    // It was paused since the first one, and not since the second.
+    // The pause came after the first request and before the second.
     const first = runs.join(conversation, 1)
     for (let moment = 0; moment < moments; moment += 1) await Promise.resolve()
     await runs.join(conversation, known.log.entries.length)
@@ -36,7 +36,7 @@ it('recovers a run that died where there is no agent for it any more, however la
     engine,
     onFailure: (error) => failures.push(error),
     agent: async () => {
-      // Longer than a look at the status takes.
+      // Longer than reading the status takes.
       await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
       throw new Error('There is no such profile.')
     },

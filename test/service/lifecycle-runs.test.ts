@@ -1,4 +1,4 @@
-/** The runs of a conversation over HTTP: begun, paused, interrupted and confirmed, with the right codes. */
+/** Runs over HTTP: started, paused, interrupted and confirmed, with the right status codes. */
 
 import { describe, expect, it } from 'vitest'
 import { scriptedAgent, type ScriptedReply } from '../../src/service/scripted-agent.ts'
@@ -44,7 +44,7 @@ describe('runs', () => {
     await world.client.service.runs.settle()
     expect((await info(id)).execution_status).toBe('paused')
     expect(await codes([`${BASE}/${id}/resume`])).toEqual([200])
-    // The reply that was in flight came, so nothing is left to ask.
+    // The reply in flight arrived, so no model call remains.
     expect((await info(id)).execution_status).toBe('finished')
   })
 
@@ -62,13 +62,13 @@ describe('runs', () => {
     const id = await create()
     for (let i = 0; i < replies; i += 1) {
       await world.client.post(`${BASE}/${id}/events`, { ...say(`Message ${i}`), run: true })
-      // Now soon after the last run has begun, now while it ends, now after it.
+      // Hits the run's start, its end and the time after it.
       await new Promise((resolve) => setTimeout(resolve, i % 4))
     }
     await world.client.service.runs.settle()
     const text = await eventsOf(id, 'MessageEvent')
     expect(text.filter(({ source }) => source === 'user')).toHaveLength(replies)
-    // Several may be answered together, but after the last of them stands an answer.
+    // One reply may answer several messages, but the last message must have a reply after it.
     expect(text.at(-1)?.source).toBe('agent')
     expect((await info(id)).execution_status).toBe('finished')
   })
@@ -85,7 +85,7 @@ describe('runs', () => {
       await new Promise((resolve) => setTimeout(resolve, i % 3))
     }
     await Promise.all([world.client.service.runs.settle(), other.service.runs.settle()])
-    // One may have left it to the run of the other.
+    // One may have left it to the other's run.
     expect((await rest(id)).execution_status).toBe('finished')
     expect((await eventsOf(id, 'MessageEvent')).at(-1)?.source).toBe('agent')
     await other.engine.close()

@@ -1,4 +1,4 @@
-/** A service with a scripted agent, and what tests of its conversations say and look at over HTTP. */
+/** A service with a scripted agent, and helpers for its conversations over HTTP. */
 
 import { afterEach } from 'vitest'
 import { scriptedAgent, type ScriptedReply } from '../../src/service/scripted-agent.ts'
@@ -8,7 +8,6 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { type Client, clientOver } from './client.ts'
 import { gate } from './gate.ts'
 
-/** What is told of a conversation. */
 export interface Info {
   readonly id: string
   readonly title: string | null
@@ -26,24 +25,23 @@ export interface Info {
 
 export const BASE = '/api/conversations'
 
-/** The service of the test that runs. */
 export interface LifecycleWorld {
   client: Client
   readonly begin: (replies?: readonly ScriptedReply[], store?: Store) => Promise<void>
-  /** Gives the id of a new conversation. */
+  /** Creates a conversation and returns its id. */
   readonly create: (body?: object) => Promise<string>
   readonly info: (id: string) => Promise<Info>
-  /** A conversation whose run is in the middle of its first step, until that is let go. */
+  /** Creates a conversation whose run waits in its first step until `open` is called. */
   readonly underWay: () => Promise<{ readonly id: string; readonly open: () => void }>
-  /** What the conversation is told of when it rests. */
+  /** Returns the conversation once it is idle. */
   readonly rest: (id: string, status?: string | readonly string[]) => Promise<Info>
   readonly eventsOf: (id: string, kind?: string) => Promise<Event[]>
   readonly kindsOf: (id: string) => Promise<string[]>
-  /** The status codes of posts, one behind the other. */
+  /** Sends posts one after another and returns their status codes. */
   readonly codes: (...deeds: readonly (readonly [string, unknown?])[]) => Promise<number[]>
 }
 
-/** For the tests of a file; each begins a service of its own. */
+/** Starts a new service for each test. */
 export function lifecycleWorld(): LifecycleWorld {
   let client: Client
   afterEach(async () => {

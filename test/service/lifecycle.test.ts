@@ -1,4 +1,4 @@
-/** The lifecycle of a conversation over HTTP: created, changed, forked, recovered and deleted, with the right codes. */
+/** Conversations over HTTP: created, changed, forked, recovered and deleted, with the right status codes. */
 
 import { describe, expect, it } from 'vitest'
 import type { ScriptedReply } from '../../src/service/scripted-agent.ts'
@@ -64,7 +64,7 @@ describe('creating', () => {
   })
 })
 
-/** One more tag than there may be. */
+/** One tag above the maximum. */
 const MANY = Object.fromEntries(Array.from({ length: 101 }, (_, nth) => [`t${nth}`, 'x']))
 
 const BAD: readonly (readonly [string, unknown, number, readonly unknown[] | null])[] = [
@@ -109,7 +109,6 @@ describe('bad requests', () => {
     const answer = await world.client.post<{ detail: { loc: unknown }[] }>(`${BASE}${path}`, body)
     expect(answer.status).toBe(status)
     if (loc !== null) expect(answer.body.detail.map((error) => error.loc)).toContainEqual(loc)
-    // Nothing came of it.
     expect(await info('c')).toMatchObject({ event_count: 0, execution_status: 'idle' })
   })
 
@@ -249,7 +248,7 @@ describe('after a crash', () => {
     await begin([], store)
     const id = await create()
     const conversation = await world.client.engine.open(id)
-    // What a process leaves that was killed in the middle of a step.
+    // What a process leaves when it is killed mid-step.
     await conversation.append([
       { kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: [{ text: 'Hi' }] } },
       { kind: 'ConversationStateUpdateEvent', key: 'execution_status', value: 'running' },
