@@ -1,4 +1,4 @@
-/** The store's placement of a log and the log's own are one: the same ids, parents, times and HEAD on hostile logs (design D7, D8, D15). */
+/** Stores and the log place hostile events alike: same ids, parents, times and HEAD (design D7, D8, D15). */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -16,7 +16,7 @@ const storable = (facts: readonly Fact[]): readonly Fact[] =>
 
 const shown = ({ seq, id, parentId, inTree, time }: StoredEvent) => ({ seq, id, parentId, inTree, time })
 
-/** What the log makes of the same facts. */
+/** The same facts, placed by the log. */
 function byLog(facts: readonly Fact[]) {
   const state = replay(facts, { conversationId: 'c' })
   const entries = [...state.log.entries].map(({ seq, id, parent, inTree, timestamp }) => ({

@@ -1,22 +1,20 @@
-/** Memory stores with something changed: what broken stores, and stores of a process that ends, are made of. */
+/** Memory stores with altered methods: the base of broken stores and of stores whose process ends. */
 
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 
-/** A memory store with some methods replaced. */
 export const altered = (change: (inner: Store) => Partial<Store>): Store => {
   const inner = memoryStore()
   return { ...inner, ...change(inner) }
 }
 
-/** Lets others come in between. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** A fault, the case of the kit that must find it, and a store that has it. */
+/** A fault, the kit case that must detect it, and a store that has it. */
 export type Fault = readonly [fault: string, finder: string, make: () => Store]
 
-/** A way into a store that can be closed without closing the store: as a process that ends, whose data does not. */
+/** Closes like a process that ends: the data of the inner store stays. */
 export function handle(inner: Store): Store {
   let closed = false
   const guarded = Object.entries(inner).map(([name, value]: [string, unknown]) => {

@@ -1,4 +1,4 @@
-/** Writes or reads a string of some megabytes in a process of its own, and prints the most memory that it has taken. */
+/** Writes or reads a string of several megabytes in its own process, and prints its peak memory. */
 
 import type { Event } from '../../src/event/types.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'

@@ -1,4 +1,4 @@
-/** Long strings of bodies: bytes on disk, memory, forks, and a process that ends between any two writes (law S8). */
+/** Long strings of bodies: disk bytes, memory, forks, and a process that ends between any two writes (law S8). */
 
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, statSync } from 'node:fs'
@@ -24,7 +24,7 @@ const seen = (id: string, url: string): Event => ({
   llm_message: { role: 'user', content: [{ text: `See ${id}` }, { image_urls: [url] }] },
 })
 
-/** Bytes of a database whose store was closed. */
+/** Size on disk, once the store is closed. */
 const bytesOf = (file: string): number =>
   [file, `${file}-wal`].reduce((sum, one) => sum + (existsSync(one) ? statSync(one).size : 0), 0)
 
@@ -67,7 +67,7 @@ describe('on disk', () => {
   })
 })
 
-/** MiB that a process takes at most. */
+/** Peak memory of a child process, in MiB. */
 const limit = (file: string, work: string): number => {
   const child = join(import.meta.dirname, 'blobs-child.ts')
   const { stdout, stderr } = spawnSync(process.execPath, [child, file, work, '200'], { encoding: 'utf8' })
@@ -88,7 +88,7 @@ describe('in memory', () => {
   })
 })
 
-/** A database that ends after so many statements: none is carried out any more, as after a kill. */
+/** Fails every statement after the first `count` ones, as a kill would. */
 function ending(
   file: string,
   count: number,

@@ -1,4 +1,4 @@
-/** Bodies: which are the same (law S), what a live append writes into them, and whose they are. */
+/** Bodies: equality (law S), the fields that a live append adds, and ownership. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -52,7 +52,7 @@ describe('a body', () => {
         const other = { ...event, [key]: ['another'] } as unknown as Event
         fc.pre(key !== 'parent_id' || event.parent_id !== null)
         expect(sameBody(event, other)).toBe(false)
-        // What is stored and was not given is not compared, but the other way round it is.
+        // Fields that only the store has are ignored; fields that only the caller has are not.
         expect(sameBody(event, { ...event, x_new: 1 } as unknown as Event)).toBe(false)
       }),
     )

@@ -1,10 +1,9 @@
-/** Stores that are broken on purpose where they keep long strings, each with one fault; the kit must find every one. */
+/** Stores with one fault each in how they keep long strings. The kit must detect every one. */
 
 import { textContent, withReferences } from '../../src/store/kit/blobs.ts'
 import { blobText } from '../../src/event/text.ts'
 import { altered, type Fault } from './altered.ts'
 
-/** One fault each, and the case of the kit that must find it. */
 export const BLOB_FAULTS: readonly Fault[] = [
   [
     'reads references whole',

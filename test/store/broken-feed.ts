@@ -1,8 +1,7 @@
-/** Stores that are broken on purpose where they give their feed, each with one fault; the kit must find every one of them. */
+/** Stores with one fault each in their feed. The kit must detect every one. */
 
 import { altered, type Fault } from './altered.ts'
 
-/** One fault each, and the case of the kit that must find it. */
 export const FEED_FAULTS: readonly Fault[] = [
   [
     'goes on behind the page that it would have given without a limit',

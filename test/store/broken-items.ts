@@ -1,4 +1,4 @@
-/** Stores that are broken on purpose where they keep items, each with one fault; the kit must find every one of them. */
+/** Stores with one fault each in how they keep items. The kit must detect every one. */
 
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { Item, ItemChange } from '../../src/store/contract/items.ts'
@@ -11,7 +11,7 @@ const unexpected = ({ collection, id, put }: ItemChange): ItemChange => ({
   ...(put !== undefined && { put }),
 })
 
-/** Compares by itself, with time to be overtaken, and then changes whatever is there. */
+/** Compares outside the transaction, so another write can get in between. */
 async function compareOutside(store: Store, changes: readonly ItemChange[]): Promise<(Item | null)[]> {
   for (const { collection, id, expected } of changes) {
     const version = (await store.getItem(collection, id))?.version ?? null
@@ -22,7 +22,6 @@ async function compareOutside(store: Store, changes: readonly ItemChange[]): Pro
   return store.changeItems(changes.map(unexpected))
 }
 
-/** One fault each, and the case of the kit that must find it. */
 export const ITEM_FAULTS: readonly Fault[] = [
   [
     'compares items before it changes them',

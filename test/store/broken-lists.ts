@@ -1,8 +1,7 @@
-/** Stores that are broken on purpose where they list conversations or change their records, each with one fault that the kit must find. */
+/** Stores with one fault each in listing or changing conversation records. The kit must detect every one. */
 
 import { altered, type Fault } from './altered.ts'
 
-/** One fault each, and the case of the kit that must find it. */
 export const LIST_FAULTS: readonly Fault[] = [
   [
     'ends a list where it has looked at enough',

@@ -1,12 +1,8 @@
-/**
- * Stores that are broken on purpose where they keep snapshots, each with one fault; the kit must find every one of
- * them.
- */
+/** Stores with one fault each in their snapshots. The kit must detect every one. */
 
 import type { SnapshotPart } from '../../src/store/contract/store.ts'
 import { altered, type Fault, nextTurn } from './altered.ts'
 
-/** One fault each, and the case of the kit that must find it. */
 export const SNAPSHOT_FAULTS: readonly Fault[] = [
   [
     'merges a complete snapshot with what was there',

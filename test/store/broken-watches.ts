@@ -1,4 +1,4 @@
-/** Stores broken on purpose in what they wake and list, each a memory store with one fault, which the kit must find. */
+/** Memory stores with one fault each in wakes or lists. The kit must detect every one. */
 
 import { altered, type Fault } from './altered.ts'
 

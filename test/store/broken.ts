@@ -1,7 +1,4 @@
-/**
- * Stores broken on purpose, each a memory store with one fault that real stores had; the kit must find every one of
- * them.
- */
+/** Memory stores with one fault each, taken from real stores. The kit must detect every one. */
 
 import { ColloquyError } from '../../src/event/errors.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
@@ -14,7 +11,6 @@ import { altered, type Fault, nextTurn } from './altered.ts'
 const versionIn = async (store: Store, id: string): Promise<number> =>
   (await store.getConversation(id))?.version ?? 0
 
-/** What a query finds, whole. */
 export async function all(store: Store, query: EventQuery): Promise<StoredEvent[]> {
   const matches: StoredEvent[] = []
   let cursor: string | null = null
@@ -26,10 +22,7 @@ export async function all(store: Store, query: EventQuery): Promise<StoredEvent[
   return matches
 }
 
-/**
- * Reads the end of the log, then writes there: of two at once, the second writes over the first, which was
- * acknowledged.
- */
+/** Reads the end of the log, then writes there: the second of two concurrent appends overwrites an acknowledged one. */
 export const lostUpdate = (): Store =>
   altered((inner) => ({
     async append(id, facts, options) {
@@ -50,7 +43,7 @@ export const lostUpdate = (): Store =>
     },
   }))
 
-/** Looks at the version, and appends later, whatever it is by then. */
+/** Checks the version outside the transaction of the append. */
 export const checkOutside = (): Store =>
   altered((inner) => ({
     async append(id, facts, options = {}) {
@@ -68,7 +61,7 @@ export const checkOutside = (): Store =>
     },
   }))
 
-/** Pages by how many came before. Everything else about its cursor is as it should be. */
+/** Pages by offset; its cursor is correct otherwise. */
 export const offsetCursor = (): Store =>
   altered((inner) => ({
     async search(query) {
@@ -83,7 +76,7 @@ export const offsetCursor = (): Store =>
 
 const textOf = ({ fact }: StoredEvent): string => (isQuarantined(fact) ? '' : (fact.timestamp ?? ''))
 
-/** Compares timestamps as texts, in bounds, order and cursor. */
+/** Compares timestamps as text in bounds, order and cursor. */
 export const textTimes = (): Store =>
   altered((inner) => {
     const find = async (filter: EventFilter): Promise<StoredEvent[]> => {
@@ -110,7 +103,7 @@ export const textTimes = (): Store =>
     }
   })
 
-/** One fault each, of all but snapshots. */
+/** All faults except those of snapshots. */
 export const FAULTS: readonly Fault[] = [
   [
     'finds the parent before the append',

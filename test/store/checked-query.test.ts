@@ -1,4 +1,4 @@
-/** Checked queries: what is left out, what is said twice, and the field that a refusal names. */
+/** Query checks: omitted and repeated values, and the field that an error names. */
 
 import { describe, expect, it } from 'vitest'
 import { isColloquyError } from '../../src/event/errors.ts'
@@ -19,7 +19,7 @@ import { newRecord } from '../../src/store/kit/record.ts'
 
 const conversationId = 'c'
 
-/** What a check refuses: code and field or reason. */
+/** The error's code, and its field or reason. */
 function refusal(check: () => unknown): readonly unknown[] {
   try {
     check()
@@ -29,7 +29,6 @@ function refusal(check: () => unknown): readonly unknown[] {
   return []
 }
 
-/** The kinds that a filter lets through, as a list. */
 const kinds = (filter: object): unknown => {
   const { kinds } = checkEventFilter({ conversationId, ...filter })
   return kinds && [...kinds]

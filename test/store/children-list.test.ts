@@ -1,4 +1,4 @@
-/** A list of children walks the children, not all conversations with their tag. */
+/** Listing children reads only the children, not every conversation with their tag. */
 
 import { expect, it } from 'vitest'
 import { checkConversationFilter } from '../../src/store/kit/index.ts'

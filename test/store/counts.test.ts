@@ -1,4 +1,4 @@
-/** Counts stop where it is said, unless they are to be exact, in every store; and of very many the last is found. */
+/** Counts stop at their limit unless they are exact, in every store. The last of very many rows is still found. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MOST_COUNTED } from '../../src/store/contract/query.ts'
@@ -10,7 +10,7 @@ import { run } from '../postgres/bystander.ts'
 import { superDatabase, type TestDatabase } from '../postgres/database.ts'
 import { folder, openDatabase } from './sqlite-drivers.ts'
 
-/** A few beyond what a count looks at; the first tenth has a tag. */
+/** Slightly above the counting limit; the first tenth has a tag. */
 const MANY = MOST_COUNTED + 50
 
 const FILES = folder()
@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const id = (nth: number): string => `c${nth}`
 
-/** Each store with so many conversations and items, put there in the quickest way that it has. */
+/** Stores with this many conversations and items, filled in the fastest way each has. */
 const STORES: Readonly<Record<string, () => Promise<Store>>> = {
   async memory() {
     let now = 0n

@@ -1,4 +1,4 @@
-/** Cursors: what goes in comes out for the same query, and everything else is refused with the reason. */
+/** Cursors round-trip for the same query; any other cursor is rejected with a reason. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -18,7 +18,7 @@ import { character } from '../../src/testing/text.ts'
 const wellFormed = (): fc.Arbitrary<string> => fc.string({ unit: 'grapheme', maxLength: 20 })
 const ascii = (): fc.Arbitrary<string> => fc.string({ unit: 'binary-ascii' })
 
-/** Why a cursor is refused; null when it is not. */
+/** The reason for a rejection, or null. */
 function faultOf(scope: string, cursor: string): CursorFault | null {
   try {
     decodeCursor(scope, cursor)
@@ -29,7 +29,7 @@ function faultOf(scope: string, cursor: string): CursorFault | null {
   }
 }
 
-/** A text sealed by who knows how. */
+/** Text with a valid seal, as an attacker who knows the format could make. */
 function sealed(body: string): string {
   const text = `${body} ${hashText(body)}`
   return toBase64Url(`${text.length} ${text}`)
@@ -151,7 +151,6 @@ describe('base64url', () => {
   })
 })
 
-/** A hash as a number. */
 const bits = (hash: string): bigint => BigInt(`0x${hash}`)
 
 describe('the hash', () => {

@@ -1,4 +1,4 @@
-/** The decision of an append: what it asks of a log, and the lanes that it draws. */
+/** How an append is decided: what it reads of a log, and the lanes it creates. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -22,7 +22,7 @@ import type { StoredEvent } from '../../src/store/contract/query.ts'
 import { storable } from '../../src/testing/conformance/facts.ts'
 import { hostileLog } from '../../src/testing/index.ts'
 
-/** A log kept in the plainest way. */
+/** The simplest possible log. */
 class Plain {
   readonly events: StoredEvent[] = []
   readonly nodes = new Map<string, TreeNode>()
@@ -54,7 +54,6 @@ class Plain {
 
 const batches = () => fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 9 })
 
-/** Imports a log in batches, with a look at each. */
 function importAll(
   facts: readonly Fact[],
   sizes: readonly number[],

@@ -1,4 +1,4 @@
-/** Every list of conversations that the contract offers: each filter with each other, in each order, and both pages. */
+/** Every list of conversations in the contract: all combinations of filters and orders, first and second pages. */
 
 import type {
   ConversationFilter,
@@ -8,7 +8,7 @@ import type {
 import { checkConversationQuery } from '../../src/store/kit/query/conversation-query.ts'
 import { cursorAfter } from '../../src/store/kit/query/page.ts'
 
-/** What each part of a filter may be. */
+/** The values of each part of a filter. */
 const PARTS: readonly (readonly ConversationFilter[])[] = [
   [{}, { titleContains: 't' }],
   [{}, { public: true }, { public: false }],
@@ -28,14 +28,13 @@ export const ORDERS: readonly ConversationOrder[] = [
   'updated_at_desc',
 ]
 
-/** Every filter: 864. */
 export const everyFilter = (): readonly ConversationFilter[] =>
   PARTS.reduce<readonly ConversationFilter[]>(
     (all, part) => all.flatMap((filter) => part.map((more) => ({ ...filter, ...more }))),
     [{}],
   )
 
-/** The filter with an order, and the same from the middle on. */
+/** The first page of a list, and a page from its middle. */
 export const bothPages = (filter: ConversationFilter, order: ConversationOrder): ConversationQuery[] => {
   const { scope } = checkConversationQuery({ ...filter, order })
   return [
@@ -44,6 +43,5 @@ export const bothPages = (filter: ConversationFilter, order: ConversationOrder):
   ]
 }
 
-/** All of them. */
 export const everyList = (): readonly ConversationQuery[] =>
   everyFilter().flatMap((filter) => ORDERS.flatMap((order) => bothPages(filter, order)))

@@ -1,4 +1,4 @@
-/** The feed misses nothing where commits end out of order and where a database was restored, and shards are the same in all stores (laws S7, B4). */
+/** The feed misses nothing when commits finish out of order or a database is restored, and all stores shard alike (laws S7, B4). */
 
 import { copyFileSync } from 'node:fs'
 import fc from 'fast-check'
@@ -39,7 +39,7 @@ function closing(store: Store): Store {
 
 const pause = (id: string) => ({ kind: 'PauseEvent' as const, id })
 
-/** So much as there must be. On a server whatever runs, in other databases too, may hold it back for a while. */
+/** Waits for `count` entries. Transactions in other databases of the server can delay the feed. */
 async function settled(store: Store, query: FeedQuery, count: number): Promise<FeedPage> {
   const deadline = performance.now() + 20_000
   for (;;) {
@@ -65,7 +65,7 @@ describe('a cursor of the feed', () => {
         await expect(store.feed({ after: encodeCursor(scope, ['1', 'w', until]) })).rejects.toMatchObject({
           code: 'invalid_cursor',
         })
-      // One that could be, and is not: it was of another database.
+      // A well-formed cursor of another database.
       expect(await store.feed({ after: encodeCursor(scope, ['1', 'w', '1']) })).toMatchObject({ reset: true })
     }
   })

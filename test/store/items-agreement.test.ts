@@ -1,4 +1,4 @@
-/** SQLite and PostgreSQL keep items as the memory store does: what is put, refused, listed and claimed, in any order (law S). */
+/** SQLite and PostgreSQL put, reject, list and claim items as the memory store does, in any order (law S). */
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -11,7 +11,6 @@ import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 
 let database: PooledDatabase
 let schemas = 0
-/** Microseconds. */
 let now = 0n
 const clock = () => now
 
@@ -30,7 +29,7 @@ const value = fc.constantFrom('', 'x', 'y', '\uffee', '\u{1f600}')
 const collection = fc.constantFrom('c', 'c', 'c', 'd')
 const sometimes = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined })
 
-/** What is expected is named by what is known of the item: its version, an old one, none, or nothing at all. */
+/** The expected version can be the current one, an old one, none or absent. */
 const change = fc.record({
   collection,
   id,
@@ -76,13 +75,12 @@ const command = fc.oneof(
   fc.record({ do: fc.constant('wait' as const), milliseconds: fc.nat(9) }),
 )
 
-/** An item without its version, of which each store has its own. */
+/** An item without its version, which differs between stores. */
 const shown = (item: Item | null) => {
   if (item === null) return null
   return { ...item, version: null }
 }
 
-/** One store, and the versions that it gave each item. */
 function player(store: Store) {
   const versions = new Map<string, number[]>()
   const learn = (item: Item | null): void => {
@@ -141,7 +139,7 @@ function player(store: Store) {
 
 const due = { expects: 'any', put: { body: {}, keys: {}, dueIn: 0 } } as const
 
-/** Two that are due at one time, whose order by code points is another than by the units of UTF-16. */
+/** Two items due at the same time, which code points and UTF-16 units sort differently. */
 const BY_CODE_POINTS: Order[] = [
   { do: 'change', changes: (['😀', '￮'] as const).map((id) => ({ collection: 'c', id, ...due })) },
   { do: 'claim', collection: 'c', claim: { ttl: 1, limit: 2 } },

@@ -1,6 +1,6 @@
 /**
- * The store of the examples, which is written against the contract and the store kit alone, passes the whole conformance
- * kit; and what it has acknowledged is there after its processes were killed.
+ * The example store, built on the contract and the kit alone, passes the whole conformance kit, and
+ * acknowledged writes survive killed processes.
  */
 
 import { spawn } from 'node:child_process'
@@ -23,7 +23,7 @@ afterAll(remove)
 cpSync(join(ROOT, 'examples/store-json'), join(folder, 'store-json'), { recursive: true })
 const { jsonStore } = (await import(pathToFileURL(join(folder, 'store-json/store.ts')).href)) as Example
 const newFolder = (): string => mkdtempSync(join(folder, 'data-'))
-// No case takes the power away.
+// Not durable: no case cuts the power.
 const openIn = (path: string): Store => jsonStore({ folder: path, durable: false })
 
 describe('the store of JSON files', () => {
@@ -42,7 +42,7 @@ describe('the store of JSON files', () => {
   for (const { name, run } of cases) it(name, run)
 })
 
-/** Appends batches without end, deletes what it made meanwhile, and says each when it was acknowledged. */
+/** Appends and deletes forever, and reports each call once it is acknowledged. */
 const WRITER = `
   import { writeSync } from 'node:fs'
   import { jsonStore } from './store-json/store.ts'

@@ -1,7 +1,4 @@
-/**
- * The kit finds what is wrong with a store: adapters broken on purpose fail it, in the cases that matter and hardly in
- * others.
- */
+/** The kit detects faulty stores: each broken adapter fails the cases meant for it, and few others. */
 
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -15,7 +12,6 @@ import { ITEM_FAULTS } from './broken-items.ts'
 import { SNAPSHOT_FAULTS } from './broken-snapshots.ts'
 import { WATCH_FAULTS } from './broken-watches.ts'
 
-/** The cases that a store fails. */
 async function failing(make: () => Store): Promise<string[]> {
   const failed: string[] = []
   for (const { name, run } of storeConformance({
@@ -86,10 +82,9 @@ describe('a store broken on purpose', () => {
   })
 })
 
-/** Opens a store. */
 const open = async (): Promise<Store> => memoryStore()
 
-/** The names of the cases that there are of a store that lasts. */
+/** Case names for a persistent store. */
 const named = (options: Partial<ConformanceOptions>): string[] =>
   storeConformance({ name: 'any', open, reopen: async (store) => store, ...options }).map(({ name }) => name)
 

@@ -1,4 +1,4 @@
-/** What a page costs in the memory store: the entries that are looked at are counted, and their number is flat in depth. */
+/** The memory store visits a constant number of entries for a page, whatever its depth. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -21,7 +21,7 @@ import type { Event } from '../../src/event/types.ts'
 
 const LENGTH = 50_000
 
-/** A log of two branches: the first 100 events, then the rest of the trunk, and as much again on a branch. */
+/** Two branches: 100 shared events, the rest of the trunk, and a branch of the same length. */
 function longLog(): MemoryLog {
   const log = newLog()
   const event = (i: number): Event => {
@@ -49,7 +49,7 @@ function longLog(): MemoryLog {
 
 const looks = { count: 0 }
 
-/** A list that counts how often it is looked into. */
+/** A list that counts reads. */
 const counted = (rows: Row[]): Row[] =>
   new Proxy(rows, {
     get(target, key, receiver) {
@@ -107,7 +107,7 @@ describe('a page', () => {
   })
 })
 
-/** A row as far as its order goes. */
+/** A row with only the fields that order it. */
 const row = (time: bigint, seq: number): Row => ({
   event: { seq } as Row['event'],
   refs: null,
@@ -115,7 +115,7 @@ const row = (time: bigint, seq: number): Row => ({
   node: null,
 })
 
-/** Comparisons for each item when so many lists of one item are merged. */
+/** Comparisons per item when `length` lists of one item are merged. */
 const perItem = (length: number): number => {
   let compared = 0
   const walks = Array.from({ length }, (_, n) => ({

@@ -1,4 +1,4 @@
-/** The memory store passes the whole kit, and skips nothing. */
+/** The memory store passes the whole kit and skips nothing. */
 
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/store/memory/store.ts'

@@ -1,4 +1,4 @@
-/** The text that a search looks into. */
+/** The text that a search covers. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -37,7 +37,6 @@ describe('folded text', () => {
   })
 })
 
-/** A message with these parts. */
 const message = (llm: object, more: object = {}): Event => ({
   kind: 'MessageEvent',
   source: 'user',

@@ -1,4 +1,4 @@
-/** Appends with a row beside it, and is killed at a moment: `node own-rows-child.ts FILE_OR_URL MOMENT`. */
+/** Appends along with a caller's row and is killed at a given moment: `node own-rows-child.ts FILE_OR_URL MOMENT`. */
 
 import { ROWS as POSTGRES } from '../postgres/schemas.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
@@ -20,5 +20,5 @@ await store.append('c', [{ kind: 'PauseEvent', id: moment }], {
     return Promise.resolve(inserted).then(die)
   },
 })
-// The append is acknowledged.
+// Killed after the acknowledgement.
 die()

@@ -1,4 +1,4 @@
-/** Rows of the caller's own in the transaction of an append: over kills, in conversations and runs, and joined by the views. */
+/** Caller rows in the transaction of an append: after kills, in conversations and runs, and joined with the views. */
 
 import { spawnSync } from 'node:child_process'
 import { DatabaseSync } from 'node:sqlite'
@@ -21,7 +21,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** A database to write to: its target for a child, a store, its table, and how its views are read. */
+/** A database: its target for a child, a store, its table, and how to query its views. */
 const KINDS = {
   sqlite: () => {
     const file = FILES.next()
@@ -117,7 +117,7 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
       WHERE c.owner = 'ann' AND e.in_tree GROUP BY e.kind ORDER BY e.kind`,
     )
     expect(joined.map((row) => Object.values(row as object).map(String))).toEqual([
-      // The run appends its status, too.
+      // The run also appends its status.
       ['ConversationStateUpdateEvent', '2'],
       ['MessageEvent', '2'],
     ])

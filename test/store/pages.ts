@@ -1,9 +1,7 @@
-/** A query goes in, all of its pages come out, with their cursors. */
-
 import type { EventPage, EventQuery } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 
-/** All pages of a query, as the store gives them: two stores that give the same ones agree on items, order and cursors. */
+/** All pages of a query with their cursors. Equal pages prove that two stores agree on items, order and cursors. */
 export async function pages(store: Store, requests: EventQuery): Promise<EventPage[]> {
   const all: EventPage[] = []
   for (let cursor: string | null | undefined; cursor !== null;) {

@@ -1,4 +1,4 @@
-/** Both databases page along a path as memory does, in logs in time order whose branches are long, many or written by turns (laws C, S). */
+/** Both databases page along a path as memory does, in time-ordered logs with long, numerous or interleaved branches (laws C, S). */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { seeded } from '../../bench/workload.ts'
@@ -31,11 +31,11 @@ afterAll(async () => {
   FILES.remove()
 })
 
-/** Which branch the event at a position belongs to, and now and then a new branch off another one. */
+/** The branch of the event at each position; some positions start a new branch. */
 interface Shape {
   readonly length: number
   branchAt(seq: number): number
-  /** The branch that one begins on, which has events by then. */
+  /** The branch it starts from, which already has events. */
   stemOf(branch: number): number
 }
 
@@ -60,7 +60,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   },
 }
 
-/** A log in time order, some of its events at one instant, of common and rare kinds, with state updates in between. */
+/** A time-ordered log with equal timestamps, common and rare kinds, and state updates. */
 function logOf({ length, branchAt, stemOf }: Shape): Event[] {
   const ends = new Map<number, string>()
   return Array.from({ length }, (_, seq): Event => {
@@ -114,7 +114,7 @@ describe('a search along a path', () => {
 
   it.each([1, 3])('whose last events are the earliest, appended %i at a time', async (size) => {
     const id = `backwards ${size}`
-    // The branch begins in time order, and then goes back beyond all that it hangs on.
+    // The branch begins in time order, then goes back before all of its ancestors.
     const seconds = [10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 5, 6, 7, 8, 9, 1, 2]
     const log = seconds.map((second, i): Event => ({
       kind: 'PauseEvent',

@@ -1,9 +1,9 @@
-/** What the planner of PostgreSQL may have counted, and the databases that it counts. */
+/** Planner statistics of PostgreSQL, and databases that produce them. */
 
-/** How many conversations are put beside those of the test. */
+/** Conversations added to those of the test. */
 export const OTHERS = 20_000
 
-/** As many conversations again as a server may have, of one event each; then the planner counts. */
+/** A server full of conversations with one event each, then ANALYZE. */
 const MANY = [
   `INSERT INTO colloquy.conversation
     (conversation_id, title, title_folded, public, tags, metadata, parent_conversation_id, sandbox_id, owner, status, created_at)
@@ -27,10 +27,7 @@ const MANY = [
   'ANALYZE',
 ]
 
-/**
- * As if counted while each conversation had one event: then any index that begins with the conversation seems to
- * lead to one row.
- */
+/** Statistics from a time when each conversation had one event: any index on the conversation looks unique. */
 const ONE_EACH = [
   'ALTER TABLE colloquy.event ALTER log SET (n_distinct = -1)',
   'ANALYZE colloquy.event',
@@ -45,8 +42,8 @@ const refilled = (index: string, percent: number): string[] => [
 ]
 
 /**
- * What the planner may have counted. Which of two indexes it takes for the cheaper one goes by their depths, so by the
- * size that a database happens to have: a deep one is made by leaving its pages all but empty.
+ * Statistics the planner may have. Its choice between two indexes depends on their depth, so on the size of
+ * the database. Nearly empty pages make an index deep.
  */
 export const STATES: readonly State[] = [
   { name: 'that was never counted' },
@@ -61,7 +58,6 @@ export const STATES: readonly State[] = [
   { name: 'where most conversations have one event', isFull: true, statements: MANY },
 ]
 
-/** A state of the database, and what brings it about. */
 export interface State {
   readonly name: string
   readonly statements?: readonly string[]

@@ -1,4 +1,4 @@
-/** The PostgreSQL store gives what the memory store gives: events, errors, pages and cursors, on hostile logs and live ones (law S). */
+/** The PostgreSQL store returns the same events, errors, pages and cursors as the memory store, on hostile and live logs (law S). */
 
 import fc from 'fast-check'
 import type pg from 'pg'
@@ -33,7 +33,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** What a call gave, or the code of its error and the version that it names. */
+/** The result of a call, or its error code and version. */
 async function outcome<T>(call: Promise<T>): Promise<unknown> {
   try {
     return await call
@@ -43,14 +43,13 @@ async function outcome<T>(call: Promise<T>): Promise<unknown> {
   }
 }
 
-/** The same call on both stores; the outcome, once it is known to be one. */
 async function both<T>(call: (store: Store) => Promise<T>): Promise<T> {
   const [expected, input] = await Promise.all([outcome(call(memory)), outcome(call(postgres))])
   expect(input).toEqual(expected)
   return expected as T
 }
 
-/** Asks both stores for everything about a conversation. Gives how many pages there were, and how many of paths. */
+/** Compares everything about a conversation. Returns the number of pages, and how many were of paths. */
 async function agreeOn(
   id: string,
   requestCount: readonly { readonly leaf: number | undefined }[],
@@ -140,7 +139,7 @@ describe('the PostgreSQL store agrees with memory', () => {
     for (let round = 0; round < 6; round += 1) {
       await postgres.createConversation({ id })
       const appendAll = async () => {
-        // All three ways to write: one, a batch, and what is decided here.
+        // Three ways to write: one event, a batch, and a decision made by the caller.
         const appends = Array.from({ length: 12 }, (_, i) => {
           if (i % 3 === 0) return postgres.append(id, [fresh()])
           const facts = [fresh(), fresh()]
@@ -149,7 +148,7 @@ describe('the PostgreSQL store agrees with memory', () => {
         return Promise.allSettled(appends)
       }
       expect((await appendAll()).filter(({ status }) => status === 'rejected')).toEqual([])
-      // Some of these come before the deletion, some after it, some between it and the new conversation.
+      // Appends before, during and after the deletion and recreation.
       const renewed = postgres.deleteConversation(id).then(() => postgres.createConversation({ id }))
       await Promise.all([appendAll(), renewed, appendAll()])
       await postgres.deleteConversation(id)

@@ -1,4 +1,4 @@
-/** Appends to PostgreSQL that need care: ids that are taken, what is no event, batches that name their own events. */
+/** PostgreSQL appends that need care: taken ids, invalid events, and batches that refer to their own events. */
 
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -25,7 +25,6 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Milliseconds that a batch takes. */
 async function cost(id: string, facts: readonly Event[]): Promise<number> {
   await store.createConversation({ id })
   const began = performance.now()

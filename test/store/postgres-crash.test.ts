@@ -1,4 +1,4 @@
-/** What was acknowledged survives: writing processes and the server itself are killed, and the log is held to what was said (law S). */
+/** Acknowledged writes survive kills of the writers and of the server (law S). */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import { replay } from '../../src/state/reduce.ts'
 import { run, until } from '../postgres/bystander.ts'
 import { startServer, type TestServer } from '../postgres/server.ts'
 
-/** How often a writer is killed; the server a third as often. */
+/** Kills of a writer; the server is killed a third as often. */
 const KILLS = Number(process.env.COLLOQUY_KILLS ?? 4)
 
 let server: TestServer
@@ -28,9 +28,9 @@ type Acknowledged = Map<string, number>
 
 interface Writer {
   readonly child: ChildProcess
-  /** Position by id, as it was acknowledged. */
+  /** Acknowledged positions by id. */
   readonly acknowledged: Acknowledged
-  /** Resolves when it is about to open the store. */
+  /** Resolves just before it opens the store. */
   readonly going: Promise<unknown>
 }
 
@@ -59,13 +59,13 @@ async function kill({ child }: Writer): Promise<void> {
   await gone
 }
 
-/** Waits until the server has noticed as well: it carries out what it was asked for before. */
+/** Waits until the server notices the kill: until then it executes pending statements. */
 async function isOver(): Promise<void> {
   const others = `SELECT FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`
   await until(async () => (await run(server.url, others)).length === 0)
 }
 
-/** Holds a log to what was acknowledged and to itself: dense, batches whole, the tree and HEAD as a replay has them. */
+/** Checks a log against the acknowledgements and a replay: dense, whole batches, tree and HEAD. */
 async function check(store: Store, acknowledged: Acknowledged): Promise<number> {
   const record = await store.getConversation('c')
   if (record === null) {
@@ -87,7 +87,7 @@ async function check(store: Store, acknowledged: Acknowledged): Promise<number> 
   expect(record.headId).toBe(log.head?.id ?? null)
   expect(await store.count({ conversationId: 'c' })).toBe(events.length)
   expect(await store.auditBlobs()).toMatchObject({ unused: [], damaged: [], missing: [] })
-  // The log goes on.
+  // The log still accepts appends.
   const { version } = await store.append('c', [{ kind: 'PauseEvent', id: `after ${events.length}` }])
   expect(version).toBe(events.length + 1)
   return events.length
@@ -101,11 +101,11 @@ describe('what was acknowledged is there', () => {
       const store = postgresStore({ url: server.url, schema })
       const writers = [startWriter(schema, 'x'), startWriter(schema, 'y')]
       await Promise.all(writers.map(({ going }) => going))
-      // The first rounds end while the schema is made, the others within some appends.
+      // The first rounds end during schema creation, the others after some appends.
       const least = 20 + Math.random() * 60
       const acknowledgedYet = (): number => writers.reduce((sum, each) => sum + each.acknowledged.size, 0)
       if (round % 4 === 0) await sleep(20 + Math.random() * 60)
-      // By what was done and not by the clock: a busy machine writes less in the same time.
+      // Waits for appends, not for time: a busy machine writes less.
       else await until(async () => acknowledgedYet() >= least)
       await Promise.all(writers.map(kill))
       await isOver()
@@ -137,7 +137,7 @@ describe('what was acknowledged is there', () => {
             for (const { id, seq } of events) acknowledged.set(id ?? '', seq)
             break
           } catch (error) {
-            // Whatever the moment, the error is one of those after which the same call may be made again.
+            // Only retryable errors are allowed.
             if (!hasCode(error, 'store_unavailable') && !hasCode(error, 'store_busy')) throw error
             failures += 1
             await sleep(10)
@@ -160,7 +160,7 @@ describe('what was acknowledged is there', () => {
     expect(failures).toBeGreaterThan(0)
     await check(store, acknowledged)
     expect(await store.count({ conversationId: 'c' })).toBe(acknowledged.size + 1)
-    // Watching goes on as well.
+    // The watch still works.
     wakes.length = 0
     const other = postgresStore({ url: server.url, schema: 'server' })
     await other.append('c', [{ kind: 'PauseEvent', id: 'last' }])

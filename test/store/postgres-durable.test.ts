@@ -1,4 +1,4 @@
-/** What is acknowledged is on the synchronous standby, whatever weaker `synchronous_commit` a server or a user is set to (design D12). */
+/** Acknowledged writes are on the synchronous standby, even if the server or user sets a weaker `synchronous_commit` (design D12). */
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { postgresStore } from '../../src/store/postgres/index.ts'
@@ -24,11 +24,11 @@ function opened(url: string): Store {
   return store
 }
 
-/** Lets the server wait for a standby that never comes, until `end`. */
+/** Makes the server wait for a standby that never arrives, until `end`. */
 async function withoutStandby(index: Place): Promise<{
-  /** Whether a write waits for it; false when it has come to an end. */
+  /** True while a write waits for the standby; false once it has settled. */
   readonly isHeld: (write: Promise<unknown>) => Promise<boolean>
-  /** Ends the connections of the store that wait. */
+  /** Terminates the waiting connections of the store. */
   readonly cutOff: () => Promise<void>
   readonly end: () => Promise<void>
 }> {
@@ -58,7 +58,7 @@ async function withoutStandby(index: Place): Promise<{
   await index.rule('CREATE TABLE probe (a integer)')
   await index.looker.query(`ALTER SYSTEM SET synchronous_standby_names = 'gone'`)
   await index.looker.query('SELECT pg_reload_conf()')
-  // The server takes a moment to go by it: a commit of the superuser's tells when it does.
+  // The setting takes effect with a delay: probe it with commits of the superuser.
   let probe: Promise<unknown> = Promise.resolve()
   do {
     probe = index
@@ -79,7 +79,7 @@ async function withoutStandby(index: Place): Promise<{
 
 const TABLES = ['conversations', 'events', 'lanes', 'snapshot_parts']
 
-/** Every call that writes, in an order in which each has something to write. */
+/** Every call that writes, ordered so that each has something to write. */
 const WRITES: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
   createConversation: (store) => store.createConversation({ id: 'c' }),
   'append of one event': (store) => store.append('c', [pause('a')]),
@@ -104,7 +104,7 @@ describe('a write', () => {
   ])('where synchronous_commit is %s commits with %s', async (level, raised) => {
     const index = await position(server)
     await opened(index.url).countConversations()
-    // What is deferred to the commit sees the level that the commit then goes by.
+    // A deferred trigger sees the level that the commit uses.
     await index.rule(
       `CREATE TABLE levels (level text)`,
       `CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
@@ -142,7 +142,7 @@ describe('a write', () => {
   })
 })
 
-/** What was written, and what its writer says when it writes it again: that it is there already. */
+/** Retries of each write, which report that it already happened. */
 const AGAIN: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
   append: (store) => store.append('c', [pause('a')]).then(({ version }) => version),
   'append of several': (store) =>
@@ -162,7 +162,7 @@ describe('a write whose writer was cut off while it waited for a standby', () =>
       expect(await isHeld(first)).toBe(true)
       await cutOff()
       await first
-      // It is there for all to see.
+      // The first write is visible to everyone.
       const again = write(store)
       expect(await isHeld(again)).toBe(true)
       await end()

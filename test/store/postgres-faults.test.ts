@@ -1,4 +1,4 @@
-/** Whatever goes wrong below ends in one clear error, and the next call works once the cause is gone; watches go on as well. */
+/** Every fault ends in one clear error. Once its cause is gone, calls and watches work again. */
 
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
@@ -28,7 +28,7 @@ function opened(url: string): Store {
   return store
 }
 
-/** Holds a call to one error of the library, with nothing in it that nobody may see. */
+/** Expects one error of the library that leaks nothing. */
 async function fails(call: Promise<unknown>, code: string, says: RegExp): Promise<void> {
   const error: unknown = await call.then(
     (value) => expect.unreachable(`it gave ${inspect(value)}`),
@@ -39,7 +39,6 @@ async function fails(call: Promise<unknown>, code: string, says: RegExp): Promis
   expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(APP.password)
 }
 
-/** The address of a server that is not there. */
 async function refusing(): Promise<string> {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')
@@ -49,14 +48,13 @@ async function refusing(): Promise<string> {
   return `postgres://app:${APP.password}@127.0.0.1:${port}/nothing`
 }
 
-/** Calls that a store must answer whatever another call has met. */
+/** Calls that must work whatever happened to other calls. */
 async function reads(store: Store): Promise<string[]> {
   expect((await store.getConversation('c'))?.version).toBe(1)
   expect(await store.count({ conversationId: 'c' })).toBe(1)
   return (await store.read('c')).map(({ id }) => id ?? '')
 }
 
-/** How the store reaches its database. */
 const WAYS: Readonly<Record<string, (url: string) => Store>> = {
   'by its URL': opened,
   'through a pool that was given': (url) => {
@@ -74,7 +72,7 @@ const isRefused = (store: Store): Promise<boolean> =>
     () => true,
   )
 
-/** Appends with another store, and waits for the watch of the first. */
+/** Appends with a second store and waits for the first one's watch. */
 async function wakes(store: Store, { url }: Place): Promise<void> {
   let count = 0
   const woken = new Promise<void>((resolve) => {
@@ -89,7 +87,7 @@ async function wakes(store: Store, { url }: Place): Promise<void> {
 }
 
 describe.each(Object.entries(WAYS))('a store that is open, %s', (_, open) => {
-  // What an error is called does not depend on the way; how a connection is lost and made again does.
+  // Error codes are the same by any way; losing and restoring a connection differs.
   for (const cause of CAUSES.filter(({ code }) => open === opened || code === 'store_unavailable')) {
     it(`meets ${cause.name}: one ${cause.code}, and goes on`, async () => {
       const index = await position(server)
@@ -97,7 +95,7 @@ describe.each(Object.entries(WAYS))('a store that is open, %s', (_, open) => {
       await store.createConversation({ id: 'c' })
       await store.append('c', [pause('a')])
       let last: string | null | undefined
-      // Watched before it happens; what it finds in the meantime is of no matter.
+      // Watched before the fault; results in the meantime do not matter.
       const look = (): Promise<unknown> =>
         store.read('c', { direction: 'backward', limit: 1 }).then(
           ([event]) => (last = event?.id),
@@ -108,7 +106,7 @@ describe.each(Object.entries(WAYS))('a store that is open, %s', (_, open) => {
       const facts = cause.facts ?? [pause('b')]
 
       const end = await cause.begin(index)
-      // A connection that had just been let in comes after all were ended.
+      // Connections accepted late must be closed too.
       if (cause.mayBeLate === true) await until(() => index.cut().then(() => isRefused(store)))
       const call = fails(store.append('c', facts), cause.code, cause.says)
       await Promise.all([call, cause.during?.(index)])
@@ -131,7 +129,7 @@ describe.each(Object.entries(WAYS))('a store that is open, %s', (_, open) => {
     await store.append('c', [pause('a')])
     await Promise.all(Array.from({ length: 20 }, () => store.read('c')))
     await index.cut()
-    // Their end takes a moment to arrive.
+    // The termination takes a moment to arrive.
     await sleep(50)
     expect((await store.append('c', [pause('b')])).version).toBe(2)
     await wakes(store, index)
@@ -168,7 +166,7 @@ describe('a store that is opened', () => {
       { address: '127.0.0.1', family: 4 },
       { address: '127.0.0.2', family: 4 },
     ]
-    // What a driver gets from the system for such a host, and passes on: an error that says nothing by itself.
+    // The system error a driver passes on for such a host; it has no message.
     const client: PostgresClient = {
       query: () =>
         new Promise((_, reject) => {
@@ -247,7 +245,7 @@ describe('closing', () => {
     await until(async () => (await waiting(index.looker, index.name)) > 0)
     const { rows } = await index.rival.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
     const holder = rows[0]?.pid as number
-    // Else it may notice first that the server is gone, and let the call through on its way out.
+    // Stopped, or it may notice the dead server first and let the call through.
     process.kill(holder, 'SIGSTOP')
     try {
       await server.kill()

@@ -1,4 +1,4 @@
-/** The feed where a conversation goes and another comes under its id, in the middle of a page and behind a lock. */
+/** The feed when a conversation is deleted and recreated under its id, in the middle of a page and behind a lock. */
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
@@ -27,7 +27,7 @@ function opened(schema: string, client: Pick<pg.Pool, 'query'> = pool): Store {
   return store
 }
 
-/** All that a feed tells from a place on, up to an event, and where that ends: others' transactions may hold it back. */
+/** All feed entries from a cursor to an event, and the end cursor. Other transactions can delay them. */
 async function reports(store: Store, last: string, from?: string): Promise<{ names: string[]; end: string }> {
   const names: string[] = []
   let after = from
@@ -71,7 +71,7 @@ it('a conversation whose creation waited for the earlier one to go is told of be
   const name = new URL(database.url).pathname.slice(1)
   const [looker, rival, late] = await Promise.all([pool.connect(), pool.connect(), pool.connect()])
   onTestFinished(() => [looker, rival, late].forEach((client) => client.release()))
-  // Who creates draws a number first, then others append and delete, whom it waits for.
+  // The create takes its number first; other calls then append and delete, and it waits for them.
   await late.query('BEGIN')
   await late.query('SELECT pg_current_xact_id()')
   await pause(store, 'old 1')

@@ -1,4 +1,4 @@
-/** Stores in several processes wake each other by notifications, not by polling, and find what they missed when they could not hear. */
+/** Stores in several processes wake each other by notification instead of polling, and catch up after a lost connection. */
 
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -12,10 +12,10 @@ import { run, session, until } from '../postgres/bystander.ts'
 import { otherProcess } from '../postgres/process.ts'
 import { superDatabase, type TestDatabase } from '../postgres/database.ts'
 
-/** Longer than any test: what wakes is no look at the database. */
+/** Longer than any test, so no poll can wake. */
 const NEVER = 2 ** 30
 
-/** A look is made when watching begins, and another when listening does; of so many wakes most are notifications. */
+/** Two polls happen at the start of a watch and of LISTEN, so most of these wakes are notifications. */
 const ROUNDS = 12
 
 let database: TestDatabase
@@ -27,13 +27,13 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  // What it owns goes with the database.
+  // Objects of the role go with the database.
   const { url, drop } = database
   await drop()
   await run(new URL('/postgres', url).href, 'DROP ROLE tester')
 })
 
-/** As a user of its own, whose connections can be told from others. */
+/** A role of its own, so that its connections can be identified. */
 function testerUrl(): string {
   const url = new URL(database.url)
   url.username = 'tester'
@@ -48,14 +48,14 @@ function pooled(max: number): pg.Pool {
   return pool
 }
 
-/** Closed before what it works through: what is to be done last is named first. */
+/** Cleanup runs in reverse order, so the store closes before its pool. */
 function opened(options: PostgresStoreOptions): Store {
   const store = postgresStore({ pollInterval: NEVER, ...options })
   onTestFinished(() => store.close())
   return store
 }
 
-/** Waits, by watching alone, until an event is the last one. */
+/** Waits, only by watching, until an event is the last one. */
 async function seen(store: Store, id: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const unwatch = store.watch('c', () => {
@@ -68,7 +68,7 @@ async function seen(store: Store, id: string): Promise<void> {
   })
 }
 
-/** The backends that listen for the user of this process. */
+/** Backends that listen for the role of this process. */
 async function listeners(client: pg.Client): Promise<number[]> {
   const { rows } = await client.query<{ readonly pid: number }>(
     `SELECT pid FROM pg_stat_activity WHERE usename = 'tester' AND query LIKE 'LISTEN%'`,
@@ -95,7 +95,7 @@ describe.each(Object.entries(WAYS))('a store, %s', (_, to) => {
     store.watch('c', () => {
       void store.read('c', { direction: 'backward', limit: 1 }).then(
         ([event]) => {
-          // Reads go over several connections: one that began earlier may be the later to come.
+          // Reads use several connections, so an older one may arrive last.
           if (event !== undefined && event.seq > index)
             ({ seq: index, id: last } = { ...event, id: event.id ?? '' })
         },
@@ -150,14 +150,13 @@ it('no process is kept alive by what listened, once the last watch has ended', a
   expect(stdout).toBe('it goes on\n')
 })
 
-/** A pool whose looks at versions, and whose lending of a client to listen, wait for whoever tests to let them on. */
+/** A pool whose version polls and whose client for LISTEN wait until the test releases them. */
 class SlowPool implements PostgresPool {
   readonly #pool: pg.Pool
   #isFree = false
   readonly totalCount = 4
-  /** What goes on with each look whose answer is there, in order. */
+  /** Releases each poll whose result has arrived, in order. */
   readonly looks: (() => void)[] = []
-  /** The conversations of each look. */
   readonly requests: unknown[] = []
   readonly lent = Promise.withResolvers<void>()
 
@@ -179,20 +178,19 @@ class SlowPool implements PostgresPool {
     return this.#pool.connect()
   }
 
-  /** Lets on all looks from now on. */
+  /** Releases all polls from now on. */
   letAll(): void {
     this.#isFree = true
     for (const go of this.looks.splice(0)) go()
   }
 
-  /** Lets on a look, which is the next one; waits for it when it has yet to come. */
+  /** Releases the next poll, or waits for it. */
   async look(): Promise<void> {
     await until(() => this.looks.length > 0)
     this.looks.shift()?.()
   }
 }
 
-/** A store over a slow pool, and another one, which writes. */
 const start = async (listen: boolean, pollInterval = NEVER) => {
   const schema = `notify_${(schemas += 1)}`
   const pool = new SlowPool(pooled(4))
@@ -201,7 +199,6 @@ const start = async (listen: boolean, pollInterval = NEVER) => {
   return { pool, other, store: opened({ client: pool, schema, listen, pollInterval }) }
 }
 
-/** Counts how often a conversation was woken for. */
 const woken = (store: Store, id: string): { count: number } => {
   const wakes = { count: 0 }
   store.watch(id, () => (wakes.count += 1))
@@ -214,7 +211,7 @@ it('a look wakes for another conversation under the id, of as many events as the
   const wakes = woken(store, 'c')
   await pool.look()
   await until(() => wakes.count === 1)
-  // While a look is under way no other one begins, so that none sees what is between the two.
+  // Polls do not overlap, so none sees the state between the two.
   await until(() => pool.looks.length === 1)
   await other.deleteConversation('c')
   await other.createConversation({ id: 'c' })
@@ -257,7 +254,7 @@ describe('a look that is under way', () => {
     const looker = await session(database.url)
     onTestFinished(() => looker.end())
     await until(async () => (await listeners(looker)).length > 0)
-    // Its answer was there before the append.
+    // Its result predates the append.
     await pool.look()
     await pool.look()
     await until(() => wakes.count === 2)

@@ -1,4 +1,4 @@
-/** What a PostgreSQL store is made of, and that a program which forgets to close it still ends. */
+/** Options of a PostgreSQL store; a program that forgets to close it still ends. */
 
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** No statement walks a table: the plans of all that the store does, inside of its functions too, as PostgreSQL carried them out (law C). */
+/** No statement scans a table: the executed plans of everything the store does, including inside its functions (law C). */
 
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -14,7 +14,7 @@ import { superDatabase, type TestDatabase } from '../postgres/database.ts'
 import { bothPages, everyFilter, ORDERS } from './every-list.ts'
 import { OTHERS, STATES } from './plan-states.ts'
 
-/** The events of the conversation that is looked at; a page of it is ten. */
+/** Events in the tested conversation; its pages have ten. */
 const LENGTH = 3_000
 
 let database: TestDatabase
@@ -26,13 +26,13 @@ beforeAll(async () => {
   database = await superDatabase()
   const filling = postgresStore({ url: database.url })
   await filling.getConversation('c')
-  // It is for the test to say when the planner may count.
+  // The test decides when statistics are collected.
   const tables = ['conversation', 'log', 'event', 'lane', 'snapshot_part']
   await run(
     database.url,
     ...tables.map((name) => `ALTER TABLE colloquy.${name} SET (autovacuum_enabled = off)`),
   )
-  // In one line, and looked at from near its beginning.
+  // A single line, read near its start.
   await filling.createConversation({ id: 'line' })
   await filling.append(
     'line',
@@ -57,7 +57,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** A hundred events: two kinds by turns, a message now and then, and a branch. */
+/** A hundred events: two alternating kinds, an occasional message, and a branch. */
 function facts(batch: number): Event[] {
   return Array.from({ length: 100 }, (_, i): Event => {
     const n = batch * 100 + i
@@ -74,7 +74,6 @@ function facts(batch: number): Event[] {
 
 const timeOf = (n: number): string => new Date(1e12 + n * 1_000).toISOString()
 
-/** Ways to look at the long conversation. */
 const FILTERS: Readonly<Record<string, Partial<EventQuery>>> = {
   everything: {},
   'a kind': { kinds: ['PauseEvent'] },
@@ -93,7 +92,6 @@ const FILTERS: Readonly<Record<string, Partial<EventQuery>>> = {
   },
 }
 
-/** Ways to look at a short path in a long line. */
 const EARLY: Readonly<Record<string, Partial<EventQuery>>> = {
   'a path that ends early': {},
   'a kind on a path that ends early': { kinds: ['PauseEvent'] },
@@ -114,7 +112,7 @@ async function readBlob(): Promise<void> {
   for await (const _ of (await store.readBlob('c', one?.blobs?.[0]?.hash ?? ''))?.content ?? []);
 }
 
-/** Does everything that a store can do. What comes first in a name is the method; a `!` marks what may read a lot. */
+/** Every call of a store. A name starts with its method; `!` marks calls that may read a lot. */
 function* everything(): Generator<readonly [name: string, call: () => Promise<unknown>]> {
   const id = `n${(calls += 1)}`
   const pause = (ownEvents: string, parent_id?: string): Event => ({
@@ -206,7 +204,7 @@ async function release(): Promise<void> {
   expect(lease !== null && (await store.releaseLease(lease))).toBe(true)
 }
 
-/** The first look at a conversation that is watched. */
+/** The first poll of a watched conversation. */
 async function watched(): Promise<void> {
   let woken = 0
   const unwatch = store.watch('c', () => (woken += 1))
@@ -214,7 +212,7 @@ async function watched(): Promise<void> {
   unwatch()
 }
 
-/** Each filter alone; and each order with each of them, with all together, and with some others. */
+/** Each filter alone, and each order with single, combined and all filters. */
 const singleFilters = (): ConversationFilter[] => everyFilter().filter((filter) => partsOf(filter) < 2)
 
 const partsOf = (filter: ConversationFilter): number =>
@@ -261,7 +259,7 @@ describe.each(STATES)(
         const looked = plans.flatMap(({ nodes }) =>
           nodes.filter((node) => node['Relation Name'] === 'conversation'),
         )
-        // What is told of many loops is rounded.
+        // PostgreSQL rounds the row counts of many loops.
         if (isList && !mayReadMuch && looked.some((node) => rowsOf(node) > 1.02 * limit))
           wrong.push(`${name} looks at ${Math.max(...looked.map(rowsOf))} conversations`)
       }
@@ -274,12 +272,12 @@ describe.each(STATES)(
 describe('what was looked at', () => {
   it('is all that a store can do, and every function of the schema', async () => {
     const methods = new Set([...everything()].map(([name]) => name.split(/[ !]/)[0]))
-    // The plans of searches of text are in texts.test.ts; a replacement writes by keys only.
+    // texts.test.ts covers text search; a replacement only writes by key.
     expect([...methods, 'name', 'close', 'replaceEvents', 'searchText', 'textIndex'].toSorted()).toEqual(
       Object.keys(store).toSorted(),
     )
     await explaining.pool.query('SELECT pg_stat_force_next_flush()')
-    // What is in SQL becomes a part of what calls it.
+    // SQL functions are inlined into their caller.
     const rows = await run(
       database.url,
       `SELECT p.proname AS name FROM pg_proc p LEFT JOIN pg_stat_user_functions s ON s.funcid = p.oid
@@ -332,7 +330,7 @@ it('a claim is planned once, however many items are due', async () => {
   const claiming = postgresStore({ client: pool, prepare: true, pollInterval: 2 ** 30 })
   for (let i = 0; i < 20; i += 1)
     expect(await claiming.claimItems('due', { ttl: 60_000, limit: 10 })).toHaveLength(10)
-  // PostgreSQL tries five plans for the values at hand before it compares them with one for any.
+  // PostgreSQL tries five custom plans before it considers a generic one.
   const { rows } = await pool.query(
     `SELECT custom_plans::int, generic_plans::int FROM pg_prepared_statements WHERE statement LIKE '%SKIP LOCKED%'`,
   )

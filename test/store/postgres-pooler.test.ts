@@ -1,4 +1,7 @@
-/** The PostgreSQL store passes the kit where no connection is its own: behind a pooler, through a bare client, over one connection. */
+/**
+ * The PostgreSQL store passes the kit without a connection of its own: behind a pooler, through a bare
+ * client, on a single connection.
+ */
 
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -40,7 +43,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Nothing but `query`, each time on another backend, which then forgets its session; and nothing that would need one. */
+/** Has only `query`, uses another backend each time, and resets its session: anything that needs a session fails. */
 function turning(backends: readonly pg.Client[]): PostgresClient {
   let turn = 0
   const last = backends.map(() => Promise.resolve<unknown>(null))
@@ -59,7 +62,6 @@ function turning(backends: readonly pg.Client[]): PostgresClient {
   }
 }
 
-/** Two ways over many connections, none of them its own, then two over one alone. */
 const WAYS: Readonly<Record<string, () => PostgresStoreOptions>> = {
   'by the URL of a pooler in transaction mode': () => ({ url: pooler.url }),
   'through a client that has nothing but query, and no session': () => ({ client }),
@@ -67,16 +69,16 @@ const WAYS: Readonly<Record<string, () => PostgresStoreOptions>> = {
   'through a pool of one': () => ({ client: single, prepare: true }),
 }
 
-/** Where what wakes a call has its own way in each: all of these go each way. */
+/** Wakes work differently in each way, so these cases run in all of them. */
 const WOKEN = /watch|close|reopen/
-/** Where calls wait for each other: these go over many connections and over one, by either way in turns; the other checks take all ways in turns. */
+/** Concurrent cases run over many connections and over one. The other cases alternate between all ways. */
 const TOGETHER = /many|at once|meanwhile|while|lease/
 
 const goes = (name: string, index: number, way: number): boolean =>
   WOKEN.test(name) || (TOGETHER.test(name) ? index % 2 === way % 2 : index % 4 === way)
 
 describe.each(Object.entries(WAYS))('the PostgreSQL store, %s', (name, to) => {
-  // How much it holds is tried where connections are its own.
+  // Limits are tested on connections of its own.
   const cases = storeConformance({
     name,
     rows: ROWS,

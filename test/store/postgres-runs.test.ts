@@ -1,4 +1,4 @@
-/** Branches that are left and come back to, over and over: PostgreSQL goes along them as the memory store does, page by page (law S). */
+/** PostgreSQL follows branches that are left and resumed many times, page by page, as the memory store does (law S). */
 
 import fc from 'fast-check'
 import type pg from 'pg'
@@ -29,12 +29,12 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** So many events on a branch: its end, or so far above that another begins there. */
+/** A number of events on a branch, at its end or far enough above to start a new branch. */
 interface Run {
   readonly branch: number
   readonly above: number
   readonly length: number
-  /** A state update at this place of the run, on the branch or on what another one stands on. */
+  /** Position of a state update in the run, on the branch or on its base. */
   readonly update: number
   readonly updateOf: number
   readonly updateAbove: number
@@ -53,7 +53,7 @@ const run: fc.Arbitrary<Run> = fc.record({
   updateAbove: fc.oneof(fc.constant(0), fc.nat(300)),
 })
 
-/** The events, in the order of their times, each with its parent, and the last of each branch. */
+/** Events in time order with their parents, and the leaf of each branch. */
 function makeLog(inputs: readonly Run[]): { readonly log: Event[]; readonly listLeavesIn: string[] } {
   const branches: string[][] = [[]]
   const log: Event[] = []
@@ -75,7 +75,7 @@ function makeLog(inputs: readonly Run[]): { readonly log: Event[]; readonly list
       if (index !== update) continue
       const inTree = (branches[updateOf % branches.length] as string[]).at(-1 - updateAbove) ?? path.at(-1)
       const text = add({ kind: 'ConversationStateUpdateEvent', key: 'title', value: 'x', parent_id: inTree })
-      // An event may hang on a state update as well.
+      // State updates can be parents as well.
       if (log.length % 2 === 0) path.push(add({ kind: 'PauseEvent', source: 'agent', parent_id: text }))
     }
   }

@@ -1,4 +1,4 @@
-/** What the kit cannot see of snapshots in PostgreSQL: who waits for whom, and that a database of the first version gets them. */
+/** PostgreSQL snapshots beyond the kit: lock waits, and migration of a database of the first version. */
 
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -22,7 +22,7 @@ const part = (number: number, ...bytes: readonly number[]) => ({
   bytes: Uint8Array.from(bytes),
 })
 
-/** Waits until somebody waits for a lock in this database. */
+/** Waits until a session of this database waits for a lock. */
 async function someoneWaits(): Promise<void> {
   const requests = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
   while ((await pool.query(requests)).rows.length === 0)

@@ -1,6 +1,6 @@
 /**
- * What is asked for while an append is under way goes out together, and ends as if one call had come after the other:
- * each caller is told the truth, and nothing of a call that was refused stays (design D30, laws S1, S5, S6).
+ * Concurrent appends are sent as one batch and end as if made in sequence. Each caller gets its own result,
+ * and rejected calls leave nothing behind (design D30, laws S1, S5, S6).
  */
 
 import { isDeepStrictEqual } from 'node:util'
@@ -23,12 +23,11 @@ beforeAll(async () => {
 
 afterAll(() => database.drop())
 
-/** All is done at one moment. */
 const clock = (): bigint => 1_000_000n
 
 type Send = () => Promise<pg.QueryResult>
 
-/** A store whose statements that append go through `via`. */
+/** A store whose appending statements go through `via`. */
 async function opened(schema: string, via: (send: Send) => Promise<pg.QueryResult>): Promise<Store> {
   const client = {
     query(text: string, values?: unknown[]) {
@@ -44,7 +43,6 @@ const event = (id: string, rest: Partial<Event> = {}): Event =>
 
 type Outcome = AppendResult | { readonly code: string }
 
-/** What a call gave, or the code of its error. */
 const outcomeOf = (call: Promise<AppendResult>): Promise<Outcome> =>
   call.catch((error: unknown) => {
     if (!isColloquyError(error)) throw error
@@ -84,7 +82,7 @@ const call: fc.Arbitrary<Call> = fc.record({
   ),
 })
 
-/** The store that comes of calls made one after the other. */
+/** The store after these calls in sequence. */
 async function storeOf(calls: readonly Call[]): Promise<Store> {
   const store = memoryStore({ clock })
   await store.createConversation({ id: 'c' })
@@ -93,8 +91,8 @@ async function storeOf(calls: readonly Call[]): Promise<Store> {
 }
 
 /**
- * Finds the order in which calls that succeeded came behind those before, by what each was told: by version, and of
- * those that saw one version the one that made it first. Gives all of them; fails where there is no such order.
+ * Derives the order of the successful calls from their results: by version, and within a version the call
+ * that created it first. Fails if no order is consistent.
  */
 async function inTurn(
   before: readonly Call[],
@@ -128,7 +126,7 @@ const lose = (): never => {
   throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
 }
 
-/** Nine batches at once, of which the first goes out alone; the statements that follow it go through `via`. */
+/** Nine concurrent batches: the first is sent alone, later statements go through `via`. */
 async function nine(via: (statement: number, send: Send) => Promise<pg.QueryResult>) {
   let statements = 0
   const store = await opened(`colloquy_${(schemas += 1)}`, (send) => {
@@ -179,7 +177,7 @@ describe('appends at once to one conversation', () => {
               if (outcome.code in seen) seen[outcome.code as 'lease_lost'] += 1
               const { facts, options } = calls[i] as Call
               const parents = facts.map((each) => each.parent_id)
-              // What was unknown then may be known by now.
+              // A parent that was unknown then may exist by now.
               if (outcome.code === 'unknown_parent')
                 expect(parents.some((id) => !before.has(id as string))).toBe(true)
               else if (outcome.code === 'version_conflict') expect(options.expected).toBeDefined()
@@ -220,7 +218,7 @@ describe('appends at once to one conversation', () => {
     const large = Array.from({ length: 5 }, (_, i) =>
       event(`p${i}`, { detail: 'x'.repeat(400_000) } as object),
     )
-    // Once more for the bytes of the long string, which the server does not have yet.
+    // Retried with the bytes of the long string, which the server does not have yet.
     expect(await append(large)).toBe(4)
     await store.close()
   })

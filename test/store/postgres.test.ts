@@ -1,4 +1,4 @@
-/** The PostgreSQL store passes the whole kit through a pool, and skips nothing. */
+/** The PostgreSQL store passes the whole kit through a pool and skips nothing. */
 
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'

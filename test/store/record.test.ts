@@ -1,4 +1,4 @@
-/** Records and leases: defaults, what cannot be kept, times, order of ids, and who holds a lease next. */
+/** Records and leases: defaults, invalid values, times, id order, and the next lease holder. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -72,7 +72,7 @@ describe('the time of a record', () => {
   })
 })
 
-/** Ids of characters that UTF-16 and UTF-8 sort in two ways. */
+/** Ids that UTF-16 and UTF-8 sort differently. */
 const id = (): fc.Arbitrary<string> =>
   fc.string({ unit: fc.constantFrom('a', 'b', 'é', '\ue000', '\uffff', '😀', '😁', '𐀀'), maxLength: 4 })
 
@@ -86,10 +86,9 @@ describe('ids in order', () => {
   })
 })
 
-/** A wish for ten milliseconds. */
 const ask = (owner: string, now: number) => ({ conversationId: 'c', owner, ttl: 10, now })
 
-/** Why a lease is refused; null when it is not. */
+/** The code of the error, or null. */
 const codeOf = (owner: string, ttl: number): string | null => {
   try {
     checkLease(owner, ttl)

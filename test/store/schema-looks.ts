@@ -1,14 +1,13 @@
-/** A PostgreSQL database that tells of each thing that is made in it, and what a schema in it holds. */
+/** A PostgreSQL database that reports every object created in it, and lists the contents of a schema. */
 
 import type pg from 'pg'
 import { expect } from 'vitest'
 
-/** Where the making of what is in the table of gates waits, while another holds this lock. */
+/** Advisory lock: the creation of objects listed in `gates` waits for it. */
 const GATE = 7
 
-/** Looks into the database of a superuser's session. */
 export const looks = (looker: () => Pick<pg.Client, 'query'>) => ({
-  /** Has it tell of each thing that `app` makes from now on, and wait where it is told to. */
+  /** Reports every object that `app` creates from now on, and blocks at the gates. */
   async tellAll(): Promise<void> {
     await looker().query(`
       CREATE TABLE made (what text);
@@ -29,7 +28,7 @@ export const looks = (looker: () => Pick<pg.Client, 'query'>) => ({
     `)
   },
 
-  /** Lets who makes this wait, until it is let go. */
+  /** Blocks the creation of an object until it is released. */
   async hold(what: string): Promise<void> {
     await looker().query('INSERT INTO gates VALUES ($1)', [what])
     await looker().query('SELECT pg_advisory_lock($1)', [GATE])
@@ -37,7 +36,7 @@ export const looks = (looker: () => Pick<pg.Client, 'query'>) => ({
 
   letGo: (): Promise<unknown> => looker().query('SELECT pg_advisory_unlock($1)', [GATE]),
 
-  /** How often things were made, and that what made them was kept. */
+  /** Counts committed creations. */
   async made(pattern: string): Promise<number> {
     const { rows } = await looker().query<{ readonly count: number }>(
       'SELECT count(*)::integer AS count FROM made WHERE what LIKE $1',
@@ -54,7 +53,7 @@ export const looks = (looker: () => Pick<pg.Client, 'query'>) => ({
     return rows[0]?.version
   },
 
-  /** Everything in a schema, but for what is in its tables. */
+  /** Everything in a schema except table contents. */
   async things(schema: string): Promise<unknown[]> {
     const { rows } = await looker().query(
       `SELECT c.relname AS name, c.relkind::text AS kind FROM pg_class c WHERE c.relnamespace = to_regnamespace($1)

@@ -1,4 +1,4 @@
-/** The portable SHA-256 is that of Node, for any bytes in any pieces. */
+/** The portable SHA-256 equals Node's for any bytes in any chunks. */
 
 import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'

@@ -1,4 +1,4 @@
-/** The SQLite store gives what the memory store gives, page for page and cursor for cursor, on hostile logs and with any filter (law S). */
+/** The SQLite store returns the same pages and cursors as the memory store, on hostile logs with any filter (law S). */
 
 import type { Event } from '../../src/event/types.ts'
 import fc from 'fast-check'
@@ -16,10 +16,10 @@ import { only, query, timestamp } from './steps.ts'
 const FILES = folder()
 afterAll(FILES.remove)
 
-/** All conversations are made and changed at one moment. */
+/** All conversations are created and changed at the same time. */
 const clock = (): bigint => 1n
 
-/** A hostile log, its times in order or not. */
+/** A hostile log, in time order or not. */
 const facts = fc
   .record({ log: hostileLog(), times: fc.option(fc.infiniteStream(timestamp)) })
   .map(({ log, times }) =>

@@ -1,4 +1,4 @@
-/** What the tests of several processes run in a process of its own: a store that appends, and says on its standard output what it did. */
+/** The child process of multi-process tests: appends to a store and reports on standard output. */
 
 import { writeSync } from 'node:fs'
 import { hasCode } from '../../src/event/errors.ts'
@@ -8,7 +8,7 @@ import { type Driver, openStore } from './sqlite-drivers.ts'
 
 const [driver, file, work, name = '', count = '0'] = process.argv.slice(2)
 
-/** Written at once: what was said before a kill has been said. */
+/** Synchronous, so that nothing reported is lost in a kill. */
 const say = (line: string): void => void writeSync(1, `${line}\n`)
 
 async function begin(store: Store): Promise<void> {
@@ -19,7 +19,6 @@ async function begin(store: Store): Promise<void> {
   }
 }
 
-/** Appends so many events one by one. */
 async function appendSome(store: Store): Promise<void> {
   await begin(store)
   for (let i = 0; i < Number(count); i += 1)
@@ -28,9 +27,9 @@ async function appendSome(store: Store): Promise<void> {
 }
 
 /**
- * Appends without end: single events, batches, and batches that move HEAD, up to four at once beside one that is refused; and saves a
- * snapshot after each turn. The id of an event says in which append it came and how many came in it; appends and snapshots are said when
- * they were acknowledged, never before.
+ * Appends forever: single events, batches and moves of HEAD, up to four at once next to a rejected one, with
+ * a snapshot after each turn. Event ids contain their append and its size. Appends and snapshots are reported
+ * after their acknowledgement, never before.
  */
 async function appendForever(store: Store): Promise<void> {
   await begin(store)
@@ -44,7 +43,7 @@ async function appendForever(store: Store): Promise<void> {
     const facts = ids.map((id, i): Fact => {
       if (i === 3)
         return { kind: 'ConversationStateUpdateEvent', id, key: 'leaf_event_id', value: ids[0] as string }
-      // Now and then an image, which many events have.
+      // Sometimes an image that many events share.
       const image = i === 0 && turn % 3 === 1 ? [{ image_urls: [`${turn % 5}`.repeat(300_000)] }] : []
       const content = [{ text: id.repeat(1 + ((turn * 31) % 200)) }, ...image]
       return { kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user', content } }
@@ -59,7 +58,7 @@ async function appendForever(store: Store): Promise<void> {
     const refusal: unknown = await refused.catch((error: unknown) => error)
     if (!hasCode(refusal, 'unknown_parent')) throw new Error(`should be refused: ${String(refusal)}`)
     const version = Math.max(...(await Promise.all(appends)))
-    // Another number of parts each time, some pages each; every one tells the version and how many there are.
+    // A varying number of parts of several pages; each contains the version and the part count.
     const count = 1 + (round % 4)
     const bytes = new TextEncoder().encode(`${version} ${count} `.repeat(2_000))
     const parts = Array.from({ length: count }, (_, part) => ({ part, bytes }))

@@ -1,4 +1,4 @@
-/** The drivers that the SQLite store is tried with, and ways to open stores with them in a folder of their own. */
+/** The tested SQLite drivers, and stores in a temporary folder. */
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -9,7 +9,6 @@ import { type SqliteDatabase, sqliteStore, type SqliteStoreOptions } from '../..
 import type { OwnRows } from '../../src/testing/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 
-/** The names of the drivers. */
 export const DRIVERS = ['node:sqlite', 'better-sqlite3'] as const
 
 export type Driver = (typeof DRIVERS)[number]
@@ -20,8 +19,8 @@ const BetterSqlite3 = createRequire(import.meta.url)('better-sqlite3') as new (
 ) => SqliteDatabase
 
 /**
- * Opens a database with the driver itself. A file must not be opened with two drivers in one process: each brings a SQLite of its own,
- * and the locks of one process do not stop it from writing beside itself.
+ * Opens a database with the driver itself. Do not open a file with two drivers in one process: each links its
+ * own SQLite, and POSIX locks do not protect a process from itself.
  */
 export function openDatabase(driver: Driver, file: string, readOnly = false): SqliteDatabase {
   return driver === 'node:sqlite'
@@ -29,7 +28,7 @@ export function openDatabase(driver: Driver, file: string, readOnly = false): Sq
     : new BetterSqlite3(file, { readonly: readOnly })
 }
 
-/** A table beside those of the store. */
+/** A caller's table next to those of the store. */
 export const ROWS: OwnRows = {
   insert(tx, text) {
     const database = tx as SqliteDatabase
@@ -45,7 +44,6 @@ export const ROWS: OwnRows = {
   },
 }
 
-/** A temporary folder that hands out paths of files that are not there yet. */
 export interface Folder {
   readonly path: string
   next(): string
@@ -64,14 +62,14 @@ export function folder(): Folder {
 
 type Settings = Omit<SqliteStoreOptions, 'file' | 'database'>
 
-/** A store over a file: Node's own driver by the file's path, as most will have it, any other by an open database. */
+/** A store on a file: by path for Node's driver, the usual case, or by an open database. */
 export function openStore(driver: Driver, file: string, settings: Settings = {}): Store {
   return driver === 'node:sqlite'
     ? sqliteStore({ file, ...settings })
     : sqliteStore({ database: openDatabase(driver, file), ...settings })
 }
 
-/** What the conformance kit needs. Durability against a loss of power is left out: no test can see it, and each append would wait. */
+/** Options for the conformance kit. Power-loss durability is off: no test can observe it, and it slows each append. */
 export function opener(driver: Driver, files: Folder, more: Settings = {}) {
   const settings: Settings = { synchronous: 'normal', pollInterval: 5, ...more }
   const paths = new WeakMap<Store, string>()

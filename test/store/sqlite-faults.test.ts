@@ -1,4 +1,4 @@
-/** Whatever goes wrong below ends in one clear error, and the next call works once the cause is gone. */
+/** Every fault ends in one clear error, and the next call works once its cause is gone. */
 
 import {
   copyFileSync,
@@ -24,7 +24,6 @@ afterAll(FILES.remove)
 
 const pause = (id: string): PauseEvent => ({ kind: 'PauseEvent', id })
 
-/** A message that fills a few pages. */
 const long = (id: string) => ({
   kind: 'MessageEvent' as const,
   id,
@@ -50,14 +49,13 @@ async function begin(driver: Driver, file: string): Promise<Store> {
   return store
 }
 
-/** Another process's connection, which holds the database. */
+/** A connection of another process that locks the database. */
 function holder(driver: Driver, file: string): SqliteDatabase {
   const database = openDatabase(driver, file)
   database.exec('PRAGMA busy_timeout = 1000')
   return database
 }
 
-/** An item that is due. */
 const put = (id: string, keys = { name: id }) => ({
   collection: 'k',
   id,
@@ -75,7 +73,7 @@ describe.each(DRIVERS)('faults with %s', (driver) => {
     await fails(store.append('c', [pause('b'), ...['c', 'd', 'e'].map(long)]), 'store_full', /room/)
     expect((await store.read('c')).map(({ id }) => id)).toEqual(['a'])
     expect(await store.getConversation('c')).toMatchObject({ version: 1, headId: 'a' })
-    // What is small enough still finds room; what is not goes on being refused.
+    // Small appends still fit; larger ones are still rejected.
     await store.append('c', [pause('b')])
     await fails(store.append('c', ['d', 'e', 'f'].map(long)), 'store_full')
     database.exec('PRAGMA max_page_count = 1000000')
@@ -94,7 +92,7 @@ describe.each(DRIVERS)('faults with %s', (driver) => {
     await fails(store.acquireLease('c', 'me', 1000), 'store_read_only')
     expect((await store.read('c')).map(({ id }) => id)).toEqual(['a'])
     expect((await store.search({ conversationId: 'c' })).items).toHaveLength(1)
-    // By the driver as well: query_only is how a caller holds back a connection of their own.
+    // Also with a driver: callers can set query_only on their own connection.
     const database = openDatabase(driver, file)
     const ownConditions = closing(sqliteStore({ database }))
     await ownConditions.getConversation('c')
@@ -212,14 +210,14 @@ describe.each(DRIVERS)('faults with %s', (driver) => {
 
   it('a large body is of the same state of the database as its page', async () => {
     const file = FILES.next()
-    // Each too short for a blob.
+    // Each text is too short for a blob.
     const text = 'o'.repeat(40_000)
     const llm_message = { role: 'user' as const, content: [{ text }, { text }] }
     const writing = await begin(driver, file)
     await writing.append('c', [{ kind: 'MessageEvent', id: 'old', source: 'user', llm_message }])
     const other = holder(driver, file)
     const database = openDatabase(driver, file)
-    // As another process would between two statements of a search.
+    // Runs between two statements of a search, as another process could.
     const meanwhile: (() => unknown)[] = []
     const store = closing(
       sqliteStore({

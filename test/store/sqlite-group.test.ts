@@ -1,6 +1,6 @@
 /**
- * What is asked for in one turn shares one commit, and ends as if one call had come after the other, whatever the
- * database refuses: each caller is told the truth, and nothing of a call that failed stays (design D30, laws S1, S5, S6).
+ * Calls of one turn share a commit and end as if made in sequence, whatever the database rejects. Each caller
+ * gets its own result, and failed calls leave nothing behind (design D30, laws S1, S5, S6).
  */
 
 import fc from 'fast-check'
@@ -14,13 +14,13 @@ import { DRIVERS, type Driver, openDatabase } from './sqlite-drivers.ts'
 
 const IDS = ['c', 'd', 'e'] as const
 
-/** A driver that counts its commits, and fails where it is told to. */
+/** A driver that counts commits and fails on demand. */
 interface Frail {
   readonly database: SqliteDatabase
   commits: number
-  /** How many statements go well before some do not. */
+  /** Statements that succeed before the fault. */
   left: number
-  /** How many do not, with SQLite's result code, and whether the transaction is gone with the first, as on a full disk. */
+  /** Number of failures, their SQLite result code, and whether the first one ends the transaction, as a full disk does. */
   fault: { times: number; readonly errcode: number; readonly endsAll: boolean } | null
   hits: number
 }
@@ -30,7 +30,7 @@ function frail(driver: Driver): Frail {
   const end = inner.prepare('ROLLBACK')
   const check = (sql: string): void => {
     const { fault } = self
-    // What ends a transaction after a fault does not fail: SQLite takes it from the log that it wrote.
+    // Rollbacks never fail: SQLite reads them from its journal.
     if (fault === null || fault.times === 0 || /^(ROLLBACK|RELEASE)/.test(sql)) return
     self.left -= 1
     if (self.left > 0) return
@@ -63,7 +63,6 @@ function frail(driver: Driver): Frail {
   return self
 }
 
-/** All is done at one moment. */
 const clock = (): bigint => 1_000_000n
 
 type Call = (store: Store) => Promise<unknown>
@@ -84,7 +83,7 @@ const facts: fc.Arbitrary<readonly Fact[]> = fc.array(
 const id = fc.constantFrom(...IDS)
 const owner = fc.constantFrom('me', 'you')
 
-/** One call, and what it is; appends most of all. */
+/** One call with its description; mostly appends. */
 const call: fc.Arbitrary<Call> = fc.oneof(
   {
     weight: 8,
@@ -150,7 +149,6 @@ const turn = fc.record({
   ),
 })
 
-/** What a call gave, or the code and data of its error. */
 const outcomeOf = (call: Promise<unknown>): Promise<unknown> =>
   call.catch((error: unknown) => {
     if (!isColloquyError(error)) throw error
@@ -192,7 +190,7 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
           below.fault = null
           const { commits } = below
           for (const [i, outcome] of outcomes.entries()) {
-            // A fault is the database's own; what it did not fail for goes as it goes without.
+            // Only injected faults may fail; every other call ends as it does in the model.
             if (isStoreFault(outcome)) expect(below.hits).toBeGreaterThan(0)
             else expect(outcome).toEqual(await outcomeOf((calls[i] as Call)(model)))
           }

@@ -1,4 +1,4 @@
-/** No statement walks more of a table than it needs, or sorts: the plans of all that the store does, with every driver (law C). */
+/** No statement scans or sorts more than it needs: the plans of everything the store does, with every driver (law C). */
 
 import { expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -9,7 +9,7 @@ import { SCHEMA } from '../../src/store/sqlite/dialect.ts'
 import { everyList } from './every-list.ts'
 import { DRIVERS, openDatabase } from './sqlite-drivers.ts'
 
-/** A database that notes every statement that is prepared. */
+/** Records every prepared statement. */
 function noting(database: SqliteDatabase): {
   readonly database: SqliteDatabase
   readonly texts: Set<string>
@@ -28,7 +28,7 @@ function noting(database: SqliteDatabase): {
   }
 }
 
-/** The steps of a plan that touch tables or sort. */
+/** The plan's steps that read tables or sort. */
 function plan(database: SqliteDatabase, sql: string): string[] {
   const values = Array.from(sql.matchAll(/\?/g), () => 1)
   const rows = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values) as { readonly detail: string }[]
@@ -37,7 +37,7 @@ function plan(database: SqliteDatabase, sql: string): string[] {
     .filter((detail) => /^(SEARCH|SCAN|USE TEMP|MATERIALIZE|AUTOMATIC)/.test(detail))
 }
 
-/** What a statement may walk: rows of its own, the last row of the feed, and what it was passed. */
+/** Allowed scans: its own rows, the last row of the feed, and its parameters. */
 const MAY_WALK =
   /^(MATERIALIZE changed$|SCAN (found|w|walked|current|changed|segment|s|CONSTANT ROW|\d+ CONSTANT|listed VIRTUAL|feed$|colloquy_feed$|(t|colloquy_text_pending)$|sqlite_master|\(subquery|colloquy_schema))/
 
@@ -56,7 +56,6 @@ const pause = (id: string, parent_id?: string): Event => ({
   ...(parent_id !== undefined && { parent_id }),
 })
 
-/** Does all that a store can do, with a log that has branches. */
 const long = (id: string, length: number): Event => ({
   kind: 'MessageEvent',
   id,
@@ -151,7 +150,7 @@ it('a page walks the index of its order alone, both ways, from a place to a plac
   expect(await steps({ order: 'timestamp_desc' })).toEqual([walk('time (log=?', instants), ...result])
   const kind = walk('kind (log=? AND kind=? AND source=?', instants)
   expect(await steps({ kinds: ['PauseEvent'] })).toEqual([kind, kind, kind, kind, ...result])
-  // From a place on, the events of its instant are walked by row.
+  // Events at the cursor's timestamp are scanned by row.
   const pauses = ['a', 'b'].map((id): Event => ({
     kind: 'PauseEvent',
     id,

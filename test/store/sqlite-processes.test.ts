@@ -1,4 +1,4 @@
-/** Several processes on one file: all open it, all append, all are woken; one is killed, and nothing that was acknowledged is lost. */
+/** Several processes open, append to and watch one file. Kills lose nothing that was acknowledged. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { DRIVERS, type Driver, folder, openStore } from './sqlite-drivers.ts'
 const FILES = folder()
 const CHILD = join(inject('built'), 'test/sqlite-child.ts')
 
-/** How many writers are killed with each driver; the whole proof takes 100 and more. */
+/** Kills per driver; a thorough run uses 100 or more. */
 const KILLS = Number(process.env['COLLOQUY_KILLS'] ?? 5)
 
 const running = new Set<ChildProcess>()
@@ -21,11 +21,11 @@ afterAll(() => {
 
 interface Child {
   readonly process: ChildProcess
-  /** The lines that it has said so far; a line cut short by a kill is none. */
+  /** Complete lines so far; a kill may cut the last one short. */
   readonly lines: () => readonly string[]
-  /** When it has ended, and what it complained of. */
+  /** Resolves with its standard error when it has ended. */
   readonly ended: Promise<string>
-  /** When it has said so many lines. */
+  /** Resolves after `count` lines. */
   readonly said: (count: number) => Promise<void>
 }
 
@@ -64,7 +64,7 @@ async function wholeLog(store: Store): Promise<StoredEvent[]> {
   }
 }
 
-/** Holds a log against what was acknowledged, and against itself: whole batches, dense, HEAD and paths as they follow from the events. */
+/** Checks a log against the acknowledgements and itself: whole batches, dense, HEAD and paths derived from the events. */
 async function check(store: Store, messages: readonly string[]): Promise<StoredEvent[]> {
   const acknowledged = messages.filter((line) => !line.startsWith('snapshot '))
   const saved = messages
@@ -96,7 +96,7 @@ async function check(store: Store, messages: readonly string[]): Promise<StoredE
   return log
 }
 
-/** Holds a snapshot to what was acknowledged of it: whole, of one save, no older than the last that was acknowledged. */
+/** Checks that a snapshot is complete, from a single save, and no older than the last acknowledged one. */
 async function checkSnapshot(store: Store, atLeast: number, atMost: number): Promise<void> {
   const texts = (await store.loadSnapshot('c')).map(({ bytes }) => new TextDecoder().decode(bytes))
   const [version, count] = texts[0]?.split(' ').map(Number) ?? [0, 0]
@@ -105,7 +105,7 @@ async function checkSnapshot(store: Store, atLeast: number, atMost: number): Pro
   expect(version).toBeLessThanOrEqual(atMost)
 }
 
-/** HEAD as the events say it (design D7, D8); every move here goes to a message. */
+/** HEAD derived from the events (design D7, D8); here every move targets a message. */
 function headOf(log: readonly StoredEvent[]): string | null {
   const last = log.at(-1)
   if (last === undefined || !('kind' in last.fact)) return null
@@ -143,7 +143,7 @@ describe.each(DRIVERS)('several processes with %s', (driver) => {
   it('are woken by an append of another', async () => {
     const file = FILES.next()
     const store = openStore(driver, file, { pollInterval: 10 })
-    // Watched before anything was called: the watch itself opens the file.
+    // Watched before any call: the watch itself opens the file.
     const woken = Promise.withResolvers<void>()
     const unwatch = store.watch('c', () => woken.resolve())
     const child = start(driver, file, 'some', 'a', '1')
@@ -159,7 +159,7 @@ describe.each(DRIVERS)('several processes with %s', (driver) => {
     async () => {
       let survivors = 0
       for (let round = 0; round < KILLS;) {
-        // Every third file is killed while it is being made.
+        // Every third file is killed during its creation.
         const file = FILES.next()
         const acknowledged: string[] = []
         const early = Math.floor(round / 4) % 3 === 2

@@ -1,4 +1,4 @@
-/** A SQLite store that only watches is woken by all that another process does, whatever becomes of its connection. */
+/** A SQLite store that only watches sees every change of another process, whatever happens to its connection. */
 
 import { copyFileSync, rmSync, truncateSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -10,7 +10,7 @@ import { folder } from './sqlite-drivers.ts'
 const FILES = folder()
 afterAll(FILES.remove)
 
-/** What each look asks. */
+/** The statements of a poll. */
 const EACH_LOOK = /data_version|DESC LIMIT 1/
 
 const pause = (id: string) => ({ kind: 'PauseEvent' as const, id })
@@ -21,7 +21,7 @@ function open(file: string): Store {
   return store
 }
 
-/** Wakes counted, once the first look is made: that one wakes in any case. */
+/** Counts wakes after the first poll, which always wakes. */
 async function watched(store: Store, id: string | null): Promise<{ wakes: number }> {
   const seen = { wakes: 0 }
   store.watch(id, () => (seen.wakes += 1))
@@ -37,7 +37,7 @@ it('is woken where another conversation of as many events was made under the id 
   await writing.append('c', [pause('old')])
   await watching.getConversation('c')
   const seen = await watched(watching, 'c')
-  // So that the state of its log is known.
+  // Initializes the known state of the log.
   await writing.append('c', [pause('older')])
   await expect.poll(() => seen.wakes).toBeGreaterThan(0)
   const before = seen.wakes
@@ -50,14 +50,13 @@ it('is woken where another conversation of as many events was made under the id 
   await expect.poll(() => seen.wakes, { timeout: 5_000 }).toBeGreaterThan(before)
 })
 
-/** Changes a file past every store. */
 function change(file: string, sql: string): void {
   const database = new DatabaseSync(file)
   database.exec(sql)
   database.close()
 }
 
-/** A database of which every statement is heard when it is executed. */
+/** A database that reports every executed statement. */
 function heard(file: string, hear: (sql: string) => void): SqliteDatabase {
   const database = new DatabaseSync(file)
   return {
@@ -95,7 +94,7 @@ it('looks at what was written, and not at all that is watched', async () => {
   await writing.append('c', [pause('a')])
   await expect.poll(() => Math.min(c.wakes, any.wakes), { interval: 5, timeout: 5_000 }).toBeGreaterThan(0)
   expect([d.wakes, others.wakes, looks]).toEqual([0, 0, 1])
-  // More at once than it would look at.
+  // More changes at once than a poll reads.
   change(
     file,
     `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1100)
@@ -113,7 +112,7 @@ it('wakes all where a database of another history is in its place', async () => 
   const watching = open(file)
   await watching.getConversation('c')
   const seen = await watched(watching, 'c')
-  // As restoring a backup into the open file does: the last row is another one.
+  // Like restoring a backup into the open file: the last row changes.
   change(file, 'UPDATE colloquy_feed SET witness = witness + 1')
   await expect.poll(() => seen.wakes, { interval: 5, timeout: 5_000 }).toBe(1)
 })

@@ -1,4 +1,4 @@
-/** The SQLite store passes the kit with every driver, on files and in memory, and skips nothing; with the first of them the whole of it. */
+/** The SQLite store passes the kit with every driver, on files and in memory; the first driver runs all of it and skips nothing. */
 
 import { afterAll, describe, expect, it } from 'vitest'
 import { storeConformance } from '../../src/testing/index.ts'
@@ -28,7 +28,7 @@ for (const [index, driver] of DRIVERS.entries()) {
   })
 }
 
-// What is in memory goes the same way for every driver.
+// Memory databases behave the same with every driver.
 describe('the SQLite store in memory', () => {
   const { openInMemory: open } = opener('node:sqlite', FILES)
   for (const { name, run } of storeConformance({ name: 'in memory', open, rows: ROWS, size: 'quick' }))

@@ -1,15 +1,14 @@
-/** Queries and live appends, drawn so that they meet: taken ids, moves, leases, and times in odd forms. */
+/** Arbitrary queries and live appends, likely to collide: taken ids, moves, leases and unusual timestamps. */
 
 import fc from 'fast-check'
 import { EVENT_KINDS } from '../../src/event/kinds.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { AppendOptions, Store } from '../../src/store/contract/store.ts'
 
-/** Mostly left out, so that pages are not all empty. */
+/** Mostly undefined, so that few pages are empty. */
 const sometimes = <T>(arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
 
-/** A value without what is left out. */
 export const only = <T extends object>(input: object): T =>
   Object.fromEntries(Object.entries(input).filter(([, one]) => one !== undefined)) as T
 
@@ -24,13 +23,13 @@ const ODD_TIMES = [
   'soon',
 ]
 
-/** Hours that meet, and times in other forms. */
+/** Hours that collide, and unusual forms of timestamps. */
 export const timestamp = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 0, max: 40 }).map(hourAt) },
   fc.constantFrom(...ODD_TIMES),
 )
 
-/** A query; its leaf is the number of an event. */
+/** A query whose leaf is the number of an event. */
 export const query = fc.record({
   kinds: sometimes(
     fc.oneof(
@@ -50,23 +49,23 @@ export const query = fc.record({
 
 export const queries = fc.array(query, { minLength: 4, maxLength: 4 })
 
-/** An append, a lease that is taken or given back, or another time zone. */
+/** An append, a lease claim or release, or a time zone change. */
 export type Step =
   | { readonly append: readonly Event[]; readonly options: AppendOptions }
   | { readonly lease: 'me' | 'you'; readonly give: boolean }
   | { readonly timeZone: string | null }
 
-/** Few ids, so that they meet. */
+/** Few ids, so that they collide. */
 const someId = fc.nat(40).map((n) => `e${n}`)
 
-/** Names an event that was appended before, as `@` and a number; sometimes one of the batch, or none at all. */
+/** Refers to an earlier event by `@` and a number; sometimes to one of the batch, or to nothing. */
 const anyTarget = fc.oneof(
   { weight: 12, arbitrary: fc.nat(99).map((n) => `@${n}`) },
   { weight: 2, arbitrary: someId },
   fc.constantFrom('nowhere', '__root__', 'x\u0000', ''),
 )
 
-/** A step whose names are those of events that there are. */
+/** Replaces references with the ids of existing events. */
 export function resolved(one: Step, known: readonly string[]): Step {
   if (!('append' in one)) return one
   const nameOf = (target: unknown): unknown =>
@@ -137,7 +136,6 @@ const options: fc.Arbitrary<AppendOptions> = fc
   })
   .map((options) => only<AppendOptions>(options))
 
-/** One of what a client may do next. */
 export const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 12,
@@ -153,7 +151,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ timeZone: fc.constantFrom('Europe/Berlin', 'America/Lima', null) }) },
 )
 
-/** Does a step. Gives what the store gave. */
+/** Performs a step and returns the store's result. */
 export async function perform(store: Store, id: string, one: Step): Promise<unknown> {
   if ('append' in one) return store.append(id, one.append, one.options)
   if ('timeZone' in one) return store.updateConversation(id, one)

@@ -1,4 +1,4 @@
-/** Every store passes the cases of the search of text. */
+/** Every store passes the cases of text search. */
 
 import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -87,7 +87,6 @@ const say = (id: string, text: string): Event => ({
   llm_message: { role: 'user', content: [{ text }] },
 })
 
-/** Waits until all events are indexed. */
 async function complete(store: Store): Promise<void> {
   await expect
     .poll(
@@ -122,7 +121,7 @@ describe('a SQLite database that had no index of text', () => {
     await first.close()
     const [one, other] = [0, 1].map(() => sqliteStore({ file, synchronous: 'normal', fullText: true }))
     if (one === undefined || other === undefined) return
-    // An append to a log that is not indexed yet is indexed behind the events before it.
+    // An append to a log without an index is indexed after the earlier events.
     await one.append('c', [say('new', 'word that is new')])
     await other.textIndex()
     await complete(one)
@@ -152,7 +151,7 @@ describe('a SQLite database that had no index of text', () => {
         'gone',
         Array.from({ length: 1_000 }, (_, n) => say(`g${n}`, `zyzzyva${n} ordinary`)),
       )
-      // By then the index has taken them in.
+      // They are indexed by then.
       await new Promise((resolve) => setTimeout(resolve, pause))
       expect(await idsOf(store, 'zyzzyva7')).toEqual(['g7'])
       await store.deleteConversation('gone')
@@ -168,12 +167,12 @@ describe('a SQLite database that had no index of text', () => {
           )
           .get(),
       ).toEqual({ count: 50 })
-      // FTS5 compares its index with the lines.
+      // FTS5 compares its index with the rows.
       database.exec(`INSERT INTO colloquy_text_index (colloquy_text_index) VALUES ('integrity-check')`)
       database.close()
       const bytes = readFileSync(file, 'latin1')
       expect(bytes.includes('zyzzyva')).toBe(false)
-      // Terms are written without the letters that they share with the one before.
+      // Terms are prefix-compressed against the previous term.
       expect(/yzzyva|zzyva\d/.test(bytes)).toBe(false)
     }
   })

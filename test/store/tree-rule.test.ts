@@ -1,6 +1,6 @@
 /**
- * The rule of parent and HEAD (design D7, D8), as the log, a store in memory, and a store that decides on what it knows of a
- * database apply it: each is compared with the naive model.
+ * Parent and HEAD (design D7, D8) in the log, the memory store and a store that decides on partial knowledge
+ * of a database, each compared with the naive model.
  */
 
 import fc from 'fast-check'
@@ -27,7 +27,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** What an event names: so many events before it or after it, itself for 0, or a text. Those before it may have been refused. */
+/** A reference: an offset to another event, 0 for the event itself, or an id. Earlier events may have been rejected. */
 type Ref = number | string | null | undefined
 
 const ref = fc.oneof(
@@ -57,7 +57,7 @@ const requests: fc.Arbitrary<Asked> = fc.record({
   value: fc.oneof({ weight: 5, arbitrary: ref }, fc.constant(null)),
 })
 
-/** State updates one below the other, and a move to one of them. */
+/** A chain of state updates, and a move to one of them. */
 const climb: fc.Arbitrary<Asked[]> = fc
   .record({ first: requests, length: fc.integer({ min: 1, max: 3 }), back: fc.integer({ min: -3, max: -1 }) })
   .map(({ first, length, back }) => [
@@ -75,7 +75,6 @@ const batches = fc.array(
   { minLength: 3, maxLength: 20 },
 )
 
-/** The event that is the `n`th of all that are asked for. */
 function eventAt(n: number, { says, parent, value }: Asked): Event {
   const idOf = (one: Ref): Ref => (typeof one === 'number' ? `e${n + one}` : one)
   const common = { id: `e${n}`, ...(parent !== undefined && { parent_id: idOf(parent) as string | null }) }
@@ -84,7 +83,7 @@ function eventAt(n: number, { says, parent, value }: Asked): Event {
   return { kind: 'ConversationStateUpdateEvent', ...common, key, value: idOf(value) as string | null }
 }
 
-/** What the model makes of a batch after what was accepted: the code of the refusal, or the ids that it hangs on and HEAD. */
+/** The model's result for a batch after the accepted events: the error code, or the parents and HEAD. */
 function byModel(nodes: readonly Node[], from: number) {
   const idOf = (index: number | null): string | null => (index === null ? null : (nodes[index]?.id ?? null))
   const refused = nodes
@@ -143,7 +142,7 @@ it('every application of the rule gives the parents, the HEAD and the refusals o
         before.map(({ parent }) => (parent === null ? null : before[parent]?.id)),
       )
 
-      // The log refuses nothing.
+      // The log accepts everything.
       const nodes = readTree(everything, id)
       const { log } = replay(everything, { conversationId: id })
       expect([...log.entries].map(({ parent }) => parent?.seq ?? null)).toEqual(
@@ -159,7 +158,7 @@ it('every application of the rule gives the parents, the HEAD and the refusals o
   for (const [what, count] of Object.entries(seen)) expect(count, what).toBeGreaterThan(15)
 })
 
-/** How many state updates lie between the event that a move names, itself included, and the one that HEAD goes to. */
+/** State updates between the target of a move, included, and the resulting HEAD. */
 function updatesAbove(nodes: readonly Node[], move: Event | null): number {
   const value = move?.kind === 'ConversationStateUpdateEvent' ? move.value : null
   let climbed = 0

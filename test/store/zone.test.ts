@@ -1,4 +1,4 @@
-/** Timestamps without a zone, read in the zone of their conversation (design D10). */
+/** Timestamps without a zone use the zone of their conversation (design D10). */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -15,7 +15,7 @@ const ZONES = [
   'Pacific/Apia',
 ]
 
-/** What a clock on the wall of a zone shows. */
+/** Local time in a zone. */
 function onTheWall(zone: string, instant: bigint): string {
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' })
   const micros = ((instant % 1_000_000n) + 1_000_000n) % 1_000_000n
