@@ -31,7 +31,7 @@ export function planErasure(state: State, id: string): PlannedReplacement[] {
   const { log } = state
   const erased = findEventIn(log, id)
   if (erased === undefined)
-    throw new ColloquyError('unknown_event', `There is no event ${JSON.stringify(id)}.`, { id })
+    throw new ColloquyError('unknown_event', `Event ${JSON.stringify(id)} does not exist.`, { id })
   const plan: PlannedReplacement[] = []
   const replace = (entry: Entry, after: Fact): void => {
     const before = factOf(entry)
@@ -72,7 +72,8 @@ export const erasureRecord = (
 
 function factOf({ event, quarantined }: Entry): Fact {
   const fact = event ?? quarantined
-  if (fact === null) throw new ColloquyError('evicted', 'The body of the event is not in memory.')
+  if (fact === null)
+    throw new ColloquyError('evicted', 'The body of the event is not in memory. Replay the whole log.')
   return fact
 }
 

@@ -13,7 +13,7 @@ it.each([{}, { connectionString: 'postgres://localhost/x' }, { url: 'postgres://
   'is not made of %j',
   (options) => {
     expect(() => postgresStore(options as object as PostgresStoreOptions)).toThrow(
-      /needs either a url or a client/,
+      /Pass either a url or a client/,
     )
   },
 )

@@ -264,7 +264,7 @@ export const NO_BLOBS: BlobAudit = Object.freeze({
 export const damagedBlob = (hash: string): ColloquyError =>
   new ColloquyError(
     'store_unavailable',
-    `The blob ${hash} is incomplete; restore the database from a backup.`,
+    `The blob ${hash} is incomplete. Restore the database from a backup.`,
     {
       hash,
     },

@@ -18,12 +18,12 @@ export const conversationExists = (conversationId: string): ColloquyError =>
 
 /** `store_closed`. */
 export const storeClosed = (): ColloquyError =>
-  new ColloquyError('store_closed', 'The store was closed; open it again.')
+  new ColloquyError('store_closed', 'The store is closed. Open it again.')
 
 export const invalidWithin = (rule: string): ColloquyError =>
   new ColloquyError('invalid_argument', `within ${rule}.`, { field: 'within' })
 
 /** For a store whose appends have no transaction that others can write in. @throws `invalid_argument`. */
 export function refuseWithin({ within }: { readonly within?: unknown }): void {
-  if (within !== undefined) throw invalidWithin('needs a store with a database, in SQLite or PostgreSQL')
+  if (within !== undefined) throw invalidWithin('requires a SQLite or PostgreSQL store')
 }

@@ -94,8 +94,8 @@ export const itemConflict = (
   new ColloquyError(
     'version_conflict',
     `The item ${JSON.stringify(id)} of ${collection} ${
-      version === null ? 'is not there' : `has version ${version}`
-    }, which was not expected; read it, and decide anew.`,
+      version === null ? 'does not exist' : `has version ${version}`
+    }, not the expected one. Read it again and retry.`,
     { collection, id, version },
   )
 

@@ -217,7 +217,7 @@ export function patchRecord(
 ): ConversationRecord {
   const { title, public: open, tags, metadata, timeZone, owner } = patch
   if (expected !== undefined && JSON.stringify(expected.metadata) !== JSON.stringify(record.metadata)) {
-    const message = `The metadata of conversation ${JSON.stringify(record.id)} has changed; read it again.`
+    const message = `The metadata of conversation ${JSON.stringify(record.id)} has changed. Read it again and retry.`
     throw new ColloquyError('version_conflict', message, { conversationId: record.id })
   }
   if (owner !== undefined && owner !== null) checkConversationId('owner', owner)

@@ -71,7 +71,7 @@ function parsed(text: string, name: () => Named): JsonValue & object {
 }
 
 function damaged({ what, data }: Named, cause: unknown): ColloquyError {
-  const message = `${what} is not a JSON object; restore the database from a backup.`
+  const message = `${what} is not a JSON object. Restore the database from a backup.`
   return new ColloquyError('store_unavailable', message, data, { cause })
 }
 

@@ -174,7 +174,7 @@ export function appender(
     }
     throw new ColloquyError(
       'store_busy',
-      'Others kept writing to this conversation at the same time; make the call again.',
+      'Concurrent writes to this conversation prevented the append. Retry.',
       { conversationId },
     )
   }

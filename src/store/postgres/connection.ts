@@ -62,10 +62,7 @@ export class Connection {
 
   constructor(options: PostgresStoreOptions) {
     if ((options.url === undefined) === (options.client === undefined)) {
-      throw new ColloquyError(
-        'invalid_argument',
-        'postgresStore needs either a url or a client, and not both.',
-      )
+      throw new ColloquyError('invalid_argument', 'Pass either a url or a client to postgresStore, not both.')
     }
     this.#timeout = checkInteger('timeout', options.timeout, 1, LONGEST_TIMEOUT, TIMEOUT, invalidArgument)
     this.#schemaName = options.schema ?? 'colloquy'
@@ -173,7 +170,7 @@ export class Connection {
       }
     }
     if (isListening(client)) return this.#inTurn(client, () => run(client))
-    if (!isTransacting(client)) throw invalidWithin('needs a pool, or a client of pg or PGlite')
+    if (!isTransacting(client)) throw invalidWithin('requires a pool, or a client of pg or PGlite')
     return client.transaction((connection) =>
       this.#steps(connection, numbered(sql), values.map(sentValue), work),
     )
@@ -338,7 +335,7 @@ const [TIMEOUT, LONGEST_TIMEOUT] = [10_000, 2 ** 31 - 1]
 /** Returns the result of a call. @throws `store_unavailable` after the timeout; what the call throws. */
 function inTime<T>(call: Promise<T>, timeout: number): Promise<T> {
   return new Promise((resolve, reject) => {
-    const message = `PostgreSQL did not respond within ${timeout} ms; make the call again once it does.`
+    const message = `PostgreSQL did not respond within ${timeout} ms. Retry later.`
     const timer = setTimeout(
       () => reject(new ColloquyError('store_unavailable', message, { timeout })),
       timeout,
@@ -375,11 +372,11 @@ const CODES: readonly (readonly [start: string, code: ErrorCode])[] = [
 
 const SENTENCES: Readonly<Partial<Record<ErrorCode, string>>> = {
   store_busy: 'PostgreSQL aborted the transaction for another one or a time limit. Retry',
-  store_full:
-    'PostgreSQL has no room left, on its disk or within its limits; make room, then make the call again',
+  store_full: 'The disk or a limit of PostgreSQL is full. Free space, then retry',
   invalid_argument: 'The value is too large for PostgreSQL. Pass a smaller one',
-  store_read_only: 'PostgreSQL does not let this user write here; connect as one who may, to a primary',
-  store_unavailable: 'PostgreSQL cannot be reached or refused the call; make it again once the cause is gone',
+  store_read_only:
+    'PostgreSQL does not let this user write here. Connect to a primary as a user with write permission',
+  store_unavailable: 'PostgreSQL cannot be reached or rejected the call. Fix the cause, then retry',
 }
 
 /** Returns the library's error for one of the database or its driver, with it as the cause. O(1). */

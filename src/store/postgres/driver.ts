@@ -123,7 +123,7 @@ export async function loadDriver(): Promise<LoadedDriver> {
   } catch (cause) {
     throw new ColloquyError(
       'store_unavailable',
-      'A PostgreSQL URL needs the package pg: npm install pg.',
+      'A PostgreSQL URL requires the package pg. Run npm install pg.',
       {},
       { cause },
     )

@@ -37,14 +37,14 @@ export async function createSchema(client: PostgresClient, schemaName: string): 
     if (STRICTER.includes(isolation))
       throw new ColloquyError(
         'store_unavailable',
-        `PostgreSQL runs transactions as ${String(isolation)} by default, and the store needs read committed: ` +
-          `set default_transaction_isolation back for its user (ALTER ROLE … SET) or its connections.`,
+        `The transaction isolation is ${String(isolation)}, and the store requires read committed. ` +
+          `Set default_transaction_isolation for the user (ALTER ROLE … SET) or its connections.`,
         { isolation },
       )
     if (version > VERSION)
       throw new ColloquyError(
         'store_newer',
-        `The schema ${schemaName} has version ${version}, and this library supports ${VERSION}; upgrade the library.`,
+        `The schema ${schemaName} has version ${version}, and this library supports versions up to ${VERSION}. Upgrade the library.`,
         { schema: schemaName, version, known: VERSION },
       )
     if (version === VERSION) return
@@ -94,7 +94,7 @@ export async function versionOf(client: PostgresClient, schemaName: string): Pro
     if (codeOf(cause) !== FORBIDDEN) throw cause
     throw new ColloquyError(
       'store_unavailable',
-      `PostgreSQL does not let this user read the schema ${schemaName}; grant the rights on it and on its tables.`,
+      `PostgreSQL does not let this user read the schema ${schemaName}. Grant the user rights on the schema and its tables.`,
       { schema: schemaName, sqlState: FORBIDDEN },
       { cause },
     )
@@ -123,7 +123,7 @@ export function quoteName(name: string): string {
   )
     throw new ColloquyError(
       'invalid_id',
-      'The name of a schema must have 1 to 63 bytes, without NUL, ?, $body$ and $creation$.',
+      'The schema name must be 1 to 63 bytes long, without NUL, ?, $body$ or $creation$.',
       { name },
     )
   return `"${name.replaceAll('"', '""')}"`

@@ -295,7 +295,7 @@ function referencesOf(conversationId: string, { seq, blobs }: EventRow): readonl
   try {
     return readReferences(blobs ?? '[]')
   } catch (cause) {
-    const message = `The references at position ${seq} of ${JSON.stringify(conversationId)} are damaged; restore the database from a backup.`
+    const message = `The references at position ${seq} of ${JSON.stringify(conversationId)} are damaged. Restore the database from a backup.`
     throw new ColloquyError('store_unavailable', message, { conversationId, seq }, { cause })
   }
 }

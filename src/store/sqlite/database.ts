@@ -128,7 +128,7 @@ export class Connection {
     if (typeof (result as PromiseLike<unknown> | null | undefined)?.then === 'function') {
       // Whatever becomes of it, it is not part of this transaction.
       Promise.resolve(result as PromiseLike<unknown>).catch(() => undefined)
-      throw new CallbackError(invalidWithin('must be synchronous in SQLite, and has returned a promise'))
+      throw new CallbackError(invalidWithin('must be synchronous in SQLite, but returned a promise'))
     }
     try {
       this.all('RELEASE colloquy_callback')

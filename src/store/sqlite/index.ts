@@ -180,7 +180,7 @@ async function openFile(file: string, readOnly: boolean): Promise<SqliteDatabase
   const driver = await import('node:sqlite').catch((cause: unknown) => {
     throw new ColloquyError(
       'store_unavailable',
-      'This runtime has no node:sqlite; pass an open `database` of better-sqlite3 or bun:sqlite instead of a `file`.',
+      'This runtime has no node:sqlite. Pass an open `database` of better-sqlite3 or bun:sqlite instead of a `file`.',
       {},
       { cause },
     )
@@ -226,7 +226,7 @@ export function setUp(
   if (row !== undefined && row.encoding !== 'UTF-8')
     throw new ColloquyError(
       'store_unavailable',
-      `The database stores its text in ${row.encoding}, which orders ids otherwise; pass one in UTF-8.`,
+      `The database encoding is ${row.encoding}, which sorts ids differently. Use a database in UTF-8.`,
       { encoding: row.encoding },
     )
   database.exec('PRAGMA foreign_keys = ON')
@@ -244,7 +244,7 @@ function createSchema(connection: Connection, readOnly: boolean): void {
   if (readOnly)
     throw new ColloquyError(
       'store_read_only',
-      'The database has no tables of Colloquy yet; open it for writing once.',
+      'The database has no Colloquy tables. Open it once for writing.',
       { missing: 'schema' },
     )
   connection.share(() => {
@@ -265,7 +265,7 @@ function createTextIndex(connection: Connection, readOnly: boolean): void {
   if (readOnly)
     throw new ColloquyError(
       'store_read_only',
-      'The database has no index of text yet; open it for writing once, with fullText.',
+      'The database has no full-text index. Open it once for writing with fullText: true.',
       { missing: 'text' },
     )
   connection.share(() => {
@@ -280,7 +280,7 @@ function isCreated(connection: Connection): boolean {
   if (version <= VERSION) return version === VERSION
   throw new ColloquyError(
     'store_newer',
-    `The database has version ${version}, and this library supports versions up to ${VERSION}; use a later one.`,
+    `The database has version ${version}, and this library supports versions up to ${VERSION}. Upgrade the library.`,
     { version, newest: VERSION },
   )
 }

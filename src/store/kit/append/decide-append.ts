@@ -57,13 +57,13 @@ function checkedFact(input: Fact, live: boolean): ReturnType<typeof checkOwnFact
   if (!isQuarantined(fact) && !KINDS[fact.kind].stored) {
     throw new ColloquyError(
       'transient_event',
-      `${fact.kind} is for live readers only and is never stored; publish it instead.`,
+      `${fact.kind} is for live readers only and is never stored. Publish it instead.`,
       { kind: fact.kind },
     )
   }
   if (fact.id === undefined ? live : !isLegalId(fact.id)) {
     const rule = '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'
-    throw new ColloquyError('invalid_id', `An event to append needs an id of ${rule}.`, { id: fact.id })
+    throw new ColloquyError('invalid_id', `The id of an appended event must be ${rule}.`, { id: fact.id })
   }
   return ownValue
 }
@@ -179,11 +179,11 @@ function checkWriter(context: AppendContext, expected: ExpectedVersion, { lease 
   }
   if (lease === undefined) return
   if (context.lease?.owner === lease.owner && context.lease.generation === lease.generation) return
-  throw new ColloquyError(
-    'lease_lost',
-    'The run lease has passed to another owner, or was returned. Stop this run.',
-    { conversationId: context.conversationId, ...lease, latest: context.lease },
-  )
+  throw new ColloquyError('lease_lost', 'The run lease was released or has another owner. Stop this run.', {
+    conversationId: context.conversationId,
+    ...lease,
+    latest: context.lease,
+  })
 }
 
 type Existing = StoredEvent | number | null
@@ -252,7 +252,7 @@ function versionConflict(context: AppendContext, expected: number): ColloquyErro
   const { conversationId, tip } = context
   return new ColloquyError(
     'version_conflict',
-    `The log has ${tip.version} events instead of ${expected}. Read the new events and decide again.`,
+    `The log has ${tip.version} events, not the expected ${expected}. Read it again and retry.`,
     { conversationId, version: tip.version, expected },
   )
 }

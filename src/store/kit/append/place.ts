@@ -120,7 +120,7 @@ function headAfter(draft: AppendDraft, event: Event | null, node: TreeNode | nul
   if (move !== 'unknown' || !draft.live || event?.kind !== 'ConversationStateUpdateEvent') return head
   throw new ColloquyError(
     'unknown_event',
-    `HEAD cannot move to ${typeof event.value === 'string' ? quote(event.value) : 'an invalid id'}: the log has no such event.`,
+    `Cannot move HEAD to ${typeof event.value === 'string' ? quote(event.value) : 'an invalid id'}: the log has no such event.`,
     { conversationId: draft.context.conversationId, id: event.value },
   )
 }

@@ -40,14 +40,14 @@ export function checkReplaced(
   stored: StoredEvent | null | undefined,
 ): asserts stored is StoredEvent {
   if (stored === null || stored === undefined)
-    throw new ColloquyError('unknown_event', `There is no event ${JSON.stringify(id)}.`, {
+    throw new ColloquyError('unknown_event', `Event ${JSON.stringify(id)} does not exist.`, {
       conversationId,
       id,
     })
   if (canonicalJson(stored.fact) !== canonicalJson(before))
     throw new ColloquyError(
       'version_conflict',
-      `The body of event ${JSON.stringify(id)} has changed. Read it again.`,
+      `The body of event ${JSON.stringify(id)} has changed. Read it again and retry.`,
       { conversationId, id },
     )
 }

@@ -360,4 +360,4 @@ function matchesIn(
 
 /** @throws `invalid_query`: the store has no index of text. */
 export const noFullText = (): never =>
-  invalidQuery('query', 'needs an index of text; open the store with fullText: true')
+  invalidQuery('query', 'requires a full-text index. Open the store with fullText: true')
