@@ -1,7 +1,6 @@
 /**
- * What an append costs a user: `conversation.append`, from the call to the acknowledged, folded event, compared with the
- * bare driver's insert of the same JSON into a plain table of id, position and body. Rounds of both are interleaved in
- * one run, and medians compared.
+ * Compares the latency of `conversation.append`, up to the acknowledged and folded event, with the bare
+ * driver's insert of the same JSON. Rounds of both are interleaved; medians are compared.
  *
  * Usage: npm run bench:append [-- --length 100000] [--rounds 40] [--postgres URL]
  */
@@ -32,17 +31,15 @@ const { values: args } = parseArgs({
 const LENGTH = Number(args.length)
 const ROUNDS = Number(args.rounds)
 
-/** Appends in one round. */
 const EACH = 25
-/** Appends before anything is measured. */
 const WARM = 3_000
 
 interface Measured {
   readonly name: string
   readonly store: Store
-  /** Inserts the next event; durable as the store's when it resolves. */
+  /** Inserts the next event, as durably as the store does. */
   readonly bare: (id: string, position: number, body: string) => unknown
-  /** At most this many times the bare insert. */
+  /** Maximum multiple of the bare insert. */
   readonly target: number
   readonly end: () => Promise<void>
 }
@@ -50,7 +47,7 @@ interface Measured {
 const lines = makeLines(2_000, { sizes: ONE_KB })
 let streams = 0
 
-/** The events of one log with a measured mix, so that each result follows its call; under ids of their own. */
+/** The measured mix, with ids that are unique to the stream. */
 function eventStream(): () => Event {
   const stream = (streams += 1)
   let made = 0
@@ -67,7 +64,7 @@ async function measure({ name, store, bare, target, end }: Measured): Promise<bo
   const engine = createEngine({ store })
   const conversation: Conversation = await engine.create({ id: 'c' })
   const [nextOurs, nextBare, nextWarm] = [eventStream(), eventStream(), eventStream()]
-  // A server's code is compiled: both sides are, too.
+  // Both sides are compiled first, as in a server.
   const warm = await engine.create({ id: 'warm' })
   for (let index = 0; index < WARM; index += 1) {
     const event = nextWarm()

@@ -1,4 +1,7 @@
-/** Prints what live conversations cost beside reading the same rows with the bare driver: `npm run bench:conversations -- [LENGTH…]`. */
+/**
+ * Prints what live conversations cost, next to reading the same rows with the bare driver: `npm run
+ * bench:conversations -- [LENGTH…]`.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,16 +17,16 @@ import { ONE_KB } from './events-of-size.ts'
 import { makeLines, MEASURED_MIX } from './workload.ts'
 
 const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
-/** Most events in the view. */
+/** Maximum number of events in the view. */
 const VIEW = 1_000
 const LENGTHS = [1_000, 10_000, 100_000]
 const BATCH = 500
-/** At least so many turns, and more where one is short, until the engine's code is compiled as it is in a server. */
+/** Minimum number of turns. Short logs run more, until the engine's code is compiled as in a server. */
 const ROUNDS = 7
 const EVENTS_TIMED = 200_000
 const LONG = 10_000
 
-/** A store that has no snapshot and takes none. */
+/** Disables snapshots. */
 const withoutSnapshots = (store: Store): Store =>
   new Proxy(store, {
     get(target, name) {
@@ -49,7 +52,7 @@ async function fill(file: string, lines: readonly string[]): Promise<void> {
   await store.close()
 }
 
-/** Opens a conversation anew, as a process does that was just started, and reads its state. */
+/** Opens a conversation and reads its state, like a process that has just started. */
 async function open(engine: Engine): Promise<unknown> {
   return (await engine.open(ID)).state()
 }
@@ -66,18 +69,18 @@ async function catchUp(engine: Engine): Promise<number> {
 
 interface Piece {
   readonly name: string
-  /** What the engine is made over, anew for each turn; not timed, nor is its end. */
+  /** Created for each turn; neither creating nor closing it is timed. */
   readonly store: Store
   readonly run: (engine: Engine) => unknown
 }
 
-/** Milliseconds, least and median, of pieces timed in turns. */
+/** Minimum and median milliseconds of pieces timed in turns. */
 async function time(pieces: readonly Piece[], length: number): Promise<Map<string, readonly number[]>> {
   const times = new Map(pieces.map(({ name }): [string, number[]] => [name, []]))
   const rounds = Math.max(ROUNDS, Math.ceil(EVENTS_TIMED / length))
   for (let round = Math.floor(-rounds / 3); round < rounds; round += 1) {
     for (const { name, store, run } of pieces) {
-      // Collecting all before each short turn would throw away what the compiler knows, and time that.
+      // Collecting garbage before each short turn would discard compiled code, and time its compilation.
       if (length >= LONG) globalThis.gc?.()
       const engine = createEngine({ store })
       const start = performance.now()
@@ -117,7 +120,7 @@ async function run(folder: string, bodies: string, length: number): Promise<void
   const bare = new DatabaseSync(file)
   const rows = bare.prepare(`SELECT body FROM colloquy_event
     WHERE log = (SELECT number FROM colloquy_log WHERE conversation_id = ?) ORDER BY place`)
-  // The faster of the two ways that rows come in.
+  // Returning arrays is the faster row format.
   rows.setReturnArrays(true)
   const floor = (): unknown =>
     (rows.all(ID) as object as [string][]).map(([body]) => JSON.parse(body) as unknown)

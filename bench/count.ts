@@ -1,4 +1,4 @@
-/** Counts the work of the fold instead of timing it: a length goes in, units of work per event for each operation come out. */
+/** Counts units of work per event for each operation of the fold, instead of timing it. */
 
 import type { Event } from '../src/event/types.ts'
 import { work } from '../src/log/work.ts'
@@ -11,7 +11,7 @@ import { makeEvents, seeded, type WorkloadOptions } from './workload.ts'
 const SMALL = { action: 90, observation: 30, systemPrompt: 30, message: 30 } as const
 const LOOKUPS = 1_000
 
-/** Units of work (slots copied, units visited, index probes) per event or per look-up at a length. */
+/** Units of work are copied slots, visited units and index probes. */
 export function countWork(length: number): Record<string, number> {
   return {
     ...countFold('growing view', length, {}),
@@ -28,7 +28,7 @@ function countFold(title: string, length: number, options: WorkloadOptions): Rec
   const events = makeEvents(length, { ...options, sizes: SMALL })
   const random = seeded(3)
   const requests = Array.from({ length: LOOKUPS }, () => events[Math.floor(random() * length)]?.id ?? '')
-  // One fold tells both costs: what is read of the view each time adds to what the fold did.
+  // One fold measures both costs: reading the view adds to what folding counted.
   let state = initialState()
   let folded = 0
   const viewed = countSpent(length, () => {
@@ -58,9 +58,9 @@ function countFold(title: string, length: number, options: WorkloadOptions): Rec
   }
 }
 
-/** Messages in a pile, and replies that were all requested at the first: each is inserted before as many as it may be. */
+/** Replies that were all requested at the first message: each is inserted as far back as allowed. */
 function countPiled(events: number): Record<string, number> {
-  // At each length the pile is higher than a reply may pass (1,024 units).
+  // The pile is always higher than a reply may pass (1,024 units).
   const length = Math.max(events, 4_096)
   const half = Math.floor(length / 2)
   const piled = (pile: number, more: object): Event[] =>

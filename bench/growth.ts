@@ -1,6 +1,7 @@
 /**
- * Prints how the time of each operation grows with the log: the time of one at each length, the slope of time over length
- * (both as logarithms: 0 is constant, 1 linear), and which it is said to be. `npm run bench:growth -- --to 100000 --only memory`.
+ * Prints how the time of each operation grows with the log: its time at each length, the slope on log-log
+ * axes (0 is constant, 1 linear), and the expected growth. `npm run bench:growth -- --to 100000 --only
+ * memory`.
  */
 
 import { DatabaseSync } from 'node:sqlite'
@@ -16,11 +17,11 @@ import { foldOperations, type Growth, logOf, type Operation, storeOperations } f
 import { orUsage } from '../test/usage.ts'
 import { machine } from './measure.ts'
 
-/** The steepest slope that each may have, and the noise of a busy machine. */
+/** Maximum slope for each growth, including the noise of a busy machine. */
 const STEEPEST: Readonly<Record<Growth, number>> = { constant: 0.15, logarithmic: 0.3, linear: 1.15 }
-/** Milliseconds that each operation is given at each length, and the fewest times it is done. */
+/** Milliseconds for each operation and length, and the minimum number of runs. */
 const [BUDGET, FEWEST] = [250, 5]
-/** Events beside which the work of the fold is counted. */
+/** Maximum number of events for which the fold's work is counted. */
 const COUNTED = 100_000
 
 const PLACES: readonly string[] = ['fold', 'memory', 'sqlite']
@@ -39,7 +40,7 @@ const { to, only } = orUsage(() => {
 })
 const lengths = Array.from({ length: Math.floor(Math.log10(to / 100) + 1e-9) + 1 }, (_, i) => 100 * 10 ** i)
 
-/** Microseconds of one, the least of several stretches; each long enough for the clock. */
+/** Microseconds for one run: the fastest of several stretches, each long enough for the clock. */
 async function timeOf({ run }: Operation): Promise<number> {
   const end = performance.now() + BUDGET
   const times: number[] = []
@@ -52,7 +53,7 @@ async function timeOf({ run }: Operation): Promise<number> {
   return Math.min(...times)
 }
 
-/** The slope of the line that fits best through the logarithms, at a length and beyond. */
+/** Least-squares slope of the logarithms, from a length on. */
 function slopeOf(times: readonly number[], from = 0): number {
   const points = times
     .map((time, i) => [lengths[i] ?? 1, time] as const)
@@ -63,7 +64,7 @@ function slopeOf(times: readonly number[], from = 0): number {
   return top / points.reduce((sum, [a]) => sum + (a - (x ?? 0)) ** 2, 0)
 }
 
-/** What a slope is, whatever was said. */
+/** Growth that the slope shows, whatever was expected. */
 const growthOf = (slope: number): Growth =>
   slope < STEEPEST.constant ? 'constant' : slope < STEEPEST.logarithmic ? 'logarithmic' : 'linear'
 
@@ -76,7 +77,6 @@ function verdictOn(slope: number, growth: Growth): string {
 
 const show = (time: number): string => time.toFixed(time < 10 ? 2 : 0).padStart(11)
 
-/** Measures operations at every length, and prints a row for each. */
 async function printGroup(
   title: string,
   open: (length: number) => Promise<{ operations: readonly Operation[]; close: () => unknown }>,
@@ -110,7 +110,7 @@ const STORES: Readonly<Record<string, (length: number) => Store>> = {
   sqlite: (length) => sqliteStore({ database: new DatabaseSync(join(folder, `${length}.db`)) }),
 }
 
-/** The counted work of the fold, which a test bounds. */
+/** Prints the fold's counted work, which a test bounds. */
 function printWork(): void {
   const counted = lengths.filter((length) => length >= 1_000 && length <= COUNTED)
   const counts = counted.map((length) => countWork(length))

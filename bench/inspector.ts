@@ -1,8 +1,8 @@
 /**
- * Prints how long the inspector takes to open logs in a browser, and what a step of its scrubber costs in script:
- * `npm run bench:inspector`, which installs the browser's driver first. `--quick` makes a tenth of the steps, numbers are
- * other lengths of logs. All times are the processor's on the thread of the page, so that what else the machine does
- * counts for little; the one in brackets is what a clock on the wall said. Exits 1 where a limit is passed.
+ * Prints how long the inspector takes to open logs in a browser, and the script time of one scrubber
+ * step. `npm run bench:inspector` installs the browser driver first. `--quick` makes a tenth of the
+ * steps; numbers replace the log lengths. Times are CPU times of the page's thread, with wall time in
+ * brackets, so other load matters little. Exits with 1 when a limit is exceeded.
  */
 
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
@@ -32,16 +32,15 @@ const { openPage, startBrowser } = await import('../test/browser/browser.ts')
 const LENGTHS = lengths.length > 0 ? lengths : [1_000, 30_000, 100_000]
 const STEPS = isQuick ? 100 : 1000
 const RESTS = STEPS / 50
-/** Milliseconds that may be taken: behind the parsing until the page is there, and of script for a step. */
+/** Maximum milliseconds: from parsing to the first display, and of script for one step. */
 const LIMITS = { open: 1500, step: 8 }
-/** An eighth of the measured sizes: a page of 600 MB is not what people send each other. */
+/** An eighth of the measured sizes: nobody sends a page of 600 MB. */
 const SIZES = { action: 400, observation: 1_200, systemPrompt: 24_000, message: 800 }
 
 const part = (times: readonly number[], share: number): number =>
   times.toSorted((a, b) => a - b)[Math.ceil(times.length * share) - 1] ?? Number.NaN
 const ms = (time: number): string => `${time.toFixed(1)} ms`
 
-/** Writes a page with a log of this length. */
 function writePage(file: string, template: string, length: number): void {
   const head = {
     title: 'bench',
@@ -62,7 +61,7 @@ interface Mark {
   readonly ts: number
 }
 
-/** Opens the page: milliseconds for parsing the log, then until it shows, by the processor and by the wall. */
+/** Milliseconds for parsing the log, then until it is displayed, as CPU and wall time. */
 async function open(browser: Browser, page: Page, file: string): Promise<Record<'cpu' | 'wall', number[]>> {
   await browser.startTracing(page, { categories: ['blink.user_timing'] })
   await page.goto(`file://${file}`, { timeout: 120_000 })
@@ -84,7 +83,7 @@ async function scriptTime(session: CDPSession): Promise<number> {
   return 1000 * (metrics.find(({ name }) => name === 'ScriptDuration')?.value ?? Number.NaN)
 }
 
-/** Milliseconds of script from a key until what it changed is drawn, for each of some steps. */
+/** Milliseconds of script from each key press until the change is drawn. */
 async function steps(page: Page, session: CDPSession, key: string, count: number): Promise<number[]> {
   const matches: number[] = []
   for (let step = 0; step < count; step += 1) {
@@ -96,7 +95,7 @@ async function steps(page: Page, session: CDPSession, key: string, count: number
   return matches
 }
 
-/** Milliseconds of script for what is worked out a piece at a time where the reader rests, for each of some rests. */
+/** Milliseconds of script for the work done in pieces while the reader rests. */
 async function rests(page: Page, session: CDPSession, count: number): Promise<number[]> {
   const matches: number[] = []
   for (let rest = 0; rest < count; rest += 1) {
@@ -113,7 +112,7 @@ const folder = mkdtempSync(join(tmpdir(), 'colloquy-inspector-'))
 const template = await buildInspector()
 const browser = await startBrowser()
 let isOver = false
-/** A line with a time, and whether it is within its limit; a time that is none is not. */
+/** Prints a time and whether it is within its limit; NaN is not. */
 function say(name: string, time: number, maximum: number, more = ''): void {
   if (!(time <= maximum)) isOver = true
   const limit = maximum === Infinity ? '' : ` (at most ${maximum}${time <= maximum ? '' : ': TOO MUCH'})`
@@ -131,7 +130,7 @@ try {
     say('then until it shows', cpu[1] ?? Number.NaN, LIMITS.open, ` [${ms(wall[1] ?? 0)}]`)
     const session = await page.context().newCDPSession(page)
     await session.send('Performance.enable', { timeDomain: 'threadTicks' })
-    // What is looked for in the background is found by now.
+    // The background searches are complete.
     await page.waitForSelector('#tab-why[data-done]', { timeout: 120_000 })
     await page.waitForSelector('#tokens[data-done]', { timeout: 120_000 })
     for (const [name, key] of [

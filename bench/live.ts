@@ -1,4 +1,7 @@
-/** Prints how long an appended event takes to reach 1, 50 and 200 sockets, beside bare sockets that are sent the same bytes: `npm run bench:live`. */
+/**
+ * Prints how long an appended event takes to reach 1, 50 and 200 sockets, next to bare sockets that send
+ * the same bytes: `npm run bench:live`.
+ */
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -20,17 +23,20 @@ import { machine } from './measure.ts'
 
 const READERS = [1, 50, 200]
 const EVENTS = 300
-/** Milliseconds between two events, so that each finds the sockets at rest. */
+/** Milliseconds between events, so that each one finds idle sockets. */
 const PACE = 4
 const BODY = 'x'.repeat(1_000)
 
-/** What readers are told: an address and how many they are. They tell the latency of every event at every socket, in microseconds. */
+/**
+ * The readers' address and number. They report the latency of every event at every socket, in
+ * microseconds.
+ */
 interface Task {
   readonly url: string
   readonly readers: number
 }
 
-/** The time at which it was made stands in the event; the clock is the same for all threads. */
+/** The event contains its creation time; all threads share the clock. */
 const stamped = (): Event => ({
   kind: 'MessageEvent',
   source: 'environment',
@@ -44,7 +50,7 @@ const tell = (news: 'ready' | readonly number[]): void => {
   parentPort?.postMessage(news)
 }
 
-/** The readers, in a thread of their own. */
+/** Runs the readers, in their own thread. */
 function read({ url, readers }: Task): void {
   const latencies: number[] = []
   let open = 0
@@ -56,7 +62,7 @@ function read({ url, readers }: Task): void {
       const text = messageText(data)
       const output = /@(\d+)@/.exec(text)?.[1]
       if (output === undefined) {
-        // The service says when there is nothing left to replay; a bare socket says hello.
+        // The service reports the end of the replay; a bare socket sends hello.
         if (text.includes('caught_up') && (open += 1) === readers) tell('ready')
         return
       }
@@ -66,7 +72,7 @@ function read({ url, readers }: Task): void {
   }
 }
 
-/** Sends events one after the other to readers of an address; the latencies, ascending. */
+/** Sends events one after the other. Returns the readers' latencies, ascending. */
 async function time(url: string, readers: number, send: () => Promise<void> | void): Promise<number[]> {
   const worker = new Worker(import.meta.filename, { workerData: { url, readers } satisfies Task })
   const report = (): Promise<unknown> => new Promise((resolve) => worker.once('message', resolve))
@@ -102,7 +108,7 @@ async function timeService(store: Store, readers: number): Promise<number[]> {
   return latencies
 }
 
-/** No store, no engine, no state: the same text to every socket. */
+/** No store, engine or state: sends the same text to every socket. */
 async function timeBare(readers: number): Promise<number[]> {
   const server = createServer()
   const sockets = new WebSocketServer({ server, perMessageDeflate: false })

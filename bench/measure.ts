@@ -1,27 +1,27 @@
-/** Times pieces of code against each other: named pieces go in, the least and median time of each comes out. */
+/** Times pieces of code against each other, as minimum and median. */
 
 import { loadavg, cpus } from 'node:os'
 
-/** One thing to time: `run` does `count` units of work and returns something, so that no work can be left out. */
+/** `run` does `count` units of work. It returns something, so that the work cannot be optimized away. */
 export interface Piece {
   readonly name: string
   readonly count: number
   readonly run: () => unknown
-  /** How often it runs each time its turn comes; short pieces run often, or the clock measures the machine. Default: once. */
+  /** Runs per turn. Short pieces need many, or the clock measures the machine. Default: 1. */
   readonly times?: number
 }
 
-/** Time per unit of work, in microseconds. */
+/** Microseconds per unit of work. */
 export interface Timing {
   readonly name: string
   readonly least: number
   readonly median: number
 }
 
-/** The latest result: read by nobody, and kept so that no work can be left out. */
+/** Holds the latest result, so that the work cannot be optimized away. */
 const sink: unknown[] = []
 
-/** Times the pieces in turns, `rounds` times each after one turn that does not count: noise falls on all alike. */
+/** Runs `rounds` turns of all pieces after a warm-up turn, so that noise affects all alike. */
 export function measure(pieces: readonly Piece[], rounds: number): Timing[] {
   const times = pieces.map((): number[] => [])
   for (let round = -1; round < rounds; round += 1) {
@@ -42,11 +42,11 @@ export function measure(pieces: readonly Piece[], rounds: number): Timing[] {
   })
 }
 
-/** The middle one, or the upper of two; 0 of none. */
+/** Upper median; 0 for an empty list. */
 export const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0
 
-/** What is in use, after what is dropped only when the event loop turns was dropped. */
+/** Bytes in use, after the event loop has turned often enough to release garbage. */
 async function used(): Promise<number> {
   for (let turn = 0; turn < 4; turn += 1) {
     await new Promise((resolve) => setTimeout(resolve, 5))
@@ -56,7 +56,7 @@ async function used(): Promise<number> {
   return heapUsed + arrayBuffers
 }
 
-/** Bytes of heap and buffers that a value keeps alive. */
+/** Bytes of heap and buffers that a value retains. */
 export async function estimateMemory(make: () => unknown): Promise<number> {
   const before = await used()
   const current = [await make()]
@@ -65,7 +65,6 @@ export async function estimateMemory(make: () => unknown): Promise<number> {
   return after - before
 }
 
-/** The machine and its load, one line. */
 export function machine(): string {
   const cpu = cpus()
   const load = loadavg()[0]?.toFixed(2) ?? '?'

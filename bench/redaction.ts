@@ -1,4 +1,4 @@
-/** Prints what redacting an event costs beside writing it as JSON: `npm run bench:redaction`. */
+/** Prints what redacting an event costs, next to serializing it as JSON: `npm run bench:redaction`. */
 
 import { redact } from '../src/context/redaction/redact.ts'
 import { redactionRules } from '../src/context/redaction/rules.ts'
@@ -18,7 +18,7 @@ const steps = Array.from({ length: MEGABYTE / 60 }, (_, i) => ({
   value: `text\nwith "quotes" ${i}`,
 }))
 
-/** Texts of about a megabyte. */
+/** About a megabyte each. */
 const TEXTS: Readonly<Record<string, string>> = {
   prose: fill('The quick brown fox jumps over the lazy dog.\n'),
   code: fill('export const answer = (question: string): number => question.length * 42 // "why"\n'),

@@ -1,4 +1,7 @@
-/** Prints what the engine costs per event at growing lengths, beside floors measured in the same run: `npm run bench`. */
+/**
+ * Prints the engine's cost per event at growing lengths, next to floors measured in the same run: `npm
+ * run bench`.
+ */
 
 import { decodeLine } from '../src/event/decode.ts'
 import type { Event } from '../src/event/types.ts'
@@ -12,13 +15,13 @@ import { readTail } from './tail.ts'
 import { decoded, makeLines, MEASURED_MIX, seeded } from './workload.ts'
 
 const LENGTHS = [1_000, 10_000, 100_000]
-/** Random look-ups for each timing: as many as make the clock's grain vanish. */
+/** Random look-ups per timing, enough to hide the clock's resolution. */
 const LOOKUPS = 20_000
 
 interface Row {
   readonly name: string
   readonly floor: string
-  /** The most that the row may cost, as a multiple of its floor; null where nothing is promised. */
+  /** Maximum cost as a multiple of the floor; null without a target. */
   readonly target: number | null
 }
 
@@ -71,13 +74,12 @@ function pieces(lines: readonly string[]): Piece[] {
   ]
 }
 
-/** Every state of a log, kept. */
+/** Keeps every state of a log. */
 function states(events: readonly Event[]): State[] {
   let state = initialState()
   return events.map((event) => (state = reduce(state, event)))
 }
 
-/** Folds a log and reads the view after each event. */
 function readEach(events: readonly Event[]): number {
   let state = initialState()
   let seen = 0

@@ -1,10 +1,10 @@
 /**
- * What a search of text costs: a page of `searchText` compared with the engine's own query over the same texts in a plain
- * table (FTS5 with `snippet`, `tsvector` with `ts_headline`), in one run; and an append with the index compared with one
- * without. Medians of interleaved rounds.
+ * Compares a page of `searchText` with the database's own query over the same texts in a plain table
+ * (FTS5 with `snippet`, `tsvector` with `ts_headline`), and an append with the index to one without.
+ * Medians of interleaved rounds.
  *
  * Usage: npm run bench:search [-- --events 1000000] [--rounds 11] [--postgres URL]
- * Without a URL it starts a PostgreSQL of its own. 100,000 events take about a minute, 1,000,000 about six.
+ * Without a URL it starts its own PostgreSQL. 100,000 events take about a minute, 1,000,000 about six.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -32,14 +32,14 @@ const { values: args } = parseArgs({
 const EVENTS = Number(args.events)
 const ROUNDS = Number(args.rounds)
 
-/** At most this many times the engine's own query, and an append without an index. */
+/** Maximum multiples of the database's own query, and of an append without an index. */
 const [MAX_PAGE, MAX_APPEND] = [1.5, 1.25]
 
 const [PER_CONVERSATION, BATCH, WORDS] = [1_000, 500, 40]
 
 const random = seeded(7)
 const vocabulary = Array.from({ length: 20_000 }, (_, n) => `${'abcdefghij'[n % 10]}${n.toString(36)}`)
-/** A few words are in most texts, most words are in few. */
+/** Few words are in most texts; most words are in few. */
 const word = (): string => vocabulary[Math.floor(20_000 * random() ** 4)] ?? ''
 const textOf = (n: number): string =>
   `${Array.from({ length: WORDS }, word).join(' ')}${n % 7 === 0 ? ' deploy the database' : ''}${n % 5_000 === 0 ? ' zebra' : ''}`
@@ -52,7 +52,6 @@ const eventOf = (n: number, text: string): Event => ({
   llm_message: { role: 'user', content: [{ text }] },
 })
 
-/** The queries: what each finds of the texts, and how the engines are asked for it. */
 const QUERIES = [
   { name: 'a word in most texts', query: vocabulary[0] ?? '', fts: `"${vocabulary[0]}"` },
   { name: 'a word in a seventh', query: 'deploy', fts: '"deploy"' },
@@ -67,9 +66,7 @@ type Order = 'time' | 'rank'
 interface Measured {
   readonly name: string
   readonly store: Store
-  /** Inserts texts into the plain table. */
   insert(texts: readonly string[]): unknown
-  /** One page of the engine's own query. */
   own(query: Query, order: Order): unknown
 }
 
@@ -99,7 +96,7 @@ const verdict = (ratio: number, limit: number): string =>
 
 async function measurePages({ name, store, own: ownValue }: Measured): Promise<boolean> {
   let holds = true
-  // As in a server that has run for a while.
+  // Warm up, as in a server that has run for a while.
   for (let round = 0; round < 300; round += 1) {
     await store.searchText({ query: 'zebra' })
     await ownValue(QUERIES[2], 'time')
@@ -110,7 +107,7 @@ async function measurePages({ name, store, own: ownValue }: Measured): Promise<b
       for (let round = -1; round < ROUNDS; round += 1) {
         const one = await timed(() => store.searchText({ query: query.query, order }))
         const other = await timed(() => ownValue(query, order))
-        // The first ones read from the disk.
+        // The first rounds read from the disk.
         if (round < 0) continue
         ours.push(one)
         bare.push(other)
@@ -132,7 +129,7 @@ function nextEvent(): Event {
   return { ...rest, id: `a${(made += 1)}` } as Event
 }
 
-/** Appends of the measured mix, one event each, to a store with an index and to one without, in turn. */
+/** Appends the measured mix event by event, in turn to a store with an index and to one without. */
 async function measureAppends(name: string, indexed: Store, plain: Store): Promise<boolean> {
   const [withIndex, without]: [number[], number[]] = [[], []]
   for (let round = 0; round < 40; round += 1)
@@ -234,7 +231,7 @@ try {
       const { indexed, total } = await measured.store.textIndex()
       isReady = indexed === total
     }
-    // The rest of the index is written when it is idle.
+    // The index is completed while idle.
     await new Promise((resolve) => setTimeout(resolve, 3_000))
     console.log(`${measured.name}: filled in ${((performance.now() - start) / 1000).toFixed(0)} s`)
     holds = (await measurePages(measured)) && holds

@@ -36,7 +36,7 @@ const { sizes, ...options } = orUsage(() => {
 if (options.help) console.log(HELP)
 else if (sizes === undefined) await import('./service/pages.ts')
 else {
-  // The other measurement begins as it is loaded.
+  // The other measurement starts on import.
   const { measureGrowth } = await import('./service/growth.ts')
   const { adapter: adapters, webhooks } = options
   process.exitCode = (await measureGrowth({ sizes, adapters, webhooks })) ? 0 : 1

@@ -1,11 +1,10 @@
 /**
- * Prints what reading the session of another agent costs, at growing lengths, beside two floors: `npm run
- * bench:sessions`. A form may be named, or `all`, and files behind it, which are read as they are; `--quick` reads less.
+ * Prints what reading another agent's session costs at growing lengths: `npm run bench:sessions`. Pass a
+ * form, or `all`, and optionally files to read as they are; `--quick` reads less.
  *
- * The first floor is parsing its lines and keeping what they hold. The second is the least that any reader does
- * besides: the objects and lists that its events consist of, made anew from what is ready, and frozen. The third is
- * what the same log costs where it is written in lines of our own: they are parsed, checked and frozen, and nothing is
- * made of them. All times are those of the processor for the thread that reads, so that a busy machine changes little.
+ * The floors: parsing the lines and keeping the values; the least work of any reader, which copies and
+ * freezes the objects and lists of the events; and parsing, checking and freezing the same log in lines
+ * of our own. All times are CPU times of the reading thread, so other load matters little.
  */
 
 import { readFileSync } from 'node:fs'
@@ -23,12 +22,15 @@ import { orUsage } from '../test/usage.ts'
 import { machine } from './measure.ts'
 import { seeded } from './workload.ts'
 
-/** The most that reading may cost, parsing included, as a multiple of parsing alone. */
+/** Maximum cost of reading, parsing included, as a multiple of parsing alone. */
 const TARGET = 1.5
 
 const isQuick = process.argv.includes('--quick')
 
-/** The forms, and how many lines of each are read at most: a message of a user interface holds what others say in ten. */
+/**
+ * Forms with their maximum number of lines: one message of a user interface contains what others write in
+ * ten lines.
+ */
 const FORMS: readonly (readonly [SessionFormat, number, (talk: Talk) => unknown[]])[] = [
   ['claude-code', 100_000, claudeCode],
   ['codex', 100_000, codex],
@@ -40,7 +42,7 @@ const FORMS: readonly (readonly [SessionFormat, number, (talk: Talk) => unknown[
   ['openai-responses', 30_000, openaiResponses],
 ]
 
-/** Lines as long on average as those of recorded sessions: most are short, and some results hold a file. */
+/** Line lengths resemble recorded sessions: most are short, and some results contain a file. */
 function talkOf(turns: number): Talk {
   const random = seeded(11)
   const words = (mean: number): string => {
@@ -68,7 +70,6 @@ function talkOf(turns: number): Talk {
 
 const linesOf = (values: readonly unknown[]): string[] => values.map((value) => JSON.stringify(value))
 
-/** As many lines of a form as are asked for. */
 function session(write: (talk: Talk) => unknown[], length: number): string[] {
   const per = write(talkOf(20)).length / 20
   return linesOf(write(talkOf(Math.ceil((length / per) * 1.1))).slice(0, length))
@@ -77,7 +78,7 @@ function session(write: (talk: Talk) => unknown[], length: number): string[] {
 const parse = (lines: readonly string[]): SessionRecord[] =>
   lines.map((raw, index) => ({ line: index + 1, raw, value: JSON.parse(raw) as JsonValue }))
 
-/** The same objects and lists once more, frozen; texts are shared. */
+/** Copies and freezes objects and lists; strings are shared. */
 function madeAnew(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return Object.freeze(value.map(madeAnew))
@@ -89,10 +90,10 @@ function madeAnew(value: unknown): unknown {
   return Object.freeze(made)
 }
 
-/** The least microseconds for a line that each piece takes, in turns. */
+/** Minimum microseconds per line for each piece, timed in turns. */
 function times(count: number, pieces: readonly (() => unknown)[]): number[] {
   const rounds = isQuick ? 3 : 5
-  // The processor's time is told in steps of milliseconds: what is short runs more often.
+  // CPU time has millisecond resolution, so short pieces run more often.
   const often = Math.ceil(20_000 / count)
   const least = pieces.map(() => Infinity)
   for (let round = 0; round <= rounds; round += 1)
@@ -108,7 +109,7 @@ function times(count: number, pieces: readonly (() => unknown)[]): number[] {
   return least
 }
 
-/** What is being timed, so that it is kept as long as its maker would keep it. */
+/** Retains the timed value as long as its caller would. */
 const current: unknown[] = []
 
 function row(name: string, from: SessionFormat | undefined, lines: readonly string[]): void {

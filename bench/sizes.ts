@@ -1,4 +1,4 @@
-/** Prints how much a browser loads for what a program uses, and the bound of each: `npm run sizes`. */
+/** Prints how much a browser loads for what a program uses, and the limit of each: `npm run sizes`. */
 
 import { join, relative, resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -6,17 +6,17 @@ import { rolldown } from 'rolldown'
 
 const SRC = resolve(import.meta.dirname, '../src')
 
-/** What a program imports of an entry, and the most that it may weigh. */
+/** What a program imports from an entry, and its maximum size. */
 export interface Part {
   readonly entry: string
   readonly names: readonly string[]
-  /** Bytes, minified and compressed by gzip. */
+  /** Bytes, minified and gzipped. */
   readonly most: number
 }
 
 /**
- * Bounds against accidents, a little above what each weighs: one import of the schema library where nothing decodes
- * adds 32 kB.
+ * Limits against accidents, slightly above the current sizes: importing the schema library where nothing
+ * decodes adds 32 kB.
  */
 export const PARTS: readonly Part[] = [
   { entry: 'index.ts', names: ['replay'], most: 10_700 },
@@ -30,13 +30,13 @@ export const PARTS: readonly Part[] = [
   { entry: 'index.ts', names: ['loadLine', 'replay', 'toMessages', 'toAnthropic'], most: 52_400 },
 ]
 
-/** A minified script, and the files that anything of it is from. */
+/** A minified script, and the files that contribute to it. */
 export interface Bundle {
   readonly code: string
   readonly files: readonly string[]
 }
 
-/** One script of what is named of an entry and all that it uses; with no names, of all of it. */
+/** Bundles the named exports of an entry with their dependencies; without names, all exports. */
 export async function bundle(entry: string, names: readonly string[] = []): Promise<Bundle> {
   const file = JSON.stringify(join(SRC, entry))
   const program = names.length === 0 ? `export * from ${file}` : `export { ${names.join(', ')} } from ${file}`
@@ -62,7 +62,7 @@ export async function bundle(entry: string, names: readonly string[] = []): Prom
   return { code, files: used.map(([file]) => relative(SRC, file)) }
 }
 
-/** How much a server sends of a script. */
+/** Gzipped bytes of a script. */
 export const weigh = (code: string): number => gzipSync(code).length
 
 if (import.meta.main) {

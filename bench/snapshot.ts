@@ -1,4 +1,7 @@
-/** Prints what opening from a snapshot costs beside folding the log, in time and heap: `npm run bench:snapshot`. */
+/**
+ * Prints what opening from a snapshot costs in time and heap, next to folding the log: `npm run
+ * bench:snapshot`.
+ */
 
 import type { Event } from '../src/event/types.ts'
 import { toMessages } from '../src/messages/neutral.ts'
@@ -12,18 +15,18 @@ import { ONE_KB } from './events-of-size.ts'
 import { makeLines } from './workload.ts'
 
 const LENGTHS = [1_000, 10_000, 100_000]
-/** Most events in the view. */
+/** Maximum number of events in the view. */
 const VIEW = 1_000
-/** Events since the snapshot before. */
+/** Events since the last snapshot. */
 const TAIL = 1_000
 
 interface Row {
   readonly name: string
-  /** The least that folding a log of `JUDGED` events must cost, as a multiple of the row; null where nothing is promised. */
+  /** How many times as much folding `JUDGED` events must cost at least; null without a target. */
   readonly target: number | null
 }
 
-/** The length at which a target is to be held. */
+/** Length at which targets are checked. */
 const JUDGED = 100_000
 
 const FOLD = 'JSON.parse and replay'

@@ -1,4 +1,4 @@
-/** Prints what a tree of conversations costs to open, beside the folds of its logs: `npm run bench:tree`. */
+/** Prints what opening a tree of conversations costs, next to folding its logs: `npm run bench:tree`. */
 
 import { createEngine } from '../src/conversation/engine.ts'
 import { toTreeTimeline } from '../src/messages/index.ts'
@@ -18,7 +18,7 @@ const ROUNDS = 3
 
 const idOf = (level: number, index: number): string => (level === 0 ? 'root' : `level-${level}-${index}`)
 
-/** A root with a thousand children, each with one child, down to the last level. */
+/** A root with a thousand children, each the start of a chain down to the last level. */
 async function fill(store: Store): Promise<string[]> {
   const events = makeLines(EVENTS).map((line) => decoded(line))
   const ids: string[] = []
@@ -50,7 +50,6 @@ async function open(store: Store): Promise<StateTree> {
   return tree
 }
 
-/** The same logs, each read and folded by itself. */
 async function foldEach(store: Store, ids: readonly string[]): Promise<number> {
   const engine = createEngine({ store })
   let entries = 0

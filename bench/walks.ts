@@ -1,4 +1,7 @@
-/** Prints how many files and named functions of `src` one warm call passes: `npm run walks`, or `-- --show health` for their names. */
+/**
+ * Prints how many files and named functions of `src` one warm call passes: `npm run walks`, or `-- --show
+ * health` for their names.
+ */
 
 import { Session } from 'node:inspector/promises'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -16,12 +19,10 @@ import { sqliteStore } from '../src/store/sqlite/index.ts'
 import { orUsage } from '../test/usage.ts'
 
 const SRC = pathToFileURL(`${resolve(import.meta.dirname, '../src')}/`).href
-/** Calls before the first that is counted. */
 const WARM_UP = 5
-/** Calls that are counted, each alone; V8 misses a function now and then, so the fullest is printed. */
+/** Counted calls. V8 sometimes misses a function, so the fullest count is printed. */
 const COUNTED = 3
 
-/** What one call passes. */
 interface Walk {
   readonly name: string
   readonly files: number
@@ -38,10 +39,9 @@ session.connect()
 await session.post('Profiler.enable')
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-walks-'))
 const walks: Walk[] = []
-/** Work that is done when all is measured. */
 const cleanUps: (() => unknown)[] = []
 
-/** Counts what one warm call passes; `prepare` runs before each call and is not counted. */
+/** Counts what one warm call passes. `prepare` runs before each call, uncounted. */
 async function walk<T>(
   name: string,
   call: (prepared: T) => unknown,
@@ -72,7 +72,7 @@ const sumOf = (files: readonly PassedFile[], of: (one: PassedFunction) => number
   files.flatMap(({ functions }) => functions.map(of)).reduce((sum, one) => sum + one, 0)
 
 async function passedBy<T>(call: (prepared: T) => unknown, prepared: T): Promise<readonly PassedFile[]> {
-  // Work that earlier calls left for later must not be counted.
+  // Deferred work of earlier calls must not be counted.
   await new Promise((done) => setTimeout(done, 50))
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
   await call(prepared)
@@ -105,7 +105,7 @@ async function serve(store: Store): Promise<Service> {
   return createService({ engine })
 }
 
-/** Requests a path; the whole response is read. */
+/** Requests a path and reads the whole response. */
 const request = (service: Service, path: string, body?: object) => async (): Promise<unknown> => {
   const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body), headers: JSON_TYPE }
   const response = await service.fetch(new Request(`http://localhost${path}`, init))

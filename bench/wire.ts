@@ -1,4 +1,4 @@
-/** Prints what the next request costs, and what it costs to prove its prefix: `npm run bench:wire`. */
+/** Prints what the next request costs, and what proving its prefix costs: `npm run bench:wire`. */
 
 import type { Event } from '../src/event/types.ts'
 import { toAnthropic } from '../src/messages/anthropic/write.ts'
@@ -33,7 +33,7 @@ for (const length of EVENTS) {
     const first: number[] = []
     const again: number[] = []
     for (let round = 0; round < ROUNDS; round += 1) {
-      // Events of their own each round, so that no digest of the round before is at hand.
+      // New events each round, so that no digest of the last round is cached.
       let events: Event[] = []
       parse.push(timed(() => (events = lines.map((line) => JSON.parse(line) as Event))))
       const messages = toMessages(replay(events))

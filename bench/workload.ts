@@ -1,11 +1,12 @@
-/** Makes conversations to measure with: logs of a length, with the measured mix of kinds and sizes. */
+/** Generates logs with the measured mix of kinds and sizes. */
 
 import { decodeLine } from '../src/event/decode.ts'
 import type { Event } from '../src/event/types.ts'
 
 /**
- * The mix that recorded agent runs show: 47.8 % actions of 2.05 kB, 47.8 % observations of 9.5 kB, one system prompt of
- * 24 kB, the rest messages of 1.4 kB. Sizes are means; each body takes between half and one and a half times its mean.
+ * The mix of recorded agent runs: 47.8 % actions of 2.05 kB, 47.8 % observations of 9.5 kB, one system
+ * prompt of 24 kB, the rest messages of 1.4 kB. Sizes are means; each body has between half and one and a
+ * half times its mean.
  */
 export const MEASURED_MIX = {
   action: 2_050,
@@ -14,25 +15,27 @@ export const MEASURED_MIX = {
   message: 1_400,
 } as const
 
-/** How a workload is made. */
 export interface WorkloadOptions {
   /** Body sizes in bytes. Default: the measured mix. */
   readonly sizes?: Readonly<Record<keyof typeof MEASURED_MIX, number>>
-  /** Condense whenever the view has this many events, keeping the first two and the last half. Default: never. */
+  /**
+   * Condense whenever the view reaches this many events, keeping the first two and the last half.
+   * Default: never.
+   */
   readonly condenseAt?: number
-  /** Calls in one reply. Default: one. */
+  /** Calls per reply. Default: 1. */
   readonly parallel?: number
-  /** Number the calls of each reply anew, as some providers do. Default: each id once. */
+  /** Restart the call ids in each reply, as some providers do. Default: unique ids. */
   readonly reuseCallIds?: boolean
-  /** Answer the first call of each reply a second time, by its call id alone. Default: never. */
+  /** Answer the first call of each reply a second time, by its call id alone. Default: false. */
   readonly secondAnswers?: boolean
-  /** Let a user say something while each model replies, and have each reply say what it was asked at. Default: never. */
+  /** A user sends a message during each reply, and replies record their request position. Default: false. */
   readonly steered?: boolean
-  /** Start a new branch from an earlier event every so many turns. Default: never. */
+  /** Start a branch from an earlier event every this many turns. Default: never. */
   readonly branchEvery?: number
 }
 
-/** A seeded generator of numbers in [0, 1): the same workload in every run (mulberry32). */
+/** Seeded generator of numbers in [0, 1), for reproducible workloads (mulberry32). */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -43,18 +46,17 @@ export function seeded(seed: number): () => number {
   }
 }
 
-/** The lines of a log of `length` events, each the JSON text of one event. */
+/** One JSON line for each event. */
 export const makeLines = (length: number, options: WorkloadOptions = {}): string[] =>
   makeEvents(length, options).map((event) => JSON.stringify(event))
 
-/** An event as the engine reads it from a line of the workload. */
+/** Decodes a line as the engine does. */
 export function decoded(line: string): Event {
   const result = decodeLine(line)
   if (!result.ok) throw new Error(`the workload has a bad line: ${result.issues[0]?.msg ?? ''}`)
   return result.event
 }
 
-/** A log of `length` events. */
 export function makeEvents(length: number, options: WorkloadOptions = {}): Event[] {
   const sizes = options.sizes ?? MEASURED_MIX
   const random = seeded(length)
@@ -97,7 +99,7 @@ export function makeEvents(length: number, options: WorkloadOptions = {}): Event
   }
   return events
 
-  /** One reply of the model: its calls, and as far as there is room their answers. */
+  /** Adds a model reply: its calls, and their results as far as there is room. */
   function addReply(turn: number): void {
     const calls = Array.from({ length: options.parallel ?? 1 }, (_, index) =>
       options.reuseCallIds === true ? `call_${index}` : `call_${turn}_${index}`,
@@ -143,7 +145,7 @@ export function makeEvents(length: number, options: WorkloadOptions = {}): Event
   }
 }
 
-/** Text that reads like tool output: words, numbers, quotes and line ends. */
+/** Text like tool output: words, numbers, quotes and line ends. */
 function makeProse(random: () => number, size: number): string {
   const words: string[] = []
   for (let length = 0; length < size;) {

@@ -1,4 +1,7 @@
-/** The operations whose cost is told by the length of the log, and what each is held to: a benchmark times them, and a test counts their work. */
+/**
+ * Operations whose cost depends on the log's length, and the expected growth of each. A benchmark times
+ * them; a test counts their work.
+ */
 
 import { createEngine } from '../../src/conversation/engine.ts'
 import { decodeLine } from '../../src/event/decode.ts'
@@ -18,11 +21,13 @@ import { makeEvents, seeded } from '../workload.ts'
 
 export type Growth = 'constant' | 'logarithmic' | 'linear'
 
-/** An operation: what it is said to grow like, and one of it, the n-th. */
 export interface Operation {
   readonly name: string
   readonly growth: Growth
-  /** The shortest log that it is said of, as a snapshot's last chunk, of 4,096 events, is written anew. Default: 0. */
+  /**
+   * Minimum length at which the growth is expected; for example, a snapshot's last chunk of 4,096 events
+   * is always rewritten. Default: 0.
+   */
   readonly from?: number
   readonly run: (n: number) => unknown
 }
@@ -30,7 +35,7 @@ export interface Operation {
 const SMALL = { action: 90, observation: 120, systemPrompt: 300, message: 90 } as const
 const ID = 'grown'
 
-/** A view that condensations keep short, as in a long conversation. */
+/** Condensations keep the view short, as in a long conversation. */
 export const logOf = (length: number): Event[] => makeEvents(length, { sizes: SMALL, condenseAt: 80 })
 
 const more = (n: number): Event => ({
@@ -41,7 +46,7 @@ const more = (n: number): Event => ({
   llm_message: { role: 'user', content: [{ text: 'And then?' }] },
 })
 
-/** What needs no store, over a log. */
+/** Operations without a store. */
 export function foldOperations(events: readonly Event[]): Operation[] {
   const { length } = events
   const state = replay(events, { conversationId: ID })
@@ -77,7 +82,7 @@ export function foldOperations(events: readonly Event[]): Operation[] {
     },
     { name: 'snapshot, save all', growth: 'linear', run: () => encodeSnapshot(state) },
     { name: 'snapshot, open', growth: 'linear', run: () => decodeSnapshot(saved, ID) },
-    // A floor for what follows: a map slows down by itself where it outgrows the caches of the processor.
+    // A floor: a map slows down by itself once it outgrows the processor's caches.
     {
       name: 'a map of its ids',
       growth: 'linear',
@@ -89,7 +94,7 @@ export function foldOperations(events: readonly Event[]): Operation[] {
   ]
 }
 
-/** What a log that was never condensed costs, all of which is in the view. */
+/** Costs of a log that was never condensed, so that the view contains all of it. */
 export function viewOperations(events: readonly Event[]): Operation[] {
   const state = replay(events, { conversationId: ID })
   const neutral = toMessages(state)
@@ -108,7 +113,7 @@ function imported(line: string, state: ReturnType<typeof replay>): unknown {
   return decoded.ok ? reduce(state, { ...decoded.event, id: 'imported' }) : null
 }
 
-/** What a store does, over one that the log is put into. */
+/** Operations of a store that contains the log. */
 export async function storeOperations(store: Store, events: readonly Event[]): Promise<Operation[]> {
   const { length } = events
   await store.createConversation({ id: ID })

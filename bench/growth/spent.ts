@@ -1,6 +1,6 @@
 /**
- * Counts what a piece of work does instead of timing it: how often each block of the project's code is entered, and the
- * elements and characters that go through what the language and the database do in one call.
+ * Counts work instead of timing it: entries into each block of the project's code, and elements and
+ * characters that pass through built-in and database calls.
  */
 
 import { type Profiler, Session } from 'node:inspector'
@@ -8,10 +8,10 @@ import { StatementSync } from 'node:sqlite'
 
 type Native = (this: unknown, ...input: unknown[]) => unknown
 
-/** Characters that count as one unit: a text is copied many at a time. */
+/** Characters per unit: strings are copied many characters at a time. */
 const CHARACTERS = 64
 
-/** What hides a loop, by its owner: what comes out is counted. Of a database, rows come out. */
+/** Calls that hide a loop, by owner. Their results are counted (rows, for the database). */
 const LOOPS: readonly (readonly [owner: object, names: readonly (string | symbol)[]])[] = [
   [JSON, ['stringify', 'parse']],
   [Object, ['keys', 'values', 'entries']],
@@ -20,15 +20,15 @@ const LOOPS: readonly (readonly [owner: object, names: readonly (string | symbol
   [Uint8Array.prototype, ['slice', 'set']],
   [StatementSync.prototype, ['all', 'get', 'run', 'iterate']],
 ]
-/** What goes through all of a list whatever comes out. */
+/** Calls that read the whole list whatever they return. */
 const READ_ALL: ReadonlySet<unknown> = new Set(['indexOf', 'lastIndexOf', 'includes', Symbol.iterator])
 
 const session = new Session()
 let native = 0
 
 /**
- * Begins to count. What was compiled before is counted by its functions alone, so the code that is to be counted is
- * imported after this.
+ * Starts counting. Import the code to measure after this: code compiled before is counted only per
+ * function.
  */
 export function startCounting(): void {
   session.connect()
@@ -40,7 +40,7 @@ export function stopCounting(): void {
   session.disconnect()
 }
 
-/** The units of work that some code does: the same in every run. */
+/** Units of work of `run`: the same on every run. */
 export async function spentOn(run: () => unknown): Promise<number> {
   takeBlocks()
   native = 0
@@ -53,7 +53,7 @@ export async function spentOn(run: () => unknown): Promise<number> {
   return takeBlocks() + native
 }
 
-/** How often the blocks of src were entered since the last time that this was asked. */
+/** Entries into blocks of src since the last call. */
 function takeBlocks(): number {
   let count = 0
   session.post('Profiler.takePreciseCoverage', (error, taken?: Profiler.TakePreciseCoverageReturnType) => {
@@ -65,7 +65,7 @@ function takeBlocks(): number {
   return count
 }
 
-/** Counts what goes through the loops that hide in one call, until what it gives is called. */
+/** Counts what passes through hidden loops until the returned function is called. */
 function watchLoops(): () => void {
   const undo = LOOPS.flatMap(([owner, names]) =>
     names.map((name) => {

@@ -1,19 +1,18 @@
-/** What a run found of one kind of work goes in, a drawing comes out: a line for each contender, both scales logarithmic. */
+/** Draws one kind of work as a log-log chart, with a line for each contender. */
 
 import { type Figures, type Row, type Work } from './figures.ts'
 import { duration, TITLES } from './tables.ts'
 
-/** A part of the drawing: contenders that keep their histories in the same kind of place. */
+/** Contenders that keep their histories in the same kind of place. */
 interface Panel {
   readonly title: string
   readonly has: (row: Row) => boolean
 }
 
-/** A line. */
 interface Line {
   readonly name: string
   readonly colour: number
-  /** Other settings than the defaults are dashed. */
+  /** Contenders with settings other than the defaults are dashed. */
   readonly isDashed: boolean
   readonly points: readonly (readonly [length: number, micros: number])[]
 }
@@ -26,7 +25,7 @@ const PANELS: readonly Panel[] = [
   { title: 'in PostgreSQL', has: isPostgres },
 ]
 
-/** A colour for each library, on light and on dark ground; the last is for what one writes by hand. */
+/** One colour for each library, on light and dark backgrounds. The last is for handwritten code. */
 const COLOURS = [
   ['Colloquy', '#0067b0', '#58b4f5'],
   ['Emmett', '#c04f00', '#ff9a55'],
@@ -38,13 +37,13 @@ const COLOURS = [
 
 const [WIDTH, HEIGHT] = [1_180, 400]
 const [LEFT, TOP, BOTTOM] = [62, 78, 40]
-/** Beside each panel stand the names of its lines. */
+/** Space for the line names next to each panel. */
 const NAMES = 150
 const PANEL = (WIDTH - LEFT - PANELS.length * NAMES) / PANELS.length
-/** Between two names, one above the other. */
+/** Vertical distance between two names. */
 const APART = 13
 
-/** An SVG that is readable on light and on dark pages. */
+/** Returns an SVG that is readable on light and dark pages. */
 export function chartOf(figures: Figures, work: Work): string {
   const panels = PANELS.map(({ title, has }) => ({ title, lines: linesOf(figures, work, has) }))
   const times = panels.flatMap(({ lines }) =>
@@ -127,7 +126,7 @@ function drawPanel(
   ]
 }
 
-/** Each name beside the end of its line, moved as far as it must be for none to cover another. */
+/** Puts each name at the end of its line, moved just enough not to overlap another. */
 function placeNames(
   lines: readonly Line[],
   y: (micros: number) => number,
@@ -140,7 +139,7 @@ function placeNames(
     next = Math.max(label.at, next + APART)
     return { ...label, at: next }
   })
-  // What went beyond the bottom pushes the others up again.
+  // Names below the bottom push the others up again.
   let lowest = HEIGHT - BOTTOM + 4
   return placed.toReversed().map((label) => {
     const at = Math.min(label.at, lowest)

@@ -1,35 +1,38 @@
-/** What is measured: libraries that keep an agent's history, each behind the same few calls. */
+/** The common interface of the measured libraries. */
 
 import type { Item } from './items.ts'
 
 /** What an acknowledged append survives. */
 export type Survives = 'nothing' | 'a kill' | 'a power cut'
 
-/** Where a history is kept: both are made for one visit and removed after it. */
+/** Where a history is kept; created for one visit and removed after it. */
 export interface Place {
   readonly folder: string
-  /** Of an empty PostgreSQL database; empty for those that need none. */
+  /** Address of an empty PostgreSQL database; empty when none is needed. */
   readonly url: string
 }
 
-/** A page of a hundred, by where it lies in the history. */
+/** A page of a hundred events, by its position in the history. */
 export type PageName = 'first' | 'middle' | 'last'
 
-/** A history of one library, open. */
+/** An open history of one library. */
 export interface Session {
-  /** Begins the history with these, as quickly as the library can. Not timed. */
+  /** Starts the history with these items, as fast as the library can. Not timed. */
   fill(items: readonly Item[]): Promise<void>
-  /** Appends a turn, one event after the other, each acknowledged as the setting says before the next one is made. */
+  /** Appends a turn event by event; each is acknowledged, as the setting says, before the next. */
   append(turn: readonly Item[]): Promise<void>
-  /** Lets go of all that is held, as a process does that ends. Not timed. */
+  /** Releases all memory and connections, as a process does when it exits. Not timed. */
   leave(): Promise<void>
-  /** Comes back as a new process: until the library holds what it holds of an open history. */
+  /** Opens the history like a new process, until the library has its usual state in memory. */
   reopen(): Promise<void>
-  /** The messages for OpenAI's Chat Completions, as the library has them written before each call of the model. */
+  /** Messages for OpenAI's Chat Completions, as the library writes them before each model call. */
   prompt(): Promise<readonly object[]>
-  /** Reads every event from the store, past what is held; how many there were. */
+  /** Reads every event from the store, not from memory, and returns their number. */
   readAll(): Promise<number>
-  /** Makes ready to read these pages: a cursor, where one is needed. Not timed. Absent where the library reads no pages. */
+  /**
+   * Prepares reading these pages, for example their cursors. Not timed. Absent for libraries without
+   * pages.
+   */
   readonly findPages?: (length: number) => Promise<Partial<Record<PageName, () => Promise<number>>>>
 }
 
@@ -37,15 +40,15 @@ export interface Session {
 export interface Contender {
   readonly family: string
   readonly setting: string
-  /** What the setting is, in words. */
+  /** Describes the setting. */
   readonly means: string
   readonly ground: 'memory' | 'files' | 'postgres'
   readonly survives: Survives
-  /** The setting that a history is grown with in its place. */
+  /** The setting that replaces this one while a history grows. */
   readonly growsAs?: string
   open(place: Place): Promise<Session>
 }
 
-/** The name in tables: one for each contender. */
+/** Name in tables, unique for each contender. */
 export const nameOf = ({ family, setting }: Pick<Contender, 'family' | 'setting'>): string =>
   setting === '' ? family : `${family}, ${setting}`

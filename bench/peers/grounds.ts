@@ -1,4 +1,4 @@
-/** Where histories are kept while they are measured: folders, and databases of one PostgreSQL server whose commits wait for the disk. */
+/** Places for histories: folders, and databases of one PostgreSQL server whose commits wait for the disk. */
 
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,18 +7,16 @@ import pg from 'pg'
 import { startServer } from '../../test/postgres/server.ts'
 import type { Contender, Place } from './contender.ts'
 
-/** Makes places, and takes them away. */
 export interface Grounds {
-  /** What the server says that it is. */
+  /** Version string of the server. */
   readonly postgres: string
   make(ground: Contender['ground']): Promise<Place>
-  /** Bytes in the place: files, or tables with their indexes; after what is left to the database's own leisure was done. */
+  /** Bytes of files, or of tables and indexes, after the database has done its deferred work. */
   bytesIn(place: Place): Promise<number>
   remove(place: Place): Promise<void>
   close(): Promise<void>
 }
 
-/** Starts the server. */
 export async function openGrounds(): Promise<Grounds> {
   const root = mkdtempSync(join(tmpdir(), 'colloquy-peers-'))
   // An interrupted run must not leave gigabytes behind.
@@ -45,7 +43,7 @@ export async function openGrounds(): Promise<Grounds> {
     },
     async bytesIn({ folder, url }) {
       if (url === '') {
-        // A database closes its log as it likes: what is gone by now takes nothing.
+        // The database may remove a log file meanwhile; a missing file has no size.
         const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) =>
           statSync(join(folder, file), { throwIfNoEntry: false }),
         )
@@ -63,7 +61,8 @@ export async function openGrounds(): Promise<Grounds> {
     },
     async remove({ folder, url }) {
       rmSync(folder, { recursive: true, force: true })
-      // A connection that is still open keeps it, and then it goes with its server: by force, the contender's pool would throw.
+      // An open connection keeps the database until the server ends. Dropping it by force would make the
+      // contender's pool throw.
       if (url !== '') await admin.query(`DROP DATABASE ${new URL(url).pathname.slice(1)}`).catch(() => null)
     },
     async close() {

@@ -1,11 +1,11 @@
-/** Grows a history from nothing, one event after the other: what that takes, in time and on disk. */
+/** Measures the time and disk space of a history that grows event by event from nothing. */
 
 import type { Contender } from './contender.ts'
 import type { GrownRow } from './figures.ts'
 import type { Grounds } from './grounds.ts'
 import { history, lettersOfItems, take, TURN } from './items.ts'
 
-/** Null for what is kept in memory, or is the same as another. */
+/** Null for a history in memory, or one that equals another. */
 export async function grow(contender: Contender, length: number, grounds: Grounds): Promise<GrownRow | null> {
   const { family, setting, ground } = contender
   if (ground === 'memory' || contender.growsAs !== undefined) return null

@@ -1,28 +1,26 @@
-/** The history that every contender is given: a number of events goes in, turns of an agent come out, the same in every run. */
+/** Generates the history that every contender gets: turns of an agent, the same on every run. */
 
 import { seeded } from '../workload.ts'
 
-/** One event of a history, in no library's form. */
+/** An event in no library's form. */
 export type Item =
   | { readonly kind: 'user' | 'assistant'; readonly id: string; readonly text: string }
   | { readonly kind: 'call'; readonly id: string; readonly callId: string; readonly command: string }
   | { readonly kind: 'result'; readonly id: string; readonly callId: string; readonly text: string }
 
-/** The one tool that is called. */
 export const TOOL = 'terminal'
 
-/** Calls in one turn, each with its result; a turn begins with the user's message and ends with the agent's. */
+/** Calls in one turn, each with a result, between the user's message and the agent's. */
 const CALLS = 8
 
-/** Events in one turn. */
 export const TURN = 2 + 2 * CALLS
 
-/** Mean sizes of the texts, in bytes; each is between half and one and a half times as long. */
+/** Mean text sizes in bytes; each text has between half and one and a half times its mean. */
 export const SIZES = { user: 600, assistant: 700, call: 600, result: 2_000 } as const
 
 /**
- * Makes the events one after the other, for ever. The first turn is as short as it must be for a turn to end at `length`,
- * so that the user speaks next.
+ * Generates events without end. The first turn is shortened so that a turn ends at `length` and the user
+ * speaks next.
  * @param length even
  */
 export function* history(length: number): Generator<Item, never> {
@@ -46,22 +44,21 @@ export function* history(length: number): Generator<Item, never> {
   }
 }
 
-/** The next so many events. */
 export function take(items: Generator<Item, never>, count: number): Item[] {
   return Array.from({ length: count }, () => items.next().value)
 }
 
-/** The arguments of a call, as the model wrote them. */
+/** Arguments as the model writes them. */
 export const argumentsOf = (command: string): string => JSON.stringify({ command })
 
-/** A message of OpenAI's Chat Completions, as far as it is looked at. */
+/** The part of a Chat Completions message that is checked. */
 export interface ChatMessage {
   readonly role: string
   readonly content?: unknown
   readonly tool_calls?: readonly { readonly function?: { readonly arguments: string } }[]
 }
 
-/** The prompt of those that leave its writing to their user: a message for each event, nothing checked or repaired. */
+/** The prompt for libraries that leave it to their user: one message per event, unchecked. */
 export function plainMessage(item: Item): object {
   switch (item.kind) {
     case 'user':
@@ -82,7 +79,10 @@ export function plainMessage(item: Item): object {
   }
 }
 
-/** What a prompt says, in letters: equal for all contenders, or one of them has not done the work. */
+/**
+ * Number of characters in a prompt. It must be equal for all contenders, which proves that each did the
+ * work.
+ */
 export function lettersOfPrompt(messages: readonly object[]): number {
   let letters = 0
   for (const message of messages as readonly ChatMessage[]) {
@@ -92,7 +92,7 @@ export function lettersOfPrompt(messages: readonly object[]): number {
   return letters
 }
 
-/** The same of the events themselves. */
+/** Number of characters in the events. */
 export function lettersOfItems(items: readonly Item[]): number {
   let letters = 0
   for (const item of items)
@@ -106,7 +106,7 @@ function lettersOfContent(content: unknown): number {
   return content.reduce((sum: number, part: { readonly text?: string }) => sum + (part.text?.length ?? 0), 0)
 }
 
-/** Words, numbers, quotes and line ends, as tools print them: nothing that a database could press to almost nothing. */
+/** Text like tool output, which a database cannot compress to almost nothing. */
 function makeProse(random: () => number, size: number): string {
   const words: string[] = []
   for (let length = 0; length < size;) {

@@ -1,4 +1,4 @@
-/** Measures all contenders in turns and prints, or writes, what was found: `npm run bench:peers -- --help`. */
+/** Measures all contenders in turns, and prints or writes the results: `npm run bench:peers -- --help`. */
 
 import { loadavg } from 'node:os'
 import { readFileSync } from 'node:fs'
@@ -39,16 +39,16 @@ const { values: options } = orUsage(() =>
   }),
 )
 
-/** Milliseconds: who takes longer for one visit at a length gets no other there. */
+/** Milliseconds. A contender that takes longer for one visit gets no other visit at that length. */
 const LONGEST_VISIT = 12_000
 
-/** Milliseconds: who would take longer to grow a history, if its cost grew as it did before, grows none so long. */
+/** Milliseconds. A contender that is expected to take longer skips that length. */
 const LONGEST_GROWTH = 90_000
 
-/** Visits before those that count, at the shortest length, so that everyone's code is compiled. */
+/** Warm-up visits at the shortest length, so that all code is compiled. */
 const WARM_UP = options.quick ? 1 : 2
 
-/** Milliseconds that one kind of work is repeated for in one visit. */
+/** Milliseconds for repeating one kind of work in one visit. */
 const REPEAT = options.quick ? 60 : 200
 
 const PACKAGES = [
@@ -65,7 +65,7 @@ const PACKAGES = [
   'pg',
 ]
 
-/** @throws when the text is no multiple of the number. */
+/** @throws when the text is not a multiple of the number. */
 function multipleOf(least: number, option: string, text: string): number {
   if (/^[1-9]\d*$/.test(text) && Number(text) % least === 0) return Number(text)
   throw new Error(`--${option} ${text}: must be a multiple of ${least}`)
@@ -76,7 +76,7 @@ const lengths = orUsage(() => {
   return options.quick ? [100, 1_000] : [100, 1_000, 4_000, 16_000]
 })
 
-/** How many rounds were asked for. */
+/** Requested number of rounds. */
 const asked = orUsage(() => (options.rounds === undefined ? null : multipleOf(1, 'rounds', options.rounds)))
 
 function roundsAt(length: number): number {
@@ -96,7 +96,7 @@ function versions(): Record<string, string> {
   return { colloquy: versionIn(join(import.meta.dirname, '../..')), ...Object.fromEntries(found) }
 }
 
-/** What one of them throws costs the others nothing; it is told, and the run does not count as passed. */
+/** Reports a contender's error without stopping the others; the run then fails. */
 async function attempt<T>(contender: Contender, run: () => Promise<T>): Promise<T | null> {
   try {
     return await run()
@@ -107,7 +107,7 @@ async function attempt<T>(contender: Contender, run: () => Promise<T>): Promise<
   }
 }
 
-/** All contenders at one length, in turns, each turn begun by another. */
+/** Visits all contenders in turns; each turn starts with a different one. */
 async function measure(length: number, contenders: readonly Contender[], grounds: Grounds): Promise<Row[]> {
   const all = new Map<Contender, Samples>(contenders.map((contender) => [contender, {}]))
   const slow = new Set<Contender>()
@@ -138,7 +138,7 @@ async function measure(length: number, contenders: readonly Contender[], grounds
   })
 }
 
-/** How many milliseconds a length will take, by the two before it; after the first one as if it were quadratic. */
+/** Expected milliseconds, extrapolated from the two lengths before; quadratic after the first. */
 function foreseen(grown: readonly GrownRow[], length: number): number {
   const [last, before] = grown.toReversed()
   if (last === undefined) return 0
@@ -147,7 +147,7 @@ function foreseen(grown: readonly GrownRow[], length: number): number {
   return (last.each * (length / last.length) ** Math.max(0, slope) * length) / 1_000
 }
 
-/** What one contender grows from nothing, at each length that does not take it too long. */
+/** Grows one contender from nothing, at each length that does not take too long. */
 async function growAll(contender: Contender, grounds: Grounds): Promise<GrownRow[]> {
   const grown: GrownRow[] = []
   for (const length of lengths) {
@@ -190,7 +190,7 @@ async function run(): Promise<Figures> {
   }
 }
 
-// So that what is to be removed on exit is removed.
+// Runs the exit handlers that clean up.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1))
 
 if (options.help) {

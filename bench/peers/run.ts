@@ -1,4 +1,4 @@
-/** Installs what the contenders need, where it is not there, then measures them: `npm run bench:peers -- --help`. */
+/** Installs the contenders' packages when missing, then measures: `npm run bench:peers -- --help`. */
 
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readFileSync } from 'node:fs'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 
 const HERE = import.meta.dirname
 
-/** @throws Error that says what could not be installed. */
+/** @throws Error that names what could not be installed. */
 function install(): void {
   const lock = join(HERE, 'package-lock.json')
   const mark = join(HERE, 'node_modules', '.installed-lock')

@@ -1,9 +1,8 @@
-/** What a run found goes in, Markdown comes out: a table for each kind of work, and one of the bytes on disk. */
+/** Renders the results as Markdown: a table for each kind of work, and one for the bytes on disk. */
 
 import { nameOf } from './contender.ts'
 import { type Figures, type GrownRow, type Row, type Timing, type Work, WORKS } from './figures.ts'
 
-/** What each kind of work is, in one sentence. */
 export const TITLES: Readonly<Record<Work, string>> = {
   append: 'Append one event, acknowledged, to a history of this length',
   reopen: 'Reopen: until a new instance holds what the library holds of an open history',
@@ -15,7 +14,7 @@ export const TITLES: Readonly<Record<Work, string>> = {
   'last page': 'Read the last page of 100',
 }
 
-/** A duration in three digits at most. */
+/** A duration with at most three digits. */
 export function duration(micros: number): string {
   if (micros < 1) return `${micros.toFixed(2)} µs`
   if (micros < 1_000) return `${digits(micros)} µs`
@@ -25,7 +24,6 @@ export function duration(micros: number): string {
 
 const digits = (value: number): string => value.toFixed(value < 10 ? 1 : 0)
 
-/** The least and the median. */
 const cellOf = (timing: Timing | undefined): string =>
   timing === undefined ? '–' : `${duration(timing.least)} / ${duration(timing.median)}`
 
@@ -37,20 +35,19 @@ const heading = (cells: readonly string[], words: number): string[] => [
 
 const events = (length: number): string => length.toLocaleString('en')
 
-/** All tables. */
 export function tablesOf(figures: Figures): string {
   const works = WORKS.map((work) => `### ${TITLES[work]}\n\n${workTable(figures, work)}`)
   const grown = [`### ${GROWN.each}\n\n${eachTable(figures)}`, `### ${GROWN.bytes}\n\n${diskTable(figures)}`]
   return [whereOf(figures), ...works, ...grown].join('\n\n')
 }
 
-/** Load of a machine that does nothing else: the run itself is one process and a server. */
+/** Load of an otherwise idle machine: the run is one process and a server. */
 const QUIET = 2.5
 
 const BUSY =
   '**The machine was busy with other work while this was measured: these figures show the form of the tables, not what anything costs.**'
 
-/** On what it was measured. */
+/** Describes the machine and the run. */
 export function whereOf({ taken, machine, load, versions, rounds }: Figures): string {
   const visits = Object.entries(rounds).map(([length, count]) => `${count} at ${events(Number(length))}`)
   const names = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
@@ -62,7 +59,7 @@ export function whereOf({ taken, machine, load, versions, rounds }: Figures): st
   ].join('\n')
 }
 
-/** A row for each contender that does this work. */
+/** One row for each contender that does this work. */
 export function workTable({ lengths, rows }: Figures, work: Work): string {
   const names = [...new Set(rows.filter(({ times }) => times[work]).map(nameOf))]
   const found = (name: string, length: number): Row | undefined =>
@@ -79,17 +76,15 @@ export function workTable({ lengths, rows }: Figures, work: Work): string {
   ].join('\n')
 }
 
-/** What a history that grew is asked. */
+/** Titles of the tables of grown histories. */
 export const GROWN = {
   each: 'Append one event, on average while a history grows from empty to this length',
   bytes: 'Bytes on disk afterwards, and their ratio to the bytes of the texts',
 } as const
 
-/** Bytes on disk. */
 export const diskTable = (figures: Figures): string =>
   grownTable(figures, ({ bytes, texts }) => `${size(bytes)}, ${(bytes / texts).toFixed(2)} ×`)
 
-/** Time for each event. */
 export const eachTable = (figures: Figures): string => grownTable(figures, ({ each }) => duration(each))
 
 function grownTable({ lengths, grown }: Figures, cell: (row: GrownRow) => string): string {

@@ -1,4 +1,4 @@
-/** A contender, a length and a place go in, microseconds of everything that it does at that length come out. */
+/** Measures everything that one contender does at one length, in microseconds. */
 
 import type { Contender, PageName, Place } from './contender.ts'
 import type { Work } from './figures.ts'
@@ -6,13 +6,13 @@ import { history, type Item, lettersOfItems, lettersOfPrompt, take, TURN } from 
 
 export type Samples = Partial<Record<Work, number[]>>
 
-/** How often one kind of work is done at most in one visit. */
+/** Maximum repetitions of one kind of work in one visit. */
 const MOST = 5
 
 /**
- * Fills a history and does everything to it.
- * @param longest milliseconds for which one kind of work is repeated
- * @throws Error when a contender's prompt does not say what its events say
+ * Fills a history and does each kind of work on it.
+ * @param longest milliseconds for repeating one kind of work
+ * @throws Error when a contender's prompt differs from its events
  */
 export async function visit(
   contender: Contender,
@@ -23,7 +23,7 @@ export async function visit(
   const samples: Samples = {}
   const add = (work: Work, micros: number): void => void (samples[work] ??= []).push(micros)
   const items = history(length)
-  // The user has just said something: the model is to be called.
+  // The history ends with a user's message, so that the model is called next.
   const said: Item[] = take(items, length + 1)
   const session = await contender.open(place)
   await session.fill(said)
@@ -73,7 +73,7 @@ export async function visit(
   return samples
 }
 
-/** At least once. @param run gives the milliseconds that it took */
+/** Runs at least once. @param run returns the milliseconds it took */
 async function repeat(longest: number, run: () => Promise<number>): Promise<void> {
   let spent = 0
   for (let times = 0; times < MOST && spent < longest; times += 1) spent += await run()

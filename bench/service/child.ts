@@ -1,23 +1,25 @@
-/** A service in a process of its own, which does over a channel what HTTP cannot ask for: `node bench/service/child.ts CONFIG`. */
+/**
+ * A service in its own process, with a channel for operations that HTTP lacks: `node
+ * bench/service/child.ts CONFIG`.
+ */
 
 import { createEngine } from '../../src/conversation/engine.ts'
 import { createService } from '../../src/service/index.ts'
 import { listen } from '../../src/service/node/server.ts'
 import { type Place, storeAt } from './fill.ts'
 
-/** What it is started with. */
 export interface ChildConfig {
   readonly place: Place
-  /** Where it sends what happens; null for nowhere. */
+  /** Webhook URL, or null. */
   readonly webhook: string | null
   /** Whether it follows the feed. */
   readonly follows: boolean
 }
 
-/** What it is asked. */
+/** Operations of the channel. */
 export type Ask = 'claim' | 'follow' | 'list by parent' | 'memory'
 
-/** What it says: where it is and how long that took, and then a number for each that it is asked. */
+/** The address and start time first, then a number for each operation. */
 export type Said =
   | { readonly url: string; readonly trivial: string; readonly started: number }
   | { readonly value: number }

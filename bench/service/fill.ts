@@ -1,4 +1,7 @@
-/** Fills a database with very many conversations, in the one statement or transaction that this takes: at 1,000,000 no service would be done today. */
+/**
+ * Fills a database with conversations in one statement or transaction: a million through the service
+ * would take too long.
+ */
 
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
@@ -6,35 +9,34 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 
-/** Which database a store is opened over. */
+/** The database of a store. */
 export type Place = { readonly file: string } | { readonly url: string; readonly schema: string }
 
-/** The store of a place, waiting for the disk as it does by default. */
+/** Opens the store, which waits for the disk as by default. */
 export const storeAt = (backend: Place): Store =>
   'file' in backend
     ? sqliteStore({ file: backend.file })
     : postgresStore({ url: backend.url, schema: backend.schema })
 
-/** Microseconds between two conversations; the last was made a minute before the first million would end. */
+/** Microseconds between the creation of two conversations. */
 const STEP = 1_000_000n
 
-/** When conversation `nth` was made. */
 export const madeAt = (nth: number): bigint => BigInt(Date.UTC(2026, 0, 1)) * 1_000n + BigInt(nth) * STEP
 
-/** An event that leaves a conversation finished, and one that leaves it paused. */
+/** One event finishes a conversation, the other pauses it. */
 const REPLY =
   '{"kind":"MessageEvent","id":"e0","source":"agent","llm_message":{"role":"assistant","content":[{"type":"text","text":"Done."}]}}'
 const PAUSE = '{"kind":"PauseEvent","id":"e0","source":"user"}'
 
 /**
- * Of a hundred each has a status, a tag, a parent and a sandbox that ten of a thousand have, so that a page of ten holds
- * as many at any size. As many items, of which a hundred are due at any time.
+ * Every status, tag, parent and sandbox covers ten in ten thousand conversations, so that a page of ten
+ * is full at any size. As many items; a hundred are due at any time.
  */
 const SHARE = 100
 
 export async function fill(backend: Place, count: number): Promise<void> {
   const store = storeAt(backend)
-  // Makes the tables.
+  // Creates the tables.
   await store.getConversation('none')
   await store.close()
   if ('file' in backend) fillSqlite(backend.file, count)

@@ -1,4 +1,4 @@
-/** What a service costs with more and more conversations in its database, beside what it costs with the fewest. */
+/** Measures how a service's costs grow with the number of conversations in its database. */
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -14,26 +14,25 @@ import { machine, median } from '../measure.ts'
 import type { Ask, ChildConfig, Said } from './child.ts'
 import { fill, madeAt, type Place } from './fill.ts'
 
-/** How much more anything may cost than with the fewest conversations, and how much more memory it may take. */
+/** Maximum growth over the smallest size, in time and in memory. */
 const MOST_TIMES = 1.5
 const MOST_MEGABYTES = 64
 
 const ROUNDS = 51
 /**
- * Rounds before those that count: until every item that is due has been claimed once. The first change of a page behind
- * a checkpoint writes the whole page to PostgreSQL's log, and few conversations have few pages.
+ * Warm-up rounds, until every due item has been claimed once. The first change of a page after a
+ * checkpoint logs the whole page in PostgreSQL, and a small database has few pages.
  */
 const WARM_UP = 11
 const STARTS = 5
-/** Seconds for which POSTs are counted, and how many are open at any time. */
+/** Seconds of counting POSTs, and how many are open at a time. */
 const SECONDS = 4
 const AT_ONCE = 32
 
-/** How the measurement is made. */
 export interface GrowthOptions {
   readonly sizes: readonly number[]
   readonly adapters: readonly string[]
-  /** Whether services send webhooks while they are measured. */
+  /** Whether services send webhooks during the measurement. */
   readonly webhooks: boolean
 }
 
@@ -49,7 +48,7 @@ interface Running {
   readonly ask: (what: Ask) => Promise<number>
 }
 
-/** Waits for what a webhook is told of a conversation. */
+/** Waits for webhooks about a conversation. */
 class Listener {
   readonly #server: Server
   readonly #waiting = new Map<string, () => void>()
@@ -118,7 +117,7 @@ async function send(url: string, body?: object): Promise<void> {
 
 const message = { role: 'user', content: [{ type: 'text', text: 'Hello' }], run: false }
 
-/** A thing that a service does, timed in milliseconds by whoever does it. */
+/** Returns the milliseconds of one operation. */
 type Operation = readonly [name: string, run: (service: Running) => Promise<number>]
 
 const timed = async (work: () => Promise<unknown>): Promise<number> => {
@@ -134,7 +133,7 @@ const request = (name: string, path: string): Operation => [
 
 const requests = (what: Ask): Operation => [what, ({ ask }) => ask(what)]
 
-/** Each list has ten to show, and what is compared one by one has 1,000 to look at. */
+/** Each list shows ten items; each linear comparison checks 1,000. */
 const OPERATIONS: readonly Operation[] = [
   ['create', ({ url }) => timed(() => send(`${url}/api/conversations`, {}))],
   requests('follow'),
@@ -153,7 +152,7 @@ const OPERATIONS: readonly Operation[] = [
   ),
   request('list by title', '/api/v1/app-conversations/search?limit=10&title__contains=no+such'),
   requests('list by parent'),
-  // Before the counts: what these go through fills the processor's caches, the more the more there is.
+  // Before the counts, which fill the processor's caches more the larger the database is.
   requests('claim'),
   request('count', '/api/conversations/count'),
   request('count by status', '/api/conversations/count?status=finished'),
@@ -161,14 +160,14 @@ const OPERATIONS: readonly Operation[] = [
 ]
 
 /**
- * Milliseconds before what goes out by notification: whatever is told right behind another change waits for the pause
- * between two notifications to end, and how long that is depends on what was measured before. And before the first
- * list, since a service still reads and sends what was written before it.
+ * Milliseconds of rest. A notification right after another change waits for the pause between two
+ * notifications, whose rest depends on the measurement before. The first list would also wait for earlier
+ * writes.
  */
 const REST = 100
 const RESTED: ReadonlySet<string> = new Set(['follow', 'list', 'webhook'])
 
-/** A count looks at 10,000 at most, so it is compared with that of as many. */
+/** A count stops at 10,000, so its base is the first size of at least that many. */
 const isCount = (name: string): boolean => name.startsWith('count')
 
 interface Row {
@@ -177,16 +176,13 @@ interface Row {
   readonly times: readonly (readonly number[])[]
 }
 
-/**
- * How many times as much one side costs as the other: the median over the rounds, in which they come right after each
- * other, so that other work on the machine falls on both.
- */
+/** Median ratio over the rounds. Both sides run right after each other, so that other load affects both. */
 const ratioOf = (times: readonly number[], base: readonly number[]): number =>
   median(times.map((time, round) => time / (base[round] ?? time)))
 
 /**
- * Times each operation at each size in turn. Another size begins each round: what a service still does behind an
- * operation, as sending its webhooks, falls on whoever comes next.
+ * Times each operation at each size in turn. Each round starts with another size, since deferred work,
+ * such as webhooks, slows down the next operation.
  */
 async function measure(running: readonly Running[], operations: readonly Operation[]): Promise<Row[]> {
   const times = operations.map(() => running.map((): number[] => []))
@@ -205,7 +201,7 @@ async function measure(running: readonly Running[], operations: readonly Operati
   return operations.map(([name], nth) => ({ name, times: times[nth] ?? [] }))
 }
 
-/** The size that a row is compared with: the smallest of those that cost alike. */
+/** Index of the smallest size that should cost the same. */
 const baseOf = (name: string, sizes: readonly number[]): number =>
   isCount(name) ? sizes.findIndex((size) => size >= MOST_COUNTED) : 0
 
@@ -226,7 +222,7 @@ function printRows(rows: readonly Row[], sizes: readonly number[]): string[] {
   return wrong
 }
 
-/** POSTs a second, by services that share a database. */
+/** POSTs per second over services that share a database. */
 async function throughput(
   urls: readonly string[],
   path: (nth: number) => string,
@@ -244,7 +240,7 @@ async function throughput(
   return done / SECONDS
 }
 
-/** Prints what one adapter costs at every size. Gives what costs too much. */
+/** Measures and prints one adapter at every size. Returns what costs too much. */
 async function measureAdapter(
   adapter: string,
   { sizes, webhooks }: GrowthOptions,
@@ -317,7 +313,7 @@ async function printThroughput(
   for (const service of services.slice(1)) await stop(service)
 }
 
-/** Prints all, and whether nothing costs too much. */
+/** Prints everything. Returns whether all costs are within their limits. */
 export async function measureGrowth(options: GrowthOptions): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'colloquy-bench-'))
   console.log(`${machine()}; ${ROUNDS} rounds\n`)

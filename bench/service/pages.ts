@@ -1,4 +1,7 @@
-/** Prints how many search pages a second the service gives over HTTP, and its p99, beside the bare store call and a trivial Hono route that sends as many bytes: `npm run bench:service`. */
+/**
+ * Prints how many search pages a second the service serves over HTTP, and its p99, next to the bare store
+ * call and a trivial Hono route with as many bytes: `npm run bench:service`.
+ */
 
 import { Agent, get } from 'node:http'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -17,13 +20,13 @@ import { decoded, makeLines } from '../workload.ts'
 
 const EVENTS = 10_000
 const LIMITS = [10, 100]
-/** Requests that are open at any time. */
+/** Open requests at any time. */
 const AT_ONCE = 16
 const REQUESTS = 2_000
-/** Rounds of all rows in turns, so that noise falls on all alike; one before them does not count. */
+/** Rounds of all rows in turns after a warm-up, so that noise affects all alike. */
 const ROUNDS = 5
 
-/** What the client is told: addresses to ask one after the other, over and over. It tells how long the whole took, and each. */
+/** URLs that the client requests in a loop. It reports the total time and each request's. */
 interface Task {
   readonly urls: readonly string[]
   readonly requests: number
@@ -35,7 +38,10 @@ interface Took {
   readonly each: readonly number[]
 }
 
-/** The client, in a thread of its own: as many requests at once as are allowed, over connections that stay open. */
+/**
+ * The client, in its own thread, with the maximum number of concurrent requests over kept-alive
+ * connections.
+ */
 async function ask({ urls, requests }: Task): Promise<Took> {
   const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE })
   const each: number[] = []
@@ -65,7 +71,7 @@ interface Row {
   readonly run: () => Promise<Took>
 }
 
-/** One call after the other, in this thread. */
+/** Calls one after the other, in this thread. */
 async function callInTurn(calls: readonly (() => Promise<unknown>)[]): Promise<Took> {
   const each: number[] = []
   const start = performance.now()

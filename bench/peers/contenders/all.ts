@@ -1,4 +1,4 @@
-/** Everything that is measured, in the order of the tables. */
+/** All contenders, in the order of the tables. */
 
 import type { Contender } from '../contender.ts'
 import { COLLOQUY } from './colloquy.ts'

@@ -1,5 +1,3 @@
-/** Colloquy: an engine over each of its stores. */
-
 import { createEngine, type Engine } from '../../../src/conversation/engine.ts'
 import type { Event } from '../../../src/event/types.ts'
 import { toOpenAIChat } from '../../../src/messages/openai-chat/write.ts'
@@ -15,7 +13,7 @@ const ID = 'c1'
 const PAGE = 100
 const BATCH = 500
 
-/** In the form of OpenHands agent servers. */
+/** Uses the form of OpenHands agent servers. */
 export function eventOf(item: Item): Event {
   const { id } = item
   switch (item.kind) {
@@ -57,10 +55,10 @@ export function eventOf(item: Item): Event {
   }
 }
 
-/** The call stands right before its result, and ids are numbered. */
+/** The call comes right before its result, and ids are numbered. */
 const actionOf = (id: string): string => `e-${String(Number(id.slice(2)) - 1).padStart(8, '0')}`
 
-/** @param keepsStore for a store whose data ends with it */
+/** @param keepsStore for a store that loses its data when it is closed */
 async function openSession(makeStore: () => Store, keepsStore: boolean): Promise<Session> {
   let store = makeStore()
   let engine: Engine = createEngine({ store })
@@ -119,7 +117,10 @@ const sqlite =
   ({ folder }: Place): Promise<Session> =>
     openSession(() => sqliteStore({ file: join(folder, 'colloquy.db'), synchronous }), false)
 
-/** The settings that matter: how much SQLite waits for the disk, and whether PostgreSQL wakes other processes. */
+/**
+ * The relevant settings: how long SQLite waits for the disk, and whether PostgreSQL notifies other
+ * processes.
+ */
 export const COLLOQUY: readonly Contender[] = [
   {
     family: 'Colloquy memory',

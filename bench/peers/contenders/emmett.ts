@@ -1,4 +1,4 @@
-/** Emmett: its event stores for SQLite and PostgreSQL. What a prompt is, its user writes: a fold of the stream. */
+/** Emmett's event stores for SQLite and PostgreSQL. Its user writes the prompt, as a fold of the stream. */
 
 import { type Event as EmmettEvent, type EventStore } from '@event-driven-io/emmett'
 import { getPostgreSQLEventStore } from '@event-driven-io/emmett-postgresql'
@@ -11,7 +11,7 @@ type ItemEvent = EmmettEvent<'item', { readonly item: Item }>
 
 const STREAM = 'conversation-c1'
 const PAGE = 100
-/** More at once are more variables than a statement of SQLite may have. */
+/** Larger batches exceed SQLite's limit of variables per statement. */
 const BATCH = 500
 
 const eventOf = (item: Item): ItemEvent => ({ type: 'item', data: { item } })
@@ -51,7 +51,7 @@ async function openSession(open: () => Promise<Opened>): Promise<Session> {
       return (await store.readStream<ItemEvent>(STREAM)).events.length
     },
     async findPages(length) {
-      // Positions begin at 1, and `to` is read too.
+      // Positions start at 1, and `to` is inclusive.
       const page = (from: number) => async (): Promise<number> => {
         const to = BigInt(from + PAGE - 1)
         return (await store.readStream<ItemEvent>(STREAM, { from: BigInt(from), to })).events.length
@@ -70,7 +70,10 @@ function openSqlite({ folder }: Place): Promise<Opened> {
   return Promise.resolve({ store: { ...store, appendToStream }, close: () => Promise.resolve() })
 }
 
-/** The pragma of a new connection is not waited for; a commit that comes while it still runs fails, and its user makes it again. */
+/**
+ * Emmett does not wait for the pragma of a new connection. A commit that runs into it fails, and the
+ * caller must retry.
+ */
 async function again<T>(run: () => Promise<T>): Promise<T> {
   for (let times = 1; ; times += 1) {
     try {

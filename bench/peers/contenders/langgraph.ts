@@ -1,4 +1,4 @@
-/** LangGraph: a graph whose node makes the next event, one super-step for each, over each of its savers. */
+/** A LangGraph graph whose node makes the next event in one super-step, over each saver. */
 
 import { AIMessage, type BaseMessage, HumanMessage, ToolMessage } from '@langchain/core/messages'
 import {
@@ -24,7 +24,7 @@ import { type Item, TOOL } from '../items.ts'
 
 type Durability = 'sync' | 'async' | 'exit'
 
-/** How the messages are kept, and when a checkpoint is waited for. */
+/** How messages are kept, and when a checkpoint is awaited. */
 interface Setting {
   readonly isDelta: boolean
   readonly durability: Durability
@@ -38,8 +38,8 @@ interface Opened {
 const CONFIG = { configurable: { thread_id: 'c1' } }
 
 /**
- * So many events are appended one by one before anything is timed: on average a snapshot of the deltas is as far back. Where each step
- * writes all, one is as good as many.
+ * Events appended one by one before timing, so that the last snapshot of the deltas is as far back as on
+ * average. When each step writes everything, one event is enough.
  */
 const SINGLY = 50
 
@@ -61,7 +61,7 @@ function messageOf(item: Item): BaseMessage {
   }
 }
 
-/** The graph, with the messages that its node is still to make. */
+/** @param queue the messages that the node still has to make */
 function makeGraph(saver: BaseCheckpointSaver, isDelta: boolean, queue: BaseMessage[]) {
   const next = (): { messages: BaseMessage[] } => ({ messages: queue.splice(0, 1) })
   const route = (): 'agent' | typeof END => (queue.length > 0 ? 'agent' : END)
@@ -94,7 +94,7 @@ async function openSession(
   const append = async (turn: readonly Item[], how: Durability): Promise<void> => {
     const [first, ...rest] = turn.map(messageOf)
     if (first === undefined) return
-    // A turn is asked for with its first message; where that is all, the node has nothing to add.
+    // The first message starts the turn; after a single message the node has nothing to add.
     queue.push(...rest)
     const limits = { recursionLimit: turn.length + 5, durability: how }
     const { messages } = await graph.invoke({ messages: [first] }, { ...CONFIG, ...limits })
@@ -139,7 +139,6 @@ async function openPostgres({ url }: Place): Promise<Opened> {
   return { saver, close: () => saver.end() }
 }
 
-/** The saver of `colloquy/langgraph`, over a store. */
 const colloquy =
   (open: (place: Place) => Store) =>
   async (place: Place): Promise<Opened> => {

@@ -1,4 +1,4 @@
-/** The OpenAI Agents SDK: its session in memory, the only one that keeps a history without a server. */
+/** The in-memory session of the OpenAI Agents SDK: the only one that needs no server. */
 
 import { type AgentInputItem, MemorySession } from '@openai/agents'
 import type { Contender, Session } from '../contender.ts'
@@ -6,7 +6,7 @@ import { argumentsOf, type Item, TOOL } from '../items.ts'
 
 const PAGE = 100
 
-// What its model class for Chat Completions writes prompts with; the package does not export it.
+// Its model class for Chat Completions uses this converter, but the package does not export it.
 const converter = new URL(
   '../node_modules/@openai/agents-openai/dist/openaiChatCompletionsConverter.mjs',
   import.meta.url,

@@ -1,4 +1,4 @@
-/** pi: the session file of its coding agent, lines of JSON that form a tree. */
+/** The session file of pi's coding agent: lines of JSON that form a tree. */
 
 import { convertMessages } from '@earendil-works/pi-ai/api/openai-completions'
 import { convertToLlm, parseSessionEntries, SessionManager } from '@earendil-works/pi-coding-agent'
@@ -21,7 +21,7 @@ const REPLY = {
   usage: USAGE,
 } as const
 
-/** OpenAI's own server, as pi finds out by itself for such a model. */
+/** What pi detects by itself for a model of OpenAI's own server. */
 const MODEL = {
   id: 'gpt',
   name: 'gpt',

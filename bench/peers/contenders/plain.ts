@@ -1,4 +1,4 @@
-/** What one writes by hand: an array, a file of JSON, and a bare table, with a prompt that checks nothing. */
+/** Handwritten alternatives: an array, a JSON file and a bare table, with an unchecked prompt. */
 
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { type Item, plainMessage } from '../items.ts'
 const ID = 'c1'
 const PAGE = 100
 
-/** A list in memory that is written somewhere at each append, and read from there. */
+/** Where the in-memory list is written at each append, and read back. */
 interface Backing {
   write(all: readonly Item[], added: readonly Item[]): void
   read(): Item[]
@@ -65,15 +65,16 @@ function openLines({ folder }: Place): Promise<Session> {
   })
 }
 
-/** Statements of a bare table: id, conversation, seq and the event as JSON, with the key (conversation, seq). */
+/**
+ * Statements of a bare table with id, conversation, seq and the JSON event, and the key (conversation,
+ * seq).
+ */
 export interface Table {
   insert(seq: number, items: readonly Item[]): Promise<void>
-  /** Bodies from a position on. */
   select(from: number, limit: number): Promise<readonly string[]>
   close(): Promise<void>
 }
 
-/** A history over such a table. */
 export async function openTable(open: () => Promise<Table>): Promise<Session> {
   let table = await open()
   let length = 0

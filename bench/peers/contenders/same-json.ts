@@ -1,4 +1,4 @@
-/** A bare table that holds the JSON of Colloquy's events: what the store adds to its bodies stands against this one. */
+/** A bare table with the JSON of Colloquy's events, to show what the store adds to the bodies. */
 
 import type { Contender } from '../contender.ts'
 import { eventOf } from './colloquy.ts'
@@ -6,7 +6,7 @@ import { openPostgresTable, openSqliteTable, openTable } from './plain.ts'
 
 const MEANS = "the bare table, with the JSON of Colloquy's events"
 
-/** Only its bytes are compared. */
+/** Only its size on disk is compared. */
 export const SAME_JSON: readonly Contender[] = [
   {
     family: "Bare table, SQLite, Colloquy's JSON",
@@ -26,7 +26,7 @@ export const SAME_JSON: readonly Contender[] = [
   },
 ]
 
-/** With the fields that every stored event gets. */
+/** Adds the fields that every stored event gets. */
 function bodyOf(item: Parameters<typeof eventOf>[0]): string {
   const stamps = { timestamp: '2026-01-01T00:00:00.000000Z', parent_id: item.id }
   return JSON.stringify({ ...eventOf(item), ...stamps })
