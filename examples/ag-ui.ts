@@ -1,9 +1,9 @@
 /**
- * A server of AG-UI: CopilotKit and other AG-UI clients talk to it. A client that was cut off sends its input again and misses
- * nothing, since the conversation is in a database.
+ * An AG-UI server for CopilotKit and other AG-UI clients. A disconnected client sends its input again and
+ * misses nothing, since the conversation is in a database.
  *
- *     npm install ./colloquy-0.1.0.tgz @ag-ui/core hono @hono/node-server
- *     FILE=pages.db node ag-ui.ts
+ *   npm install ./colloquy-0.1.0.tgz @ag-ui/core hono @hono/node-server
+ *   FILE=pages.db node ag-ui.ts
  */
 
 import { serve } from '@hono/node-server'
@@ -14,7 +14,10 @@ import { Hono } from 'hono'
 
 const engine = createEngine({ store: sqliteStore({ file: process.env['FILE'] ?? 'pages.db' }) })
 
-/** Yours: `anthropicStep`, `openAIStep` or another one. This one always sends the same text, in two pieces. */
+/**
+ * Use `anthropicStep`, `openAIStep` or another step here. This one always sends the same text, in two
+ * pieces.
+ */
 const step: Step = async function* () {
   for (const content of ['Hello ', 'there.']) yield { kind: 'StreamingDeltaEvent', content }
   yield {

@@ -1,4 +1,7 @@
-/** An agent with a slow tool and a subagent, and a user who speaks meanwhile. The model is a script: no key is needed. */
+/**
+ * An agent with a slow tool and a subagent, and a user who speaks meanwhile. The model is scripted: no
+ * key is needed.
+ */
 
 import { createEngine, memoryStore, type Step } from 'colloquy'
 import { background, openaiChatStep, subagent, type StepTool } from 'colloquy/steps'
@@ -9,7 +12,7 @@ const call = (name: string) => ({
   function: { name, arguments: '{"task":"sales"}' },
 })
 
-/** A client that calls both tools first, and then says what it has read last. */
+/** Calls both tools first, then repeats what it read last. */
 const client = {
   chat: {
     completions: {

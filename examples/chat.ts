@@ -1,13 +1,13 @@
 /**
- * A whole chat: a server and its page. Replies come word by word, calls of the tool wait for consent, a reload shows
- * everything again and goes on with a reply that is under way, and a stop keeps the words that had come.
+ * A complete chat: a server and its page. Replies are streamed, tool calls wait for approval, a reload
+ * shows everything again and continues an active reply, and stopping keeps the text so far.
  *
- *     npm install ./colloquy-0.1.0.tgz hono @hono/node-server @anthropic-ai/sdk zod
- *     ANTHROPIC_API_KEY=... node chat.ts
+ *   npm install ./colloquy-0.1.0.tgz hono @hono/node-server @anthropic-ai/sdk zod
+ *   ANTHROPIC_API_KEY=... node chat.ts
  *
- * then open the address that it prints. FILE names the database (default chat.db), PORT the port. Conversations belong
- * to whoever has their address: put your own login before `app.fetch`. With React, `useChat` of the AI SDK takes the
- * place of the page's script; see docs/streaming.md.
+ * Then open the printed address. FILE is the database (default chat.db), PORT the port. Anyone who knows
+ * a conversation's address can use it: put your own login before `app.fetch`. With React, `useChat` of
+ * the AI SDK replaces the page's script; see docs/streaming.md.
  */
 
 import Anthropic from '@anthropic-ai/sdk'

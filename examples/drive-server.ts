@@ -1,12 +1,12 @@
 /**
- * Drives an agent server with arbitrary users, an arbitrary model, and restarts: here the service of the library, in
- * this process. Of a server of your own, `start` gives the address, and the model stands at the address that
- * `providerServer(model)` gives.
+ * Tests an agent server with arbitrary users, an arbitrary model and restarts; here, the library's
+ * service in this process. For your own server, return its address from `start`, and use the model at the
+ * address of `providerServer(model)`.
  *
- *     npm install ./colloquy-0.1.0.tgz fast-check @anthropic-ai/sdk hono
- *     node drive-server.ts
+ *   npm install ./colloquy-0.1.0.tgz fast-check @anthropic-ai/sdk hono
+ *   node drive-server.ts
  *
- * RUNS says how many cases it tries (default 20).
+ * RUNS is the number of cases (default 20).
  */
 
 import Anthropic from '@anthropic-ai/sdk'

@@ -1,9 +1,9 @@
 /**
- * A LangGraph graph whose checkpoints are in a Colloquy database. Start it again after a crash, and it continues with the step
- * that had not ended.
+ * A LangGraph graph with checkpoints in a Colloquy database. Start it again after a crash, and it
+ * continues with the unfinished step.
  *
- *     npm install ./colloquy-0.1.0.tgz @langchain/langgraph @langchain/langgraph-checkpoint @langchain/core
- *     FILE=graph.db node langgraph.ts
+ *   npm install ./colloquy-0.1.0.tgz @langchain/langgraph @langchain/langgraph-checkpoint @langchain/core
+ *   FILE=graph.db node langgraph.ts
  */
 
 import { Annotation, StateGraph } from '@langchain/langgraph'
@@ -15,7 +15,7 @@ const State = Annotation.Root({
   log: Annotation<string[]>({ reducer: (log, more) => [...log, ...more], default: () => [] }),
 })
 
-/** Yours: a node that calls a model or a tool. Here each adds a line. */
+/** Replace this with a node that calls a model or a tool. Here each adds a line. */
 const work = ({ log }: typeof State.State) => {
   console.log(`step ${log.length}`)
   return { log: [`did ${log.length}`] }
@@ -28,7 +28,7 @@ const graph = new StateGraph(State)
 
 const config = { configurable: { thread_id: 'thread-1' }, durability: 'sync' as const }
 const { next, values } = await graph.getState(config)
-// A thread that has begun gets no input, and continues where it was.
+// A thread that has started gets no input, and continues where it was.
 const begun = next.length > 0 || Object.keys(values as object).length > 0
 const { log } = await graph.invoke(begun ? null : { log: ['asked'] }, config)
 console.log(log.join(', '))

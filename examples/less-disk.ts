@@ -1,6 +1,7 @@
 /**
- * One agent history in two databases: a table in which each update of a part is a row with the whole part, and a Colloquy
- * store. Prints the bytes of both. `node examples/less-disk.ts [turns] [updates of a part]`
+ * Stores one agent history in two databases: a table where each update of a part repeats the whole part,
+ * and a Colloquy store. Prints the bytes of both. `node examples/less-disk.ts [turns] [updates of a
+ * part]`
  */
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
@@ -13,7 +14,7 @@ import { sqliteStore } from 'colloquy/sqlite'
 const [turns, updates] = [Number(process.argv[2] ?? 6), Number(process.argv[3] ?? 200)]
 const folder = mkdtempSync(join(tmpdir(), 'less-disk-'))
 
-// Text that compresses badly, as real output does.
+// Text that compresses badly, like real output.
 let seed = 1
 const random = (): number => (seed = (seed * 48_271) % 2_147_483_647)
 const text = (length: number): string => {
@@ -22,7 +23,7 @@ const text = (length: number): string => {
   return words.slice(0, length)
 }
 
-// The table: while text or output arrives, each update is a row that repeats the whole part.
+// The table: each update while text or output arrives is a row with the whole part.
 const table = new DatabaseSync(join(folder, 'snapshots.db'))
 table.exec('PRAGMA journal_mode = WAL; CREATE TABLE event (id INTEGER PRIMARY KEY, session TEXT, data TEXT)')
 const insert = table.prepare('INSERT INTO event (session, data) VALUES (?, ?)')

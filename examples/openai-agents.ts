@@ -1,10 +1,10 @@
 /**
- * An agent of the OpenAI Agents SDK whose session is a Colloquy conversation. Each start sends one message; the agent knows those
- * of earlier starts.
+ * An agent of the OpenAI Agents SDK whose session is a Colloquy conversation. Each start sends one
+ * message; the agent remembers those of earlier starts.
  *
- *     npm install ./colloquy-0.1.0.tgz @openai/agents
- *     FILE=agents.db node openai-agents.ts "Hello"
- *     npx colloquy inspect --db agents.db
+ *   npm install ./colloquy-0.1.0.tgz @openai/agents
+ *   FILE=agents.db node openai-agents.ts "Hello"
+ *   npx colloquy inspect --db agents.db
  */
 
 import { Agent, type Model, Runner, Usage } from '@openai/agents-core'
@@ -16,7 +16,7 @@ const store = sqliteStore({ file: process.env['FILE'] ?? 'agents.db' })
 const engine = createEngine({ store })
 const session = colloquySession({ conversation: await engine.openOrCreate('chat-1') })
 
-/** Yours: leave `model` out, and the SDK calls OpenAI. This one counts what it is sent. */
+/** Leave `model` out, and the SDK calls OpenAI. This one counts its input. */
 const model = {
   async getResponse({ input }) {
     const content = [{ type: 'output_text', text: `You have sent ${input.length} items.` }]

@@ -1,11 +1,12 @@
 /**
- * An agent in a terminal: it goes on where it was, types its reply as it comes, and asks before it runs a command. Ctrl-C stops a
- * reply, and ends the program when there is none.
+ * An agent in a terminal: it resumes its conversation, streams its reply, and asks before it runs a
+ * command. Ctrl-C stops a reply, or ends the program when there is none.
  *
- *     npm install ./colloquy-0.1.0.tgz @anthropic-ai/sdk zod
- *     ANTHROPIC_API_KEY=... node terminal.ts [name of the conversation]
+ *   npm install ./colloquy-0.1.0.tgz @anthropic-ai/sdk zod
+ *   ANTHROPIC_API_KEY=... node terminal.ts [name of the conversation]
  *
- * FILE names the database (default terminal.db). Look into it with `npx colloquy inspect --db terminal.db --conversation first`.
+ * FILE is the database (default terminal.db). Inspect it with
+ *   npx colloquy inspect --db terminal.db --conversation first
  */
 
 import { execFile } from 'node:child_process'
@@ -36,14 +37,14 @@ const conversation = await engine.openOrCreate(process.argv[2] ?? 'first')
 const terminal = createInterface({ input: process.stdin })
 const lines = terminal[Symbol.asyncIterator]()
 
-/** What the user types; null at the end of the input. */
+/** The user's input; null at the end. */
 async function ask(prompt: string): Promise<string | null> {
   process.stdout.write(prompt)
   const { done, value } = await lines.next()
   return done === true ? null : value
 }
 
-/** Types what is said from now on: the words as they come, and the results of commands. */
+/** Prints what is appended from now on: streamed text, and command results. */
 async function type(): Promise<void> {
   const { version } = await conversation.record()
   for await (const item of conversation.subscribe({ after: version - 1 })) {
@@ -55,7 +56,7 @@ async function type(): Promise<void> {
   }
 }
 
-/** Runs until the agent has said all, with the user's consent to each call. */
+/** Runs until the agent is done; the user approves each call. */
 async function reply(): Promise<void> {
   for (;;) {
     const { status, error } = await conversation.run(step, { wait: true, policy: () => true })

@@ -1,6 +1,7 @@
 /**
- * An upgrade while an agent works. Version 1 of a program starts a tool and is killed; version 2, with another tool list,
- * opens the same database, reads a log of an older producer too, and continues both. `node examples/upgrade.ts`
+ * Upgrades an agent while it works. Version 1 starts a tool and is killed. Version 2, with other tools,
+ * opens the same database, reads an older producer's log too, and continues both. `node
+ * examples/upgrade.ts`
  */
 
 import { spawn } from 'node:child_process'
@@ -16,7 +17,7 @@ const folder = database === undefined ? mkdtempSync(join(tmpdir(), 'upgrade-')) 
 const store = sqliteStore({ file: database ?? join(folder ?? '', 'agent.db') })
 const engine = createEngine({ store })
 
-// The only tool of version 1, `deploy`, never ends.
+// Version 1's only tool, `deploy`, never ends.
 const deploy: Step = async function* ({ approved }) {
   if (approved.length > 0) {
     console.log('working')
@@ -33,14 +34,14 @@ if (version === 'v1') {
   await conversation.run(deploy, { leaseTtl: 1_000 })
 }
 
-// Version 1 runs in a process of its own, and dies while its tool works.
+// Version 1 runs in its own process, and dies while its tool runs.
 const path = join(folder ?? '', 'agent.db')
 const child = spawn(process.execPath, [file, 'v1', path], { stdio: ['ignore', 'pipe', 'inherit'] })
 await once(child.stdout, 'data')
 child.kill('SIGKILL')
 await once(child, 'exit')
 
-// Version 2 has no tool `deploy`. The run continues when the lease of the dead process has expired.
+// Version 2 has no tool `deploy`. The run resumes when the dead process's lease has expired.
 const step: Step = async function* ({ messages }) {
   const last = messages.at(-1)
   const content = [{ text: `Version 2 read: ${JSON.stringify(last?.content)}` }]
@@ -52,7 +53,7 @@ const started = (await conversation.search({ kinds: ['ActionEvent'] })).items.le
 console.log(`the run under way: ${status}, ${started} call, started once`)
 console.log(JSON.stringify((await conversation.messages()).at(-1)?.content))
 
-// A log of an older producer: an early condensation, and a kind that nobody knows any more.
+// A log of an older producer: an early condensation, and a kind that is unknown today.
 const lines = [
   '{"kind":"MessageEvent","id":"a","source":"user","llm_message":{"role":"user","content":[{"text":"Hello"}]}}',
   '{"kind":"Condensation","id":"b","forgotten_event_ids":["a"],"summary":"A greeting.","summary_offset":0}',

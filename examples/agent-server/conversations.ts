@@ -14,17 +14,16 @@ const PROMPT: Draft = {
   tools: [],
 }
 
-/** Milliseconds that the tool `wait` waits at most. */
+/** Maximum milliseconds of the tool `wait`. */
 const LONGEST = 3_600_000
 
-/** All conversations that this server has. */
 export class Conversations {
   readonly #folder: string
   readonly #agent: Agent
   readonly #logs = new Map<string, Log>()
   readonly #runs = new Map<string, Run>()
 
-  /** Opens those of a folder; what ran when the process before this one died is over, and its log says so. */
+  /** Opens a folder. Runs of a dead process are recorded as ended. */
   constructor(folder: string, modelUrl: string) {
     this.#folder = folder
     this.#agent = { modelUrl, tools: toolsIn(folder) }
@@ -61,7 +60,7 @@ export class Conversations {
     for (const reader of log.readers) reader.end()
   }
 
-  /** A copy of the path to an event, under an id of its own. */
+  /** Copies the path to an event into a new conversation. */
   fork(log: Log, from: string | null, id?: string): Log {
     const path = log.branch()
     const end = from === null ? path.length : path.findIndex((event) => event.id === from) + 1
@@ -69,7 +68,7 @@ export class Conversations {
     return this.create(id, path.slice(0, end))
   }
 
-  /** A message of the user, once for its key. */
+  /** Appends a user message, once per key. */
   say(log: Log, content: unknown, key: string | null): string {
     if (!Array.isArray(content) || content.length === 0)
       throw invalid('body', 'content', 'list_type', 'Must be a list of parts')
@@ -82,7 +81,7 @@ export class Conversations {
     return id
   }
 
-  /** Begins a run. @throws Refusal 409 where there is one. */
+  /** Starts a run. @throws Refusal 409 when one is active. */
   run(log: Log, approved?: ReadonlySet<string>): void {
     if (this.#runs.has(log.id)) throw new Refusal(409, 'The conversation is running already.')
     const run = startRun(this.#agent, log, approved)
@@ -92,7 +91,7 @@ export class Conversations {
     })
   }
 
-  /** Sees to it that what was said is looked at: by the run there is, or by one that begins. */
+  /** Makes the active run, or a new one, respond to new messages. */
   join(log: Log): void {
     const run = this.#runs.get(log.id)
     if (run === undefined) this.run(log)
@@ -124,7 +123,7 @@ export class Conversations {
     log.navigate(id)
   }
 
-  /** A user's word on all calls that wait. */
+  /** Approves or rejects all waiting calls. */
   respond(log: Log, accept: boolean, reason: string | undefined): void {
     if (log.status !== 'waiting_for_confirmation')
       throw new Refusal(409, 'No call of this conversation waits for confirmation.')
@@ -144,7 +143,7 @@ export class Conversations {
   }
 }
 
-/** `note` keeps a line in a file; `wait` waits for so many seconds, or until it is interrupted. */
+/** `note` appends a line to a file; `wait` waits for some seconds, or until interrupted. */
 const toolsIn = (folder: string): Agent['tools'] => ({
   note: ({ text }) => {
     appendFileSync(join(folder, 'notes.txt'), `${String(text)}\n`)

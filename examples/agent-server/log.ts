@@ -1,9 +1,9 @@
-/** The log of one conversation: lines of JSON in a file, a tree with a HEAD, and what is read off them. */
+/** One conversation's log: lines of JSON in a file, a tree with a HEAD, and the state derived from them. */
 
 import { randomUUID } from 'node:crypto'
 import { appendFileSync, existsSync, readFileSync, truncateSync } from 'node:fs'
 
-/** An event of the interface, as far as this server looks into it. */
+/** The fields of an event that this server reads. */
 export interface LogEvent {
   readonly kind: string
   readonly id: string
@@ -13,7 +13,7 @@ export interface LogEvent {
   readonly [field: string]: unknown
 }
 
-/** An event that is yet to be appended. */
+/** An event before it is appended. */
 export interface Draft {
   readonly kind: string
   readonly id?: string
@@ -22,13 +22,12 @@ export interface Draft {
   readonly [field: string]: unknown
 }
 
-/** A call of a tool. */
 export interface Call extends LogEvent {
   readonly tool_name: string
   readonly tool_call_id: string
   readonly tool_call: { readonly arguments: string }
   readonly llm_response_id: string
-  /** Null where it cannot be executed. */
+  /** Null when it cannot be executed. */
   readonly action: Readonly<Record<string, unknown>> | null
 }
 
@@ -37,25 +36,25 @@ export type Status = 'idle' | 'running' | 'paused' | 'waiting_for_confirmation' 
 export const isResult = ({ kind }: LogEvent): boolean =>
   kind === 'ObservationEvent' || kind === 'UserRejectObservation' || kind === 'AgentErrorEvent'
 
-/** What listens to a conversation. */
+/** A listener of a conversation. */
 export interface Reader {
   readonly event: (event: LogEvent, position: number) => void
   readonly delta: (content: string) => void
   readonly end: () => void
 }
 
-/** A conversation. All that must survive this process stands in its file. */
+/** A conversation, whose file contains everything that must survive this process. */
 export class Log {
   readonly id: string
   readonly readers = new Set<Reader>()
   readonly events: LogEvent[] = []
   readonly #file: string
   readonly #positions = new Map<string, number>()
-  /** The id of the event under HEAD. */
+  /** The id of the event at HEAD. */
   head: string | null = null
   status: Status = 'idle'
   isPublic = false
-  /** Whether each call needs a user's consent. */
+  /** Whether each call needs a user's approval. */
   asksConsent = false
 
   constructor(file: string, id: string) {
@@ -70,7 +69,7 @@ export class Log {
       for (const event of JSON.parse(batch) as LogEvent[]) this.#apply(event)
   }
 
-  /** Appends events as one batch, which is one line of the file: all of them are kept, or none is. */
+  /** Appends events as one line of the file, so that all or none are kept. */
   append(...drafts: readonly Draft[]): readonly LogEvent[] {
     const from = this.events.length
     const timestamp = this.#now()
@@ -87,7 +86,7 @@ export class Log {
     return events
   }
 
-  /** Says that a setting is another one now. */
+  /** Records a changed setting. */
   update(key: string, value: unknown): void {
     this.append({ kind: 'ConversationStateUpdateEvent', source: 'environment', key, value })
   }
@@ -96,12 +95,11 @@ export class Log {
     if (status !== this.status) this.update('execution_status', status)
   }
 
-  /** Moves HEAD. */
   navigate(id: string | null): void {
     this.update('leaf_event_id', id)
   }
 
-  /** Gives live readers a piece of a reply, which is kept nowhere. */
+  /** Sends live readers a piece of a reply; it is not stored. */
   publish(content: string): void {
     for (const reader of this.readers) reader.delta(content)
   }
@@ -114,7 +112,6 @@ export class Log {
     return this.#positions.get(id) ?? -1
   }
 
-  /** The events from the root to HEAD. */
   branch(): LogEvent[] {
     const path: LogEvent[] = []
     for (let index = this.head; index !== null;) {
@@ -126,7 +123,7 @@ export class Log {
     return path.toReversed()
   }
 
-  /** The calls on the branch that have no result. */
+  /** The calls on the branch without a result. */
   pending(): Call[] {
     const open = new Map<string, Call>()
     for (const event of this.branch()) {
@@ -136,7 +133,7 @@ export class Log {
     return [...open.values()]
   }
 
-  /** A result of kind AgentErrorEvent names the call alone. */
+  /** An AgentErrorEvent names only the call id. */
   #callOf(event: LogEvent, open: ReadonlyMap<string, Call>): string | undefined {
     return [...open.values()].findLast((call) => call.tool_call_id === event['tool_call_id'])?.id
   }
@@ -159,7 +156,7 @@ export class Log {
       this.status = 'idle'
   }
 
-  /** No earlier than the event before it. */
+  /** Never earlier than the event before. */
   #now(): string {
     const now = new Date().toISOString()
     const last = this.events.at(-1)?.timestamp ?? ''

@@ -1,8 +1,7 @@
-/** A request to the model, over the wire of OpenAI Chat Completions, streamed. */
+/** A streamed request to the model, as OpenAI Chat Completions. */
 
 import type { ChatMessage } from './view.ts'
 
-/** What the model said. */
 export interface ModelReply {
   readonly text: string
   readonly calls: readonly { readonly id: string; readonly name: string; readonly arguments: string }[]
@@ -21,7 +20,10 @@ interface Chunk {
   }[]
 }
 
-/** Asks; each piece of text is told as it comes. @throws an Error for a status that is no success, and when aborted. */
+/**
+ * Calls the model and reports each piece of text as it arrives. @throws Error for a failure status, and
+ * when aborted.
+ */
 export async function askModel(
   url: string,
   messages: readonly ChatMessage[],

@@ -1,11 +1,11 @@
-/** Runs a conversation: asks the model, executes what it calls, and stops where a user or an error says so. */
+/** Runs a conversation: calls the model, executes its tool calls, and stops for a user or an error. */
 
 import { randomUUID } from 'node:crypto'
 import type { Call, Draft, Log } from './log.ts'
 import { askModel, type ModelReply } from './model.ts'
 import { isTurnOver, messagesOf } from './view.ts'
 
-/** Does what a tool does. @throws what the model is told of as an error. */
+/** @throws an error that is reported to the model. */
 export type Tool = (input: Readonly<Record<string, unknown>>, signal: AbortSignal) => Promise<string> | string
 
 /** What all runs share. */
@@ -14,7 +14,6 @@ export interface Agent {
   readonly tools: Readonly<Record<string, Tool>>
 }
 
-/** The run of a conversation, where there is one. */
 export interface Run {
   readonly stop: AbortController
   readonly ended: Promise<void>
@@ -25,7 +24,10 @@ const describe = (name: string): object => ({
   function: { name, parameters: { type: 'object', properties: {} } },
 })
 
-/** Runs until the turn is over, a user must be asked, or it is stopped. `approved` are the calls that a user consented to. */
+/**
+ * Runs until the turn is over, a user must approve a call, or it is stopped. `approved` are the approved
+ * calls.
+ */
 export function startRun(agent: Agent, log: Log, approved: ReadonlySet<string> = new Set()): Run {
   const stop = new AbortController()
   log.setStatus('running')
@@ -58,13 +60,13 @@ async function loop(
     const tools = Object.keys(agent.tools).map(describe)
     const reply = await askModel(agent.modelUrl, messagesOf(log), tools, signal, (text) => log.publish(text))
     if (signal.aborted) return
-    // No provider takes back a reply that says nothing.
+    // No provider accepts an empty reply in the history.
     if (reply.text.trim() === '' && reply.calls.length === 0) throw new Error('the model said nothing')
     log.append(...eventsOf(agent, reply, after))
   }
 }
 
-/** The events of a reply: its calls, or what it said. */
+/** The events of a reply: its calls, or its text. */
 function eventsOf(agent: Agent, { text, calls }: ModelReply, after: string | null): Draft[] {
   const content = text === '' ? [] : [{ type: 'text', text }]
   const reply = { after }
@@ -86,7 +88,7 @@ function eventsOf(agent: Agent, { text, calls }: ModelReply, after: string | nul
   return [...actions, ...errors]
 }
 
-/** Null for a tool that there is not, and for arguments that are no object. */
+/** Null for an unknown tool, and for arguments that are not an object. */
 function actionOf(agent: Agent, call: ModelReply['calls'][number]): Call['action'] {
   if (!Object.hasOwn(agent.tools, call.name)) return null
   try {
@@ -134,7 +136,7 @@ async function execute(agent: Agent, log: Log, call: Call, signal: AbortSignal):
   })
 }
 
-/** A result for each call that no run waits for any longer. */
+/** A result for each call whose run has ended. */
 export const closePending = (log: Log, error: string): Draft[] =>
   log.pending().map(({ tool_name, tool_call_id }) => ({
     kind: 'AgentErrorEvent',

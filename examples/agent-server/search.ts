@@ -1,4 +1,4 @@
-/** The search over events, to the letter of the interface: filters, orders, pages and refusals. */
+/** The event search exactly as the interface specifies it: filters, orders, pages and errors. */
 
 import { createHash } from 'node:crypto'
 import type { LogEvent } from './log.ts'
@@ -12,14 +12,14 @@ const KINDS: readonly string[] = `
 const SOURCES: readonly string[] = ['agent', 'user', 'environment', 'hook']
 const ORDERS: readonly string[] = ['TIMESTAMP', 'TIMESTAMP_DESC']
 
-/** One thing that is wrong with a request. */
+/** One validation error of a request. */
 export interface Wrong {
   readonly type: string
   readonly loc: readonly string[]
   readonly msg: string
 }
 
-/** A refusal: its status, and what is wrong with the request or a sentence. */
+/** An error response: a status with validation errors or a message. */
 export class Refusal extends Error {
   readonly status: number
   readonly detail: string | readonly Wrong[]
@@ -34,7 +34,6 @@ export class Refusal extends Error {
 export const invalid = (position: 'query' | 'body', name: string, type: string, msg: string): Refusal =>
   new Refusal(422, [{ type, loc: [position, name], msg }])
 
-/** What a request asks for. */
 interface Search {
   readonly kind: string | null
   readonly source: string | null
@@ -45,7 +44,7 @@ interface Search {
   readonly limit: number
 }
 
-/** A page of the events, or their number. @throws Refusal 422. */
+/** Parses a page or count request. @throws Refusal 422. */
 export function readSearch(query: URLSearchParams): Search {
   const limit = query.get('limit') ?? '100'
   if (!/^\s*[+-]?\d+\s*$/.test(limit)) throw invalid('query', 'limit', 'int_parsing', 'Must be an integer')
@@ -71,11 +70,11 @@ function oneOf(query: URLSearchParams, name: string, words: readonly string[]): 
 function instant(query: URLSearchParams, name: string): number | null {
   const text = query.get(name)
   if (text === null) return null
-  // A plus sign that was not escaped arrives as a space; without a zone it is UTC.
+  // An unescaped plus sign arrives as a space. Without a time zone it is UTC.
   const fixed = text.replace(/ (\d\d:?\d\d)$/, '+$1')
   const time = Date.parse(/([zZ]|[+-]\d\d:?\d\d)$/.test(fixed) ? fixed : `${fixed}Z`)
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)T\d\d:\d\d/.exec(fixed) ?? []
-  // There is no 30th of February, though the parser takes it.
+  // The parser accepts the 30th of February.
   const isDay = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day)
   if (isDay && !Number.isNaN(time)) return time
   throw invalid('query', name, 'datetime_from_date_parsing', 'Must be a date and time')
@@ -83,7 +82,7 @@ function instant(query: URLSearchParams, name: string): number | null {
 
 const timeOf = ({ timestamp }: LogEvent): number => Date.parse(timestamp)
 
-/** The events that a search finds, with their positions, in the order of time. */
+/** The matching events with their positions, ordered by time. */
 const matches = (events: readonly LogEvent[], { kind, source, from, until }: Search, hidden: string | null) =>
   events
     .map((event, position) => ({ event, position, time: timeOf(event) }))
@@ -96,7 +95,7 @@ const matches = (events: readonly LogEvent[], { kind, source, from, until }: Sea
 export const countEvents = (events: readonly LogEvent[], search: Search): number =>
   matches(events, search, null).length
 
-/** One page. @param scope what a page id is good for, beside the filters and the order */
+/** @param scope what a page id is valid for, in addition to the filters and the order */
 export function searchEvents(
   events: readonly LogEvent[],
   search: Search,
@@ -129,7 +128,7 @@ const isBehind = (
   return down ? distance < 0 : distance > 0
 }
 
-/** A page id holds where the page ended, and a digest by which another search refuses it. */
+/** A page id contains where the page ended, and a digest that lets other searches reject it. */
 const digestOf = (position: string, query: string): string =>
   createHash('sha256').update(`${position} ${query}`).digest('base64url').slice(0, 16)
 
@@ -143,6 +142,6 @@ function readCursor(cursor: string, query: string): Place {
   return [Number(time), Number(position)]
 }
 
-/** What a provider has sealed is shown to it alone, at whatever depth it stands. */
+/** Content that a provider encrypted must not reach clients, at any depth. */
 export const withoutSecrets = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (key, field: unknown) => (key === 'encrypted_content' ? null : field)))

@@ -1,10 +1,10 @@
 /**
- * A small agent server of the interface: its own log in a folder, a model that is asked over the wire of OpenAI, and nothing
- * of the engine. It shows what the cases of `colloquy/testing/server` ask for, and passes them.
+ * A small agent server of the interface, without the engine: it keeps its own log in a folder and calls a
+ * model as OpenAI Chat Completions. It passes the cases of `colloquy/testing/server`.
  *
- *     FOLDER=data MODEL_URL=https://api.example.com node examples/agent-server/server.ts
+ *   FOLDER=data MODEL_URL=https://api.example.com node examples/agent-server/server.ts
  *
- * PORT is the port (default: any that is free), API_KEY the key that it asks for (default: none).
+ * PORT is the port (default: a free one), API_KEY the required key (default: none).
  */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -21,7 +21,6 @@ const conversations = new Conversations(FOLDER, MODEL_URL)
 
 type Body = Readonly<Record<string, unknown>>
 
-/** What a request is given with. */
 interface Request {
   readonly log: Log
   readonly body: Body
@@ -45,7 +44,7 @@ const done = { success: true }
 
 const wire = (event: LogEvent): unknown => withoutSecrets(event)
 
-/** What is done with one conversation: the method and the rest of the path. */
+/** Handlers of one conversation, by method and the rest of the path. */
 const ROUTES: Readonly<Record<string, (request: Request) => unknown>> = {
   'GET ': ({ log }) => infoOf(log),
   'DELETE ': ({ log }) => {
@@ -95,14 +94,14 @@ const ROUTES: Readonly<Record<string, (request: Request) => unknown>> = {
   },
 }
 
-/** A text of a body; null where it is left out. @throws Refusal 422 for anything else. */
+/** Returns a string of the body, or null when absent. @throws Refusal 422 for any other value. */
 function nullOr(body: Body, name: string): string | null {
   const value = body[name] ?? null
   if (value === null || typeof value === 'string') return value
   throw invalid('body', name, 'string_type', 'Must be a string')
 }
 
-/** A page of a conversation that everybody may read; of any other, an empty one. */
+/** A page of a public conversation; an empty page for any other. */
 function searchShared(query: URLSearchParams): unknown {
   const id = query.get('conversation_id')
   if (id === null) throw invalid('query', 'conversation_id', 'missing', 'Field required')
@@ -168,13 +167,13 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
   }
 }
 
-/** What a reader is given: a frame as text with its position, and at last the end. */
+/** Receives frames with their positions, then the end. */
 interface Channel {
   readonly write: (text: string, position: number) => void
   readonly end: () => void
 }
 
-/** Gives a reader the log after a position, and then what comes, until what it returns is called. */
+/** Sends the log after a position, then new events, until the returned function is called. */
 function listen({ write, end }: Channel, log: Log, after: number): () => void {
   let last = after
   const send = (type: string, event: unknown): void =>
@@ -202,7 +201,7 @@ function listen({ write, end }: Channel, log: Log, after: number): () => void {
   return () => log.readers.delete(reader)
 }
 
-/** A response that goes on: server-sent events, whose ids are positions. */
+/** Server-sent events, whose ids are positions. */
 class EventStream {
   readonly log: Log
   readonly after: number
@@ -220,7 +219,7 @@ class EventStream {
   }
 }
 
-/** The key is the first frame, where one is asked for. */
+/** If a key is required, it is the first frame. */
 function accept(socket: WebSocket, url: URL): void {
   const id = /^\/sockets\/events\/([^/]+)$/.exec(url.pathname)?.[1] ?? ''
   const log = conversations.find(decodeURIComponent(id))

@@ -1,4 +1,4 @@
-/** What the model is sent: the branch as messages of OpenAI Chat Completions, each reply directly behind what it saw. */
+/** Writes the branch as Chat Completions messages, each reply directly after what it saw. */
 
 import { type Call, isResult, type Log, type LogEvent } from './log.ts'
 
@@ -20,13 +20,13 @@ const textOf = (parts: unknown): string =>
 const messageOf = ({ llm_message }: LogEvent) =>
   llm_message as { readonly content: readonly Content[]; readonly reply?: { readonly after: string | null } }
 
-/** The id of the event that was under HEAD when the model was asked for a reply. */
+/** The id of the event at HEAD when the reply was requested. */
 function askedAfter(event: LogEvent): string | null | undefined {
   const record = event.kind === 'ActionEvent' ? event['tool_call'] : event['llm_message']
   return (record as { readonly reply?: { readonly after: string | null } } | undefined)?.reply?.after
 }
 
-/** The branch in units, in the order in which the model sees them. A reply goes before messages that it did not see. */
+/** The branch as units in the model's order. A reply goes before messages that it did not see. */
 function unitsOf(log: Log): Unit[] {
   const units: Unit[] = []
   for (const event of log.branch()) {
@@ -63,25 +63,24 @@ const isCallOf = (call: LogEvent, result: LogEvent): boolean =>
     ? call['tool_call_id'] === result['tool_call_id']
     : call.id === result['action_id'])
 
-/** What a tool, a user or this server said to a call. */
 function resultText(event: LogEvent): string {
   if (event.kind === 'UserRejectObservation') return `Rejected: ${String(event['rejection_reason'])}`
   if (event.kind === 'AgentErrorEvent') return `Error: ${String(event['error'])}`
   return textOf((event['observation'] as { readonly content: unknown }).content)
 }
 
-/** Arguments as providers take them back: what is no object is wrapped in one. */
+/** Providers accept only objects as arguments; other values are wrapped in one. */
 function asObject(text: string): string {
   try {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return text
   } catch {
-    // It is no JSON.
+    // Invalid JSON.
   }
   return JSON.stringify({ _raw: text })
 }
 
-/** All messages. A batch with a call that has no result yet is left out as a whole. */
+/** A batch with an open call is left out as a whole. */
 export function messagesOf(log: Log): ChatMessage[] {
   return unitsOf(log).flatMap(({ events }): ChatMessage[] => {
     const [first] = events
@@ -114,7 +113,7 @@ export function messagesOf(log: Log): ChatMessage[] {
   })
 }
 
-/** Whether the model has had its say: nothing stands behind its last message. */
+/** Whether the agent's message is last. */
 export function isTurnOver(log: Log): boolean {
   const last = unitsOf(log).at(-1)?.events[0]
   return (

@@ -1,9 +1,9 @@
 /**
- * Holds docs/recipes.md to what it shows: takes the files out of the page as they stand, starts each with the packed library,
- * the frameworks and a model that is not real, and talks to it as a browser would.
+ * Tests docs/recipes.md: extracts the page's files, starts each with the packed library, its framework
+ * and a fake model, and talks to it like a browser.
  *
- *     npm run test:recipes            all of them
- *     npm run test:recipes express    that one
+ *   npm run test:recipes            all of them
+ *   npm run test:recipes express    that one
  */
 
 import { deepStrictEqual, ok } from 'node:assert'
@@ -20,7 +20,7 @@ const HERE = import.meta.dirname
 const ROOT = resolve(HERE, '../..')
 const PAGE = readFileSync(join(ROOT, 'docs/recipes.md'), 'utf8')
 
-/** How each recipe is tried. */
+/** The test of each recipe. */
 const RECIPES: Readonly<Record<string, (backend: Place) => Promise<void>>> = {
   hono: (position) => serves(position, ['hono.ts']),
   express: (position) => serves(position, ['express.ts']),
@@ -55,14 +55,14 @@ interface Place {
   readonly env: NodeJS.ProcessEnv
 }
 
-/** Gives the standard output. @throws Error with all of it when the command fails. */
+/** Returns the standard output. @throws Error with all output when the command fails. */
 function run(command: string, args: readonly string[], cwd: string, env = process.env): string {
   const { status, stdout, stderr, error } = spawnSync(command, [...args], { cwd, encoding: 'utf8', env })
   if (status === 0) return stdout
   throw new Error(`${command} ${args.join(' ')} failed: ${error?.message ?? ''}${stdout}${stderr}`)
 }
 
-/** The frameworks, where they are not there yet, and the library as it is now. */
+/** Installs the frameworks when missing, and the current library. */
 function install(): void {
   const requests = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
   const mark = join(HERE, 'node_modules', '.installed-lock')
@@ -80,7 +80,7 @@ function install(): void {
   rmSync(file)
 }
 
-/** Writes the files of the page into a folder from which the packages are found; those of Next into one of its own. */
+/** Writes the page's files into a folder that finds the packages; Next's files get their own. */
 function write(): string {
   mkdirSync(join(HERE, '.work'), { recursive: true })
   const folder = mkdtempSync(join(HERE, '.work', 'page-'))
@@ -94,7 +94,7 @@ function write(): string {
     if (!name.startsWith('app/')) put(name, code)
     if (name.startsWith('app/') || name === 'chat.ts') put(`next/${name}`, code)
   }
-  // What every project of Next has.
+  // Files of every Next project.
   put('next/package.json', '{ "private": true }')
   put('next/app/layout.tsx', LAYOUT)
   put('tsconfig.json', JSON.stringify({ compilerOptions: COMPILER, include: ['*.ts'] }))
@@ -121,7 +121,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' ? (address?.port ?? 0) : 0
 }
 
-/** Starts a server, holds a chat with it over HTTP, and ends it. */
+/** Starts a server, chats with it over HTTP, and ends it. */
 async function serves({ folder, env }: Place, args: readonly string[]): Promise<void> {
   const port = await freePort()
   const child = spawn(process.execPath, [...args], {
@@ -196,7 +196,7 @@ try {
   run(process.execPath, [join(HERE, 'node_modules/typescript/bin/tsc'), '-p', folder], HERE)
   for (const [name, attempt] of Object.entries(RECIPES)) {
     if (only !== undefined && only !== name) continue
-    // One after the other: they share a machine that may be small.
+    // In sequence: the machine may be small.
     // oxlint-disable-next-line no-await-in-loop
     await attempt({ folder, env })
     console.log(`${name}: as the page says`)

@@ -1,4 +1,4 @@
-/** What a change is, and what all changes come to: the store itself is a fold of its own log. */
+/** The changes, and the state they fold to: the store is a fold of its own log. */
 
 import {
   type AppendDecision,
@@ -14,7 +14,7 @@ import {
   type TreeNode,
 } from 'colloquy/store-kit'
 
-/** One file. Whatever a call of the store changes is one of these, so that it is there whole or not at all. */
+/** One file. Every call changes the store by one of these, so that it takes effect whole or not at all. */
 export type Change =
   | { readonly type: 'created' | 'patched'; readonly id: string; readonly record: ConversationRecord }
   | Appended
@@ -23,7 +23,7 @@ export type Change =
   | { readonly type: 'leased'; readonly id: string; readonly lease: Lease | null; readonly taken: number }
   | SnapshotSaved
   | { readonly type: 'items'; readonly put: readonly Item[]; readonly gone: readonly ItemName[] }
-  /** What is left of a change whose content is gone: its place in the feed, where it had one. */
+  /** Remains of a change whose content was erased: its place in the feed, if it had one. */
   | { readonly type: 'erased'; readonly told: Told | null }
 
 interface Appended {
@@ -38,11 +38,11 @@ interface SnapshotSaved {
   readonly type: 'snapshot'
   readonly id: string
   readonly complete: boolean
-  /** Bytes as base64, by the number of their part. */
+  /** Bytes as base64, by part number. */
   readonly parts: readonly (readonly [part: number, bytes: string])[]
 }
 
-/** What an append does to the tree. The kit works it out, and is shown it again by the next append. */
+/** The effect of an append on the tree. The kit computes it, and gets it back at the next append. */
 interface Tree extends Pick<AppendDecision, 'opened' | 'tip'> {
   readonly nodes: readonly TreeNode[]
 }
@@ -50,7 +50,7 @@ interface Tree extends Pick<AppendDecision, 'opened' | 'tip'> {
 type ItemName = Pick<Item, 'collection' | 'id'>
 type Told = Pick<FeedRow, 'conversationId' | 'told' | 'from' | 'until'>
 
-/** All that is known of one conversation. */
+/** The state of one conversation. */
 export interface Kept {
   record: ConversationRecord
   readonly events: StoredEvent[]
@@ -58,15 +58,15 @@ export interface Kept {
   readonly lanes: Map<number, LaneOrigin | null>
   tip: LogTip
   lease: Lease | null
-  /** How often a lease was taken. */
+  /** Number of times a lease was acquired. */
   taken: number
-  /** The changes that hold the parts of the snapshot. */
+  /** The changes that contain the snapshot's parts. */
   readonly snapshot: Map<number, number>
-  /** All changes that tell of it. The first created it. */
+  /** All changes of this conversation. The first created it. */
   readonly changes: number[]
 }
 
-/** What all changes so far come to. */
+/** The fold of all changes. */
 export interface State {
   /** The number of the next change. */
   next: number
@@ -75,14 +75,13 @@ export interface State {
   readonly feed: (Told & { readonly no: number; readonly witness: string })[]
 }
 
-/** Nothing happened yet. */
 export const newState = (): State => ({ next: 1, conversations: new Map(), items: new Map(), feed: [] })
 
-/** A change as the text of a file. @param witness drawn for it, so that no change of another folder passes for it */
+/** Serializes a change. @param witness random, so that a change of another folder is never mistaken for it */
 export const textOf = (change: Change, witness: string): string =>
   `${JSON.stringify({ witness, ...change }, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value))}\n`
 
-/** What a text says, frozen, since callers of the store get hold of parts of it. */
+/** Parses a change and freezes it, since callers of the store receive parts of it. */
 export function changeIn(text: string): Change & { readonly witness: string } {
   const change = JSON.parse(text, (_, value: unknown) => Object.freeze(value)) as Change & { witness: string }
   if (change.type !== 'appended') return change
@@ -92,7 +91,7 @@ export function changeIn(text: string): Change & { readonly witness: string } {
   return { ...change, tree }
 }
 
-/** Folds the next change into a state. Gives the changes whose content is of no use from now on. O(size). */
+/** Folds the next change into a state. Returns the changes whose content is no longer needed. O(size). */
 export function apply(state: State, change: Change & { readonly witness: string }): readonly number[] {
   const number = state.next
   state.next += 1
@@ -109,7 +108,7 @@ export function apply(state: State, change: Change & { readonly witness: string 
   }
   if (change.type === 'created') state.conversations.set(change.id, newKept(change.record))
   const stored = state.conversations.get(change.id)
-  // It was deleted, and not all that tells of it is erased yet.
+  // It was deleted, but not all of its changes are erased yet.
   if (stored === undefined) return []
   if (change.type !== 'deleted') stored.changes.push(number)
   switch (change.type) {
@@ -132,12 +131,12 @@ export function apply(state: State, change: Change & { readonly witness: string 
       return save(stored, change, number)
     case 'deleted':
       state.conversations.delete(change.id)
-      // The latest first: what is left when that breaks off is an earlier state, and is deleted once more.
+      // Latest first: if erasing is interrupted, an earlier state remains and is deleted again.
       return stored.changes.toReversed()
   }
 }
 
-/** What the feed says of a change; null where it says nothing. */
+/** The feed entry of a change, or null. */
 export function toldBy(change: Change): Told | null {
   switch (change.type) {
     case 'erased':
@@ -183,7 +182,7 @@ function append(stored: Kept, { events, updatedAt, tree }: Appended): void {
   })
 }
 
-/** Gives the changes of which this one replaces the last part that was of use. */
+/** Returns the changes whose last needed part this one replaces. */
 function save({ snapshot }: Kept, { parts, complete }: SnapshotSaved, number: number): readonly number[] {
   const before = new Set(snapshot.values())
   if (complete) snapshot.clear()

@@ -1,6 +1,7 @@
 /**
- * A folder of numbered files, each of which is one change and is never written half: it is made under another name, and
- * then linked to its number, which fails when another process has taken that. This is all that keeps writers apart.
+ * A folder of numbered files with one change each. A file is written under a temporary name, then linked
+ * to its number, which fails when another process has claimed that number. So no file is ever half
+ * written, and nothing else coordinates the writers.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -8,19 +9,19 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { ColloquyError } from 'colloquy'
 
-/** What a store needs of a disk. All of it throws `store_full`, `store_read_only` or `store_unavailable`. */
+/** What a store needs of a disk. All methods throw `store_full`, `store_read_only` or `store_unavailable`. */
 export interface Folder {
-  /** The text of a change; null where there is none yet. */
+  /** The text of a change; null when it does not exist yet. */
   read(number: number): string | null
-  /** Writes a change, so that it survives a loss of power; false when another process took its number. */
+  /** Writes a change durably; false when another process claimed its number. */
   add(number: number, text: string): boolean
-  /** Puts another text in place of a change; after a loss of power one of the two is there. */
+  /** Replaces the text of a change; after a power loss one of the two is there. */
   replace(number: number, text: string): void
 }
 
 /** @param durable whether to wait for the disk */
 export function openFolder(path: string, durable: boolean): Folder {
-  // Names that sort, so that `cat *.json` is the whole story.
+  // Names that sort, so that `cat *.json` prints the history in order.
   const nameOf = (number: number): string => join(path, `${String(number).padStart(12, '0')}.json`)
   const sync = (name: string): void => {
     if (!durable) return
@@ -31,7 +32,7 @@ export function openFolder(path: string, durable: boolean): Folder {
       fs.closeSync(file)
     }
   }
-  /** Writes a file under a name of its own, and has it for as long as it takes to place it. */
+  /** Keeps a temporary file while `position` runs. */
   const withFile = <T>(text: string, position: (name: string) => T): T => {
     const name = join(path, `${randomUUID()}.tmp`)
     try {
@@ -51,7 +52,8 @@ export function openFolder(path: string, durable: boolean): Folder {
         withFile(text, (name) => {
           sync(name)
           const added = unless('EEXIST', () => (fs.linkSync(name, nameOf(number)), true)) ?? false
-          // Also where another process won: what it wrote is read next, and must last before we build on it.
+          // Also when another process won: its change is read next, and must be durable before we build on
+          // it.
           sync(path)
           return added
         }),
@@ -70,7 +72,7 @@ export function openFolder(path: string, durable: boolean): Folder {
 const codeOf = (error: unknown): string =>
   String((error as { readonly code?: unknown } | null | undefined)?.code ?? '')
 
-/** Null where a call fails with this code. */
+/** Returns null when a call fails with this code. */
 function unless<T>(code: string, call: () => T): T | null {
   try {
     return call()
@@ -80,7 +82,7 @@ function unless<T>(code: string, call: () => T): T | null {
   }
 }
 
-/** Failures of the disk, by the contract's codes. */
+/** Translates disk errors to the contract's codes. */
 function report<T>(call: () => T): T {
   try {
     return call()

@@ -1,4 +1,4 @@
-/** Items: the number of a change is the version of what it put, since no number comes twice. */
+/** Items: the number of a change is the version of the item it put, since numbers are unique. */
 
 import {
   checkChanges,
@@ -22,7 +22,7 @@ const find = ({ items }: State, collection: string, id: string): Item | null =>
 
 const all = ({ items }: State, collection: string): Iterable<Item> => items.get(collection)?.values() ?? []
 
-/** @param opened the journal; throws when the store was closed */
+/** @param opened returns the journal, or throws when the store is closed */
 export function jsonItems(opened: () => Journal): Items {
   return {
     async getItem(collection, id) {

@@ -1,17 +1,17 @@
-/** The journal: reads what was changed, by whatever process, and adds changes that are decided on the latest state. */
+/** The journal: reads the changes of all processes, and adds changes that are decided on the latest state. */
 
 import { randomUUID } from 'node:crypto'
 import type { Watches } from 'colloquy/store-kit'
 import { apply, type Change, changeIn, newState, type State, textOf, toldBy } from './changes.ts'
 import type { Folder } from './folder.ts'
 
-/** What a call comes to: the change to be made, and what the caller gets. */
+/** The change to add, and the caller's result. */
 export interface Decision<T> {
   readonly change: Change | null
   readonly result: T
 }
 
-/** The state of a folder, kept in step with it. */
+/** The state of a folder, kept up to date. */
 export class Journal {
   readonly #folder: Folder
   readonly #watches: Watches
@@ -22,7 +22,7 @@ export class Journal {
     this.#watches = watches
   }
 
-  /** The latest state, with what other processes have changed. O(what they have). */
+  /** The latest state, including changes of other processes. O(their changes). */
   latest(): State {
     for (;;) {
       const text = this.#folder.read(this.#state.next)
@@ -35,10 +35,9 @@ export class Journal {
   }
 
   /**
-   * Adds the change that is decided on the latest state, or none. Where another process was faster it is decided anew:
-   * a decision must not depend on the ones before.
-   *
-   * @throws what `decide` throws: then nothing is changed.
+   * Adds the change decided on the latest state, if any. Decides again when another process was faster,
+   * so `decide` must be pure.
+   * @throws what `decide` throws, without a change.
    */
   commit<T>(decide: (state: State) => Decision<T>): T {
     for (;;) {
@@ -51,7 +50,7 @@ export class Journal {
     }
   }
 
-  /** A change as it was written; another process may have erased it since. */
+  /** A change as written, unless another process has erased it. */
   read(number: number): Change | null {
     const text = this.#folder.read(number)
     return text === null ? null : changeIn(text)
@@ -65,7 +64,7 @@ export class Journal {
       const { witness } = change
       this.#folder.replace(number, textOf({ type: 'erased', told: toldBy(change) }, witness))
     } catch {
-      // The change that made it useless stands. Who opens the folder next erases it.
+      // The change that made it useless was added. The next process that opens the folder erases it.
     }
   }
 }

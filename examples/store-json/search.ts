@@ -1,4 +1,4 @@
-/** Searches: they look at each event of the conversation, which is as simple as it is slow. */
+/** Searches check each event of the conversation, which is simple but slow. */
 
 import {
   type AppendContext,
@@ -9,7 +9,7 @@ import {
 } from 'colloquy/store-kit'
 import type { Kept } from './changes.ts'
 
-/** The log as an append looks at it. */
+/** The log as an append needs it. */
 export const contextOf = ({ record, tip, lease, events, nodes }: Kept): AppendContext => ({
   conversationId: record.id,
   createdAt: record.createdAt,
@@ -20,7 +20,7 @@ export const contextOf = ({ record, tip, lease, events, nodes }: Kept): AppendCo
   at: (seq) => events[seq] as StoredEvent,
 })
 
-/** The events that a filter lets through, in the order of the log; none of an unknown conversation. O(events). */
+/** The events that pass a filter, in log order; empty for an unknown conversation. O(events). */
 export function eventsIn(stored: Kept | undefined, filter: CheckedEventFilter): StoredEvent[] {
   if (stored === undefined) return []
   const { events, nodes, lanes } = stored

@@ -1,10 +1,9 @@
-/** Snapshots: their bytes stand in the changes that saved them, and are read when they are asked for. */
+/** Snapshots: their bytes remain in the changes that saved them, and are read on demand. */
 
 import type { SaveSnapshotOptions, SnapshotPart } from 'colloquy/store-kit'
 import type { Change } from './changes.ts'
 import type { Journal } from './journal.ts'
 
-/** The change that saves parts. */
 export const saved = (
   id: string,
   parts: readonly SnapshotPart[],
@@ -32,7 +31,7 @@ export function loadParts(journal: Journal, id: string): SnapshotPart[] {
         const text = texts.get(number)?.get(part)
         return text === undefined ? [] : [{ part, bytes: new Uint8Array(Buffer.from(text, 'base64')) }]
       })
-    // Else another process has saved anew, and erased what was about to be read.
+    // Otherwise another process has saved a new snapshot meanwhile, and erased this one.
     if (parts.length === snapshot.size || journal.latest().next === next) return parts
   }
 }

@@ -1,7 +1,7 @@
 /**
- * A store that keeps conversations as JSON files in a folder, for any number of processes of one machine. Each file is
- * one change, and is never written half. All that the folder holds is in memory, and lists and searches look at each
- * of what they search: it is for small things, and to be read. docs/testing.md walks through it.
+ * A store that keeps conversations as JSON files in a folder, for any number of processes on one machine.
+ * Each file is one change, and is never half written. The whole folder is held in memory, and lists and
+ * searches are linear: it is for small data, and for reading. docs/testing.md walks through it.
  */
 
 import type { Store } from 'colloquy'
@@ -14,17 +14,16 @@ import { contextOf, eventsIn } from './search.ts'
 import { loadParts, saved } from './snapshots.ts'
 
 export interface JsonStoreOptions {
-  /** Where the files are; it is made where it is not there. */
+  /** Folder of the files; created when missing. */
   readonly folder: string
-  /** Whether to wait for the disk, so that what is acknowledged survives a loss of power. Default: true. */
+  /** Whether to wait for the disk, so that acknowledged changes survive a power loss. Default: true. */
   readonly durable?: boolean
-  /** How often a watch looks at what other processes have changed, in milliseconds. Default: 50. */
+  /** Milliseconds between polls for changes of other processes. Default: 50. */
   readonly pollInterval?: number
 }
 
 /**
- * Opens a folder. O(all that it holds).
- *
+ * Opens a folder. O(its contents).
  * @throws `store_read_only`, `store_unavailable`.
  */
 export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonStoreOptions): Store {
@@ -91,7 +90,7 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
       return eventsIn(find(checked.conversationId), checked).length
     },
 
-    // It keeps no index of text.
+    // It has no text index.
     searchText: async () => kit.noFullText(),
     textIndex: async () => kit.noFullText(),
 
@@ -226,7 +225,7 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
     watch(id, wake) {
       opened()
       polling ??= setInterval(() => {
-        // A watch is a hint: who reads next is told what is wrong with the disk.
+        // A watch is a hint: the next read reports the disk error.
         try {
           journal.latest()
         } catch {}
