@@ -1,4 +1,4 @@
-/** M14: what settles an item of a reply of OpenAI Responses is an item where that is sent, and else in words. */
+/** M14: the output of an OpenAI Responses call is sent as an item when its call is, and as text otherwise. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -40,7 +40,7 @@ const [text, outputs] = [
 
 const id = fc.constantFrom('mcpr_0', 'mcpr_1', 'mcpr_2')
 
-/** What a reply asks for and has behind it: reasoning that is sent or is not, and what users say to it. */
+/** A reply with calls, its reasoning (sent or withheld), and the user's responses to the calls. */
 const turn = fc.record({
   reasons: fc.constantFrom(null, 'gAAA', ''),
   asks: fc.uniqueArray(fc.tuple(fc.constantFrom(...Object.values(ASKS)), id), { maxLength: 3 }),
@@ -75,11 +75,9 @@ const inputOf = (events: readonly Event[]) => {
   return request.input as readonly object[]
 }
 
-/** How often a value is among others, byte for byte. */
 const timesIn = (items: readonly object[], item: object): number =>
   items.filter((each) => JSON.stringify(each) === JSON.stringify(item)).length
 
-/** A reply, and what a user says to it. */
 function eventsOf({ reasons, asks, replies }: Said, n: number): Event[] {
   const output = [
     ...(reasons === null ? [] : [reasoning(n, reasons)]),

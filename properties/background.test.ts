@@ -1,4 +1,4 @@
-/** P12, I8 and M18 over runs: calls that work are completed once, whatever happens meanwhile, and nobody waits for them. */
+/** P12, I8, M18: background calls complete exactly once, and nothing waits for them. */
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
@@ -17,7 +17,7 @@ import { call, says } from '../test/conversation/script.ts'
 import { RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
-/** What happens, one after the other; numbers pick a call or an event. */
+/** Numbers select a call or an event. */
 type Deed = { readonly do: 'restart' } | { readonly do: 'say' | 'run' } | Picking
 
 interface Picking {
@@ -26,7 +26,7 @@ interface Picking {
 }
 
 interface Plan {
-  /** How many calls each reply makes. */
+  /** Number of calls in each reply. */
   readonly replies: readonly number[]
   readonly resumes: boolean
   readonly deeds: readonly Deed[]
@@ -52,7 +52,6 @@ const plan = (): fc.Arbitrary<Plan> =>
     deeds: fc.array(deed(), { maxLength: 25, size: 'max' }),
   })
 
-/** Resolves or rejects the work of a call. */
 type Work = ReturnType<typeof Promise.withResolvers<string>>
 
 class Play {
@@ -82,7 +81,7 @@ class Play {
       await this.#check(conversation)
     }
     this.#isEnding = true
-    // In the end everything is completed, and a run that is to settle ends.
+    // Finally, complete every call; a run that has pending results must then end.
     for (const { action } of listWorkingCalls(await conversation.state()))
       await conversation.cancel(action.id)
     await conversation.sendMessage('and now?')
@@ -129,7 +128,7 @@ class Play {
       hold('P12', error instanceof ColloquyError && error.code === 'unknown_call', String(error))
       hold('P12', !isWorking, 'a working call is refused')
     }
-    // What the work comes to is appended by then.
+    // Let the results of finished calls be appended.
     for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
   }
 
@@ -186,7 +185,7 @@ class Play {
         each.role === 'assistant' ? each.tool_calls.map(({ id }) => id) : [],
       ),
     )
-    // Where HEAD was moved before the results of others, the reply is pending.
+    // If HEAD moved back before another call's result, the reply is still pending.
     if (state.branch.pendingCalls !== null) return
     for (const { action } of listWorkingCalls(state))
       hold('M18', sent.has(action.event.tool_call_id), `${action.id} is not sent`)

@@ -1,4 +1,4 @@
-/** Long strings are kept once, for as long as an event has them, whatever is done in whatever order (law S8). */
+/** S8: each long string is stored once, until no event refers to it. */
 
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
@@ -12,7 +12,7 @@ import { RUNS } from './run.ts'
 
 const long = (text: string): string => text.padEnd(LARGE_STRING + 1, text)
 
-/** Long ones, some that begin alike, and short ones, some that look like references. */
+/** Long texts, some with a shared prefix, and short texts, some of which look like references. */
 const TEXTS: readonly string[] = [
   long('a'),
   long('b'),
@@ -61,7 +61,6 @@ const eventOf = (id: string, texts: readonly string[]): Event => ({
   llm_message: { role: 'user', content: [{ image_urls: texts }, { text: texts[0] ?? '' }] },
 })
 
-/** Texts of events by conversation. */
 type Model = Map<string, { readonly id: string; readonly texts: readonly string[] }[]>
 
 async function perform(store: Store, model: Model, command: Command, nth: number): Promise<void> {

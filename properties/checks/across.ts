@@ -1,4 +1,4 @@
-/** What happens across the cut at which a snapshot was taken: the states of a log and a cut go in, the situations that really occurred come out. */
+/** Finds which situations occur across the cut at which a snapshot is taken. */
 
 import { hasResponse, findEventIn } from '../../src/log/log.ts'
 import { pendingCallCount } from '../../src/log/open-calls.ts'
@@ -7,7 +7,7 @@ import type { Checkpoint, State } from '../../src/state/state.ts'
 import { stretchStarts } from '../../src/view/stretches.ts'
 import type { Unit } from '../../src/view/unit.ts'
 
-/** What a fact after the cut does to what stood before it. */
+/** Effects of a fact after the cut on an entry before it. */
 export type Across =
   | 'evicted'
   | 'folded_on'
@@ -24,7 +24,7 @@ export type Across =
   | 'head_moved'
   | 'hung_on_update'
 
-/** The situations of the facts from a cut up to a length, read from the states after each fact. */
+/** Situations between a cut and a length. Requires the state after each fact. */
 export function across(states: readonly State[], cut: number, length: number): Set<Across> {
   const result = new Set<Across>()
   for (let index = cut; index < length; index += 1) {
@@ -73,7 +73,7 @@ function noteFact(before: State, after: State, cut: number, note: (situation: Ac
   }
 }
 
-/** Whether an entry went into a batch that began before the cut. */
+/** Whether a batch that began before the cut contains the entry. */
 function takes(unit: Unit, entry: Checkpoint, isOld: (seq: number) => boolean): boolean {
   if (unit.type !== 'batch' || !isOld(unit.first)) return false
   if (unit.calls.last() === entry) return true

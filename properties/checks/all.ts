@@ -1,4 +1,4 @@
-/** The checks that take a log, in the order in which their messages help most. */
+/** The checks of a whole log. Those with the most helpful messages run first. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import { checkCondensing, checkFit } from './context.ts'
@@ -14,7 +14,7 @@ import { checkOneSnapshot } from './snapshot.ts'
 import { checkTree } from './tree.ts'
 import { checkUnits, checkViews } from './view.ts'
 
-/** Every law about a log holds, or a LawBroken is thrown. */
+/** Each throws LawBroken when its law is broken. */
 export const LOG_CHECKS: readonly ((facts: readonly Fact[]) => void)[] = [
   checkWire,
   checkTree,

@@ -1,4 +1,4 @@
-/** P6 to P8, P11: calls are executed once, with consent, and nobody is asked while they are open. */
+/** P6 to P8, P11: calls run once, after any required confirmation, and block model requests while they are open. */
 
 import type { ActionEvent } from '../../src/event/types.ts'
 import { NEVER_STARTED } from '../../src/messages/phrases.ts'
@@ -15,7 +15,6 @@ import type { Begin, Story } from '../execution/story.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 import { executions, lengthOf, entries, headerBefore, updates, names } from './story-facts.ts'
 
-/** P6. */
 export function checkOnce(story: Story, plan: Plan, now: State): void {
   const approvals = updates(now, 'approved_actions')
   const last = new Map<string, Begin>()
@@ -41,7 +40,7 @@ export function checkOnce(story: Story, plan: Plan, now: State): void {
   }
 }
 
-/** Whether a call is one that its step repeats, in another run or on another branch. */
+/** Whether another run or branch may execute this call again. */
 function isRepeated(plan: Plan, now: State, id: string, before: Begin, begin: Begin): boolean {
   const call = entries(now).find((entry) => entry.id === id)?.event
   if (!plan.ready || call?.kind !== 'ActionEvent' || !isRepeatable(call)) return false
@@ -51,7 +50,6 @@ function isRepeated(plan: Plan, now: State, id: string, before: Begin, begin: Be
   return isBack || before.run !== begin.run
 }
 
-/** Position of the record that an execution began. */
 function startOf(now: State, id: string, begin: Begin): number {
   const starts = updates(now, 'started_actions').filter(
     ({ seq, value }) => seq < lengthOf(begin.state) && names(value, id),
@@ -61,7 +59,7 @@ function startOf(now: State, id: string, begin: Begin): number {
   return last.seq
 }
 
-/** P7: by the policy in force when the call was begun, read from the log anew. */
+/** P7: applies the policy in force when the call began, read from the log. */
 export function checkConsent(story: Story, plan: Plan, now: State): void {
   for (const begin of executions(story)) {
     for (const id of begin.executes) {
@@ -106,7 +104,7 @@ function wantsConsent(
   return kind === 'AlwaysConfirm' || reply.some(({ security_risk }) => security_risk === 'HIGH')
 }
 
-/** P11: what a model is told to have had no effect, nothing has begun. */
+/** P11: a call reported to the model as having had no effect never began. */
 export function checkWords(story: Story, now: State): void {
   for (const { seq, event, branch } of entries(now)) {
     if (event?.kind !== 'AgentErrorEvent' || event.error !== NEVER_STARTED) continue
@@ -126,7 +124,7 @@ export function checkWords(story: Story, now: State): void {
   }
 }
 
-/** P8: nobody is asked or sent to work on a branch that does not allow it. */
+/** P8: no step begins on a branch that does not allow it. */
 export function checkAsks(story: Story): void {
   for (const { no: number, state, executes } of story.begins) {
     const { status } = state.header

@@ -1,4 +1,4 @@
-/** Brings a branch of the engine and a naive reading of it into one form: text that can be compared. */
+/** Converts branches and naive readings to the same text, to compare them. */
 
 import { listPendingCallsIn } from '../../src/log/open-calls.ts'
 import { activatedSkillsIn, type Branch } from '../../src/state/branch.ts'
@@ -11,7 +11,7 @@ import { pending, type Unit as NaiveUnit } from '../../test/model/unit.ts'
 
 const described = new WeakMap<Branch, string>()
 
-/** What a branch says. Each branch object is described once: what it says must never change. */
+/** Cached for each branch, because a branch must never change. */
 export function describeBranch(branch: Branch): string {
   const known = described.get(branch)
   if (known !== undefined) return known
@@ -34,7 +34,7 @@ export function describeBranch(branch: Branch): string {
   return text
 }
 
-/** A unit by positions; the derived summary of a condensation, which has none, with its whole body. */
+/** Units are listed by position. A derived summary has none, so its whole body is included. */
 export function describeUnit(unit: Unit): object {
   if (unit.type === 'message')
     return {
@@ -49,7 +49,6 @@ export function describeUnit(unit: Unit): object {
   }
 }
 
-/** The same of the naive reading. */
 export function describeReading(reading: BranchReading): string {
   const { units } = reading
   const view = viewOf(units)

@@ -1,4 +1,4 @@
-/** E: single events and lines. One goes in; a LawBroken comes out when something is lost on the way to text and back. */
+/** E1 to E5: single events and lines. */
 
 import { decodeEvent, decodeLine } from '../../src/event/decode.ts'
 import { withDefaults } from '../../src/event/nested-shapes.ts'
@@ -11,7 +11,7 @@ import { replay } from '../../src/state/reduce.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
 
-/** E1 and E5: an event survives the way to text and back, by every road. */
+/** E1, E5: every way of encoding and decoding an event preserves it. */
 export function checkRoundTrip(event: Event): void {
   const text = encodeEvent(event)
   const decoded = decodeEvent(event)
@@ -48,7 +48,7 @@ function isFrozen(value: unknown): boolean {
   return Object.isFrozen(value) && Object.values(value).every(isFrozen)
 }
 
-/** The same JSON with the keys of every object in the opposite order. */
+/** The same JSON with the keys of every object reversed. */
 function shuffled(value: JsonValue): JsonValue {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(shuffled)
@@ -58,7 +58,7 @@ function shuffled(value: JsonValue): JsonValue {
   return Object.fromEntries(entries)
 }
 
-/** E2: anything at all is decoded or refused with issues, and is not touched. */
+/** E2: any value is decoded or rejected with issues, and never modified. */
 export function checkTotal(value: unknown): void {
   const before = picture(value)
   const decoded = total('E2', 'decodeEvent', () => decodeEvent(value))
@@ -70,7 +70,7 @@ export function checkTotal(value: unknown): void {
   same('E2', 'the input', picture(value), before)
 }
 
-/** Names, order and values of all that a value holds, getters and cycles included. */
+/** The names, order and values in an object graph, including getters and cycles. */
 function picture(root: unknown): string {
   const seen: unknown[] = []
   const look = (value: unknown): unknown => {
@@ -85,7 +85,6 @@ function picture(root: unknown): string {
   return JSON.stringify([look(root), Object.isFrozen(root)])
 }
 
-/** E2 for lines of text. */
 export function checkLine(text: string): void {
   const decoded = total('E2', 'decodeLine', () => decodeLine(text))
   if (!decoded.ok) hold('E2', decoded.issues.length > 0, 'refused without an issue')
@@ -94,7 +93,7 @@ export function checkLine(text: string): void {
   same('E2', 'a line loaded twice', loadLine(text).fact, fact)
 }
 
-/** E3: lines that are no events, strewn into a log, change nothing that the others say. */
+/** E3: invalid lines in a log do not affect the other events. */
 export function checkBadLines(facts: readonly Fact[], bad: readonly string[]): void {
   const events = facts.filter((fact): fact is Event => !isQuarantined(fact) && fact.id !== undefined)
   const lines = events.map(encodeEvent)
@@ -103,7 +102,7 @@ export function checkBadLines(facts: readonly Fact[], bad: readonly string[]): v
   same('E3', 'lines', loaded.length, strewn.length)
   const good = loaded.filter((fact) => !isQuarantined(fact))
   same('E3', 'events', good, events)
-  // Only what cannot stand in the tree leaves it alone: a line with an id is a node, as it may be read one day.
+  // Drop invalid lines with ids: they remain nodes of the tree, because a later version may read them.
   const homeless = loaded.filter((fact) => !isQuarantined(fact) || fact.id === undefined)
   const [with_, without] = [replay(homeless), replay(events)]
   same(

@@ -1,4 +1,4 @@
-/** I, and P6 to P11: runs. A story goes in; a LawBroken comes out when something was done twice, unasked, too late or not at all. */
+/** I1 to I7, P6 to P11: checks the story of a run. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import { checkLog } from '../../src/laws/check-log.ts'
@@ -23,7 +23,7 @@ import {
 } from './endings.ts'
 import { checkPauses, checkInterrupts, checkTextSoFar, checkHeard, checkLeases } from './stops.ts'
 
-/** All laws about a story that was played by a plan. Gives what occurred in its requests. */
+/** Returns what occurred in its requests. */
 export function checkStory(story: Story, plan: Plan): SentOccurrence[] {
   hold('I1', !story.endless, 'there is no end to it')
   for (const error of story.broken) throw error
@@ -50,7 +50,7 @@ export function checkStory(story: Story, plan: Plan): SentOccurrence[] {
   return checkRequests(story, plan, now)
 }
 
-/** What the engine writes is what the check of any log takes for correct. */
+/** Checks that the engine writes logs without findings. */
 function checkWritten({ facts }: Story, { header }: State): void {
   const mayBe = new Set([...MADE_UP, ...RACED])
   const ended = header.status === 'finished'
@@ -60,11 +60,11 @@ function checkWritten({ facts }: Story, { header }: State): void {
 
 const lineOf = (fact: Fact): string => JSON.stringify(fact)
 
-/** The tools of the plans have actions of published kinds without their fields, and their users condense what they please. */
+/** Tools in plans have actions of published kinds with fields missing, and users condense arbitrary events. */
 const MADE_UP = ['E7', 'K1', 'V3']
 
 /**
- * A user or a hook may refuse a call while it is executed, and then the first of the two results counts; or the calls of
- * a reply that still brings more of them.
+ * Rejecting a call during execution yields two results, of which the first counts. Calls still arriving in
+ * the same reply can also be rejected.
  */
 const RACED = ['P4', 'M7']

@@ -1,4 +1,4 @@
-/** O4 and O5: explanations and findings. Facts go in; a LawBroken comes out when one belies the view or the log. */
+/** O4, O5: explanations and findings agree with the view and the log. */
 
 import { isToolResult } from '../../src/event/kinds.ts'
 import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
@@ -75,14 +75,14 @@ function checkView(state: State, matches: readonly Explanation[]): void {
     hold('O4', explain(state, id).inView || state.log.entries.get(explain(state, id).seq)?.id === id, id)
 }
 
-/** How many events the view had before an event of the log, and no more behind it. */
+/** How many events of the view the log event at this position removed. */
 function gone(state: State, seq: number): number {
   const entry = state.log.entries.get(seq) as Checkpoint
   const [before, after] = [branchOf(entry.parent), entry.branch].map(({ view }) => [...viewEventsIn(view)])
   return (before ?? []).filter((item) => !(after ?? []).includes(item)).length
 }
 
-/** The log with an event that says nothing in place of another, under the same id. */
+/** Replaces an event by an empty one with the same id. */
 function without(facts: readonly Fact[], state: State, removedBy: string): Fact[] {
   const { seq } = explain(state, removedBy)
   return facts.map((fact, index) => {
@@ -94,7 +94,7 @@ function without(facts: readonly Fact[], state: State, removedBy: string): Fact[
   })
 }
 
-/** Whether what is named can be taken out: what a branch hangs on, and an id that stands twice, cannot. */
+/** Whether the cause can be removed from the log: an event with children, or a duplicate id, cannot. */
 const isTestable = (state: State, { verdict, removedBy }: Explanation): boolean =>
   removedBy !== null &&
   verdict.code !== 'repeated_id' &&
@@ -103,7 +103,7 @@ const isTestable = (state: State, { verdict, removedBy }: Explanation): boolean 
 const verdictIn = ({ inView, verdict, removedBy }: Explanation): string =>
   JSON.stringify([inView, verdict.code, removedBy])
 
-/** O4: each explanation says what the view says, and names what made it so. Gives the verdicts. */
+/** O4: each explanation agrees with the view and names the cause. Returns the verdicts. */
 export function checkExplained(facts: readonly Fact[]): VerdictCode[] {
   const state = replay(facts)
   const result = all(state)
@@ -112,7 +112,7 @@ export function checkExplained(facts: readonly Fact[]): VerdictCode[] {
   for (const one of new Map(removed.map((each) => [each.verdict.code, each])).values()) {
     const after = explain(replay(without(facts, state, one.removedBy ?? '')), one.seq)
     hold('O4', verdictIn(after) !== verdictIn(one), () => `still: ${one.verdict.text}`)
-    // What goes together, and which result is the first, may be something else without it.
+    // Without the cause, units may group differently and another result may be the first.
     hold(
       'O4',
       after.inView || REGROUPED.has(after.verdict.code),
@@ -122,7 +122,7 @@ export function checkExplained(facts: readonly Fact[]): VerdictCode[] {
   return result.map(({ verdict }) => verdict.code)
 }
 
-/** O5: what is found is there, the worst first. Gives what it is. */
+/** O5: every finding is real, and the worst are first. Returns their kinds. */
 export function checkFindings(facts: readonly Fact[]): FindingKind[] {
   const state = replay(facts)
   const result = total('O5', 'findings', () => findings(facts, { secrets: false }))
@@ -137,7 +137,7 @@ export function checkFindings(facts: readonly Fact[]): FindingKind[] {
   return result.map(({ kind }) => kind)
 }
 
-/** O5: no mistake is found in a legal log. */
+/** O5: legal logs have no findings of mistakes. */
 export function checkFoundOfLegal(log: readonly Fact[]): void {
   const wrong = findings(log, { secrets: false }).filter(
     ({ kind, severity }) => severity !== 'note' && MISTAKES.has(kind),

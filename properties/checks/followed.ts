@@ -1,4 +1,4 @@
-/** B4: followers that die, hang, fail, come and go. Steps go in; a LawBroken comes out when an event is not given, or not in order. */
+/** B4: followers that crash, hang, fail, join and leave still receive every event in order. */
 
 import * as fc from 'fast-check'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
@@ -67,10 +67,7 @@ const step = fc.oneof(
 )
 export type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-/**
- * What must happen whatever is drawn: a process dies at work and another takes over, a handler fails, and a database is
- * restored to what it was.
- */
+/** Situations that every test run must cover: a crash with takeover, a failing handler, and a restored database. */
 export const SCRIPTED: readonly Step[] = [
   { do: 'create', at: 0 },
   { do: 'append', at: 0, many: 3 },
@@ -112,16 +109,15 @@ interface Member {
   isDoomed: boolean
 }
 
-/** A store that can be put back to what it was; null where it cannot. */
+/** A store that can be restored to an earlier copy; null if it cannot. */
 export interface Place {
   readonly open: () => Store
-  /** Of a store that is closed. */
+  /** Requires a closed store. */
   readonly keep: (() => void) | null
-  /** What is opened next is as it was kept. */
+  /** The next open() returns the copy. */
   readonly putBack: () => void
 }
 
-/** How often each situation occurred. */
 export const followsSeen = { killed: 0, twice: 0, reset: 0, failed: 0, deleted: 0, takenOver: 0, rewound: 0 }
 
 export function nameOf(item: FollowItem): string {
@@ -133,14 +129,14 @@ class World {
   readonly #place: Place
   readonly #time: VirtualTime
   #store: Store
-  /** Those that were there before it. */
+  /** Stores from before a rewind, closed at the end. */
   readonly #earlier: Store[] = []
   #engine: Engine
   members: Member[] = []
   #made = 0
-  /** In the order of their first time. */
+  /** In order of their first delivery. */
   readonly #given = new Map<string, string[]>()
-  /** Events that a handler has ended well with, and their conversations. */
+  /** Events handled successfully, by conversation. */
   readonly #done = new Map<string, string>()
   readonly #last = new Map<string, string>()
   #pause = 0
@@ -194,12 +190,12 @@ class World {
   }
 
   async #handle(items: readonly FollowItem[], ownValue: Mortal): Promise<void> {
-    // A process that has died does nothing.
+    // A dead process does nothing.
     if (ownValue.isDead()) return
     for (const item of items) {
       if (item.type === 'reset') {
         followsSeen.reset += 1
-        // All that was made of the shard is dropped: it is to be given again.
+        // Discard everything derived from the shard: its events are delivered again.
         for (const [event, conversation] of this.#done)
           if (shardOf(conversation) === item.shard) this.#done.delete(event)
       } else {
@@ -220,7 +216,7 @@ class World {
     for (const item of items) if (item.type === 'event') this.#done.set(nameOf(item), item.conversationId)
   }
 
-  /** Where a database fails over, places may be ahead of what it holds. */
+  /** After a failover, cursors can be ahead of the database. */
   async #copy(way: 'backup' | 'restore' | 'fail over'): Promise<void> {
     const { keep, putBack } = this.#place
     if (keep === null) return
@@ -231,7 +227,7 @@ class World {
     await this.#time.ended(this.#store.close())
     if (way === 'backup') keep()
     else putBack()
-    // What is not there any more was not deleted.
+    // Events missing from the copy are not deletions.
     if (way !== 'backup') this.#last.clear()
     this.#store = this.#place.open()
     if (way === 'fail over')
@@ -242,7 +238,7 @@ class World {
     await this.join()
   }
 
-  /** The database is as it was kept, under processes that go on. */
+  /** Restores the database while processes continue. */
   async #rewind(): Promise<void> {
     if (this.#place.keep === null) return
     await this.#time.ended(this.#engine.close())
@@ -254,7 +250,7 @@ class World {
     followsSeen.rewound += 1
   }
 
-  /** The store that there is when it is asked. */
+  /** Always forwards to the current store. */
   #latest(): Store {
     return new Proxy(this.#store, {
       get: (_, name) => {
@@ -269,7 +265,7 @@ class World {
     await this.#time.ended(member?.engine.close().catch(() => undefined) ?? Promise.resolve())
   }
 
-  /** Everything is well from now on, for so long as a lease and what was under way take. */
+  /** Ends all faults, for as long as a lease and the pending work take. */
   async check(): Promise<void> {
     for (const { mortal: ownValue, isDoomed } of this.members) {
       ownValue.holdAfter(Infinity, 0)
@@ -319,10 +315,9 @@ class World {
   }
 }
 
-/** Some steps. */
 export const followSteps: fc.Arbitrary<readonly Step[]> = fc.array(step, { minLength: 5, maxLength: 30 })
 
-/** B4: plays steps, and looks at the end whether each was given all. Time is to be installed. */
+/** B4: plays the steps, then checks that every follower received everything. Virtual time must be installed. */
 export async function checkFollowers(
   backend: Place,
   time: VirtualTime,

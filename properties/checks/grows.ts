@@ -1,4 +1,4 @@
-/** V5: what the model is sent grows at its end. A LawBroken comes out when an event changes what was sent before it. */
+/** V5: requests only grow at the end. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
@@ -10,7 +10,7 @@ import { isPending, type Unit } from '../../src/view/unit.ts'
 import { same } from '../../src/testing/failure.ts'
 import { GRAMMARS } from './messages.ts'
 
-/** V5: between condensations, what is sent only grows at its end. */
+/** V5: between condensations, each request extends the last. */
 export function checkPrefix(facts: readonly Fact[]): void {
   const state = replay(facts)
   for (const entry of state.log.entries) {
@@ -23,16 +23,16 @@ export function checkPrefix(facts: readonly Fact[]): void {
     )
       continue
     const after = { ...state, branch: branchOf(entry) }
-    // A reply that came in before messages of the view stands behind what was sent of the units up to its place.
+    // A reply that arrived late goes before newer messages: compare only the units before it.
     const before = upTo(placeOf(branchOf(parent), entry), { ...state, branch: branchOf(parent) })
     if (changesInside(before.branch.view.units, after.branch.view.units)) continue
     const [was, is] = [toMessages(before), toMessages(after)]
     same('V5', `messages after position ${entry.seq}`, parts(is).slice(0, parts(was).length), parts(was))
-    // A request that holds nothing but a system prompt is opened by a fixed sentence, which no real message has to keep.
+    // A request with only a system prompt opens with a filler sentence, which real messages replace.
     if (!was.some((message) => message.role !== 'system')) continue
     for (const { name, write } of GRAMMARS) {
       const [sent = [], sends] = [write(was), write(is)].map(listLeavesIn)
-      // What only keeps a reply from ending the list gives way to what comes.
+      // Later messages replace the filler that keeps a reply from being last.
       if (sent.at(-1)?.includes('[Go on.]') === true) sent.pop()
       same(
         'V5',
@@ -44,10 +44,7 @@ export function checkPrefix(facts: readonly Fact[]): void {
   }
 }
 
-/**
- * A part as it stays: a call of the provider's own that waits is words once something else comes than its result, or
- * one that cannot be sent.
- */
+/** A pending server call becomes text if anything but its result follows, or if its result cannot be sent. */
 const orWords =
   (sends: readonly string[] = []) =>
   (part: string, index: number, sent: readonly string[]): string => {
@@ -59,7 +56,7 @@ const orWords =
     return kind !== '' && waits && words.includes(`"[${kind}: `) ? words : part
   }
 
-/** Where an entry brought a unit in, or how many units there are. */
+/** Index at which an entry added a unit, or the number of units. */
 function placeOf({ view: { units } }: Branch, entry: Checkpoint): number {
   const now = entry.branch.view.units
   if (now.length === units.length) return units.length
@@ -67,7 +64,6 @@ function placeOf({ view: { units } }: Branch, entry: Checkpoint): number {
   return units.length
 }
 
-/** The state with the units up to a place alone. */
 function upTo(position: number, state: State): State {
   const { branch } = state
   return {
@@ -78,7 +74,7 @@ function upTo(position: number, state: State): State {
 
 type Units = State['branch']['view']['units']
 
-/** Whether an event changed a batch that is not the pending one at the end: there the law makes its exceptions. */
+/** Whether an event changed a batch other than the pending one at the end, an exception of V5. */
 export function changesInside(before: Units, after: Units): boolean {
   const last = before.length - 1
   for (let index = 0; index <= last; index += 1) {
@@ -89,7 +85,7 @@ export function changesInside(before: Units, after: Units): boolean {
   return false
 }
 
-/** The content parts in order: a user's one by one, as messages merge; of the others each message is one. */
+/** Content parts in order. User messages merge, so their parts are separate; other messages stay whole. */
 const parts = (messages: readonly NeutralMessage[]): string[] =>
   messages.flatMap((message) =>
     message.role === 'user'
@@ -97,7 +93,7 @@ const parts = (messages: readonly NeutralMessage[]): string[] =>
       : [JSON.stringify(message)],
   )
 
-/** The content parts of a provider's request, as `role part` in order. */
+/** Content parts of a provider's request, as `role part`, in order. */
 function listLeavesIn(request: unknown): string[] {
   const { system, instructions, systemInstruction, messages, input, contents } = request as Readonly<
     Record<string, unknown>

@@ -1,4 +1,4 @@
-/** M: what the model is sent. Facts go in; a LawBroken comes out when a grammar is broken, or thinking is not what it was. */
+/** M1 to M20: messages and requests follow the rules of each grammar. */
 
 import {
   isImagePart,
@@ -45,13 +45,12 @@ interface Grammar {
   readonly judge: (request: unknown, options?: MessageOptions) => readonly Violation[]
 }
 
-/** Whoever appends system messages knows a server that takes them behind others. */
+/** System messages are appended only for servers that accept them after other messages. */
 const unlessAppended =
   ({ system }: MessageOptions = {}) =>
   ({ rule }: Violation): boolean =>
     system !== 'append' || rule !== 'system-first'
 
-/** The provider grammars, with what judges each. */
 export const GRAMMARS: readonly Grammar[] = [
   {
     law: 'M1',
@@ -87,7 +86,7 @@ export const GRAMMARS: readonly Grammar[] = [
   },
 ]
 
-/** The states whose messages are looked at: that at HEAD, and from each other branch of the tree. */
+/** The states at HEAD and at each other branch of the tree. */
 export function branchesOf(facts: readonly Fact[]): State[] {
   const state = replay(facts)
   const entries = [...state.log.entries].filter((entry) => entry.inTree)
@@ -96,7 +95,7 @@ export function branchesOf(facts: readonly Fact[]): State[] {
   return [state, ...ends.slice(-6).map((entry) => switchTo(state, entry.id ?? ''))]
 }
 
-/** M1 to M4, M6, M16, M19 and M20: every grammar is total, and passes its validator, but for the rules that are given. */
+/** M1 to M4, M6, M16, M19, M20: every grammar writes any log and passes its validator, except for the given rules. */
 export function checkGrammars(facts: readonly Fact[], unordered: readonly string[] = []): void {
   const modes: readonly MessageOptions[] = [
     {},
@@ -146,7 +145,7 @@ function fails(run: () => unknown, code: 'empty_view' | 'pending_calls'): boolea
   }
 }
 
-/** M5: what providers sign goes back byte for byte, in order, and nothing else goes as if it were signed. */
+/** M5: signed parts are sent byte for byte and in order, and nothing unsigned is sent as signed. */
 export function checkThinking(facts: readonly Fact[]): void {
   for (const state of branchesOf(facts)) {
     const messages = toMessages(state)
@@ -158,7 +157,7 @@ export function checkThinking(facts: readonly Fact[]): void {
       block.type === 'thinking' || block.type === 'redacted_thinking' ? [bytes(block)] : [],
     )
     same('M5', 'thinking sent to Anthropic', sent, should)
-    // What one grammar has signed is no other's to prove.
+    // One grammar's signatures mean nothing to another.
     const isOther = messages.some((message) => message.role === 'assistant' && message.reply?.grammar)
     const parts = toAiSdk(messages, { prove: !isOther }).flatMap((message) =>
       message.role === 'assistant' ? message.content : [],
@@ -186,13 +185,13 @@ const isSendable = (block: Thinking): boolean =>
     ? (block.signature ?? '') !== '' && isWellFormed(block.thinking) && isWellFormed(block.signature ?? '')
     : block.data !== '' && isWellFormed(block.data)
 
-/** Text with a lone surrogate has no bytes that could go back. */
+/** A lone surrogate has no bytes to send. */
 const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text)
 
 const bytes = (block: Thinking): string =>
   'thinking' in block ? `${block.thinking}|${block.signature ?? ''}` : `|${block.data}`
 
-/** M7: one message a unit, a batch's answers directly behind its calls, one system message in front. */
+/** M7: one message per unit, results directly after their calls, one system message first. */
 export function checkNeutral(facts: readonly Fact[]): void {
   for (const state of branchesOf(facts)) {
     const { view, systemPrompt } = state.branch
@@ -221,7 +220,7 @@ export function checkNeutral(facts: readonly Fact[]): void {
   }
 }
 
-/** A user message that has a name, or the marks of a call or a result, stands alone. */
+/** A user message with a name, or with the marks of a call or result, is not merged. */
 function isMarked(unit: Unit): boolean {
   if (unit.type === 'batch' || unit.item.event.kind !== 'MessageEvent') return false
   if (unit.completes !== undefined) return true
@@ -279,7 +278,7 @@ function checkWorking(state: State, messages: readonly NeutralMessage[], units: 
   )
 }
 
-/** M10: what is sent is what the log says: messages, summaries and results with what was added to them, and nothing else. */
+/** M10: requests contain exactly the log's messages, summaries and results, with their additions. */
 export function checkWords(facts: readonly Fact[]): void {
   for (const state of branchesOf(facts)) {
     const units = [...state.branch.view.units].filter((unit) => !isPending(unit))
@@ -303,7 +302,7 @@ export function checkWords(facts: readonly Fact[]): void {
 
 const hasWords = (part: Content): boolean => !isTextPart(part) || /[\p{L}\p{N}]/u.test(part.text)
 
-/** A default may be written out or not. */
+/** Defaults may be explicit or omitted. */
 const textOf = (parts: readonly Content[]): string =>
   JSON.stringify(parts.map((part) => (isTextPart(part) ? part.text : part)))
 

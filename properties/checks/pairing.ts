@@ -1,4 +1,4 @@
-/** P: calls and answers. Facts go in; a LawBroken comes out when a view holds a call without its one answer, or an answer twice. */
+/** P1 to P5, P12: every call in a view has exactly one result. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import { isOnPathIn } from '../../src/log/ancestry.ts'
@@ -15,7 +15,7 @@ import { readTree } from '../../test/model/tree.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 
-/** P1 to P5 and P12, for the branch under HEAD after every fact. */
+/** For the branch at HEAD, after every fact. */
 export function checkPairing(facts: readonly Fact[]): void {
   const nodes = readTree(facts)
   for (const [length, state] of statesOf(facts).entries()) {
@@ -31,7 +31,7 @@ export function checkPairing(facts: readonly Fact[]): void {
   checkCompletions(facts)
 }
 
-/** P12: a message that names a call completes it or is reported, and each call is completed once on a branch. */
+/** P12: a message that names a call completes it or is reported, and each call completes once per branch. */
 function checkCompletions(facts: readonly Fact[]): void {
   for (const entry of replay(facts).log.entries) {
     if (!entry.inTree || entry.event === null || completionOf(entry.event) === null) continue

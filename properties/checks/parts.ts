@@ -1,4 +1,4 @@
-/** M14: what a grammar cannot say of a history is named in its place. */
+/** M14: parts that a grammar cannot express are named instead. */
 
 import { isOpenPart, type Content, type OpenPart } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
@@ -9,7 +9,7 @@ import { replay } from '../../src/state/reduce.ts'
 import { hold, total } from '../../src/testing/failure.ts'
 import { GRAMMARS } from './messages.ts'
 
-/** M14: each part of another kind than text and images is in each request, in whole, in what it holds, or by its name. */
+/** M14: each part other than text or an image is sent whole, as its contents, or by its name. */
 export function checkParts(facts: readonly Fact[]): void {
   const messages = toMessages(replay(facts))
   const parts = messages.flatMap(({ content }) => (content as readonly Content[]).filter(isOpenPart))
@@ -24,7 +24,7 @@ export function checkParts(facts: readonly Fact[]): void {
   }
 }
 
-/** Whatever of a part would show that it is there: its fields as they stand, the longer texts in it, or that an image is not. */
+/** Texts of which any one shows that the part is present: its fields, its longer texts, or the omission of its image. */
 function heldBy(part: OpenPart): string[] {
   const { cache_prompt: _, cache_control: __, ...fields } = part
   const matches = [JSON.stringify(fields).slice(0, -1), inJson('[An image that cannot be shown here.]')]

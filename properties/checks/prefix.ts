@@ -1,4 +1,4 @@
-/** M12, M13 and M15: a scripted conversation with a provider that binds its reasoning; LawBroken when a request holds what it would refuse. */
+/** M12, M13, M15: a scripted conversation with a provider that validates its signed reasoning. */
 
 import { observationMasking } from '../../src/context/masking.ts'
 import { redact } from '../../src/context/redaction/redact.ts'
@@ -15,27 +15,26 @@ import { type Part, recordOf, replyParts, type WireGrammar, WIRES } from '../wir
 import { checkRequest, frozen, startRequests } from './request-cache.ts'
 import { checkSent, type Given, send, type SentOccurrence } from '../wire/sent.ts'
 
-/** What is done next. */
 export type Deed =
   | { readonly do: 'user' | 'blank' | 'environment' | 'snapshot' | 'reopen' }
-  /** The model is asked; `meanwhile` users speak while it replies, `late` ones before the results are in. */
+  /** Calls the model. Users speak during the reply (`meanwhile`) or before the results arrive (`late`). */
   | {
       readonly do: 'ask'
       readonly parts: readonly Part[]
       readonly meanwhile: number
       readonly late: number
     }
-  /** HEAD moves back by some messages of the branch, or to the call before as many others, whose results come anew. */
+  /** Moves HEAD back by this many messages, or to the call before as many, whose results then arrive again. */
   | { readonly do: 'back' | 'into'; readonly by: number }
-  /** These change the past on purpose. */
+  /** Deliberately changes the past. */
   | { readonly do: 'system' | 'append' | 'redact' | 'alter' | 'clip' | 'tools' }
-  /** From now on another of two models is asked. */
+  /** Switches between two models. */
   | { readonly do: 'model' }
-  /** From now on old results are masked, by strides of so many tokens. */
+  /** From now on, masks old results in strides of this many tokens. */
   | { readonly do: 'mask'; readonly stride: number }
   | { readonly do: 'condense'; readonly events: number }
 
-/** What occurred, for the tally. */
+/** Counted by the tally. */
 export type Occurrence =
   | SentOccurrence
   | 'steered'
@@ -46,19 +45,18 @@ export type Occurrence =
   | 'another_model'
   | 'shared'
 
-/** A reply, and the calls before it whose results were masked in its request. */
+/** A reply, and the earlier calls whose results were masked in its request. */
 interface Masked extends Given {
-  /** The model that gave it. */
   readonly by: string
   readonly masked: readonly string[]
 }
 
-/** A conversation played by deeds, its model behind a stand-in. */
+/** Plays a conversation with a simulated model. */
 export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurrence[] {
   const { limits } = WIRES[grammar]
   const occurred: Occurrence[] = []
   const input = new Map<string, Masked>()
-  /** The number of the latest reply, which is the one that redaction changes. */
+  /** Number of the latest reply, which `redact` and `alter` change. */
   let latest = 0
   let tools: { name: string }[] = [{ name: 'ls' }]
   let model = 'one'
@@ -114,10 +112,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
     for (const { event_id, call, text } of reply.calls) result(event_id, call, text)
   }
 
-  /**
-   * The replies that were given. Where another result before one is masked than was, its past has changed, and to
-   * another model than gave it nothing of it is signed.
-   */
+  /** Replies whose signatures are still valid: the same model is asked, and the same earlier results are masked. */
   const standing = (
     whole: readonly NeutralMessage[],
     messages: readonly NeutralMessage[],
@@ -166,7 +161,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
         const events = [...viewEventsIn(state.branch.view)].filter(({ event }) => event.kind === kind)
         const target = events.at(-1 - deed.by)
         if (target === undefined) break
-        // A snapshot may have evicted what stood there.
+        // A snapshot may have evicted the entry.
         state = replay(facts)
         occurred.push('another_branch')
         put({ kind: 'ConversationStateUpdateEvent', id: next(), key: 'leaf_event_id', value: target.id })
@@ -194,7 +189,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
         break
       }
       case 'alter': {
-        // As a program does that knows nothing of signatures: only the digest of the reply itself tells.
+        // Like a program that ignores signatures: only the digest of the reply reveals the change.
         const [was, is] = [`"text":"word number ${latest} `, `"text":"another word ${latest} `]
         facts = facts.map((fact) => JSON.parse(JSON.stringify(fact).replaceAll(was, is)) as Event)
         state = replay(facts)
@@ -216,7 +211,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
         changed()
         break
       case 'condense': {
-        // A prompt that is forgotten is sent as long as it is the latest, and then another takes its place in front.
+        // A forgotten system prompt is sent while it is the latest, then replaced by the next.
         const ids = [...viewEventsIn(state.branch.view)]
           .slice(0, deed.events)
           .filter(({ event }) => event.kind !== 'SystemPromptEvent')
@@ -238,7 +233,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
   return occurred
 }
 
-/** The calls whose results are another message now. */
+/** Calls whose result messages differ. */
 const maskedCalls = (whole: readonly NeutralMessage[], masked: readonly NeutralMessage[]): string[] =>
   whole.flatMap((message, index) =>
     message.role === 'tool' && message !== masked[index] ? [message.tool_call_id] : [],
@@ -246,7 +241,7 @@ const maskedCalls = (whole: readonly NeutralMessage[], masked: readonly NeutralM
 
 const asks = (...parts: Part[]): Deed => ({ do: 'ask', parts, meanwhile: 1, late: 0 })
 
-/** A conversation in which whatever may go wrong with signed parts does. */
+/** Everything that can invalidate signed parts. */
 const SCRIPT: readonly Deed[] = [
   asks('think', 'say', 'think', 'call'),
   asks('think', 'call', 'call'),
@@ -270,7 +265,7 @@ const SCRIPT: readonly Deed[] = [
 
 let isPlayed = false
 
-/** M12, M13 and M15 of one script in all grammars; once, as it reads no log. */
+/** M12, M13, M15 in all grammars. Runs once, because it depends on no log. */
 export function checkWire(): void {
   if (isPlayed) return
   isPlayed = true

@@ -1,4 +1,4 @@
-/** X, redaction. Facts and rules go in; a LawBroken comes out when a secret is left, or something else is lost. */
+/** X5 to X9: redaction removes every secret and nothing else. */
 
 import { cutPointsIn } from '../../src/view/view.ts'
 import { redact, redactLog } from '../../src/context/redaction/redact.ts'
@@ -20,7 +20,7 @@ import { hold, same, total } from '../../src/testing/failure.ts'
 import { branchesOf } from './messages.ts'
 import { isBlank } from '../../src/messages/rules.ts'
 
-/** X5, X6 and X8: the redacted fact is one, redacting is done once and for all, and changes no input. */
+/** X5, X6, X8: redaction returns a valid fact, is idempotent, and does not modify its input. */
 export function checkRedacted(fact: Fact, rules: RedactionRules): void {
   const text = JSON.stringify(fact)
   const redacted = total('X6', 'redact', () => redact(fact, rules))
@@ -44,11 +44,10 @@ export function checkRedacted(fact: Fact, rules: RedactionRules): void {
   if (!isQuarantined(fact)) checkUnsigned(fact, redacted)
 }
 
-/** Where an event is not what its published payload should be. */
+/** Where the event violates its published schema. */
 const warningsOf = (decoded: Decoded): readonly string[] =>
   decoded.ok ? decoded.warnings.map(({ loc }) => loc.join('.')) : []
 
-/** What a model's reply says, in an event of it. */
 const saidIn = (event: Event): readonly unknown[] => {
   if (event.kind === 'MessageEvent') return event.source === 'agent' ? [event.llm_message] : []
   if (event.kind !== 'ActionEvent') return []
@@ -57,13 +56,13 @@ const saidIn = (event: Event): readonly unknown[] => {
   return [thought, reasoning_content, thinking_blocks, responses_reasoning_item, tool_name, tool_call]
 }
 
-/** X6: once anything is masked that a reply says, nothing in it is signed or sealed. */
+/** X6: a reply with a masked secret has no signed or sealed part. */
 function checkUnsigned(before: Event, after: Event): void {
   if (JSON.stringify(saidIn(before)) === JSON.stringify(saidIn(after))) return
   hold('X6', !isSignedReply(after), () => `a masked reply is signed: ${JSON.stringify(after)}`)
 }
 
-/** Whether an event of a reply holds what a provider has signed, sealed, or given in parts. */
+/** Whether an event of a reply has signed, sealed or provider-specific parts. */
 function isSignedReply(event: Event): boolean {
   if (event.kind !== 'ActionEvent' && event.kind !== 'MessageEvent') return false
   const { thinking_blocks, responses_reasoning_item } =
@@ -76,7 +75,6 @@ function isSignedReply(event: Event): boolean {
   )
 }
 
-/** Whether parts are named by kind alone. */
 const isBare = (parts: unknown): boolean =>
   Array.isArray(parts) &&
   parts.every((part: JsonValue) => {
@@ -109,7 +107,7 @@ function checkRepliesUnsigned(before: readonly Fact[], after: readonly Fact[]): 
 const PLANTED = 'KQ7planted0Z9'
 const PLANTED_RULES = redactionRules({ secrets: [PLANTED], builtIn: false, fields: [] })
 
-/** X6 of each reply of a log, were all of it signed, and a secret in the last event of it. */
+/** X6 for each reply, with every part signed and a secret in its last event. */
 function checkPlanted(facts: readonly Fact[]): void {
   const replies = Map.groupBy(facts.filter(isCall), ({ llm_response_id, tool_call_id }) =>
     llm_response_id === '' ? `alone ${tool_call_id}` : llm_response_id,
@@ -120,7 +118,7 @@ function checkPlanted(facts: readonly Fact[]): void {
   }
 }
 
-/** The call with more said in it, and everything that a provider signs or seals. */
+/** The call with additional text, and with everything that a provider signs or seals. */
 const signed = (call: ActionEvent, text: string): ActionEvent => ({
   ...call,
   thought: [...call.thought, { text }],
@@ -132,14 +130,14 @@ const signed = (call: ActionEvent, text: string): ActionEvent => ({
   } as ActionEvent['tool_call'],
 })
 
-/** Where a secret may stay: an id may hold anything. */
+/** Fields that may keep a secret: ids can contain anything. */
 // oxfmt-ignore
 const IDS: readonly string[] = [
   'kind', 'id', 'parent_id', 'source', 'action_id', 'message_id', 'tool_call_id', 'llm_response_id',
   'forgotten_event_ids', 'summary_offset', 'hook_event_type', 'rejection_source', 'security_risk',
 ]
 
-/** X6: ids are what they were, arguments that were JSON are, and what is signed or sealed is whole or no longer so. */
+/** X6: ids are unchanged, JSON arguments remain JSON, and signed or sealed values are whole or removed. */
 function checkKept(before: JsonValue, after: JsonValue): void {
   if (!isObject(before) || !isObject(after)) return
   for (const key of IDS) same('X6', key, after[key] ?? null, before[key] ?? null)
@@ -154,7 +152,7 @@ function walkBoth(before: JsonValue, after: JsonValue): void {
     if (now === undefined || isBare(now)) return walkBoth(stored, remaining)
   }
   same('X6', 'the number of parts', Object.keys(after).length, Object.keys(before).length)
-  // A key may be redacted; its place is what it was, unless it looked like a number.
+  // Keys may be redacted but keep their order, except keys that looked like numbers.
   const inOrder = Object.values(after) as readonly JsonValue[]
   const isOrdered = Object.keys(before).every((key) => !/^\d+$/.test(key))
   for (const [i, [key, value]] of Object.entries(before).entries()) {
@@ -192,7 +190,7 @@ function parses(text: string): boolean {
   }
 }
 
-/** X9: a log whose bodies were redacted or erased has the tree, the pairing, the views and the status of the one before. */
+/** X9: redaction and erasure preserve the tree, pairing, views and status of a log. */
 export function checkSameShape(facts: readonly Fact[], redacted: readonly Fact[]): void {
   const [before, after] = [replay(facts), replay(redacted)]
   same('X9', 'the state', shapeOf(after), shapeOf(before))
@@ -200,11 +198,11 @@ export function checkSameShape(facts: readonly Fact[], redacted: readonly Fact[]
   same('X9', 'the branches', are.map(branchShape), were.map(branchShape))
 }
 
-/** The redacted log, ids derived from bodies kept. */
+/** Keeps ids that are derived from bodies. */
 export const redacted = (facts: readonly Fact[], rules: RedactionRules): readonly Fact[] =>
   total('X6', 'redactLog', () => redactLog(facts, rules))
 
-/** X5, X6, X8 and X9 of each fact and of all together. Returns the redacted log. */
+/** X5, X6, X8, X9 of each fact and of the log. Returns the redacted log. */
 export function checkRedactedLog(facts: readonly Fact[], rules: RedactionRules): readonly Fact[] {
   const after = redacted(facts, rules)
   for (const fact of facts) checkRedacted(fact, rules)
@@ -214,14 +212,14 @@ export function checkRedactedLog(facts: readonly Fact[], rules: RedactionRules):
   return after
 }
 
-/** X5 to X8 of an event that contains a secret in an encoding. */
+/** X5 to X8 of an event that contains an encoded secret. */
 export function checkHidden(hidden: Hidden, event: Event, keyed: boolean): void {
   checkLeft(hidden)
   const { secret } = hidden
   checkSecretGone(event, secret, redactionRules({ secrets: [secret], ...(keyed && { key: 'k' }) }))
 }
 
-/** X5 to X8 of a fact that holds this secret of the rules. */
+/** X5 to X8 of a fact that contains a secret known to the rules. */
 export function checkSecretGone(fact: Fact, secret: string, rules: RedactionRules): void {
   checkRedacted(fact, rules)
   checkGone(redact(fact, rules), secret)
@@ -265,14 +263,14 @@ function branchShape({ branch }: State): unknown {
   }
 }
 
-/** X8: of a text all is left that is no secret. */
+/** X8: text outside the secret remains. */
 function checkLeft({ secret, text, left: remaining }: Hidden): void {
   const event = { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text } as const
   const rules = redactionRules({ secrets: [secret], builtIn: false, fields: [] })
   same('X8', `what is left of ${text}`, redact(event, rules).error, remaining)
 }
 
-/** X5: a mask is not looked into, whatever the rules are. */
+/** X5: masks are never redacted again. */
 export function checkMaskStays(): void {
   const rules = redactionRules({ builtIn: false, fields: [], patterns: [/redacted|[0-9a-f]\]/], key: 'k' })
   const error = `one ${rules.mask('x')} two [redacted#2] three [redacted]`
@@ -281,8 +279,8 @@ export function checkMaskStays(): void {
 }
 
 /**
- * X7: no reading of a value shows a secret, or five telling characters of one. Read the slow way: every text in it, whatever that says as JSON, percent-encoded or as base64,
- * and whatever that says again.
+ * X7: no decoding of a value reveals a secret, or five of its distinctive characters. Decodes JSON,
+ * percent-encoding and base64 recursively.
  */
 function checkGone(value: unknown, secret: string): void {
   const todo: { readonly text: string; readonly depth: number }[] = textsOf(value).map((text) => ({
@@ -302,7 +300,7 @@ function checkGone(value: unknown, secret: string): void {
   }
 }
 
-/** The secret, and whatever of it would still tell something. */
+/** The secret, and the parts of it that would still reveal something. */
 const partsOf = (secret: string): string[] => [
   secret,
   ...Array.from({ length: secret.length - 4 }, (_, i) => secret.slice(i, i + 5)).filter(
@@ -310,7 +308,7 @@ const partsOf = (secret: string): string[] => [
   ),
 ]
 
-/** The texts of a value, keys too, but for ids. */
+/** All texts of a value, including keys but not ids. */
 function textsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   if (typeof value !== 'object' || value === null) return [String(value)]
@@ -323,13 +321,13 @@ function readings(text: string): string[] {
     try {
       matches.push(JSON.parse(literal) as string)
     } catch {
-      // No JSON: then it says nothing.
+      // Not JSON: it contains no nested text.
     }
   }
   try {
     matches.push(JSON.parse(`"${text}"`) as string)
   } catch {
-    // The same.
+    // Not the contents of a JSON string.
   }
   if (text.includes('%')) matches.push(text.replace(/(?:%[0-9a-f]{2})+/gi, percent))
   if (text.includes('+')) matches.push(text.replaceAll('+', ' '))

@@ -1,4 +1,4 @@
-/** R: the fold. Facts go in; a LawBroken comes out when folding them in another way says something else. */
+/** R1 to R6: every way of folding a log produces the same state. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import { stateAt } from '../../src/state/at.ts'
@@ -7,7 +7,7 @@ import { reduce, replay } from '../../src/state/reduce.ts'
 import { initialState, type State } from '../../src/state/state.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
 
-/** The state after each prefix, the empty one first. */
+/** The state after each prefix, starting with the empty one. */
 export function statesOf(facts: readonly Fact[]): State[] {
   const states = [initialState()]
   for (const fact of facts) {
@@ -17,7 +17,6 @@ export function statesOf(facts: readonly Fact[]): State[] {
   return states
 }
 
-/** R1 to R6. */
 export function checkReplay(facts: readonly Fact[]): void {
   const input = JSON.stringify(facts)
   const states = statesOf(facts)
@@ -50,7 +49,7 @@ export function checkReplay(facts: readonly Fact[]): void {
   same('R3', 'the facts', JSON.stringify(facts), input)
 }
 
-/** R6: an old state, kept or looked up, is gone on from in several ways at once, one fact of each in turn. */
+/** R6: continues an old state in several interleaved ways. */
 function checkContinuations(facts: readonly Fact[], from: State, index: number, last: State): void {
   const rest = facts.slice(index)
   const known = facts.slice(0, index).find((fact) => fact.id !== undefined)?.id
@@ -58,7 +57,7 @@ function checkContinuations(facts: readonly Fact[], from: State, index: number, 
   const lists = [rest, rest.slice(1), rest.toReversed(), [...again, ...rest]]
   const starts = [from]
   const head = from.log.head
-  // The state at HEAD's event is the state there was, unless something was appended that HEAD did not follow.
+  // The state at HEAD's event equals the earlier state, unless a fact was appended without moving HEAD.
   if (head !== null && head.id !== null && head.seq === index - 1) starts.push(stateAt(last, head.id))
   const ways = starts.flatMap((start) => lists.map((list) => ({ list, state: start })))
   for (let step = 0; step <= rest.length; step += 1) {
@@ -73,7 +72,7 @@ function checkContinuations(facts: readonly Fact[], from: State, index: number, 
   }
 }
 
-/** R6 where persistent vectors grow a level: `facts` is long, and both ways on from each cut are long as well. */
+/** R6 across level growth of persistent vectors, which needs long logs and long continuations. */
 export function checkLongReplay(facts: readonly Fact[]): void {
   const last = encodeState(replay(facts))
   for (const index of [1, 31, 32, 33, 64, 1023, 1024, 1025, 1056, 1057].filter((cut) => cut < facts.length)) {
@@ -96,7 +95,7 @@ export function checkLongReplay(facts: readonly Fact[]): void {
   }
 }
 
-/** Some places to cut a log at: all of a short one, a dozen of a long one. */
+/** Every cut of a short log, a dozen of a long one. */
 function cuts(length: number): number[] {
   const step = Math.max(1, Math.floor(length / 12))
   const places: number[] = []

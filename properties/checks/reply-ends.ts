@@ -1,4 +1,4 @@
-/** I7, and what P11 says of calls that nothing can execute: replies that ended early, and models that say nothing. */
+/** I7 and P11: replies that ended early, empty replies, and calls that cannot be executed. */
 
 import { earlyEndOf } from '../../src/event/reply.ts'
 import { isStatus } from '../../src/state/status.ts'
@@ -9,7 +9,6 @@ import { hold, same } from '../../src/testing/failure.ts'
 
 const MOST_SILENT = 3
 
-/** The laws about a story, of the log of which this is the state. */
 export function checkReplyEnds(story: Story, now: State): void {
   const entries = [...now.log.entries]
   checkEnds(story, entries)
@@ -33,7 +32,7 @@ export function checkReplyEnds(story: Story, now: State): void {
   }
 }
 
-/** What a reply that ended early, or none, ends its run with; null where the run goes on. */
+/** The error code with which the reply ends its run; null if the run continues. */
 function codeOf({ reply }: Begin, text: readonly Entry[]): string | null {
   if (reply?.say === 'failed') return 'ReplyFailed'
   if (reply?.say === 'broken_off') return 'ReplyBrokenOff'
@@ -67,7 +66,7 @@ function checkSilence(story: Story, entries: readonly Entry[]): void {
     for (const [index, begin] of begins.entries()) {
       hold('I7', silent < MOST_SILENT, `step ${begin.no} was asked after ${silent} that said nothing`)
       const isSilent = begin.reply?.say === 'nothing' || begin.reply?.say === 'wordless'
-      // Whatever else is appended meanwhile may be a reply.
+      // A reply may have been appended by something else meanwhile.
       const since = entries.slice(begin.state.log.entries.length, begins[index + 1]?.state.log.entries.length)
       const isAlone = since.every(
         ({ id, event }) =>
@@ -81,7 +80,7 @@ function checkSilence(story: Story, entries: readonly Entry[]): void {
   }
 }
 
-/** Whether nothing but its own end has ended a step: no death, no lost lease, no interrupt, and no pause, which begins a count anew. */
+/** Whether the step ended by itself: no crash, lost lease, interrupt or pause, which resets the count. */
 function isFree({ runs, ranOut, deaths }: Story, begin: Begin, entries: readonly Entry[]): boolean {
   const run = runs[begin.run]
   const from = begin.state.log.entries.length

@@ -1,4 +1,4 @@
-/** M21: requests that continue earlier ones, compared with requests that are written from nothing. */
+/** M21: cached requests equal those written from scratch. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
@@ -19,7 +19,7 @@ export function frozen<T>(value: T): T {
   return value
 }
 
-/** The earlier requests of a cache, with the bytes that they had. */
+/** The earlier requests of a cache, with their original bytes. */
 export interface Requests {
   readonly cache: RequestCache
   readonly earlier: { readonly request: object; readonly text: string }[]
@@ -27,7 +27,7 @@ export interface Requests {
 
 export const startRequests = (): Requests => ({ cache: requestCache(), earlier: [] })
 
-/** Compares a request with one that is written from nothing; `change` is what a step does with the messages. */
+/** Compares a cached request with a fresh one; `change` simulates a step that edits the messages. */
 export function checkRequest(
   { cache, earlier }: Requests,
   grammar: WireGrammar,
@@ -61,7 +61,7 @@ export function checkRequest(
 const listIn = (request: object): readonly unknown[] =>
   Array.isArray(request) ? request : Object.values(request).flatMap((value: unknown) => value)
 
-/** Whether two requests share a message, which then must be frozen. */
+/** Whether two requests share a message, which must then be frozen. */
 function sharesMessages(one: object, other: object): boolean {
   const earlier = new Set(listIn(one))
   const shared = listIn(other).filter((message) => typeof message === 'object' && earlier.has(message))
@@ -75,7 +75,7 @@ const isDeepFrozen = (value: unknown): boolean =>
   ArrayBuffer.isView(value) ||
   (Object.isFrozen(value) && Object.values(value).every(isDeepFrozen))
 
-/** M21: all requests of a log as it grows, with two option sets in turn, and some facts that may still change. */
+/** M21 for every prefix of a log, with two alternating sets of options and some unfrozen facts. */
 export function checkCached(facts: readonly Fact[], grammar: WireGrammar, stride: number): boolean {
   const requests = startRequests()
   const modes: readonly MessageOptions[] = [

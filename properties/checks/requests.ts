@@ -1,4 +1,4 @@
-/** M12, M13 and M15 of what the run loop sends: every request of a story, what forks of it would send, and what a snapshot would. */
+/** M12, M13, M15: the requests of a story, of its forks, and of a restored snapshot. */
 
 import { decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
 import type { State } from '../../src/state/state.ts'
@@ -8,12 +8,12 @@ import { WIRES } from '../wire/reply.ts'
 import { checkSent, type Given, sendState, type Sent, type SentOccurrence } from '../wire/sent.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 
-/** All requests of a story that was played by a plan, the log of which this is the state of. Gives what occurred. */
+/** Returns what occurred in the requests. `now` is the final state. */
 export function checkRequests(story: Story, plan: Plan, now: State): SentOccurrence[] {
   const { grammar } = plan
   const changes = changesOf(now, plan)
   const matches: SentOccurrence[] = []
-  /** A request made when the log was so long, behind the replies that were given before the step of that number. */
+  /** Checks a request at this length of the log against the replies before this step. */
   const check = (sent: Sent, length: number, number: number): void => {
     const input = new Map<string, Given>()
     for (const { no: requests, sent: request, given: reply, state } of story.begins) {
@@ -40,8 +40,8 @@ export function checkRequests(story: Story, plan: Plan, now: State): SentOccurre
 }
 
 /**
- * Where the past was changed on purpose: by what a user condensed, and by a system prompt where the latest stands in front, or a forgotten
- * one did.
+ * Positions of deliberate changes: a user's condensation, or a new system prompt if the latest is sent first
+ * or the first was forgotten.
  */
 function changesOf({ log }: State, { grammar }: Plan): number[] {
   const condensed = [...log.entries].flatMap(({ seq, event }) =>

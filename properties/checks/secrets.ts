@@ -1,4 +1,4 @@
-/** X: secrets. Facts that hold some go in; a LawBroken comes out when one of them is seen where it may not be. */
+/** X1 to X4: secrets never appear where they must not. */
 
 import { decodeEvent, decodeLine } from '../../src/event/decode.ts'
 import { encodeEvent } from '../../src/event/encode.ts'
@@ -14,10 +14,10 @@ import { replay } from '../../src/state/reduce.ts'
 import { branchesOf, GRAMMARS } from './messages.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 
-/** What every secret of the arbitraries begins with. */
+/** Prefix of every generated secret. */
 const MARK = 'gAAAA-secret-'
 
-/** X1 and X3: nothing that is shown of a log holds a secret. */
+/** X1, X3: nothing displayed of a log contains a secret. */
 export function checkShown(facts: readonly Fact[]): void {
   const state = replay(facts)
   unseen('X3', 'the encoded state', encodeState(state))
@@ -43,7 +43,7 @@ export function checkShown(facts: readonly Fact[]): void {
   }
 }
 
-/** X2: masking takes out the secrets and nothing else, and changes no input. */
+/** X2: masking removes only secrets and does not modify its input. */
 export function checkMasking(event: Event): void {
   const text = encodeEvent(event)
   const masked = maskSecrets(event)
@@ -54,14 +54,14 @@ export function checkMasking(event: Event): void {
   same('X2', 'all but the secrets', shape(masked), shape(event))
 }
 
-/** The event with every string cut to whether it holds a secret, so that only what stands elsewhere is compared. */
+/** Replaces each string by whether it contains a secret, to compare the rest. */
 const shape = (event: Event): string =>
   JSON.stringify(event, (key, value: unknown) => {
     if (key === 'encrypted_content') return 'out'
     return typeof value === 'string' && value.includes('encrypted_content') ? 'text with a secret' : value
   })
 
-/** X4: issues quote their input, but never a secret; `broken` is what an event with a secret became. */
+/** X4: issues quote their input, but no secret. `broken` was an event with a secret. */
 export function checkIssues(broken: unknown): void {
   const decoded = decodeEvent(broken)
   const text = JSON.stringify(broken)

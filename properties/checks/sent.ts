@@ -1,4 +1,4 @@
-/** K6 to K8: what is made of messages before they are sent. Facts go in; a LawBroken comes out when a law is broken. */
+/** K6 to K8: transformations of messages before they are sent. */
 
 import { isImagePart, isOpenPart, type Content } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
@@ -15,7 +15,7 @@ import { hold, same, total } from '../../src/testing/failure.ts'
 import { changesInside } from './grows.ts'
 import { branchesOf, GRAMMARS } from './messages.ts'
 
-/** K6: between condensations what is sent stays as it is, but for a last user message that grows. */
+/** K6: between condensations, sent messages stay the same, except a last user message that grows. */
 export function checkStable(facts: readonly Fact[]): void {
   const state = replay(facts)
   for (const { event, canBeHead, parent, ...entry } of state.log.entries) {
@@ -36,10 +36,10 @@ export function checkStable(facts: readonly Fact[]): void {
   }
 }
 
-/** What happened while masks were held against the law. */
+/** What happened while masking was checked. */
 export type Masked = 'masked' | 'waited' | 'masked_again' | 'kept_the_latest'
 
-/** Few tokens and many, none kept and some, and the placeholder that stands there by default. */
+/** Small and large strides, with and without kept results, and the default placeholder. */
 const MASKS: readonly (MaskingOptions & { readonly keepLast: number; readonly stride: number })[] = [
   { keepLast: 0, stride: 0, placeholder: '' },
   { keepLast: 2, stride: 1, placeholder: '-' },
@@ -48,7 +48,7 @@ const MASKS: readonly (MaskingOptions & { readonly keepLast: number; readonly st
   { keepLast: 1, stride: 1 },
 ]
 
-/** K7: masking keeps every call answered in every grammar, touches old results only, and each time saves a stride. */
+/** K7: masking keeps every call answered in every grammar, masks only old results, and saves at least a stride each time. */
 export function checkMasked(facts: readonly Fact[], met: (happened: Masked) => void = () => undefined): void {
   const judged = new Set<string>()
   for (const state of branchesOf(facts).slice(0, 3)) {
@@ -70,7 +70,7 @@ export function checkMasked(facts: readonly Fact[], met: (happened: Masked) => v
       if (stored > 0) met('kept_the_latest')
       checkStrides(messages, options, met)
       const request = JSON.stringify(masked)
-      // What no mask changes, the laws of messages hold.
+      // Other laws cover unmasked messages.
       if (request === text || judged.has(request)) continue
       judged.add(request)
       for (const { name, write, judge } of GRAMMARS) {
@@ -81,7 +81,7 @@ export function checkMasked(facts: readonly Fact[], met: (happened: Masked) => v
   }
 }
 
-/** K7: as messages are added, what is masked stays masked; a change saves a stride, and what is left less than one. */
+/** K7: masked results stay masked; each change saves a stride, and less than a stride remains. */
 function checkStrides(
   messages: readonly NeutralMessage[],
   options: (typeof MASKS)[number],
@@ -90,7 +90,7 @@ function checkStrides(
   const { keepLast, stride } = options
   const mask = observationMasking(options)
   const limit = observationMasking({ ...options, keepLast: 0, stride: 0 })
-  /** What masking a result saves. */
+  /** Tokens saved by masking a result. */
   const saves = (index: number): number => {
     const whole = messages.slice(index, index + 1)
     return estimateTokens(whole) - estimateTokens(limit(whole))
@@ -131,7 +131,7 @@ const results = (messages: readonly NeutralMessage[]): NeutralMessage[] =>
 const withoutResult = (message: NeutralMessage): object =>
   message.role === 'tool' ? { ...message, content: [] } : message
 
-/** K8: at most four marks, only where Anthropic takes them, the end among them, and nothing changes but marks. */
+/** K8: at most four cache marks, only where Anthropic allows them, one at the end, and no other change. */
 export function checkMarks(facts: readonly Fact[]): void {
   for (const state of branchesOf(facts).slice(0, 3)) {
     const messages = toMessages(state)

@@ -1,4 +1,4 @@
-/** M17: the calls of server tools and their results. What is done to a conversation goes in; it fails when halves are parted. */
+/** M17: server tool calls and their results are never separated. */
 
 import * as fc from 'fast-check'
 import { expect } from 'vitest'
@@ -20,7 +20,6 @@ import { viewEventsIn } from '../../src/view/view.ts'
 import { validateAnthropic } from '../../src/messages/anthropic/rules.ts'
 import { ANTHROPIC_UNITS, type ServerBlock } from '../replies/anthropic-parts.ts'
 
-/** What the user says. */
 export const USER: Event = {
   kind: 'MessageEvent',
   id: 'u',
@@ -31,20 +30,19 @@ export const USER: Event = {
 /** How calls without a result are sent. */
 export const closing = { pending: { close: 'It was not run.' } } as const
 
-/** Whether a message is a reply. */
 export const isReply = (message: NeutralMessage): message is AssistantMessage => message.role === 'assistant'
 
-/** The other parts of a reply's record. */
+/** Parts of a reply's record that have no event fields. */
 export const othersOf = ({ reply }: AssistantMessage): JsonObject[] =>
   (reply?.parts ?? []).flatMap((part) => (isObject(part) && isObject(part['other']) ? [part['other']] : []))
 
-/** All texts of a request, in their order. */
+/** All texts of a request, in order. */
 export function textsIn(value: unknown): string {
   if (typeof value === 'string') return `${value}\n`
   return typeof value === 'object' && value !== null ? Object.values(value).map(textsIn).join('') : ''
 }
 
-/** What is done to a conversation with replies that go on with each other. */
+/** Replies continue each other across these. */
 export type Deed =
   | { readonly do: 'user' | 'result' }
   | {
@@ -53,7 +51,7 @@ export type Deed =
       readonly results: number
       readonly pauses: boolean
       readonly asks: boolean
-      /** Whether it may bring results of calls that it has not seen. */
+      /** Whether it may contain results of unknown calls. */
       readonly lies: boolean
     }
   | { readonly do: 'back' | 'forget'; readonly at: number; readonly count: number }
@@ -83,10 +81,9 @@ export const deed: fc.Arbitrary<Deed> = fc.oneof(
 
 const THINKING = { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' }
 
-/** What really happened. */
 export type Met = 'together_in_two_replies' | 'parted' | 'both_forgotten' | 'both_cut' | 'forked_between'
 
-/** M17: halves are sent together or not at all, and none is left where a condensation, a cut or a fork took the other. */
+/** M17: both halves are sent or neither, whatever a condensation, cut or fork removes. */
 export function checkPairs(deeds: readonly Deed[], met: (happened: Met) => void): void {
   let state = initialState()
   let n = 0
@@ -128,7 +125,7 @@ export function checkPairs(deeds: readonly Deed[], met: (happened: Met) => void)
       const open = halvesIn(blocksOf(request))
       const isOpen = (result: ServerBlock): boolean =>
         'tool_use_id' in result && open.get(result.tool_use_id) === 1
-      // Nor does a run ask while calls are pending.
+      // A run also makes no request while calls are pending.
       if (each.lies || hasPending(state)) lied = true
       else waiting = waiting.filter(isOpen)
       const content: object[] = [
@@ -163,7 +160,7 @@ export function checkPairs(deeds: readonly Deed[], met: (happened: Met) => void)
     const messages = toMessages(state, closing)
     if (messages.length === 0) continue
     const request = toAnthropic(messages)
-    // A model goes on thinking behind the words of a paused reply that has lost its own thinking since.
+    // Thinking may resume after the text of a paused reply that has lost its own thinking.
     const violations = validateAnthropic(request).filter(({ rule }) => rule !== 'thinking-first')
     expect(violations).toEqual([])
     const text = textsIn(request)
@@ -192,7 +189,7 @@ export function checkPairs(deeds: readonly Deed[], met: (happened: Met) => void)
 
 const hasPending = ({ branch }: State): boolean => [...branch.view.units].some(isPending)
 
-/** How many halves of each pair there are among blocks, by the id of the call. */
+/** Number of halves of each pair, by call id. */
 function halvesIn(blocks: readonly JsonObject[]): Map<unknown, number> {
   const halves = new Map<unknown, number>()
   for (const { type, id, tool_use_id } of blocks) {
@@ -203,18 +200,18 @@ function halvesIn(blocks: readonly JsonObject[]): Map<unknown, number> {
   return halves
 }
 
-/** The same of what is sent, where words are no half. */
+/** Text does not count as a half. */
 const sentHalves = (messages: readonly NeutralMessage[]): Map<unknown, number> =>
   halvesIn(messages.length === 0 ? [] : blocksOf(toAnthropic(messages)))
 
 const blocksOf = ({ messages }: ReturnType<typeof toAnthropic>): JsonObject[] =>
   messages.flatMap(({ content }) => content as object as readonly JsonObject[])
 
-/** The ids of the calls that are sent with their results. */
+/** Ids of calls that are sent with their results. */
 const pairsIn = (messages: readonly NeutralMessage[]): Set<unknown> =>
   new Set([...sentHalves(messages)].flatMap(([id, count]) => (count === 2 ? [id] : [])))
 
-/** Whether some of these pairs were left out; each is sent whole or not at all, also not in words. */
+/** Whether any of these pairs was omitted. Each is sent whole or not at all, even as text. */
 function leavesWhole(pairs: ReadonlySet<unknown>, messages: readonly NeutralMessage[]): boolean {
   const stored = halvesIn(messages.filter(isReply).flatMap(othersOf))
   const sent = sentHalves(messages)
@@ -225,7 +222,7 @@ function leavesWhole(pairs: ReadonlySet<unknown>, messages: readonly NeutralMess
   return [...pairs].some((id) => !stored.has(id))
 }
 
-/** Whether a result stands in another message than its call. */
+/** Whether a result is in another message than its call. */
 function holdsPairOfTwo(messages: readonly { readonly content: readonly object[] }[]): boolean {
   const calls = new Map<unknown, number>()
   return messages.some(({ content }, index) =>

@@ -1,4 +1,4 @@
-/** R7 to R9: snapshots. Facts go in; a LawBroken comes out when a state that was opened from parts, or compacted, says something else. */
+/** R7 to R9: opened snapshots and compacted states equal the original state. */
 
 import { hasCode } from '../../src/event/errors.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
@@ -29,12 +29,12 @@ import { hold, same, total } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 import { staged } from './staged.ts'
 
-/** Small chunks, so that short logs have several. */
+/** Small, so that short logs have several chunks. */
 const SIZE = 8
 
 const descriptions = new WeakMap<State, string>()
 
-/** All that a state says, bodies included. */
+/** Everything in a state, including bodies. */
 export function describeState(state: State): string {
   const known = descriptions.get(state)
   if (known !== undefined) return known
@@ -64,10 +64,9 @@ export function describeState(state: State): string {
   return text
 }
 
-/** Is told what a check met on its way. */
 export type Met = (situation: Across) => void
 
-/** R7 and R8, at some cuts of the log. */
+/** R7, R8 at several cuts. */
 export function checkSnapshots(
   facts: readonly Fact[],
   met: Met = () => undefined,
@@ -88,18 +87,18 @@ export function checkSnapshots(
   }
 }
 
-/** R7 and R8, at one cut, staged in the middle of the log. */
+/** R7, R8 at one staged cut in the middle of the log. */
 export function checkOneSnapshot(facts: readonly Fact[]): void {
   const { log, cut } = staged(facts, facts.length >>> 1)
   checkSnapshots(log, undefined, [cut])
 }
 
-/** Some places to cut a log at, both its ends among them. */
+/** Several cuts, including both ends of the log. */
 function cutsOf(length: number): number[] {
   return [...new Set([0, 1, 1 / 3, 1 / 2, 3 / 4].map((part) => Math.round(part * length)))]
 }
 
-/** @param facts the log, where the bodies are read from there */
+/** @param facts the log, to read bodies from */
 function open(
   parts: readonly SnapshotPart[],
   expected: State,
@@ -118,11 +117,10 @@ function open(
   return opened
 }
 
-/** The log as a store gives it. */
 const foundIn = ({ log }: State, facts: readonly Fact[]): Map<number, StoredFact> =>
   new Map([...log.entries].map(({ seq, id }) => [seq, { id, fact: facts[seq] as Fact }]))
 
-/** A state with all that its parts ask for; none where the log lacks a body, or has another one there. */
+/** Loads every body that the parts refer to; null if the log lacks one or contains a different one. */
 function completed(parts: readonly SnapshotPart[], log: ReadonlyMap<number, StoredFact>): State | null {
   const saved = readSnapshot(parts, '')
   if (saved === null) return null
@@ -139,7 +137,7 @@ function completed(parts: readonly SnapshotPart[], log: ReadonlyMap<number, Stor
   return completeSnapshot(saved, matches)
 }
 
-/** Folds the rest of the log onto a state as far as it can be; the state at the end of that. */
+/** Folds the rest of the log onto a state as far as possible. Returns the final state. */
 function foldOn(facts: readonly Fact[], states: readonly State[], from: State, met: Met): State {
   let state = from
   for (const fact of facts.slice(from.log.entries.length)) {
@@ -167,7 +165,7 @@ function foldOn(facts: readonly Fact[], states: readonly State[], from: State, m
 
 const glance = ({ header, branch, log }: State) => [header, log.head?.seq, describeBranch(branch)]
 
-/** Whether the last fact of a state hangs on, or moved HEAD to, an entry that a shorter state does not hold. */
+/** Whether the last fact's parent, or the HEAD it set, is missing in a shorter state. */
 function needsMore(shorter: State, { log }: State): boolean {
   return [log.entries.last()?.parent, log.head].some((entry) => {
     const known = entry === null || entry === undefined ? undefined : shorter.log.entries.get(entry.seq)
@@ -175,10 +173,7 @@ function needsMore(shorter: State, { log }: State): boolean {
   })
 }
 
-/**
- * Written on from a snapshot that was opened and folded on: only what is new, and it opens beside the old parts, with
- * its bodies from the log.
- */
+/** A snapshot continued from an opened one writes only new parts, and opens together with the old ones and the log's bodies. */
 function checkChain(
   facts: readonly Fact[],
   states: readonly State[],
@@ -207,7 +202,7 @@ function checkChain(
   foldOn(facts, states, evict(opened), () => undefined)
 }
 
-/** What a compacted state does not hold it says so of; what it holds is what it was. */
+/** A compacted state reports what it has evicted; the rest is unchanged. */
 function checkLetGo(whole: State, state: State): void {
   const real = [...whole.log.entries]
   for (const [seq, entry] of [...state.log.entries].entries()) {
@@ -246,7 +241,7 @@ function checkLetGo(whole: State, state: State): void {
   }
 }
 
-/** Held true: it must give the state; false: it must say so. */
+/** If `current`, the lookup must return the state; otherwise it must report the eviction. */
 function checkLook(current: boolean, what: string, look: () => State, expected: () => State): void {
   if (throwsEvicted(look)) return hold('R7', !current, `${what} says that it is not held`)
   hold('R7', current, `${what} gives a state that is not held`)
@@ -273,14 +268,14 @@ function isEqual(some: readonly SnapshotPart[], others: readonly SnapshotPart[])
   )
 }
 
-/** A way to spoil parts. The numbers are any; the result may be what it was. */
+/** Damage to snapshot parts. The numbers are arbitrary, so the result can be identical. */
 export interface Damage {
   readonly how: 'flip' | 'cut' | 'grow' | 'drop' | 'swap' | 'foreign' | 'shift' | 'zero'
   readonly part: number
   readonly at: number
 }
 
-/** R9: damaged parts open as nothing, or as the state that was written. */
+/** R9: damaged parts are rejected, or open as the original state. */
 export function checkDamage(
   facts: readonly Fact[],
   foreign: readonly Fact[],
@@ -337,7 +332,7 @@ function spoil(
     case 'foreign':
       return replaced(others[damage.at % others.length]?.bytes ?? bytes)
     case 'shift': {
-      // The same bytes at an odd place of a larger buffer.
+      // The same bytes, unaligned in a larger buffer.
       const room = new Uint8Array(bytes.length + 9)
       room.set(bytes, 1 + (damage.at % 8))
       return replaced(room.subarray(1 + (damage.at % 8), 1 + (damage.at % 8) + bytes.length))

@@ -1,4 +1,4 @@
-/** Stages a cut: a log and a position go in, the log with a cut there comes out, around which rare things happen. */
+/** Adds situations to a log that random generation rarely produces at a cut. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
@@ -20,9 +20,8 @@ const action = (id: string, response: string): Event => ({
 })
 
 /**
- * The log with a cut in it, and what chance hardly ever brings about there: a system prompt that the view forgot, a reply
- * that is known before a pause and goes on after it, in a batch that has its results, and HEAD sent back by a state
- * update.
+ * The log and its cut, around which are a forgotten system prompt, a reply that spans a pause within a
+ * completed batch, and HEAD moved back by a state update.
  */
 export function staged(
   facts: readonly Fact[],

@@ -1,4 +1,4 @@
-/** I3, I4, P9: what pauses or interrupts holds, and nothing comes of what was stopped. */
+/** I3, I4, P9: pauses and interrupts take effect, and stopped steps produce nothing. */
 
 import { replyOf } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
@@ -8,7 +8,7 @@ import type { Begin, Story } from '../execution/story.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 import { lengthOf, entries, yielder, isCutOff, headerBefore } from './story-facts.ts'
 
-/** I3: what pauses, holds until somebody runs or resumes. */
+/** I3: a pause lasts until someone runs or resumes. */
 export function checkPauses(story: Story): void {
   const releases = [
     ...story.runs.map(({ begun }) => begun),
@@ -17,7 +17,7 @@ export function checkPauses(story: Story): void {
   for (const pause of story.done) {
     if (pause.command.do !== 'pause' || pause.events.length === 0) continue
     const seq = pause.events.at(-1)?.seq ?? 0
-    // Whoever was about to resume, or to run in another process, when the pause came may do so after it.
+    // A resume, or a run in another process, that was already starting may follow the pause.
     const resumes = story.done.filter(({ command }) => command.do === 'resume')
     const others = story.runs.flatMap(({ begun, engine }) => {
       const leased = story.leases.find((lease) => lease.engine === engine && lease.at > begun)
@@ -35,7 +35,7 @@ export function checkPauses(story: Story): void {
       const leased = story.leases.findLast(
         ({ at: index, engine }) => engine === first?.engine && index < first.at,
       )
-      // A run that another process was about to begin when the pause came may have begun after it.
+      // Another process may have been starting this run when the pause arrived.
       if (leased === undefined || leased.at > pause.begun) continue
       hold('I3', begun.length <= 1, `run ${run} went on twice after the pause at ${seq} of another process`)
       const saw = first !== undefined && lengthOf(first.state) > seq
@@ -44,7 +44,7 @@ export function checkPauses(story: Story): void {
   }
 }
 
-/** I4: after an interrupt nothing comes of a step that was under way; and P9: it leaves no call open. */
+/** I4: an interrupted step produces nothing. P9: no call stays open. */
 export function checkInterrupts(story: Story, now: State): void {
   const all = entries(now)
   for (const { seq, event } of all) {
@@ -67,7 +67,7 @@ export function checkInterrupts(story: Story, now: State): void {
   }
 }
 
-/** I4: the text so far of a step stands once, behind the interrupt that stopped it, and nothing else comes of that step. */
+/** I4: the partial text of a step is recorded once, after its interrupt, and nothing else of the step is. */
 export function checkTextSoFar(story: Story, now: State): void {
   const all = entries(now)
   for (const begin of story.begins) {
@@ -88,13 +88,13 @@ export function checkTextSoFar(story: Story, now: State): void {
   }
 }
 
-/** I4: whoever interrupts while a step is under way, interrupts it. */
+/** I4: an interrupt during a step stops that step. */
 export function checkHeard(story: Story): void {
   for (const { command, begun, at: index, events, outcome } of story.done) {
     if (command.do !== 'interrupt' || events.length > 0 || outcome !== null) continue
     const deaf = story.begins.find((begin) => {
       const dead = story.runs[begin.run]?.dead === true || story.ranOut.some((moment) => moment < index)
-      // One that listens to nothing is left behind when its run ends.
+      // A step that ignores its signal is abandoned when its run ends.
       const end = Math.min(begin.end, story.runs[begin.run]?.end ?? 0)
       return !dead && begin.at < begun && end > index && !aborted(story, begin)
     })
@@ -102,12 +102,12 @@ export function checkHeard(story: Story): void {
   }
 }
 
-/** Whether a step was interrupted in another way. */
+/** Whether the step was stopped in another way. */
 const aborted = (story: Story, { state, run }: Begin): boolean =>
   story.runs[run]?.aborted === true ||
   story.facts.slice(lengthOf(state)).some((fact) => 'kind' in fact && fact.kind === 'InterruptEvent')
 
-/** I4, for leases: nothing comes of a step whose run has lost its lease to another. */
+/** I4, for leases: a step produces nothing after its run loses the lease. */
 export function checkLeases(story: Story, now: State): void {
   for (const entry of entries(now)) {
     const begin = yielder(story, entry)

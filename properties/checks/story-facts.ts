@@ -1,4 +1,4 @@
-/** What several checks ask of a story that was played: its steps, and its log. */
+/** Queries on a story that several checks share. */
 
 import { replyOf } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
@@ -14,21 +14,19 @@ export const lengthOf = ({ log }: State): number => log.entries.length
 
 export const entries = ({ log }: State): Entry[] => [...log.entries]
 
-/** The call of the step that yielded an event; undefined when it comes from elsewhere. */
+/** The step that yielded an event; undefined if none did. */
 export function yielder(story: Story, { id, event }: Entry): Begin | undefined {
   const streamed = event !== null && isCutOff(event) ? / (\d+), so far/.exec(JSON.stringify(event)) : null
   const number = (streamed ?? /^(\d+)\.\w+$/.exec(id ?? ''))?.[1]
   return number === undefined ? undefined : story.begins[Number(number) - 1]
 }
 
-/** Whether an event is the text so far of a reply that was stopped. */
+/** Whether an event is the partial text of an interrupted reply. */
 export const isCutOff = (event: Event): boolean => replyOf(event)?.interrupted === true
 
-/** The header before an event of the log. */
 export const headerBefore = (now: State, seq: number): State['header'] =>
   now.log.entries.get(seq - 1)?.header ?? replay([]).header
 
-/** State updates with a key, as position and value. */
 export const updates = (now: State, key: string): { readonly seq: number; readonly value: unknown }[] =>
   entries(now).flatMap(({ seq, event }) =>
     event?.kind === 'ConversationStateUpdateEvent' && event.key === key ? [{ seq, value: event.value }] : [],
