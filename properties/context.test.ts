@@ -1,4 +1,4 @@
-/** K: decisions about the view. */
+/** K1 to K8: decisions about the view. */
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
@@ -10,7 +10,7 @@ import { hostileLog } from '../src/testing/index.ts'
 import { always, alwaysOnLegal, alwaysOnLogs, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
-/** What must really have happened while K1 to K3 held. */
+/** Must have occurred while K1 to K3 were checked. */
 const CONDENSED: readonly Condensed[] = [
   'condensed',
   'request_condensed',
@@ -25,7 +25,7 @@ const CONDENSED: readonly Condensed[] = [
   'several_times',
 ]
 
-/** Chance hardly ever puts a prompt into the middle of what is forgotten. */
+/** Random logs hardly ever have a system prompt among the forgotten events. */
 const PROMPT: Event = {
   kind: 'SystemPromptEvent',
   id: 'prompt',

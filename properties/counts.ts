@@ -1,8 +1,8 @@
-/** Counts what a night tries: each test file adds lines to one file, since each has a process of its own. */
+/** Sums the work of all test processes. Each appends lines to a shared file. */
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 
-/** What was tried: arbitrary values, the events in their logs, and plans of runs. */
+/** Numbers of generated values, of events in their logs, and of plans. */
 export interface Counts {
   readonly values: number
   readonly events: number
@@ -11,12 +11,11 @@ export interface Counts {
 
 const FILE = process.env['COLLOQUY_COUNTS']
 
-/** Adds to the night's counts; nothing where there is no night. */
+/** Does nothing outside of night runs. */
 export function count(more: Partial<Counts>): void {
   if (FILE !== undefined) appendFileSync(FILE, `${JSON.stringify(more)}\n`)
 }
 
-/** The sum of all that was added to a file. */
 export function sumOf(file: string): Counts {
   const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []
   const sum = { values: 0, events: 0, plans: 0 }

@@ -1,4 +1,4 @@
-/** X, erasure: one event's content goes, and tree, pairing, views, status and requests stay what they were. */
+/** X10: erasing an event's content preserves the tree, pairing, views, status and requests. */
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
@@ -14,7 +14,7 @@ import { checkSameShape } from './checks/redaction.ts'
 import { eventWith } from './hidden-secrets.ts'
 import { always, RUNS } from './run.ts'
 
-/** The log after the erasure of the event at a position; null where no event of the tree is there. */
+/** The log after erasing the event at a position; null if there is no such event in the tree. */
 function erasedLog(facts: readonly Fact[], position: number): readonly Fact[] | null {
   const state = replay(facts)
   const entry = state.log.entries.get(position)
@@ -31,7 +31,7 @@ function erasedLog(facts: readonly Fact[], position: number): readonly Fact[] | 
   return after
 }
 
-/** Every event of the log in turn keeps its shape; the requests are judged after one of the erasures. */
+/** Erases each event in turn and compares shapes. Requests are checked for one of the erasures only. */
 function checkErased([facts, nth]: readonly [readonly Fact[], number]): void {
   const logs = facts.flatMap((_, position) => {
     const after = erasedLog(facts, position)
@@ -45,7 +45,7 @@ function checkErased([facts, nth]: readonly [readonly Fact[], number]): void {
   for (const judge of [checkGrammars, checkThinking, checkNeutral, checkWords]) judge(judged)
 }
 
-/** Names that an erasure keeps, since the fold and the tools need them: they are not content. */
+/** Fields that survive an erasure, because folding and tools need them. */
 const KEPT = [
   'id',
   'key',

@@ -1,4 +1,4 @@
-/** E: single events, lines, and what a bad one costs. */
+/** E1 to E8: single events and lines, and the effects of an invalid one. */
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
@@ -23,7 +23,7 @@ const anything = () =>
     withTypedArray: true,
   })
 
-/** An event with one field more, one less, or one of another type: mostly no event any more. */
+/** An event with a field added, removed or of another type: usually invalid. */
 const nearlyEvent = () =>
   fc.tuple(anyEvent(), fc.nat(20), anything()).map(([event, index, value]): unknown => {
     const entries = Object.entries(event)
@@ -41,7 +41,7 @@ const line = () =>
     anyEvent().map((event) => JSON.stringify({ ...event, kind: 'FutureEvent', id: undefined })),
   )
 
-/** Lines up to a field that an upcaster takes out, and what closes them: decoding never sees what stands there. */
+/** Lines up to a field that an upcaster removes, and their ends. Decoding never sees what is between them. */
 const TAKEN_OUT = [
   [
     '{"kind":"MessageEvent","source":"user","llm_message":{"role":"user","content":[{"text":"x","enable_truncation":',
@@ -55,7 +55,7 @@ const TAKEN_OUT = [
   ['{"kind":"SystemPromptEvent","system_prompt":{"text":"x","enable_truncation":', '},"tools":[]}'],
 ] as const
 
-/** A line that nests deeper than the stack is, where only what reads the whole line meets it. */
+/** Nested deeper than the stack, in a place that only a full parse reaches. */
 const deepLine = () =>
   fc
     .tuple(
@@ -68,7 +68,6 @@ const deepLine = () =>
       [before, opens.repeat(depth), value, closes.repeat(depth), after].join(''),
     )
 
-/** A line that is certainly no event. */
 const badLine = () =>
   fc.oneof(
     anyText().map((text) => `${text}{`),

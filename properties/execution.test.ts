@@ -1,4 +1,4 @@
-/** P6 to P11, I1 to I7, and M12, M13 and M15 of what is sent: runs, beside everything that can happen to them. */
+/** P6 to P11, I1 to I7, M12, M13, M15: runs under every kind of interference. */
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'

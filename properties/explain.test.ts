@@ -1,4 +1,4 @@
-/** O4 and O5: what is said of an event is what the view has and what made it so; what is found is there. */
+/** O4, O5: explanations agree with the view and name its causes; findings are real. */
 
 import { describe, it } from 'vitest'
 import type { VerdictCode } from '../src/explain/explanation.ts'

@@ -1,8 +1,8 @@
-/** What may happen while a reply is streamed: deeds of who makes it, of who reads it, and of time. */
+/** Generates events during streaming: actions of writers and readers, and time passing. */
 
 import * as fc from 'fast-check'
 
-/** What may happen. Numbers choose among what there is. */
+/** Numbers choose among the existing processes and readers. */
 export type Deed =
   | { readonly type: 'say'; readonly content: string; readonly reasoning: string }
   | { readonly type: 'end' | 'note' | 'resume' | 'interrupt' | 'crash' | 'stall' }
@@ -14,7 +14,6 @@ const words = fc.oneof(
 )
 const picked = (type: 'tick' | 'learn' | 'join' | 'leave' | 'read') =>
   fc.record({ type: fc.constant(type), pick: fc.nat(99) })
-/** Any of them. */
 const deed = (): fc.Arbitrary<Deed> =>
   fc.oneof(
     {
@@ -36,7 +35,6 @@ const deed = (): fc.Arbitrary<Deed> =>
     { weight: 9, arbitrary: picked('read') },
   )
 
-/** Many of them. */
 export const streamDeeds: fc.Arbitrary<readonly Deed[]> = fc.array(deed(), {
   minLength: 20,
   maxLength: 120,

@@ -1,4 +1,4 @@
-/** B5: readers of a reply that is streamed, in the process that makes it and in others. Deeds go in; a LawBroken comes out when one lacks or repeats a character. */
+/** B5: readers of a streamed reply, in any process, receive every character exactly once. */
 
 import { SharedReplies } from '../../src/conversation/shared-replies.ts'
 import { Replies, ReplyReader, type ReplyOffset } from '../../src/conversation/streamed.ts'
@@ -19,22 +19,22 @@ interface Work {
   readonly after: number
 }
 
-/** What was said of a reply in truth, and how it ended. */
+/** The reference: the complete text of a reply, and how it ended. */
 interface Truth {
   content: string
   reasoning: string
   end: 'ended' | 'stopped' | 'lost' | null
-  /** Whether it was taken out of the store. */
+  /** Whether it was removed from the store. */
   isGone: boolean
 }
 
 const INTERRUPT: Event = { kind: 'InterruptEvent', source: 'user' }
 
-/** Turns of the event loop, in which all that a memory store does is done. */
+/** Lets the memory store finish its pending work. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 class Process {
-  /** How much of the log it knows. */
+  /** How much of the log the process knows. */
   known = 0
   readonly replies: Replies
   readonly shared: SharedReplies
@@ -72,14 +72,13 @@ class Reader {
   readonly process: Process
   readonly reader: ReplyReader
   readonly unlisten: () => void
-  /** The position of the next event. */
   next: number
-  /** How far it has come with the latest reply that it reads, and where it began. */
+  /** Its progress in the latest reply it reads, and where that began. */
   place: ReplyOffset | null
   content = ''
   reasoning = ''
   from: ReplyOffset | null
-  /** Whether it was given some of that reply itself, and not one that it goes on for. */
+  /** Whether it received text of this reply itself, not only of one that the reply continues. */
   hasBegun = false
 
   constructor(process: Process, next: number, had: ReplyOffset | null) {
@@ -95,7 +94,6 @@ class Reader {
   }
 }
 
-/** How often each situation occurred. */
 export const streamsSeen = {
   fromTheMiddle: 0,
   elsewhere: 0,
@@ -116,7 +114,7 @@ class World {
   readonly truths = new Map<string, Truth>()
   readonly processes: Process[]
   maker: Process
-  /** The reply under way, and whether it was paused since something was said of it. */
+  /** The current reply, and whether it has paused since its last text. */
   underWay: { readonly id: string; isHeld: boolean } | null = null
   readers: Reader[] = []
   left: Reader[] = []
@@ -152,7 +150,7 @@ class World {
         return
       }
       case 'stall':
-        // It goes on writing when it wakes up, and may take the place of the one that took over.
+        // It resumes writing when it wakes up, possibly after another process has taken over.
         this.hasStalled = true
         return void this.crash()
       case 'tick': {
@@ -167,7 +165,7 @@ class World {
         ;(this.processes[pick % PROCESSES] as Process).known = this.log.length
         return
       case 'join': {
-        // Every other one goes on where one that left was.
+        // Every second reader resumes where an earlier one left.
         const before = pick % 2 === 0 ? this.left.shift() : undefined
         const process = this.processes[pick % PROCESSES] as Process
         process.known = this.log.length
@@ -194,7 +192,7 @@ class World {
     replies.publish({ kind: 'StreamingDeltaEvent', content, reasoning_content: reasoning })
     shared.scheduleWrite()
     const id = replies.latest?.id ?? ''
-    // Until it has ended, all that is said is said of one reply, and then of another one.
+    // All text belongs to one reply until it ends, then to another.
     same('B5', 'reply', id, this.underWay?.id ?? (this.truths.has(id) ? 'another' : id))
     if (this.underWay?.isHeld === true) streamsSeen.heldOn += 1
     this.underWay = { id, isHeld: false }
@@ -218,7 +216,7 @@ class World {
     this.underWay = null
   }
 
-  /** What was thought is over then; words go on, as they are kept in a message behind it. */
+  /** Ends the reasoning, but not the text, which a later message keeps. */
   async interrupt(): Promise<void> {
     const { replies } = this.maker
     const id = replies.current?.id ?? ''
@@ -232,7 +230,7 @@ class World {
     same('B5', 'reply under way', replies.current, null)
   }
 
-  /** The process that makes the reply is gone, with those who read there; another takes over. */
+  /** Kills the process that writes the reply, along with its readers. Another takes over. */
   crash(): Process {
     const dead = this.maker
     this.underWay = null
@@ -255,7 +253,7 @@ class World {
     return dead
   }
 
-  /** As a subscription reads: events as far as the process knows them, and before each of them what was said. */
+  /** Reads like a subscription: known events, and before each of them the text streamed so far. */
   async read(reader: Reader): Promise<void> {
     for (; reader.next < reader.process.known; reader.next += 1) {
       const event = this.log[reader.next] as Event
@@ -288,7 +286,7 @@ class World {
     }
   }
 
-  /** The reply stands in the log: who has begun to read it had all of it before. */
+  /** Once the log contains the reply, every reader that began it must have received all of it. */
   checkEnd(reader: Reader): void {
     const truth = this.truths.get(reader.place?.reply ?? '')
     if (truth === undefined || reader.place === null) return
@@ -302,7 +300,7 @@ class World {
   }
 }
 
-/** B5: plays what may happen, to its end. */
+/** B5: plays a sequence to its end. */
 export async function checkStreams(deeds: readonly Deed[]): Promise<void> {
   const world = new World()
   for (const each of deeds) await world.do(each)

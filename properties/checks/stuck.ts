@@ -1,4 +1,4 @@
-/** L: loops. Facts go in; a LawBroken comes out when the detector says something else than the naive reading, or is put off by what must not count. */
+/** L1 to L4: loop detection agrees with the naive reading and ignores irrelevant differences. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
@@ -10,7 +10,7 @@ import { readLoops } from '../../test/model/stuck.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 
-/** The published thresholds, the least, and some that tell one pattern from another. */
+/** The defaults, the minimum, and some that separate the patterns. */
 export const THRESHOLDS: readonly StuckOptions[] = [
   {},
   { action_observation: 1, action_error: 1, monologue: 1, alternating_pattern: 1 },
@@ -20,7 +20,7 @@ export const THRESHOLDS: readonly StuckOptions[] = [
 
 const DETECTORS = THRESHOLDS.map((options) => stuckDetector(options))
 
-/** L1, L2: after every prefix, by every set of thresholds. Returns the patterns that were found. */
+/** L1, L2: after every prefix, with every set of thresholds. Returns the patterns found. */
 export function checkLoops(facts: readonly Fact[]): Set<string> {
   const result = new Set<string>()
   for (const [length, state] of statesOf(facts).entries()) {
@@ -48,17 +48,17 @@ export function checkLoops(facts: readonly Fact[]): Set<string> {
   return result
 }
 
-/** L3: once it stands in the log it is not given again. */
+/** L3: a nudge in the log is not repeated. */
 function checkNudge(state: State, text: string, nudge: (state: State) => string | null): void {
   const report = reduce(state, { ...nudgeMessage(text), id: 'nudge!' })
   hold('L3', nudge(report) === null, `given twice: ${text}`)
 }
 
-/** What every detector says after every prefix. */
+/** The verdicts of all detectors after every prefix. */
 const verdicts = (log: readonly Event[]) =>
   statesOf(log).map((state) => DETECTORS.map(({ verdict }) => verdict(state)))
 
-/** L4: without thoughts, with other summaries and reasons the verdict is the same; of logs in which each reply has an id of its own. */
+/** L4: thoughts, summaries and reasons do not affect the verdict. Requires logs in which each reply has its own id. */
 export function checkThoughtless(facts: readonly Event[]): void {
   const other = facts.map((event) => {
     if (event.kind === 'UserRejectObservation') return { ...event, rejection_reason: 'no' }

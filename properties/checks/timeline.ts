@@ -1,4 +1,4 @@
-/** O1: the timeline. Facts go in; a LawBroken comes out when it lacks, repeats or belies something of the branch. */
+/** O1: the timeline contains everything on the branch exactly once, unchanged. */
 
 import { completionOf } from '../../src/event/completion.ts'
 import { hasCode } from '../../src/event/errors.ts'
@@ -13,7 +13,7 @@ import { type Node, pathOf, readTree } from '../../test/model/tree.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 
-/** What a timeline shows of each kind. */
+/** The item type for each kind of event. */
 const TYPES: Readonly<Record<string, string>> = {
   SystemPromptEvent: 'system',
   MessageEvent: 'message',
@@ -26,7 +26,7 @@ const TYPES: Readonly<Record<string, string>> = {
   InterruptEvent: 'interrupt',
 }
 
-/** O1, for the branch under HEAD after every fact. */
+/** O1, for the branch at HEAD after every fact. */
 export function checkTimeline(facts: readonly Fact[], met: (status: string) => void = () => undefined): void {
   const nodes = readTree(facts)
   for (const [length, state] of statesOf(facts).entries()) {
@@ -57,7 +57,7 @@ export function checkTimeline(facts: readonly Fact[], met: (status: string) => v
   same('O1', 'of a log that was written and read again', anew, toTimeline(replay(facts)))
 }
 
-/** Where something was evicted, the timeline is what it was, or says that it cannot be told. */
+/** After eviction, the timeline is either unchanged or reports that it is unavailable. */
 function checkEvicted(state: State, items: readonly TimelineItem[], met: (status: string) => void): void {
   const evicted = evict(state)
   try {

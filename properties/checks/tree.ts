@@ -1,4 +1,4 @@
-/** T: the tree, HEAD, and what depends on the log as a whole. Facts go in; a LawBroken comes out when the engine reads them otherwise. */
+/** T1 to T8: the tree, HEAD, and results that depend on the whole log. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import { isOnPathIn, pathToEntry } from '../../src/log/ancestry.ts'
@@ -15,7 +15,6 @@ import { describeBranch } from './describe.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 
-/** T1 to T7. */
 export function checkTree(facts: readonly Fact[]): void {
   const nodes = readTree(facts)
   const states = statesOf(facts)
@@ -88,7 +87,7 @@ function checkEntry(state: State, nodes: readonly Node[], entry: Entry): void {
   }
 }
 
-/** The leaves are the real events that no other real event stands below. */
+/** A leaf is a real event with no real descendant. */
 function checkLeaves(state: State, nodes: readonly Node[]): void {
   const real = nodes.filter((node) => node.inTree && node.kind !== 'ConversationStateUpdateEvent')
   const ends = real.filter(({ at: index }) =>
@@ -121,7 +120,7 @@ function checkStateAt(states: readonly State[], nodes: readonly Node[], node: No
   hold('T4', entryOf(now.log, id).seq === node.at, 'an id names another event')
 }
 
-/** T8: what is said from another branch is said as if it had named its parent. */
+/** T8: appending after a switch of branches equals naming the parent explicitly. */
 function checkSwitched(now: State, there: State, id: string): void {
   const message = {
     kind: 'MessageEvent',

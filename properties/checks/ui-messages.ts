@@ -1,4 +1,4 @@
-/** O2: messages for the AI SDK. Facts go in; a LawBroken comes out when they lack, repeat or misplace what the timeline has. */
+/** O2: AI SDK messages contain everything in the timeline exactly once, in the right place. */
 
 import { isTextPart, type Content } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
@@ -71,7 +71,7 @@ const nameOf = (part: UIPart): string[] =>
 
 const wordsOf = (part: UIPart): string[] => ('text' in part ? [part.text] : [])
 
-/** The user's message that an item stands behind, read from its event as it is, or from the call of its reply before it. */
+/** The user message that an item follows, found from its event, or from its reply for a call. */
 function userOf(state: State, users: readonly TimelineItem[], item: TimelineItem): string | undefined {
   const after = item.type === 'call' ? saidAfter(state.log.entries.get(item.seq)) : undefined
   const requests = [...state.log.entries].find((entry) => entry.inTree && entry.id === after)

@@ -1,4 +1,4 @@
-/** The model and the tools of a story: what a plan says they do goes in, the step of a run comes out. */
+/** The simulated model and tools of a story, which follow the plan. */
 
 import type { EarlyEnd, ReplyRecord } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
@@ -15,7 +15,7 @@ import type { Plan, Reply, Tool } from './plan.ts'
 import { readyStep } from './ready.ts'
 import type { Begin, Story } from './story.ts'
 
-/** What a store that redacts lets no agent say. */
+/** A store that redacts removes this from agent messages. */
 export const SECRET = 'the reply'
 
 const NO_MODEL = 'the model is gone'
@@ -24,7 +24,7 @@ const NO_TOOL = 'the tool is broken'
 /** What models and tools throw. */
 export const THROWN: ReadonlySet<string> = new Set([NO_MODEL, NO_TOOL])
 
-/** The text that a hook lets nobody say. */
+/** Text that hooks block. */
 export const FORBIDDEN = 'forbidden'
 
 const message = (id: string, text: string): Event => ({
@@ -34,10 +34,10 @@ const message = (id: string, text: string): Event => ({
   llm_message: { role: 'assistant', content: [{ type: 'text', text }] },
 })
 
-/** What a step streams before it says anything. */
+/** Text streamed before the step yields anything. */
 export const soFar = (number: number): string => `${SECRET} ${number}, so far`
 
-/** The call of a tool, as the one who has read it knows it. */
+/** The call as its reader produces it. */
 const known = (event: Event, tool: Tool, response: string): Event =>
   event.kind !== 'ActionEvent'
     ? event
@@ -50,7 +50,7 @@ const known = (event: Event, tool: Tool, response: string): Event =>
 
 type ToldEnd = Exclude<EarlyEnd, 'broken_off' | 'failed'>
 
-/** The events of a reply, and what ended it where the step tells it. */
+/** The events of a reply and, if the step reports it, its early end. */
 function report(
   { end, told: tells }: { end: ToldEnd | null; told: boolean },
   events: readonly Event[],
@@ -75,7 +75,7 @@ const result = (id: string, of: { id: string; tool: string; call: string }): Eve
   observation: { kind: `${of.tool}Observation`, content: [{ type: 'text', text: 'done' }] },
 })
 
-/** Whether a ready step can be given a reply, as its provider would give it. */
+/** Whether the reply has a form that the provider of a ready step could return. */
 const isRaw = (reply: Reply, grammar: WireGrammar): boolean => {
   if (reply.say === 'error' || reply.say === 'silence') return true
   if (reply.say !== 'text' && reply.say !== 'calls') return false
@@ -84,7 +84,7 @@ const isRaw = (reply: Reply, grammar: WireGrammar): boolean => {
   return reply.end !== 'paused' || grammar === 'anthropic'
 }
 
-/** What a step yields, its events known by the number of the step. */
+/** Numbers the events of a step, to recognize them in the log. */
 const numbered = (number: number, yielded: Yielded, from: number): Yielded => {
   const name = (event: Event, index: number): Event => ({ ...event, id: `${number}.${from + index}` })
   if (Array.isArray(yielded)) return yielded.map(name)
@@ -97,10 +97,10 @@ const forever = (): Promise<never> => new Promise(() => undefined)
 
 const PLAIN: Reply = { say: 'text', pieces: 1, thoughts: [], end: null, told: false }
 
-/** Whether a call may be executed again whose execution a death has cut off. */
+/** Whether a call may run again after a crash interrupted it. */
 export const isRepeatable = ({ tool_name }: { readonly tool_name: string }): boolean => tool_name === 'safe'
 
-/** The tools of a story, `safe` one that may be repeated. */
+/** Only `safe` is repeatable. */
 const toolsWith = (execute: () => Promise<string>): StepTool[] =>
   TOOL_NAMES.map((name) => ({
     name,
@@ -110,16 +110,16 @@ const toolsWith = (execute: () => Promise<string>): StepTool[] =>
     repeatable: isRepeatable({ tool_name: name }),
   }))
 
-/** What of a request comes from the log. */
+/** The part of a request that depends on the log. */
 const partOf = (request: object): object => {
   const { system, messages, instructions, input, contents } = request as Readonly<Record<string, unknown>>
   return { system, messages, instructions, input, contents }
 }
 
-/** Lists of messages stand under this name in a request. */
+/** Some grammars write a bare list of messages. */
 const asRequest = (request: object): object => (Array.isArray(request) ? { messages: request } : request)
 
-/** Everybody who plays a part, by one script. */
+/** Simulates the model and the tools. */
 export class Cast {
   readonly #fate: Fate
   readonly #cues: Cues
@@ -140,7 +140,6 @@ export class Cast {
     this.#isReady = plan.ready
   }
 
-  /** The step of a run on a machine. */
   step(machine: Machine, run: number): Step {
     const step = (input: StepInput): AsyncGenerator<Yielded> => {
       const { state, approved } = input
@@ -179,7 +178,7 @@ export class Cast {
     }
   }
 
-  /** The same with a ready step, where its provider could have given that reply. */
+  /** The same through a ready step, if its provider could return this reply. */
   async *#ready(machine: Machine, begin: Begin, input: StepInput): AsyncGenerator<Yielded> {
     const { no: number, sent } = begin
     const isAsked = begin.executes.length === 0
@@ -263,7 +262,7 @@ export class Cast {
     }
     if (reply.say !== 'calls') return
     const { tools, split, two, end } = reply
-    // What is yielded in pieces may be cut off behind any of them: only what it thought in front is signed then.
+    // A split reply may be cut off after any piece, so only its leading thought is signed.
     const isWhole = !split && !two
     const thoughts: readonly Part[] = isWhole ? reply.thoughts : ['think']
     const read = this.#read(begin, [...thoughts, ...tools.map((): Part => 'call')], tools, end, isWhole)
@@ -279,7 +278,10 @@ export class Cast {
     }
   }
 
-  /** A provider's reply to what it was sent, and the events and the record that a reader makes of it; in pieces, it keeps no order. */
+  /**
+   * Generates the provider's reply to a request, and the events and record that its reader produces. In
+   * pieces, their order is not kept.
+   */
   #read(
     begin: Begin,
     parts: readonly Part[],
@@ -294,7 +296,7 @@ export class Cast {
       word: `${SECRET} ${number}`,
       tool: (index: number): string => tools[index] ?? 'safe',
     }
-    // What signs a call stands in the record of a whole reply only.
+    // Only the record of a whole reply has the signature of a call.
     const made = isWhole
       ? replyParts(this.#grammar, sent.seen, parts, script)
       : replyParts(this.#grammar, sent.seen, parts, script, false)

@@ -1,21 +1,20 @@
-/** What users and bad luck do to a conversation: single commands, and habits of several in a row. */
+/** Commands of users, and failures: single ones, and typical sequences. */
 
 import * as fc from 'fast-check'
 
-/** One thing that a user, or bad luck, does to a conversation, by way of one of two engines. */
+/** A command or failure, applied through one of two engines. */
 export interface Command {
   readonly do:
     | 'send'
-    /** A message of the environment, and one of a user that says nothing. */
+    /** A message from the environment; an empty user message. */
     | 'note'
     | 'blank'
-    /** Another system prompt. */
     | 'prompt'
-    /** A condensation of all that the view holds before the last message of a user. */
+    /** Condenses everything in the view before the last user message. */
     | 'condense'
-    /** HEAD moves back to a message. */
+    /** Moves HEAD back to a message. */
     | 'back'
-    /** A fork of the conversation, all of it or up to an event. */
+    /** Forks the whole conversation, or up to an event. */
     | 'fork'
     | 'pause'
     | 'interrupt'
@@ -24,18 +23,18 @@ export interface Command {
     | 'reject'
     | 'policy'
     | 'run'
-    /** A message, and then a run. */
+    /** A message, then a run. */
     | 'turn'
     | 'recover'
-    /** All leases run out. */
+    /** All leases expire. */
     | 'expire'
-    /** All leases run out, and the engine runs it. */
+    /** All leases expire, and this engine takes over the run. */
     | 'take_over'
-    /** The engine's process dies, and another takes its place. */
+    /** The engine's process dies and is replaced. */
     | 'crash'
-    /** The heartbeats of the engine's runs. */
+    /** The engine's runs send heartbeats. */
     | 'beat'
-    /** The signals that were given to the engine's runs. */
+    /** Aborts the signals of the engine's runs. */
     | 'abort'
   readonly on: number
   readonly n: number
@@ -43,8 +42,8 @@ export interface Command {
 }
 
 /**
- * What a user waits for before a command: nothing, a step that asks or executes, a hook before a call or at the end, a lease that was taken
- * or given back, the end of a run, or that nothing happens any more.
+ * When a command starts: at once, during a model or tool step, in a hook, when a lease is acquired or
+ * released, when a run ends, or when nothing else happens.
  */
 export type Cue =
   | 'now'
@@ -92,11 +91,11 @@ const command = fc.record<Command>({
 
 const chain = (...wishes: readonly (readonly [Command['do'], Cue])[]): fc.Arbitrary<Command[]> =>
   fc.tuple(fc.nat(1), fc.nat(1), fc.nat(7)).map(([on, other, n]) =>
-    // What goes on after a death, or a pause of another process, may well go on elsewhere.
+    // After a crash, or a pause by another process, the other engine often continues.
     wishes.map(([wish, when], index) => ({ do: wish, when, n, on: index === 0 ? on : other })),
   )
 
-/** What users do in a row, and chance would hardly ever bring about. */
+/** Typical sequences, which random commands would hardly ever produce. */
 export const habit = fc.oneof(
   {
     weight: 3,
@@ -160,7 +159,7 @@ export const habit = fc.oneof(
       chain(['expire', 'executing'], ['beat', 'now']),
     ),
   },
-  // What meets a moment that only a hook, or the end of a run, brings about.
+  // Timed to a hook or the end of a run.
   {
     weight: 1,
     arbitrary: fc.oneof(
@@ -172,7 +171,6 @@ export const habit = fc.oneof(
   },
 )
 
-/** One user's commands in order. */
 export const user = fc
   .array(fc.oneof({ weight: 4, arbitrary: habit }, { weight: 3, arbitrary: command.map((one) => [one]) }), {
     minLength: 1,
@@ -181,7 +179,7 @@ export const user = fc
   })
   .map((parts) => parts.flat())
 
-/** A process dies while tools are executed, and another goes on, once or twice. */
+/** A process dies during tool execution and another continues, once or twice. */
 export const deaths = fc.oneof(
   chain(['crash', 'executing'], ['take_over', 'now']),
   chain(['crash', 'executing'], ['take_over', 'now'], ['crash', 'executing'], ['take_over', 'now']),

@@ -1,17 +1,17 @@
-/** A machine on which an engine runs: a store goes in; the same store comes out, of which every call takes its time, until the machine dies. */
+/** Simulates a process with a store. Every store call takes time, until the process dies. */
 
 import type * as fc from 'fast-check'
 import type { Store } from '../../src/store/contract/store.ts'
 import { scheduled } from '../../src/testing/deterministic.ts'
 import type { Cue } from './commands.ts'
 
-/** Calls of a store that resolve at once and answer to nobody. */
+/** Store calls that are neither delayed nor reported. */
 const AT_ONCE: ReadonlySet<string> = new Set(['name', 'watch', 'close'])
 
-/** How many steps a story may have before it is said to have no end. */
+/** A story with more steps than this counts as endless. */
 const MOST_STEPS = 6_000
 
-/** Decides what happens next among all that is under way. */
+/** Decides which pending operation continues next. */
 export class Fate {
   readonly #scheduler: fc.Scheduler
   #steps = 0
@@ -21,23 +21,22 @@ export class Fate {
     this.#scheduler = scheduler
   }
 
-  /** Whether there is no end to it. */
   get endless(): boolean {
     return this.#steps > MOST_STEPS
   }
 
-  /** A moment later than all before. */
+  /** Returns a time later than all earlier ones. */
   tick(): number {
     return (this.#now += 1)
   }
 
-  /** Resolves when fate wants it. */
+  /** Resolves when the scheduler decides. */
   async point(label: string): Promise<void> {
     this.#steps += 1
     await (this.endless ? never() : this.#scheduler.schedule(Promise.resolve(), label))
   }
 
-  /** Lets everything happen that can. */
+  /** Runs everything that can run. */
   async settle(): Promise<void> {
     await this.#scheduler.waitIdle()
   }
@@ -45,7 +44,7 @@ export class Fate {
 
 const never = (): Promise<never> => new Promise(() => undefined)
 
-/** A process with a store: when it dies, nothing of it goes on. */
+/** A process with a store. Once it dies, none of its work continues. */
 export class Machine {
   readonly no: number
   readonly store: Store
@@ -53,7 +52,7 @@ export class Machine {
   readonly #death = Promise.withResolvers<void>()
   #dead = false
 
-  /** @param reports of every call that the store has answered */
+  /** @param reports receives every call that the store has answered */
   constructor(
     number: number,
     fate: Fate,
@@ -72,13 +71,13 @@ export class Machine {
     return this.#dead
   }
 
-  /** Goes on when fate wants it, and never when the machine is dead by then. */
+  /** Like the scheduler's, but never resolves once the machine is dead. */
   async point(label: string): Promise<void> {
     if (!this.#dead) await this.#fate.point(label)
     if (this.#dead) await never()
   }
 
-  /** What a work comes to, or nothing when the machine dies before. */
+  /** Resolves to undefined if the machine dies first. */
   async orDeath<T>(work: Promise<T>): Promise<T | undefined> {
     return Promise.race([work, this.#death.promise.then(() => undefined)])
   }
@@ -89,7 +88,7 @@ export class Machine {
   }
 }
 
-/** Those who wait for their cue. */
+/** Commands that wait for their cue. */
 export class Cues {
   readonly #waiting: { readonly cue: Cue; readonly go: () => void }[] = []
 
@@ -98,12 +97,12 @@ export class Cues {
     if (cue !== 'now') await new Promise<void>((go) => this.#waiting.push({ cue, go }))
   }
 
-  /** It is such a moment. */
+  /** Releases all that wait for this cue. */
   give(cue: Cue): void {
     for (const each of this.#waiting.filter((waiting) => waiting.cue === cue)) this.#release(each)
   }
 
-  /** Nothing happens any more: whoever has waited longest goes on. False when nobody waits. */
+  /** When nothing else happens, releases the longest waiting. Returns false if nothing waits. */
   giveAny(): boolean {
     const [first] = this.#waiting
     if (first !== undefined) this.#release(first)
@@ -119,7 +118,7 @@ export class Cues {
   }
 }
 
-/** The timers of the machines: waiting takes as long as fate wants, and hearts beat when they are told to. */
+/** Replaces the timers: the scheduler decides how long waits take, and heartbeats run on command. */
 export class Timers {
   readonly beats = new Map<unknown, () => void>()
   readonly #fate: Fate
@@ -133,7 +132,6 @@ export class Timers {
     this.#fate = fate
   }
 
-  /** Puts them in the place of the real ones. */
   install(): void {
     const later = (call: () => void): void => void this.#fate.point('timer').then(call)
     const beat = (call: () => void): object => {

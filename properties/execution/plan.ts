@@ -1,16 +1,16 @@
-/** What users, models, tools and machines do while a conversation runs: arbitrary plans come out, to be played in any order of events. */
+/** Generates plans: what users, models, tools and machines do during a conversation. The scheduler interleaves them. */
 
 import * as fc from 'fast-check'
 import type { EarlyEnd } from '../../src/event/reply.ts'
 import { type Part, type WireGrammar, WIRES } from '../wire/reply.ts'
 import { type Command, deaths, habit, user } from './commands.ts'
 
-/** A tool that a model calls. `odd` is one that nobody has: its action cannot be read. */
+/** `odd` does not exist, so its action cannot be decoded. */
 export type Tool = 'safe' | 'risky' | 'finish' | 'odd'
 
 /**
- * What a model replies when it is asked; `thoughts` stand before its last word, or before its calls. `end`: what ends it early, as its record
- * says, and `told` whether the step says so too.
+ * A model's reply. `thoughts` precede its last text or its calls; `end` is the early end in its record, and
+ * `told` whether the step reports it.
  */
 export type Reply =
   | {
@@ -20,7 +20,7 @@ export type Reply =
       readonly end: Exclude<EarlyEnd, 'broken_off' | 'failed'> | null
       readonly told: boolean
     }
-  /** `split`: each call is yielded by itself. `two`: the calls belong to two LLM responses. */
+  /** `split` yields each call separately. `two` divides the calls between two LLM responses. */
   | {
       readonly say: 'calls'
       readonly tools: readonly Tool[]
@@ -30,13 +30,13 @@ export type Reply =
       readonly end: Exclude<EarlyEnd, 'broken_off' | 'failed'> | null
       readonly told: boolean
     }
-  /** `lingers`: a last word, and then nothing ever ends. `wordless`: a message without a word. */
+  /** `lingers` replies and then never ends. `wordless` is an empty message. */
   | { readonly say: 'nothing' | 'wordless' | 'failed' | 'broken_off' | 'error' | 'silence' | 'lingers' }
 
-/** What becomes of calls that are executed: each has a result, none has, an error is thrown, a reply is given too, or nothing ever ends. */
+/** Result of executing calls: results, nothing, an error, results and a reply, or no end at all. */
 export type Outcome = 'results' | 'nothing' | 'error' | 'and_reply' | 'silence'
 
-/** The hooks of a run: which messages and tools they block, and how often they deny the end. */
+/** What hooks block, and how often they deny the end of the run. */
 export interface HookPlan {
   readonly blocksPrompts: boolean
   readonly blocksRisky: boolean
@@ -44,21 +44,20 @@ export interface HookPlan {
 }
 
 export interface Plan {
-  /** The grammar in which the model is asked. */
   readonly grammar: WireGrammar
   readonly replies: readonly Reply[]
   readonly outcomes: readonly Outcome[]
-  /** What several users do, each one after the other. */
+  /** Each user performs the commands in order. */
   readonly users: readonly (readonly Command[])[]
-  /** The policy that the conversation begins with. */
+  /** Index of the initial policy. */
   readonly policy: number
-  /** Whether the runs themselves want consent for risky calls. */
+  /** Whether run options require confirmation of risky calls. */
   readonly cautious: boolean
   readonly hooks: HookPlan | null
-  /** Whether the store takes secrets out of what agents say. */
+  /** Whether the store redacts agent messages. */
   readonly redacts: boolean
   readonly maxIterations: number
-  /** Whether the model is asked, and the tools are executed, by a ready step; `safe` is then a tool that may be repeated. */
+  /** Whether ready steps call the model and the tools; `safe` is then repeatable. */
   readonly ready: boolean
 }
 
@@ -120,7 +119,7 @@ const reply = fc.oneof(
   },
 )
 
-/** Replies in which nothing is said, one after the other. */
+/** Empty replies, one after the other. */
 const wordless = fc.record({ say: fc.constantFrom('nothing' as const, 'wordless' as const) })
 
 const outcome = fc.oneof(
@@ -129,7 +128,6 @@ const outcome = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom('error' as const, 'and_reply' as const, 'silence' as const) },
 )
 
-/** Any plan. */
 export const plan: fc.Arbitrary<Plan> = fc.record({
   grammar: fc.constantFrom(...(Object.keys(WIRES) as WireGrammar[])),
   replies: fc.oneof(
@@ -138,7 +136,7 @@ export const plan: fc.Arbitrary<Plan> = fc.record({
   ),
   outcomes: fc.array(outcome, { maxLength: 6, size: 'max' }),
   users: fc.oneof(
-    // One habit by itself, where nothing else gets in its way.
+    // A sequence without interference.
     { weight: 1, arbitrary: habit.map((alone) => [alone]) },
     { weight: 3, arbitrary: fc.array(user, { minLength: 1, maxLength: 3, size: 'max' }) },
   ),
@@ -157,7 +155,7 @@ export const plan: fc.Arbitrary<Plan> = fc.record({
   ready: fc.constant(false),
 })
 
-/** Any plan, with ready steps; in one of four something that is said is too long for the model. */
+/** Plans with ready steps. In one of four, a message is too long for the model. */
 export const readyPlan: fc.Arbitrary<Plan> = fc
   .tuple(plan, fc.option(deaths, { freq: 2 }), fc.nat(3))
   .map(([one, dies, fate]) => ({

@@ -1,4 +1,4 @@
-/** Plays a plan: two engines on one store, users, bad luck, and a scheduler that decides what happens next go in; the story comes out. */
+/** Plays a plan with two engines on one store, and records the story. A scheduler decides the order of events. */
 
 import type * as fc from 'fast-check'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
@@ -22,12 +22,11 @@ import { newStory, type RunStory, type Story } from './story.ts'
 
 const ID = 'c'
 
-/** Microseconds that a clock jumps so that all leases run out. */
+/** Clock jump, in microseconds, that expires all leases. */
 const JUMP = 10n * 1_000_000n * 1_000n
-/** A moment, in microseconds, after which a lease has expired that was to expire at once. */
+/** Time, in microseconds, after which a lease with no duration has expired. */
 const MOMENT = 2_000n
 
-/** Policies that a conversation may have. */
 export const POLICIES: readonly (JsonObject | null)[] = [
   null,
   { kind: 'NeverConfirm' },
@@ -35,7 +34,6 @@ export const POLICIES: readonly (JsonObject | null)[] = [
   { kind: 'ConfirmRisky' },
 ]
 
-/** An engine in its process, with the runs that it has. */
 interface Process {
   readonly machine: Machine
   readonly engine: Engine
@@ -43,7 +41,7 @@ interface Process {
   readonly runs: Set<{ readonly story: RunStory; readonly signal: AbortController }>
 }
 
-/** Plays a plan to its end: when nothing happens any more, what still runs is interrupted, and whatever died is recovered. */
+/** Plays a plan until nothing happens. Then interrupts active runs and recovers crashed ones. */
 export async function play(scheduler: fc.Scheduler, plan: Plan): Promise<Story> {
   const fate = new Fate(scheduler)
   const timers = new Timers(fate)
@@ -97,7 +95,7 @@ class Stage {
     for (const user of this.#plan.users) void this.#user(user)
     do await this.#fate.settle()
     while (this.#cues.giveAny())
-    // Hearts beat now and then, and whoever is silent for ever is interrupted at last.
+    // Send occasional heartbeats, and finally interrupt steps that never end.
     await this.#during(() => this.#do(command('beat', 0)))
     for (const on of [0, 1, 0])
       if (this.#isRunning()) await this.#during(() => this.#do(command('interrupt', on)))
@@ -157,7 +155,7 @@ class Stage {
     }
   }
 
-  /** Does what a command says and waits for it, but for a run, which goes on by itself. */
+  /** Waits for the command to complete, except for a run, which continues in the background. */
   async #do(command: Command): Promise<void> {
     const process = this.#processes[command.on] as Process
     const { story } = this
@@ -211,7 +209,7 @@ class Stage {
     }
   }
 
-  /** The wishes that append something. */
+  /** Commands that append events. */
   async #ask(conversation: Conversation, { do: wish, n }: Command): Promise<readonly LoggedEvent[]> {
     if (wish === 'send') return conversation.sendMessage(n < 3 ? FORBIDDEN : `message ${this.#fate.tick()}`)
     if (wish === 'note' || wish === 'blank') {

@@ -1,4 +1,4 @@
-/** Which situations of ready steps really occurred in a story. */
+/** Finds which situations of ready steps occurred in a story. */
 
 import type { WireGrammar } from '../wire/reply.ts'
 import type { Plan } from './plan.ts'
@@ -16,7 +16,6 @@ const OTHERS = [
 
 export type ReadySituation = (typeof OTHERS)[number] | `asked ${WireGrammar}`
 
-/** All that must occur. */
 export const READY_SITUATIONS: readonly ReadySituation[] = [
   ...OTHERS,
   'asked anthropic',

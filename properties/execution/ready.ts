@@ -1,4 +1,4 @@
-/** Ready steps for a story: the model and the tools of the plan go in behind a client of the provider's shape. */
+/** Ready steps for a story, with clients that return the plan's replies. */
 
 import type { Step } from '../../src/conversation/run/step.ts'
 import {
@@ -14,14 +14,13 @@ import {
 } from '../../src/steps/index.ts'
 import type { WireGrammar } from '../wire/reply.ts'
 
-/** A model that is given each request, and gives a whole reply. */
+/** A model that returns a whole reply to each request. */
 export type Create = (request: object) => Promise<unknown>
 
 interface Options extends Omit<StepOptions, 'tools'> {
   readonly tools: readonly StepTool[]
 }
 
-/** The ready step of a grammar. */
 export function readyStep(grammar: WireGrammar, create: Create, input: Options): Step {
   const options = { ...input, model: 'any', stream: false }
   switch (grammar) {
@@ -41,7 +40,7 @@ export function readyStep(grammar: WireGrammar, create: Create, input: Options):
     case 'interactions':
       return interactionsStep({ ...options, client: { interactions: { create } } })
     case 'ai-sdk':
-      // A reply that comes whole: the SDK's own streams are another matter.
+      // Not streamed: other tests cover the SDK's streams.
       return aiSdkStep({ ...options, streamText: (request: object) => ({ fullStream: create(request) }) })
   }
 }

@@ -1,4 +1,4 @@
-/** How the runs of a story go: when they want consent, and their hooks and condenser, each as slow as the scheduler makes it. */
+/** The confirmation policy, hooks and condenser of a story's runs, delayed by the scheduler. */
 
 import { rollingCondenser } from '../../src/context/condenser/rolling.ts'
 import type { RunCondenser } from '../../src/conversation/run/options.ts'
@@ -9,16 +9,14 @@ import type { Cues, Machine } from './machine.ts'
 import type { Plan } from './plan.ts'
 import type { Story } from './story.ts'
 
-/** Milliseconds that a lease holds. */
+/** Lease duration in milliseconds. */
 export const TTL = 1_000_000
 
-/** What runs want consent for, when they are cautious. */
 export const isCautious = (tool: string): boolean => tool === 'risky'
 
-/** The options of a run in a process. */
 export function optionsOfRuns(cues: Cues, story: Story, plan: Plan): (machine: Machine) => RunOptions {
   const { cautious, hooks, maxIterations, ready } = plan
-  // So many ends are denied in all, whichever run comes to them.
+  // Shared by all runs, so the total number of denials is fixed.
   const denials = { left: hooks?.denials ?? 0 }
   return (machine) => ({
     leaseTtl: TTL,

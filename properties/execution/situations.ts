@@ -1,4 +1,4 @@
-/** Which hostile situations really occurred in a story. */
+/** Finds which adversarial situations occurred in a story. */
 
 import { NO_RESULT } from '../../src/messages/phrases.ts'
 import { requestHeadOf, earlyEndOf, replyOf } from '../../src/event/reply.ts'
@@ -62,13 +62,11 @@ const SITUATIONS = [
 
 export type Situation = (typeof SITUATIONS)[number]
 
-/** All of them. */
 export const ALL_SITUATIONS: readonly Situation[] = SITUATIONS
 
-/** Whether a reply was ended so that none of its calls is executed. */
+/** Whether a reply ended in a way that prevents its calls from running. */
 const isEnded = (event: Event): boolean => ['refused', 'filtered'].includes(earlyEndOf(event) ?? '')
 
-/** What occurred. */
 export function situationsOf(story: Story): Situation[] {
   const events = story.facts.flatMap((fact: Fact, seq) => ('kind' in fact ? [{ seq, event: fact }] : []))
   const matches: Situation[] = []
@@ -80,7 +78,7 @@ export function situationsOf(story: Story): Situation[] {
     events.flatMap(({ seq, event }) =>
       event.kind === 'ConversationStateUpdateEvent' && event.key === key ? [{ seq, value: event.value }] : [],
     )
-  /** Wishes that were granted while a step lasted that did not know of them. */
+  /** Commands that completed during a step that did not know of them. */
   const during = (wish: string, executes: boolean): { done: Done; begin: Begin }[] =>
     story.done.flatMap((done) => {
       const seq = done.events.at(-1)?.seq
@@ -105,7 +103,7 @@ export function situationsOf(story: Story): Situation[] {
   const started = updates('started_actions').flatMap(({ value }) => value as string[])
   const listed = (key: string): string[] => updates(key).flatMap(({ value }) => value as string[])
 
-  /** Where replies stand in the log, and where what they were asked at. */
+  /** The positions of replies, and of the events they were requested at. */
   const replies = events.flatMap(({ seq, event }) => {
     const after = requestHeadOf(event)
     if (after === undefined) return []

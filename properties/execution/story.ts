@@ -1,4 +1,4 @@
-/** What is written down while a plan is played: who did what, on which state, and at which moment. */
+/** The record of a played plan: each action, the state it saw, and its time. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { State } from '../../src/state/state.ts'
@@ -7,77 +7,72 @@ import type { Given, Sent } from '../wire/sent.ts'
 import type { Command } from './commands.ts'
 import type { Reply } from './plan.ts'
 
-/** A moment: each is later than all before, whatever happened in it. */
+/** A logical time: later than all earlier ones. */
 export type Checkpoint = number
 
-/** The step was called: to ask the model, or to execute calls. */
+/** A call of the step, to ask the model or to execute calls. */
 export interface Begin {
   readonly at: Checkpoint
-  /** Number of the call of the step; ids of what it yields begin with it. */
+  /** Number of the step's call, which prefixes the ids of its events. */
   readonly no: number
   readonly run: number
   readonly engine: number
   readonly state: State
-  /** Ids of the actions to execute; none when the model is asked. */
+  /** Ids of the actions to execute; empty when the model is asked. */
   readonly executes: readonly string[]
-  /** What the model was sent, when it was asked. */
+  /** The request, if the model was asked. */
   readonly sent: Sent | null
-  /** The reply that it gave, when a provider has signed it: the name of its record, and how many parts of it are signed. */
+  /** The signed reply: the name of its record, and the number of its signed parts. */
   given: (Pick<Given, 'signed'> & { readonly model: string }) | null
-  /** What the plan has it reply, when the model was asked. */
+  /** The planned reply, if the model was asked. */
   reply: Reply | null
-  /** The text that it streamed before it yielded anything, once that was taken. */
+  /** Text streamed before the first event, once consumed. */
   streamed: string | null
   /** Whether it never ends by itself. */
   silent: boolean
-  /** When it ended, by itself or left behind. */
+  /** When it ended or was abandoned. */
   end: Checkpoint
 }
 
-/** A user's wish was granted, or refused. */
+/** A command that completed or failed. */
 export interface Done {
   readonly command: Command
   readonly begun: Checkpoint
   readonly at: Checkpoint
   readonly engine: number
-  /** What was appended. */
+  /** Appended events. */
   readonly events: readonly LoggedEvent[]
-  /** Code of the error, or what a recovery came to. */
+  /** Error code, or the result of a recovery. */
   readonly outcome: string | null
 }
 
-/** A run of an engine. */
 export interface RunStory {
   readonly no: number
   readonly engine: number
   readonly begun: Checkpoint
   end: Checkpoint
-  /** The status it ended with, or the code of the error that it ended with; null while it lasts. */
+  /** Final status or error code; null while running. */
   outcome: string | null
-  /** What it threw, when that was no error of ours. */
+  /** Thrown value that is not one of the library's errors. */
   error: unknown
-  /** How long the log was then. */
+  /** Length of the log at that time. */
   length: number
-  /** Whether its process died. */
   dead: boolean
-  /** Whether its signal was aborted. */
   aborted: boolean
 }
 
-/** Everything that happened. */
 export interface Story {
-  /** What was found wrong while it was played, where what is thrown would be a step's own error. */
+  /** Violations found during play, where throwing would look like an error of the step. */
   readonly broken: unknown[]
   readonly begins: Begin[]
   readonly done: Done[]
   readonly runs: RunStory[]
-  /** The log at the end. */
   facts: readonly Fact[]
-  /** What the engines that live at the end believe the state to be. */
+  /** Final states of the surviving engines. */
   states: State[]
-  /** States of forks when they were made. */
+  /** Each at the time of its fork. */
   readonly forks: State[]
-  /** When leases ran out, when processes died, and when an engine was first given a lease under a name, at which length of the log. */
+  /** Times of lease expiry and of crashes; and when, and at which log length, an engine first acquired a lease under a name. */
   readonly ranOut: Checkpoint[]
   readonly deaths: Checkpoint[]
   readonly leases: {
@@ -86,15 +81,15 @@ export interface Story {
     readonly owner: unknown
     readonly length: number
   }[]
-  /** Messages that a hook was told of, and those that it blocked; calls that it blocked. */
+  /** Messages shown to or blocked by a hook, and blocked calls. */
   readonly shown: Set<string>
   readonly blockedPrompts: Set<string>
   readonly blockedCalls: Set<string>
-  /** Whether a live lease was left when no run was. */
+  /** Whether a live lease remains although no run does. */
   leaseLeft: boolean
-  /** Whether the status was running when no run was, without a lease by which that is found. */
+  /** Whether the status is still running, without a run or a lease that would reveal it. */
   isAbandoned: boolean
-  /** Whether it came to no end. */
+  /** Whether the story exceeded the step limit. */
   endless: boolean
 }
 
