@@ -32,8 +32,7 @@ const FOLDED: ReadonlySet<unknown> = new Set([
  */
 export function erasedFact(fact: Fact): Fact {
   if (isQuarantined(fact)) return Object.freeze({ ...fact, raw: ERASED, issues: [] })
-  const { id, timestamp, parent_id, kind, source } = fact
-  const base = defined({ id, timestamp, parent_id, kind, source })
+  const base = pick(fact, 'id', 'timestamp', 'parent_id', 'kind', 'source')
   return Object.freeze({ ...base, ...contentOf(fact) }) as object as Event
 }
 
@@ -156,34 +155,23 @@ function messageContent(event: MessageEvent): object {
 const thinkingOf = ({ thinking_blocks }: Pick<Message, 'thinking_blocks'>): unknown =>
   thinking_blocks?.map(() => ({ type: 'thinking', thinking: ERASED }))
 
+const RECORD_FIELDS = [
+  'after',
+  'grammar',
+  'model',
+  'asked',
+  'stop_reason',
+  'outcome',
+  'tokens',
+  'usage',
+  'waits',
+  'interrupted',
+] as const
+
 /** A reply's record without its parts and digests, which short texts could be guessed from. */
 function recordOf(event: Event): object | undefined {
   const reply = replyOf(event)
-  if (reply === null) return undefined
-  const {
-    after,
-    grammar,
-    model,
-    asked: requested,
-    stop_reason,
-    outcome,
-    tokens,
-    usage,
-    waits,
-    interrupted,
-  } = reply
-  return defined({
-    after,
-    grammar,
-    model,
-    asked: requested,
-    stop_reason,
-    outcome,
-    tokens,
-    usage,
-    waits,
-    interrupted,
-  })
+  return reply === null ? undefined : pick(reply, ...RECORD_FIELDS)
 }
 
 function valueOf({ key, value }: EventOf<'ConversationStateUpdateEvent'>): JsonValue | undefined {
@@ -200,3 +188,6 @@ const textOf = (text: string | null | undefined): string | null | undefined =>
 
 const defined = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+
+const pick = <T extends object>(object: T, ...keys: readonly (keyof T)[]): object =>
+  defined(Object.fromEntries(keys.map((key) => [key, object[key]])))
