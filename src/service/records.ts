@@ -1,6 +1,5 @@
 /** Typed records of the service: items of its store, the same in every process, none of them cached. */
 
-import { hasCode } from '../event/errors.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import type { Item, ItemChange, ItemFilter, ItemQuery, NewItem } from '../store/contract/items.ts'
 import type { Count, CountOptions, Page } from '../store/contract/query.ts'
@@ -94,20 +93,6 @@ export function recordsOf<T extends object>(
       })
       return existed
     },
-  }
-}
-
-/** Makes changes; false, and makes none, if a version differs. */
-export async function tryMake(
-  make: Records<object>['make'],
-  changes: readonly ItemChange[],
-): Promise<boolean> {
-  try {
-    await make(changes)
-    return true
-  } catch (error) {
-    if (hasCode(error, 'version_conflict')) return false
-    throw error
   }
 }
 
