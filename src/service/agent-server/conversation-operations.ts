@@ -127,14 +127,7 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
         limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), 20),
       },
       replies: {
-        200: {
-          description: 'Successful Response',
-          schema: {
-            type: 'object',
-            required: ['items', 'next_page_id'],
-            properties: { items: listOf(TEXT_HIT), next_page_id: maybe({ type: 'string' }) },
-          },
-        },
+        ...pageReply(TEXT_HIT),
         501: { description: 'The store has no index of text' },
       },
     },
@@ -173,6 +166,17 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
       }
     },
   )
+
+const pageReply = (items: JsonObject): Operation['replies'] => ({
+  200: {
+    description: 'Successful Response',
+    schema: {
+      type: 'object',
+      required: ['items', 'next_page_id'],
+      properties: { items: listOf(items), next_page_id: maybe({ type: 'string' }) },
+    },
+  },
+})
 
 export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation[] => [
   operation(
@@ -215,19 +219,7 @@ export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Op
         page_id: optional(text()),
         limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
       },
-      replies: {
-        200: {
-          description: 'Successful Response',
-          schema: {
-            type: 'object',
-            required: ['items', 'next_page_id'],
-            properties: {
-              items: listOf(INFO_SCHEMA),
-              next_page_id: maybe({ type: 'string' }),
-            },
-          },
-        },
-      },
+      replies: pageReply(INFO_SCHEMA),
     },
     async ({ query: { status, tag: tags, owner, archived, sort_order, page_id, limit } }) => {
       const order = ORDERS[sort_order] ?? 'created_at_desc'

@@ -8,14 +8,9 @@ import { integer, optional, text, withDefault } from '../http/parameters.ts'
 import { SANDBOX_STATUSES } from './sandbox-provider.ts'
 import { TASK_STATUSES } from './start-task.ts'
 
-export { listOf, maybe, objectOf }
-
 const string: JsonObject = { type: 'string' }
 const instant: JsonObject = { type: 'string', format: 'date-time' }
 const texts: JsonObject = { type: 'object', additionalProperties: string }
-
-export const pageOfSchema = (items: JsonObject): JsonObject =>
-  objectOf({ items: listOf(items), next_page_id: maybe(string) })
 
 export const SANDBOX = objectOf({
   id: string,

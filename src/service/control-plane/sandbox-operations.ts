@@ -1,10 +1,10 @@
 import { decodeCursor, encodeCursor, pageOf, refuseCursor, scopeOf } from '../../store/kit/query/page.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { batchGet } from '../http/batch-get.ts'
-import { operation, type Operation } from '../http/operation.ts'
+import { operation, type Operation, pageOfSchema } from '../http/operation.ts'
 import { optional, text } from '../http/parameters.ts'
 import type { ControlPlane } from './control-plane.ts'
-import { pageOfSchema, PAGING, SANDBOX, SPEC } from './replies.ts'
+import { PAGING, SANDBOX, SPEC } from './replies.ts'
 
 const tag = 'Sandboxes'
 

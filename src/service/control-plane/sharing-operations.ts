@@ -12,7 +12,7 @@ import { findPublicConversation, getConversationOr404, shownId } from '../conver
 import { shownText } from '../conversations/secrets.ts'
 import { FLAT, trajectory } from '../conversations/trajectory.ts'
 import { batchGet } from '../http/batch-get.ts'
-import { operation, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operation, type Operation, pageOfSchema } from '../http/operation.ts'
 import { pageInBytes } from '../http/page-bytes.ts'
 import { optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -22,7 +22,7 @@ import { originOf } from './app-conversation-operations.ts'
 import type { ControlPlane } from './control-plane.ts'
 import { AT_ONCE, describeApp } from './app-conversations.ts'
 import { appOf } from './app-metadata.ts'
-import { listOf, maybe, objectOf, pageOfSchema, PAGING } from './replies.ts'
+import { PAGING } from './replies.ts'
 
 const string: JsonObject = { type: 'string' }
 

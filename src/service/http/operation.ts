@@ -65,3 +65,6 @@ export const objectOf = (properties: JsonObject): JsonObject => ({
   required: Object.keys(properties),
   additionalProperties: false,
 })
+
+export const pageOfSchema = (items: JsonObject): JsonObject =>
+  objectOf({ items: listOf(items), next_page_id: maybe({ type: 'string' }) })

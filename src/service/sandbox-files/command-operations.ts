@@ -2,7 +2,7 @@ import { ColloquyError } from '../../event/errors.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { Latest } from '../conversations/starts.ts'
 import { parseInstant } from '../../event/time.ts'
-import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
+import { objectOf, operation, type Operation, pageOfSchema } from '../http/operation.ts'
 import { firstInBytes } from '../http/page-bytes.ts'
 import {
   dateTime,
@@ -202,7 +202,7 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
           200: {
             description:
               'The latest 1,000 of this process; `page_id` is the id of the last event of the previous page, which must still be stored',
-            schema: objectOf({ items: listOf(EVENT), next_page_id: maybe({ type: 'string' }) }),
+            schema: pageOfSchema(EVENT),
           },
           422: { description: 'Invalid query' },
         },

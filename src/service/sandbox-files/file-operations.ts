@@ -1,4 +1,4 @@
-import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
+import { listOf, objectOf, operation, type Operation, pageOfSchema } from '../http/operation.ts'
 import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
@@ -41,10 +41,7 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
       replies: {
         200: {
           description: 'Folders by name; `page_id` is the last name of the previous page',
-          schema: objectOf({
-            items: listOf(objectOf({ name: string, path: string })),
-            next_page_id: maybe(string),
-          }),
+          schema: pageOfSchema(objectOf({ name: string, path: string })),
         },
         ...REFUSED,
       },

@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
-import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operation, type Operation, pageOfSchema } from '../http/operation.ts'
 import { integer, optional, type Parameter, text as anyText, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { SealedMap, type SecretBox } from './secret-box.ts'
@@ -187,7 +187,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
       replies: {
         200: {
           description: 'By name; `page_id` is the last name of the previous page',
-          schema: objectOf({ items: listOf(INFO), next_page_id: maybe(string) }),
+          schema: pageOfSchema(INFO),
         },
         ...SEALED,
       },

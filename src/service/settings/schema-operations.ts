@@ -1,7 +1,7 @@
 /** The schemas of settings, for pages that change them, and the known models. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
+import { listOf, objectOf, operation, type Operation, pageOfSchema } from '../http/operation.ts'
 import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
 import type { Profiles } from './profiles.ts'
 import { AGENT, CONVERSATION } from './settings-schema.ts'
@@ -127,7 +127,7 @@ const searchOperation = (
       replies: {
         200: {
           description: 'By name; `page_id` is the last name of the previous page',
-          schema: objectOf({ items: listOf({ type: 'object' }), next_page_id: maybe(string) }),
+          schema: pageOfSchema({ type: 'object' }),
         },
         ...SEALED,
       },
