@@ -88,29 +88,16 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
   }
 
   function source(query: CheckedTextQuery, log: number | null): TextSource<Step, readonly object[]> {
-    const fits = fitsOf(query, query.includes)
     // The index compares single terms.
-    const fitsFound = fitsOf(
-      query,
-      query.includes.filter(({ terms }) => terms.length > 1),
-    )
+    const phrases = query.includes.filter(({ terms }) => terms.length > 1)
+    const request = { query, log, fits: fitsOf(query, query.includes), fitsFound: fitsOf(query, phrases) }
     const least = query.from === null ? LEAST : firstPlace(query.from)
     const behind = query.until === null ? BEHIND : placeBehind(query.until)
     const lower = (position: bigint | null): bigint =>
       position === null || position > behind ? behind : position
     return {
       *newest(below, limit) {
-        const columns = statement('')
-        const passes = work.match({
-          query,
-          log,
-          columns,
-          fits,
-          fitsFound,
-          below: lower(below),
-          least,
-          limit,
-        })
+        const passes = work.match({ ...request, columns: statement(''), below: lower(below), least, limit })
         const rows = yield* firstFilled<HitRow>(
           passes.map(({ sql, values }) =>
             statement(
@@ -125,11 +112,8 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
       *ranked({ top, bottom, after }, limit) {
         const columns = statement(`, ${score(query).sql} AS score`, ...score(query).values)
         const passes = work.match({
-          query,
-          log,
+          ...request,
           columns,
-          fits,
-          fitsFound,
           below: lower(top === null ? null : top + 1n),
           least: bottom === null || bottom < least ? least : bottom,
           limit: MAX_RANKED,
