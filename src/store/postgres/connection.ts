@@ -94,13 +94,7 @@ export class Connection {
     return inTime(call, this.#timeout)
   }
 
-  readonly run = async <T>(work: () => Work<T>): Promise<T> => {
-    const steps = work()
-    for (let next = steps.next([]); ;) {
-      if (next.done === true) return next.value
-      next = steps.next(await this.#step(next.value))
-    }
-  }
+  readonly run = <T>(work: () => Work<T>): Promise<T> => perform(work, (step) => this.#step(step))
 
   async #step(step: Step): Promise<readonly object[]> {
     if ('confirm' in step) return this.query(BARRIER)
@@ -153,8 +147,10 @@ export class Connection {
     const client = await this.open().catch((error: unknown) => {
       throw toStoreError(error)
     })
+    const steps = (connection: PostgresClient): Promise<Row | undefined> =>
+      this.#steps(connection, numbered(sql), values.map(sentValue), work)
     const run = (connection: PostgresClient): Promise<Row | undefined> =>
-      this.#inTransaction(connection, numbered(sql), values.map(sentValue), work)
+      inTransaction(connection, () => steps(connection))
     if (isPool(client)) {
       const connection = await client.connect().catch((error: unknown) => {
         throw toStoreError(error)
@@ -171,37 +167,15 @@ export class Connection {
     }
     if (isListening(client)) return this.#inTurn(client, () => run(client))
     if (!isTransacting(client)) throw invalidWithin('requires a pool, or a client of pg or PGlite')
-    return client.transaction((connection) =>
-      this.#steps(connection, numbered(sql), values.map(sentValue), work),
-    )
+    return client.transaction(steps)
   }
 
-  async runOn<T>(connection: PostgresClient, work: () => Work<T>): Promise<T> {
-    const steps = work()
-    for (let next = steps.next([]); ;) {
-      if (next.done === true) return next.value
-      const step = next.value
+  runOn<T>(connection: PostgresClient, work: () => Work<T>): Promise<T> {
+    return perform(work, async (step) => {
       if (!('sql' in step)) throw new Error('Such a step has a transaction of its own.')
       const sent = connection.query(numbered(step.sql), step.values.map(sentValue))
-      next = steps.next((await storeErrors(sent)).rows as object[])
-    }
-  }
-
-  async #inTransaction<Row extends object>(
-    client: PostgresClient,
-    text: string,
-    values: unknown[],
-    work: (row: Row | undefined, connection: PostgresClient) => Promise<boolean>,
-  ): Promise<Row | undefined> {
-    try {
-      await storeErrors(client.query('BEGIN'))
-      const row = await this.#steps(client, text, values, work)
-      await storeErrors(client.query('COMMIT'))
-      return row
-    } catch (error) {
-      await client.query('ROLLBACK').catch(() => undefined)
-      throw error
-    }
+      return (await storeErrors(sent)).rows as object[]
+    })
   }
 
   async #steps<Row extends object>(
@@ -321,6 +295,31 @@ export class Connection {
 }
 
 const IS_ENDED = 'SELECT pg_current_xact_id_if_assigned() IS NULL AS ended'
+
+/** Runs a unit of work: answers each of its steps with rows. */
+async function perform<T>(
+  work: () => Work<T>,
+  answer: (step: Step) => Promise<readonly object[]>,
+): Promise<T> {
+  const steps = work()
+  for (let next = steps.next([]); ;) {
+    if (next.done === true) return next.value
+    next = steps.next(await answer(next.value))
+  }
+}
+
+/** Commits what a call does on a client, or rolls it back. */
+async function inTransaction<T>(client: PostgresClient, call: () => Promise<T>): Promise<T> {
+  try {
+    await storeErrors(client.query('BEGIN'))
+    const result = await call()
+    await storeErrors(client.query('COMMIT'))
+    return result
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => undefined)
+    throw error
+  }
+}
 
 const sentValue = (value: SqlValue): unknown => (typeof value === 'bigint' ? String(value) : value)
 
