@@ -78,7 +78,7 @@ const asTime: Parse<string> = (text, name) => {
   // A date alone means its midnight.
   const time = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00` : text
   if (parseInstant(time) !== undefined) return time
-  throw new UsageError(`--${name} must be a date and time in ISO 8601, as in 2026-01-31T10:00:00.5+01:00`)
+  throw new UsageError(`--${name} must be a date and time in ISO 8601, such as 2026-01-31T10:00:00.5+01:00`)
 }
 
 const asTimeZone: Parse<string> = (text) => {
@@ -95,7 +95,7 @@ const asOrigin: Parse<string> = (text) => {
   const isOrigin =
     url !== null && /^https?:$/.test(url.protocol) && url.origin === text.toLowerCase().replace(/\/$/, '')
   if (isOrigin || text === '*') return text
-  throw new UsageError('--allow-origin must be as in https://app.example.com, or *')
+  throw new UsageError('--allow-origin must be an origin such as https://app.example.com, or *')
 }
 
 const asNewId: Parse<string> = (text) => {
@@ -162,7 +162,7 @@ export const COMMANDS = {
       const alone = (['ended', 'grammar', 'format'] as const).find((name) => options[name] !== undefined)
       if (options.laws === undefined && alone !== undefined) throw new UsageError(`--${alone} needs --laws`)
       if (options.json && options.format !== undefined && options.format !== 'json')
-        throw new UsageError(`--json conflicts with --format ${options.format}`)
+        throw new UsageError(`--json cannot be combined with --format ${options.format}`)
     },
     more: [
       'Exits with 1 when a line does not load. Everything else that no correct server writes is a note: what a replay repairs, results that end no call on any branch, payloads that do not fit their kind, and numbers and keys that JSON loses.',
@@ -304,7 +304,9 @@ export const COMMANDS = {
     },
     check({ conversation }, files) {
       if (conversation !== undefined && files.length > 1)
-        throw new UsageError('--conversation names one conversation: import one FILE with it')
+        throw new UsageError(
+          '--conversation applies to a single FILE: import the files one by one, or omit it',
+        )
       if (conversation === undefined && files.includes('-'))
         throw new UsageError('standard input (-) has no name: add --conversation ID')
     },
@@ -333,7 +335,7 @@ export const COMMANDS = {
       // Import would read it as an array, or as base_state.json.
       if (layout === 'jsonl' && output !== undefined && /\.(?:json|zip)$/i.test(output))
         throw new UsageError(
-          'lines cannot be written to a .json or .zip file: use --output PATH.jsonl, or another --format',
+          '--format jsonl cannot write a .json or .zip file: use --output PATH.jsonl, or another --format',
         )
       if (output === undefined && force !== undefined) throw new UsageError('--force needs --output PATH')
     },
@@ -523,7 +525,7 @@ export function parseRequest(argv: readonly string[]): Request {
     if (inputs.size === 0 || inputs.has('help')) return helpRequest(null)
     throw new UsageError('no command given')
   }
-  if (words.some(isDatabaseUrl)) throw new UsageError('name a database with --db')
+  if (words.some(isDatabaseUrl)) throw new UsageError('a database URL is not a FILE: pass it with --db')
   if (!isCommand(name)) throw unknownCommand(name)
   if (inputs.has('help')) return helpRequest(name === 'help' ? null : name)
   const options = parseOptions(name, inputs)
@@ -575,7 +577,7 @@ function addOption({ name, rawName, value, inlineValue }: OptionToken, inputs: M
   const known = Object.hasOwn(PARSER_OPTIONS, name) ? PARSER_OPTIONS[name] : undefined
   if (known === undefined) throw new UsageError(`unknown option ${rawName}`)
   if (known.type === 'boolean') {
-    if (value !== undefined) throw new UsageError(`${rawName} does not have a value`)
+    if (value !== undefined) throw new UsageError(`${rawName} accepts no value`)
     // No option begins with a digit: `-5` is a number, which the option's parser may reject.
   } else if (value === undefined || value === '' || (inlineValue === false && /^-(?!\d)/.test(value)))
     throw new UsageError(`${rawName} needs a value`)
@@ -607,7 +609,9 @@ function splitWords(name: CommandName, words: readonly string[], options: Readon
   const count = input === 'nothing' || options['db'] !== undefined ? 0 : 1
   if (words.length > count + 1)
     throw new UsageError(
-      input === 'nothing' ? `${name} accepts one command` : `${name} accepts one FILE and one ${operand}`,
+      input === 'nothing'
+        ? `${name} accepts only one COMMAND`
+        : `${name} accepts only one FILE and one ${operand}`,
     )
   return { files: words.slice(0, count), operand: words[count] ?? null }
 }
@@ -624,7 +628,8 @@ function checkInput(
 ): void {
   const { input } = TABLE[name]
   const [hasDatabase, hasConversation] = [options['db'] !== undefined, options['conversation'] !== undefined]
-  if (files.filter((file) => file === '-').length > 1) fail('standard input (-) can be read once only')
+  if (files.filter((file) => file === '-').length > 1)
+    fail('standard input (-) can be read only once: pass - once')
   switch (input) {
     case 'nothing':
       if (files.length > 0) fail(`${name} accepts no file`)
@@ -636,7 +641,7 @@ function checkInput(
       if (!hasDatabase && hasConversation) fail('--conversation needs --db FILE_OR_URL')
       if (!hasDatabase && files.length === 0) fail(`${name} needs a FILE, or - for standard input`)
       if (hasDatabase && !hasConversation && input === 'files-or-conversation')
-        fail('--db needs --conversation ID (colloquy conversations lists them)')
+        fail('--db needs --conversation ID: list the ids with colloquy conversations')
       return
     case 'files':
       if (files.length === 0) fail(`${name} needs a FILE, or - for standard input`)

@@ -206,13 +206,13 @@ async function refuseToOverwrite({ output, force }: Target, kind: 'file' | 'dire
   const stats = await stat(output).catch(() => null)
   if (stats === null) return
   const foundKind = stats.isDirectory() ? 'directory' : 'file'
-  if (foundKind !== kind) throw new FileError('exists', `is already a ${foundKind}; use another name`)
+  if (foundKind !== kind) throw new FileError('exists', `is already a ${foundKind}; use another path`)
   const names = stats.isDirectory() ? await readdir(output) : [basename(output)]
   if (names.length === 0) return
-  if (!force) throw new FileError('exists', 'already exists; use another name, or add --force')
+  if (!force) throw new FileError('exists', 'already exists; use another path, or add --force')
   const foreign = stats.isDirectory() ? names.find((name) => !WRITTEN.includes(name)) : undefined
   if (foreign !== undefined)
-    throw new FileError('exists', `contains ${foreign}, which is not an exported file; use another name`)
+    throw new FileError('exists', `contains ${foreign}, which is not a file of an export; use another path`)
 }
 
 async function placeFile(temporary: string, output: string, force: boolean): Promise<void> {

@@ -67,7 +67,8 @@ export function fromWriting(error: unknown): unknown {
     return new FileError('not_found', 'cannot be written: its folder does not exist')
   if (code === 'ENOSPC' || code === 'EDQUOT')
     return new FileError('unwritable', `cannot be written: the disk is full (${code})`)
-  if (code === 'EEXIST' || code === 'ENOTEMPTY') return new FileError('exists', 'exists already')
+  if (code === 'EEXIST' || code === 'ENOTEMPTY')
+    return new FileError('exists', 'already exists; use another path')
   return /^E[A-Z]+$/.test(code) ? new FileError('unwritable', `cannot be written (${code})`) : error
 }
 

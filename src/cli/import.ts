@@ -86,7 +86,10 @@ async function importFolder(name: string, files: readonly SessionFile[], job: Jo
   if (conversation !== undefined)
     return attempt(aboutFile(name, json), io, () =>
       Promise.reject(
-        new FileError('several_conversations', '--conversation names one, and the folder holds many'),
+        new FileError(
+          'several_conversations',
+          '--conversation cannot name all sessions of a directory: omit it, or pass one file',
+        ),
       ),
     )
   let [worst, failed, withQuarantined] = [0, 0, 0]
@@ -222,7 +225,7 @@ async function checkZone(
   if (record.version === 0) return store.updateConversation(record.id, { timeZone })
   throw new FileError(
     'other_time_zone',
-    `conversation ${quoted(record.id)} was read in the time zone ${record.timeZone ?? 'UTC'}, and keeps it`,
+    `conversation ${quoted(record.id)} was imported in the time zone ${record.timeZone ?? 'UTC'}; use the same --timezone`,
   )
 }
 
@@ -428,12 +431,12 @@ async function append(
       if (!hasCode(error, 'version_conflict')) throw error
       const why =
         expected + index === 0
-          ? 'so it was imported from another file'
-          : 'for example because it was imported before a reply was complete'
+          ? 'which was imported from another file'
+          : 'which may have been imported before a reply was complete'
       throw new FileError(
         'other_log',
-        `line ${lines[index]} differs from the event at its position in conversation ${quoted(conversation)}, ${why}; ` +
-          'import the file under another --conversation, or into another database',
+        `line ${lines[index]} differs from the stored event in conversation ${quoted(conversation)}, ${why}; ` +
+          'import the file with another --conversation, or into another database',
       )
     }
   }

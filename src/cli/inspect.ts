@@ -63,7 +63,7 @@ export async function readTemplate(): Promise<string> {
     const text = await readFile(new URL(path, import.meta.url), 'utf8').catch(() => null)
     if (text !== null) return text
   }
-  throw new FileError('not_built', 'the page of the inspector is not built: run npm run build')
+  throw new FileError('not_built', 'the inspector page is not built: run npm run build')
 }
 
 async function filesOf(files: readonly string[], options: Options<'inspect'>, io: Io): Promise<Logs> {

@@ -33,7 +33,7 @@ describe('a command that makes no sense', () => {
     { argv: ['replay', SAMPLE, '--at'], says: '--at needs a value' },
     { argv: ['replay', SAMPLE, '--at='], says: '--at needs a value' },
     { argv: ['replay', '--at', '--json', SAMPLE], says: '--at needs a value' },
-    { argv: ['check', '--json=yes', SAMPLE], says: '--json does not have a value' },
+    { argv: ['check', '--json=yes', SAMPLE], says: '--json accepts no value' },
     {
       argv: ['messages', '--format', 'xml', SAMPLE],
       says: "unknown --format 'xml': use one of neutral, openai-chat",
@@ -51,10 +51,10 @@ describe('a command that makes no sense', () => {
       says: 'replay needs a FILE, or - for standard input (see: colloquy help replay)',
     },
     { argv: ['search', '--text', 'view'], says: '(see: colloquy help search)' },
-    { argv: ['check', '-', '-'], says: 'standard input (-) can be read once only' },
+    { argv: ['check', '-', '-'], says: 'standard input (-) can be read only once: pass - once' },
     { argv: ['demo', SAMPLE], says: 'demo accepts no file' },
     { argv: ['help', 'frobnicate'], says: "unknown command 'frobnicate'" },
-    { argv: ['help', 'check', 'view'], says: 'help accepts one command' },
+    { argv: ['help', 'check', 'view'], says: 'help accepts only one COMMAND' },
   ])('$argv exits with 2 and one line', async ({ argv, says }) => {
     const { code, out, err } = await colloquy(argv)
     expect({ code, out }).toEqual({ code: 2, out: '' })

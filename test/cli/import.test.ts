@@ -65,9 +65,7 @@ describe('a file', () => {
     const before = await conversation(db, 'a')
     const { code, err, report } = await imported([index('b/a.jsonl'), '--db', db])
     expect(code).toBe(1)
-    expect(err).toMatch(
-      /^colloquy: [^\n]*line 2 differs from the event at its position in conversation "a"[^\n]*\n$/,
-    )
+    expect(err).toMatch(/^colloquy: [^\n]*line 2 differs from the stored event in conversation "a"[^\n]*\n$/)
     expect(report).toEqual({
       file: index('b/a.jsonl'),
       error: { code: 'other_log', message: expect.any(String) },

@@ -180,7 +180,7 @@ describe('importing sessions', () => {
     const first = await colloquy(['import', '--db', index('x.db'), index('all')])
     expect(first.out).toContain('5 files read, 1 file with something wrong, 1 file with quarantined lines')
     expect(first.err).toContain(
-      'notes.json: the file contains an object, not an array of events nor a session',
+      'notes.json: the file contains an object, but neither an array of events nor a session',
     )
     const listed = await colloquy(['conversations', '--db', index('x.db'), '--json'])
     const { items } = JSON.parse(listed.out) as { items: { id: string; parent_conversation_id?: string }[] }
@@ -199,7 +199,7 @@ describe('importing sessions', () => {
     const index = folder({ 'a/chat.json': JSON.stringify(openaiChat(TALK)), 'b/chat.json': other })
     await colloquy(['import', '--db', index('x.db'), index('a/chat.json')])
     const { code, err } = await colloquy(['import', '--db', index('x.db'), index('b/chat.json')])
-    expect([code, err]).toEqual([1, expect.stringContaining(', so it was imported from another file;')])
+    expect([code, err]).toEqual([1, expect.stringContaining(', which was imported from another file;')])
   })
 })
 
@@ -214,7 +214,8 @@ describe('importing a session that has grown', () => {
       await colloquy([...into, index('cut.jsonl')])
       const { code, out, err } = await colloquy([...into, index('whole.jsonl')])
       if (code === 0) expect(out).toContain('continued')
-      else expect(err).toMatch(/line \d+ differs from the event .* imported before a reply was complete/)
+      else
+        expect(err).toMatch(/line \d+ differs from the stored event .* imported before a reply was complete/)
       outcomes.add(code === 0 ? 'added' : 'refused')
     }
     expect([...outcomes].toSorted()).toEqual(['added', 'refused'])

@@ -123,7 +123,7 @@ describe('a command over a database that makes no sense', () => {
     { argv: ['import', '-', '--db', 'x.db'], says: 'add --conversation ID' },
     {
       argv: ['import', SAMPLE, SAMPLE, '--db', 'x.db', '--conversation', 'c'],
-      says: 'names one conversation',
+      says: 'applies to a single FILE',
     },
     {
       argv: ['import', SAMPLE, '--db', 'x.db', '--timezone', 'Mars/Base'],
@@ -133,7 +133,7 @@ describe('a command over a database that makes no sense', () => {
       argv: ['import', SAMPLE, '--db', 'x.db', '--conversation', 'a\u0007'],
       says: 'without control characters',
     },
-    { argv: ['import', SAMPLE, '--db', ':memory:'], says: 'needs a file' },
+    { argv: ['import', SAMPLE, '--db', ':memory:'], says: 'use a file' },
     { argv: ['import', SAMPLE, '--db', 'mysql://h/db'], says: 'must be a file or a postgres:// URL' },
     { argv: ['export', '--db', 'x.db'], says: 'export needs --conversation ID' },
     {

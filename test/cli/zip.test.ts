@@ -85,9 +85,13 @@ describe('an archive that is', () => {
     {
       name: 'claiming more than a disk',
       zip: makeZip({ [event]: EVENT }, { [event]: { unpacked: 0xfffffff0 } }),
-      says: 'unpack to far more',
+      says: 'expands to too much data',
     },
-    { name: 'a pile of one file under many names', zip: makeZip(many, shared), says: 'unpack to far more' },
+    {
+      name: 'a pile of one file under many names',
+      zip: makeZip(many, shared),
+      says: 'expands to too much data',
+    },
     {
       name: 'of several conversations',
       zip: makeZip({ [`a/${event}`]: EVENT, [`b/${event}`]: EVENT }),

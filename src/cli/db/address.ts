@@ -36,8 +36,7 @@ function hideLogin(line: string): string {
 export function addressOf(target: string): Address {
   if (POSTGRES.test(target)) return postgresAddress(target)
   if (SCHEME.test(target)) throw new UsageError('--db must be a file or a postgres:// URL')
-  if (target === ':memory:')
-    throw new UsageError('--db needs a file: a database in memory ends with the command')
+  if (target === ':memory:') throw new UsageError('--db cannot be an in-memory database: use a file')
   return { kind: 'sqlite', target, label: target, withoutPassword: (text) => text }
 }
 

@@ -67,7 +67,7 @@ function cleanError(error: unknown, address: Address, { write }: Access): unknow
     return about(address, { code: 'no_conversations', message: 'contains no conversations' })
   }
   if (hasCode(error, 'store_read_only') && error.data['missing'] === 'text') {
-    return about(address, { code: error.code, message: 'has no index of text: create it once with --index' })
+    return about(address, { code: error.code, message: 'has no full-text index: create it with --index' })
   }
   if (isColloquyError(error)) {
     if (!error.code.startsWith('store_'))

@@ -86,5 +86,8 @@ function rejectDocument([piece]: readonly Piece[]): never {
   const value = piece === undefined ? undefined : valueOf(piece.bytes)
   if (value === undefined) throw new FileError('not_json', 'the file is not JSON')
   const what = value !== null && typeof value === 'object' ? 'an object' : 'a single value'
-  throw new FileError('not_an_array', `the file contains ${what}, not an array of events nor a session`)
+  throw new FileError(
+    'not_an_array',
+    `the file contains ${what}, but neither an array of events nor a session`,
+  )
 }

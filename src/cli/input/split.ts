@@ -101,7 +101,7 @@ export async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]
         else if (byte === QUOTE) inString = false
       } else if (depth <= 0) {
         if (isSpace(byte)) continue
-        if (depth < 0) throw new FileError('not_json', 'there is something after the end of the array')
+        if (depth < 0) throw new FileError('not_json', 'the file has content after the end of the array')
         depth = 1
         from = index + 1
       } else if (byte === QUOTE) inString = true
@@ -115,13 +115,15 @@ export async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]
         pieces.push({ line: count, bytes })
       } else if (CLOSE.includes(byte)) {
         depth -= 1
-        if (depth === 0) throw new FileError('not_json', `a bracket does not match in element ${count + 1}`)
+        if (depth === 0)
+          throw new FileError('not_json', `element ${count + 1} of the array has an unmatched bracket`)
       }
     }
     if (depth > 0) rest.add(chunk.subarray(from))
     if (pieces.length > 0) yield pieces
   }
-  if (depth > 0) throw new FileError('not_json', `the array is cut short in element ${count + 1}`)
+  if (depth > 0)
+    throw new FileError('not_json', `the array is incomplete: the file ends in element ${count + 1}`)
 }
 
 export const OPEN_BRACE = 0x7b

@@ -49,7 +49,7 @@ export async function openZip(file: string): Promise<FileTree> {
   if (size > MAX_ARCHIVE_BYTES)
     throw new FileError(
       'not_a_zip',
-      `the zip is larger than ${MAX_ARCHIVE_BYTES >> 20} MiB; unpack it yourself`,
+      `the zip is larger than ${MAX_ARCHIVE_BYTES >> 20} MiB; unpack it, and pass the files`,
     )
   const zip = await readFile(file).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
   const entries = attempt('the zip', () => entriesOf(zip))
@@ -60,7 +60,10 @@ export async function openZip(file: string): Promise<FileTree> {
   }
   // Small archives can fill a disk with files that share their bytes, or bytes that unpack to thousands.
   if (packed > size || unpacked > Math.max(MAX_UNPACKED.bytes, MAX_UNPACKED.ratio * size))
-    throw new FileError('not_a_zip', 'the zip would unpack to far more than it holds; unpack it yourself')
+    throw new FileError(
+      'not_a_zip',
+      'the zip expands to too much data for its size; unpack it, and pass the files',
+    )
   return {
     paths: [...entries.keys()],
     read: async (path) => {

@@ -38,10 +38,12 @@ export async function serveConversations(
   const { directoryWorkspace, isLoopback, processSandboxes, scriptedAgent, serve } =
     await import('../../service/node/index.ts')
   if (keys.length === 0 && !isLoopback(host))
-    throw new UsageError(`--host ${host} lets other machines in: set ${KEYS}, or omit --host`)
+    throw new UsageError(
+      `--host ${host} gives other machines access without a key: set ${KEYS}, or omit --host`,
+    )
   if (keys.length === 0 && origins.includes('*'))
     throw new UsageError(
-      `--allow-origin * lets in any page that is opened here: set ${KEYS}, or name the origins`,
+      `--allow-origin * gives every web page access without a key: set ${KEYS}, or list the origins`,
     )
   if (workspace !== undefined) await checkWorkspace(workspace)
   const read = await readConfig(input.config, io)
@@ -164,7 +166,7 @@ function keysOf({ env }: Io): string[] {
     .split(',')
     .map((key) => key.trim())
     .filter((key) => key !== '')
-  if (keys.length === 0) throw new UsageError(`${KEYS} is set and contains no key: unset it, or set keys`)
+  if (keys.length === 0) throw new UsageError(`${KEYS} contains no key: add one, or unset the variable`)
   return keys
 }
 
@@ -198,9 +200,13 @@ async function loadAgent(file: string): Promise<AgentModule> {
   }
   const { step = exported['default'], run = {} } = exported
   if (typeof step !== 'function')
-    throw new FileError('unreadable', 'exports no step: export const step = …, a function', file)
+    throw new FileError('unreadable', 'exports no step function: add export const step = …', file)
   if (typeof run !== 'object' || run === null)
-    throw new FileError('unreadable', 'exports a run that is no object of options', file)
+    throw new FileError(
+      'unreadable',
+      'exports `run`, but it is not an object: export an object of run options',
+      file,
+    )
   return { step: step as Step, run }
 }
 
