@@ -1,4 +1,4 @@
-/** What the next process finds and does after one has died in a run: it waits for the lease, says truthfully what became of the calls, and goes on (laws P, I). */
+/** The next process after a crash waits for the lease, reports the true result of each call, and continues (laws P, I). */
 
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ const BAD = call('bad', 'nothing', { action: null })
 
 const isCareful = ({ tool_name }: ActionEvent): boolean => tool_name === 'rm'
 
-/** A run that dies with the n-th call of its store, or is over before; what it executed, and whether it died. */
+/** A run that ends or dies at the n-th call of its store. Returns the executed calls and whether it died. */
 async function die(
   store: Store,
   calls: number,

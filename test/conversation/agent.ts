@@ -1,4 +1,4 @@
-/** A made agent for tests of runs: calls to make go in, a step that makes them, executes what is approved and replies comes out. */
+/** A scripted agent for run tests: makes calls, executes approved ones, and replies. */
 
 import { afterEach } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
@@ -19,7 +19,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 const engines: Engine[] = []
 afterEach(() => Promise.all(engines.splice(0).map((engine) => engine.close())))
 
-/** A conversation with a first message, or without one; its engine is closed after the test. */
+/** A conversation, with a first message unless null; its engine closes after the test. */
 export async function begin(message: string | null = 'List the files.'): Promise<Conversation> {
   const engine = createEngine({ store: memoryStore() })
   engines.push(engine)
@@ -55,7 +55,7 @@ const reply = (text: string): MessageEvent => ({
   llm_message: { role: 'assistant', content: [{ type: 'text', text }] },
 })
 
-/** Calls a tool once for each given event, executes what is approved, and replies. What it was sent is kept. */
+/** Calls a tool once per given event, executes approved calls, and replies. Records its requests. */
 export function agent(calls: readonly ActionEvent[] = []): {
   readonly step: Step
   readonly sent: readonly string[]
@@ -79,11 +79,11 @@ export async function branch(conversation: Conversation): Promise<Event[]> {
   return (log.head === null ? [] : pathToEntry(log.head)).map(({ event }) => event as Event)
 }
 
-/** What hooks have left on HEAD's branch. */
+/** Hook events on HEAD's branch. */
 export const hooked = async (conversation: Conversation): Promise<HookExecutionEvent[]> =>
   (await branch(conversation)).filter((event) => event.kind === 'HookExecutionEvent')
 
-/** What events are, in short. */
+/** Short names of events. */
 export const names = (events: readonly Event[]): string[] =>
   events.map((event) =>
     event.kind === 'HookExecutionEvent'

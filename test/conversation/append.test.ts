@@ -1,4 +1,4 @@
-/** Appending to a live conversation over each store: what is stamped, what is known again, and what is refused. */
+/** Appends to a live conversation over each store: stamped fields, deduplication and rejections. */
 
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -13,7 +13,7 @@ import { wrapStore } from './stores.ts'
 const PLACES = places()
 afterAll(() => PLACES.remove())
 
-/** The time that a stored event carries in its body. */
+/** Timestamp in the body of a stored event. */
 const timeOf = (stored: LoggedEvent | undefined): string | undefined =>
   (stored?.fact as Event | undefined)?.timestamp
 
@@ -27,7 +27,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     expect(second?.fact.parent_id).toBe(first?.id)
     expect(third).toMatchObject({ id: 'p', seq: 2, parentId: second?.id })
     expect((await store.read('c')).map(toLogged)).toEqual([first, second, third])
-    // It can be sent on as it is.
+    // It is plain JSON.
     expect(JSON.parse(JSON.stringify(third))).toEqual(third)
     await conversation.navigate(null)
     const [root] = await conversation.append(nameless(user('again')))
@@ -69,7 +69,7 @@ describe.each(PLACES.names)('over %s', (name) => {
       expect(await conversation.append({ ...user('b'), parent_id: 'a' })).toEqual([first[1]])
     }
     expect(await store.read('c')).toEqual(before)
-    // A batch that is known in part: the rest is appended, at HEAD.
+    // A partly known batch: the new events are appended at HEAD.
     const partly = await two.append([user('b'), user('f'), user('a')])
     expect(idsOf(partly)).toEqual(['b', 'f', 'a'])
     expect(partly[1]).toMatchObject({
@@ -125,7 +125,7 @@ describe.each(PLACES.names)('over %s', (name) => {
       data: { version: 1 },
     })
     await two.append(user('b'), { expected: 1 })
-    // The first engine has not looked since.
+    // The first engine has not read since.
     await expect(one.append(user('d'), { expected: 1 })).rejects.toMatchObject({
       code: 'version_conflict',
       data: { version: 2 },
@@ -167,7 +167,7 @@ describe.each(PLACES.names)('over %s', (name) => {
       await expect(failure).rejects.toMatchObject({ code: 'invalid_event', data: { at: 1 } })
       await expect(failure).rejects.toThrow(says)
     }
-    // A list with a gap is no list of events.
+    // A sparse array is not a list of events.
     const gap: Event[] = [user('good')]
     gap[2] = user('late')
     await expect(conversation.append(gap)).rejects.toMatchObject({ code: 'invalid_event', data: { at: 1 } })
@@ -231,7 +231,7 @@ describe.each(PLACES.names)('over %s', (name) => {
         code: 'id_conflict',
       })
     }
-    // Without a key every message is another; and a key is the conversation's own.
+    // Messages without a key are never deduplicated; keys are scoped to a conversation.
     await one.sendMessage('hello')
     await one.sendMessage('hello')
     expect((await store.read('c')).length).toBe(log.length + 4)

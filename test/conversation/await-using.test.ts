@@ -1,5 +1,3 @@
-/** `await using` closes an engine, a store and a server at the end of its block. */
-
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { serve } from '../../src/service/node/serve.ts'

@@ -1,4 +1,4 @@
-/** Calls that outlive their reply: what runs, completions, cancels and crashes make of them. */
+/** Calls that outlive their reply, through runs, completions, cancellations and crashes. */
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -12,7 +12,7 @@ import type { Conversation } from '../../src/conversation/conversation.ts'
 import { begun, call, gate, logOf, says, script, status } from './script.ts'
 import { executeCalls } from '../../src/steps/execute.ts'
 
-/** A step with scripted replies whose calls the given tool executes. */
+/** Scripted replies whose calls this tool executes. */
 const stepWith = (
   value: Partial<StepTool> & Pick<StepTool, 'execute'>,
   ...replies: Parameters<typeof script>[0]
@@ -40,7 +40,7 @@ const stepWith = (
 const working = async (conversation: Conversation): Promise<readonly string[]> =>
   listWorkingCalls(await conversation.state()).map(({ action }) => action.id)
 
-/** The texts of the last request. */
+/** Texts of the last request. */
 const sent = ({ requests }: ReturnType<typeof stepWith>): string[] =>
   (requests.at(-1)?.messages ?? []).flatMap(({ content }) =>
     content.map((part) => ('text' in part ? String(part.text) : '')),
@@ -238,7 +238,7 @@ describe.each([
     const state = await conversation.state()
     expect(state.log.head?.id).toBe(head)
     expect(listWorkingCalls(state)).toEqual([])
-    // The branch before the second message shares the call, which works there until it is run.
+    // The branch before the second message shares the call, which stays in progress there until a run.
     await conversation.editAndResend(String(second?.id), 'other second')
     expect(await working(conversation)).toEqual(['a'])
     await conversation.run(made.step, { until: 'settled' })

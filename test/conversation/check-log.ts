@@ -1,4 +1,4 @@
-/** What every log of deeds must hold to: a log goes in, the state at its end comes out, or what is wrong with it. */
+/** Checks the invariants of every log of actions, and returns its final state. */
 
 import { expect } from 'vitest'
 import { openCallsOf } from '../../src/conversation/decide.ts'
@@ -10,8 +10,9 @@ import { reduce } from '../../src/state/reduce.ts'
 import { initialState, type State } from '../../src/state/state.ts'
 
 /**
- * Holds a log of deeds to what each decision says, on the very state that it was appended to: nothing is said twice, no call is answered
- * or approved that was not open, HEAD goes nowhere it is already, and an answer elsewhere brings HEAD back. Gives the state at the end.
+ * Checks each decision on the exact state it was appended to: nothing is repeated, only open calls are
+ * answered or approved, HEAD never moves to where it is, and an answer on another branch restores HEAD.
+ * Returns the final state.
  */
 export function checkLog(facts: readonly Fact[], conversationId = 'c'): State {
   let state = initialState({ conversationId })
@@ -28,12 +29,12 @@ function checkEvent(state: State, event: Event, next?: Event, afterNext?: Event)
   const { header, log } = state
   const open = openCallsOf(state).map(({ id }) => id)
   if (event.kind === 'PauseEvent') {
-    // What was said behind a pause may have asked for a run.
+    // A message after a pause may have requested a run.
     const isAsked = header.status === 'paused' && log.head?.event?.kind === 'MessageEvent'
     if (!isAsked) expect(['idle', 'running']).toContain(header.status)
   }
   if (event.kind === 'InterruptEvent') {
-    // A run that has given its final reply may still be at work.
+    // A run can continue after its final reply.
     expect(['idle', 'running', 'paused', 'finished']).toContain(header.status)
     if (header.status === 'running') expect(open).toEqual([])
   }

@@ -1,4 +1,4 @@
-/** The decisions of a live conversation, each alone, on hostile states: what they say, what becomes of the state, and that saying it twice does nothing. */
+/** Each decision of a live conversation on hostile states: its events, the new state, and that repeating it does nothing. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -39,11 +39,10 @@ const codeOf = (run: () => unknown): string | null => {
   }
 }
 
-/** What a decision says of a state: its events, or the code of its error. */
+/** The events of a decision, or its error code. */
 const outcome = (decide: (state: State) => Event[], now: State): string =>
   codeOf(() => decide(now)) ?? JSON.stringify(decide(now))
 
-/** A state that is arbitrary, and a choice among its open calls. */
 const situation = () => fc.tuple(hostileState(), fc.array(fc.boolean(), { minLength: 8, maxLength: 8 }))
 const chosen = <T>(from: readonly T[], choice: readonly boolean[]): T[] =>
   from.filter((_, i) => choice[i % 8] === true)
@@ -62,7 +61,7 @@ describe('on hostile states', () => {
       const { header, log } = state
       const { status } = header
       const head = log.head?.event ?? null
-      // What was said behind a pause may have asked for a run.
+      // A message after a pause may have requested a run.
       const isAsked =
         status === 'paused' && head?.kind === 'MessageEvent' && replyOf(head)?.interrupted !== true
       const runs = status === 'idle' || status === 'running' || isAsked
@@ -133,7 +132,7 @@ describe('on hostile states', () => {
       const granted = new Map(after.header.callStatuses.map(({ action_id, grant }) => [action_id, grant]))
       for (const { id } of requests) expect(granted.get(id)).toBe('approved')
       for (const { action_id, grant } of state.header.callStatuses) {
-        // A grant of a call that is answered meanwhile may be dropped.
+        // The grant of a call answered in the meantime may be dropped.
         if (!ids(requests).includes(action_id) && ids(open).includes(action_id))
           expect(granted.get(action_id)).toBe(grant)
       }

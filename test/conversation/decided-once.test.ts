@@ -1,4 +1,4 @@
-/** Decisions of a live conversation on states that were found to matter, one by one. */
+/** Regression tests of decisions on single states. */
 
 import { describe, expect, it } from 'vitest'
 import {
@@ -75,7 +75,7 @@ describe('found once', () => {
     const state = folded(action('a'), status('s', 'running'))
     const after = carryOut(state, decideInterrupt(state, true))
     expect(decideInterrupt(after, true)).toEqual([])
-    // A call that came in after the interrupt is answered still.
+    // A call appended after the interrupt is still answered.
     const late = reduce(after, { ...action('b'), id: 'late' })
     expect(kinds(decideInterrupt(late, true))).toEqual(['AgentErrorEvent', 'InterruptEvent'])
   })

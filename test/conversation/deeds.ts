@@ -1,4 +1,4 @@
-/** Things that users and agents do to a conversation: a conversation and choices go in, one of its calls is made, and what came of it comes out. */
+/** Random actions of users and agents on a conversation. */
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Conversation } from '../../src/conversation/conversation.ts'
@@ -9,16 +9,15 @@ import type { State } from '../../src/state/state.ts'
 import type { LoggedEvent } from '../../src/conversation/logged-event.ts'
 import { action, fail, observe, status, user } from '../build.ts'
 
-/** A whole number from 0, below the one given. */
+/** A random integer from 0, below `below`. */
 export type Pick = (below: number) => number
 
-/** What came of a deed: the events it was answered with, or the code of the error it expects now and then. */
+/** The resulting events, or the code of an acceptable error. */
 export type Outcome = readonly LoggedEvent[] | string
 
 const from = <T>(list: readonly T[], pick: Pick): T | undefined => list[pick(Math.max(1, list.length))]
 const some = <T>(list: readonly T[], pick: Pick): T[] => list.filter(() => pick(2) === 1)
 
-/** Every call of the log, answered or not. */
 const callsOf = (state: State): (ActionEvent & { id: string })[] =>
   [...state.log.entries].flatMap(({ event, id, inTree }) =>
     event?.kind === 'ActionEvent' && inTree && id !== null ? [{ ...event, id }] : [],
@@ -81,13 +80,12 @@ const DEEDS: Readonly<Record<string, Deed>> = {
   recover: async (conversation) => (await conversation.recover()).events,
 }
 
-/** The names of all deeds. */
 export const DEED_NAMES = Object.keys(DEEDS)
 
-/** What may be refused because another was faster, or because there is nothing of the kind yet. */
+/** Errors caused by a faster writer, or by the lack of a target. */
 const REFUSALS = ['version_conflict', 'unknown_call', 'unknown_event', 'already_running'] as const
 
-/** Does one of them; `name` is new each time. */
+/** Performs an action; `name` is unique. */
 export async function doSomething(
   conversation: Conversation,
   deed: string,
@@ -103,7 +101,7 @@ export async function doSomething(
   }
 }
 
-/** Small repeatable randomness (mulberry32). */
+/** Seeded random numbers (mulberry32). */
 export function random(seed: number): Pick {
   let index = seed
   return (below) => {

@@ -1,4 +1,4 @@
-/** A conversation that another process deletes and makes anew: a process that was told so works with the new one. */
+/** Another process deletes and recreates a conversation: a notified process works with the new one. */
 
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -7,7 +7,7 @@ import { parties, party } from './engines.ts'
 import { places } from './places.ts'
 import { says } from './script.ts'
 
-/** As many events with the same ids and times, whoever said them: only their words differ. */
+/** Events with the same ids and times whatever the word; only their text differs. */
 const saying = (word: string, count: number, from = 0): Event[] =>
   Array.from({ length: count }, (_, n) => ({
     ...user(`e${from + n}`, `${word} ${from + n}`),
@@ -27,7 +27,7 @@ describe.each(PLACES.names)('over %s', (name) => {
       for await (const _ of one.subscribe());
     })()
     const waiting = one.waitFor('finished')
-    // All that wait are told.
+    // Every waiting call is notified.
     const over = Promise.allSettled([reading, waiting])
     await one.state()
     await other.delete('c')
@@ -71,7 +71,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await engine.delete('c')
     const other = await engine.create({ id: 'c' })
     await other.append(saying('new', 900))
-    // It is not told, and writes a snapshot of what it holds.
+    // It is not notified, and saves a snapshot of its old state.
     await one.append(saying('more', 200, 900))
     await end()
     expect(await store.loadSnapshot('c').catch(() => 'closed')).not.toEqual([])

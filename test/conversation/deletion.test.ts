@@ -1,4 +1,4 @@
-/** Deletions by owner, tags and age, what they report and leave, and a retention that several processes share. */
+/** Deletion by owner, tags and age, and a retention policy shared by several processes. */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ afterAll(FILES.remove)
 const DAY = 86_400_000
 const CHILD = { subagent: 'true' }
 
-/** An engine over a store in memory whose clock is set by hand, in milliseconds. */
+/** An engine on a memory store with a manual clock in milliseconds. */
 function world() {
   const now = { ms: 1_000 * DAY }
   const clock = (): bigint => BigInt(now.ms) * 1_000n
@@ -130,7 +130,7 @@ describe('deleteConversations', () => {
 })
 
 describe('applyRetention', () => {
-  /** Conversations by how many days ago they changed last. */
+  /** Conversations by days since their last change. */
   const made: readonly (Omit<NewConversation, 'id'> & { readonly id: string; readonly days: number })[] = [
     { id: 'd9', days: 9, owner: 'ann' },
     { id: 'd8', days: 8 },
@@ -201,7 +201,7 @@ describe('applyRetention', () => {
     const reports = await Promise.all([engine, ...others].map((one) => one.applyRetention({ keepLast: 2 })))
     expect(reports.filter((report) => report !== null)).toHaveLength(1)
     expect(await ids()).toEqual(['d0', 'd1', 'd5-run', 'd7-child'])
-    // A process died with it.
+    // A process died while it held the retention.
     await store.changeItems([{ collection: 'retention', id: 'retention', put: { body: {}, dueIn: 60_000 } }])
     expect(await engine.applyRetention({ keepLast: 1 })).toBeNull()
     now.ms += 60_001

@@ -1,4 +1,4 @@
-/** A process that uses a conversation until it is killed: `kind place seed life` go in; out come lines that say what was acknowledged, executed and forked. */
+/** Uses a conversation until it is killed: `kind place seed life`. Prints acknowledged events, executed calls and forks. */
 
 import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,7 +20,7 @@ const store =
     ? sqliteStore({ file: position, synchronous: 'normal' })
     : postgresStore({ url, schema, pollInterval: 1_000 })
 
-/** Written at once: what was said before a kill has been said. */
+/** Synchronous, so that nothing reported is lost in a kill. */
 const say = (...line: readonly unknown[]): void => void writeSync(1, `${JSON.stringify(line)}\n`)
 const acknowledge = (events: readonly LoggedEvent[]): void =>
   say(
@@ -32,14 +32,14 @@ const pick = random(Number(seed))
 let count = 0
 const newId = (): string => `${life}.${(count += 1)}`
 
-// Now and then with nothing kept in memory, so that what it works on comes from the store's snapshot.
+// Half of the runs have no cache, so they work from the store's snapshots.
 const engine = createEngine({ store, cacheBytes: Number(seed) % 2 === 0 ? 0 : 2 ** 26 })
 await engine.create({ id: 'c' }).catch((error: unknown) => {
   if (!hasCode(error, 'conversation_exists')) throw error
 })
 const conversation = await engine.open('c')
 
-/** An event that the loop has taken is in the log when it asks for the next. */
+/** The loop has appended an event by the time it requests the next. */
 const taken = (...events: readonly Event[]): void =>
   say(
     'taken',
@@ -129,14 +129,14 @@ async function doOneThing(): Promise<void> {
 }
 
 say('open')
-// So many at once that a snapshot is due.
+// Enough events to make a snapshot due.
 if (Number(seed) % 3 === 0)
   acknowledge(await conversation.append(Array.from({ length: 1_100 }, () => user(newId()))))
 for (;;) {
   try {
     await doOneThing()
   } catch (error) {
-    // The run that was killed holds its lease for a moment.
+    // The killed run holds its lease for a moment.
     if (!hasCode(error, 'already_running')) throw error
     await sleep(20)
   }

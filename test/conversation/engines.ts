@@ -1,4 +1,4 @@
-/** Several engines that share one place: a place and a number go in, engines with a store each and a conversation `c` come out. */
+/** Engines that share a place, each with its own store and a conversation `c`. */
 
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
@@ -6,16 +6,14 @@ import type { Event } from '../../src/event/types.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import type { Place } from './places.ts'
 
-/** One engine, its store and its side of the conversation `c`. */
 export interface Party {
   readonly engine: Engine
   readonly store: Store
   readonly conversation: Conversation
-  /** Closes engine and store. */
   readonly end: () => Promise<void>
 }
 
-/** Opens an engine on a place. Its clock is a millisecond on at each look, as it may be between any two of them. */
+/** Opens an engine. Its clock advances a millisecond per read, to find code that assumes equal times. */
 export async function party(backend: Place): Promise<Party> {
   const store = backend.open()
   let time = BigInt(Date.now()) * 1000n
@@ -28,12 +26,10 @@ export async function party(backend: Place): Promise<Party> {
   return { engine, store, conversation: await engine.open('c'), end }
 }
 
-/** Opens two engines on a place. */
 export async function parties(backend: Place): Promise<[Party, Party]> {
   return [await party(backend), await party(backend)]
 }
 
-/** The event without its id. */
 export function nameless<E extends Event>(event: E): Event {
   const { id: _, ...rest } = event
   return rest as Event

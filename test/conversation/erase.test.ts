@@ -1,4 +1,4 @@
-/** One event's content is erased: in the log, the search, the snapshot, the file, and in every process that has it in memory. */
+/** Erases an event's content from the log, search, snapshot, file, and the memory of every process. */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -46,7 +46,7 @@ const signed = (id: string, text: string) =>
     },
   }) as const
 
-/** A conversation with a reply before the event that is erased, and one behind it. */
+/** A conversation with a reply before and after the erased event. */
 async function talk(store: Store) {
   const engine = createEngine({ store })
   const conversation = await engine.create({ id: 'c' })

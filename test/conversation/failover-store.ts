@@ -1,13 +1,12 @@
-/** A store whose database is replaced by one that lacks the end of the log, as a failover or a restored backup does. */
+/** A store whose database loses the end of its log, as after a failover or a restored backup. */
 
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { wrapStore } from './stores.ts'
 
-/** A memory store with one conversation, `c`. */
 export interface FailoverStore {
   readonly store: Store
-  /** Puts a database with the first events only in the place of the one that there is; may wake who watches, as a lost connection does. */
+  /** Truncates the log to its first events; can wake watchers, as a lost connection does. */
   readonly failOver: (length: number, wakes: boolean) => Promise<void>
 }
 

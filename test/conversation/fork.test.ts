@@ -1,4 +1,4 @@
-/** Forks: of hostile logs whole and from every event, over each store; what comes along, what stays behind, and that source and fork go their own ways. */
+/** Forks of hostile logs over each store: from the end and from every event, and their independence from the source. */
 
 import * as fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -32,7 +32,7 @@ afterAll(() => PLACES.remove())
 
 const idsOf = (log: readonly StoredEvent[]): (string | null)[] => log.map(({ id }) => id)
 
-/** What HEAD's branch says, by ids. */
+/** HEAD's branch by ids. */
 const saying = (state: State) => ({
   head: state.log.head?.id ?? null,
   view: [...viewEventsIn(state.branch.view)].map(({ id }) => id),
@@ -44,7 +44,7 @@ const saying = (state: State) => ({
   messages: toMessages(state),
 })
 
-/** Holds a fork to the source as it is seen from where it was forked. */
+/** Compares a fork with the source as seen from the fork position. */
 async function check(
   store: Store,
   fork: Conversation,
@@ -56,7 +56,7 @@ async function check(
     log.map(({ fact }) => fact),
     { conversationId: fork.id },
   )
-  // Calls that had begun have a result in the copy, and nothing else is new in its view.
+  // Only calls that had started get a new result in the copy.
   const added = log.flatMap(({ fact, id }) =>
     'kind' in fact && fact.kind === 'AgentErrorEvent' && !idsOf(source).includes(id) ? [fact] : [],
   )
@@ -118,7 +118,7 @@ describe.each(PLACES.names)('over %s', (name) => {
         )
 
         const real = [...state.log.entries].filter(({ inTree, id }) => inTree && id !== null)
-        // Over a database each fork costs some milliseconds, so only some places are tried of each log.
+        // A fork costs milliseconds in a database, so only some positions are tested.
         const tried = real.filter((_, i) => name === 'memory' || (i + seed) % 7 === 0)
         for (const entry of tried) {
           const seen = switchTo(state, entry.id)
@@ -170,7 +170,7 @@ describe.each(PLACES.names)('over %s', (name) => {
       callStatuses: [{ action_id: 'b', grant: 'approved' }],
     })
     expect((await fork.state()).branch.lastUserMessage?.id).toBe('v')
-    // A fork of a fork, and the same ids in all three.
+    // A fork of a fork has the same ids.
     const third = await (await two.open('fork')).fork({ from: 'b', title: null })
     expect(saying(await third.state())).toEqual(saying(await source.stateAt('b')))
     expect((await third.record()).parentConversationId).toBe('fork')
@@ -184,7 +184,7 @@ describe.each(PLACES.names)('over %s', (name) => {
   })
 })
 
-/** An engine over memory with a conversation that holds these events. */
+/** A conversation in memory with these events. */
 const fresh = async (...events: readonly Event[]) => {
   const engine = createEngine({ store: memoryStore() })
   const conversation = await engine.create({ id: 'c' })
@@ -236,7 +236,7 @@ describe('a fork', () => {
     let steps = 0
     for (const from of ['b', undefined]) {
       const fork = await conversation.fork(from === undefined ? {} : { from })
-      // What has begun in the source is not executed again, even if the user agrees to it.
+      // A call that started in the source is not executed again, even when approved.
       await expect(fork.approve(['b'])).rejects.toMatchObject({ code: 'unknown_call' })
       const { status } = await fork.run(() => {
         steps += 1
@@ -273,7 +273,7 @@ describe('a fork', () => {
       log.map(({ fact }) => fact),
       { conversationId: 'c' },
     )
-    // What is not needed was let go.
+    // Unneeded bodies were evicted.
     expect((await conversation.state()).log.entries.get(0)?.event).toBeNull()
     for (const from of ['u9', 'a5.3', 'o-a11.49']) {
       expect(saying(await (await conversation.fork({ from })).state())).toEqual(saying(switchTo(whole, from)))

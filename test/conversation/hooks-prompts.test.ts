@@ -1,4 +1,4 @@
-/** Hooks on what users say: whenever a message comes, hooks are shown it before any model is, and once. */
+/** Prompt hooks see every user message once, before any model does. */
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -6,7 +6,7 @@ import type { Step } from '../../src/conversation/run/step.ts'
 import { agent, begin, branch, call, hook, run } from './agent.ts'
 import { begun } from './script.ts'
 
-/** Blocks what holds the word. */
+/** Blocks messages that contain the word. */
 const guard = (seen: string[], meanwhile: (text: string) => Promise<unknown> = async () => undefined) =>
   hook('UserPromptSubmit', async ({ message = '' }) => {
     seen.push(message)

@@ -1,4 +1,4 @@
-/** Hooks in a real run: each moment has its event in the log, in line before what it guards. */
+/** Hooks in a real run: each has its event in the log, before what it guards. */
 
 import { describe, expect, it } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
@@ -79,7 +79,7 @@ describe('commands at the six moments of a run', () => {
   it.each(MOMENTS)('exit with code 2: %s', async (on) => {
     const conversation = await begin()
     const { step, sent } = agent([call('a1')])
-    // The first time only: a stop that is never allowed would go on for ever.
+    // Only once: a stop that is always blocked would never end.
     const once = shellHook({ on, command: 'echo "not so" >&2; exit 2' })
     let times = 0
     const first = {
@@ -123,7 +123,6 @@ describe('commands at the six moments of a run', () => {
         break
       case 'SessionStart':
       case 'SessionEnd':
-        // Nothing is left to block.
         expect(sent).toHaveLength(2)
         break
       default:

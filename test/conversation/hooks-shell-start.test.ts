@@ -1,4 +1,4 @@
-/** Commands as hooks: how they are given, and those that cannot be started. */
+/** Command hooks: their accepted forms, and commands that fail to start. */
 
 import { execFile } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

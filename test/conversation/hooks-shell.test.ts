@@ -1,4 +1,4 @@
-/** Commands as hooks, with real processes: whatever a command does, there is one outcome, and nothing of it is left. */
+/** Command hooks with real processes: every command has one outcome and leaves nothing behind. */
 
 import { execFile } from 'node:child_process'
 import { getEventListeners } from 'node:events'
@@ -27,10 +27,9 @@ async function run(command: Command, { input = INPUT, signal, ...more }: More = 
   return (await hook.run(input, signal ?? new AbortController().signal)) ?? {}
 }
 
-/** A command in JavaScript. */
 const script = (code: string): Command => [process.execPath, '-e', code]
 
-/** A process that nobody has waited for yet, as a slow init leaves its orphans, is gone as well. */
+/** A zombie counts as gone: a slow init may not have reaped it. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -42,13 +41,13 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Waits until a process is gone; one that never goes fails the test by its own time limit. */
+/** Waits until a process is gone, or the test times out. */
 async function gone(pid: number): Promise<void> {
   expect(pid).toBeGreaterThan(1)
   while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 10))
 }
 
-// Nothing may be left of a hook: no listener of the process, no pipe, no child.
+// Resources that a hook could leak: process listeners, pipes and children.
 const current = (): unknown => [
   process.listenerCount('exit'),
   process.getActiveResourcesInfo().filter((name) => /Pipe|Process/.test(name)).length,
@@ -96,7 +95,6 @@ describe('the exit code', () => {
   })
 })
 
-/** A command that prints a value as JSON. */
 const say = (value: unknown) => run(script(`console.log(${JSON.stringify(JSON.stringify(value))})`))
 
 describe('JSON on standard output', () => {
@@ -232,12 +230,12 @@ describe('a timeout', () => {
   it.each([
     ['sleep 600 & echo $!; wait'],
     ['trap "" TERM; sleep 600 & echo $!; wait; sleep 600'],
-    // What it does with the signal is no answer.
+    // Output after the signal is ignored.
     ['trap "exit 2" TERM; sleep 600 & echo $!; wait'],
     [`trap 'echo "{\\"decision\\":\\"block\\"}"; exit 0' TERM; sleep 600 & echo $!; wait`],
   ])('kills the group, and is a failure: %s', async (command) => {
     let pid = Number.NaN
-    // On a busy machine it may have said nothing yet: then it is given longer.
+    // A busy machine may have printed nothing yet: retry with more time.
     for (let timeout = 300; Number.isNaN(pid); timeout *= 2) {
       const outcome = await run(command, { timeout })
       expect(outcome).toMatchObject({

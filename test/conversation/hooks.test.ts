@@ -1,4 +1,4 @@
-/** What hooks come to: in order, up to the first that blocks, bounded and well-formed whatever they give, and never an exception. */
+/** Hooks run in order up to the first that blocks. Results are bounded and well-formed, and nothing throws. */
 
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
@@ -20,7 +20,7 @@ const hook = (name: string, run: Hook['run'], more: Partial<Hook> = {}): Hook =>
   ...more,
 })
 
-/** Says when it begins and when it ends. */
+/** Logs when a hook starts and ends. */
 const output: string[] = []
 const say = (name: string, more: Partial<Hook> = {}): Hook =>
   hook(
@@ -42,7 +42,7 @@ const never = new AbortController().signal
 const run = (hooks: readonly Hook[], input: HookInput = INPUT, signal: AbortSignal = never) =>
   runHooks(hooks, input, signal)
 
-/** The event of one hook that answers with any value at all, as a caller without types may. */
+/** The event of a hook that returns any value, as untyped callers can. */
 async function eventFor(outcome: unknown) {
   const verdict = await run([hook('h', () => outcome as HookOutcome)])
   expect(verdict.events).toHaveLength(1)
@@ -168,7 +168,7 @@ describe('what the log holds of a hook', () => {
     ]
     expect(texts).toHaveLength(6)
     for (const text of texts) {
-      // The pair that stands across the border is left out whole.
+      // A surrogate pair at the limit is dropped whole.
       expect(text).toBe(`${'x'.repeat(49_999)}… (60000 more characters)`)
     }
     const lone = await eventFor({ stdout: 'a\uD800b', additionalContext: '\uDC00c' })

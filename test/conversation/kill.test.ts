@@ -1,4 +1,7 @@
-/** A process that uses a conversation is killed again and again: nothing that was acknowledged is lost, nothing is executed twice, and the log says where it stands (laws T, P). */
+/**
+ * A process is killed repeatedly: nothing acknowledged is lost, nothing is executed twice, and the log has
+ * its true state (laws T, P).
+ */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +23,7 @@ import type { StoredEvent } from '../../src/store/contract/query.ts'
 import { places } from './places.ts'
 import { logOf } from './stores.ts'
 
-/** How often a process is killed over each store; the whole proof takes 100 and more. */
+/** Kills per store; a thorough run uses 100 or more. */
 const KILLS = Number(process.env['COLLOQUY_KILLS'] ?? 3)
 
 const PLACES = places()
@@ -38,12 +41,12 @@ type Line =
   | readonly ['forked', string, string | null, number]
   | readonly ['ran', string]
 
-/** What all lives so far have said. */
+/** Output of all processes so far. */
 interface Told {
   readonly lines: Line[]
 }
 
-/** Lets a process live for a while; it may only end by being killed. */
+/** Runs a process, which may only end by a kill. */
 async function live(kind: string, where: string, seed: number, life: string, report: Told): Promise<void> {
   const args = [join(inject('built'), 'test/driver.ts'), kind, where, String(seed), life]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -52,7 +55,7 @@ async function live(kind: string, where: string, seed: number, life: string, rep
   child.stderr.setEncoding('utf8').on('data', (text: string) => (problem += text))
   const lines = createInterface({ input: child.stdout })
   const closed = once(child, 'close')
-  // A busy machine is slow to say as much, and dies as late in its work.
+  // Counts lines, since a busy machine is slow.
   const least = report.lines.length + 8 + Math.random() * 60
   const worked = new Promise<void>((resolve) => {
     lines.on('line', (line) => {
@@ -60,7 +63,7 @@ async function live(kind: string, where: string, seed: number, life: string, rep
       if (report.lines.length >= least) resolve()
     })
   })
-  // Some are killed while they open, most within their work.
+  // Some are killed while they open the store.
   if (seed % 5 === 4) await sleep(150 + Math.random() * 150)
   else await Promise.race([worked, closed])
   child.kill('SIGKILL')
@@ -75,7 +78,7 @@ const replayed = (log: readonly StoredEvent[], conversationId = 'c'): State =>
     { conversationId },
   )
 
-/** Holds the log to all that was said of it. */
+/** Compares the log with the output. */
 function checkTold(log: readonly StoredEvent[], { lines }: Told): void {
   const index = new Map(log.map(({ id, seq }) => [id, seq]))
   const executed: string[] = []
@@ -95,21 +98,20 @@ function checkTold(log: readonly StoredEvent[], { lines }: Told): void {
       last = seq
     }
   }
-  // That a call begins stands in the log before it does; and it never begins again, unless a user agreed to it since.
+  // The start of a call is logged before it executes. It starts again only after an approval.
   for (const [id, times] of Map.groupBy(executed, (each) => each)) {
     expect(times.length, id).toBeLessThanOrEqual(callStatuses(log, 'started_actions', id))
     expect(times.length, id).toBeLessThanOrEqual(1 + callStatuses(log, 'approved_actions', id))
   }
 }
 
-/** How many updates with a key name an action. */
 const callStatuses = (log: readonly StoredEvent[], key: string, id: string): number =>
   log.filter(({ fact }) => {
     const isGrant = !isQuarantined(fact) && fact.kind === 'ConversationStateUpdateEvent' && fact.key === key
     return isGrant && Array.isArray(fact.value) && fact.value.includes(id)
   }).length
 
-/** Forks are whole or empty, and hold what their source held. */
+/** Forks are complete or empty, and contain the events of their source. */
 async function checkForks(store: Store, source: readonly StoredEvent[], { lines }: Told): Promise<number> {
   const reports = new Map(lines.flatMap((line) => (line[0] === 'forked' ? [[line[1], line] as const] : [])))
   const { items } = await store.listConversations({ parentConversationId: 'c', limit: 100 })
@@ -135,7 +137,7 @@ async function checkForks(store: Store, source: readonly StoredEvent[], { lines 
       const fact = source.find((event) => event.id === id)?.fact
       return fact !== undefined && !isQuarantined(fact) && fact.kind === 'ConversationStateUpdateEvent'
     }
-    // HEAD of a fork from an update is the event before it on its branch, wherever that update sent HEAD.
+    // HEAD of a fork from an update is the event before it on its branch, wherever the update moved HEAD.
     if (!isUpdate(from)) {
       expect(state.log.head?.id).toBe(expected.log.head?.id)
       expect(toMessages(state)).toEqual(toMessages(expected))
@@ -180,7 +182,7 @@ describe.each(PLACES.names.filter((name) => name !== 'memory'))('over %s', (name
           if ((await store.loadSnapshot('c')).length > 0) snapshots += 1
 
           let recovery = await conversation.recover()
-          // The lease of the dead holds for a moment.
+          // The dead process's lease must expire.
           while (recovery.outcome === 'live') {
             await sleep(50)
             recovery = await conversation.recover()

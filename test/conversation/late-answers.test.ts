@@ -1,4 +1,4 @@
-/** Answers that come late, alone: on hostile states they go where their call is open, and HEAD, status and everything agreed stay what they were. */
+/** Late answers on hostile states reach the branch of their call and leave HEAD, status and approvals unchanged. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -17,7 +17,7 @@ import { STATUSES } from '../../src/state/status.ts'
 import { action, fail, moveHead, observe, reject, status, trouble, update, user } from '../build.ts'
 import { carryOut, counter, folded, hostileState } from './states.ts'
 
-/** Answers to a call: by its action, by an action that is unknown, and by its call id alone. */
+/** Answers by action id, by an unknown action, and by call id alone. */
 const answersTo = (call: ActionEvent): ToolResultEvent[] => [
   observe('answer', call),
   reject('answer', call),
@@ -26,7 +26,7 @@ const answersTo = (call: ActionEvent): ToolResultEvent[] => [
   { ...observe('answer', call), parent_id: null },
 ]
 
-/** What must stay when something happens on another branch. */
+/** Fields that must not change when another branch does. */
 const standing = ({ header, log, branch }: State) => ({
   head: log.head?.seq,
   status: header.status,
@@ -74,7 +74,7 @@ describe('on hostile states', () => {
             expect(pendingCallCount(there.pendingCalls)).toBe(
               pendingCallCount(before.pendingCalls) - (answers ? 1 : 0),
             )
-            // A call that was forgotten is answered, and its answer stays out of the view.
+            // The answer to a forgotten call stays out of the view.
             expect(answers ? [undefined, 'orphan_result'] : ['duplicate_result']).toContain(reason)
             if (open.length > 1) messages.push('several leaves')
             expect(attachLateResults(after, [answer])).toEqual([answer])
@@ -95,7 +95,7 @@ describe('on hostile states', () => {
           event?.kind === 'ActionEvent' && inTree && id !== null ? [{ ...event, id }] : [],
         )
         const newId = counter('batch')
-        // Nothing here has an id, so that HEAD may have to go back to an event that has none yet.
+        // No event has an id, so HEAD may have to return to an event without one.
         const batch = calls.slice(-4).flatMap((call): Event[] => {
           const { id: _a, ...answer } = observe('x', call)
           const { id: _b, ...message } = user('y')
@@ -201,7 +201,7 @@ describe('found once', () => {
     const twice = [user('u'), call, user('v'), moveHead('m', 'a'), user('w'), moveHead('n', 'u')]
     const [placed] = attachLateResults(folded(...twice), [observe('o', call)])
     expect(placed?.parent_id).toBe('w')
-    // Said of the one that is left, it goes to that one.
+    // An answer to the remaining call goes to that call.
     const state = folded(...twice)
     const after = carryOut(state, attachLateResults(state, [observe('o', call)]))
     expect(attachLateResults(after, [observe('p', call)])[0]?.parent_id).toBe('v')

@@ -1,10 +1,10 @@
-/** Listeners hear every piece of news once, whatever the others do: throw, leave, send others away, bring new ones. */
+/** Listeners receive each notification once, even if others throw, leave, or add and remove listeners. */
 
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { Listeners } from '../../src/conversation/async.ts'
 
-/** What the listeners threw, which reaches the process and nobody else. */
+/** Errors of listeners, which are reported to the process only. */
 const thrown: unknown[] = []
 const note = (error: unknown): void => void thrown.push(error)
 let others: NodeJS.UnhandledRejectionListener[] = []
@@ -19,7 +19,7 @@ afterEach(() => {
   for (const other of others) process.on('unhandledRejection', other)
 })
 
-/** What a listener does when it hears something: at most one of these. */
+/** A listener's reaction. */
 const deed = fc.oneof(
   fc.constant({ does: 'nothing' as const }),
   fc.constant({ does: 'throw' as const }),
@@ -64,7 +64,7 @@ it('hear each piece of news once and in order, and what one throws is lost on no
           listeners.tell(news)
         }
         expect(heard).toEqual(expected)
-        // A rejection is known to be unhandled once the microtasks are done.
+        // Unhandled rejections are reported after the microtasks.
         await new Promise((resolve) => setImmediate(resolve))
         expect(thrown.map((error) => (error as Error).message)).toEqual(errors)
       },

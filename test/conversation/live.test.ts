@@ -1,4 +1,4 @@
-/** The live conversation over each store: what stays current whoever appends, and what becomes of it when it is deleted, closed or let go. */
+/** The live conversation over each store: freshness, deletion, closing and eviction. */
 
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -49,7 +49,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     )
     const call = action('a')
     await one.append([user('u'), call])
-    // The second engine knows the log up to here, with HEAD at the call.
+    // The second engine has read this far, with HEAD at the call.
     await two.state()
     await one.navigate('u')
     await one.append(user('v'))
@@ -71,7 +71,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     const call = action('a')
     await one.append([user('u'), call])
     await one.navigate('u')
-    // To the second engine the branch of the call ends with the call.
+    // In the second engine's state, the call is the end of its branch.
     await two.state()
     await one.append(user('w', 'w', { parent_id: 'a' }))
     await one.navigate('u')
@@ -113,7 +113,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await one.reject()
     await one.pause()
     await one.resume()
-    // The second engine still believes it waits.
+    // The second engine still has the waiting state.
     expect((await two.pause()).length).toBe(1)
     expect((await one.resume()).length).toBe(1)
     expect((await two.pause()).length).toBe(1)
@@ -246,7 +246,7 @@ describe.each(PLACES.names)('over %s', (name) => {
       () => conversation.delete(),
     ]
     for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'closed' })
-    // The store is not the engine's.
+    // The engine does not own the store.
     expect((await store.getConversation('c'))?.id).toBe('c')
     await end()
   })
@@ -298,7 +298,7 @@ describe('moving HEAD', () => {
     expect((await store.read('c')).length).toBe(2)
     expire()
     expect((await conversation.navigate('u')).length).toBe(1)
-    // The run that was thought dead cannot write any more.
+    // The run presumed dead can no longer write.
     await expect(
       store.append('c', [pause('p')], { lease: { owner: 'another', generation: 1 } }),
     ).rejects.toMatchObject({ code: 'lease_lost' })

@@ -1,4 +1,4 @@
-/** Whatever is done to a conversation, by whichever of two engines: its state is a plain replay of the log, and every store holds the same log. */
+/** Two engines act on a conversation: its state equals a replay of the log, and every store has the same log. */
 
 import * as fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -25,7 +25,7 @@ interface Command {
   readonly picks: readonly number[]
 }
 
-/** Deeds that come to something mostly one after another. */
+/** Actions that rarely succeed except in sequence. */
 const PHRASES = [
   ['pause', 'resume'],
   ['say', 'call', 'wait', 'approve'],
@@ -37,7 +37,7 @@ const PHRASES = [
   ['finish', 'restart'],
 ] as const
 
-/** All of them, and all deeds, whatever is drawn. */
+/** All phrases and actions, whatever is drawn. */
 const SCRIPT: readonly Command[] = [...PHRASES.flat(), ...DEED_NAMES].map((deed, index) => ({
   deed,
   engine: index % 2,
@@ -61,7 +61,7 @@ const commands = fc
   )
   .map((phrases): Command[] => phrases.flat())
 
-/** Two engines on a store that count ids and time alike; the second keeps nothing in memory. */
+/** Two engines with the same ids and times; the second has no cache. */
 function countingEngines(store: Store): [Engine, Engine] {
   let ids = 0
   let time = 1_700_000_000_000_000n
@@ -69,7 +69,7 @@ function countingEngines(store: Store): [Engine, Engine] {
   return [createEngine(shared), createEngine({ ...shared, cacheBytes: 0 })]
 }
 
-/** Does everything on one store, and holds the state to a replay after each; gives the log. */
+/** Performs all commands on a store, compares the state with a replay after each, and returns the log. */
 async function perform(store: Store, id: string, list: readonly Command[]) {
   const engines = countingEngines(store)
   await store.createConversation({ id })
@@ -120,7 +120,7 @@ describe('a conversation in use', () => {
       }),
       { numRuns: Math.max(5, Math.round(RUNS / 16)), examples: [[[...SCRIPT]]] },
     )
-    // Each deed came to something now and then, or it was not tried.
+    // Every action succeeded at least once.
     expect(DEED_NAMES.filter((deed) => !done.has(deed))).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-/** Opening a long log lets go of bodies on the way: whatever the log goes back to, the state is the one of the fold. */
+/** Opening a long log evicts bodies on the way; the state equals the fold, whatever the log refers back to. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -13,10 +13,10 @@ import { action, condensation, observe, pause, user } from '../build.ts'
 
 const LENGTH = 2 * CHUNK_SIZE + 1_500
 
-/** At a position, the log goes on from so many events before. */
+/** At this position, the log continues from an event that many positions back. */
 type Turn = readonly [at: number, back: number]
 
-/** Messages and calls in turn, each after the one before, but where a turn says otherwise; every 300 events a condensation. */
+/** A chain of messages and calls, branched at turns, with a condensation every 300 events. */
 function makeLog(turns: readonly Turn[]): Event[] {
   const backAt = new Map(turns)
   let forgotten = 0
@@ -65,7 +65,7 @@ async function opened(events: readonly Event[]) {
   }
 }
 
-/** Turns near where bodies are let go, and anywhere. */
+/** Turns near evicted bodies, and anywhere else. */
 const turns = (furthest: number): fc.Arbitrary<Turn[]> =>
   fc.array(
     fc.tuple(

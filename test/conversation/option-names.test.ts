@@ -1,4 +1,4 @@
-/** An option that does not exist is an error with the nearest name, at run time, and never ignored. */
+/** Unknown options throw at run time with the nearest valid name. */
 
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -16,7 +16,7 @@ const STORES: Readonly<Record<string, () => Store>> = {
   sqlite: () => sqliteStore({ file: ':memory:' }),
 }
 
-/** What is called with an option, the option that it has not, and the one that was meant. */
+/** The call, the misspelled option and the intended one. */
 const CALLS: readonly (readonly [string, string, string, (store: Store, more: object) => unknown])[] = [
   ['listConversations', 'parentId', 'parentConversationId', (store, more) => store.listConversations(more)],
   ['listConversations', 'tag', 'tags', (store, more) => store.listConversations(more)],

@@ -1,4 +1,4 @@
-/** The stores that the tests of live conversations run over: places by name, each of which any number of stores may be opened on. */
+/** The stores of live conversation tests: places on which any number of stores can be opened. */
 
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
@@ -7,23 +7,19 @@ import type { Store } from '../../src/store/contract/store.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { folder } from '../store/sqlite-drivers.ts'
 
-/** Where the events of some conversations are kept. */
 export interface Place {
-  /** Opens a store there, beside those that are open. */
   readonly open: () => Store
-  /** What another process needs to open one: a file, or an address and a schema; empty where none can. */
+  /** What another process needs to open it: a file, or an address and schema; empty in memory. */
   readonly where: string
 }
 
-/** The places of one test file. */
 export interface Places {
   readonly names: readonly string[]
   make(name: string): Promise<Place>
-  /** Removes them all. */
   remove(): Promise<void>
 }
 
-/** Memory, SQLite in a file and PostgreSQL in a schema; nothing of them is started before it is asked for. */
+/** Memory, SQLite files and PostgreSQL schemas, started on demand. */
 export function places(): Places {
   const files = folder()
   let database: Promise<TestDatabase> | null = null
@@ -31,7 +27,7 @@ export function places(): Places {
   const makers: Record<string, () => Promise<Place>> = {
     async memory() {
       const store = memoryStore()
-      // A memory store is its own place, and outlives those that are opened on it.
+      // The memory store itself is the place and survives `close`.
       return { where: '', open: () => ({ ...store, close: async () => undefined }) }
     },
     async sqlite() {

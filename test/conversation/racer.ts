@@ -1,4 +1,4 @@
-/** A process with an engine of its own that does things to a conversation: `kind place name seed count` go in, a line for each deed comes out. */
+/** A process that acts on a conversation: `kind place name seed count`. Prints a line per action. */
 
 import { writeSync } from 'node:fs'
 import { createEngine } from '../../src/conversation/engine.ts'

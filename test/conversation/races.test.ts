@@ -1,4 +1,7 @@
-/** Two engines, and two processes, on one conversation: nobody who asks for no version loses, of two who ask for one exactly one wins, and every decision is right where it stands. */
+/**
+ * Two engines or processes on one conversation: without an expected version nobody loses, with one exactly
+ * one wins, and every decision fits the state it is appended to.
+ */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -118,7 +121,7 @@ describe.each(PLACES.names)('over %s, two engines', (name) => {
     const log = await logOf(one.store)
     for (const call of calls) expect(log.find(({ id }) => id === `o-${call.id}`)?.parentId).toBe(call.id)
     const state = checkLog(log.map(({ fact }) => fact))
-    // The last to move HEAD was who wished to, not who answered.
+    // The last move of HEAD is a navigation, not an answer.
     expect(['root', ...calls.flatMap(({ id = '' }) => [id, `o-${id}`])]).toContain(state.log.head?.id)
     for (const { conversation } of [one, two])
       expect(encodeState(await conversation.state())).toBe(encodeState(state))
@@ -185,7 +188,7 @@ describe.each(PLACES.names.filter((name) => name !== 'memory'))('over %s, three 
     for (const [, events] of outcomes) {
       if (typeof events !== 'string') for (const [seq, id] of events) expect(log[seq]?.id).toBe(id)
     }
-    // Only who names a version can lose by it.
+    // Conflicts require an expected version.
     expect(
       outcomes.filter(([deed, outcome]) => outcome === 'version_conflict' && deed !== 'exactly'),
     ).toEqual([])

@@ -1,4 +1,4 @@
-/** A replica that folds the whole log again, since a decision asks for what was let go: nobody misses what came meanwhile, and it weighs what it takes. */
+/** A replica reloads the whole log when a decision needs evicted bodies: it misses no event, and accounts for its memory. */
 
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -14,7 +14,7 @@ import { wrapStore } from './stores.ts'
 
 const stamp = { newId: counter(), now: () => '2026-01-01T00:00:00Z' }
 
-/** A conversation with a snapshot of all of its log but HEAD's bodies. */
+/** A conversation with a snapshot without bodies, except HEAD's. */
 async function stored(length: number) {
   const store = memoryStore()
   const { createdAt } = await store.createConversation({ id: 'c' })
@@ -34,7 +34,7 @@ it('tells of what others have appended while the log was folded again for a deci
   let appended = false
   const store = wrapStore(inner, {
     async read(id, options) {
-      // Another process, just before the whole log is read.
+      // Another process appends just before the whole log is read.
       if (options?.from === 0 && !appended) {
         appended = true
         await inner.append('c', [pause('theirs')])
@@ -45,7 +45,7 @@ it('tells of what others have appended while the log was folded again for a deci
   const replica = await Replica.open(store, stamp, 'c')
   const reports: number[] = []
   replica.changes.add(({ log }: State) => reports.push(log.entries.length))
-  // What is decided there comes to nothing.
+  // This decision is discarded.
   const decided = await replica.commit(
     (state) => {
       decideNavigate(state, 'p3')
@@ -67,7 +67,7 @@ it('has it listed by its status where others appended what was folded again for 
   const resumed = { ...statusUpdate('idle'), id: 'theirs', timestamp: '2026-01-01T00:00:00Z' }
   await store.append('c', [resumed])
   await store.setStatus('c', 'idle', 22)
-  // It asks for what was evicted, so that what it is made on has more in it than this process has appended.
+  // Reading evicted bodies reloads the log, so the state includes events of other processes.
   await replica.commit((state) => (void state.log.entries.get(3)?.branch, [pause('again')]))
   expect((await store.getConversation('c'))?.status).toBe('paused')
 })

@@ -1,6 +1,6 @@
 /**
- * Readers of a reply that is streamed, in the process that makes it and in others, who come and go at any time: each
- * character once and in order, whatever is written when, and whoever dies (law B5).
+ * Readers of a streamed reply, in any process, see each character once and in order, although readers and
+ * writers come, go and die (law B5).
  */
 
 import * as fc from 'fast-check'

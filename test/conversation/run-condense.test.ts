@@ -1,4 +1,4 @@
-/** A run with a condenser: it condenses when asked, at its limits and when the provider has refused, and says so when it cannot. */
+/** A run with a condenser condenses on request, at its limits and after a provider's rejection, and reports failures. */
 
 import { describe, expect, it } from 'vitest'
 import { noopCondenser } from '../../src/context/condenser/condenser.ts'
@@ -16,7 +16,7 @@ const tooLong = (): never => {
   throw new ColloquyError('context_too_long', 'Too long.')
 }
 
-/** A conversation of so many turns, each with a reply. */
+/** A conversation of `count` turns with replies. */
 async function turns(count: number): Promise<Conversation> {
   const { conversation } = await begun('first')
   const { step } = script([])
@@ -176,7 +176,7 @@ it('an interrupt does not wait for a summary, and none is appended then', async 
   expect(await status(conversation)).toBe('paused')
 })
 
-/** Turns with a summariser that fails until it is called for the nth time. */
+/** A summarizer that fails until its nth call. */
 const failing = async (count: number, succeedsAt = Infinity) => {
   const { conversation } = await begun('first')
   const { step } = script([])
@@ -192,11 +192,10 @@ const failing = async (count: number, succeedsAt = Infinity) => {
     },
   })
   for (let turn = 0; turn < count; turn += 1) {
-    // One turn after the other.
-    // oxlint-disable-next-line no-await-in-loop
+    // oxlint-disable-next-line no-await-in-loop -- turns run one after another
     expect((await conversation.run(step, { condenser })).status).toBe('finished')
     models += 1
-    // oxlint-disable-next-line no-await-in-loop
+    // oxlint-disable-next-line no-await-in-loop -- turns run one after another
     await conversation.sendMessage(`message ${turn}`)
   }
   const { log } = await conversation.state()
@@ -212,7 +211,7 @@ describe('a summariser that fails', () => {
   it('is called again after twice as many events each time, and each failure is in the log once', async () => {
     const { called, models, failures } = await failing(100)
     expect(models).toBe(100)
-    // 200 events, of which the first 12 need no summary; it waits for 16, 32, 64 and 128 of them.
+    // Of 200 events the first 12 need no summary; retries wait for 16, 32, 64 and 128 more.
     expect(called).toBe(4)
     expect(failures).toEqual(
       [1, 2, 3, 4].map((count) => ({ failures: count, reason: expect.stringContaining('failed') as string })),

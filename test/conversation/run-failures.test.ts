@@ -1,4 +1,4 @@
-/** Runs that fail, in whatever way: what they leave is found, told truly, and never gone on with for ever. */
+/** Failed runs: recovery is accurate and never retries forever. */
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -19,7 +19,7 @@ const running: Event = {
   value: 'running',
 }
 
-/** A conversation whose run has died with a call that it had not begun. */
+/** A conversation whose run died before it started a call. */
 async function died() {
   const { store, expire } = timed()
   const { conversation, engine } = await begun('hello', store)
@@ -162,7 +162,7 @@ describe('a run ends', () => {
     await other.delete('c')
     const anew = await other.create({ id: 'c' })
     await anew.sendMessage('question of the second')
-    // The renewal may take the lease of the new one.
+    // The renewal may claim the lease of the new run.
     await expect.poll(async () => isEnded || (await store.getLease('c')) !== null).toBe(true)
     thinking.open()
     await rejects

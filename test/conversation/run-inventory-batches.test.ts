@@ -1,4 +1,4 @@
-/** Groups Q and W of the inventory, as far as they speak of runs: batches, and what others get wrong, tried on the run loop. */
+/** Groups Q and W of the inventory on the run loop: batches, and mistakes of other systems. */
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'

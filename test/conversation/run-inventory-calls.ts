@@ -1,4 +1,4 @@
-/** Conversations whose calls wait, for the inventory of runs. */
+/** Conversations with pending calls, for the inventory of runs. */
 
 import { expect } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
@@ -10,7 +10,7 @@ export const ALWAYS = { kind: 'AlwaysConfirm' }
 export const count = async (conversation: Conversation, line: string): Promise<number> =>
   (await logOf(conversation)).filter((each) => each.startsWith(line)).length
 
-/** A conversation that waits for consent to the given calls. */
+/** A conversation that waits for confirmation of these calls. */
 export async function waiting(...calls: readonly Event[]) {
   const { conversation } = await begun()
   await conversation.setConfirmationPolicy(ALWAYS)

@@ -1,4 +1,4 @@
-/** Group P of the inventory, as far as it speaks of runs: transitions of status, tried on the run loop under its own name. */
+/** Group P of the inventory: status transitions of the run loop. */
 
 import { describe, expect, it } from 'vitest'
 import { begun, call, logOf, result, says, script, status } from './script.ts'

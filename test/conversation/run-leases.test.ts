@@ -1,4 +1,4 @@
-/** Leases and recoveries: who may run a conversation, and how the next run finds what the last one left (design laws P and I). */
+/** Leases and recovery: who may run a conversation, and how a run continues after the previous one (design laws P and I). */
 
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -12,7 +12,7 @@ const PLACES = places()
 
 afterAll(() => PLACES.remove())
 
-/** What PostgreSQL adds, its own tests try. */
+/** PostgreSQL leases have their own tests. */
 const NAMES = PLACES.names.filter((name) => name !== 'postgres')
 
 describe('a lease', () => {
@@ -100,7 +100,7 @@ describe('a lease', () => {
     })
     const { conversation } = await begun('hello', store)
     const other = await createEngine({ store: inner }).open('c')
-    // Another process takes the lease before the first run looks again, and begins a moment later.
+    // Another process claims the lease before the first run checks again, and starts later.
     released = async () => {
       released = null
       await other.sendMessage('more')

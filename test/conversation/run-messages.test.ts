@@ -1,4 +1,4 @@
-/** What becomes of a message that comes while the model is asked or calls are executed (design laws P and I). */
+/** Messages sent during a model request or a tool call (design laws P and I). */
 
 import { describe, expect, it } from 'vitest'
 import type { StepInput } from '../../src/conversation/run/step.ts'

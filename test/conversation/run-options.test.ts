@@ -1,4 +1,4 @@
-/** What a caller without types may give by mistake is refused before anything is begun, and no error of the conversation. */
+/** Invalid options of untyped callers are rejected before a run starts, and leave no error in the conversation. */
 
 import { afterEach, describe, expect, it } from 'vitest'
 import { createEngine, type Engine, type EngineOptions } from '../../src/conversation/engine.ts'

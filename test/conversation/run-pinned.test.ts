@@ -1,4 +1,4 @@
-/** Counterexamples to laws P and I that the properties have found, each as small as it became. */
+/** Minimized counterexamples to laws P and I that the properties found. */
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -8,7 +8,7 @@ import { begun, call, gate, logOf, result, says, script, status } from './script
 import { wrapStore } from './stores.ts'
 import { timed, TTL } from './timed-store.ts'
 
-/** A hook that blocks what is forbidden, and tells what it was shown. */
+/** A hook that blocks forbidden text and records what it receives. */
 function guard(then: () => Promise<unknown> = async () => undefined): { hook: Hook; shown: string[] } {
   const shown: string[] = []
   const run = async ({ message = '' }): Promise<object> => {
@@ -229,7 +229,7 @@ describe('pauses and calls (I3, P6, P7)', () => {
     taking.open()
     expect((await second).status).toBe('error')
     expect(requests).toEqual([])
-    // Whoever runs it now means it.
+    // An explicit run overrides it.
     expect((await conversation.run(step)).status).toBe('finished')
   })
 

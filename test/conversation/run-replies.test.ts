@@ -1,4 +1,4 @@
-/** What the run loop records of replies: what they were asked at, and the text so far of one that was stopped (laws I2 and I4). */
+/** Replies recorded by the run loop: their request position, and the partial text of stopped replies (laws I2 and I4). */
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -20,7 +20,7 @@ const PROMPT: Event = {
   tools: [],
 }
 
-/** What the model would be sent now, each message as its role and text. */
+/** The current request as roles and texts. */
 const sent = async (conversation: Conversation): Promise<string[]> =>
   (await conversation.messages()).map(
     ({ role, content }) => `${role}: ${content.map((part) => ('text' in part ? part.text : '')).join(' + ')}`,
@@ -123,7 +123,7 @@ describe('what a reply was asked at', () => {
   })
 })
 
-/** A step that streams, waits, and would go on. */
+/** A step that streams, waits and continues. */
 const streaming = (passed: () => Promise<void>, how: 'yielded' | 'published' | 'throws'): Step =>
   async function* ({ publish, signal }) {
     yield delta('thrown away, as it was yielded')
@@ -216,7 +216,7 @@ describe('the text so far of a reply that a user stops', () => {
   })
 })
 
-/** A message whose record says what ended it. */
+/** A message with a recorded outcome. */
 const ended = (outcome: string, text = 'so far'): Event => ({
   kind: 'MessageEvent',
   source: 'agent',

@@ -1,4 +1,4 @@
-/** Pauses and interrupts: whatever a user says meanwhile stops a run, or is heard by it (design laws P and I). */
+/** Pauses and interrupts during a run stop it or take effect in it (design laws P and I). */
 
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -13,7 +13,7 @@ const PLACES = places()
 
 afterAll(() => PLACES.remove())
 
-/** What PostgreSQL adds, its own tests try. */
+/** PostgreSQL has its own tests. */
 const NAMES = PLACES.names.filter((name) => name !== 'postgres')
 
 describe('a pause', () => {
@@ -51,7 +51,7 @@ describe('a pause', () => {
     expect(await status(conversation)).toBe('finished')
     expect((await conversation.run(step)).status).toBe('finished')
     expect(requests).toHaveLength(1)
-    // A run is as good as resume and run.
+    // A run equals resume and run.
     await conversation.sendMessage('more')
     const again = script([
       async function* () {
@@ -113,12 +113,12 @@ describe('a pause', () => {
     await conversation.pause()
     expect(await running).toEqual({ status: 'paused', iterations: 0 })
     expect(requests).toEqual([])
-    // Also where it was paused before.
+    // Also when it was paused before.
     const again = conversation.run(step)
     expect(await conversation.pause()).toHaveLength(1)
     expect(await again).toEqual({ status: 'paused', iterations: 0 })
     expect(requests).toEqual([])
-    // One that was there before does not.
+    // An older pause does not.
     expect((await conversation.run(step)).status).toBe('finished')
   })
 
@@ -130,7 +130,7 @@ describe('a pause', () => {
         async acquireLease(...args) {
           const lease = await inner.acquireLease(...args)
           await conversation.pause()
-          // The thousandth event: bodies are let go after it.
+          // Bodies are evicted after the thousandth event.
           expect((await conversation.state()).log.entries.last()?.event).toBeNull()
           return lease
         },

@@ -1,4 +1,4 @@
-/** The run loop, sentence by sentence: what a step is handed, what becomes of calls, and how a run ends (design laws P and I). */
+/** The run loop rule by rule: inputs of a step, outcomes of calls, and the end of a run (design laws P and I). */
 
 import { describe, expect, it } from 'vitest'
 import type { RunOptions } from '../../src/conversation/run/options.ts'
@@ -96,7 +96,7 @@ describe('the model is never asked while the branch has open calls', () => {
       'result a',
       '= waiting_for_confirmation',
     ])
-    // Whoever runs it again without an approval changes nothing.
+    // Another run without an approval changes nothing.
     const before = await logOf(conversation)
     expect((await conversation.run(step, options)).status).toBe('waiting_for_confirmation')
     expect(await logOf(conversation)).toEqual(before)
@@ -285,7 +285,7 @@ describe('a run ends', () => {
     expect((await logOf(conversation)).filter((line) => line.startsWith('failed'))).toHaveLength(1)
     const { header } = await conversation.state()
     expect(header.error).toMatchObject({ code: 'MaxIterationsReached', detail: expect.stringContaining('2') })
-    // The count begins anew with each run.
+    // Each run counts from zero.
     expect((await conversation.run(step, { maxIterations: 3 })).status).toBe('finished')
     expect(requests).toHaveLength(5)
   })

@@ -1,4 +1,4 @@
-/** Models and tools by script, for tests of runs: what they say goes in; a step that says it, and what it was asked, comes out. */
+/** Scripted models and tools for run tests. */
 
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
@@ -8,17 +8,15 @@ import type { EventEntry } from '../../src/log/entry.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 
-/** The agent's text. */
 export const says = (text: string): Event => ({
   kind: 'MessageEvent',
   source: 'agent',
   llm_message: { role: 'assistant', content: [{ type: 'text', text }] },
 })
 
-/** A piece of what the agent is about to say. */
 export const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', source: 'agent', content })
 
-/** The call of a tool; its id and its action's id are the same. */
+/** A tool call whose id equals its action's id. */
 export const call = (id: string, tool = 'work', more: Partial<ActionEvent> = {}): ActionEvent => ({
   kind: 'ActionEvent',
   id,
@@ -31,7 +29,6 @@ export const call = (id: string, tool = 'work', more: Partial<ActionEvent> = {})
   ...more,
 })
 
-/** What a tool gave. */
 export const result = ({ id, event }: EventEntry<ActionEvent>): Event => ({
   kind: 'ObservationEvent',
   tool_name: event.tool_name,
@@ -40,19 +37,17 @@ export const result = ({ id, event }: EventEntry<ActionEvent>): Event => ({
   observation: { kind: 'Observation', content: [{ type: 'text', text: 'done' }] },
 })
 
-/** What is said when the model is asked, or what says it. */
+/** Events of a reply, or a function that streams them. */
 export type Reply = readonly Event[] | ((input: StepInput) => AsyncIterable<Event | readonly Event[]>)
 
-/** A scripted step. */
 export interface Script {
   readonly step: Step
-  /** What the model was asked with, each time. */
   readonly requests: StepInput[]
-  /** Ids of the calls that were executed, in order. */
+  /** Ids of executed calls, in order. */
   readonly executed: string[]
 }
 
-/** A step that gives one reply after the other, at last `ok`, and executes calls with `execute`, by default with a result for each. */
+/** Returns the replies in turn, then `ok`, and executes calls with `execute`, which defaults to one result per call. */
 export function script(
   replies: readonly Reply[],
   execute: (input: StepInput) => AsyncIterable<Event | readonly Event[]> = async function* ({ approved }) {
@@ -79,7 +74,7 @@ export function script(
   }
 }
 
-/** A conversation of a new engine on a store of its own, with a first message. */
+/** A conversation in a new engine and store, with a first message. */
 export async function begun(
   text = 'hello',
   store: Store = memoryStore(),
@@ -90,11 +85,11 @@ export async function begun(
   return { engine, conversation, store }
 }
 
-/** A moment that a test waits for, and another that it lets come. */
+/** A point where code under test blocks until the test opens it. */
 export interface Gate {
   readonly reached: Promise<void>
   readonly open: () => void
-  /** Tells that it is reached, and waits until it is open. */
+  /** Signals `reached` and waits for `open`. */
   readonly pass: () => Promise<void>
 }
 
@@ -111,7 +106,7 @@ export function gate(): Gate {
   }
 }
 
-/** A model that says nothing until a gate is open, and then nothing either. */
+/** A model that says nothing, before or after the gate opens. */
 export const silent =
   ({ pass }: Gate): Step =>
   async () => {
@@ -119,7 +114,7 @@ export const silent =
     return []
   }
 
-/** The log, an event a word or two. */
+/** Short names of the log's events. */
 export async function logOf(conversation: Conversation): Promise<string[]> {
   const { log } = await conversation.state()
   return [...log.entries].flatMap(({ event }) => (event === null ? [] : [brief(event)]))

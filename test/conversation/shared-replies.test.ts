@@ -1,4 +1,4 @@
-/** Replies that go through the store: which reader hears them, and when the store is asked for them no more. */
+/** Replies shared through the store: which readers receive them, and when polling stops. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
@@ -13,10 +13,10 @@ import { heardStore, wrapStore } from './stores.ts'
 const thinks = (reasoning_content: string): Event => ({ kind: 'StreamingDeltaEvent', reasoning_content })
 const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', content })
 
-/** Looks at the store, for so long that there would be some where it is looked at again and again. */
+/** Waits long enough that a poll would show. */
 const LOOKS = 1_200
 
-/** Resolves when so much was heard; what was heard after ten seconds. */
+/** Returns the text once `words` has arrived, or what arrived within ten seconds. */
 async function hears(conversation: Conversation, words: string): Promise<string> {
   let heard = ''
   try {
@@ -25,7 +25,7 @@ async function hears(conversation: Conversation, words: string): Promise<string>
       if (heard === words) break
     }
   } catch {
-    // It is told by what was heard.
+    // The assertion compares the text.
   }
   return heard
 }
@@ -60,14 +60,14 @@ it.each([
   await Promise.all([one.close(), two.close()])
 })
 
-/** Says nothing but what it thinks, until it is stopped. */
+/** Only thinks, until it is stopped. */
 const thinksOn: Step = async function* ({ publish, signal }) {
   publish(thinks('hm'))
   await new Promise((resolve) => signal.addEventListener('abort', resolve))
   yield []
 }
 
-/** An engine, a conversation, and how often the store is asked for what is shared, in a while. */
+/** Counts requests for shared replies during a wait. */
 async function counted() {
   let requestCount = 0
   const store = heardStore(memoryStore(), (method) => {
@@ -95,7 +95,7 @@ it.each(['its own process', 'another'])(
     expect(await looks()).toBeGreaterThan(0)
     await (who === 'another' ? await other.open('c') : conversation).interrupt()
     await running
-    // What was asked for before the end may come yet.
+    // A request made before the end may still arrive.
     await looks()
     expect(await looks()).toBe(0)
     await Promise.all([engine.close(), other.close()])

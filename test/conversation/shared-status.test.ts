@@ -1,4 +1,4 @@
-/** A conversation is listed by what its log says, whichever process has appended last. */
+/** The listed status follows the log, whichever process appended last. */
 
 import { afterAll, expect, it } from 'vitest'
 import { user } from '../build.ts'
@@ -15,7 +15,7 @@ it.each(PLACES.names)('over %s', async (name) => {
   await one.conversation.append(user('a'))
   await other.conversation.run(() => [says('Hi')])
   expect(await listed()).toBe('finished')
-  // It had it listed so before, and has not heard of the run.
+  // Its last write also listed `idle`, and it has not read the run since.
   await one.conversation.append(user('b'))
   expect(await listed()).toBe('idle')
   const fork = await one.conversation.fork({ id: 'f' })

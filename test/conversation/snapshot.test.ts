@@ -1,4 +1,4 @@
-/** Snapshots in a live conversation: they are written by themselves, save reading the log, and may be lost or damaged at any time. */
+/** Snapshots of live conversations are automatic, save reading the log, and may be lost or damaged at any time. */
 
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -45,7 +45,7 @@ const answer = (actionId: string): Event => ({
   observation: { kind: 'AnyObservation', content: [] },
 })
 
-/** A log with branches, of which only the end of the last is in view. */
+/** A log with branches; the view has only the end of the last one. */
 function longLog(length: number): Event[] {
   const events: Event[] = []
   for (let n = 0; events.length < length; n += 1) {
@@ -77,7 +77,7 @@ async function plainState(store: Store, id: string) {
   )
 }
 
-/** A store that counts the events that are read from it. */
+/** Counts the events read. */
 function counting(inner: Store): { readonly store: Store; readonly seen: () => number } {
   let count = 0
   const store = wrapStore(inner, {
@@ -102,7 +102,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await engine.close()
     const parts = await store.loadSnapshot('c')
     expect(parts.length).toBeGreaterThan(1)
-    // What is said stands in the log alone.
+    // Text is stored only in the log.
     for (const { bytes } of parts) expect(new TextDecoder().decode(bytes)).not.toContain('text of')
 
     const counted = counting(backend.open())
@@ -111,11 +111,11 @@ describe.each(PLACES.names)('over %s', (name) => {
     const state = await reopened.state()
     const plain = await plainState(store, 'c')
     expect(state.log.entries.length).toBe(plain.log.entries.length)
-    // The bodies of the view, and what came after.
+    // The bodies of the view and later events.
     expect(counted.seen()).toBeLessThan(1_100 + state.branch.view.length)
     expect(encodeState(state)).toBe(encodeState(plain))
     expect(await reopened.messages()).toEqual(await conversationMessages(store))
-    // What was let go is there when it is asked for.
+    // Evicted bodies are loaded on demand.
     for (const id of ['m3', 'a700', 'side96']) {
       expect(encodeState(await reopened.stateAt(id))).toBe(encodeState(stateAt(plain, id)))
     }
@@ -162,7 +162,7 @@ async function conversationMessages(store: Store) {
 it('asks for few ranges of the log, however the view is scattered over it', async () => {
   const inner = memoryStore()
   const { createdAt } = await inner.createConversation({ id: 'c' })
-  // Every fortieth event is on HEAD's branch, all others beside it.
+  // Every fortieth event is on HEAD's branch.
   const log = Array.from({ length: 2_401 }, (_, n): Event => {
     const isSide = n % 40 > 0
     const before = isSide && n % 40 > 1 ? n - 1 : n - (isSide ? 1 : 40)
@@ -221,7 +221,7 @@ describe('a snapshot is disposable', () => {
       ),
       { numRuns: 40 },
     )
-    // The damage was seen.
+    // The damage was detected.
     expect(refused).toBeGreaterThan(25)
   })
 
@@ -275,7 +275,7 @@ describe('hostile logs', () => {
         const engine = createEngine({ store })
         const conversation = await engine.open('c')
         await conversation.state()
-        // Written by hand: these logs are too short to be due.
+        // Saved manually: these logs are too short for automatic snapshots.
         const state = await conversation.state()
         await store.saveSnapshot('c', encodeWithoutBodies(state, 0, createdAt))
         if (evict(state).log.entries.length > 0) letGo.count += 1

@@ -1,4 +1,4 @@
-/** States and decisions for tests: hostile logs come out as states with statuses, grants and policies; decided events are carried out as a store would. */
+/** Hostile states with statuses, grants and policies, and decisions applied as a store would. */
 
 import * as fc from 'fast-check'
 import { decodeEvent } from '../../src/event/decode.ts'
@@ -21,18 +21,17 @@ import { hostileLog } from '../../src/testing/index.ts'
 export const ids = (events: readonly { readonly id: string }[]): string[] => events.map(({ id }) => id)
 export const kinds = (events: readonly Event[]): string[] => events.map(({ kind }) => kind)
 
-/** The state of a log of the conversation `c`. */
 export const folded = (...events: readonly Event[]): State => replay(events, { conversationId: 'c' })
 
-/** Gives ids that no log of a test has. */
+/** Ids that no test log uses. */
 export function counter(prefix = 'new'): () => string {
   let count = 0
   return () => `${prefix}-${(count += 1)}`
 }
 
 /**
- * The state after decided events, which must be events that a store takes: they decode, and what they name stands in the log.
- * @throws Error when they are not.
+ * Applies decided events.
+ * @throws Error if an event does not decode or refers to an unknown event.
  */
 export function carryOut(state: State, events: readonly Event[], newId = counter()): State {
   let now = state
@@ -59,9 +58,9 @@ export function carryOut(state: State, events: readonly Event[], newId = counter
 
 const GRANTS: readonly CallStatus[] = ['approved', 'held', 'started']
 
-/** A hostile log, with a status, grants to some open calls and a policy at its end now and then. */
+/** A hostile log that may end with a status, grants for open calls, and a policy. */
 export function hostileState(): fc.Arbitrary<{ readonly facts: readonly Fact[]; readonly state: State }> {
-  // Those that decisions ask for come more often.
+  // Statuses that matter to decisions are more frequent.
   const status = fc.option(
     fc.constantFrom(...STATUSES, 'running', 'paused', 'waiting_for_confirmation', 'waiting_for_confirmation'),
     { freq: 3 },

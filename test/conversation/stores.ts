@@ -1,5 +1,3 @@
-/** What tests of live conversations do with any store. */
-
 import type { Store } from '../../src/store/contract/store.ts'
 import type { StoredEvent } from '../../src/store/contract/query.ts'
 
@@ -13,7 +11,6 @@ export async function logOf(store: Store, id = 'c'): Promise<StoredEvent[]> {
   }
 }
 
-/** A store with some of its calls replaced. */
 export const wrapStore = (store: Store, calls: Partial<Store>): Store =>
   new Proxy(store, {
     get(target, name) {
@@ -22,7 +19,7 @@ export const wrapStore = (store: Store, calls: Partial<Store>): Store =>
     },
   })
 
-/** A store of which every call is heard: its method and what it is given. */
+/** Reports every call with its method and arguments. */
 export const heardStore = (store: Store, hear: (method: string, inputs: readonly unknown[]) => void): Store =>
   new Proxy(store, {
     get(target, name) {

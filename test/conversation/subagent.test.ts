@@ -1,5 +1,3 @@
-/** Subagents: calls that open conversations of their own. */
-
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
@@ -73,7 +71,7 @@ describe('a subagent', () => {
       .run(stepWith([helper(child.step)], [asksHelper('a')]).step)
       .catch((error: unknown) => error)
     await stuck.reached
-    // What the process that died has left: the call is pending, and the child is not at rest.
+    // The state after the crash: the call is pending and the child is still active.
     const other = memoryStore()
     const events = await Promise.all(
       ['c', ...(await conversation.children()).map(({ id }) => id)].map(async (id) => {
@@ -147,7 +145,7 @@ describe('a subagent', () => {
   it('is bounded in depth and number', async () => {
     const { engine, conversation } = await begun()
     let depth = 0
-    // A helper that asks itself.
+    // A recursive helper.
     const nested: StepTool = helper(
       async function* (input) {
         if (input.approved.length > 0) {

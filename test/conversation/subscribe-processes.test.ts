@@ -1,4 +1,4 @@
-/** A subscription sees what other processes append, however often they are killed (law B). */
+/** A subscription receives the events of other processes, even if they are killed (law B). */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** Readers of a log whose database was replaced: however far they were, they are told, and then have what the log has (law B3). */
+/** Readers whose log was replaced are notified, whatever their position, and then receive the new log (law B3). */
 
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
@@ -27,9 +27,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     type: fc.constant('fail' as const),
     part: fc.double({ min: 0, max: 1, noNaN: true }),
     wakes: fc.boolean(),
-    /** Whether the reader is cut off before, and goes on afterwards, behind what it has. */
+    /** Whether the reader disconnects first and later resumes from its position. */
     cuts: fc.boolean(),
-    /** Appended by another process before anybody looks. */
+    /** Events another process appends before anyone reads. */
     count: fc.integer({ min: 0, max: 6 }),
   }),
 )
@@ -57,7 +57,7 @@ it('end with the log as it is, each event once and in order, and were told whene
           resets += 1
         }
         if (item.type === 'event') {
-          // Nothing is passed over, and nothing comes twice.
+          // No gaps, no duplicates.
           expect(item.seq).toBe(seenAt + 1)
           seenAt = item.seq
           seen.push(item.id ?? '')
@@ -96,7 +96,7 @@ it('end with the log as it is, each event once and in order, and were told whene
         if (each.count > 0) await store.append('c', events(each.count))
         joinAgain()
       }
-      // Whoever was not woken is by the next append. After it the log is longer than what anyone began behind.
+      // The next append wakes the other readers. The log is then longer than every start position.
       await store.append('c', events(5))
       const log = (await store.read('c')).map(({ id }) => id ?? '')
       const isThere = (): boolean => seen.at(-1) === log.at(-1)
@@ -107,7 +107,7 @@ it('end with the log as it is, each event once and in order, and were told whene
       await Promise.race([there, reading])
       expect(seen).toEqual(log.slice(log.length - seen.length))
       expect(seenAt).toBe(log.length - 1)
-      // Who began ahead of the log, or lost what it had, holds all of it.
+      // Readers ahead of the log, or reset, have the whole log.
       if (ahead === 0) expect(seen).toEqual(log)
       stop.abort()
       await reading
@@ -116,6 +116,6 @@ it('end with the log as it is, each event once and in order, and were told whene
     { numRuns: 100 },
   )
   expect(lost).toBeGreaterThan(30)
-  // How many readers look before the log is longer again than what they had, time decides.
+  // Timing decides how many readers poll before the log outgrows their position.
   expect(resets).toBeGreaterThan(0)
 })

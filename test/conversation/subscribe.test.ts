@@ -1,4 +1,4 @@
-/** Subscriptions: every event after a position once, in order, whoever appends, however slow the reader, across crash and reconnect (law B). */
+/** Subscriptions deliver every event after a position once and in order, across slow readers, crashes and reconnects (law B). */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -16,7 +16,7 @@ afterAll(() => PLACES.remove())
 const pause = (id: string): Event => ({ kind: 'PauseEvent', id })
 const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', content })
 
-/** What a subscription gives until `isEnough` says so. */
+/** Items of a subscription until `isEnough`. */
 async function collect(
   conversation: Conversation,
   options: Parameters<Conversation['subscribe']>[0],
@@ -37,7 +37,7 @@ const seqs = (items: readonly SubscriptionItem[]): number[] =>
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i)
 const isCaughtUp = (items: readonly SubscriptionItem[]): boolean => items.at(-1)?.type === 'caught_up'
 
-/** Subscriptions that are counted when they have caught up: what is appended or published then is live. */
+/** Resolves once `count` subscriptions have caught up: later events are live. */
 function catchingUp(count = 1) {
   const all = Promise.withResolvers<void>()
   let remaining = count
@@ -65,7 +65,7 @@ describe.each(PLACES.names)('over %s, subscribers', (name) => {
     const engines = stores.map((store) => createEngine({ store }))
     const [first, second, reading] = engines as [Engine, Engine, Engine]
     const begun = await first.create({ id: 'c' })
-    // Who begins within a log begins within one that is there.
+    // A position within a log requires that the log exists.
     await begun.append(range(0, 10).map((n) => pause(`first${n}`)))
     const total = 400
     const writing = [first, second].map(async (engine, writer) => {
@@ -84,7 +84,7 @@ describe.each(PLACES.names)('over %s, subscribers', (name) => {
       const conversation = await engine.open('c')
       let after = start
       while (!stop.signal.aborted) {
-        // Some come back again and again, after a few events each time.
+        // Some readers reconnect after a few events each time.
         const visit = kind === 2 ? AbortSignal.any([stop.signal, AbortSignal.timeout(15)]) : stop.signal
         for await (const item of conversation.subscribe({ after, signal: visit })) {
           if (item.type !== 'event') continue
@@ -126,7 +126,7 @@ describe.each(PLACES.names)('over %s, subscribers', (name) => {
     const ids = whole.flatMap((item) => (item.type === 'event' ? [item.id] : []))
     expect(ids).toEqual(range(0, 5).flatMap((n) => range(0, 450).map((i) => `${n}.${i}`)))
     expect(seqs(await collect(conversation, { after: 2_000 }, isCaughtUp))).toEqual(range(2_001, 2_250))
-    // Where it was let go HEAD was no event of the view, and its body went with the others.
+    // HEAD was not in the view when bodies were evicted, so its body is gone too.
     const rested = (await conversation.state()).log.index.columns?.length ?? 0
     expect(rested).toBeGreaterThan(0)
     const [head] = await collect(conversation, { after: rested - 2 }, (items) => items.length === 1)
@@ -174,7 +174,7 @@ describe('a subscription', () => {
 
   it('gives what is said of a reply from its beginning, each word before what was appended after it', async () => {
     const { engine, conversation } = await fresh(1)
-    // No reader and no run has it open.
+    // No reader or run keeps it open.
     conversation.publish(delta('So '))
     const live = catchingUp()
     const reading = collect(

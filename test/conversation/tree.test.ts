@@ -1,4 +1,4 @@
-/** A conversation together with its subagents: states, timeline, usage, exports, and what happens live. */
+/** A conversation with its subagents: states, timeline, usage, exports and live events. */
 
 import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../../properties/sessions/lines.ts'
@@ -21,14 +21,14 @@ const WAIT = { timeout: 5_000 }
 const asks = (id: string, tool: string) =>
   call(id, tool, { action: { kind: `${tool}Action`, task: `task of ${id}` }, llm_response_id: `r-${id}` })
 
-/** The agent's text, with the tokens that it cost. */
+/** A message with its token usage. */
 const costing = (text: string, input: number): Event => {
   const content = [{ type: 'text' as const, text }]
   const llm_message = { role: 'assistant' as const, content, reply: { model: 'm', tokens: [input, 1] } }
   return { kind: 'MessageEvent', source: 'agent', llm_message }
 }
 
-/** A model without a memory: its n-th reply in a conversation is the n-th of a list. */
+/** A stateless model: its n-th reply in a conversation is the n-th in the list. */
 const agent = (tools: readonly StepTool[], replies: (id: string) => readonly Event[]): Step => {
   const known = new Map(tools.map((tool) => [tool.name, tool]))
   return async function* (input) {
@@ -54,7 +54,7 @@ const helper = (more: { readonly background?: boolean } = {}): StepTool =>
     ...more,
   })
 
-/** Asks a helper twice, and each helper asks an expert. */
+/** Calls a helper twice; each helper calls an expert. */
 const parent = (tool = helper()): Step =>
   agent([tool], () => [asks('a', 'helper'), asks('b', 'helper'), costing('thanks', 1)])
 
@@ -242,7 +242,7 @@ describe('subscribeTree', () => {
       const seen: string[] = []
       for await (const { depth, item } of conversation.subscribeTree()) {
         if (item.type === 'event' && 'kind' in item.fact) seen.push(`${depth} ${item.fact.kind}`)
-        // It follows a subagent that still works.
+        // It follows a subagent that is still running.
         if (depth === 1 && item.type === 'caught_up') stuck.open()
         if (seen.at(-1) === '1 MessageEvent' && seen.filter((line) => line === '1 MessageEvent').length === 2)
           break

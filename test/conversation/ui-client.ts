@@ -1,4 +1,4 @@
-/** The AI SDK's own chat client over a conversation, without a network: what `useChat` is made of. */
+/** The AI SDK's chat client, the base of `useChat`, without a network. */
 
 import { AbstractChat, type ChatState, DefaultChatTransport, type UIMessage } from 'ai'
 import type { Conversation } from '../../src/conversation/conversation.ts'
@@ -10,7 +10,7 @@ import {
   uiMessageResponse,
 } from '../../src/conversation/ui-messages.ts'
 
-/** A chat whose state is plain fields; told of each change. */
+/** A chat with plain fields that reports changes. */
 export class PlainChat extends AbstractChat<UIMessage> {
   constructor(init: { readonly id: string; readonly fetch: typeof fetch; readonly changed?: () => void }) {
     const { id, changed = () => undefined } = init
@@ -35,7 +35,7 @@ export class PlainChat extends AbstractChat<UIMessage> {
   }
 }
 
-/** A server as a page of documentation would have it, and the runs that it began. */
+/** The server of the documentation example, and its runs. */
 export function server(
   conversation: Conversation,
   step: Step,
@@ -56,7 +56,7 @@ export function server(
       }
       response = uiMessageResponse(conversation, { ...ui, ...received, run })
     }
-    // As a connection does, a fetch that is aborted cancels the body.
+    // An aborted fetch cancels the body, as a real connection does.
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
     response.body?.pipeTo(writable, signal ? { signal } : {}).catch(() => undefined)
     return new Response(readable, response)

@@ -1,4 +1,4 @@
-/** What people do beside the happy path in a page of the AI SDK: they type instead of deciding, stop, and decide late. */
+/** AI SDK users off the happy path: they type instead of deciding, stop, or decide late. */
 
 import { lastAssistantMessageIsCompleteWithToolCalls, type UIMessage } from 'ai'
 import { describe, expect, it } from 'vitest'
@@ -19,7 +19,7 @@ async function empty() {
 
 const user = (id: string, text: string) => ({ id, role: 'user', parts: [{ type: 'text', text }] })
 
-/** The messages as a page shows them after a press of each button: the decision by the id of the call. */
+/** The page's messages after the decisions, given by call id. */
 const decided = async (
   conversation: Conversation,
   decisions: Readonly<Record<string, boolean>>,
@@ -37,7 +37,7 @@ const decided = async (
     ),
   }))
 
-/** Words, and what became of each call, in the order of the log. */
+/** Texts and call results in log order. */
 const outcome = async (conversation: Conversation): Promise<string[]> => {
   const { log } = await conversation.state()
   return [...log.entries].flatMap(({ event }) => {
@@ -51,7 +51,7 @@ const outcome = async (conversation: Conversation): Promise<string[]> => {
   })
 }
 
-/** A conversation with two calls that wait for the user. */
+/** A conversation with two calls that wait for confirmation. */
 async function waiting(ui: UIReceiveOptions = {}) {
   const { engine, conversation } = await empty()
   const { step, executed } = script([[call('a'), call('b')], [says('Fine.')], [says('Again.')]])
@@ -88,7 +88,7 @@ describe('a user who sends a message while calls wait', () => {
     expect(text).toContain('Fine.')
     expect((await outcome(conversation)).slice(1)).toEqual([...then, 'agent: Fine.'])
     expect(executed).toEqual(executes)
-    // Posted twice, as after a lost response, it changes nothing.
+    // A duplicate post, as after a lost response, changes nothing.
     const before = await outcome(conversation)
     await post(messages)
     expect(await outcome(conversation)).toEqual(before)
@@ -246,7 +246,7 @@ it.each(['interrupt', 'pause'] as const)(
     expect(plainParts(chat.messages.at(-1)?.parts ?? [])).toEqual(['Half', mark])
     expect(loaded.map(({ type }) => type)).toEqual(['step-start', 'text', mark])
     expect(chat.messages.at(-1)?.parts.map(({ type }) => type)).toEqual(['step-start', 'text', mark])
-    // At no time did the mark stand before the words.
+    // The marker never precedes the text.
     expect(seen.some((parts) => parts[0] === mark)).toBe(false)
     await engine.close()
   },

@@ -1,4 +1,4 @@
-/** A message that a client of the AI SDK edits: the client keeps its id, and the log has every version of it. */
+/** An edited message keeps its id in the AI SDK client, and the log has every version. */
 
 import { expect, it } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
@@ -13,13 +13,12 @@ import { PlainChat, server } from './ui-client.ts'
 const textsOf = (parts: readonly object[]): string[] =>
   parts.flatMap((part) => ('text' in part ? [String(part.text)] : []))
 
-/** What the user said on HEAD's branch. */
 const userWords = async (conversation: Conversation): Promise<string[]> =>
   (await conversation.read(toUIMessages)).flatMap(({ role, parts }) =>
     role === 'user' ? textsOf(parts) : [],
   )
 
-/** Says what it was asked, so that a reply shows which words it replies to. */
+/** Echoes its request, so that each reply shows what it replies to. */
 const echo: Step = ({ messages }) => {
   const requests = messages.flatMap((message) => (message.role === 'user' ? textsOf(message.content) : []))
   return [says(`to ${requests.join(' ')}`)]
@@ -54,7 +53,7 @@ it('is regenerated in the words that the client shows, however often it was edit
     expect(chat.messages[2]?.id).toBe(messageId)
     expect(await userWords(conversation)).toEqual(['zero', text])
   }
-  // What was said before it is still itself.
+  // Earlier messages are unchanged.
   await chat.regenerate({ messageId: chat.messages[1]?.id ?? '' })
   expect(shown()).toEqual(['zero', 'to zero'])
   await engine.close()

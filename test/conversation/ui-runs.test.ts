@@ -1,4 +1,4 @@
-/** The stream to a client of the AI SDK, and what becomes of the run behind it: it rejects, is paused and resumed. */
+/** The AI SDK stream when its run fails, is paused or resumes. */
 
 import { expect, it } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
@@ -12,7 +12,6 @@ import { PlainChat, server } from './ui-client.ts'
 const textOf = (chat: PlainChat): string =>
   (chat.messages.at(-1)?.parts ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('')
 
-/** What is streamed, and what was told of. */
 async function stream(conversation: Conversation, options: UIStreamOptions) {
   const errors: unknown[] = []
   const onError = (error: unknown): number => errors.push(error)

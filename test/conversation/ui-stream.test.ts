@@ -1,4 +1,4 @@
-/** A reply streamed to the AI SDK's own client: however often that goes away, it ends with what the log says (law O3). */
+/** A reply streamed to the AI SDK's client equals the log in the end, despite disconnects (law O3). */
 
 import * as fc from 'fast-check'
 import type { UIMessage, UIMessageChunk } from 'ai'
@@ -16,7 +16,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { call, delta, gate, says, script } from './script.ts'
 import { PlainChat, server } from './ui-client.ts'
 
-/** What a client shows, and what the log says, in one form. */
+/** Common form of the client's messages and the log's. */
 const shown = (messages: readonly { id: string; role: string; parts: readonly object[] }[]): object[] =>
   messages.map(({ id, role, parts }) => ({ id, role, parts: parts.flatMap(plain) }))
 
@@ -34,7 +34,7 @@ const fails: Step = () => {
 
 const endless = (): Promise<void> => new Promise(() => undefined)
 
-/** One reply of a model: words, of which some are said otherwise in the end; then calls, or none. */
+/** A reply: words, some revised at the end, then calls or none. */
 const reply = fc.record({
   words: fc.array(fc.string({ minLength: 1 }), { maxLength: 3 }),
   changes: fc.boolean(),
@@ -106,7 +106,7 @@ describe('a reply to the AI SDK’s client', () => {
           }
           until = Infinity
           await Promise.all(runs)
-          // A client that was cut off asks again; one that was not is shown the same.
+          // A disconnected client resumes; a connected one sees the same.
           await chat.resumeStream()
         }
         await chat.sendMessage({ text: 'Hello' })

@@ -1,4 +1,4 @@
-/** A growing text: what stands in it, and what it costs who keeps up with it. */
+/** Growing text: its content, and the cost of following it. */
 
 import * as fc from 'fast-check'
 import { afterEach, expect, it, vi } from 'vitest'
@@ -23,7 +23,7 @@ it('gives a reader that keeps up what has come, and takes no part out of a longe
   let taken = 0
   const { slice } = String.prototype
   vi.spyOn(String.prototype, 'slice').mockImplementation(function (this: string, from, to) {
-    // A text that was added up piece by piece is copied, all of it, when a part of it is taken.
+    // Slicing a concatenated string flattens and copies all of it.
     taken += this.length
     return slice.call(this, from, to)
   })
