@@ -1,7 +1,4 @@
-/**
- * After a service is killed mid-run, another answers the pending messages, with or without a client request
- * (law I5).
- */
+/** A killed service's pending messages are answered by another, with or without client requests (law I5). */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

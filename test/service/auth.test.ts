@@ -1,5 +1,3 @@
-/** Access: session keys, API keys with expiry and organization, cookies, and cross-origin pages. */
-
 import { describe, expect, it } from 'vitest'
 import { identifier } from '../../src/service/auth/caller.ts'
 import { apiKeys } from '../../src/service/auth/api-keys.ts'

@@ -1,5 +1,3 @@
-/** Blobs over HTTP: references in pages and streams, byte ranges, and the conversation's access rights. */
-
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import type { Store } from '../../src/store/contract/store.ts'

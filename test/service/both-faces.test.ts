@@ -1,6 +1,6 @@
 /**
- * Concurrent creates of one UUID through the agent servers and control planes of two services: one wins,
- * and the others leave nothing behind.
+ * Concurrent creates of one UUID at two agent servers and control planes: one wins, the others leave
+ * nothing.
  */
 
 import fc from 'fast-check'
@@ -19,7 +19,7 @@ import { BOX, inTurn } from './in-turn.ts'
 const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const PLAIN = ID.replaceAll('-', '')
 
-/** Returns a process: both interfaces over one store, reduced to creating conversations. */
+/** A process with both interfaces, reduced to creating conversations. */
 function processOver(store: Store, failures: unknown[]) {
   const engine = createEngine({ store })
   const starts = new Starts(store, BOX)
@@ -34,12 +34,12 @@ function processOver(store: Store, failures: unknown[]) {
 
 type Process = ReturnType<typeof processOver>
 
-/** Returns whether this request created the conversation. */
+/** Returns whether this request created it. */
 async function make({ lifecycle }: Process, conversation_id: string): Promise<boolean> {
   return (await create(lifecycle, { conversation_id, secrets: { TOKEN: 'sk-hush' } })).isNew
 }
 
-/** Returns the finished start task; null if the start was rejected at once. */
+/** Returns the last task; null if the start was rejected at once. */
 async function start({ plane }: Process, conversation_id: string): Promise<StartTask | null> {
   try {
     const request = { conversation_id, secrets: { TOKEN: 'sk-hush' } }
@@ -58,7 +58,7 @@ const wanted = fc.record({
   face: fc.constantFrom('agent server', 'control plane'),
 })
 
-/** How often each interface won, and how often an accepted start lost. */
+/** Wins of each interface, and accepted starts that lost. */
 const seen = { agents: 0, planes: 0, late: 0 }
 
 describe.each(Object.entries(STORES))('at once, over %s', (_, makeStore) => {

@@ -1,7 +1,4 @@
-/**
- * Whatever happens to conversations, receivers and senders: a receiver that drops repeated messages has
- * each log once, in order, and the last title.
- */
+/** Without repeated messages, a receiver has each log once, in order, and the last title, whatever fails. */
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -67,7 +64,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** Cases that every test must cover: a lost message that is sent again, and a deleted conversation. */
+/** Cases that must occur: a lost message that is sent again, and a deleted conversation. */
 const SCRIPTED: readonly Step[] = [
   { do: 'answer', answers: ['lose'] },
   { do: 'append', at: 0, many: 2 },
@@ -197,7 +194,7 @@ it.each<[string, () => Store, number]>([
   if (numRuns >= 8) for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0)
 })
 
-/** Returns what the receiver has after dropping repeated messages. */
+/** Drops repeated messages. */
 function histories(receiver: Receiver) {
   const logs = new Map<string, string[]>()
   const titles = new Map<string, string | null>()

@@ -1,5 +1,3 @@
-/** Webhooks over HTTP: every event arrives in order despite faults of the receiver and the sender. */
-
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { collectionsOf } from '../../src/service/webhooks/delivery-cursor.ts'

@@ -1,5 +1,3 @@
-/** Webhook messages: content, signature and size limits. */
-
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { WebhookDispatcher } from '../../src/service/webhooks/dispatcher.ts'

@@ -1,5 +1,3 @@
-/** An engine, a webhook receiver and the webhooks between them. */
-
 import { afterEach, beforeEach, expect } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import { collectionsOf } from '../../src/service/webhooks/delivery-cursor.ts'

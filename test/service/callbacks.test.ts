@@ -1,5 +1,3 @@
-/** Webhooks over HTTP: every event arrives in order, wherever a webhook starts. */
-
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { createService } from '../../src/service/index.ts'

@@ -1,4 +1,4 @@
-/** What the official TypeScript and Python clients rely on beyond the interface, as tables. */
+/** What the official clients rely on beyond the interface. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/event/shapes.ts'

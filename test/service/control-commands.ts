@@ -1,5 +1,3 @@
-/** Random commands for services that share a store, and scripts that make faults certain. */
-
 import fc from 'fast-check'
 
 export const IDS = ['0f8fad5b-d9cb-469f-a165-70867728950e', '1f8fad5b-d9cb-469f-a165-70867728950e', 'plain']
@@ -76,8 +74,8 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
 )
 
 /**
- * Faults that every test must cover: a service that dies while accepting a message, a failed start, a
- * rejected start and a deleted conversation.
+ * Faults that must occur: a service that dies while accepting a message, failed and rejected starts, a
+ * deleted conversation.
  */
 export const SCRIPTS: readonly (readonly Command[])[] = [1, 2, 3, 4].map((calls) => [
   { do: 'start', slot: 0, at: 0, says: true, child: false },

@@ -1,6 +1,6 @@
 /**
- * Two to four services over one store, killed anywhere: every start ends and creates one conversation,
- * accepted messages are appended once and in order, and readers receive each event once and in order.
+ * Services over one store are killed anywhere. Every start ends and creates one conversation; accepted
+ * messages are appended and read once, in order.
  */
 
 import fc from 'fast-check'

@@ -1,5 +1,3 @@
-/** Control plane: sandboxes are started, shared, paused and ended, and messages wait for them. */
-
 import { afterEach, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'

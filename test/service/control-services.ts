@@ -1,5 +1,3 @@
-/** Services over one store that can die, and their readers. */
-
 import { createEngine } from '../../src/conversation/engine.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import { isUnknown } from '../../src/service/conversations/conversations.ts'

@@ -1,5 +1,3 @@
-/** Starts, calls and closes a control plane. */
-
 import { expect } from 'vitest'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import type { ServiceOptions } from '../../src/service/index.ts'

@@ -1,5 +1,3 @@
-/** Control plane: conversations are started in the background, found, counted, changed and deleted. */
-
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Store } from '../../src/store/contract/store.ts'

@@ -1,6 +1,6 @@
 /**
- * Concurrent creates of one id, in any notation, at two services of which one may die: one request wins,
- * once, and later changes survive. Concurrent changes of metadata all survive (law W7).
+ * Concurrent creates of one id at two services, of which one may die: one wins, and later changes survive.
+ * Concurrent metadata changes all survive (law W7).
  */
 
 import fc from 'fast-check'
@@ -22,7 +22,6 @@ import { mortal } from './mortal-store.ts'
 
 const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 
-/** One client's request, and its notation of the id. */
 interface Wanted {
   readonly form: string
   readonly at: number
@@ -37,7 +36,7 @@ const wanted: fc.Arbitrary<Wanted> = fc.record({
   text: fc.constantFrom(null, 'One', 'One', 'Two'),
 })
 
-/** Returns a process: the part of a service that creates, over a store whose calls the scheduler orders. */
+/** A process that creates conversations; the scheduler orders its store calls. */
 function processOver(real: Store, scheduler: fc.Scheduler) {
   const { store, dieAfter, isDead } = mortal(inTurn(real, scheduler))
   const engine = createEngine({ store })
@@ -52,7 +51,7 @@ const bodyOf = ({ form, policy, text }: Wanted): StartBody => ({
   ...(text !== null && { initial_message: { content: [{ type: 'text', text }] } }),
 })
 
-/** Returns the policies and the message texts of the log, in order. */
+/** Policies and message texts of the log. */
 async function text(store: Store): Promise<{ readonly policies: string[]; readonly texts: string[] }> {
   const events = (await store.read(ID)).map(({ fact }) => fact as Event)
   return {

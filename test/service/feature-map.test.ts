@@ -1,7 +1,6 @@
 /**
- * Upstream's feature map of an agent server (families F01 to F34, October 2026) as our own cases: a
- * request, its status, and a second view. `differs` explains an intended difference. NOT_HERE lists
- * untested features with the reason.
+ * Upstream's feature map of an agent server (F01 to F34, October 2026): a request, its status, and a second
+ * view. `differs` explains an intended difference; NOT_HERE, an untested feature.
  */
 
 import { execFileSync } from 'node:child_process'

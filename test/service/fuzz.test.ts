@@ -1,6 +1,6 @@
 /**
- * Sends valid, nearly valid and hostile requests to every operation: each gets a documented response, and
- * nothing fails internally.
+ * Valid, nearly valid and hostile requests to every operation get a documented response; nothing fails
+ * internally.
  */
 
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -31,7 +31,7 @@ const MOST_ROUNDS = 100
 /** Timeout of a request, in milliseconds. */
 const PATIENCE = 300_000
 
-/** Operations that this service can fulfil; others need what it was created without. */
+/** Operations that this service is configured for. */
 const FITTED =
   /sandboxes|app-conversations(?!.*\/(?:file|git|switch))|pending-messages|\/profiles|settings|create_directory|vscode|run$|file\/(?!upload)|api\/git\/changes|ask_agent|secrets$|workspaces/
 
@@ -284,7 +284,7 @@ describe.each([
     await seed(operation)
     const { path, operationId } = operation
     const property = fc.asyncProperty(shots(operation), fire)
-    // A separate seed per operation: with one seed, all would draw the same methods.
+    // Event streams are cancelled, other bodies read.
     const from = (fc.readConfigureGlobal().seed ?? Date.now()) + operations.indexOf(operation) * MOST_ROUNDS
     const rounds = FITTED.test(path) && !UNREACHED.includes(operationId) ? MOST_ROUNDS : 1
     // Some seeds need more rounds until an operation succeeds.

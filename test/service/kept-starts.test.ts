@@ -1,5 +1,3 @@
-/** A sealed start is deleted when its conversation is not created. */
-
 import { afterEach, describe, expect, it } from 'vitest'
 import { create } from '../../src/service/agent-server/create.ts'
 import type { Store } from '../../src/store/contract/store.ts'

@@ -1,5 +1,3 @@
-/** Requests that arrive while something else ends or fails are still fulfilled. */
-
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'

@@ -1,5 +1,3 @@
-/** Runs over HTTP: started, paused, interrupted and confirmed, with the right status codes. */
-
 import { describe, expect, it } from 'vitest'
 import { scriptedAgent, type ScriptedReply } from '../../src/service/scripted-agent.ts'
 import type { Event } from '../../src/event/types.ts'

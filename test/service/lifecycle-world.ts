@@ -1,5 +1,3 @@
-/** A service with a scripted agent, and helpers for its conversations over HTTP. */
-
 import { afterEach } from 'vitest'
 import { scriptedAgent, type ScriptedReply } from '../../src/service/scripted-agent.ts'
 import type { Event } from '../../src/event/types.ts'

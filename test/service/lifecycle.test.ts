@@ -1,5 +1,3 @@
-/** Conversations over HTTP: created, changed, forked, recovered and deleted, with the right status codes. */
-
 import { describe, expect, it } from 'vitest'
 import type { ScriptedReply } from '../../src/service/scripted-agent.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'

@@ -1,5 +1,3 @@
-/** Lists and counts of a service: by the status that the log has, by any writer, and no further than is said. */
-
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
@@ -30,7 +28,7 @@ const get = async (path: string): Promise<{ body: unknown; response: Response }>
   return { body: await response.json(), response }
 }
 
-/** The ids that a search finds, page after page. */
+/** Returns the ids that a search finds across pages. */
 async function idsOf(path: string): Promise<{ readonly ids: string[]; readonly pages: number }> {
   const ids: string[] = []
   let cursor: string | null = null
@@ -56,14 +54,14 @@ describe('a search by status', () => {
     const statuses: readonly Status[] = ['idle', 'paused', 'running', 'finished']
     const expected = new Map<Status, string[]>(statuses.map((status) => [status, []]))
     for (let nth = 0; nth < 24; nth += 1) {
-      // Those of one moment are in order of their ids.
+      // Conversations created at the same moment are ordered by id.
       const [id, status] = [`c${String(nth).padStart(2, '0')}`, statuses[nth % 4] ?? 'idle']
       const update = { ...statusUpdate(status), id: 'u' }
       if (nth % 3 === 0) await (await engine.create({ id })).append(update)
       else {
         await store.createConversation({ id, ...(nth % 3 === 1 && { status: 'stuck' }) })
         await store.append(id, [update])
-        // What is said of it by mistake is mended by who looks at it.
+        // Opening the conversation corrects a wrong stored status.
         if (nth % 3 === 1) await (await engine.open(id)).state()
       }
       expected.get(status)?.push(id)
@@ -159,7 +157,7 @@ it('a conversation names all of its children, the oldest first, by either face',
 
 it('large conversations come in pages that fit, and not all at once by their ids', async () => {
   const ids = Array.from({ length: 18 }, (_, nth) => `c${String(nth).padStart(2, '0')}`)
-  // Only a library could make them: the service rejects such a start.
+  // Only the library can create these: the service rejects such a start.
   const metadata = { start: { note: 'x'.repeat(1_100_000) }, app: { trigger: 'x'.repeat(1_100_000) } }
   for (const id of ids) await store.createConversation({ id, metadata })
   for (const [path, order] of [

@@ -1,4 +1,4 @@
-/** Many readers of one conversation at once: each sees every event once and in order, and one that stops reading delays nobody. */
+/** Among many readers, each gets every event once and in order, and a stalled one delays nobody. */
 
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
@@ -10,17 +10,17 @@ let here: World
 const begin = async (options: WorldOptions = {}): Promise<World> => (here = await worldOfTest(options))
 
 const SOCKETS = 200
-/** `COLLOQUY_LIVE_EVENTS` sets another number. */
+/** `COLLOQUY_LIVE_EVENTS` overrides it. */
 const EVENTS = Number(process.env['COLLOQUY_LIVE_EVENTS'] ?? 2_000)
 const BATCH = 10
 
 /**
- * A reader that looks at positions only, as many of them share a machine with the service. One that was too slow goes on where it was, as any
- * client does: it is closed with 4008, and without a code where the close frame waited too long behind what it had not read.
+ * Checks positions only, since many readers share the machine. A slow one is closed with 4008, or without a
+ * code if the close frame waited behind unread data, and resumes.
  */
 function counter(url: string): {
   readonly ready: Promise<void>
-  /** Resolves with what was wrong, nothing when every position came once and in order. */
+  /** Resolves with the problem, if any. */
   readonly done: Promise<string | null>
   readonly close: () => void
 } {
@@ -65,7 +65,7 @@ describe('two hundred sockets', () => {
     const appended = (async () => {
       for (let index = 0; index < EVENTS; index += BATCH) await conversation.append(notes(index, BATCH))
     })()
-    // The others come while it goes on.
+    // The others connect while it continues.
     const others = half.map(() => counter(url))
     await appended
     const wrong = await Promise.all([...half, ...others].map(({ done }) => done))
@@ -84,14 +84,14 @@ describe('a reader that stops reading', () => {
     const other = here.connect('c', { query: { format: 'envelope' } })
     await Promise.all([wedged, other].map((client) => client.find(({ type }) => type === 'caught_up')))
     wedged.socket.pause()
-    // More than the system takes for one who does not read.
+    // More than the system buffers for a stalled reader.
     const text = 'x'.repeat(50_000)
     for (let index = 0; index < 400; index += 20) await conversation.append(notes(index, 20, text))
     await other.find(({ event }) => event.id === 'n399')
-    // The other had all of it while nothing of the end had reached the one that stands still.
+    // The other reader has the whole log, and the stalled one has not received its end.
     expect(eventIds(wedged)).not.toContain('n399')
     await expect.poll(() => here.service.live.size).toBe(1)
-    // Now it reads on: what had been sent, and why there is no more.
+    // After resuming it receives what was sent, then the close code.
     wedged.socket.resume()
     const { code, reason } = await wedged.closed
     expect(code).toBe(CLOSE.slow)

@@ -1,5 +1,3 @@
-/** Readers of one conversation: each is given everything once, and what is given to all of them is written once. */
-
 import { afterEach, describe, expect, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import { loadLine } from '../../src/event/load.ts'
@@ -24,12 +22,12 @@ const NOTHING: StartValues = {
   after_timestamp: null,
   after_delta: null,
 }
-/** No run of a service. */
+/** A service without active runs. */
 const runs = { has: () => false, onEnd: () => () => undefined }
 
 const ALL: StartValues = { ...NOTHING, resend_mode: 'all' }
 
-/** What is given up to the first frame that fits. */
+/** Returns the frames up to the first match. */
 async function until(
   frames: AsyncGenerator<Frame, void>,
   fits: (frame: Frame) => boolean,
@@ -48,7 +46,7 @@ const isEvent =
   (frame: Frame): boolean =>
     frame.type === 'event' && frame.position === position
 
-/** As types and positions, but for the full state. */
+/** Types and positions of frames, without the full state. */
 const placesOf = (frames: readonly Frame[]): string[] =>
   frames.filter(({ type }) => type !== 'state').map(({ type, position }) => `${type} ${position}`)
 
@@ -64,7 +62,7 @@ describe('a reader', () => {
     await conversation.append(notes(0, 5))
     const cache = new FrameCache(1_000_000)
     const frames = await session({ engine, runs, conversation, cache, signal: stop.signal }, start)
-    // Nothing was read yet.
+    // Appended before the first read.
     await conversation.append([note('n5'), note('n6')])
     const input = placesOf(await until(frames, isEvent(6)))
     const events = Array.from({ length: 7 - from }, (__, i) => `event ${from + i}`)
@@ -110,7 +108,7 @@ describe('a reader', () => {
       fails = isAway
       await failOver(2, isAway)
       if (isAway) await until(frames, ({ type }) => type === 'error')
-      // Where it was, another event stands.
+      // Another event takes the lost event's position.
       await store.append('c', isAway ? [note('other'), note('another')] : [note('other')])
       fails = false
       const input = await until(frames, ({ type }) => type === 'caught_up')
@@ -158,7 +156,7 @@ describe('frames', () => {
     const frames = items.map((item) => cache.event(item))
     expect(cache.size).toBeLessThanOrEqual(10_000)
     const stored = items.filter((item, index) => cache.event(item) === frames[index])
-    // The first look at one that was evicted puts it in the place of others, so that only these tell.
+    // Reading an evicted frame evicts others, so only cached frames count.
     expect(stored.length).toBeLessThan(20)
     expect(cache.event(items.at(-1) as (typeof items)[0])?.position).toBe(99)
     const long = logged(100, 'x'.repeat(50_000))

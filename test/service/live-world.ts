@@ -1,4 +1,4 @@
-/** A service on a real port, and clients that listen to its conversations over real sockets. */
+/** A service on a real port, and clients that read its conversations over real sockets. */
 
 import type { Duplex } from 'node:stream'
 import { onTestFinished } from 'vitest'
@@ -13,64 +13,59 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { wrapStore } from '../conversation/stores.ts'
 
-/** What a world is made of. */
 export interface WorldOptions extends Omit<ServiceOptions, 'engine'> {
   readonly store?: Store
   readonly sockets?: SocketOptions
 }
 
-/** A service that listens. */
 export interface World {
   readonly engine: Engine
   readonly service: Service
   readonly sockets: Sockets
   readonly server: Listening
-  /** Failures that were the service's own. */
+  /** The service's internal failures. */
   readonly failures: readonly unknown[]
   readonly conversation: (id?: string) => Promise<Conversation>
   readonly connect: (id: string, options?: ClientOptions) => Client
   readonly end: () => Promise<void>
 }
 
-/** How a client connects. */
 export interface ClientOptions {
   readonly query?: Readonly<Record<string, string | number>>
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent at once when the socket is open. */
+  /** Sent when the socket opens. */
   readonly first?: unknown
-  /** Default: events. */
   readonly protocol?: 'events' | 'session'
 }
 
-/** A frame as a client reads it, in the envelope. */
+/** A frame in the envelope format. */
 export interface Envelope {
   readonly type: string
   readonly position: number
   readonly event: Event & { readonly key?: string; readonly value?: unknown }
 }
 
-/** A client with all that it was sent. */
+/** A client with all frames it has received. */
 export interface Client {
   readonly socket: WebSocket
-  /** The network below it, once it is open. */
+  /** The underlying connection, once open. */
   readonly raw: Promise<Duplex>
   readonly frames: readonly string[]
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>
   readonly send: (value: unknown) => void
-  /** The first parsed frame that fits, of those that came and those that come. */
+  /** Resolves with the first matching frame, past or future. */
   readonly find: <T = Envelope>(fits: (frame: T) => boolean) => Promise<T>
-  /** Resolves when so many frames have come. */
+  /** Resolves once this many frames have arrived. */
   readonly count: (frames: number) => Promise<void>
 }
 
-/** The query of a client that reads envelopes. */
+/** The query for envelopes. */
 export const ENVELOPE = { format: 'envelope' } as const
 
-/** Resolves when a client was told that it has all there was. */
+/** Resolves when a client has caught up. */
 export const caughtUp = (client: Client): Promise<unknown> =>
   client.find<Envelope>(({ type }) => type === 'caught_up')
 
-/** Starts a service. */
 export async function world(options: WorldOptions = {}): Promise<World> {
   const { store = memoryStore(), sockets: socketOptions = {}, ...rest } = options
   const engine = createEngine({ store })
@@ -110,14 +105,14 @@ export async function world(options: WorldOptions = {}): Promise<World> {
   }
 }
 
-/** The same for one test, at whose end it ends. */
+/** Starts a service that ends with the test. */
 export async function worldOfTest(options: WorldOptions = {}): Promise<World> {
   const made = await world(options)
   onTestFinished(made.end)
   return made
 }
 
-/** A store that fails for as long as it is told to, with an error that tells a secret. */
+/** A store that fails on demand, with a secret in its error message. */
 export function failingStore(): { readonly store: Store; fails: boolean } {
   const store = memoryStore()
   const failing = {
@@ -132,7 +127,7 @@ export function failingStore(): { readonly store: Store; fails: boolean } {
   return failing
 }
 
-/** What the failing store tells of. */
+/** The secret in the failing store's error. */
 export const SECRET = 'secret of the database'
 
 function client(url: string, { query = {}, headers = {}, first }: ClientOptions = {}): Client {
@@ -190,15 +185,15 @@ function client(url: string, { query = {}, headers = {}, first }: ClientOptions 
   }
 }
 
-/** All frames that came so far, in the envelope. */
+/** All envelopes received so far. */
 export const envelopes = ({ frames }: Client): Envelope[] =>
   frames.map((text) => JSON.parse(text) as Envelope)
 
-/** The ids of the events of the log that came so far, in the envelope. */
+/** The ids of the logged events received so far. */
 export const eventIds = (client: Client): (string | undefined)[] =>
   envelopes(client).flatMap(({ type, event }) => (type === 'event' ? [event.id] : []))
 
-/** A message with an id, for a log that is told by its ids. */
+/** A message for logs that are compared by ids. */
 export const note = (id: string, text = id): Event => ({
   kind: 'MessageEvent',
   source: 'environment',

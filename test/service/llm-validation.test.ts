@@ -1,5 +1,3 @@
-/** A model is checked at its provider, and nothing of its key is told, in whatever form what fails says it. */
-
 import { describe, expect, it } from 'vitest'
 import { validateLlm } from '../../src/service/settings/validate.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'

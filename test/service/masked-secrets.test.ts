@@ -1,4 +1,4 @@
-/** Secrets are known by where they are and by their form, wherever a client reads (law W6), as one table of places. */
+/** Secrets are recognized by place and by form, wherever a client reads them (law W6). */
 
 import { describe, expect, it } from 'vitest'
 import { hasSecret, masked, MASK, withoutSecrets } from '../../src/service/conversations/secrets.ts'
@@ -12,7 +12,7 @@ const { begin, send } = world
 const KEY = 'sk-proj-AAAABBBBCCCCDDDDEEEEFFFF1234567890abcdef'
 const PLAIN = 'hunter2hunter2'
 
-/** A part of the configuration of a server, what of it must never be shown, and what must be. */
+/** Configuration, what must be hidden of it, and what must be shown. */
 const PLACES: readonly (readonly [string, JsonObject, readonly string[], readonly string[]])[] = [
   [
     'any variable of an environment',
@@ -72,7 +72,7 @@ const server = (part: JsonObject): JsonObject => ({ command: 'npx', ...part })
 
 const diff = (one: unknown) => ({ agent_settings_diff: { mcp_config: { a: one } } })
 
-/** What holds a configuration: how it is sent, and everything that a client can read of it then. */
+/** Each stores a configuration and returns everything a client can then read of it. */
 const HOLDERS: readonly (readonly [string, (part: JsonObject) => Promise<readonly unknown[]>])[] = [
   [
     'the settings',
@@ -198,7 +198,7 @@ it('a variable that was shown masked does not go to another command', async () =
     expect((await send('PATCH', '/api/settings', diff(change))).status).toBe(200)
 })
 
-/** What looks like a secret, and is none. */
+/** Looks like a secret but is not one. */
 const HARMLESS: readonly JsonObject[] = [
   { max_output_tokens: 4_096, model: 'sk-folding-cube' },
   { args: ['-y', '@modelcontextprotocol/server-filesystem', '/work', '--port', '80'] },

@@ -1,19 +1,18 @@
-/** A store goes in, the store of a process that can be held and killed comes out: what was asked before is done, later the rest, or never. */
+/** The store of a process that can be held or killed: earlier calls finish, later ones wait or never run. */
 
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 
-/** A store, and the death of whoever uses it. */
 export interface Mortal {
   readonly store: Store
-  /** Dies in its n-th call from now: that is done, and nobody hears of it. */
+  /** Dies in the n-th call from now: the call succeeds, but its caller gets no result. */
   readonly dieAfter: (calls: number) => void
-  /** Is held in its n-th call from now, for so many milliseconds. */
+  /** Delays the n-th call from now. */
   readonly holdAfter: (calls: number, milliseconds: number) => void
   readonly isDead: () => boolean
 }
 
-/** The store itself lives on. */
+/** The wrapped store stays usable. */
 export function mortal(store: Store): Mortal {
   let remaining = Infinity
   let free = Infinity

@@ -1,5 +1,3 @@
-/** The service inside of something else: a Hono app, a handler of requests, and a place without Node's modules and globals. */
-
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -27,7 +25,7 @@ const make = (): Service => {
   return createService({ engine, keys: ['the-key'], agent: scriptedAgent(), version: '9.8.7' })
 }
 
-/** Ways to serve a service below `/sub`, beside something else. */
+/** Ways to serve a service below `/sub`, next to other routes. */
 const WAYS: Readonly<Record<string, (service: Service) => Handler>> = {
   'a route of a Hono app': ({ app }) => new Hono().get('/own', ownValue).route('/sub', app).fetch,
   'mounted in a Hono app': ({ fetch }) => new Hono().get('/own', ownValue).mount('/sub', fetch).fetch,
@@ -170,12 +168,12 @@ describe('a full store', () => {
     expect((await ask('/ready')).status).toBe(503)
     database.exec('PRAGMA max_page_count = 1000000')
     expect((await ask('/ready')).status).toBe(200)
-    // What the probe writes is no event, and no conversation that anybody is shown.
+    // The readiness probe writes no event and no visible conversation.
     expect(await (await ask('/api/conversations/count')).json()).toBe(1)
   })
 })
 
-/** What a runtime that has `fetch` gives, and no more: no process, Buffer, require or module of Node. */
+/** The globals of a runtime with `fetch` and nothing of Node. */
 const STANDARD = {
   AbortController,
   AbortSignal,

@@ -1,5 +1,3 @@
-/** Ids of new conversations sort by when they were made, whatever the clock does. */
-
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { newConversationId } from '../../src/service/conversations/find-conversation.ts'

@@ -1,5 +1,3 @@
-/** What can be seen of a service from outside: lines of a log, measures, request ids and spans. */
-
 import { type Context, propagation, trace, type Tracer, type TracerProvider } from '@opentelemetry/api'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Step } from '../../src/conversation/run/step.ts'
@@ -91,7 +89,7 @@ describe('the log', () => {
   })
 })
 
-/** Replies with signed parts, on the record of its request. */
+/** Replies with signed parts, after reporting the request's prefix. */
 const step: Step = function* ({ messages, onPrefix, after }) {
   const { leftOut: _, ...record } = requestRecord(toAnthropic(messages, { onPrefix })) ?? { leftOut: [] }
   const thinking_blocks = [1, 2].map((n) => ({ thinking: `thought ${n}`, signature: `signed ${n}` }))
@@ -121,7 +119,7 @@ describe('the measures', () => {
     expect(body).toContain(`colloquy_http_requests_total{${search},status="422"} 1\n`)
     expect(body).toContain(`colloquy_http_request_duration_seconds_bucket{${search},le="+Inf"} 4\n`)
     expect(body).toContain(`colloquy_http_request_duration_seconds_count{${search}} 4\n`)
-    // The request that asks.
+    // The metrics request itself.
     expect(body).toContain('colloquy_http_requests_in_flight 1\n')
     for (const line of body.trim().split('\n'))
       expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|\w+(\{[^}]*\})? [\d.e+-]+)$/)
@@ -192,7 +190,7 @@ interface Recorded {
   ended: number
 }
 
-/** A provider that keeps what it is told, behind the API that applications use. */
+/** Registers a provider that records its spans behind the public OpenTelemetry API. */
 function record(): Recorded[] {
   const spans: Recorded[] = []
   const tracer = {

@@ -1,5 +1,3 @@
-/** The served OpenAPI document: of version 3.1.0, made from the operations, and as the interface has it. */
-
 import { describe, expect, it } from 'vitest'
 import { EVENT_KINDS } from '../../src/event/kinds.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -9,7 +7,6 @@ import type { Schema } from './document.ts'
 const { document, send } = await clientOver(memoryStore(), { keys: ['k'] })
 const { raw, operations } = document
 
-/** Every reference in a document. */
 function* references(value: unknown): IterableIterator<string> {
   if (typeof value !== 'object' || value === null) return
   for (const [key, inner] of Object.entries(value)) {
@@ -18,7 +15,7 @@ function* references(value: unknown): IterableIterator<string> {
   }
 }
 
-/** What the document says of an answer to a search. */
+/** Returns the document's complaint about a search response. */
 const complain = (body: unknown, status = 200): string | null => {
   const headers = { 'content-type': 'application/json' }
   const response = new Response(null, { status, headers })

@@ -1,5 +1,3 @@
-/** The events of one's own conversations: nothing but secrets is hidden, in both of the forms that they are asked for. */
-
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import type { Store } from '../../src/store/contract/store.ts'

@@ -1,5 +1,3 @@
-/** Conversations have an owner over HTTP, and no read creates anything. */
-
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { createService } from '../../src/service/service.ts'

@@ -1,6 +1,6 @@
 /**
- * Once a pause is acknowledged no step begins before a user asks for one (law I3): whatever was asked for before, however
- * long its run is in coming, and whichever process carries it out then.
+ * After an acknowledged pause no step begins until a user requests one (law I3), whatever was requested
+ * before, in whichever process.
  */
 
 import fc from 'fast-check'
@@ -13,20 +13,18 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { inTurn } from './in-turn.ts'
 import { mortal } from './mortal-store.ts'
 
-/** A process of the service. */
 interface Process {
   readonly engine: Engine
   readonly service: Service
   readonly dieAfter: (calls: number) => void
 }
 
-/** What comes to pass, one after the other: what users do, what they wait for, and that the process dies. */
+/** The steps of a history: actions of users, what they wait for, and a process that dies. */
 const DEEDS = ['say', 'run', 'pause', 'pause', 'agent', 'agent', 'reply', 'call', 'second', 'crash'] as const
 type Deed = (typeof DEEDS)[number]
 
 const seen = { held: 0, begun: 0, again: 0, late: 0, crashed: 0 }
 
-/** A place where things wait until they are let go, each with a value. */
 function gate<T>() {
   const waiting: ((value: T) => void)[] = []
   return {
@@ -66,7 +64,7 @@ const resultOf = ({ id, event }: StepInput['approved'][number]): Event => ({
   observation: { kind: 'look', content: [] },
 })
 
-/** A service and its users, of whom it is known whether a pause holds that nobody has ended. */
+/** A service and its users; tracks whether a pause is in force. */
 class World {
   readonly #real = memoryStore()
   readonly #scheduler: fc.Scheduler
@@ -87,7 +85,7 @@ class World {
     const engine = createEngine({ store })
     let number = 0
     const think = async (approved: StepInput['approved']): Promise<Event[]> => {
-      // What a dead process does, nobody sees.
+      // A dead process has no effect.
       if (isDead()) return []
       seen.begun += 1
       if (this.#isPaused) this.#failures.push('A step began after a pause that was acknowledged.')
@@ -154,7 +152,7 @@ class World {
     return virtually(Promise.resolve(this.#now.service.fetch(request)))
   }
 
-  /** Whatever waits, comes; again and again until all is at rest. */
+  /** Releases all waiters repeatedly until everything is idle. */
   async end(): Promise<void> {
     for (let n = 0; n < 8; n += 1) {
       this.#agents.open(null)
@@ -167,12 +165,12 @@ class World {
   }
 }
 
-/** Lets all that is due have its turn. */
+/** Runs everything that is due. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((go) => setImmediate(go))
 }
 
-/** A work whose timers all go off in time. */
+/** Awaits work while its timers advance. */
 async function virtually<T>(work: Promise<T>): Promise<T> {
   const state = { isOver: false }
   const end = (): void => void (state.isOver = true)

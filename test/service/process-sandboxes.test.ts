@@ -1,5 +1,3 @@
-/** Sandboxes as real processes: begun, held, let go on, failed and ended; no process is left, whatever ends the service. */
-
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
@@ -33,7 +31,7 @@ const reaches = (status: SandboxState['status'], id = 'a'): Promise<SandboxState
     return state?.status === status ? state : null
   })
 
-/** D is who waits for a child that is held before it has become its own program. */
+/** D: waits for a child that was stopped before its exec. */
 const isHeld = (): boolean => running().every((state) => state === 'T' || state === 'D')
 
 const running = (): string[] => processesIn(position.path).map(({ state }) => state)
@@ -302,7 +300,7 @@ process.stdin.once('data', () => process.exit(0))
       await until(() => running().length >= 8)
       const statuses = async () => [await sandboxes.state('a', 's'), await sandboxes.state('b', 's')]
       begin({ specs: [{ id: 's', command: sh('sleep 1000') }] })
-      // Another process runs it, and tells how it stands.
+      // Another process runs the sandbox and reports its state.
       await sandboxes.start('a', 's')
       await sandboxes.pause('a')
       expect(await statuses()).toMatchObject([

@@ -1,5 +1,3 @@
-/** Profiles: kept over a restart, sealed in the store, and never told with a secret, whatever goes wrong. */
-
 import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../../src/service/records.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -29,7 +27,7 @@ describe.each(Object.entries(STORES))('profiles, over %s', (_, make) => {
     expect(input()).not.toContain('gpt-x')
     await begin(store)
     expect(await world.client.service.profiles.find('one')).toEqual({ name: 'one', llm: LLM })
-    // The mask, or a change without the key, must not put anything in the key's place.
+    // Neither the mask nor a change without the key overwrites the key.
     await send('POST', profile('one'), { llm: { ...LLM, api_key: '**********', temperature: 1 } })
     expect((await world.client.service.profiles.get('one')).llm).toEqual({ ...LLM, temperature: 1 })
     await send('POST', profile('two'), { llm: LLM, include_secrets: false })
@@ -44,7 +42,7 @@ describe.each(Object.entries(STORES))('profiles, over %s', (_, make) => {
       await begin(store, options)
       expect((await send('GET', profile('one'))).status).toBe(409)
     }
-    // What was sealed for one profile is nothing in the place of another.
+    // A value sealed for one profile cannot be opened as another's.
     type Profiles = { readonly profiles: readonly (readonly [string, object])[] }
     await recordsOf<Profiles>(store, 'profiles').update('profiles', (stored) => ({
       profiles: ['one', 'two'].map((name) => [name, stored?.profiles[0]?.[1] ?? {}]),

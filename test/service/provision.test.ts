@@ -1,5 +1,3 @@
-/** Users that an identity provider names: the subject identifies them, the e-mail address does not. */
-
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { type Client, clientOver } from './client.ts'
@@ -48,7 +46,7 @@ it('an address is no identity: others who have it are others', async () => {
     await provision({ email, subject: 'IDP|1' }),
     await provision({ email }),
     await provision({ email, subject: 'idp|1' }, 'other'),
-    // What is stored for an address is not what is stored for a subject.
+    // An address and a subject with the same text are stored apart.
     await provision({ email, subject: email }),
     await provision({ email, subject: `\n${email}` }),
   ]

@@ -1,5 +1,3 @@
-/** The served document beside the published ones: who writes to those is understood here, but for what is listed. */
-
 import { expect, it } from 'vitest'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { clientOver } from './client.ts'
@@ -15,9 +13,9 @@ const { document } = await clientOver(memoryStore(), { keys: ['k'] })
 const { raw, operations } = document
 
 /**
- * What is otherwise here. An organization or a page of what is always empty is not asked for; what the document does not
- * promise of a reply is mostly there all the same, in an object that it leaves open; a message and a profile must say
- * what they are for, where the published schemas have a default that says nothing.
+ * Organizations, and paging of lists that are always empty, are not supported. Unpromised response fields
+ * are mostly present, in an open object. Messages and profiles require fields with an empty published
+ * default.
  */
 const OTHERWISE: Readonly<Record<string, readonly string[]>> = {
   'delete /api/agent-profiles/{name}': ['takes no org_id'],
@@ -99,7 +97,7 @@ const OTHERWISE: Readonly<Record<string, readonly string[]>> = {
   'put /api/v1/secrets/{name}': ['does not promise message'],
 }
 
-/** A schema with what it refers to; of several, the first that is not null. */
+/** Resolves a schema's references; of alternatives, returns the first that is not null. */
 function whole(schema: Schema | undefined): Schema {
   if (schema === undefined) return {}
   const { $ref: ref, anyOf, oneOf } = schema
@@ -114,7 +112,7 @@ const required = (schema: Schema): readonly string[] =>
 const field = (schema: Schema, name: string): Schema =>
   whole((whole(schema)['properties'] as Readonly<Record<string, Schema>> | undefined)?.[name])
 
-/** What a client of the published operation would find otherwise here. */
+/** What a client of the published operation would find different. */
 function differences(operation: DocumentedOperation | undefined, published: Published): string[] {
   if (operation === undefined) return ['is not here']
   const { parameters, responses } = operation
@@ -139,7 +137,7 @@ function differences(operation: DocumentedOperation | undefined, published: Publ
     ...gives.filter((name) => !required(reply).includes(name)).map((name) => `does not promise ${name}`),
     ...Object.entries(enums).flatMap(([path, values]) => {
       const inputs = placed(path)['enum'] as readonly unknown[] | undefined
-      // What takes any text takes these as well.
+      // A schema for any text accepts these too.
       if (inputs === undefined) return []
       return values.filter((value) => !inputs.includes(value)).map((value) => `${path} is never ${value}`)
     }),

@@ -1,4 +1,4 @@
-/** What the remote client of the Python SDK asks, and what it goes by: its requests and its frames, as a table. */
+/** What the Python SDK's remote client sends and relies on. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/event/shapes.ts'
@@ -9,10 +9,10 @@ import { type Client, clientOver } from './client.ts'
 import { gate } from './gate.ts'
 
 const C = '/api/conversations'
-/** Any UUID, as `uuid.UUID` reads one. */
+/** Any UUID that `uuid.UUID` accepts. */
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-/** The body that it starts a conversation with: every field that it always sends. */
+/** Its start request, with every field it always sends. */
 const START = {
   agent: {
     kind: 'Agent',
@@ -36,9 +36,9 @@ const START = {
 }
 
 let client: Client
-/** What the agent was given of each start. */
+/** The start requests that the agent received. */
 const starts: JsonObject[] = []
-/** Says what the agent does next. */
+/** The agent's current behaviour. */
 let plays: Agent = scriptedAgent()
 
 beforeAll(async () => {
@@ -66,7 +66,7 @@ async function start(more: object = {}): Promise<string> {
   return body.id
 }
 
-/** What its `run` waits for: the first full state, after it has asked, that says that the conversation does not run. */
+/** Waits like its `run`: for the first full state after the request that is not running. */
 async function runs(id: string, meanwhile: () => Promise<unknown> = async () => undefined): Promise<string> {
   const none = {
     after: null,
@@ -76,7 +76,7 @@ async function runs(id: string, meanwhile: () => Promise<unknown> = async () => 
     after_delta: null,
   }
   const { frames, end } = await client.service.live.connect(id, none)
-  // The one that a stream begins with counts for nothing.
+  // It ignores the full state at the beginning of a stream.
   await frames.next()
   expect((await client.post(`${C}/${id}/run`)).status).toBe(200)
   const other = meanwhile()
@@ -197,7 +197,7 @@ it('run of what waits is a consent, which stands in the log before the call is e
   expect(approved).toBeLessThan(all.indexOf('ObservationEvent'))
 })
 
-/** Path below the conversation, body, and what comes back beside a status of 200 or 201. */
+/** Path below the conversation, body, and the expected response with status 200 or 201. */
 const REQUESTS: readonly (readonly [string, object | undefined, object])[] = [
   [
     'fork',

@@ -1,5 +1,3 @@
-/** A quota of conversations in a day: all that starts one takes of it, and what starts none does not. */
-
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { STORES } from './client.ts'
@@ -10,7 +8,7 @@ afterEach(endAll)
 const create = (): Promise<{ readonly status: number }> =>
   client.post('/api/conversations', { conversation_id: ID })
 
-/** What may be asked for, and whether it gives one that is there. */
+/** A request, and whether it returns an existing conversation. */
 const order = fc.oneof(
   fc.record({ do: fc.constant('create' as const), at: fc.option(fc.nat(2)) }),
   fc.record({ do: fc.constantFrom('start' as const, 'fork' as const, 'fork wrongly' as const) }),

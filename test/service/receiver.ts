@@ -1,5 +1,3 @@
-/** A receiver of webhooks, over real HTTP: it checks signatures, and fails, hangs and goes away as it is told. */
-
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { plainId } from '../../src/service/conversations/find-conversation.ts'
@@ -7,7 +5,6 @@ import { verifyWebhook } from '../../src/service/webhooks/sign.ts'
 
 export const SECRET = 'the secret of the webhook'
 
-/** One request that came. */
 export interface Received {
   readonly path: string
   readonly id: string
@@ -15,11 +12,11 @@ export interface Received {
   readonly type: string
   readonly body: unknown
   readonly bytes: number
-  /** Lost: it was taken, and whoever sent it was never told. */
+  /** Lost: received, but the sender gets no response. */
   readonly answered: number | 'hangs' | 'lost'
 }
 
-/** A flood is a 200 whose body never ends. */
+/** `flood`: a 200 whose body never ends. */
 type Answer = number | 'hang' | 'lose' | 'flood'
 
 const ANSWERED = { hang: 'hangs', lose: 'lost', flood: 200 } as const
@@ -34,9 +31,9 @@ function flood(response: ServerResponse): void {
 
 export class Receiver {
   readonly all: Received[] = []
-  /** What is answered to the next requests, in turn; 200 when nothing is left. */
+  /** Answers to the next requests, in order; then 200. */
   readonly answers: Answer[] = []
-  /** What is answered to a path, whatever is in turn. */
+  /** Overrides the answer for a path. */
   always: (path: string) => Answer | null = () => null
   forged = 0
   #server: Server | null = null
@@ -86,7 +83,7 @@ export class Receiver {
     await new Promise<void>((resolve) => (server === null ? resolve() : server.close(() => resolve())))
   }
 
-  /** What was taken of a conversation, as ids in order, with repetitions. */
+  /** The ids received of a conversation, in order and with repetitions. */
   events(conversationId: string): string[] {
     return this.taken(`/events/${plainId(conversationId)}`).flatMap(({ body }) =>
       (body as { id: string }[]).map(({ id }) => id),

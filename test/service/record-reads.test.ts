@@ -1,5 +1,3 @@
-/** How often a request reads a conversation's record: once, since each read is a round trip to the database. */
-
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { heardStore } from '../conversation/stores.ts'

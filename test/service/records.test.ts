@@ -1,5 +1,3 @@
-/** The service's records: concurrent changes lose none. */
-
 import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../../src/service/records.ts'
 import { STORES } from './client.ts'

@@ -1,4 +1,6 @@
-/** What a refusal tells of a request (law W6): what is wrong and where, in bounds, and no secret that stood in it, at whatever depth and of whatever size. */
+/**
+ * Error responses (law W6) say what is wrong and where, in bounded size, without a secret of the request.
+ */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -8,12 +10,12 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { RUNS } from '../../properties/run.ts'
 import { clientOver } from './client.ts'
 
-/** What no answer may hold: one shows what it is, the others stand under a name that says so. */
+/** Must not appear: a text in the form of a secret, and a value of secret fields. */
 const SHOWN = 'sk-ant-REALKEY0123456789abcdef'
 const NAMED = 'hunter2-hunter2'
 const NAMES = ['api_key', 'password', 'accessToken', 'X-Authorization', 'aws_secret']
 
-/** More than any refusal says. */
+/** Maximum characters of an error response. */
 const MOST = 32_768
 
 const secret = fc.oneof(
@@ -59,7 +61,7 @@ const deep = fc.integer({ min: 1, max: 400 }).map((depth) => {
   return inner
 })
 
-/** Under the name of a secret a text is one, whatever it says. */
+/** Any text in a secret field is a secret. */
 const body = fc
   .oneof(value, wide, deep)
   .map((input) =>
@@ -96,7 +98,7 @@ describe('a refusal', async () => {
     const index = path.replaceAll(/\{\w+\}/g, 'x')
     await fc.assert(
       fc.asyncProperty(body, async (text) => void statuses.push(await check(method, index, text))),
-      // One at least is refused for its form.
+      // The example is certainly invalid.
       { numRuns: Math.ceil(RUNS / 12), examples: [['7']] },
     )
     expect(statuses).toContain(422)

@@ -1,5 +1,3 @@
-/** Every kind of input that the service refuses, a row each: the request, the status, the body of the answer. */
-
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { directoryWorkspace } from '../../src/service/node/workspace.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -12,7 +10,6 @@ const MOST = 4_096
 
 const KEY = { 'x-session-api-key': 'the-key' } as const
 
-/** What is asked, and what comes back. */
 type Row = readonly [what: string, request: Asked, status: number, detail: unknown]
 
 interface Asked {
@@ -22,7 +19,7 @@ interface Asked {
   readonly body?: string | Uint8Array<ArrayBuffer>
 }
 
-/** A 422. */
+/** A row that expects 422. */
 const invalid = (what: string, request: Asked, loc: readonly (string | number)[], type: string): Row => [
   what,
   request,
@@ -30,7 +27,7 @@ const invalid = (what: string, request: Asked, loc: readonly (string | number)[]
   [expect.objectContaining({ loc, type, msg: expect.any(String) })],
 ]
 
-/** A 422 of the search, for one of its parameters. */
+/** A row that expects 422 for a search parameter. */
 const search = (what: string, query: string, name: string, type: string): Row =>
   invalid(what, { path: `${SEARCH}&${query}` }, ['query', name], type)
 

@@ -1,6 +1,6 @@
 /**
- * Replies that are streamed, over the live stream of the process that makes them and of another one: from their
- * beginning, or from where a reader was (law B5); who leaves stops nothing, who stops is told so.
+ * Streamed replies, in any process, from the beginning or resumed (law B5). Leaving stops nothing; stopping
+ * notifies the readers.
  */
 
 import { afterEach, expect, it } from 'vitest'
@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).toReversed()) await end()
 })
 
-/** One process: an engine and a service over a store that it shares. */
+/** An engine and a service over a shared store. */
 function party(store = memoryStore()): { readonly engine: Engine; readonly service: Service } {
   const engine = createEngine({ store, shareReplies: true })
   ends.push(() => engine.close())
@@ -28,7 +28,7 @@ interface Sent {
   readonly event: { readonly kind: string; readonly content?: string | null; readonly source?: string }
 }
 
-/** Listens, as a browser does, until it has seen what it looks for; then the connection breaks. */
+/** Listens like a browser until a match, then disconnects. */
 async function listen(
   service: Service,
   until: (all: readonly Sent[]) => boolean,
@@ -61,7 +61,7 @@ const says = (words: string) => (sent: readonly Sent[]) => wordsIn(sent).endsWit
 const isOver = (sent: readonly Sent[]): boolean =>
   sent.some(({ event }) => event.kind === 'MessageEvent' && event.source === 'agent')
 
-/** A run whose step says each text when it is told to, and in the end all of them. */
+/** A run whose step streams each text on request, then the whole message. */
 async function talking(engine: Engine, texts: readonly string[]) {
   const conversation = await engine.create({ id: 'c' })
   await conversation.sendMessage('Hi')
@@ -101,13 +101,13 @@ it.each(['the process that makes it', 'another process'])(
     const first = await listen(service, says('Hel'))
     say(1)
     say(2)
-    // A page that is opened in the middle.
+    // A page opened mid-reply.
     const fresh = await listen(service, says('wor'))
     expect(wordsIn(fresh)).toBe('Hello wor')
     const again = await listen(service, says('wor'), { 'last-event-id': first.at(-1)?.id ?? '' })
     expect(wordsIn(again)).toBe('lo wor')
     say(3)
-    // The same by the place in the envelope, as a socket has it.
+    // The same, from the envelope's position, as on a socket.
     const position = `&after=${first.at(-1)?.id.split(';')[0]}&after_delta=${again.at(-1)?.said}`
     const rest = listen(service, isOver, {}, position)
     const later = listen(service, isOver)
@@ -117,7 +117,7 @@ it.each(['the process that makes it', 'another process'])(
     expect(wordsIn(await rest)).toBe('ld!')
     expect(wordsIn(await later)).toBe('Hello world!')
     expect((await run).status).toBe('finished')
-    // It stands in the log by now, and deltas do not.
+    // The message is in the log now; deltas are not.
     const after = await listen(service, isOver, {}, '&resend_mode=all')
     expect(wordsIn(after)).toBe('')
   },

@@ -1,6 +1,6 @@
 /**
- * Whatever asks for a run is told in time (law W7): refused before anything is changed, or certain to be done, whatever
- * dies, hangs or is away.
+ * Every request for a run (law W7) is soon rejected without a change, or certain to be fulfilled, whatever
+ * dies, hangs or is unavailable.
  */
 
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
@@ -22,7 +22,7 @@ afterEach(() => {
 
 const keptIn = async ({ engine }: World): Promise<number> => (await engine.store.countItems(WANTED)).count
 
-/** Its messages, and what its calls came to, by who said them. */
+/** Messages and results of a conversation, with their sources. */
 const sayings = async ({ engine }: World, id: string): Promise<readonly unknown[]> =>
   [...(await (await engine.open(id)).state()).log.entries].flatMap(({ event }) =>
     event?.kind === 'MessageEvent' || event?.kind === 'ObservationEvent' ? [event.source] : [],
@@ -61,7 +61,7 @@ it('what begins no run is not refused for want of room', async () => {
     world.post(`${BASE}/${id}/events/approve`, { action_ids })
   const respond = (id: string, accept: boolean): Promise<number> =>
     world.post(`${BASE}/${id}/events/respond_to_confirmation`, { accept })
-  // Another call waits still, then none does.
+  // First another call still waits, then none does.
   expect([await approve('c', one), await approve('c', one), await approve('c', other)]).toEqual([
     200, 200, 429,
   ])
@@ -122,7 +122,7 @@ it('of two who ask at once for the last place one is refused, and changes nothin
   await world.end()
 })
 
-/** Those that say something and then wait for its run. */
+/** Requests that wait for the run. */
 const JOINING = WAYS.filter(([name]) => name !== 'ask_agent')
 
 it.each(JOINING)('%s is told when the store is away, and is done once it is back', async (_, prepare) => {
@@ -137,10 +137,10 @@ it.each(JOINING)('%s is told when the store is away, and is done once it is back
   await world.end()
 })
 
-/** What keeps a run from beginning: a process that died with a lease, and an agent that never comes. */
+/** What keeps a run from starting: the lease of a dead process, or an agent that hangs. */
 const HANGS = 'its agent hangs'
 const HAZARDS = JOINING.flatMap(([name, prepare]) =>
-  // A bare run is refused while there seems to be one.
+  // `run_conversation` is rejected while a run seems active.
   (name === 'run_conversation' ? [HANGS] : [HANGS, 'a dead process holds the lease']).map(
     (hazard) => [name, hazard, prepare] as const,
   ),
@@ -171,7 +171,7 @@ it.each(HAZARDS)(
   },
 )
 
-/** Those that append something, which other clients see at once. */
+/** Requests that append an event at once, visible to other clients. */
 const APPENDING = WAYS.filter(([name]) => name !== 'ask_agent' && name !== 'run_conversation')
 
 it.each(APPENDING)(

@@ -1,4 +1,4 @@
-/** Every way in which a service is asked for a run, over a store that can be away or whose process dies. */
+/** Every request that starts a run, over a store that can fail or whose process can die. */
 
 import { vi } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -10,7 +10,7 @@ import type { Store } from '../../src/store/contract/store.ts'
 
 export const BASE = '/api/conversations'
 
-/** A store that can be away for some of its calls, and that counts what changes it. */
+/** A store with calls that can fail, which counts its changes. */
 function watched(store: Store, isDead: () => boolean) {
   const changes: string[] = []
   const away = new Set<string>()
@@ -52,9 +52,9 @@ export function serviceOver(input: Store, options: Partial<ServiceOptions> = {})
       await response.text()
       return response.status
     },
-    /** As a process dies: nothing that it does reaches the store from now on, and what it holds there stays. */
+    /** Like a dying process: later calls do not reach the store, and its leases stay. */
     kill: () => void (dead = true),
-    /** In order. */
+    /** Closes in order, like a process that shuts down. */
     async end(): Promise<void> {
       await engine.close()
       await service.runs.settle()
@@ -66,7 +66,7 @@ export type World = ReturnType<typeof serviceOver>
 
 export const text = { content: [{ type: 'text', text: 'Hi' }] }
 
-/** What can ask for a run: how the conversation comes to it, and then gives the request. */
+/** A way to request a run: prepares the conversation, then returns the request. */
 type Request_ = (world: World, id: string) => Promise<number>
 type Way = readonly [name: string, prepare: (world: World, id: string) => Promise<Request_>]
 
@@ -76,7 +76,7 @@ export async function idle({ engine }: World, id: string): Promise<void> {
   await (await engine.create({ id })).sendMessage('Hi')
 }
 
-/** Waits for consent to so many calls, whose ids it gives. */
+/** Waits for confirmation of `count` calls and returns their ids. */
 export async function waiting(world: World, id: string, count = 1): Promise<string[]> {
   const conversation = await world.engine.create({ id })
   await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
@@ -101,7 +101,7 @@ export const WAYS: readonly Way[] = [
   [
     'start_conversation',
     async (world, id) => {
-      // Its first process died before it was begun.
+      // Its first process died before the start.
       await world.engine.create({ id, metadata: { begins: true } })
       return ({ post }) => post(BASE, { conversation_id: id, initial_message: text })
     },
@@ -145,7 +145,7 @@ export const WAYS: readonly Way[] = [
     'respond_to_confirmation',
     async (world, id) => {
       const calls = await waiting(world, id)
-      // Who was told so died before it was run.
+      // The process that accepted the approval died before the run.
       await (await world.engine.open(id)).approve(calls)
       return posts('/events/respond_to_confirmation', { accept: true })
     },
@@ -172,7 +172,7 @@ export const WAYS: readonly Way[] = [
       return posts('/ask_agent', { question: 'How far are you?' })
     },
   ],
-  // What comes over a socket, which has no operation.
+  // A message over a socket, which is not an operation.
   [
     'say',
     async (world, id) => {
@@ -190,7 +190,7 @@ export const WAYS: readonly Way[] = [
   ],
 ]
 
-/** Awaits work under fake timers, which it advances; with the milliseconds that passed by them. */
+/** Awaits work while fake timers advance; returns the elapsed milliseconds too. */
 export async function virtually<T>(work: Promise<T>): Promise<{ readonly value: T; readonly took: number }> {
   const from = Date.now()
   const state = { isOver: false }

@@ -1,10 +1,8 @@
-/** Commands for sandboxes, and what there is of them in the process table. */
-
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A server that answers 200 on its port, after so many milliseconds, and tells of the key and folder that it was given. */
+/** A server that answers 200 on its port after `delay` milliseconds, and reports its key and folder. */
 export const server = (delay = 0, extra = ''): readonly string[] => [
   process.execPath,
   '-e',
@@ -16,13 +14,13 @@ setTimeout(() => require('node:http').createServer((request, response) => {
 }).listen(Number(process.env.PORT), '127.0.0.1'), ${delay})`,
 ]
 
-/** A folder that is there until `remove` is called. */
+/** A temporary folder; `remove` deletes it. */
 export function folder(): { readonly path: string; readonly remove: () => void } {
   const path = mkdtempSync(join(tmpdir(), 'colloquy-sandboxes-'))
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
 }
 
-/** The processes that work in a folder or below it, dead ones left out, with their states. */
+/** Living processes whose working directory is in a folder, with their states. */
 export function processesIn(path: string): { readonly pid: number; readonly state: string }[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -39,7 +37,7 @@ export function processesIn(path: string): { readonly pid: number; readonly stat
     })
 }
 
-/** The children of a process whose command line holds a name. */
+/** Children of a process whose command line contains a name. */
 export function childrenOf(parent: number, name: string): number[] {
   return readdirSync('/proc')
     .filter((pid) => /^\d+$/.test(pid))
@@ -55,7 +53,7 @@ export function childrenOf(parent: number, name: string): number[] {
     .map(Number)
 }
 
-/** Waits until something is true, and gives it. Looks ever less often: what is slow to come may cost something to look for. */
+/** Polls until a value is truthy and returns it. Backs off, since a check may be expensive. */
 export async function until<T>(look: () => T | Promise<T>, patience = 300_000): Promise<NonNullable<T>> {
   const end = performance.now() + patience
   for (let pause = 5; ; pause = Math.min(2 * pause, 40)) {

@@ -1,5 +1,3 @@
-/** The files of sandboxes and commands in them: what is no file is refused, and no command is waited for in vain. */
-
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
@@ -102,7 +100,7 @@ describe('a command', () => {
 
   it('is not waited for longer than its time, whatever holds its output open', async () => {
     const before = performance.now()
-    // What has no environment is not known for its own.
+    // A process without the environment is not recognized as the sandbox's.
     const remaining = 'echo $$; env -i setsid sleep 100 & sleep 0.2'
     expect(await run(remaining)).toMatchObject({ exit_code: 0, stdout: expect.stringMatching(/^\d+\n$/) })
     expect(await run(`${remaining}; sleep 1000`, 1)).toMatchObject({ exit_code: -1 })

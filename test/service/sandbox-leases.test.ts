@@ -1,4 +1,4 @@
-/** A sandbox belongs to the machine that started it, by a lease in the store. */
+/** A lease in the store assigns a sandbox to the machine that started it. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import {
@@ -14,7 +14,6 @@ const MINUTE = 60_000
 let now = 0
 let store: Store
 
-/** A machine that cannot see the sandboxes of others. */
 function machine(name?: string) {
   const statuses = new Map<string, SandboxStatus>()
   const begin = async (id: string): Promise<void> => void statuses.set(id, 'RUNNING')
@@ -97,7 +96,7 @@ describe('a lease', () => {
     )
     await b.sandboxes.resume('x')
     expect(await stateOf(b)).toBe('RUNNING: It started again here. Its files were on the machine a.')
-    // The machine that was silent goes on.
+    // The silent machine continues.
     await expect(a.sandboxes.resume('x')).rejects.toThrow('belongs to the machine b')
     await a.sandboxes.sweep()
     expect([a.statuses.get('x'), b.statuses.get('x')]).toEqual(['PAUSED', 'RUNNING'])

@@ -1,5 +1,3 @@
-/** What a service is asked to do with a sandbox that another process runs, that process does. */
-
 import { beforeEach, expect, it } from 'vitest'
 import {
   NO_STATE,
@@ -9,7 +7,7 @@ import {
 import { Sandboxes } from '../../src/service/control-plane/sandboxes.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 
-/** Which process runs each, and how it stands: all know the latter. */
+/** Each sandbox's owner and status; every process knows the status. */
 const all = new Map<string, { readonly owner: string; status: SandboxStatus }>()
 
 function providerOf(owner: string): SandboxProvider {

@@ -1,13 +1,12 @@
-/** JSON Schemas of the document go in; values that fit, nearly fit and do not fit at all come out, as arbitraries of fast-check. */
+/** Values that fit, nearly fit or do not fit the document's JSON Schemas. */
 
 import fc from 'fast-check'
 import type { Schema } from './document.ts'
 import { character } from '../../src/testing/text.ts'
 
-/** The named schemas of a document. */
 export type Definitions = Readonly<Record<string, Schema>>
 
-/** Texts that have broken services: of paths, encodings, databases, prototypes and numbers. */
+/** Texts that have broken services: paths, encodings, databases, prototypes and numbers. */
 export const HOSTILE_TEXTS = [
   '',
   ' ',
@@ -49,23 +48,21 @@ export const HOSTILE_TEXTS = [
   'a\r\nSet-Cookie: b=c',
 ] as const
 
-/** One at least for each pattern of the document. */
+/** At least one for each pattern of the document. */
 const SAMPLES = ['abcde', 'key:value', 'a@b.example', '0123abcd', 'Named_1'] as const
 
-/** Any text that is none of the ordinary. */
 export const hostileText = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...HOSTILE_TEXTS) },
   { weight: 1, arbitrary: fc.string({ unit: character(), maxLength: 300 }) },
 )
 
-/** JSON that no operation waits for. */
 export const hostileJson: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 4 }),
   hostileText,
   fc.constantFrom(null, true, -1, 0, 1e300, -0, [], {}, [[]], JSON.parse('{"__proto__":{"a":1}}')),
 )
 
-/** Values that fit a schema; `known` are texts that stand for something in the service. */
+/** Values that fit a schema; `known` are texts with a meaning in the service. */
 export function fitting(
   schema: Schema,
   definitions: Definitions,
@@ -120,7 +117,7 @@ function fittingText(schema: Schema, known: fc.Arbitrary<string>): fc.Arbitrary<
   if (typeof schema['pattern'] === 'string') {
     const pattern = new RegExp(schema['pattern'], 'u')
     const samples = SAMPLES.filter((text) => pattern.test(text))
-    // Perhaps nothing that is known fits, so what does not gives way to what does.
+    // Fall back to a sample if the known text does not match.
     return fc
       .tuple(known, fc.constantFrom(...samples), fc.boolean())
       .map(([text, made, isKnown]) => (isKnown && pattern.test(text) ? text : made))
@@ -153,7 +150,7 @@ function fittingObject(
   return fc.tuple(others, fields).map(([extra, ownValue]) => ({ ...extra, ...(ownValue as object) }))
 }
 
-/** Values that fit but for one thing: a field too many, too few or of another type, somewhere. */
+/** Fitting values with one error: a field too many, missing or of another type, at any depth. */
 export const nearlyFitting = (value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc
     .tuple(value, fc.nat(), hostileJson, fc.constantFrom('replace', 'remove', 'add'))

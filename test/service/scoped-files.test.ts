@@ -1,5 +1,3 @@
-/** Files, git, commands and the editor below the path of a conversation: in its folder, and never outside of it. */
-
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,3 @@
-/** The text of all conversations is searched over HTTP, by whoever may read them. */
-
 import { expect, it } from 'vitest'
 import { redactingStore, redactionRules } from '../../src/context/redaction/index.ts'
 import { createEngine } from '../../src/conversation/engine.ts'

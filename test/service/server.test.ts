@@ -1,5 +1,3 @@
-/** The Node server: what it lets in, what it says to what is no request, and how it closes. */
-
 import { request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -12,13 +10,13 @@ const start = async (options: Partial<ListenOptions> = {}): Promise<Listening> =
   return server
 }
 
-/** A latch: `open` lets through whoever waits for `passed`. */
+/** `open` releases everyone waiting for `passed`. */
 function latch(): { readonly passed: Promise<void>; readonly open: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>()
   return { passed: promise, open: resolve }
 }
 
-/** A connection of which the other side is read as text. */
+/** A connection whose incoming data is read as text. */
 function dial(
   { port }: Listening,
   text: string,
@@ -142,7 +140,7 @@ const echo = async (request: Request): Promise<Response> => {
 }
 
 describe('a request that offers another protocol', () => {
-  /** What curl and Java's HttpClient send of themselves over plain HTTP/1.1. */
+  /** What curl and Java's HttpClient offer by default over plain HTTP/1.1. */
   const OFFER = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n'
   it.each<[string, Partial<ListenOptions>]>([
     ['where sockets are served', { upgrade: (_request, socket) => void socket.destroy() }],

@@ -1,5 +1,3 @@
-/** The session socket: a sync, the log by positions, a snapshot, replies in progress; hostile frames and cursors. */
-
 import { expect, it } from 'vitest'
 import { CLOSE } from '../../src/service/live/frame.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'

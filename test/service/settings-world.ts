@@ -1,5 +1,3 @@
-/** A service whose profiles and settings are asked for, what its store was given, and a provider that its models are checked at. */
-
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach } from 'vitest'
@@ -20,17 +18,16 @@ export const LLM = {
 
 export type Json = Record<string, unknown>
 
-/** The service of the test that runs, and what is done with it. */
 export interface SettingsWorld {
-  /** That of the last service that was begun. */
+  /** The client of the last service. */
   readonly client: Client
   readonly begin: (store?: Store, options?: Omit<ServiceOptions, 'engine'>) => Promise<void>
   readonly send: (method: string, path: string, body?: unknown) => Promise<Answer<Json>>
-  /** The URL of a provider that does as it is told. */
+  /** Starts a provider with this behaviour and returns its URL. */
   readonly provider: (answer: (request: IncomingMessage, response: ServerResponse) => void) => Promise<string>
 }
 
-/** For the tests of a file; what they begin is ended behind each. */
+/** Cleans up after each test. */
 export function settingsWorld(): SettingsWorld {
   const ends: (() => Promise<unknown> | void)[] = []
   let client: Client
@@ -62,7 +59,7 @@ export function settingsWorld(): SettingsWorld {
 
 export const profile = (name: string, rest = ''): string => `/api/profiles/${name}${rest}`
 
-/** A store, and all that it was ever given, as text. */
+/** Wraps a store and records everything it receives, as text. */
 export function overheard(store: Store): { readonly store: Store; readonly given: () => string } {
   const input: unknown[] = []
   return {

@@ -1,5 +1,3 @@
-/** Settings: merged, kept over a restart, sealed in the store, and never told with a secret. */
-
 import { describe, expect, it } from 'vitest'
 import { merge } from '../../src/service/settings/settings-schema.ts'
 import { MASK } from '../../src/service/conversations/secrets.ts'
@@ -71,7 +69,7 @@ describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
       servers: [...misc.servers.toReversed(), { name: 'c', token: 'c' }],
       hook: misc.hook,
     })
-    // Entries that look alike are told apart by their order, for as long as there are as many of them.
+    // Identical entries are matched by order while their number stays the same.
     const alike = {
       keys: [{ token: 'first' }, { token: 'second' }, 'https://me:pw@host/', 'https://you@host/'],
     }
@@ -82,7 +80,7 @@ describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
     expect((await world.client.service.settings.read()).misc_settings['keys']).toEqual(alike.keys)
     const fewer = { keys: masked.keys.slice(1) }
     expect((await send('PATCH', '/api/settings', { misc_settings_diff: fewer })).status).toBe(400)
-    // Whose the masked secret was cannot be told: it must become nobody's.
+    // The masked secret's entry is ambiguous, so it must go to neither.
     const renamed = { servers: [{ name: 'd', token: '**********' }] }
     const refused = await send('PATCH', '/api/settings', { misc_settings_diff: renamed })
     expect([refused.status, JSON.stringify(refused.body).includes('token of')]).toEqual([400, false])
@@ -113,7 +111,7 @@ describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
       { ...LLM, model: 'own' },
       'a',
     ])
-    // A model that is taken away is none that is given.
+    // Removing the model in the same request does not count as passing one.
     const loaded = await change({ active_profile: 'a', agent_settings_diff: { llm: null } })
     expect(loaded).toEqual([200, LLM, 'a'])
     expect((await change({ active_profile: 'b' }))[0]).toBe(404)

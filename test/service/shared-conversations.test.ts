@@ -1,5 +1,3 @@
-/** What anybody may know of a shared conversation holds no secret, whenever it was written. */
-
 import { afterEach, describe, expect, it } from 'vitest'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
 import type { ServiceOptions } from '../../src/service/index.ts'
@@ -11,7 +9,7 @@ const KEY = `sk-ant-api03-${'abcdefghijklmnopqrstuvwxyz0123456789'}`
 
 afterEach(endAll)
 
-/** What somebody without a key is told of a conversation that was made with these fields. */
+/** Returns what a reader without a key gets of a conversation with these fields. */
 async function report(fields: object, options: Partial<ServiceOptions> = {}): Promise<unknown> {
   await begin(memoryStore(), undefined, options)
   await start({ conversation_id: ID, public: true, ...fields })

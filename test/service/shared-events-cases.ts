@@ -1,4 +1,4 @@
-/** A log that is shared, the queries that find something in it, and those that are refused. */
+/** A shared log, queries that match it, and invalid queries. */
 
 import { expect } from 'vitest'
 import { EVENT_KINDS } from '../../src/event/kinds.ts'
@@ -16,7 +16,7 @@ export interface Page {
   readonly next_page_id: string | null
 }
 
-/** The `second`th second of a minute that begins in no time zone but UTC. */
+/** A timestamp without a time zone, in seconds of one minute. */
 export const index = (second: number, fraction = ''): string =>
   `2026-01-01T00:00:${String(second).padStart(2, '0')}${fraction}`
 
@@ -56,7 +56,7 @@ const secretive: Event = {
   responses_reasoning_item: { id: 'r', summary: [], encrypted_content: SECRET },
 }
 
-/** Twenty messages, two for each second and out of order, among twenty times as many that nobody sees. */
+/** Twenty visible messages, two a second and out of order, among 400 hidden events. */
 export const LOG: readonly Event[] = [
   ...Array.from({ length: 20 }, (_, n) => [
     message(`m${n}`, index((n * 7) % 10)),

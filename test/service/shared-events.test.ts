@@ -1,4 +1,4 @@
-/** The shared events, to the letter of interface section 4.1: what is taken, what is refused, what is shown and in how many calls. */
+/** Shared events follow interface section 4.1 exactly. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EVENT_KINDS } from '../../src/event/kinds.ts'
@@ -76,7 +76,7 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
     }
     const altered = `${page_id?.slice(0, -2)}${page_id?.endsWith('AA') === true ? 'BB' : 'AA'}`
     expect((await client.get(SEARCH, { conversation_id: SHARED, page_id: altered })).status).toBe(422)
-    // Another limit goes on with it.
+    // A cursor works with another limit.
     expect(idsOf(await search({ limit: 5, page_id: page_id ?? '' }))).toEqual(ALL.slice(3, 8))
   })
 
@@ -223,7 +223,7 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
   )
 })
 
-/** The least that an event of a kind holds, with an id of its own. */
+/** The smallest event of a kind, with its own id. */
 function sampleOf(kind: (typeof EVENT_KINDS)[number]): Event {
   const tool = { tool_name: 't', tool_call_id: 'c' }
   const text = { text: 'x' }
@@ -275,7 +275,7 @@ it.each(Object.entries(STORES))(
       cursor = body.next_page_id
     } while (cursor !== null)
     expect([seen, pages]).toEqual([ids, 2])
-    // By their ids they are as many bytes: those are asked for in parts, one always being given.
+    // Fetching all by id exceeds the size limit; parts are fine, and one event always is.
     const byIds = async (id: readonly string[]) =>
       (await client.get(BATCH, { conversation_id: 'large', id })).status
     expect([await byIds(ids), await byIds(ids.slice(0, 4)), await byIds(['m0'])]).toEqual([413, 200, 200])

@@ -1,5 +1,3 @@
-/** What becomes of a run when its service is told to end. */
-
 import { connect } from 'node:net'
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -8,7 +6,7 @@ import { serve } from '../../src/service/node/serve.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { gate } from './gate.ts'
 
-/** The kinds and the status of a conversation whose service closes in the middle of its first reply. */
+/** Kinds and status of a conversation whose service closes during its first reply. */
 async function closedIn(
   step: Step,
   options: { reached: Promise<void>; shutdownTimeout: number; open?(): void; request?: string },

@@ -1,6 +1,6 @@
 /**
- * A service over PostgreSQL in a process of its own, to be killed: a database, a webhook and a folder for sandboxes go
- * in; its address is printed.
+ * A service to be killed. Arguments: a PostgreSQL database, a webhook and a sandbox folder. Prints its
+ * address.
  */
 
 import { hasCode } from '../../src/event/errors.ts'
@@ -11,7 +11,7 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 
 const [, , database = '', webhook = '', secret = '', directory = ''] = process.argv
 
-/** Calls something, which a user must agree to, and says then that it is done. */
+/** Makes a call that needs approval, then says it is done. */
 const asking = scriptedAgent(
   Array.from({ length: 20_000 }, (_, index) => (index % 2 === 0 ? { calls: [{ tool: 'echo' }] } : 'Done.')),
 )
@@ -22,7 +22,7 @@ const { url } = await serve({
   port: 0,
   agent: (conversation) => (conversation.id.startsWith('ask') ? asking : echoing)(),
   run: { leaseTtl: 2_500 },
-  // Who is not given the machine for so long loses its run to another one.
+  // A process that is starved for too long loses its run to another.
   onFailure: (error) => void (hasCode(error, 'lease_lost') || console.error(error)),
   controlPlane: {
     staleAfter: 1_500,

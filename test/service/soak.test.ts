@@ -1,6 +1,6 @@
 /**
- * Services as processes over one PostgreSQL, killed in turns under load: nothing that was acknowledged is lost or said
- * twice, and the others take over (laws W3 to W5, B1, B4). `COLLOQUY_SOAK` gives the seconds that it takes; default: 3.
+ * Services over one PostgreSQL are killed in turns under load: nothing acknowledged is lost or repeated
+ * (laws W3 to W5, B1, B4). `COLLOQUY_SOAK`: seconds; default 3.
  */
 
 import { readdirSync } from 'node:fs'
@@ -20,12 +20,12 @@ import { folder, processesIn, until } from './sandbox-commands.ts'
 
 const SECONDS = Number(process.env['COLLOQUY_SOAK'] ?? 3)
 const PROCESSES = 3
-/** Of these conversations the latter ask for consent. */
+/** The `ask` conversations need confirmations. */
 const IDS = ['soak0', 'soak1', 'soak2', 'ask0', 'ask1']
 const STARTERS = 2
-/** Milliseconds between two deeds of one client, so that the load is bounded. */
+/** Milliseconds between two actions of a client, to bound the load. */
 const PACE = 100
-/** Milliseconds for which all may take to come to rest: far longer than any lease. */
+/** Milliseconds until everything must be idle; far longer than any lease. */
 const PATIENCE = 60_000
 
 const APP = '/api/v1/app-conversations'
@@ -49,7 +49,7 @@ afterAll(async () => {
   path.remove()
 })
 
-/** What users and agents have said in a log, in order. */
+/** Messages of users and agents, in order. */
 const sayingsOf = (log: readonly StoredEvent[]): { readonly source: string; readonly text: string }[] =>
   log.flatMap(({ fact }) =>
     'llm_message' in fact && (fact.source === 'user' || fact.source === 'agent')
@@ -64,7 +64,7 @@ const sayingsOf = (log: readonly StoredEvent[]): { readonly source: string; read
       : [],
   )
 
-/** Whether it says that its run was cut off, as one does that was in the middle of it more than once. */
+/** Returns whether the log reports a lost run, as after two crashes on one message. */
 function isCutOff(log: readonly StoredEvent[]): boolean {
   const text = log.findLastIndex(({ fact }) => 'source' in fact && fact.kind === 'MessageEvent')
   return log.slice(text).some(({ fact }) => 'code' in fact && fact.code === 'RunLost')
@@ -73,21 +73,21 @@ function isCutOff(log: readonly StoredEvent[]): boolean {
 const tailOf = async (id: string): Promise<string> =>
   JSON.stringify([await store.getLease(id), ...(await logOf(store, id)).slice(-8).map(({ fact }) => fact)])
 
-/** The records of sandboxes. */
+/** Ids of the stored sandboxes. */
 const stored = async (): Promise<string[]> => [...(await keptIn(store, 'sandboxes').all()).keys()].toSorted()
 
-/** Where sandboxes work. */
+/** Folders of the sandboxes. */
 const folders = (): string[] => readdirSync(path.path).toSorted()
 
 it('lose and double nothing, however they are killed', { timeout: 900_000 + SECONDS * 4_000 }, async () => {
   const fleet = new Fleet([database.url, receiver.url, SECRET, path.path])
   await Promise.all(Array.from({ length: PROCESSES }, (_, index) => fleet.start(index)))
   const end = performance.now() + SECONDS * 1_000
-  /** On a busy machine it takes longer until enough has happened. */
+  /** A busy machine needs longer until enough has happened. */
   const isOn = (): boolean => performance.now() < end || fleet.kills < 2
   const messages = new Map<string, string[]>()
   const deleted = new Set<string>()
-  /** The ids of the events of each log, as a socket was given them over all its connections. */
+  /** Event ids of each log, as received over all connections of a socket. */
   const heard = new Map<string, string[]>()
   const over = new AbortController()
   const readers: Promise<void>[] = []
@@ -128,7 +128,7 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
     if (isAsking) await agree(id)
   }
 
-  /** Agrees to what is asked, until nothing is. */
+  /** Approves pending calls until none is left. */
   const agree = async (id: string): Promise<void> => {
     await until(async () => {
       const { body } = await fleet.ask('GET', `/api/conversations/${id}`)
@@ -144,7 +144,7 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
     })
   }
 
-  /** Starts conversations in sandboxes of their own, and deletes each third as soon as it is there. */
+  /** Starts conversations in new sandboxes, and deletes every third once it exists. */
   const begin = async (starter: number): Promise<void> => {
     for (let n = 0; isOn(); n += 1) {
       const id = `${starter}f8fad5b-d9cb-469f-a165-${String(n).padStart(12, '0')}`
@@ -153,7 +153,7 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
         conversation_id: id,
         initial_message: { content: [{ text }] },
       })
-      // One that was asked for again is there already.
+      // A repeated request finds the conversation.
       expect([200, 409]).toContain(status)
       if (n % 3 === 1) {
         await until(async () => (await store.getConversation(id)) !== null, PATIENCE)
@@ -164,7 +164,7 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
     }
   }
 
-  /** One is dead at any time: what it had begun, the others end. */
+  /** Keeps one process dead at a time; the others finish its work. */
   const kill = async (): Promise<void> => {
     for (let turn = 0; isOn(); turn += 1) {
       await sleep(700)
@@ -193,7 +193,7 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
     await fleet.killAll()
   }
 
-  /** Each start has ended; each conversation that was to be is there, and each sandbox is that of a start. */
+  /** Each start has ended, each conversation exists, and each sandbox belongs to a start. */
   async function checkStarts(): Promise<void> {
     const tasks = await until(async () => {
       const all = [...(await keptIn<StoredTask>(store, 'start-tasks').all()).values()]
@@ -214,7 +214,7 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
     )
   }
 
-  /** What was acknowledged is there once, in order, and each of it was answered, at most once. */
+  /** Acknowledged messages are in the log once, in order, with at most one reply each. */
   async function checkLogs(): Promise<void> {
     for (const [id, texts] of messages) {
       const isAnswered = async (): Promise<readonly StoredEvent[] | null> => {
@@ -226,7 +226,7 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
       })
       const sayings = sayingsOf(log)
       expect(sayings.filter(({ source }) => source === 'user').map(({ text }) => text)).toEqual(texts)
-      // None is answered twice: a reply repeats what it replies to, which may stand before what came meanwhile.
+      // No message has two replies: a reply repeats its message, which may precede later ones.
       const replies = sayings.filter(({ source }) => source === 'agent').map(({ text }) => text)
       if (!id.startsWith('ask')) expect(new Set(replies).size).toBe(replies.length)
       let open = 0
@@ -237,7 +237,7 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
     }
   }
 
-  /** Sockets and the webhook were given each event, in order: the latter leaves out each message that it has had. */
+  /** Sockets and the webhook got each event in order; the webhook may repeat messages. */
   async function checkReaders(): Promise<void> {
     for (const id of messages.keys()) {
       const log = (await logOf(store, id)).map((event) => event.id)
@@ -254,7 +254,7 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
     }
     for (const id of deleted) {
       const last = () => receiver.all.findLast(({ body }) => (body as { id?: unknown }).id === id)?.type
-      // Of one that was deleted before it was told of at all, nothing need be told.
+      // A conversation deleted before its first webhook message needs no message.
       await until(() => ['conversation.deleted', undefined].includes(last()), PATIENCE).catch(() => undefined)
       expect(['conversation.deleted', undefined]).toContain(last())
     }

@@ -1,5 +1,3 @@
-/** Sockets of live events: who may open one, what a client says on it, and every way in which it ends. */
-
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -37,7 +35,7 @@ describe('the key', () => {
     await here.conversation()
     const client = here.connect('c', { query: ENVELOPE, ...options })
     await caughtUp(client)
-    // A key that comes again is passed over.
+    // A repeated key is ignored.
     client.send(AUTH)
     client.send('{}')
     expect((await client.find(({ type }) => type === 'error')).event).toMatchObject({ code: 'InvalidFrame' })
@@ -140,7 +138,7 @@ describe('the ends of a socket', () => {
     await expect.poll(() => here.sockets.size).toBe(1)
     client.socket.resume()
     expect((await client.closed).code).toBe(CLOSE.idle)
-    // Who answers pings stays.
+    // A client that answers pings stays connected.
     expect(other.socket.readyState).toBe(other.socket.OPEN)
   })
 

@@ -1,5 +1,3 @@
-/** Sockets and keys: what one without a key may cost the others, and how one ends whose key is no longer good. */
-
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { CLOSE } from '../../src/service/live/frame.ts'
@@ -26,7 +24,7 @@ const AUTH = { type: 'auth', session_api_key: 'right' }
 
 const opened = (client: Client): Promise<unknown> => client.raw
 
-/** The head of a frame of text, of so many bytes, of which none come. */
+/** The header of a text frame whose payload never arrives. */
 function frameHead(bytes: number): Buffer {
   const head = Buffer.alloc(14)
   head.writeUInt16BE(0x81_ff)
@@ -84,7 +82,7 @@ describe('a socket that has not shown a key', () => {
     await caughtUp(here.connect('c', { query: ENVELOPE, headers: RIGHT }))
     await caughtUp(here.connect('c', { query: ENVELOPE, first: AUTH }))
     expect((await idle[5]?.closed)?.code).toBe(CLOSE.busy)
-    // Those with a key have a bound of their own.
+    // Authenticated sockets have a separate limit.
     expect((await here.connect('c', { headers: RIGHT }).closed).code).toBe(CLOSE.busy)
     expect(idle[7]?.socket.readyState).toBe(WebSocket.OPEN)
   })
@@ -135,7 +133,7 @@ const inWindow = (milliseconds: number | null) => ({
 /** Two readers over sockets and one over server-sent events. */
 async function readersOf(key: string): Promise<{
   readonly sockets: readonly Client[]
-  /** All that the event stream gives until it ends. */
+  /** The event stream's whole text. */
   readonly stream: Promise<string>
 }> {
   const header = here.connect('c', { query: ENVELOPE, headers: { authorization: `Bearer ${key}` } })
@@ -152,7 +150,7 @@ describe('an open stream whose key is no longer good', () => {
     ['was deleted', null],
     ['has run out', 400],
   ])('ends, and says so, when it %s; one of a good key goes on', async (what, window) => {
-    // A key that runs out is met without a look at the others.
+    // An expired key is detected without a heartbeat.
     await begin({ live: { heartbeatInterval: window === null ? 20 : 600_000 } })
     const conversation = await here.conversation()
     const [bad, good] = [

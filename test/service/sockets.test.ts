@@ -1,5 +1,3 @@
-/** Live events over real sockets: what is sent on connect, what comes after, and how it is resumed. */
-
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { CLOSE } from '../../src/service/live/frame.ts'
@@ -235,7 +233,7 @@ describe('a store that fails', () => {
     let remaining = 0
     const failing = wrapStore(store, {
       async read(...args) {
-        // After some pages went well.
+        // Fails after some pages succeeded.
         const from = args[1]?.from ?? 0
         if (remaining > 0 && from > 500 && from < 2_500) {
           remaining -= 1
@@ -255,7 +253,7 @@ describe('a store that fails', () => {
     }))
     for (let index = 0; index < 3_000; index += 500)
       await conversation.append(facts.slice(index, index + 500))
-    // Bodies are let go, so that they are read from the store.
+    // Bodies are evicted, so readers get them from the store.
     await expect.poll(async () => (await conversation.state()).log.entries.get(0)?.event).toBeNull()
     remaining = 2
     const client = here.connect('c', { query: { ...ENVELOPE, resend_mode: 'all' } })
@@ -278,7 +276,7 @@ describe('a store that fails', () => {
     expect(client.frames.join('')).not.toContain(SECRET)
     expect(here.failures).toHaveLength(1)
     failing.fails = false
-    // Whoever comes next finds a stream that works.
+    // The next reader gets a working stream.
     await caughtUp(here.connect('c', { query: ENVELOPE }))
   })
 })

@@ -1,5 +1,3 @@
-/** What is stored as a secret goes only where it was stored for, and is told as a secret to nobody. */
-
 import { describe, expect, it } from 'vitest'
 import { MASK } from '../../src/service/conversations/secrets.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -41,7 +39,7 @@ describe('a stored secret goes only where it was stored for', () => {
     expect([status, body]).toEqual([422, refused(['llm', 'api_key'])])
     await send('POST', profile('a', '/validate'))
     expect(requests).toEqual([base])
-    // Given anew, it may go anywhere; and taken away.
+    // A new key may go anywhere, and the key can be removed.
     expect((await send('POST', profile('a'), { llm: { ...llm, api_key: 'another' } })).status).toBe(201)
     expect((await send('POST', profile('a'), { llm: { ...llm, api_key: null } })).status).toBe(201)
   })

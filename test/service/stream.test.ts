@@ -1,4 +1,4 @@
-/** Live events as server-sent events over a real connection: the same stream as over sockets, resumed by `Last-Event-ID`. */
+/** Server-sent events are the same stream as sockets, resumed by `Last-Event-ID`. */
 
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { afterEach, describe, expect, it, vi } from 'vitest'
@@ -38,11 +38,11 @@ interface Reader {
   readonly sent: readonly Sent[]
   readonly text: () => string
   readonly find: (fits: (sent: Sent) => boolean) => Promise<Sent>
-  /** Resolves when the server ends it; how says whether in good order. */
+  /** Resolves when the server ends it: cleanly or cut off. */
   readonly ended: Promise<'end' | 'cut'>
 }
 
-/** Listens as a browser's EventSource does. */
+/** Listens like a browser's EventSource. */
 async function listenTo(
   id: string,
   query = '',
@@ -275,7 +275,7 @@ describe('server-sent events', () => {
     const again = await listenTo('c', '', { 'last-event-id': String(seen.length - 1) })
     await again.find(({ data }) => data.id === 'n399')
     expect([...seen, ...ids(again)]).toEqual(notes(0, 400).map(({ id }) => id))
-    // Beside a service's log, a line from the server below it is one that nobody can read.
+    // The service has its own log, so the HTTP library must not print anything.
     expect(printed.flatMap(({ mock }) => mock.calls)).toEqual([])
     for (const spy of printed) spy.mockRestore()
   })

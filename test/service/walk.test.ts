@@ -1,4 +1,4 @@
-/** The walk through the service on its page: its lines of curl go to a shell, with a real service, and each finds what the one before began. */
+/** Runs the page's curl commands in a shell against a real service. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,11 +16,11 @@ import { readDocument } from './document.ts'
 const PAGE = 'docs/service.md'
 const walk = blocks('sh', PAGE).filter(({ code }) => code.startsWith('api=http://127.0.0.1:8000/api\n'))
 
-/** What the live stream shows of an event: there is nothing of it before the line that causes it has run. */
+/** Matches the agent's event, not the message that causes it. */
 const report = (text: string) =>
   new RegExp(`^data: \\{"kind":"MessageEvent","source":"agent".*"${text}"`, 'm')
 
-/** The module that the page shows for the command. */
+/** The page's agent module. */
 const agent = blocks('ts', PAGE).find(({ code }) => code.includes('export const step'))?.code ?? ''
 
 it.each(['that repeats', 'of its own'])('can be walked line by line, with an agent %s', async (which) => {
@@ -29,7 +29,7 @@ it.each(['that repeats', 'of its own'])('can be walked line by line, with an age
   const [args, env] = which === 'of its own' ? await ownAgent() : [[], {}]
   const { url } = await served(args, { cwd: path(), env })
   const lines = (walk[0]?.code ?? '').replace('http://127.0.0.1:8000', url)
-  // In a group of its own, so that the stream, which stays open, ends with it.
+  // In its own process group, so that the open stream ends with it.
   const shell = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', lines], {
     cwd: path(),
     env: withCurl(path()),
@@ -39,7 +39,7 @@ it.each(['that repeats', 'of its own'])('can be walked line by line, with an age
     try {
       if (shell.pid !== undefined) process.kill(-shell.pid, 'SIGKILL')
     } catch {
-      // Nothing of it is left when the stream could not be begun.
+      // The group is gone if the stream could not start.
     }
   })
   let out = ''
@@ -57,13 +57,13 @@ it.each(['that repeats', 'of its own'])('can be walked line by line, with an age
   })
   expect(matches).toHaveLength(1)
   const messages = matches[0]?.items.map(({ source }) => source) ?? []
-  // A model takes its time, and the user of the walk does not wait for it.
+  // A model takes time, and the walkthrough does not wait for it.
   if (which === 'of its own') return expect(messages.slice(0, 1)).toEqual(['user'])
   expect(messages.slice(0, 2)).toEqual(['user', 'agent'])
   expect(messages.length).toBeGreaterThanOrEqual(3)
 })
 
-/** The options of the command, and the environment, for the page's own agent over a provider that is here. */
+/** Options and environment that run the page's own agent against a local provider. */
 async function ownAgent(): Promise<[string[], Record<string, string>]> {
   const provider = await providerServer()
   const { write, remove } = project()

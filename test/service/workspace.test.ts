@@ -1,5 +1,3 @@
-/** Directories are made in the workspace and nowhere else; the editor's URL is one; whoever asks is told what they may do. */
-
 import {
   existsSync,
   mkdirSync,
@@ -104,7 +102,7 @@ describe('making directories', () => {
         try {
           turns[turn % turns.length]?.()
         } catch {
-          // The service was quicker.
+          // The service was faster.
         }
         await new Promise((resolve) => setImmediate(resolve))
       }

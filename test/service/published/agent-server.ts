@@ -1,8 +1,7 @@
-/** What is published of the agent server. */
+/** Published operations of the agent server. */
 
 import type { Published } from './operation.ts'
 
-/** By method and path. */
 export const AGENT_SERVER: readonly (readonly [string, Published])[] = [
   ['get /alive', { status: 200 }],
   ['get /health', { status: 200 }],

@@ -1,8 +1,7 @@
-/** What is published of the application server's conversations. */
+/** Published conversation operations of the application server. */
 
 import type { Published } from './operation.ts'
 
-/** By method and path. */
 export const APP_CONVERSATIONS: readonly (readonly [string, Published])[] = [
   [
     'get /api/v1/conversation/{conversation_id}/events/search',

@@ -1,8 +1,7 @@
-/** What is published of the application server beside its conversations. */
+/** Published operations of the application server except conversations. */
 
 import type { Published } from './operation.ts'
 
-/** By method and path. */
 export const APP_SERVER: readonly (readonly [string, Published])[] = [
   [
     'get /api/v1/sandboxes/search',

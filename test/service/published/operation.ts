@@ -1,21 +1,17 @@
-/**
- * What the published documents of the agent server and of the application server say of the operations that the service
- * has, as of August 2026: what a client sends and relies on, and no more.
- */
+/** Published operations of both servers, as of August 2026: only what a client sends and relies on. */
 
-/** What is published of an operation. */
 export interface Published {
-  /** The status of its success. */
+  /** The success status. */
   readonly status: number
-  /** The names of its query, and those of them that must be there. */
+  /** Query parameters, and the required ones. */
   readonly query?: readonly string[]
   readonly needed?: readonly string[]
-  /** The fields that a body must have. */
+  /** Required fields of the body. */
   readonly body?: readonly string[]
-  /** The fields that a reply has in any case. */
+  /** Required fields of the response. */
   readonly gives?: readonly string[]
-  /** The values of parameters, of fields of the body (`body.x`) and of the reply (`reply.x`). */
+  /** Values of parameters, of body fields (`body.x`) and of response fields (`reply.x`). */
   readonly enums?: Readonly<Record<string, readonly string[]>>
-  /** Whether bad input gets 422. */
+  /** Whether invalid input returns 422. */
   readonly refuses?: boolean
 }
