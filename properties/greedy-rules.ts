@@ -1,4 +1,4 @@
-/** Rules from those that hit now and then to those that hit all there is, also what no sensible rule would. */
+/** Redaction rules that match rarely to always, including ones that no sensible user would write. */
 
 import { type RedactionOptions, type RedactionRules, redactionRules } from '../src/context/redaction/rules.ts'
 
@@ -12,5 +12,4 @@ const OPTIONS: readonly RedactionOptions[] = [
   {},
 ]
 
-/** The rules, made once. */
 export const GREEDY: readonly RedactionRules[] = OPTIONS.map((options) => redactionRules(options))

@@ -1,10 +1,10 @@
-/** Arbitrary secrets, and events that hold one somewhere, written as secrets get into logs. */
+/** Generates secrets, and events that contain one, encoded as in real logs. */
 
 import * as fc from 'fast-check'
 import type { Event } from '../src/event/types.ts'
 import { BODIES, frozen } from '../src/testing/event.ts'
 
-/** A secret with what has to be escaped here or there, and nothing that the words around it hold. */
+/** Contains characters that some encodings escape, and none of the surrounding text. */
 export const anySecret = (): fc.Arbitrary<string> =>
   fc
     .string({ unit: fc.constantFrom(...'QXZJ0179"\\/\n%+=&?#ß€😀 \''), minLength: 8, maxLength: 30 })
@@ -21,7 +21,7 @@ const escaped: Way = (text) =>
 const percented: Way = (text) =>
   Array.from(Buffer.from(text), (byte) => `%${byte.toString(16).padStart(2, '0').toUpperCase()}`).join('')
 
-/** Encodings of a secret; those that are JSON leave the text around a mask as it is. */
+/** JSON encodings leave the text around a mask unchanged. */
 const ENCODINGS: Readonly<Record<string, Way>> = {
   plain: (text) => text,
   escaped,
@@ -41,7 +41,7 @@ const ENCODINGS: Readonly<Record<string, Way>> = {
     ).join('\n'),
 }
 
-/** What may be around an encoded secret: prose at the innermost, then JSON within JSON. */
+/** Surroundings of an encoded secret: prose inside, JSON nested around it. */
 const FRAMES: Readonly<Record<string, Way>> = {
   prose: (text) => `the word is ${text} and no other`,
   json: (text) => JSON.stringify({ note: text }),
@@ -50,19 +50,19 @@ const FRAMES: Readonly<Record<string, Way>> = {
   key: (text) => JSON.stringify({ [text]: 1 }),
 }
 
-/** A secret as it is written in a log. */
+/** A secret as encoded in a log. */
 export interface Hidden {
   readonly secret: string
   readonly text: string
-  /** The text once the secret is masked and nothing else is. */
+  /** The text with only the secret masked. */
   readonly left: string
-  /** Keys that are the same once the secret is masked. */
+  /** Keys that become equal once the secret is masked. */
   readonly equalKeys: readonly string[]
   readonly encoding: string
   readonly frames: readonly string[]
 }
 
-/** A secret in one encoding, in up to three layers of JSON. */
+/** A secret in one encoding, inside up to three layers of JSON. */
 export function hiddenSecret(): fc.Arbitrary<Hidden> {
   const frames = fc.array(fc.constantFrom('json', 'list', 'quoted', 'key'), { maxLength: 3 })
   return fc
@@ -87,7 +87,7 @@ export function hiddenSecret(): fc.Arbitrary<Hidden> {
     })
 }
 
-/** Any event that holds a text in one of its fields, or keys that become one once they are redacted, and decodes. */
+/** Any valid event with the text in a field, or with keys that collide once redacted. */
 export function eventWith(text: string, equalKeys: readonly string[] = []): fc.Arbitrary<Event> {
   return fc
     .oneof(
@@ -112,7 +112,7 @@ export function eventWith(text: string, equalKeys: readonly string[] = []): fc.A
           case 5:
             return { ...body, action: { kind: 'TerminalAction', command: text } }
           default: {
-            // A call may hold more than the contract says.
+            // Calls may have fields that the schema does not.
             const call = { ...body.tool_call, name: text, arguments: text, more: text }
             return { ...body, tool_call: call }
           }

@@ -1,11 +1,10 @@
-/** Every law of the page has tests, which a night runs. */
+/** Every law in laws.md has tests that the night run includes. */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { listLaws, testsOf } from './law-tests.ts'
 
-/** Files that test the checks themselves, or keep single logs. */
 const OTHERS = ['laws.test.ts', 'regressions.test.ts']
 
 it('every law has tests that are there', () => {

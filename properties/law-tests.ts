@@ -1,4 +1,4 @@
-/** Which test files try which law: the night runs them all, and says so where a law has none. */
+/** Maps each law to its test files. Night runs execute them all, and fail for a law without any. */
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -31,7 +31,7 @@ const SERVICE = ['fuzz', 'soak', 'refusal', 'live-session', 'replies', 'shared-e
 const BACKGROUND = 'properties/background.test.ts'
 const MESSAGES = ['properties/messages.test.ts', 'test/messages/hostile.test.ts']
 
-/** Laws, as `R1` or as a family, and their files. The first entry that has a law counts. */
+/** Law ids or families, and their files. The first matching entry applies. */
 const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['R7 R8 R9', ['properties/snapshot.test.ts']],
   ['R', ['properties/replay.test.ts', 'properties/regressions.test.ts']],
@@ -69,13 +69,13 @@ const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['X', ['properties/redaction.test.ts']],
 ]
 
-/** The laws of the page, in its order. */
+/** The laws in laws.md, in order. */
 export const listLaws = (): string[] =>
   [...readFileSync(join(ROOT, 'properties/laws.md'), 'utf8').matchAll(/^- \*\*([A-Z]\d+)\*\*/gm)].map(
     ([, law = '']) => law,
   )
 
-/** The files that try a law. @throws Error where there is no such law, or none of its files. */
+/** @throws Error if the law or all of its files are missing. */
 export function testsOf(law: string): readonly string[] {
   if (!listLaws().includes(law)) throw new Error(`there is no law ${law}`)
   const match = TESTS.find(([laws]) => laws.split(' ').some((one) => one === law || one === law[0]))

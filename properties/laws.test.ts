@@ -1,4 +1,4 @@
-/** The check of any log: it says nothing of legal logs, names each mistake by its law and event, and is total. */
+/** checkLog has no findings in legal logs, names the law and event of each mistake, and never throws. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -21,10 +21,10 @@ import { MUTATIONS } from './mutations/all.ts'
 import { always, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
-/** A log of nothing but turns. */
+/** A log with nothing but turns. */
 const PLAIN = {}
 
-/** Units of work for an event of a log of this length, and how many requests were written. */
+/** Units of work per event for a log of this length, and the number of requests written. */
 const perEvent = (length: number, options: Parameters<typeof makeLines>[1]) => {
   const lines = makeLines(length, {
     ...options,
@@ -43,7 +43,7 @@ const perEvent = (length: number, options: Parameters<typeof makeLines>[1]) => {
 
 const GRAMMARS = ALL.map(({ name }) => name)
 
-/** The laws that a log breaks which has come to its end. */
+/** Laws broken by a log that has ended. */
 const brokenAtEnd = (facts: readonly object[]): string[] =>
   checkLog(facts as never, { ended: true }).map(({ law }) => law)
 
@@ -60,7 +60,7 @@ const fieldName = () =>
     'action_id',
   )
 
-/** Whether an item is an event, or says that it holds one which is. */
+/** Whether an item is a valid event, or contains one. */
 function isDecoded(item: object): boolean {
   const fact: unknown = 'fact' in item ? item.fact : item
   return !isQuarantined(loadValue(fact).fact)
@@ -201,7 +201,7 @@ describe('the check of any log', () => {
       },
     )
     const whatever = fc.oneof(fc.anything({ withBigInt: true, withNullPrototype: true }), anyEvent())
-    // What claims to be decoded, and is not.
+    // Invalid events that claim to be decoded.
     const claimed = fc
       .tuple(fc.constantFrom(...EVENT_KINDS, 'foo', 'toString'), fc.dictionary(fieldName(), whatever))
       .map(([kind, fields]) => Object.freeze({ source: 'user', ...fields, kind }))

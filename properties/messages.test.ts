@@ -1,4 +1,4 @@
-/** M: what the model is sent. */
+/** M: requests to the model. */
 
 import { describe, it } from 'vitest'
 import { hostileLog } from '../src/testing/index.ts'

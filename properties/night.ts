@@ -1,7 +1,7 @@
 /**
- * Tries every law for so many minutes (60, or the first argument), round after round, each from a seed of its own that it
- * prints first; `--seed N` is that one round again, and `--law X` the tests of one law. `--faults` plays all deliberate faults
- * before. Ends with a failure as soon as a round has one, and says what was tried in all.
+ * Tests every law for 60 minutes, or for the first argument, in rounds. Each round prints its own seed;
+ * `--seed N` repeats one. `--law X` runs the tests of one law; `--faults` first tries all deliberate faults.
+ * Stops at the first failing round and prints totals.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -14,7 +14,7 @@ import { orUsage } from '../test/usage.ts'
 import { sumOf } from './counts.ts'
 import { listLaws, testsOf } from './law-tests.ts'
 
-/** How often a property is tried in a round: more of them in a longer night, as each round also costs its start. */
+/** Runs per property and round. Long nights use more, because each round has a startup cost. */
 const runsFor = (minutes: number): number => Math.min(4_000, Math.max(200, Math.round(minutes * 10)))
 
 const {
@@ -61,7 +61,7 @@ function notUsable(name: string, text: string): Error {
   )
 }
 
-/** The names of the tests that failed, and of the files that did not load. */
+/** Names of failed tests, and of files that did not load. */
 function failures(): string[] {
   const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as {
     readonly testResults: readonly {

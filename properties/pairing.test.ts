@@ -1,4 +1,4 @@
-/** P: calls and their answers. */
+/** P: calls and their results. */
 
 import { describe, it } from 'vitest'
 import { listDroppedResultsIn } from '../src/state/dropped.ts'

@@ -1,4 +1,4 @@
-/** Pinned logs: cases that an engine of this kind once got wrong (W), rules in their smallest form (U), and counterexamples that laws found. */
+/** Pinned logs: bugs of similar engines (W), minimal cases of rules (U), and counterexamples found by the laws. */
 
 import { PART_CASES } from './pinned-parts.ts'
 import {
@@ -23,7 +23,7 @@ const pairs = (count: number) =>
 
 const ids = (events: readonly { readonly id?: string }[]) => events.map((event) => event.id ?? '')
 
-/** Logs with what the view of each holds. */
+/** Logs with the expected view. */
 export const CASES: readonly Pinned[] = [
   {
     title: 'W1 two turns reuse one tool call id: both pairs stay',

@@ -1,4 +1,4 @@
-/** Pinned logs whose messages and results hold parts that few have: counterexamples that the laws of requests found, and that of status. */
+/** Pinned logs with unusual parts in messages and results: counterexamples found by the laws of requests and status. */
 
 import type { GrammarName } from '../src/event/reply.ts'
 import type { JsonValue } from '../src/event/shapes.ts'
@@ -15,7 +15,7 @@ const toolCall = (grammar: GrammarName, ...parts: readonly JsonValue[]) => ({
   tool_call: { id: 'c', name: 'ls', arguments: '{}', origin: 'completion', reply: { grammar, parts } },
 })
 
-/** What the agent says behind reasoning that cannot be sent, as its seal was not asked for. */
+/** Text after reasoning that cannot be sent, because its seal was not requested. */
 const text = (id: string, ...parts: readonly JsonValue[]) =>
   agent(id, {
     llm_message: {
@@ -32,7 +32,7 @@ const text = (id: string, ...parts: readonly JsonValue[]) =>
     },
   } as Partial<Event>)
 
-/** Logs with what the view of each holds. */
+/** Logs with the expected view. */
 export const PART_CASES: readonly Pinned[] = [
   {
     title: 'R2 an image may have a field named text that is no text; reduce threw',

@@ -1,21 +1,19 @@
-/** Short ways to write the facts of a pinned log. Ids are the first argument; a call and its answers share a tool call id. */
+/** Short constructors for pinned logs. The first argument is the id; a call and its results share a tool call id. */
 
 import type { Fact } from '../src/event/quarantine.ts'
 import type { Event } from '../src/event/types.ts'
 
 type More = Partial<Event>
 
-/** A fact with everything that `more` says on top. */
+/** Merges `more` into the fact. */
 const input = (event: Event, more: More = {}): Event => Object.freeze({ ...event, ...more }) as Event
 
-/** A message of the user. */
 export const user = (id: string, more: More = {}): Event =>
   input(
     { kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user', content: [{ text: id }] } },
     more,
   )
 
-/** A message of the agent. */
 export const agent = (id: string, more: More = {}): Event =>
   input(
     {
@@ -27,7 +25,6 @@ export const agent = (id: string, more: More = {}): Event =>
     more,
   )
 
-/** A call `callId` that response `response` makes. */
 export const call = (id: string, callId: string, response: string, more: More = {}): Event =>
   input(
     {
@@ -42,17 +39,16 @@ export const call = (id: string, callId: string, response: string, more: More = 
     more,
   )
 
-/** The same, by a model that was asked when the event `after` was the latest. */
+/** The same, requested when `after` was the latest event. */
 export const callAskedAt = (after: string, id: string, callId: string, response: string): Event =>
   call(id, callId, response, {
     tool_call: { id: callId, name: 'ls', arguments: '{}', origin: 'completion', reply: { after } },
   } as More)
 
-/** The same, by a model that thinks and signs it. */
+/** The same, with signed thinking. */
 export const thought = (id: string, callId: string, response: string): Event =>
   call(id, callId, response, { thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 'sig' }] })
 
-/** The result of the call that action `actionId` made. */
 export const result = (id: string, callId: string, actionId: string, more: More = {}): Event =>
   input(
     {
@@ -66,11 +62,11 @@ export const result = (id: string, callId: string, actionId: string, more: More 
     more,
   )
 
-/** The scaffold's error in answer to a call. */
+/** An error reported by the agent framework as the result of a call. */
 export const error = (id: string, callId: string): Event =>
   input({ kind: 'AgentErrorEvent', id, tool_name: 'ls', tool_call_id: callId, error: id })
 
-/** A condensation of the listed events, with a summary when it has an offset. */
+/** `offset` adds a summary. */
 export const condensation = (id: string, listed: readonly string[], offset?: number, summary = 'S'): Event =>
   input({
     kind: 'Condensation',
@@ -80,25 +76,22 @@ export const condensation = (id: string, listed: readonly string[], offset?: num
     ...(offset === undefined ? {} : { summary, summary_offset: offset }),
   })
 
-/** A state update. */
 export const update = (id: string, key: string, value: string | null): Event =>
   input({ kind: 'ConversationStateUpdateEvent', id, key, value })
 
-/** A pause. */
 export const pause = (id: string): Event => input({ kind: 'PauseEvent', id })
 
-/** A log with a name for its test. */
+/** A log and the title of its test. */
 export interface Pinned {
   readonly title: string
   readonly facts: readonly Fact[]
   /** Ids of the events in the view. */
   readonly view: readonly string[]
   readonly cuts?: readonly number[]
-  /** Ids of the calls that are open. */
+  /** Ids of open calls. */
   readonly open?: readonly string[]
-  /** Answers that are left out, as `id reason`. */
+  /** Omitted results, as `id reason`. */
   readonly dropped?: readonly string[]
-  /** Id of HEAD. */
   readonly head?: string | null
   readonly status?: string
 }

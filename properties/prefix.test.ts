@@ -1,4 +1,4 @@
-/** M12, M13, M15: what is bound to what stands before it. */
+/** M12, M13, M15: signed parts that depend on earlier messages. */
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
@@ -52,12 +52,12 @@ const deeds = fc.array(
 
 const called = (): Deed => ({ do: 'ask', parts: ['think', 'call'], meanwhile: 0, late: 0 })
 
-/** Half of the conversations begin so that a signed reply stands behind masked results: every other time the masks move. */
+/** In half of the conversations, a signed reply follows masked results; every second time the masks move. */
 const lead = fc
   .constantFrom(3, 4)
   .map((stride): Deed[] => [{ do: 'mask', stride }, called(), called(), called(), called()])
 
-/** Half of them end with HEAD at a call that is not the last one of its reply. */
+/** In half of them, HEAD ends at a call that is not the last of its reply. */
 const cut = fc
   .record({
     parts: fc.array(part, { maxLength: 3 }),

@@ -1,4 +1,4 @@
-/** X, redaction: what the rules call secret goes, and nothing else changes. */
+/** X5 to X9: redaction removes secrets and nothing else. */
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
@@ -26,7 +26,7 @@ import { Tally } from './tally.ts'
 const greedy = () => fc.nat(GREEDY.length - 1)
 const rulesAt = (index: number) => GREEDY[index] as RedactionRules
 
-/** An event whose texts are escaped once in its line. */
+/** An event with its texts escaped only once in its line. */
 const eventInLine = (text: string) => eventWith(text).filter(({ kind }) => kind !== 'LLMCompletionLogEvent')
 
 describe('X, redaction', () => {
@@ -67,7 +67,7 @@ describe('X, redaction', () => {
   })
 
   it('X7: also in lines that are no events', () => {
-    // A line that is cut off is a text, in which one encoding is undone: that of the line.
+    // A truncated line is plain text, so only the line's own encoding is decoded.
     const inLine = hiddenSecret().filter(
       ({ encoding, frames }) => encoding === 'plain' && frames.length === 0,
     )

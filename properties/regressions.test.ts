@@ -1,4 +1,4 @@
-/** Pinned logs: cases that an engine of this kind once got wrong, and counterexamples that the laws found in this one. */
+/** Pinned logs: bugs of similar engines, and counterexamples found by the laws. */
 
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../src/event/types.ts'

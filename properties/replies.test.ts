@@ -1,4 +1,7 @@
-/** M11 and M12 of one reply: read, it is written as it came, whole or streamed in any cut of chunks, and behind anything else without what is signed. */
+/**
+ * M11, M12: a reply that was read, whole or streamed, is written back unchanged, and without its signed parts
+ * after a changed history.
+ */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -29,13 +32,13 @@ const BEFORE: readonly Event[] = [
 
 const TOOLS = [{ name: 'ls' }, { name: 'file_editor', action_type: 'EditAction' }, { name: 'computer' }]
 
-/** What a reader is told of the request that it was asked with. */
+/** What a reader knows of its request. */
 function requests({ write }: ReplyWire): ReadOptions {
   const state = replay(BEFORE)
   return { state, request: write(toMessages(state)), tools: TOOLS }
 }
 
-/** The state behind the reply, its events decoded from their JSON as a store gives them. */
+/** The state after the reply, with its events decoded from JSON as by a store. */
 function behind(events: readonly Event[]) {
   let state = replay(BEFORE)
   for (const [index, event] of events.entries()) {
@@ -46,7 +49,7 @@ function behind(events: readonly Event[]) {
   return state
 }
 
-/** What a computer shows for each call. */
+/** Screenshots for each computer call. */
 const shown = (events: readonly Event[]): Event[] =>
   events.flatMap((event, index): Event[] => {
     if (event.kind !== 'ActionEvent' || event.action === null || event.tool_name !== 'computer') return []
@@ -56,16 +59,16 @@ const shown = (events: readonly Event[]): Event[] =>
     return [{ kind: 'ObservationEvent', tool_name, tool_call_id, action_id: `r${index}`, observation }]
   })
 
-/** What the grammars' rules have against a history, but for the rules that the provider broke itself. */
+/** Violations of the grammars, except of rules that the provider breaks itself. */
 const violations = (messages: readonly NeutralMessage[], allowed: readonly string[]) =>
   Object.values(GRAMMARS)
     .flatMap(({ write, validate }) => validate(write(messages)))
     .filter(({ rule }) => !allowed.includes(rule))
 
-/** What a user says instead of what the model saw. */
+/** Replaces what the model saw. */
 const OTHER: NeutralMessage = { role: 'user', content: [{ text: 'Hello.' }], name: null }
 
-/** What of a request its provider has signed, or a router has for it. */
+/** The parts of a request that a provider or a router has signed. */
 function signedIn(request: object): readonly unknown[] {
   const grammar = requestRecord(request)?.grammar ?? ''
   if (grammar !== 'openai-chat')
@@ -77,14 +80,14 @@ function signedIn(request: object): readonly unknown[] {
 
 type SentPart = Readonly<Record<string, unknown>>
 
-/** What is thought, but for the placeholder of Google's signature. */
+/** A thought, except one that is a placeholder for Google's signature. */
 const isThought = ({ type, thought, signature, reasoningContent }: SentPart): boolean =>
   reasoningContent !== undefined ||
   thought === true ||
   (['thinking', 'redacted_thinking', 'reasoning', 'thought'].includes(String(type)) &&
     signature !== NO_SIGNATURE)
 
-/** What of a reply stays where HEAD is at one of its calls, given whether a part is a call. */
+/** The parts of a reply that remain when HEAD is at one of its calls. */
 function upToCall(
   parts: readonly SentPart[],
   isCall: (part: SentPart) => boolean,
@@ -103,7 +106,7 @@ function upToCall(
 
 const isText = ({ text, type }: SentPart): boolean => text !== undefined || type === 'message'
 
-/** The texts of a part that says something. */
+/** The texts of a part. */
 const textsOf = ({ text, content }: SentPart): readonly string[] =>
   ([text ?? content].flat() as readonly unknown[])
     .map((one) =>
@@ -111,13 +114,13 @@ const textsOf = ({ text, content }: SentPart): readonly string[] =>
     )
     .filter((one): one is string => typeof one === 'string' && one.trim() !== '')
 
-/** Whether a part that is no text is signed: behind a call it is bound to that. */
+/** Whether a part other than text is signed. After a call, the signature is bound to it. */
 const isBound = ({ type, text, ...part }: SentPart): boolean =>
   text === undefined &&
   type !== 'message' &&
   /"(?:encrypted_content|providerOptions|thoughtSignature)"/.test(JSON.stringify(part))
 
-/** The words of a reply in its events. */
+/** The text of a reply in its events. */
 const wordsKept = (events: readonly Event[]): string =>
   events
     .flatMap((event) =>
@@ -130,7 +133,7 @@ const wordsKept = (events: readonly Event[]): string =>
     .map((part) => ('text' in part ? String(part.text) : ''))
     .join('')
 
-/** Whether a provider has executed a call itself. */
+/** Whether the provider executed the call itself. */
 const hasResult = ({ tool_call_id }: ActionEvent, events: readonly Event[]): boolean =>
   events.some((event) => event.kind === 'ObservationEvent' && event.tool_call_id === tool_call_id)
 
@@ -174,7 +177,7 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
           functionCall !== undefined ||
           ids.has(call_id ?? toolCallId ?? id ?? (toolUse as SentPart | undefined)?.['toolUseId'])
         const written = request(events)
-        // Where the order as it came would be refused, nothing signed is sent.
+        // Nothing signed is sent if the provider would reject the original order.
         if (requestRecord(written)?.leftOut.length !== 0) return
         const whole = wire.replyIn(written) as SentPart[]
         for (let stored = 1; stored < ids.size; stored += 1) {
@@ -227,7 +230,7 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
         const words = deltas.map(({ content }) => content ?? '').join('')
         expect(outcome).toEqual({ type: 'broken_off', text: words })
         expect(wire.words(reply).startsWith(words)).toBe(true)
-        // A whole item may say more than what was streamed of it.
+        // A whole item may have more text than was streamed.
         const stored = wordsKept(events)
         expect(stored.startsWith(words) || (stored === '' && words.trim() === '')).toBe(true)
         expect(wire.words(reply).startsWith(stored)).toBe(true)

@@ -1,4 +1,4 @@
-/** Deliberate faults in src/context/: each breaks at least one law. */
+/** Faults in src/context/. */
 
 import type { Fault } from './fault.ts'
 

@@ -1,4 +1,4 @@
-/** What every faulty copy is held against: logs and events from fixed seeds, as plain JSON. */
+/** The inputs for checking every faulty copy: logs and events from fixed seeds, as plain JSON. */
 
 import * as fc from 'fast-check'
 import type { Fact } from '../../src/event/quarantine.ts'
@@ -10,15 +10,14 @@ import { CASES } from '../pinned-logs.ts'
 import { eventWith, type Hidden, hiddenSecret } from '../hidden-secrets.ts'
 import { brokenSecretEvent, secretEvent } from '../secret-events.ts'
 
-/** Values for the checks. */
 export interface Corpus {
   readonly logs: readonly (readonly Fact[])[]
-  /** Logs in which agents go round in circles. */
+  /** Logs in which an agent loops. */
   readonly loops: readonly (readonly Event[])[]
   readonly events: readonly Event[]
-  /** Events that hold a secret, and how it is written. */
+  /** Events that contain a secret, and its encoding. */
   readonly hidden: readonly { readonly hidden: Hidden; readonly event: Event }[]
-  /** JSON that is no event, and holds a secret. */
+  /** Invalid events that contain a secret. */
   readonly broken: readonly unknown[]
   readonly lines: readonly string[]
 }
@@ -26,11 +25,11 @@ export interface Corpus {
 const draw = <T>(arbitrary: fc.Arbitrary<T>, numRuns: number): T[] =>
   fc.sample(arbitrary, { numRuns, seed: 2026 })
 
-/** How often each situation is in the corpus, and in logs of how many facts. */
+/** How often the corpus has each situation, and the maximum length of its logs. */
 const OFTEN = 6
 const LONGEST = 30
 
-/** The shortest logs that hold a situation which is not in there often: long ones cost much, and find no more. */
+/** Picks the shortest logs for each rare situation: long logs cost more and find nothing more. */
 function chosen(logs: readonly (readonly Fact[])[]): (readonly Fact[])[] {
   const counts = new Map<string, number>()
   return logs
@@ -44,7 +43,7 @@ function chosen(logs: readonly (readonly Fact[])[]): (readonly Fact[])[] {
     })
 }
 
-/** The corpus; always the same. */
+/** Deterministic. */
 export function buildCorpus(): Corpus {
   return {
     logs: [

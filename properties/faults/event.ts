@@ -1,4 +1,4 @@
-/** Deliberate faults in src/event/: each breaks at least one law. */
+/** Faults in src/event/. */
 
 import type { Fault } from './fault.ts'
 

@@ -1,4 +1,4 @@
-/** Runs in a copy of the project: plays plans from a fixed seed; the first law of the runs that does not hold comes out on standard output. */
+/** Runs in a copy of the project: plays plans from a fixed seed and prints the first broken law. */
 
 import * as fc from 'fast-check'
 import { checkStory } from '../checks/execution.ts'
@@ -8,7 +8,7 @@ import { lawOf, ONE_IN, SOUND } from './say-verdict.ts'
 
 const PLANS = 1000
 
-/** Faults in what only ready steps do are looked for in their plans. */
+/** Faults in ready steps only appear in plans that use them. */
 const isReady = /^steps\/|\/condense\.ts$/.test(process.argv[3] ?? '')
 
 const property = fc.asyncProperty(fc.scheduler(), isReady ? readyPlan : plan, async (scheduler, plan) => {
@@ -20,5 +20,5 @@ const { failed, errorInstance: error } = await fc.check(property, {
   endOnFailure: true,
 })
 console.log(failed ? lawOf(error, 'I1') : SOUND)
-// A story may leave somebody behind who waits for ever.
+// A story can leave promises pending forever.
 process.exit(0)

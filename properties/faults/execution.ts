@@ -1,4 +1,4 @@
-/** Deliberate faults in src/conversation/: each breaks at least one law of the runs. */
+/** Faults in src/conversation/. */
 
 import type { Fault } from './fault.ts'
 

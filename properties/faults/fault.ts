@@ -1,11 +1,11 @@
-/** A deliberate fault: one line of a copy of src/ is changed, and at least one law must fail. */
+/** A deliberate fault: one changed line in a copy of src/, for which at least one law must fail. */
 
 export interface Fault {
-  /** What is wrong with the code then. */
+  /** The resulting defect. */
   readonly name: string
-  /** The file, under src/. */
+  /** Path under src/. */
   readonly file: string
-  /** Text that occurs exactly once in it. */
+  /** Text that occurs exactly once in the file. */
   readonly find: string
   readonly replace: string
 }

@@ -1,14 +1,14 @@
-/** Each of many small deliberate faults in src/ must break a law. `npm test` plays a few of them, `npm run test:faults` and the night all. */
+/** Every deliberate fault in src/ must break a law. `npm test` tries a sample; `npm run test:faults` and the night run try all. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FAULTS } from './list.ts'
 import { type Bench, childOf, mutated, openBench } from './runner.ts'
 
-/** How many children run at a time. */
+/** Number of concurrent child processes. */
 const AT_ONCE = 2
 
 const ALL = process.env['COLLOQUY_FAULTS'] === 'all'
-/** One fault of so many is played where not all are. */
+/** Sampling rate when not all faults are tried. */
 const ONE_IN = 60
 const PLAYED = ALL ? FAULTS : FAULTS.filter((_, index) => index % ONE_IN === 0)
 const CHILDREN = [...new Set(PLAYED.map(childOf))]
@@ -27,7 +27,7 @@ describe('deliberate faults', () => {
       for (let fault = waiting.shift(); fault !== undefined; fault = waiting.shift()) {
         const verdict = bench.verdict(copy, fault)
         verdicts.set(fault.name, verdict)
-        // The test of this fault reports the failure.
+        // The fault's own test reports the failure.
         await verdict.catch(() => undefined)
       }
     })

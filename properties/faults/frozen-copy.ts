@@ -1,6 +1,5 @@
-/** Freezes JSON to the bottom without the code under test: whoever writes to a fact then throws. */
+/** Deep-freezes JSON without the code under test, so that writing to a fact throws. */
 
-/** The same value, frozen. */
 export function frozenCopy<T>(value: T): T {
   if (typeof value === 'object' && value !== null) {
     for (const key of Object.keys(value)) frozenCopy((value as Readonly<Record<string, unknown>>)[key])

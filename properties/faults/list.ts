@@ -1,4 +1,4 @@
-/** Every deliberate fault, in the order of the folders. */
+/** Every deliberate fault, in folder order. */
 
 import { CONTEXT_FAULTS } from './context.ts'
 import { EVENT_FAULTS } from './event.ts'

@@ -1,4 +1,4 @@
-/** Deliberate faults in src/log/ and the rule of the tree: each breaks at least one law. */
+/** Faults in src/log/ and in the tree. */
 
 import type { Fault } from './fault.ts'
 

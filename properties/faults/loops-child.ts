@@ -1,4 +1,4 @@
-/** Runs in a copy of the project: a corpus file goes in, the first law of loops that does not hold comes out on standard output. */
+/** Runs in a copy of the project: reads a corpus file and prints the first broken law of loops. */
 
 import { checkLoops, checkThoughtless } from '../checks/stuck.ts'
 import { sayVerdict } from './say-verdict.ts'

@@ -1,4 +1,4 @@
-/** Deliberate faults in src/messages/: each breaks at least one law. */
+/** Faults in src/messages/. */
 
 import type { Fault } from './fault.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Runs in a copy of the project: holds the laws of what reads beside the log, from fixed seeds: followers, readers of a streamed
- * reply, explanations. The first law that does not hold comes out on standard output.
+ * Runs in a copy of the project: checks followers, readers of streamed replies, and explanations from fixed
+ * seeds. Prints the first broken law.
  */
 
 import * as fc from 'fast-check'
@@ -15,7 +15,7 @@ import { lawOf, ONE_IN, SOUND } from './say-verdict.ts'
 
 const file = process.argv[3] ?? ''
 
-/** Plays it so many times; what it is about, and all of it without a fault. */
+/** Skips the check if the fault is elsewhere; without a fault, runs all of them. */
 async function hold<T>(
   about: RegExp,
   total: string,

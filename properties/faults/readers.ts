@@ -1,4 +1,4 @@
-/** Deliberate faults in what reads beside the log: explanations, followers, readers of a streamed reply. Each breaks at least one law. */
+/** Faults in explanations, followers, and readers of streamed replies. */
 
 import type { Fault } from './fault.ts'
 

@@ -1,4 +1,4 @@
-/** Runs in a copy of the project: a corpus file goes in, the first law of redaction that does not hold comes out on standard output. */
+/** Runs in a copy of the project: reads a corpus file and prints the first broken law of redaction. */
 
 import { redactionRules } from '../../src/context/redaction/rules.ts'
 import { checkGrammars, checkThinking } from '../checks/messages.ts'

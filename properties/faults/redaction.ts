@@ -1,4 +1,4 @@
-/** Deliberate faults in src/context/redaction/: each breaks at least one law. */
+/** Faults in src/context/redaction/. */
 
 import type { Fault } from './fault.ts'
 

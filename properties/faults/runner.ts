@@ -1,4 +1,4 @@
-/** Tries faults: one line of a copy of the project is changed, a child process checks the laws there, the law that failed comes back. */
+/** Tries a fault: changes one line in a copy of the project, checks the laws there in a child process, and reports the broken one. */
 
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -21,7 +21,6 @@ const PATIENCE_MS = 600_000
 
 const run = promisify(execFile)
 
-/** What is run in a copy. */
 export type Child =
   | 'child.ts'
   | 'execution-child.ts'
@@ -29,19 +28,18 @@ export type Child =
   | 'readers-child.ts'
   | 'redaction-child.ts'
 
-/** A folder for copies, and the corpus that all are held against. */
+/** A folder with copies of the project and the shared corpus. */
 export interface Bench {
   /**
-   * The first law that fails in a copy under a fault, as `V1: …`, or `all laws hold`. Without a fault, the project as it is. A copy
-   * takes one fault at a time; each has a number. A fault in what reads beside the log (src/explain/, followers, streamed replies) is held
-   * against the laws of that, one in src/conversation/ or src/steps/ is held against the laws of the runs, one in
-   * src/context/stuck/ against those of loops, one in src/context/redaction/ against those of redaction, any other against those of the logs, unless `child` says otherwise.
+   * Returns the first broken law of a copy, as `V1: …`, or `all laws hold`. Without a fault, checks the
+   * project as it is. A copy handles one fault at a time. The fault's path selects which laws are checked
+   * (see `childOf`), unless `child` does.
    */
   readonly verdict: (copy: number, fault?: Fault, child?: Child) => Promise<string>
   readonly close: () => void
 }
 
-/** Sets up so many copies, outside of node_modules, where Node strips no types. */
+/** Creates copies outside of node_modules, where Node does not strip types. */
 export function openBench(copies: number): Bench {
   const home = mkdtempSync(join(tmpdir(), 'colloquy-faults-'))
   const corpus = join(home, 'corpus.json')
@@ -60,7 +58,7 @@ export function openBench(copies: number): Bench {
           {
             cwd: folder,
             timeout: PATIENCE_MS,
-            // Most of a child's time goes into reading the code, and all but one file of it is what it was.
+            // Loading code takes most of a child's time, and only one file of it changes.
             env: { ...process.env, NODE_COMPILE_CACHE: join(home, 'cache') },
           },
         )
@@ -72,7 +70,7 @@ export function openBench(copies: number): Bench {
   }
 }
 
-/** The program that checks the laws nearest to a fault. */
+/** The program with the laws closest to a fault. */
 export function childOf(fault: Fault | undefined): Child {
   if (/^(?:explain\/|conversation\/(?:follow\/|shared-replies|streamed))/.test(fault?.file ?? ''))
     return 'readers-child.ts'
@@ -89,7 +87,7 @@ function copyTo(folder: string): string {
   return folder
 }
 
-/** The file with the fault in it. @throws Error when the text does not occur exactly once. */
+/** @throws Error when the text does not occur exactly once. */
 export function mutated({ name, file, find, replace }: Fault): string {
   const text = readFileSync(join(ROOT, 'src', file), 'utf8')
   const count = text.split(find).length - 1

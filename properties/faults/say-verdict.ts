@@ -1,21 +1,21 @@
-/** Runs checks in a copy of the project: checks go in, the first law that does not hold comes out on standard output. */
+/** Runs checks in a copy of the project and prints the first broken law. */
 
 import { readFileSync } from 'node:fs'
 import type { Corpus } from './corpus.ts'
 import { frozenCopy } from './frozen-copy.ts'
 
-/** The law that an error names, or this one, which says that nothing is thrown. */
+/** The law named by an error, or `total`, the law that nothing throws. */
 export const lawOf = (error: unknown, total: string): string =>
   error instanceof Error && error.name === 'LawBroken'
     ? error.message.slice(0, 300)
     : `${total}: ${String(error).slice(0, 300)}`
 
-/** What is said where no law is broken. */
+/** The verdict if no law is broken. */
 export const SOUND = 'all laws hold'
 
 /**
- * One in so many values is looked at. Without a fault only a few are, unless all faults are played: that all laws hold of
- * the project as it is, the properties say.
+ * Sampling rate of values. Without a fault a sample is enough, unless all faults are tried: the properties
+ * themselves check the project.
  */
 export const ONE_IN = process.argv[3] === '' && process.env['COLLOQUY_FAULTS'] !== 'all' ? 10 : 1
 
@@ -33,7 +33,6 @@ function few(corpus: Corpus): Corpus {
   }
 }
 
-/** Checks the corpus whose file the child was given. */
 export function sayVerdict(total: string, check: (corpus: Corpus) => void): void {
   try {
     const corpus = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as Corpus

@@ -1,4 +1,4 @@
-/** Deliberate faults in snapshots: each breaks at least one law. */
+/** Faults in snapshots. */
 
 import type { Fault } from './fault.ts'
 

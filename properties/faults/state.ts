@@ -1,4 +1,4 @@
-/** Deliberate faults in src/state/: each breaks at least one law. */
+/** Faults in src/state/. */
 
 import type { Fault } from './fault.ts'
 

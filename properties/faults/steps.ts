@@ -1,4 +1,4 @@
-/** Deliberate faults in src/steps/, and in how runs condense: each breaks at least one law of the runs. */
+/** Faults in src/steps/ and in how runs condense. */
 
 import type { Fault } from './fault.ts'
 

@@ -1,4 +1,4 @@
-/** Deliberate faults in src/context/stuck/: each breaks at least one law. */
+/** Faults in src/context/stuck/. */
 
 import type { Fault } from './fault.ts'
 

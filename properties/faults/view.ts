@@ -1,4 +1,4 @@
-/** Deliberate faults in src/view/: each breaks at least one law. */
+/** Faults in src/view/. */
 
 import type { Fault } from './fault.ts'
 

@@ -1,4 +1,4 @@
-/** Mistakes that servers make: each takes a legal log, and gives one with the mistake, the law that it breaks and the event to blame. */
+/** Mistakes of servers. Each turns a legal log into an illegal one, and names the broken law and the event to blame. */
 
 import { CALL_MISTAKES } from './calls.ts'
 import { LINE_MISTAKES } from './lines.ts'

@@ -1,4 +1,4 @@
-/** Mistakes with calls: their results, the replies that make them, and who runs them when. */
+/** Mistakes in calls, their results, the replies that make them, and their execution. */
 
 import { isToolResult } from '../../src/event/kinds.ts'
 import type { ActionEvent, Event } from '../../src/event/types.ts'
@@ -18,13 +18,13 @@ import {
   type Mutation,
 } from './mutant.ts'
 
-/** A result is lost, and the model is asked on behind it. What hung on it hangs on what it hung on. */
+/** Drops a result and continues with another reply. The result's children move to its parent. */
 function withoutResult(log: readonly Event[]): Mutant | null {
   const { entries } = replay(log).log
   for (const entry of entries) {
     const { event } = entry
     if (event === null || !isToolResult(event)) continue
-    // Behind it an interrupt would have to give the call a result: then another law is broken.
+    // An interrupt after it would have to add a result, which breaks another law.
     if (log.slice(entry.seq).some(({ kind }) => kind === 'InterruptEvent')) continue
     const pending = [...entries].find(
       (other) =>
@@ -44,11 +44,12 @@ function withoutResult(log: readonly Event[]): Mutant | null {
     )
     const named = JSON.stringify(log).split(JSON.stringify(entry.id)).length - 2
     const hung = log.filter(({ parent_id }) => parent_id === entry.id).length
-    // Only parents can be mended; no call id may stand twice, so that no other result can be taken for it.
+    // Skip logs that would break other laws: only parents can be fixed, and a duplicate call id could match
+    // another result.
     const unique =
       log.filter((other) => isCall(other) && other.tool_call_id === event.tool_call_id).length === 1
     if (requests === undefined || named !== hung || !unique) continue
-    // Of a call that was interrupted, P9 says that it has a result.
+    // P9 requires a result for an interrupted call.
     const isInterrupted = [...entries].some(
       ({ event: other, seq }) =>
         other?.kind === 'InterruptEvent' && seq > (pending?.seq ?? 0) && seq < requests.seq,
@@ -65,7 +66,7 @@ function withoutResult(log: readonly Event[]): Mutant | null {
   return null
 }
 
-/** The second call of a reply comes behind the result of the first. */
+/** The second call of a reply follows the result of the first. */
 function splitBatch(log: readonly Event[]): Mutant | null {
   const split = behindCall(log, (call) => {
     const { parent_id: _, ...second } = call
@@ -77,7 +78,7 @@ function splitBatch(log: readonly Event[]): Mutant | null {
 const isStart = (event: Event): boolean =>
   event.kind === 'ConversationStateUpdateEvent' && event.key === 'started_actions'
 
-/** The log up to its first call, a policy that wants it confirmed, and what is added behind. */
+/** The log up to its first call, a policy that requires confirmation of it, and the added events. */
 function withPolicy(
   log: readonly Event[],
   add: (call: ActionEvent) => readonly Event[],
@@ -92,7 +93,6 @@ function withPolicy(
   ])
 }
 
-/** Of calls and their results. */
 export const CALL_MISTAKES: readonly Mutation[] = [
   ['P8', 'a result is lost', withoutResult],
   [

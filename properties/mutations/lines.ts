@@ -1,9 +1,9 @@
-/** Mistakes in what is written: lines, ids, parents, times and values. */
+/** Mistakes in lines, ids, parents, timestamps and values. */
 
 import type { Event } from '../../src/event/types.ts'
 import { blames, isCall, text, status, update, withEvent, type Mutation } from './mutant.ts'
 
-/** Of single lines, and of what they name. */
+/** In single lines, and in their references. */
 export const LINE_MISTAKES: readonly Mutation[] = [
   [
     'T6',

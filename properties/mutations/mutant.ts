@@ -1,16 +1,16 @@
-/** What a mistake is made of: a log, and the events that it is put into or behind. */
+/** Helpers that insert a mistake into a log. */
 
 import type { ActionEvent, Event, EventOf } from '../../src/event/types.ts'
 
-/** A log with a mistake in it. */
+/** A log with a mistake. */
 export interface Mutant {
   readonly log: readonly (Event | string)[]
-  /** One of the ids that may be blamed. */
+  /** One of the ids that the finding may blame. */
   readonly id: string | null
   readonly ended?: boolean
 }
 
-/** A mistake, or null where the log has no place for it. */
+/** Returns null if the log has no place for the mistake. */
 export type Mutation = readonly [law: string, mistake: string, make: (log: readonly Event[]) => Mutant | null]
 
 export const update = (id: string, key: string, value: unknown): Event =>
@@ -41,7 +41,7 @@ export const resultOf = (id: string, call: Event): EventOf<'ObservationEvent'> =
 export const isCall = (event: Event): event is ActionEvent => event.kind === 'ActionEvent'
 export const indexOf = (log: readonly Event[], is: (event: Event) => boolean): number => log.findIndex(is)
 
-/** The log up to its first call, and what is added behind. */
+/** The log up to its first call, and the added events. */
 export function behindCall(
   log: readonly Event[],
   add: (call: ActionEvent) => readonly Event[],
@@ -51,7 +51,6 @@ export function behindCall(
   return call === undefined ? null : [...log.slice(0, index + 1), ...add(call as ActionEvent)]
 }
 
-/** The log with one event replaced. */
 export function withEvent(
   log: readonly Event[],
   is: (event: Event) => boolean,

@@ -1,4 +1,4 @@
-/** Mistakes in how runs begin and end, and in what is kept of replies. */
+/** Mistakes in how runs begin and end, and in the records of replies. */
 
 import type { Event } from '../../src/event/types.ts'
 import { pendingCallCount } from '../../src/log/open-calls.ts'
@@ -10,7 +10,6 @@ const isWaiting = (log: readonly Event[]): boolean => pendingCallCount(replay(lo
 const isFinished = (event: Event): boolean =>
   event.kind === 'ConversationStateUpdateEvent' && event.value === 'finished'
 
-/** Of runs and replies. */
 export const RUN_MISTAKES: readonly Mutation[] = [
   [
     'I1',

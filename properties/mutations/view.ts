@@ -1,11 +1,11 @@
-/** Mistakes in what condensations take out of the view. */
+/** Mistakes in condensations. */
 
 import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { isPending } from '../../src/view/unit.ts'
 import { behindCall, blames, type Mutation } from './mutant.ts'
 
-/** A complete batch in the view at the end. */
+/** A complete batch at the end of the view. */
 function lastBatch(log: readonly Event[]): readonly string[] | null {
   const units = [...replay(log).branch.view.units]
   const unit = units.findLast((each) => each.type === 'batch' && !isPending(each))
@@ -21,7 +21,6 @@ const condensation = (ids: readonly string[], offset = 0): Event => ({
   summary_offset: offset,
 })
 
-/** Of condensations. */
 export const VIEW_MISTAKES: readonly Mutation[] = [
   [
     'V3',

@@ -1,4 +1,4 @@
-/** Steps of the AI SDK made of whatever its content may hold, with what providers add for themselves, in any order. */
+/** AI SDK steps with any content, in any order, including what providers add. */
 
 import * as fc from 'fast-check'
 import { collectAiSdk, fromAiSdk } from '../../src/messages/ai-sdk/read.ts'
@@ -23,7 +23,7 @@ interface Raw {
   readonly response: { readonly id: string; readonly modelId: string }
 }
 
-/** What providers add: signatures, sealed reasoning, ids of items. */
+/** Provider metadata: signatures, sealed reasoning, item ids. */
 const metadata = fc.oneof(
   fc.nat(999).map((n) => ({ google: { thoughtSignature: `sig/${n}` } })),
   fc.nat(999).map((n) => ({ openai: { itemId: `item_${n}`, reasoningEncryptedContent: null } })),
@@ -103,7 +103,7 @@ const reply: fc.Arbitrary<Raw> = fc
     }
   })
 
-/** The one call of the provider's own stands once. */
+/** Keeps one of the provider's own calls. */
 function onePair(groups: readonly (readonly Part[])[]): Part[] {
   const first = groups.findIndex(([part]) => part?.type === 'tool-call')
   return groups.flatMap((parts, index) => (parts[0]?.type === 'tool-call' && index !== first ? [] : parts))
@@ -121,7 +121,7 @@ const isSilent = (part: Part): boolean =>
 
 const isOwnCall = (part: Part): boolean => part.type === 'tool-call' && part['providerExecuted'] !== true
 
-/** The part as it goes back, by the SDK's own way of writing it. */
+/** The part as sent, in the SDK's form. */
 function sentPart(part: Part, isBound: boolean): object[] {
   const { type, text, file: current, toolCallId, toolName, input, output, error, providerMetadata } = part
   const ownValue = providerMetadata === undefined ? {} : { providerOptions: providerMetadata }
@@ -179,7 +179,7 @@ export const AI_SDK: ReplyWire<Raw> = {
     ((request as AiSdkMessage[]).find(({ role }) => role === 'assistant')?.content ??
       []) as readonly unknown[],
   expected: ({ content }) => {
-    // What says nothing at all is no message.
+    // Empty replies are not sent.
     if (content.every(isSilent)) return []
     const bound = content.findLastIndex(isSigned) + 1
     return content.flatMap((part, index) => sentPart(part, index < bound))

@@ -1,8 +1,8 @@
-/** What Anthropic's own tools say and do, in units of which no half comes alone: a realistic value of each kind of block. */
+/** A realistic block of each kind from Anthropic's server tools. Blocks that only occur together are one unit. */
 
 import type { BetaContentBlock } from '@anthropic-ai/sdk/resources/beta/messages'
 
-/** Any block but those that have fields of their own in events. */
+/** Any block without event fields of its own. */
 export type ServerBlock = Exclude<
   BetaContentBlock,
   { type: 'text' | 'thinking' | 'redacted_thinking' | 'tool_use' }
@@ -18,7 +18,7 @@ const call = (n: number, name: ServerTool, input: { [key: string]: unknown }): S
   caller: { type: 'direct' },
 })
 
-/** The units, by a number that no other one has. */
+/** Each number makes unique ids. */
 export const ANTHROPIC_UNITS: readonly ((n: number) => ServerBlock[])[] = [
   (n) => [
     call(n, 'web_search', { query: 'oak', limit: n }),

@@ -1,4 +1,4 @@
-/** Replies of Anthropic Messages made of every kind of block, in any order that the provider gives. */
+/** Anthropic Messages replies with blocks of every kind, in any order that the provider returns. */
 
 import * as fc from 'fast-check'
 import { collectAnthropic, fromAnthropic } from '../../src/messages/anthropic/read.ts'
@@ -30,7 +30,7 @@ interface Raw {
   readonly usage: object
 }
 
-/** A block, or blocks of which none comes alone, by a number that no other one has. */
+/** Blocks that occur together. Each number makes unique ids. */
 type Unit = (n: number) => readonly Block[]
 
 const block =
@@ -58,7 +58,7 @@ const output: fc.Arbitrary<Unit> = fc.oneof(
   fc.constantFrom<Unit>(...ANTHROPIC_UNITS),
 )
 
-/** How a reply stops that goes on when it is sent back. */
+/** Stop reasons of replies that continue once sent back. */
 const PAUSES: ReadonlySet<string> = new Set(['pause_turn', 'compaction'])
 
 const reply: fc.Arbitrary<Raw> = fc
@@ -97,7 +97,7 @@ const reply: fc.Arbitrary<Raw> = fc
     usage: { input_tokens: tokens, output_tokens: 7, cache_read_input_tokens: null },
   }))
 
-/** A server's tool whose result comes in the reply that goes on. */
+/** A server tool whose result arrives in the continued reply. */
 const WAITING = {
   type: 'server_tool_use',
   id: 'srvtoolu_w',
@@ -105,7 +105,7 @@ const WAITING = {
   input: { code: 'ls()' },
 } as const
 
-/** The blocks with that call before the client's, of which it makes all but the first. */
+/** Inserts that call before the client's calls. It makes all of them but the first. */
 function withWaiting(waits: boolean, content: readonly Block[]): readonly Block[] {
   if (!waits) return content
   const first = content.findIndex(isCall)
@@ -118,8 +118,8 @@ function withWaiting(waits: boolean, content: readonly Block[]): readonly Block[
 const isCall = ({ type }: Block): boolean => type === 'tool_use'
 
 /**
- * As the provider takes it: as it came up to the last thinking that leads to a call, then the calls last. Where that
- * would move what is signed, or what it is bound to, nothing signed goes back.
+ * Blocks as sent: unchanged up to the last thinking before a call, then calls last. If that would move signed
+ * blocks or their context, nothing signed is sent.
  */
 function arranged(content: readonly Block[]): readonly Block[] {
   const last = content.findLastIndex(isCall)
@@ -141,7 +141,7 @@ const callsLast = (content: readonly Block[]): readonly Block[] => [
   ...content.filter(isCall),
 ]
 
-/** A reply with thinking begins with it; between the words there may be more. */
+/** A reply with thinking starts with it, and may have more between texts. */
 function thinkingFirst(units: readonly (readonly Block[])[]): Block[] {
   const first = Math.max(
     0,
@@ -155,7 +155,7 @@ const isThinking = ({ type }: Block): boolean => type === 'thinking' || type ===
 const isSigned = (of: Block): boolean =>
   isThinking(of) || (of.type === 'compaction' && of.encrypted_content !== null)
 
-/** The block as it goes back: behind the last signed one no text that is blank, which the provider refuses. */
+/** The block as sent. The provider rejects blank text, so it is omitted after the last signed block. */
 function sentBlock(of: Block, isBound: boolean): object[] {
   if (of.type === 'tool_use') {
     const { caller, ...sent } = of
@@ -229,7 +229,7 @@ export const ANTHROPIC: ReplyWire<Raw> = {
     const bound = content.findLastIndex(isSigned) + 1
     const sent = content.flatMap((block, index) => sentBlock(block, index < bound))
     const last = sent.at(-1)
-    // It may be the end of a request, where the provider refuses white space.
+    // It may end the request, where the provider rejects trailing whitespace.
     if (!PAUSES.has(stop_reason) || last === undefined || !('text' in last)) return sent
     return [...sent.slice(0, -1), { ...last, text: trimTrailing(String(last.text)) }]
   },

@@ -1,4 +1,4 @@
-/** Replies of models behind Amazon Bedrock: reasoning signed or not, texts with and without citations, calls, server tools, images. */
+/** Amazon Bedrock replies with signed or unsigned reasoning, texts, citations, calls, server tools and images. */
 
 import * as fc from 'fast-check'
 import type { BedrockRequest } from '../../src/messages/bedrock/blocks.ts'
@@ -74,7 +74,7 @@ const reply: fc.Arbitrary<Raw> = fc
     usage: { inputTokens: tokens, outputTokens: 7, totalTokens: tokens + 7 },
   }))
 
-/** The id of a pair stands in one pair only. */
+/** Removes pairs with a duplicate id. */
 function onePairEach(groups: readonly (readonly Block[])[]): Block[] {
   const seen = new Set<unknown>()
   return groups.flatMap((blocks) => {
@@ -92,7 +92,7 @@ const contentOf = ({ output }: Raw): readonly Block[] => output.message.content
 
 const isServers = ({ toolUse, toolResult }: Block): boolean => (toolUse ?? toolResult)?.['type'] !== undefined
 
-/** The blocks as they go back: reasoning signed, blank texts only where something signed is bound to them. */
+/** The blocks as sent: only signed reasoning, and blank texts only if a signature covers them. */
 function expected(raw: Raw): readonly unknown[] {
   const content = contentOf(raw).filter(({ text }) => text !== '')
   const bound = content.findLastIndex(isSigned)

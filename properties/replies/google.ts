@@ -1,4 +1,4 @@
-/** Replies of Gemini made of thoughts, texts, calls and parts of its other kinds, signed or not, in the orders that it gives. */
+/** Gemini replies with thoughts, texts, calls and other parts, signed or not, in the orders the API returns. */
 
 import * as fc from 'fast-check'
 import { collectGoogle, fromGoogle } from '../../src/messages/google/read.ts'
@@ -83,7 +83,7 @@ const reply: fc.Arbitrary<Raw> = fc
     usageMetadata: { promptTokenCount: tokens, candidatesTokenCount: 7 },
   }))
 
-/** The id of a pair stands in one pair only. */
+/** Removes pairs with a duplicate id. */
 function onePairEach(groups: readonly (readonly Part[])[]): Part[] {
   const seen = new Set<string>()
   return groups.flatMap((parts) => {
@@ -96,7 +96,7 @@ function onePairEach(groups: readonly (readonly Part[])[]): Part[] {
   })
 }
 
-/** Texts of one kind in a row come as one, but for the signed ones. */
+/** Adjacent unsigned texts of one kind arrive as one. */
 const apart = (parts: readonly Part[]): Part[] =>
   parts.filter((part, index) => !isPlain(part) || index === 0 || !isLike(part, parts[index - 1]))
 
@@ -110,7 +110,7 @@ const partsOf = ({ candidates: [{ content }] }: Raw): readonly Part[] =>
 
 const isSigned = ({ thoughtSignature }: Part): boolean => thoughtSignature !== undefined
 
-/** The part as it goes back: the first call under a signature, and blank words only where what is signed is bound to them. */
+/** The part as sent: the first call has at least a placeholder signature, and blank text is kept only if a signature covers it. */
 function sentPart(part: Part, isBound: boolean, isFirstCall: boolean): Part[] {
   if (isFirstCall) return [{ thoughtSignature: NO_SIGNATURE, ...part }]
   return isBlank(part) && !isBound ? [] : [part]
@@ -119,7 +119,7 @@ function sentPart(part: Part, isBound: boolean, isFirstCall: boolean): Part[] {
 const isBlank = ({ text, thought }: Part): boolean =>
   text !== undefined && thought !== true && isWhitespace(text)
 
-/** A call in pieces, where each value of its arguments can be one. */
+/** A call whose arguments are all primitive is sometimes split into chunks. */
 function callChunks(part: Part, cut: () => number): Part[] {
   const { functionCall: { args = {}, ...call } = { name: '' }, ...beside } = part
   const values = Object.entries(args)
@@ -160,7 +160,7 @@ export const GOOGLE: ReplyWire<Raw> = {
   replyIn: (request) => (request as GoogleRequest).contents.find(({ role }) => role === 'model')?.parts ?? [],
   expected: (raw) => {
     const parts = partsOf(raw)
-    // What says nothing at all is no message.
+    // Empty replies are not sent.
     if (parts.every(isBlank)) return []
     const bound = parts.findLastIndex(isSigned) + 1
     const first = parts.findIndex(({ functionCall }) => functionCall !== undefined)

@@ -1,4 +1,4 @@
-/** Replies of Gemini's Interactions: thoughts, outputs, calls and steps of its own tools, signed or not, in any order that it has. */
+/** Replies of Gemini Interactions with thoughts, outputs, calls and tool steps, signed or not, in any valid order. */
 
 import * as fc from 'fast-check'
 import type { InteractionsRequest } from '../../src/messages/interactions/blocks.ts'
@@ -61,7 +61,7 @@ const thought: fc.Arbitrary<Step> = fc
   .tuple(summary, signature)
   .map(([more, signed]) => ({ type: 'thought', ...more, ...signed }))
 
-/** The tools of the provider, and what their calls have. */
+/** The provider's tools and their call fields. */
 const TOOLS: Readonly<Record<string, object>> = {
   code_execution: {},
   file_search: {},
@@ -117,7 +117,7 @@ const reply: fc.Arbitrary<Raw> = fc
     usage: { total_input_tokens: tokens, total_output_tokens: 7, total_tokens: tokens + 7 },
   }))
 
-/** The id of a pair stands in one pair only. */
+/** Removes pairs with a duplicate id. */
 function onePairEach(groups: readonly (readonly Step[])[]): Step[] {
   const seen = new Set<unknown>()
   return groups.flatMap((steps) => {
@@ -132,7 +132,7 @@ const isSigned = (step: Step | undefined): boolean => step?.signature !== undefi
 
 const isBlank = (content: Content): boolean => content.type === 'text' && isWhitespace(content.text ?? '')
 
-/** The steps as they go back: blank texts only where something signed is bound to them, and no thought without a signature. */
+/** The steps as sent: no unsigned thoughts, and blank texts only if a signature covers them. */
 function expected({ steps }: Raw): readonly unknown[] {
   const bound = steps.findLastIndex(isSigned)
   const sent = steps.flatMap((step, index): Step[] => {
@@ -150,7 +150,6 @@ function expected({ steps }: Raw): readonly unknown[] {
 
 const SIGNING: ReadonlySet<string> = new Set(['thought', 'function_call'])
 
-/** The events of a step. */
 function events(step: Step, index: number, cut: () => number): object[] {
   const { content = [], summary: thoughts = [], arguments: args, signature: signed, ...start } = step
   const isCall = step.type === 'function_call'
@@ -169,7 +168,7 @@ function events(step: Step, index: number, cut: () => number): object[] {
     ...(signed === undefined ? [] : [{ type: isCall ? step.type : 'thought_signature', signature: signed }]),
   ]
   return [
-    // A piece without a beginning begins an output or a thought.
+    // An output or a thought may start with a delta, without a start event.
     ...(deltas.length > 0 && ['model_output', 'thought'].includes(step.type) && cut() > 3
       ? []
       : [{ event_type: 'step.start', index, step: isCall ? { ...start, arguments: {} } : start }]),

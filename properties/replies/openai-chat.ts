@@ -1,4 +1,4 @@
-/** Replies of OpenAI Chat Completions made of words, refusals, calls, and what servers add. */
+/** OpenAI Chat Completions replies with text, refusals, calls, and fields that servers add. */
 
 import * as fc from 'fast-check'
 import { collectOpenAIChat, fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
@@ -10,7 +10,7 @@ import type { ReplyWire } from './wires.ts'
 
 type Call = {
   readonly id: string
-  /** As the servers of Gemini sign a call. */
+  /** How Gemini's servers sign a call. */
   readonly extra_content?: object
   readonly provider_specific_fields?: object
 } & (
@@ -21,7 +21,7 @@ type Call = {
   | { readonly type: 'custom'; readonly custom: { readonly name: string; readonly input: string } }
 )
 
-/** A part of content, where a server gives it in a list. */
+/** A content part, from servers that return a list. */
 type Part =
   | { readonly type: 'text'; readonly text: string }
   | {
@@ -32,10 +32,10 @@ type Part =
 const textPart = (text: string): Part => ({ type: 'text', text })
 const thought = (text: string): Part => ({ type: 'thinking', thinking: [{ type: 'text', text }] })
 
-/** Reasoning as routers give it; its texts come in pieces. */
+/** Reasoning as routers return it; its texts are streamed. */
 type Detail = Readonly<Record<string, string | number | null>>
 
-/** What servers add to a message, of what goes back. */
+/** Message fields that servers add and expect back. */
 interface Fields {
   readonly annotations?: readonly object[]
   readonly reasoning_details?: readonly Detail[]
@@ -98,12 +98,12 @@ const parts: fc.Arbitrary<readonly Part[]> = fc.array(
   },
 )
 
-/** Content as one text, or as the list that servers of reasoning models give. */
+/** A string, or the list that servers of reasoning models return. */
 const contents: fc.Arbitrary<string | readonly Part[] | null> = fc.oneof<
   fc.WeightedArbitrary<string | readonly Part[] | null>[]
 >({ weight: 3, arbitrary: fc.option(words()) }, { weight: 1, arbitrary: parts })
 
-/** The texts of content; those that touch are one. */
+/** The texts of content, with adjacent ones merged. */
 function textsIn(content: string | readonly Part[] | null): readonly string[] {
   if (content === null || typeof content === 'string') return [content ?? '']
   const texts: string[] = []
@@ -169,7 +169,7 @@ const reply: fc.Arbitrary<Raw> = fc
     usage: { prompt_tokens: tokens, completion_tokens: 7 },
   }))
 
-/** Content in pieces; of a list now and then a text of its own among the parts. */
+/** Content in chunks; a chunk of a list is sometimes a string. */
 function contentPieces(content: string | readonly Part[], cut: () => number): (string | readonly Part[])[] {
   if (typeof content === 'string') return pieces(content, cut)
   return content.flatMap((part) =>
@@ -179,7 +179,7 @@ function contentPieces(content: string | readonly Part[], cut: () => number): (s
   )
 }
 
-/** A detail in pieces of its text, its signature behind them. */
+/** A detail's text in chunks, then its signature. */
 function detailPieces(detail: Detail, cut: () => number): Detail[] {
   const { type = null, index = null, signature } = detail
   const [field = '', text] = Object.entries(detail).find(([key]) => DETAIL_TEXTS.includes(key)) ?? []
@@ -192,7 +192,7 @@ function detailPieces(detail: Detail, cut: () => number): Detail[] {
   ]
 }
 
-/** A field that servers add: reasoning and sounds come in pieces. */
+/** A field that servers add, with reasoning and audio in chunks. */
 function fieldPieces(field: string, value: unknown, cut: () => number): unknown[] {
   if (field === 'reasoning_details')
     return (value as readonly Detail[]).flatMap((detail) => detailPieces(detail, cut)).map((piece) => [piece])
@@ -220,7 +220,7 @@ export const OPENAI_CHAT: ReplyWire<Raw> = {
     const { content: result, refusal, tool_calls, reasoning_content, audio, ...message } = messageOf(raw)
     const bound = message.reasoning_details !== undefined
     const texts = textsIn(result).filter((text) => text !== '' && (bound || !isWhitespace(text)))
-    // The server forgets a sound, so that its words go back.
+    // The server does not keep audio, so its transcript is sent.
     const messages = [...texts, ...(audio === undefined ? [] : [`[audio: ${audio.transcript}]`])]
     const [content, isSilent] = [messages.join('\n'), messages.length === 0]
     if (isWhitespace(content) && refusal === null && tool_calls === undefined) return []
@@ -230,7 +230,7 @@ export const OPENAI_CHAT: ReplyWire<Raw> = {
         ...(isSilent ? {} : { content }),
         ...(refusal === null ? {} : { refusal }),
         ...(tool_calls === undefined ? {} : { tool_calls }),
-        // Servers that give it want it back with calls, and with nothing else.
+        // Servers that return it expect it back, but only with calls.
         ...(tool_calls === undefined || reasoning_content === undefined ? {} : { reasoning_content }),
       },
     ]

@@ -1,4 +1,4 @@
-/** Replies of OpenAI Responses made of every kind of item, in the orders that the provider gives. */
+/** OpenAI Responses replies with items of every kind, in the orders the provider returns. */
 
 import * as fc from 'fast-check'
 import type { ResponseOutputItem } from 'openai/resources/responses/responses'
@@ -83,7 +83,7 @@ const CITED = [
   { type: 'url_citation', start_index: 0, end_index: 1, url: 'https://oak.example', title: 'Oak' },
 ]
 
-/** What is said in a message: words, cited words, a refusal. */
+/** Message content: text, cited text, or a refusal. */
 const content: fc.Arbitrary<readonly Said[]> = fc.oneof(
   { weight: 4, arbitrary: words().map((of) => [text(of)]) },
   {
@@ -103,7 +103,7 @@ const phase = fc.constantFrom(undefined, undefined, 'commentary' as const)
 
 const summary = fc.option(fc.array(words(), { maxLength: 2 }))
 
-/** Reasoning, words, and what they lead to. */
+/** Reasoning, text, and the items that follow. */
 const unit = fc.record({
   summary,
   said: fc.option(fc.tuple(content, phase)),
@@ -159,7 +159,7 @@ const reply: fc.Arbitrary<Raw> = fc
     usage: { input_tokens: tokens, output_tokens: 7 },
   }))
 
-/** Reasoning before each step of a server, more than fields of events have room for. */
+/** Reasoning before each server step, more than event fields can hold. */
 const thoughtOf = (of: readonly string[] | null, n: number): Item[] =>
   of === null ? [] : [reasoning(20 + n, of)]
 
@@ -170,7 +170,10 @@ function isExecuted({ output, status, incomplete_details }: Raw, index: number):
   return incomplete_details?.reason !== 'content_filter' && index < output.length - 1
 }
 
-/** The items as they go back: words alone in short, unless reasoning or another message stands before them, and blank words only where something signed behind them is bound to them. */
+/**
+ * The items as sent: text alone in the short form, unless reasoning or another message precedes it, and blank
+ * text only if a later signature covers it.
+ */
 function sentItems(raw: Raw): object[] {
   const { output } = raw
   const bound = output.findLastIndex(isSigned) + 1
@@ -179,7 +182,7 @@ function sentItems(raw: Raw): object[] {
       const { status: _, ...sent } = item
       return [sent]
     }
-    // What is not executed has nothing to show, and the provider takes nothing else in this form.
+    // A call that was not executed has no screenshot, and the provider accepts no other output.
     if (item.type === 'computer_call' && !isExecuted(raw, index)) {
       const { call_id, action, actions } = item
       const args = JSON.stringify(actions === undefined ? { action } : { actions })
@@ -241,7 +244,7 @@ const wordsOf = ({ output }: Raw): string =>
     .map((part) => (part.type === 'refusal' ? part.refusal : part.text))
     .join('')
 
-/** What stands in a request for results, of tools of the client too. */
+/** Item types for results, including those of client tools. */
 const OUTPUTS: ReadonlySet<string> = new Set([
   'function_call_output',
   'custom_tool_call_output',
@@ -264,7 +267,7 @@ export const OPENAI_RESPONSES: ReplyWire<Raw> = {
   stream: (raw, cut) => [
     { type: 'response.created', response: { ...raw, status: 'in_progress', output: [], usage: null } },
     ...raw.output.flatMap((item, index) => events(item, index, cut)),
-    // Some servers leave the output out here.
+    // Some servers omit the output here.
     {
       type: raw.status === 'completed' ? 'response.completed' : 'response.incomplete',
       response: { ...raw, output: cut() > 3 ? [] : raw.output },

@@ -1,8 +1,8 @@
-/** What OpenAI's own tools say and do, in units of which no half comes alone: a realistic value of each kind of item. */
+/** A realistic item of each kind from OpenAI's own tools. Items that only occur together are one unit. */
 
 import type { ResponseOutputItem } from 'openai/resources/responses/responses'
 
-/** Any item of a reply but those that have fields of their own in events, and what only a client says. */
+/** Any reply item without event fields of its own, except those that only clients send. */
 export type ServerItem = Exclude<
   ResponseOutputItem,
   { type: 'message' | 'reasoning' | 'function_call' | 'custom_tool_call' }
@@ -10,7 +10,7 @@ export type ServerItem = Exclude<
 
 const completed = 'completed'
 
-/** The units, by a number that no other one has. */
+/** Each number makes unique ids. */
 export const RESPONSES_UNITS: readonly ((n: number) => ServerItem[])[] = [
   (n) => [
     {
@@ -121,7 +121,7 @@ export const RESPONSES_UNITS: readonly ((n: number) => ServerItem[])[] = [
   ],
 ]
 
-/** Calls that the client executes, each with the tool that it calls. */
+/** Calls that the client executes, each with its tool. */
 export const CLIENT_CALLS: readonly ((n: number) => ResponseOutputItem)[] = [
   (n) => ({
     type: 'custom_tool_call',

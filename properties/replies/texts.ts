@@ -1,10 +1,10 @@
-/** Texts that a provider may send, and how one comes in pieces. */
+/** Generates provider texts, and splits them into chunks. */
 
 import * as fc from 'fast-check'
 import { isWhitespace } from '../../src/messages/text.ts'
 import { jsonObject } from '../../src/testing/json.ts'
 
-/** A text of whole characters, often with space at its end, and now and then blank. */
+/** Complete characters, often with trailing whitespace and sometimes blank. */
 export const words = (): fc.Arbitrary<string> =>
   fc.oneof(
     { weight: 6, arbitrary: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }) },
@@ -12,16 +12,15 @@ export const words = (): fc.Arbitrary<string> =>
     { weight: 1, arbitrary: fc.constantFrom('', ' ', '\n') },
   )
 
-/** A text that says something. */
 export const messages = (): fc.Arbitrary<string> => words().filter((text) => !isWhitespace(text))
 
-/** A tool's name, of tools that there are and that there are not. */
+/** Names of known and unknown tools. */
 export const toolNames = (): fc.Arbitrary<string> => fc.constantFrom('ls', 'file_editor', 'unknown-tool')
 
-/** Arguments as an object of JSON that is the same when it is written and read again. */
+/** Survive a JSON round trip. */
 export const inputs = () => jsonObject().map((value) => JSON.parse(JSON.stringify(value)) as object)
 
-/** A text in pieces of the lengths given, at code units, as no provider promises more. */
+/** Splits at code units, because no provider promises more. */
 export function pieces(text: string, cut: () => number): string[] {
   const out: string[] = []
   for (let index = 0; index < text.length;) {

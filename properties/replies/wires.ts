@@ -1,4 +1,4 @@
-/** What providers reply, whole and streamed, for the law that it is written as it came. */
+/** Whole and streamed replies of each provider, to test that they are written back unchanged. */
 
 import type { Arbitrary } from 'fast-check'
 import type { ReplyCollector, ReadOptions, Reply } from '../../src/messages/reply.ts'
@@ -11,7 +11,7 @@ import { INTERACTIONS } from './interactions.ts'
 import { OPENAI_CHAT } from './openai-chat.ts'
 import { OPENAI_RESPONSES } from './openai-responses.ts'
 
-/** What occurred in the replies, for the tally. */
+/** Counted by the tally. */
 export type Occurrence =
   | 'calls'
   | 'words_only'
@@ -26,32 +26,32 @@ export type Occurrence =
   | 'heard'
   | 'seen'
 
-/** The replies of a grammar's provider. */
+/** Replies of one provider. */
 export interface ReplyWire<Raw extends object = object> {
   readonly reply: Arbitrary<Raw>
   readonly read: (reply: Raw, options: ReadOptions) => Reply
   readonly collect: (options: ReadOptions) => ReplyCollector
   readonly write: (messages: readonly NeutralMessage[]) => object
-  /** The parts of a reply in a request. */
+  /** The reply's parts in a request. */
   readonly replyIn: (request: object) => readonly unknown[]
-  /** The parts as they should be there. */
+  /** The expected parts. */
   readonly expected: (reply: Raw) => readonly unknown[]
-  /** The events of a stream; each text is cut into pieces of the lengths given. */
+  /** The events of a stream. `cut` returns the lengths of text chunks. */
   readonly stream: (reply: Raw, cut: () => number) => readonly object[]
-  /** How many events at the end of a stream say how it ended. */
+  /** Number of events at the end of a stream that report how it ended. */
   readonly ends: number
-  /** What is said, in one. */
+  /** The reply's whole text. */
   readonly words: (reply: Raw) => string
-  /** The reply with values of any shape among its parts. */
+  /** Adds arbitrary values to the reply's parts. */
   readonly garble: (reply: Raw, values: readonly unknown[], nat: number) => object
-  /** Rules for requests that the reply breaks itself: it goes back so all the same. */
+  /** Request rules that the reply itself breaks. It is sent back regardless. */
   readonly allowed: (reply: Raw) => readonly string[]
   readonly occurred: (reply: Raw) => readonly Occurrence[]
-  /** What must occur. */
+  /** Occurrences the tally requires. */
   readonly occurs: readonly Occurrence[]
 }
 
-/** Of replies of its own type only, which come from its own arbitrary. */
+/** Safe because a wire only receives replies from its own arbitrary. */
 const wire = <Raw extends object>(of: ReplyWire<Raw>): ReplyWire => of as unknown as ReplyWire
 
 export const REPLY_WIRES = {
