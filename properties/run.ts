@@ -1,4 +1,4 @@
-/** Checks a law on arbitrary values, `COLLOQUY_RUNS` of them. A failure prints the command that replays it. */
+/** Checks a law on `COLLOQUY_RUNS` generated values. A failure prints the command that replays it. */
 
 import * as fc from 'fast-check'
 import type { Fact } from '../src/event/quarantine.ts'
@@ -6,11 +6,11 @@ import type { Event } from '../src/event/types.ts'
 import { hostileLog, legalLog } from '../src/testing/index.ts'
 import { count } from './counts.ts'
 
-/** Number of values for each property; `npm run test:night` tries many more. */
+/** Values per property. `npm run test:night` uses many more. */
 export const RUNS = Number(process.env['COLLOQUY_RUNS'] ?? 100)
 const IS_REPLAY = process.env['COLLOQUY_PATH'] !== undefined
 
-/** Checks a law on arbitrary values. @throws Error with the law, the smallest case and its seed and path. */
+/** @throws Error with the law, the minimal counterexample, its seed and its path */
 export function always<T>(arbitrary: fc.Arbitrary<T>, check: (value: T) => void, runs = RUNS): void {
   let [values, events] = [0, 0]
   const property = fc.property(arbitrary, (value) => {
@@ -21,19 +21,19 @@ export function always<T>(arbitrary: fc.Arbitrary<T>, check: (value: T) => void,
   try {
     fc.assert(property, { numRuns: IS_REPLAY ? 1 : Math.max(1, Math.round(runs)) })
   } catch (error) {
-    // A test can have several properties: the path of one leads nowhere in another.
+    // Other properties of the same test cannot replay this path.
     if (!IS_REPLAY || !String(error).includes('Unable to replay')) throw error
   } finally {
     count({ values, events })
   }
 }
 
-/** Checks a law on legal logs: a quarter as many, since they are more alike. @throws as `always` does. */
+/** Legal logs are more alike, so a quarter as many are enough. @throws as `always` does */
 export function alwaysOnLegal(check: (events: readonly Event[]) => void): void {
   always(legalLog(), check, RUNS / 4)
 }
 
-/** Checks a law on hostile logs and some legal ones. @throws as `always` does. */
+/** Uses hostile logs and some legal ones. @throws as `always` does */
 export function alwaysOnLogs(check: (facts: readonly Fact[]) => void): void {
   always(hostileLog(), check)
   alwaysOnLegal(check)

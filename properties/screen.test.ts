@@ -1,4 +1,4 @@
-/** O: what users see. */
+/** O1 to O3: what users see. */
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
@@ -11,7 +11,7 @@ import { checkUIMessages } from './checks/ui-messages.ts'
 import { always, alwaysOnLegal, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
-/** A log at the end of which something is settled about each call. */
+/** A log that ends with a decision on each call. */
 const settled = fc
   .tuple(hostileLog(), fc.constantFrom(...Object.values(GRANT_KEYS)))
   .map(([facts, key]): Fact[] => {

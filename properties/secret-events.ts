@@ -1,16 +1,16 @@
-/** Arbitrary events that hold a secret: in a reasoning item, or deep in what is open, as a value or as JSON text. */
+/** Generates events with a secret: in a reasoning item, or deep in an open field, as a value or as JSON text. */
 
 import * as fc from 'fast-check'
 import type { JsonValue } from '../src/event/shapes.ts'
 import type { Event } from '../src/event/types.ts'
 import { BODIES, frozen, reasoningItem, secretText } from '../src/testing/event.ts'
 
-/** JSON text as a writer makes it that escapes its quotes by their number. */
+/** JSON from a writer that escapes quotes by code point. */
 const numbered = (value: JsonValue): string => JSON.stringify(value).replaceAll(/\\"/g, String.raw`\u0022`)
 
-/** JSON with a secret somewhere in it: as a value, or in text that is JSON or holds some, quoted once or twice. */
+/** JSON with a secret as a value or in nested JSON text, quoted once or twice. */
 function secretJson(): fc.Arbitrary<JsonValue> {
-  // A secret that has to be escaped in JSON text: half of one is a leak as well.
+  // Its escaped form differs in JSON text, and half of such a secret is also a leak.
   const awkward = fc.tuple(secretText(), fc.constantFrom('"', '\\', '\\"', '\n'))
   return fc.tuple(secretText(), awkward, fc.nat(10)).map(([secret, [half, between], wrap]): JsonValue => {
     const item = { id: 'rs_1', encrypted_content: secret }
@@ -33,7 +33,7 @@ function secretJson(): fc.Arbitrary<JsonValue> {
       case 7:
         return { log: numbered({ body: numbered(escaped) }) }
       case 8:
-        // Lines and spaces around the colon, inside of text that is quoted.
+        // Whitespace around the colon, inside quoted text.
         return JSON.stringify(JSON.stringify(item, null, '\t').replace(/":/g, '"\n:\r\n'))
       case 9:
         return `data: ${JSON.stringify(item)}`
@@ -43,14 +43,14 @@ function secretJson(): fc.Arbitrary<JsonValue> {
   })
 }
 
-/** The same, or a value that no contract knows in that place: it is a secret all the same. */
+/** The same, or a value that no schema expects there, which is still secret. */
 const openJson = (): fc.Arbitrary<JsonValue> =>
   fc.oneof(
     { weight: 4, arbitrary: secretJson() },
     { weight: 1, arbitrary: secretText().map((secret) => ({ encrypted_content: { inner: [secret] } })) },
   )
 
-/** Any event that holds a secret and decodes. */
+/** Any valid event with a secret. */
 export function secretEvent(): fc.Arbitrary<Event> {
   return fc
     .oneof(
@@ -87,7 +87,7 @@ export function secretEvent(): fc.Arbitrary<Event> {
     .map(frozen)
 }
 
-/** What an event with a secret may have become on its way here: a field too many, of a wrong type, or in a wrong place. */
+/** A corrupted event with a secret: an additional field, a wrong type, or a wrong place. */
 export function brokenSecretEvent(): fc.Arbitrary<unknown> {
   return fc.tuple(secretEvent(), secretText(), fc.nat(6)).map(([event, secret, how]) => {
     switch (how) {

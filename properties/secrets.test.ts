@@ -1,4 +1,4 @@
-/** X: secrets. */
+/** X1 to X4: secrets. */
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'

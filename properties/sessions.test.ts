@@ -1,4 +1,4 @@
-/** E9: the recorded sessions of other agents, read as logs. */
+/** E9: recorded sessions of other agents, read as logs. */
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
@@ -17,15 +17,15 @@ import { recordsOf } from './sessions/lines.ts'
 import { type Can, type Said, saidOf, seenOf, talk, type Talk } from './sessions/talk.ts'
 import { Tally } from './tally.ts'
 
-/** A form, how a talk is written in it, and what it has no place for. */
+/** A session format, how it is written, and what it cannot express. */
 interface Form {
   readonly name: string
   readonly format: SessionFormat
   readonly can: Can
   readonly write: (all: Talk) => unknown[]
-  /** Whether it tells a failed result from another. */
+  /** Whether it marks failed results. */
   readonly tellsErrors: boolean
-  /** Whether its user says what was summed up. */
+  /** Whether a summary is recorded as a user message. */
   readonly saysSummary?: boolean
 }
 
@@ -97,7 +97,7 @@ const FORMS: readonly Form[] = [
   },
 ]
 
-/** What an event says, in the words of a talk; null for what stands beside it. */
+/** What an event says, in terms of a talk. */
 function saidBy(event: Event): Said[] {
   switch (event.kind) {
     case 'MessageEvent':
@@ -117,13 +117,13 @@ function saidBy(event: Event): Said[] {
   }
 }
 
-/** What the client of Codex puts in for its user. */
+/** Messages that the Codex client inserts for its user. */
 const isInjected = (event: Event): boolean => event.kind === 'MessageEvent' && event.source === 'environment'
 
 const read = (events: readonly Event[]): Said[] =>
   events.filter((event) => !isInjected(event)).flatMap(saidBy)
 
-/** What a form says of it that does not tell a failed result from another, or a summary from what its user says. */
+/** Normalizes distinctions that the format cannot express. */
 const plain = (messages: readonly Said[], { tellsErrors, saysSummary }: Form): Said[] =>
   messages.map((one) => {
     if (one[0] === 'result' && !tellsErrors) return ['result', one[1], false]
@@ -155,7 +155,7 @@ describe('E9, sessions of other agents', () => {
         (all) => {
           tally.count(occurredIn(all))
           const records = recordsOf(lines(all))
-          // Messages that are words alone are the same in two grammars.
+          // Messages with only text look the same in two grammars.
           const options = name === 'Anthropic' || name.startsWith('OpenAI') ? { from: format } : {}
           const session = readSession(records, options)
           same('E9', 'the form', session.format, format)
@@ -204,7 +204,7 @@ describe('E9, sessions of other agents', () => {
         const session = total('E9', 'readSession', () => readSession(recordsOf(values), { from: format }))
         const facts = session.facts.map(({ fact }) => fact)
         same('E9', 'what is no event', facts.filter(isNoEvent), [])
-        // What is signed goes back where its file has it, so that it is not said of a thought that it led a reply.
+        // Signed parts stay where the file has them, so a thought need not lead its reply.
         checkGrammars(facts, ['thinking-first'])
       },
       RUNS / 4,
@@ -218,10 +218,10 @@ describe('E9, sessions of other agents', () => {
   })
 })
 
-/** Whether a reader has made what no decoder takes: it says by its types what an event is, and asks none itself. */
+/** Whether a reader, which relies on types alone, has produced an invalid event. */
 const isNoEvent = (fact: Fact): boolean => !isQuarantined(fact) && !decodeEvent(fact).ok
 
-/** A talk in which everything comes again and again. */
+/** A repetitive talk. */
 function longTalk(turns: number, can: Can): Talk {
   const call = { name: 'bash', input: { command: 'ls' }, result: 'a', isError: false }
   return Array.from({ length: turns }, (_, index) => ({
@@ -237,7 +237,7 @@ function longTalk(turns: number, can: Can): Talk {
   }))
 }
 
-/** How often fields and items of a file are looked at while it is read, for each value that it holds. */
+/** Property reads per value of a file, counted while it is parsed. */
 function looksFor(values: readonly unknown[], from: SessionFormat): number {
   let looks = 0
   let current = 0
@@ -267,7 +267,7 @@ interface Cut {
   readonly path: readonly number[]
 }
 
-/** A file with a line gone, twice there, at another place, or with something else somewhere in it. */
+/** A file with a line removed, duplicated, moved, or changed inside. */
 function damaged(values: unknown[], { at, how, value, path }: Cut): unknown[] {
   if (values.length === 0) return values
   const position = at % values.length

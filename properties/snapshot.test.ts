@@ -9,7 +9,7 @@ import { staged } from './checks/staged.ts'
 import { always, alwaysOnLegal, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
-/** What must really have happened across a cut while R7 held. */
+/** Must have occurred across a cut while R7 was checked. */
 const HOSTILE: readonly Across[] = [
   'evicted',
   'folded_on',

@@ -1,4 +1,4 @@
-/** Searches of text (laws C4, C5): what is typed, and what is found, for any text. */
+/** C4, C5: text search, for any text and query. */
 
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
@@ -7,7 +7,7 @@ import { fitsText, parseTextQuery } from '../src/store/kit/query/text-query.ts'
 import { lineOf, sizeOfLine, tokensOf } from '../src/store/kit/query/text-tokens.ts'
 import { anyText } from '../src/testing/text.ts'
 
-/** Words, identifiers, scripts without spaces, and what breaks words. */
+/** Words, identifiers, scripts without spaces, and word separators. */
 const PIECES =
   `foo Bar fooBar HTTPServer foo_bar __init__ x 42 3.14 don’t Café cafe\u0301 STRASSE straße Łódź ΟΔΟΣ İ ﬁ ½ ﷺ
   東京都 都 カタカナ ｶﾞ ภาษาไทย 한국어 ລາວ a東b 🎉 👩‍💻 🇩🇪 https://a.b/c?d=e ${'a'.repeat(70)} - " \u0000 \ud800 \u0301`
@@ -38,7 +38,7 @@ it('a line has the words of its text, each once and in order, in characters that
         expect(term).toMatch(/^[^\s\p{Lu}]+$/u)
         expect(/^[\p{ASCII}]*$/u.test(term) ? term : 'a').toMatch(/^[a-z0-9]+$/)
         expect(start >= 0 && start < end && end <= input.length).toBe(true)
-        // A lexeme of PostgreSQL has less than 2 kB.
+        // PostgreSQL limits lexemes to 2 kB.
         expect(new TextEncoder().encode(term).length).toBeLessThan(2_046)
       }
     }),
@@ -57,7 +57,7 @@ it('a text is found by itself in quotes, by each of its words, and by any stretc
       for (const word of input.split(/[\s"“”„«»]+/))
         if (word.length < 60 && lineOf(word) !== '' && !word.startsWith('-')) {
           expect(finds(line, word), word).toBe(true)
-          // Whose letter case makes no parts.
+          // Words that letter case does not split.
           if (sizeOfLine(lineOf(word)) === 1) expect(finds(line, word.toUpperCase()), word).toBe(true)
           expect(finds(line, word.normalize('NFD')), word).toBe(true)
         }
@@ -94,7 +94,7 @@ it('no query throws or takes long, and a word that is excluded is not found', ()
       parseTextQuery(query)
       tokensOf(query.slice(0, 100_000))
     }
-  // Milliseconds; a square of the length would take minutes.
+  // Milliseconds. Quadratic time would take minutes.
   expect(performance.now() - start).toBeLessThan(60_000)
 })
 

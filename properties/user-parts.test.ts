@@ -1,4 +1,4 @@
-/** Law M14 on what users and tools say: each kind of part of each grammar, and any part at all. */
+/** M14 for users and tools: each kind of part in each grammar, and arbitrary parts. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -33,7 +33,7 @@ const CALL: NeutralToolCall = {
   responses_reasoning_item: null,
 }
 
-/** A conversation with parts in a user's message or a result. */
+/** Puts the parts in a user message or a result. */
 function holding(
   parts: readonly OpenPart[],
   position: 'user' | 'result',
@@ -62,7 +62,7 @@ function* objectsIn(value: unknown): Generator<object> {
   for (const inner of Object.values(value)) yield* objectsIn(inner)
 }
 
-/** A mark of the cache is the request's, not the part's. */
+/** Cache marks belong to the request, not to the part. */
 const unmarked = (key: string, value: unknown): unknown => (key === 'cache_control' ? undefined : value)
 
 const mark = fc.stringMatching(/^[a-z]{8}$/)
@@ -90,7 +90,7 @@ describe('M14, what users and tools say', () => {
           const isNamed = [placeholderOf(part), NO_IMAGE].some((name) =>
             text.includes(JSON.stringify(name).slice(1, -1)),
           )
-          // In the grammar's words, or by its name.
+          // Either in the grammar's own form, or named.
           expect([text.split(id).length - 1 > 0, isNamed]).toContainEqual(true)
           const cannotMove = is_error && input.place === 'result' && isNamed
           if (input.grammar !== ownValue || !input.isSent || cannotMove) return

@@ -10,7 +10,7 @@ import { checkUnits, checkViews } from './checks/view.ts'
 import { always, alwaysOnLegal } from './run.ts'
 import { Tally } from './tally.ts'
 
-/** What must really have occurred while V1 held. */
+/** Must have occurred while V1 was checked. */
 const HOSTILE: readonly Situation[] = [
   'open_batch',
   'open_batch_inside',

@@ -1,4 +1,4 @@
-/** Time that is what a property says it is: hours pass in milliseconds, and nothing depends on how quick the machine is. */
+/** Virtual time: hours pass in milliseconds, and tests do not depend on the speed of the machine. */
 
 interface Timer {
   at: number
@@ -6,13 +6,12 @@ interface Timer {
   readonly call: () => void
 }
 
-/** The turn of the event loop, in which what a store does without waiting is done. */
+/** Lets work complete that needs no time. */
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
-/** Milliseconds in which time goes on. */
+/** Milliseconds per step. */
 const STEP = 10
 
-/** Timers and clocks of the process. */
 export class VirtualTime {
   readonly #timers = new Map<object, Timer>()
   readonly #real = {
@@ -25,7 +24,7 @@ export class VirtualTime {
   readonly #begun = Date.now()
   #now = 0
 
-  /** Puts it in the place of the real one. */
+  /** Replaces the process's timers and clocks. */
   install(): void {
     const begin = (call: () => void, after: number, every: number | null): object => {
       const timer = { ref: () => timer, unref: () => timer, hasRef: () => true }
@@ -50,7 +49,7 @@ export class VirtualTime {
     this.#timers.clear()
   }
 
-  /** So many milliseconds go by. */
+  /** Advances the time. */
   async pass(milliseconds: number): Promise<void> {
     const end = this.#now + milliseconds
     while (this.#now < end) {
@@ -74,7 +73,7 @@ export class VirtualTime {
     return first
   }
 
-  /** What comes of a work that needs no time, or some of it. */
+  /** Advances the time until the work ends, and returns its result. */
   async ended<T>(work: Promise<T>): Promise<T> {
     const over = new AbortController()
     const watched = work.finally(() => over.abort())

@@ -1,9 +1,9 @@
-/** Writes a talk as the files of other agents, with what their versions have done differently. */
+/** Writes a talk as session files of other agents, including differences between their versions. */
 
 import { counter, time } from './lines.ts'
 import type { Talk } from './talk.ts'
 
-/** Claude Code: a block of a reply on each line, with lines between them that say nothing. */
+/** Claude Code: one block of a reply per line, and lines without content between them. */
 export function claudeCode(all: Talk): unknown[] {
   const lines: Record<string, unknown>[] = [
     { type: 'permission-mode', permissionMode: 'plan', sessionId: 's' },
@@ -26,25 +26,25 @@ export function claudeCode(all: Talk): unknown[] {
     parent = id
     return id
   }
-  /** What each turn on the branch follows. */
+  /** The parent of each turn on the branch. */
   const before: (string | null)[] = []
   for (const { back, user, replies, compacted, keeps, drift } of all) {
     if (back > 0) parent = before.splice(before.length - back, back)[0] ?? null
     before.push(parent)
     const ended = { type: 'last-prompt', lastPrompt: 'w', sessionId: 's', leafUuid: parent }
     if (drift[6] === true && parent !== null) lines.push(ended)
-    // What the client puts in front of a prompt hangs where its user has gone back to.
+    // The client's lines before a prompt are children of the point that the user went back to.
     if (drift[1] === true) add({ type: 'system', subtype: 'local_command', content: 'ls' })
     if (drift[7] === true) add({ type: 'progress', data: { type: 'hook_progress' }, toolUseID: 't' })
     const from = lines.length
-    // What a user types after stopping a reply may stand beside the words that say so, or speak of them.
+    // A message typed after stopping a reply may accompany the interruption notice, or quote it.
     const stopped = [
       { type: 'text', text: '[Request interrupted by user for tool use]' },
       { type: 'text', text: user },
     ]
     const content = drift[5] === true ? stopped : user
     add({ type: 'user', userType: 'external', message: { role: 'user', content } })
-    // The end that was known before is written once more.
+    // Repeats the last known line.
     if (drift[3] === true && drift[6] === true) lines.push(ended)
     if (drift[0] === true) add({ type: 'progress', data: { type: 'hook_progress' }, toolUseID: 't' })
     for (const reply of replies) {
@@ -55,7 +55,7 @@ export function claudeCode(all: Talk): unknown[] {
           ? []
           : [
               { type: 'thinking', thinking: reply.thinking, signature: 'c2ln' },
-              // The words of newer models are withheld: only their signatures differ.
+              // Newer models withhold their thinking: only the signatures differ.
               ...(drift[6] === true
                 ? ['YQ==', 'Yg=='].map((signature) => ({ type: 'thinking', thinking: '', signature }))
                 : []),
@@ -101,7 +101,7 @@ export function claudeCode(all: Talk): unknown[] {
           usage,
         }
         add({ type: 'assistant', requestId: 'r', message: text })
-        // Some lines were written twice, under other names.
+        // Some lines are duplicated under other ids.
         if (drift[3] === true && index === 0) add({ type: 'assistant', requestId: 'r', message: text })
         if (block.type === 'tool_use' && isBetween) {
           result(done)
@@ -113,7 +113,7 @@ export function claudeCode(all: Talk): unknown[] {
     if (drift[4] === true) lines.push({ type: 'file-history-snapshot', messageId: 'm', snapshot: {} })
     if (compacted === null) continue
     const tail: string | null = parent
-    // Newer versions name what they kept, older ones its ends.
+    // Newer versions list the preserved messages, older ones only the first and last.
     const uuids = lines.slice(from).flatMap((line) => (line['uuid'] === undefined ? [] : [line['uuid']]))
     const preserved =
       drift[2] === true
@@ -123,13 +123,13 @@ export function claudeCode(all: Talk): unknown[] {
     const compactMetadata = keeps === true ? preserved : {}
     add({ type: 'system', subtype: 'compact_boundary', logicalParentUuid: tail, compactMetadata })
     add({ type: 'user', isCompactSummary: true, message: { role: 'user', content: compacted } })
-    // What follows hangs on the summary, or on the last message that was kept.
+    // The next line is a child of the summary, or of the last preserved message.
     if (keeps === true && drift[7] === true) parent = tail
   }
   return lines
 }
 
-/** Codex CLI: an item on each line, and events that say the same again. */
+/** Codex CLI: one item per line, and events that repeat them. */
 export function codex(all: Talk): unknown[] {
   const lines: Record<string, unknown>[] = []
   const callId = counter('call_')
@@ -187,7 +187,7 @@ export function codex(all: Talk): unknown[] {
   return lines
 }
 
-/** pi: a tree of entries. The first version was a list, in which no user could go back. */
+/** pi: a tree of entries. Version 1 was a list, without branches. */
 export function pi(all: Talk, version: 1 | 3): unknown[] {
   const lines: object[] = [
     { type: 'session', version: version === 1 ? undefined : 3, id: 's', timestamp: time(0) },
@@ -207,7 +207,7 @@ export function pi(all: Talk, version: 1 | 3): unknown[] {
     before.push(parentId)
     if (drift[0] === true) add({ type: 'model_change', provider: 'p', modelId: 'm' })
     say({ role: 'user', content: [{ type: 'text', text: user }] })
-    // A reply that is tried again is a branch of its own, with all its calls.
+    // A retried reply is on its own branch, with all its calls.
     const prompt: string | null = parentId
     if (drift[4] === true && version === 3) {
       say({ role: 'assistant', content: [{ type: 'text', text: 'left' }], stopReason: 'stop' })
@@ -246,13 +246,13 @@ export function pi(all: Talk, version: 1 | 3): unknown[] {
         })
     }
     if (compacted === null) continue
-    // What is kept begins with the entry behind it, in either way to say so; it may be one that no model sees.
+    // Two ways to say where the preserved part begins, possibly at an entry that no model sees.
     const isAside = version === 3 && drift[3] === true
     if (isAside) add({ type: 'thinking_level_change', thinkingLevel: 'high' })
     const firstKeptEntryId = isAside ? parentId : 'none'
     const next = version === 1 ? { firstKeptEntryIndex: lines.length + 1 } : { firstKeptEntryId }
     if (drift[5] === true && version === 3) {
-      // It stands on the branch that it sums up, also where another was written last.
+      // The summary is on the branch that it summarizes, even if another was written last.
       const end = parentId
       parentId = before[0] ?? null
       say({ role: 'user', content: [{ type: 'text', text: 'elsewhere' }] })
@@ -263,7 +263,7 @@ export function pi(all: Talk, version: 1 | 3): unknown[] {
   return lines
 }
 
-/** A trajectory: a reply and its results are one step. */
+/** An ATIF trajectory: a reply and its results form one step. */
 export function atif(all: Talk): unknown[] {
   const callId = counter('c')
   const steps = all.flatMap(({ user, replies, drift }) => [
@@ -284,7 +284,7 @@ export function atif(all: Talk): unknown[] {
               })),
               observation: {
                 results: calls.map(({ result }, index) => ({
-                  // Many write no id; then there are as many results as calls.
+                  // Many agents omit the id, and then every call has a result.
                   ...(drift[1] === true ? { source_call_id: ownValue[index] } : {}),
                   content: result,
                 })),

@@ -1,9 +1,8 @@
-/** Writes a talk as the arrays of messages that providers and user interfaces have. */
+/** Writes a talk as message arrays of providers and user interfaces. */
 
 import { counter } from './lines.ts'
 import type { Talk, TalkReply, Turn } from './talk.ts'
 
-/** What each array says of a turn. */
 const flat = <T>(all: Talk, one: (turn: Turn) => readonly T[]): T[] => all.flatMap(one)
 
 export function anthropic(all: Talk): unknown[] {
@@ -66,7 +65,7 @@ export function openaiChat(all: Talk): unknown[] {
   ])
 }
 
-/** A message of the model, as replies have it or in the easy form. */
+/** A model message, as in replies or in the short form. */
 const output = (text: string, [isEasy, isTyped]: readonly boolean[]): object =>
   isEasy === true
     ? { ...(isTyped === true ? { type: 'message' } : {}), role: 'assistant', content: text }
@@ -97,8 +96,8 @@ export function openaiResponses(all: Talk): unknown[] {
 }
 
 /**
- * Messages of a user interface: all replies of a turn are one, in steps. Older ones number the calls of a step, say in
- * fields what their parts say too, or have no parts.
+ * UI messages: all replies of a turn are one message with steps. Older versions number the calls of a step,
+ * and repeat parts in fields or have no parts.
  */
 export function uiMessages(all: Talk, version: 4 | 5): unknown[] {
   const callId = counter('call_')
@@ -137,7 +136,7 @@ function newParts({ thinking, text, calls }: TalkReply, callId: () => string): o
   ]
 }
 
-/** `step` is null where a part says that it starts. */
+/** `step` is null if a part marks the start of the step. */
 function oldParts({ thinking, text, calls }: TalkReply, callId: () => string, step: number | null): object[] {
   return [
     ...(step === null ? [{ type: 'step-start' }] : []),

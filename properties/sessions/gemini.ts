@@ -1,9 +1,9 @@
-/** Writes a talk as the chats of Gemini CLI, with what its versions have done differently. */
+/** Writes a talk as Gemini CLI chats, including differences between its versions. */
 
 import { counter, time } from './lines.ts'
 import type { Talk, TalkCall } from './talk.ts'
 
-/** One object, or lines of it; only lines can say that a history was written anew. */
+/** One object, or lines. Only lines can record a rewritten history. */
 export function geminiCli(all: Talk, asLines: boolean): unknown[] {
   const about = {
     sessionId: 's',
@@ -16,7 +16,7 @@ export function geminiCli(all: Talk, asLines: boolean): unknown[] {
   const id = counter('m')
   const nextId = counter('c')
   const before: string[] = []
-  /** The history as it is, in the end of each message. */
+  /** The current history, with the final form of each message. */
   let history: Record<string, unknown>[] = []
   for (const { back, user, replies, compacted, drift } of all) {
     if (back > 0 && asLines) {
@@ -46,7 +46,7 @@ export function geminiCli(all: Talk, asLines: boolean): unknown[] {
         model: 'gemini',
         tokens: { input: 3, output: 4 },
       }
-      // It was written before its calls were done, and is again behind them.
+      // First written before its calls complete, then again with their results.
       if (asLines && drift[0] === true) {
         const running = toolCalls.map(({ id: callId, name, args }) => ({
           id: callId,
@@ -78,7 +78,7 @@ interface Call {
   readonly resultDisplay: string
 }
 
-/** A call that is done, whose result stands there in one of several ways. */
+/** A completed call. Its result has several possible forms. */
 function callOf(
   { name, input, result, isError }: TalkCall,
   ids: readonly string[],
@@ -95,7 +95,7 @@ function callOf(
   })
   const value =
     drift[3] === true
-      ? // A history that was written anew has the results of all calls of a reply with each.
+      ? // A rewritten history attaches the results of all calls of a reply to each call.
         ids.map((_, number) => response(number))
       : drift[5] === true
         ? result
@@ -112,7 +112,7 @@ function callOf(
   }
 }
 
-/** A message as the history of the model has it: its texts and calls are parts. */
+/** The message in the model's history, where texts and calls are parts. */
 function asTurn(message: Record<string, unknown>): Record<string, unknown> {
   const calls = (message['toolCalls'] ?? []) as Call[]
   const parts = calls.map(({ id, name, args }) => ({ functionCall: { id, name, args } }))

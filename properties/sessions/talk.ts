@@ -1,8 +1,7 @@
-/** Talks between a user and an agent, from which the files of other agents are written, and what they must read as. */
+/** Generates talks between a user and an agent. Session files are written from them, and must be read back as equal. */
 
 import * as fc from 'fast-check'
 
-/** A call of a reply, and its result. */
 export interface TalkCall {
   readonly name: string
   readonly input: Readonly<Record<string, string>>
@@ -10,7 +9,6 @@ export interface TalkCall {
   readonly isError: boolean
 }
 
-/** A reply: it says something, or calls. */
 export interface TalkReply {
   readonly thinking: string | null
   readonly text: string
@@ -18,21 +16,21 @@ export interface TalkReply {
 }
 
 export interface Turn {
-  /** How many turns the user goes back before this one; as many as there are goes back to the start. */
+  /** How many turns the user goes back first; the number of turns goes back to the start. */
   readonly back: number
   readonly user: string
   readonly replies: readonly TalkReply[]
-  /** The summary that stands behind it for all before; null where nothing is compacted. */
+  /** A summary of everything before it; null without compaction. */
   readonly compacted: string | null
-  /** Whether the turn itself stays in sight behind that summary. */
+  /** Whether the turn itself remains visible after that summary. */
   readonly keeps?: boolean
-  /** What the file does at places where its writers have differed: each renderer takes what it needs. */
+  /** Switches for differences between versions. Each writer uses those that it needs. */
   readonly drift: readonly boolean[]
 }
 
 export type Talk = readonly Turn[]
 
-/** What an event says, in a word or two of each format. */
+/** What an event says, independent of formats. */
 export type Said =
   | readonly ['user', string]
   | readonly ['agent', string]
@@ -67,15 +65,15 @@ const turn: fc.Arbitrary<Turn> = fc.record({
   drift: fc.array(fc.boolean(), { minLength: 8, maxLength: 8 }),
 })
 
-/** What a format can say: whether its users can go back, and its histories be compacted. */
+/** What a format can express: going back, and compaction. */
 export interface Can {
   readonly back: boolean
   readonly compact: boolean
-  /** Whether a summary can leave the turn before it in sight. */
+  /** Whether a summary can preserve the turn before it. */
   readonly keep?: boolean
 }
 
-/** A talk of one to six turns. Nobody goes back further than the branch is long. */
+/** One to six turns. Never goes back beyond the start of the branch. */
 export const talk = (can: Can): fc.Arbitrary<Talk> =>
   fc.array(turn, { minLength: 1, maxLength: 6 }).map((turns) => {
     let depth = 0
@@ -87,7 +85,7 @@ export const talk = (can: Can): fc.Arbitrary<Talk> =>
     })
   })
 
-/** Each text begins with a number of its own, so that what is said twice, or in another place, is seen. */
+/** Numbers each text, so that duplicated or misplaced ones are noticed. */
 function numbered(turns: readonly Turn[]): Turn[] {
   let number = 0
   const ownValue = (text: string): string => `w${(number += 1)} ${text}`.trim()
@@ -97,7 +95,7 @@ function numbered(turns: readonly Turn[]): Turn[] {
     replies: one.replies.map(({ thinking, text, calls }) => ({
       thinking: thinking === null ? null : ownValue(thinking),
       text: ownValue(text),
-      // What calls give may be the same again and again.
+      // Results may repeat.
       calls: calls.map((each) => ({
         ...each,
         input: { path: ownValue('in') },
@@ -108,7 +106,7 @@ function numbered(turns: readonly Turn[]): Turn[] {
   }))
 }
 
-/** The turns on the last one's branch, in order. */
+/** The turns on the branch of the last one, in order. */
 export function branchOf(all: Talk): Turn[] {
   const stack: Turn[] = []
   for (const one of all) {
@@ -118,7 +116,7 @@ export function branchOf(all: Talk): Turn[] {
   return stack
 }
 
-/** What a turn says, in order; calls of a reply before their results. */
+/** In order, with a reply's calls before their results. */
 const turnOf = ({ user, replies }: Turn): Said[] => [
   ['user', user],
   ...replies.flatMap(({ text, calls }): Said[] => [
@@ -130,11 +128,11 @@ const turnOf = ({ user, replies }: Turn): Said[] => [
 
 const summaryOf = ({ compacted }: Turn): Said[] => (compacted === null ? [] : [['summary', compacted]])
 
-/** What the branch of the last turn says, in order. */
+/** Everything said on the last turn's branch. */
 export const saidOf = (all: Talk): Said[] =>
   branchOf(all).flatMap((one) => [...turnOf(one), ...summaryOf(one)])
 
-/** What of it the model still sees: the last summary, what it kept, and what came after. */
+/** What the model still sees of it: the last summary, what it preserved, and what followed. */
 export function seenOf(all: Talk): Said[] {
   const branch = branchOf(all)
   const index = branch.findLastIndex(({ compacted }) => compacted !== null)

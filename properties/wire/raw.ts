@@ -1,4 +1,4 @@
-/** A reply of a story as its provider gives it: what a reader makes events of goes in, what it reads comes out. */
+/** Builds the raw provider response that a reader parses into a story's reply. */
 
 import type { EarlyEnd } from '../../src/event/reply.ts'
 import type { ActionEvent, MessageEvent } from '../../src/event/types.ts'
@@ -6,7 +6,7 @@ import type { Made, WireGrammar } from './reply.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** A part of a reply, in no grammar yet. */
+/** A part of a reply, independent of grammars. */
 type Part =
   | { readonly is: 'text'; readonly text: string }
   | { readonly is: 'thinking'; readonly thinking: string; readonly signature: string }
@@ -21,7 +21,7 @@ type Part =
       readonly more: Json
     }
 
-/** How a reply has ended: by itself, by a limit, or to be gone on with. */
+/** Ended by itself, by a limit, or paused to be continued. */
 type End = Extract<EarlyEnd, 'truncated' | 'paused'> | null
 
 function partsOf({ events, parts }: Made): Part[] {
@@ -56,7 +56,7 @@ function partsOf({ events, parts }: Made): Part[] {
   })
 }
 
-/** The whole reply, as the provider's client gives it. */
+/** The whole response, as the provider's client returns it. */
 export function rawReply(grammar: WireGrammar, made: Made, number: number, end: End): Json {
   const parts = partsOf(made)
   const calls = parts.some(({ is }) => is === 'call')

@@ -1,4 +1,4 @@
-/** Replies of providers that bind their reasoning, each part signed behind what the provider has seen and said, as a reader gives them. */
+/** Replies of providers that sign their reasoning. Each signature covers everything before it. */
 
 import type { ReplyRecord } from '../../src/event/reply.ts'
 import type { JsonObject } from '../../src/event/shapes.ts'
@@ -27,7 +27,7 @@ import { replay } from '../../src/state/reduce.ts'
 import { type Seen, sign } from '../../src/messages/provider.ts'
 import { grammarNamed } from '../../src/messages/grammars.ts'
 
-/** A part of a reply, in the order in which the provider gives them. */
+/** In the provider's order. */
 export type Part = 'think' | 'redacted' | 'say' | 'blank' | 'call' | 'search'
 
 interface Wire {
@@ -38,7 +38,7 @@ interface Wire {
   ) => object
 }
 
-/** The grammars, and what a reply of their providers is made of. */
+/** The limits and writer of each grammar. */
 export const WIRES = {
   anthropic: { limits: ANTHROPIC, write: toAnthropic },
   'ai-sdk': { limits: AI_SDK, write: toAiSdk },
@@ -49,33 +49,30 @@ export const WIRES = {
   'openai-chat': { limits: CHAT, write: toOpenAIChat },
 } as const satisfies Readonly<Record<string, Wire>>
 
-/** The grammars that a story is told in. */
 export type WireGrammar = keyof typeof WIRES
 
-/** What a reply says, beside the parts that it is made of. */
+/** The contents of a reply. */
 export interface Script {
-  /** Its number; the ids of its events begin with it. */
+  /** Its number, which prefixes the ids of its events. */
   readonly no: number
-  /** The words of its texts and thoughts. */
+  /** The text of its texts and thoughts. */
   readonly word: string
-  /** The tool of a call. */
   readonly tool: (index: number) => string
 }
 
-/** A reply of a provider. */
 export interface Made {
-  /** The name that its record is known by. */
+  /** The name in its record. */
   readonly model: string
   readonly parts: readonly JsonObject[]
   readonly events: (reply: ReplyRecord) => Event[]
   readonly calls: readonly { readonly event_id: string; readonly call: string; readonly text: string }[]
   readonly signed: number
-  /** How many signed parts there are up to each call. */
+  /** Number of signed parts up to each call. */
   readonly signedAt: readonly number[]
   readonly isMixed: boolean
 }
 
-/** A reply of a provider, its parts signed as they come, and the events that a reader makes of it. */
+/** A reply signed part by part, and the events that a reader makes of it. */
 export function replyParts(
   grammar: WireGrammar,
   seen: Seen,
@@ -96,7 +93,7 @@ export function replyParts(
   const seal = SEALS[grammar]
   const signedAt: number[] = []
   const output = (content: object, token: string | null = null): void => {
-    // Of what Gemini thinks it sees only what it has signed.
+    // Gemini sees only the thoughts that it has signed.
     const input = seal !== undefined && token !== null ? { ...content, [seal]: token } : content
     blocks.push(
       ...grammarNamed(grammar)
@@ -218,10 +215,10 @@ export function replyParts(
   return { model: `r${n}`, parts: refs, events, calls: answered, signed: count, signedAt, isMixed }
 }
 
-/** Where Google signs. */
+/** The field of Google's signatures. */
 const SEALS: Readonly<Record<string, string>> = { google: 'thoughtSignature', interactions: 'signature' }
 
-/** What the provider has looked for by itself, which no field of events holds. */
+/** The provider's own search, which no event field holds. */
 function searched(grammar: string, name: string, query: string): JsonObject[] {
   if (grammar === 'openai-responses')
     return [
@@ -256,7 +253,7 @@ function searched(grammar: string, name: string, query: string): JsonObject[] {
   ]
 }
 
-/** A thought as the provider sees it. */
+/** A thought in the provider's form. */
 function thoughtBody(grammar: string, isOpen: boolean, text: string): object {
   if (grammar === 'google') return { text, thought: true }
   if (grammar === 'bedrock') return { reasoningContent: { reasoningText: { text } } }
@@ -266,7 +263,7 @@ function thoughtBody(grammar: string, isOpen: boolean, text: string): object {
   return isOpen ? { type: 'thinking', thinking: text } : { type: 'redacted_thinking' }
 }
 
-/** Words as the provider sees them. */
+/** Text in the provider's form. */
 function wordsBody(grammar: string, text: string): object {
   if (grammar === 'google' || grammar === 'bedrock') return { text }
   if (grammar === 'interactions') return { type: 'model_output', content: [{ type: 'text', text }] }
@@ -274,7 +271,7 @@ function wordsBody(grammar: string, text: string): object {
   return { type: 'text', text }
 }
 
-/** What a provider would really reply: calls last, words at the end, and in Responses no more reasoning than what can carry it. */
+/** Reorders the parts as a provider would: calls last, text at the end, and in Responses only reasoning that an item can carry. */
 function legalParts(grammar: string, inputs: readonly Part[]): Part[] {
   const wanted = inputs
     .filter((part) => grammar !== 'openai-chat' || part !== 'search')
@@ -307,10 +304,10 @@ function legalParts(grammar: string, inputs: readonly Part[]): Part[] {
   ]
 }
 
-/** What holds the record of a reply, with it. */
+/** Attaches the record of the reply. */
 const recorded = <T extends object>(holder: T, reply: ReplyRecord): T => ({ ...holder, reply })
 
-/** The record of a reply as a reader keeps it; null where the request was not proved. */
+/** The record that a reader keeps; null if the request was not verified. */
 export function recordOf(
   grammar: WireGrammar,
   made: Made,

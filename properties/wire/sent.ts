@@ -1,4 +1,4 @@
-/** M12, M13 and M15 of one request: what a provider that binds its reasoning would say of it, and what the replies in it were asked at. */
+/** M12, M13, M15: checks one request as a provider that signs its reasoning would. */
 
 import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
@@ -9,36 +9,34 @@ import { grammarNamed } from '../../src/messages/grammars.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 import { type WireGrammar, WIRES } from './reply.ts'
 
-/** A request as it is sent. */
 export interface Sent {
   readonly messages: readonly NeutralMessage[]
   readonly request: object
   readonly seen: Seen
 }
 
-/** A reply that was given: what its request held, how many signed parts it has, and whether nothing has changed the past on purpose since. */
+/** A reply: what its request contained, the number of its signed parts, and whether the past is unchanged since. */
 export interface Given {
   readonly seen: Seen
   readonly signed: number
-  /** The same up to each of its calls: HEAD may be between them. */
+  /** The same up to each of its calls, where HEAD may be. */
   readonly signedAt?: readonly number[]
   readonly isIntact: boolean
 }
 
-/** What occurred, for the tally. */
+/** Counted by the tally. */
 export type SentOccurrence =
   | 'signed_parts_stood'
   | 'signed_parts_left_out'
   | 'stood_again_after_a_change'
   | 'cut_between_calls'
 
-/** The tools of every request of a story. */
+/** Every request of a story has these tools. */
 export const TOOL_NAMES = ['safe', 'risky', 'finish'] as const
 
-/** What they take. */
 export const PARAMETERS = { type: 'object' } as const
 
-/** The tools as a ready step of the grammar describes them. */
+/** The tools as the grammar's ready step describes them. */
 export function toolsOf(grammar: WireGrammar): readonly object[] {
   const described = TOOL_NAMES.map((name) => ({ name, description: '' }))
   switch (grammar) {
@@ -61,11 +59,11 @@ export function toolsOf(grammar: WireGrammar): readonly object[] {
   }
 }
 
-/** How a story is sent: later system prompts stand where they came, where the grammar takes that. */
+/** Later system prompts stay in place if the grammar allows it. */
 export const optionsOf = (grammar: WireGrammar): MessageOptions =>
   WIRES[grammar].limits.appends ? { system: 'append' } : {}
 
-/** The messages as they are sent with these tools. */
+/** The messages as sent with these tools. */
 export function send(
   grammar: WireGrammar,
   messages: readonly NeutralMessage[],
@@ -74,18 +72,17 @@ export function send(
 ): Sent {
   const request = WIRES[grammar].write(messages, { tools, model })
   const { front, blocks } = grammarNamed(grammar).sight.see(request, tools)
-  // A model takes nothing that another one has signed.
+  // One model accepts nothing signed by another.
   return { messages, request, seen: { front: `${model} ${front}`, blocks } }
 }
 
-/** What a state of a story gives to send. */
 export const sendState = (grammar: WireGrammar, state: State): Sent =>
   send(grammar, toMessages(state, optionsOf(grammar)))
 
-/** Who says what stands in a reply. */
+/** The roles and types that a reply consists of. */
 const OWN: ReadonlySet<string> = new Set(['assistant', 'function_call', 'web_search_call'])
 
-/** M12, and for the replies that nothing has changed since, by the name of their record: M13 and M15. */
+/** M12 for every reply; M13 and M15 for replies whose past is unchanged, by the name in their record. */
 export function checkSent(
   grammar: WireGrammar,
   { seen, messages, request }: Sent,
@@ -110,7 +107,7 @@ export function checkSent(
     const behind = seen.blocks.slice(before)
     const end = behind.findIndex(({ role }) => !OWN.has(role))
     const sent = (end < 0 ? behind : behind.slice(0, end)).filter(({ token }) => token !== null)
-    // Right behind a paused reply stands the one that goes on with it.
+    // The continuation directly follows a paused reply.
     const isPaused = message.role === 'assistant' && message.reply?.outcome === 'paused'
     const ownDigest = isPaused ? sent.slice(0, reply.signed) : sent
     const calls = message.role === 'assistant' ? message.tool_calls.length : 0

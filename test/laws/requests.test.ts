@@ -1,4 +1,4 @@
-/** What replies record of their requests: signed parts that can no longer be sent are found, each with its cause. */
+/** The records of requests in replies: finds signed parts that can no longer be sent, and why. */
 
 import { expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -10,7 +10,7 @@ import { requestRecord } from '../../src/messages/prefix.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { condensation, user } from '../build.ts'
 
-/** A conversation in which each reply is signed, and says what its request was. */
+/** A conversation of signed replies that record their requests. */
 function conversation(turns: number): Event[] {
   const log: Event[] = []
   for (let n = 0; n < turns; n += 1) {

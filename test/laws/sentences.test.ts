@@ -1,4 +1,4 @@
-/** The laws have one text: what programs print of a law is what `properties/laws.md` says, word for word. */
+/** The law texts that programs print equal those in `properties/laws.md`. */
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -8,7 +8,7 @@ import { LAWS, sentenceOf } from '../../src/laws/sentences.ts'
 const PAGE = resolve(import.meta.dirname, '../../properties/laws.md')
 const FILE = resolve(import.meta.dirname, '../../src/laws/sentences.ts')
 
-/** The sentences of the page by their numbers, each on one line. */
+/** The laws by id, each on one line. */
 const sentences = Object.fromEntries(
   [...readFileSync(PAGE, 'utf8').matchAll(/^- \*\*([A-Z]\d+)\*\* ((?:.*\n)(?:  .*\n)*)/gm)].map(
     ([, law = '', text = '']) => [law, text.trim().replaceAll(/\s*\n\s*/g, ' ')],
