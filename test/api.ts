@@ -1,22 +1,21 @@
 /**
- * The published names of every entry with what they are declared as, as one text that a review can read: `npm run api`
- * builds the package and writes it to `test/api.txt`, and a test compares it.
+ * Renders the published names of every entry with their declarations as reviewable text. `npm run api`
+ * builds the package and writes `test/api.txt`; a test compares it.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 
-/** What a file of declarations holds. */
+/** A file of declarations. */
 interface DeclarationFile {
   /** Statements that declare a name, without comments. */
   readonly declared: ReadonlyMap<string, string>
-  /** Names that stand for those of other files. */
+  /** Imported names, with their origins. */
   readonly imported: ReadonlyMap<string, Place>
-  /** The same of those that it publishes. */
+  /** Re-exported names, with their origins. */
   readonly exported: ReadonlyMap<string, Place>
 }
 
-/** A name in a file. */
 interface Place {
   readonly file: string
   readonly name: string
@@ -28,7 +27,7 @@ const NAME =
 const LINK = /^(import|export) (?:type )?\{([^}]*)\}(?: from '(\.[^']*)')?;/
 const WORD = /[A-Za-z_$][\w$]*/g
 
-/** The report of a package's built declarations. @throws Error where an entry's declarations are not in its folder. */
+/** Reports a package's built declarations. @throws Error when an entry has no declarations in its folder. */
 export function apiReport(folder: string): string {
   const files = new Map<string, DeclarationFile>()
   const read = (file: string): DeclarationFile => {
@@ -36,7 +35,7 @@ export function apiReport(folder: string): string {
     files.set(file, known)
     return known
   }
-  /** Where a name of a file is declared; null where it is another package's. */
+  /** Where a name is declared; null when another package declares it. */
   const placeOf = (file: string, name: string): Place | null => {
     const { declared, imported, exported } = read(file)
     if (declared.has(name)) return { file, name }
@@ -77,7 +76,7 @@ export function apiReport(folder: string): string {
   ].join('\n')
 }
 
-/** The declarations of each entry that has some, by its name. */
+/** Declaration files of the entries, by entry name. */
 function exportsOf(folder: string): Record<string, string> {
   const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
     readonly exports: Readonly<Record<string, string | { readonly types: string }>>
@@ -98,11 +97,11 @@ function readDeclarations(file: string): DeclarationFile {
   const text = readFileSync(file, 'utf8')
     .replace(COMMENT, '')
     .replace(/^[ \t]*\n/gm, '')
-  // A statement goes on as long as lines are indented, or begin with what closes it.
+  // Indented lines and closing brackets continue a statement.
   for (const statement of text.split(/\n(?=[a-z])/)) {
     const [, name] = NAME.exec(statement) ?? []
     const [, which, list = '', from] = LINK.exec(statement) ?? []
-    // Overloads are of one name.
+    // Overloads share a name.
     if (name !== undefined)
       declared.set(name, [declared.get(name), statement.trimEnd()].filter(Boolean).join('\n'))
     else if (which === 'import' || which === 'export') {

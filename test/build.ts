@@ -1,4 +1,4 @@
-/** Builds events in a few words: an id and what matters to a test go in, a whole event comes out. */
+/** Builds whole events from an id and the fields that matter to a test. */
 
 import type { Content, JsonValue, TextContent } from '../src/event/shapes.ts'
 import type {
@@ -19,20 +19,17 @@ import type {
 } from '../src/event/types.ts'
 import type { Status } from '../src/state/status.ts'
 
-/** The fields of an event that a test may add or put in place of what the builder writes. */
+/** Fields that a test adds or replaces. */
 type More<E> = Partial<Omit<E, 'kind' | 'id'>>
 
-/** A piece of text. */
 export const text = (words: string): TextContent => ({ type: 'text', text: words })
 
-/** An image by its address. */
 export const image = (...urls: string[]): Content => ({ type: 'image', image_urls: urls })
 
-/** A message's content: one text, or the parts as given. */
 const parts = (words: string | readonly Content[]): readonly Content[] =>
   typeof words === 'string' ? [text(words)] : words
 
-/** A user's message; its words are its id unless others are given. */
+/** The text defaults to the id. */
 export function user(
   id: string,
   words: string | readonly Content[] = id,
@@ -47,7 +44,6 @@ export function user(
   }
 }
 
-/** The agent's message. */
 export function agent(
   id: string,
   words: string | readonly Content[] = id,
@@ -57,14 +53,13 @@ export function agent(
   return { kind: 'MessageEvent', id, source: 'agent', llm_message, ...more }
 }
 
-/** Messages of the user, one for each id. */
 export const users = (...ids: string[]): MessageEvent[] => ids.map((id) => user(id))
 
-/** Messages of the agent, `m0` and on. */
+/** Messages of the agent, from `m0` on. */
 export const agents = (count: number, from = 0): MessageEvent[] =>
   Array.from({ length: count }, (_, index) => agent(`m${from + index}`))
 
-/** What an action is made from; `thinking` gives it one signed block. */
+/** `thinking` adds one signed block. */
 export interface ActionOptions extends More<Omit<ActionEvent, 'thought'>> {
   readonly call?: string
   readonly response?: string
@@ -74,7 +69,7 @@ export interface ActionOptions extends More<Omit<ActionEvent, 'thought'>> {
   readonly args?: string
 }
 
-/** A tool call. Its call and its response are its own unless named. */
+/** A tool call, with its own call id and response id unless specified. */
 export function action(id: string, options: ActionOptions = {}): ActionEvent {
   const {
     call = `call-${id}`,
@@ -101,7 +96,6 @@ export function action(id: string, options: ActionOptions = {}): ActionEvent {
   }
 }
 
-/** The result of a call. */
 export function observe(
   id: string,
   of: ActionEvent,
@@ -119,7 +113,7 @@ export function observe(
   }
 }
 
-/** A refusal of a call, by the user unless a hook is named. */
+/** Rejects a call, as the user or as the named hook. */
 export function reject(
   id: string,
   of: ActionEvent,
@@ -129,7 +123,7 @@ export function reject(
   return { kind: 'UserRejectObservation', id, tool_name, tool_call_id, action_id: of.id ?? '', ...more }
 }
 
-/** The scaffold's error in answer to a call. */
+/** The scaffold's error for a call. */
 export function fail(id: string, of: ActionEvent, error = id): AgentErrorEvent {
   return { kind: 'AgentErrorEvent', id, tool_name: of.tool_name, tool_call_id: of.tool_call_id, error }
 }
@@ -140,7 +134,7 @@ export function pair(name: string, options: ActionOptions = {}): [ActionEvent, O
   return [call, observe(`o${name}`, call)]
 }
 
-/** Calls `a<name>` of one response, then their results `o<name>`; only the first carries thinking. */
+/** Calls `a<name>` of one response, then their results `o<name>`. Only the first has thinking. */
 export function batch(
   response: string,
   names: readonly string[],
@@ -152,12 +146,11 @@ export function batch(
   return [...calls, ...calls.map((call, index) => observe(`o${names[index]}`, call))]
 }
 
-/** A system prompt without tools. */
 export function system(id: string, words = id, more: More<SystemPromptEvent> = {}): SystemPromptEvent {
   return { kind: 'SystemPromptEvent', id, system_prompt: text(words), tools: [], ...more }
 }
 
-/** A condensation that forgets the listed ids and, where both are given, puts a summary at an offset. */
+/** Forgets the listed ids, and inserts a summary when it and its offset are specified. */
 export function condensation(
   id: string,
   forgotten: readonly string[],
@@ -174,17 +167,15 @@ export function condensation(
   }
 }
 
-/** A request for a condensation. */
 export const request = (id: string): CondensationRequest => ({ kind: 'CondensationRequest', id })
 
-/** A summary that stands in the log as an event of its own. */
+/** A summary that is an event of the log. */
 export const summary = (id: string, words = id): CondensationSummaryEvent => ({
   kind: 'CondensationSummaryEvent',
   id,
   summary: words,
 })
 
-/** A state update. */
 export const update = (id: string, key: string, value: JsonValue): ConversationStateUpdateEvent => ({
   kind: 'ConversationStateUpdateEvent',
   id,
@@ -192,11 +183,10 @@ export const update = (id: string, key: string, value: JsonValue): ConversationS
   value,
 })
 
-/** The update that says in which status the conversation is. */
 export const status = (id: string, value: Status): ConversationStateUpdateEvent =>
   update(id, 'execution_status', value)
 
-/** The update that moves HEAD, to the empty HEAD for null. */
+/** Moves HEAD; null means the empty HEAD. */
 export const moveHead = (id: string, to: string | null): ConversationStateUpdateEvent =>
   update(id, 'leaf_event_id', to)
 
@@ -204,7 +194,6 @@ export const pause = (id: string): PauseEvent => ({ kind: 'PauseEvent', id })
 
 export const interrupt = (id: string): InterruptEvent => ({ kind: 'InterruptEvent', id })
 
-/** A failure of the run. */
 export const trouble = (
   id: string,
   code = 'Trouble',
@@ -218,7 +207,7 @@ export const trouble = (
   ...more,
 })
 
-/** A hook that ran and let things pass. */
+/** A hook that allows everything. */
 export const hook = (
   id: string,
   hook_event_type: HookExecutionEvent['hook_event_type'],

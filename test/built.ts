@@ -1,6 +1,7 @@
 /**
- * The sources in a few files, built once for a test run, for tests that start many processes: most of what a start costs is
- * to find the 450 modules one by one. They stay TypeScript by name, so that the command calls itself as it does unbuilt.
+ * Bundles the sources into a few files once per test run, for tests that start many processes: most of
+ * their start is spent on finding 450 modules. The files keep their .ts names, so that the command calls
+ * itself as it does unbuilt.
  */
 
 import { chmodSync, copyFileSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
@@ -11,14 +12,17 @@ import { bundleLibrary } from '../src/build/library.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The folder of what was built of `src`, by the same names; `test/` in it holds what tests start. */
+    /**
+     * Folder of the bundled `src`, with the same file names; its `test/` contains the programs that tests
+     * start.
+     */
     readonly built: string
   }
 }
 
 const ROOT = resolve(import.meta.dirname, '..')
 
-/** What tests start beside the package's own. */
+/** Programs that tests start, in addition to the package's own. */
 const CHILDREN = [
   'cli/as-nobody',
   'conversation/driver',
@@ -31,23 +35,23 @@ const CHILDREN = [
   'testing/colloquy-agent',
 ]
 
-/** Most children of tests are killed, and a process keeps what it compiled for the next one when it ends by itself. */
+/** Node saves compiled code when a process exits by itself, but most children of tests are killed. */
 const banner = ({ name }: { readonly name: string }): string =>
   name.startsWith('test/') ? "setImmediate(process.getBuiltinModule('node:module').flushCompileCache)" : ''
 
-/** Builds; gives what removes it again. */
+/** Returns the clean-up. */
 export async function setup(project: TestProject): Promise<() => void> {
-  // What is built stands in another folder each time, so that nothing compiled for it is of use to a later run.
+  // Each run builds into another folder, so code compiled for an earlier run is useless.
   rmSync(join(ROOT, 'node_modules/.cache/colloquy/compiled'), { recursive: true, force: true })
   const folder = mkdtempSync(join(tmpdir(), 'colloquy-built-'))
-  // Also for a process of another user.
+  // Readable for processes of other users, too.
   chmodSync(folder, 0o755)
   await bundleLibrary(join(folder, 'src'), {
     ending: 'ts',
     more: Object.fromEntries(
       CHILDREN.map((path) => [`test/${basename(path)}`, join(ROOT, `test/${path}.ts`)]),
     ),
-    // What a user installs beside the package.
+    // Packages that a user installs separately.
     external: ['pg', 'fast-check', '@opentelemetry/api', 'better-sqlite3'],
     banner,
   })

@@ -1,4 +1,7 @@
-/** The architecture page tells the truth: every path on it exists, and for each kind of change the compiler names the files it says. */
+/**
+ * Checks the architecture page: every path on it exists, and the compiler reports the listed files for
+ * each kind of change.
+ */
 
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,10 +11,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 const ROOT = resolve(import.meta.dirname, '..')
 const PAGE = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8')
 
-/** A change of types that somebody begins with: a file of src, what stands in it, and what shall. */
+/** The first edit of a change: a file of src, the text to find, and its replacement. */
 type Edit = readonly [file: string, find: string, replace: string]
 
-/** By the first words of a row of the table; a change that begins with no type has none. */
+/** Edits by the first words of a table row. A change that does not start with a type has none. */
 const EDITS: Readonly<Record<string, readonly Edit[]>> = {
   'a kind of event': [
     [
@@ -59,12 +62,12 @@ const EDITS: Readonly<Record<string, readonly Edit[]>> = {
 
 interface Row {
   readonly change: string
-  /** All files to touch, and those of them that the compiler names. */
+  /** All files to change, and those that the compiler reports. */
   readonly files: readonly string[]
   readonly named: readonly string[]
 }
 
-/** The paths in code spans of a text, without what follows a name in them. */
+/** Paths in code spans, without any name after them. */
 const pathsIn = (text: string): string[] =>
   Array.from(
     text.matchAll(/`((?:src|test|properties|docs|bench|examples)\/[\w./-]+)`/g),
@@ -79,17 +82,17 @@ const ROWS: readonly Row[] = (PAGE.split('## To add')[1] ?? '')
     return { change: change.trim(), files: pathsIn(named + others), named: pathsIn(named) }
   })
 
-/** The changes that are made together, each group in a copy of the sources; a kind touches so much that it has its own. */
+/** Changes that share a copy of the sources. A new kind affects so much that it has its own. */
 const GROUPS = [['a kind of event'], Object.keys(EDITS).filter((change) => change !== 'a kind of event')]
 
-/** The files of `src` that the compiler names, by group. */
+/** Files of `src` that the compiler reports, by group. */
 const matches = GROUPS.map(() => new Set<string>())
 let folder = ''
 
 beforeAll(() => {
   mkdirSync(join(ROOT, 'node_modules/.cache'), { recursive: true })
   folder = mkdtempSync(join(ROOT, 'node_modules/.cache/colloquy-changes-'))
-  // The page of the inspector has the types of browsers, which differ from those of Node.
+  // The inspector's page uses browser types, which differ from Node's.
   const config = { extends: join(ROOT, 'tsconfig.json'), exclude: ['*/src/inspector/page'] }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ ...config, include: ['*/src'] }))
   const page = { extends: join(ROOT, 'src/inspector/page/tsconfig.json'), include: ['*/src/inspector/page'] }
@@ -157,7 +160,7 @@ describe('docs/architecture.md', () => {
     ({ changes, at: index }) => {
       const named = ROWS.filter(({ change }) => changes.includes(change)).flatMap((row) => row.named)
       expect([...(matches[index] ?? [])].toSorted()).toEqual(named.toSorted())
-      // A change without a type edit has nothing that a compiler could name.
+      // A change without a type edit causes no compiler error.
       for (const row of ROWS) expect(row.named.length > 0).toBe(EDITS[row.change] !== undefined)
     },
   )

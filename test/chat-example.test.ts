@@ -1,4 +1,4 @@
-/** The chats of examples/ run as they stand, one with its own page over loopback, one in a terminal, with a model that a fake provider plays. */
+/** Runs the example chats against a fake provider: one with its page over loopback, one in a terminal. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -40,7 +40,7 @@ afterAll(async () => {
   remove()
 })
 
-/** As much of an element as the page asks for. */
+/** The part of an element that the page uses. */
 class FakeElement {
   readonly tag: string
   children: FakeElement[] = []
@@ -73,7 +73,7 @@ type Script = (
   fetch: (path: string, init?: RequestInit) => Promise<Response>,
 ) => Promise<void>
 
-/** Opens the page of a conversation; `ended` is when it has shown what there is. */
+/** Opens a conversation's page; `ended` resolves when it has displayed the history. */
 async function openPage(pathname: string) {
   const html = await (await fetch(url + pathname)).text()
   const code = /<script type="module">([^]*)<\/script>/.exec(html)?.[1] ?? ''
@@ -150,7 +150,7 @@ it('the terminal goes on where it was, and runs a command that its user agrees t
   const agreed = await talk('Say pwd\ny\n')
   expect(agreed.code).toBe(0)
   expect(agreed.said).toMatch(/shell \{"command": ?"pwd"\} \(y\/n\) /)
-  expect(agreed.said.split(folder)).toHaveLength(3) // the command's result, and the model that repeats it
+  expect(agreed.said.split(folder)).toHaveLength(3) // the command's result, and the model's repetition of it
   const refused = await talk('Say pwd\nn\n')
   expect(refused.code).toBe(0)
   expect(refused.said).not.toContain(folder)
@@ -169,14 +169,14 @@ it('the agent with background calls replies while they work', async () => {
     'is done. Its result:]"},{"type":"text","text":"Sales',
   ].map((part) => output.findIndex((line) => line.includes(part)))
   expect(places[0]).toBeGreaterThan(0)
-  // The reply to the user comes before the end of the slow call.
+  // The reply to the user comes before the slow call ends.
   expect(output[Number(places[0]) + 1]).toContain('I have read')
   expect(places[1]).toBeGreaterThan(Number(places[0]) + 1)
   expect(output.join()).toContain('The season explains it.')
   expect(output).toContain('children: 1')
 })
 
-/** What a program of the examples prints. */
+/** Standard output of an example. */
 async function outputOf(name: string, ...words: readonly string[]): Promise<string> {
   const file = write(name, readFileSync(join(ROOT, `examples/${name}`), 'utf8'))
   const child = spawn(process.execPath, [file, ...words], {

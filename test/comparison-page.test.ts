@@ -1,4 +1,4 @@
-/** Holds docs/comparison.md and its charts to the figures of the run that they show. */
+/** Compares docs/comparison.md and its charts with the figures of their run. */
 
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -7,7 +7,7 @@ import { filesOf, readFigures } from '../bench/peers/page.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 
-/** Without what aligns the columns of tables. */
+/** Removes the alignment of table columns. */
 const plain = (text: string): string => text.replaceAll(/ +/g, ' ').replaceAll(/-{2,}/g, '---')
 
 it('shows what was measured', () => {

@@ -1,4 +1,7 @@
-/** The cost of an event does not grow with the log: counted work at two lengths. `npm run bench:growth` counts it at 100,000 events. */
+/**
+ * The cost of an event does not grow with the log: compares counted work at two lengths. `npm run
+ * bench:growth` counts it at 100,000 events.
+ */
 
 import { describe, expect, it } from 'vitest'
 import { countWork } from '../bench/count.ts'

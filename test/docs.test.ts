@@ -1,4 +1,7 @@
-/** The pages are held to what they show: each sample runs as a file, and gives what stands beside its lines. Their types are checked with the package. */
+/**
+ * Runs each sample of the pages as a file, and compares the shown values. The package test checks their
+ * types.
+ */
 
 import { afterAll, expect, it } from 'vitest'
 import { providerServer } from '../src/testing/node/provider-server.ts'
@@ -17,7 +20,7 @@ const samples = samplesOfPages()
 const files = samples.map(({ file, code }) => write(file, checked(code)))
 const { DATABASE_URL: _, DB_PASSWORD: __, ...others } = process.env
 const env = { ...others, ...clientsOf(provider.url) }
-// Not true, and not quiet.
+// One with a wrong value, one with output.
 const wrong = write('wrong.ts', checked('[1, 2].length // 2\n[1].concat(2) // [2]\n'))
 const loud = write('loud.ts', `console.error('loud')`)
 let problems: Promise<readonly string[]> | null = null

@@ -1,6 +1,6 @@
 /**
- * Writes docs/errors.md from the sources: each error text with its code, and the function that throws it. `-u` writes
- * the page; without it the page is compared.
+ * Generates docs/errors.md from the sources: each error text with its code and the function that throws
+ * it. `-u` writes the page; otherwise it is compared.
  */
 
 import { readdirSync, readFileSync } from 'node:fs'
@@ -13,7 +13,6 @@ import { ColloquyError, type ErrorCode } from '../src/index.ts'
 const ROOT = resolve(import.meta.dirname, '..')
 const PAGE = join(ROOT, 'docs/errors.md')
 
-/** When each code is thrown, and what to do. */
 const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   unknown_event: 'No event of this conversation has the id. Check the id and the conversation.',
   evicted: 'The state no longer has the bodies. Read through the conversation, which loads them again.',
@@ -46,7 +45,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   store_closed: 'The store is closed. Open a new one.',
 }
 
-// A node of the syntax tree, as far as it is read here.
+// The used part of a syntax tree node.
 interface Node {
   readonly type: string
   readonly [field: string]: unknown
@@ -59,7 +58,7 @@ const childrenOf = (node: Node): Node[] => Object.values(node).flatMap(nodesIn)
 
 type Env = ReadonlyMap<string, string>
 
-/** Renders an expression as text; values that are known at run time only are an ellipsis. */
+/** Renders an expression as text, with an ellipsis for run-time values. */
 function render(node: Node | undefined, env: Env): string {
   switch (node?.type) {
     case 'Literal':
@@ -110,7 +109,7 @@ function thrownBy(node: Node, env: Env): Thrown | null {
     : { type, code: render(first, env), text: render(second, env) }
 }
 
-/** Collects the errors of a file, through its functions that make errors of their parameters. */
+/** Collects a file's errors, including those of functions that build errors from their parameters. */
 function errorsIn(program: Node, factories: Map<string, Factory>): Thrown[] {
   const errors: Thrown[] = []
   const visit = (node: Node): void => {
@@ -129,7 +128,7 @@ function errorsIn(program: Node, factories: Map<string, Factory>): Thrown[] {
   return errors
 }
 
-/** Finds the functions whose error text contains one of their parameters. */
+/** Finds functions whose error text contains one of their parameters. */
 function factoriesIn(node: Node, name: string | null, factories: Map<string, Factory>): void {
   const id = nodesIn(node['id'])[0]?.['name']
   const isFunction = /Function/.test(node.type)
@@ -157,7 +156,7 @@ const programs = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'ut
     return { name, program: parseSync(name, text).program as unknown as Node }
   })
 
-/** Every error that the sources throw with a text of their own, once. */
+/** Each error text of the sources, once. */
 function allErrors(): Thrown[] {
   const errors = programs.flatMap(({ program }) => {
     const factories = new Map<string, Factory>()

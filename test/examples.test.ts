@@ -1,4 +1,4 @@
-/** Runs the examples that stand in the docstrings of src/: each must run, and a line `value // result` must give it. */
+/** Runs the `@example` code of src/: each must run, and produce the values of its `value // result` lines. */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -20,7 +20,7 @@ interface Example {
   readonly code: string
 }
 
-/** The code under each `@example` tag: the docstring's lines up to the next tag or its end. */
+/** The code under each `@example` tag, up to the next tag or the end of the docstring. */
 function examplesOf(file: string): Example[] {
   const text = readFileSync(join(SRC, file), 'utf8')
   return [...text.matchAll(/@example\n([\s\S]*?)(?=\n\s*\* @|\*\/)/g)].map((match) => {
@@ -35,7 +35,7 @@ function examplesOf(file: string): Example[] {
   })
 }
 
-/** A line `expression // result` becomes a check; every other line stays as it is. */
+/** Turns each line `expression // result` into a check. */
 function withChecks(code: string): string {
   const lines = code.split('\n').map((line) => {
     const parts = /^([^/\s].*?);?\s+\/\/ (.+)$/.exec(line)
@@ -45,14 +45,14 @@ function withChecks(code: string): string {
   return lines.filter((line) => !line.startsWith('import ')).join('\n')
 }
 
-/** Fails when the value is not the one that the example shows; a shown text may be cut with an ellipsis. */
+/** Fails when the value differs from the example; an ellipsis may cut a shown text. */
 function same(actual: unknown, expected: unknown): void {
   const cut = typeof expected === 'string' && expected.endsWith('…') ? expected.slice(0, -1) : null
   if (cut !== null && typeof actual === 'string' && actual.startsWith(cut)) return
   if (!isDeepStrictEqual(actual, expected)) throw new Error(`${inspect(actual)} is not ${inspect(expected)}`)
 }
 
-/** Every entry of the package that runs without a database or a server. */
+/** Every entry of the package that needs no database or server. */
 const ENTRIES = [
   'index.ts',
   'event/index.ts',
@@ -68,16 +68,16 @@ const ENTRIES = [
   'steps/index.ts',
 ]
 
-/** Amazon's client is not installed: a step takes any client of its shape. */
+/** Amazon's client is not installed: a step accepts any client of its shape. */
 class BedrockRuntime {
   converse(): void {}
   converseStream(): void {}
 }
 
-/** What an example takes from other packages, as its reader would. */
+/** Names that examples use from other packages. */
 const PACKAGES = { Anthropic, BedrockRuntime, GoogleGenAI, OpenAI, streamText, z }
 
-/** All names that these entries publish. */
+/** All published names of these entries. */
 async function published(entries = ENTRIES): Promise<Record<string, unknown>> {
   const all = await Promise.all(entries.map((entry) => import(pathToFileURL(join(SRC, entry)).href)))
   return Object.assign({}, ...all)

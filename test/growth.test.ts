@@ -1,6 +1,6 @@
 /**
- * How the work of each operation grows with the log, counted and not timed: most cost the same, or a little more, in a
- * log nine times as long, and none costs more for each event.
+ * Counted growth of each operation's work: most cost the same, or slightly more, in a log nine times as
+ * long, and none costs more per event.
  */
 
 import { DatabaseSync } from 'node:sqlite'
@@ -8,13 +8,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Growth, Operation } from '../bench/growth/operations.ts'
 import { spentOn, startCounting, stopCounting } from '../bench/growth/spent.ts'
 
-/** With as many events in the view, and as many in a snapshot's last chunk of 4,096, which is written anew. */
+/**
+ * Both lengths have as many events in the view, and in a snapshot's last chunk of 4,096, which is
+ * rewritten.
+ */
 const LENGTHS = [500, 4_581] as const
-/** What is linear is counted in shorter logs, in which the view already has several blocks of units. */
+/** Linear work is counted in shorter logs, whose views already have several blocks of units. */
 const SHORT = [400, 1_600] as const
-/** What the work may be multiplied by from the one length to the other: by four where it is linear, by sixteen where quadratic. */
+/** Maximum growth of work between the two lengths: linear work grows by four, quadratic by sixteen. */
 const MOST: Readonly<Record<Growth, number>> = { constant: 1.5, logarithmic: 1.5, linear: 6 }
-/** Times that an operation is done: each has its own event, or asks for another. */
+/** Runs of an operation, each for another event. */
 const TIMES = 4
 
 type Group = 'fold' | 'view' | 'memory' | 'sqlite'
@@ -46,10 +49,9 @@ afterAll(async () => {
   for (const close of closing) await close()
 })
 
-/** The work of an operation at a length. */
 async function workOf({ run, growth }: Operation): Promise<number> {
   if (growth === 'linear') return spentOn(() => run(1))
-  // The first makes what later ones find made.
+  // The first run fills caches for later ones.
   await run(0)
   return spentOn(async () => {
     for (let n = 1; n <= TIMES; n += 1) await run(n)

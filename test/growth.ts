@@ -1,15 +1,13 @@
-/** How the time of some work grows with the length of a text, told by doublings, so that what is quadratic is seen long before it takes minutes. */
-
-/** What four times the length may cost at most: it is four for what is linear, and sixteen for what is quadratic. */
+/** Maximum growth for four times the length, between linear (4) and quadratic (16). */
 const MOST = 9
-/** What a doubling may cost at most: the next one might never end. */
+/** Maximum growth for a doubling: the next one might never end. */
 const FAR_TOO_MUCH = 12
-/** Milliseconds that say nothing, on a busy machine. */
+/** Milliseconds below which a time on a busy machine means nothing. */
 const NOISE = 25
-/** How often what cost too much is measured again: the least of all measurements count. */
+/** Measurements of a cost that seems excessive; the minimum counts. */
 const TRIES = 3
 
-/** What cost too much: the length of a text, its milliseconds, and those of the shorter one that it is compared with. */
+/** An excessive cost: the text's length and milliseconds, and the milliseconds of the shorter text. */
 export interface Overgrowth {
   readonly length: number
   readonly before: number
@@ -17,11 +15,11 @@ export interface Overgrowth {
 }
 
 /**
- * A text that costs more than nine times as much as one of a quarter of its length; null when there is none. A doubling
- * alone may be where the text no longer fits the processor's caches. The time is that of the thread's processor alone,
- * so that a busy machine changes little.
- * @param make gives a text of about so many characters
- * @param noise milliseconds that say nothing of how a time grows
+ * Finds a text that costs more than nine times as much as a quarter of it, or null. Doublings find
+ * quadratic work long before it takes minutes; one doubling alone may only exceed the processor's caches.
+ * Uses the thread's CPU time, so that other load matters little.
+ * @param make returns a text of about this many characters
+ * @param noise milliseconds below which a time means nothing
  */
 export function overgrowth(
   work: (text: string) => unknown,
@@ -51,14 +49,14 @@ export function overgrowth(
           costOf(() => work(one.text)),
         )
     if (isTooMuch()) return { length, before: quarter.least, after: whole.least }
-    // At the end, whether it goes on so is seen by one doubling more.
+    // At the last length, one more doubling decides.
     isSuspect = whole.least > Math.sqrt(MOST) * Math.max(half.least, noise)
     ;[quarter, half] = [half, whole]
   }
   return null
 }
 
-/** Milliseconds of the thread's processor. */
+/** Milliseconds of the thread's CPU time. */
 export function costOf(work: () => unknown): number {
   const start = process.threadCpuUsage()
   work()

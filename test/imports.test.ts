@@ -1,4 +1,4 @@
-/** Checks the imports of src/: their direction (design section 1), cycles, and how many modules there are. */
+/** Checks the imports of src/: direction (design section 1), cycles and number of modules. */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 
 const SRC = resolve(import.meta.dirname, '../src')
 
-/** What each folder may import beside itself. */
+/** Folders that each folder may import. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   build: [],
   event: [],
@@ -28,7 +28,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: [],
 }
 
-/** What each folder may import from outside the project; `node:` stands for all of Node's own modules. */
+/** Packages that each folder may import; `node:` means all of Node's modules. */
 const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
   event: ['zod'],
   'context/redaction': ['@noble/hashes/hmac.js', '@noble/hashes/sha2.js', '@noble/hashes/utils.js'],
@@ -51,7 +51,7 @@ const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
   sessions: ['immer'],
   service: ['hono', 'ulid', 'zod', '@opentelemetry/api'],
   'service/node': ['ws', '@hono/node-server', 'node:'],
-  // What makes the page, and is not in the package.
+  // Builds the inspector's page, and is not in the package.
   build: ['rolldown', 'node:'],
   'inspector/page': ['preact'],
   cli: ['node:'],
@@ -59,7 +59,7 @@ const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
   'cli/serve': ['zod'],
 }
 
-/** The entries of the core, by which the command uses it as anybody does. */
+/** Core entries, which the command uses like any user. */
 const CORE_ENTRIES: readonly string[] = [
   'event/index.ts',
   'state/index.ts',
@@ -76,7 +76,7 @@ const CORE_ENTRIES: readonly string[] = [
   'store/kit/index.ts',
 ]
 
-/** The entry points beside the public file that the command may load, and only when they are wanted. */
+/** Other entry points that the command may load, and only on demand. */
 const MAY_LOAD: readonly string[] = [
   'store/sqlite/index.ts',
   'store/postgres/index.ts',
@@ -86,7 +86,7 @@ const MAY_LOAD: readonly string[] = [
 interface Import {
   readonly file: string
   readonly target: string
-  /** Whether it is loaded when the code runs there, and not before. */
+  /** Whether it is a dynamic import. */
   readonly lazy: boolean
 }
 
@@ -122,7 +122,7 @@ describe('imports run one way', () => {
       if (!target.startsWith('.')) return []
       const from = folderOf(file)
       const to = folderOf(pathOf(one))
-      // The command uses the library as its users do, by its entry points.
+      // The command uses the library through its entry points, like its users.
       const open =
         from === 'cli' &&
         (to === '.' || CORE_ENTRIES.includes(pathOf(one)) || (lazy && MAY_LOAD.includes(pathOf(one))))
@@ -242,7 +242,7 @@ describe('the size of src', () => {
   })
 })
 
-/** The strongly connected components of a graph that have more than one node. O(nodes + edges). */
+/** Strongly connected components with more than one node. O(nodes + edges). */
 function cyclesIn(graph: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
   const [indices, lowest] = [new Map<string, number>(), new Map<string, number>()]
   const stack: string[] = []

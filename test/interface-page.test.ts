@@ -1,4 +1,7 @@
-/** Holds docs/interface.md to the code: its kinds and their fields, the actions, the endpoints, and what it says is not there. */
+/**
+ * Compares docs/interface.md with the code: kinds and their fields, actions, endpoints, and what it lists
+ * as missing.
+ */
 
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -19,13 +22,13 @@ function section(number: string): string {
   return rest.slice(0, rest.search(/^##+ /m))
 }
 
-/** What the page says of each kind, in its order. */
+/** The page's description of each kind, in order. */
 const described = section('2.2')
   .split(/^- \*\*/m)
   .slice(1)
   .map((text) => ({ kind: text.slice(0, text.indexOf('*')) as EventKind, text }))
 
-/** The fields that a description names, as it first does: `name`, `name?` or `name? = default`. */
+/** Fields of a description at their first mention: `name`, `name?` or `name? = default`. */
 const fieldsOf = (text: string): Map<string, string> =>
   new Map(
     [...text.matchAll(/`(\w+)(\??(?: = [^`]+)?)`/g)]
@@ -40,7 +43,7 @@ interface Schema {
 
 const BASE: ReadonlySet<string> = new Set(['id', 'timestamp', 'source', 'parent_id', 'kind'])
 
-/** The operations that a text names, with their parameters unnamed. */
+/** The operations that a text names, without parameter names. */
 const operationsIn = (text: string): string[] =>
   [...text.matchAll(/`((?:GET|POST|PATCH|PUT|DELETE) \/[^`]*)`/g)].map(([, path = '']) => unnamed(path))
 

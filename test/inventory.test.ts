@@ -1,4 +1,7 @@
-/** The inventory is whole: every id once, every outcome pinned by a test that is there, every difference under a rule. */
+/**
+ * The inventory is complete: ids are unique, an existing test covers every outcome, and a rule covers
+ * every difference.
+ */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +11,7 @@ import { INVENTORY } from './inventory.ts'
 
 const FOLDER = join(import.meta.dirname, 'inventory')
 
-/** How many cases each group has. */
+/** Number of cases in each group. */
 const GROUPS = {
   A: 31,
   B: 24,
@@ -40,14 +43,13 @@ const IDS: readonly string[] = [
   'W25d',
 ]
 
-/** The source of each test file. */
 const sources = new Map(
   readdirSync(FOLDER)
     .filter((name) => name.endsWith('.test.ts'))
     .map((name) => [name, readFileSync(join(FOLDER, name), 'utf8')]),
 )
 
-/** The ids that titles of a file begin with; a test of many rows counts once. */
+/** Ids at the start of test titles; a test with many rows counts once. */
 const idsIn = (source: string): string[] =>
   [...source.matchAll(/\(\s*'([A-Z]\d+[a-z]?) /g)].map((match) => match[1] as string)
 

@@ -1,4 +1,4 @@
-/** Every case of the inventory of the public system, groups A to Q, S and W, and what becomes of it here. */
+/** Every case of the public system's inventory, groups A to Q, S and W, and its outcome here. */
 
 import { AGENT, type Case, caseOf, type Row } from './inventory/case.ts'
 import { LIVE_ROWS } from './inventory/live-rows.ts'
@@ -343,5 +343,5 @@ const ROWS: readonly Row[] = [
   ['W50', 'same', 'observed-log', 'a reply of one empty text is left out'],
 ]
 
-/** All cases, those of groups Q and S at the end. `test` names a file under `inventory/`. */
+/** All cases, with groups Q and S at the end. `test` is a file under `inventory/`. */
 export const INVENTORY: readonly Case[] = [...ROWS, ...LIVE_ROWS].map(caseOf)

@@ -1,4 +1,7 @@
-/** Generates the tables of docs/kinds.md from the writers and compares them with the page; `-u` writes it. */
+/**
+ * Generates the tables of docs/kinds.md from the writers, and compares them with the page; `-u` writes
+ * it.
+ */
 
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -17,7 +20,7 @@ const PAGE = readFileSync(join(ROOT, 'docs/kinds.md'), 'utf8')
 
 const LIMITS: readonly Limits[] = GRAMMARS.map(({ limits }) => limits)
 
-/** The form of a part in a grammar, as the page names it. */
+/** The page's name for a part's form in a grammar. */
 function madeOf(part: OpenPart, limits: Limits, { grammar, place: position }: Sample): string {
   const form = formOf(part, limits.parts)
   switch (form.as) {
@@ -73,7 +76,7 @@ const repliesRows = (): readonly (readonly string[])[] =>
       .map(([kind, of]) => [grammar, `\`${kind}\``, ...cellsOf(kind, of)]),
   )
 
-/** The rows below a head, in columns. */
+/** A table with aligned columns. */
 function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((cell, index) =>
     Math.max(3, cell.length, ...rows.map((row) => (row[index] ?? '').length)),

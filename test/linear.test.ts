@@ -1,4 +1,7 @@
-/** What a user's text meets costs time that grows with its length alone, however the text is made: else 180 kB of it stop a service for a minute. */
+/**
+ * Code that reads a user's text takes linear time for any text; otherwise 180 kB could block a service
+ * for a minute.
+ */
 
 import { describe, expect, it } from 'vitest'
 import { hideLogins } from '../src/cli/db/address.ts'
@@ -26,7 +29,6 @@ import {
 
 const FOUND = regexesOfSource()
 
-/** All that a pattern does with a text. */
 function searchAll(regex: RegExp, text: string): void {
   regex.lastIndex = 0
   let last = -1
@@ -36,10 +38,10 @@ function searchAll(regex: RegExp, text: string): void {
   }
 }
 
-/** Fails for the text that costs the most when it is short, when it costs too much more as it grows. */
+/** Fails when the text that costs most while short grows too expensive. */
 function holdGrowth(work: (text: string) => unknown, texts: readonly MakeText[], noise?: number): void {
   const short = texts.map((make) => make(1_024))
-  // The first looks pay for compiling the pattern.
+  // The first searches include compiling the pattern.
   for (const text of short) work(text)
   const costs = texts.map((make, index) => ({
     make,
@@ -51,7 +53,8 @@ function holdGrowth(work: (text: string) => unknown, texts: readonly MakeText[],
 }
 
 describe('a regular expression of src', () => {
-  // One that stands in several places is tried once; one that repeats nothing looks at some characters from each place, and no more.
+  // Tries each pattern once. A pattern without repetition checks a limited number of characters at each
+  // position.
   const regexes = new Map(
     FOUND.flatMap(({ place: position, regex }) =>
       regex === null || !repeats(regex) ? [] : [[`${regex} in ${position}`, regex] as const],
@@ -76,9 +79,9 @@ describe('the stack of an engine, in which it keeps each turn that is counted or
   })
 
   it('is filled by no pattern of src', () => {
-    // This one repeats two backslashes, as a turn of one length.
+    // It repeats two backslashes, an iteration of fixed length.
     const fixed = String(/(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/)
-    // These run over 2^20 characters of a text at most.
+    // These match at most 2^20 characters.
     const bounded = [')+)|((?:(?!', ')[\\\\p{L}\\\\p{M}\\\\p{N}_])+)|\\\\p{RI}{2}|\\\\p{ExtPict}']
     expect(overflowing(partsOfPatterns()).filter((part) => !bounded.includes(part))).toEqual([fixed])
     expect(tokensOf('é'.repeat(LONG)).length).toBeGreaterThan(1_000)
@@ -91,7 +94,10 @@ const redacts = (text: string): string => redactText(text, RULES)
 const MASKED = ['encrypted_content', String.raw`\u0065`, '\\', '"', ':', ' ', 'e', 'n', String.raw`\u0022`]
 const PARTS = ['x://h/', '?', 'key', '=', '&', '#', '@', 'x']
 
-/** By file: code that makes a pattern at run time or reads a text to its end, and the pieces of hostile texts for it. */
+/**
+ * By file: code that builds a pattern at run time or reads a whole text, and pieces of hostile texts for
+ * it.
+ */
 const WORK: Readonly<Record<string, readonly [work: (text: string) => unknown, words: readonly string[]]>> = {
   'event/mask.ts': [(text) => maskSecrets([text, mentionsSecret(text)]), MASKED],
   'event/text.ts': [isWhitespace, [' ', '\u0085', 'x']],
@@ -139,7 +145,7 @@ describe('what reads a text in', () => {
 
 it('a quadratic pattern is found out', () => {
   expect(repeats(/a+b/g)).toBe(true)
-  // Found early, as no busy machine may make it pass.
+  // A low noise limit, so that a busy machine cannot hide the growth.
   expect(() => holdGrowth((text) => searchAll(/a+b/g, text), hostileTexts(/a+b/g), 2)).toThrow(
     'to deeply equal',
   )

@@ -1,4 +1,7 @@
-/** The package as a user gets it: packed, put into an empty project, imported, on this Node and on the oldest one; and the pages' samples are of its types. */
+/**
+ * The package as users get it: packed, installed in an empty project and imported, on this Node and on
+ * the oldest supported one. The pages' samples match its types.
+ */
 
 import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
@@ -51,7 +54,7 @@ beforeAll(async () => {
     JSON.stringify({ name: 'user', private: true, type: 'module' }),
   )
   await writeFile(join(project, 'check.js'), CHECK)
-  // What it depends on stands beside it as an installation would put it there: nothing else can be found.
+  // Only its dependencies are installed next to it: nothing else can be found.
   const installed = join(project, 'node_modules/colloquy')
   await mkdir(installed, { recursive: true })
   await run('tar', ['-xzf', join(project, packed.filename), '-C', installed, '--strip-components=1'])
@@ -61,14 +64,14 @@ beforeAll(async () => {
 
 afterAll(() => rm(project, { recursive: true, force: true }))
 
-/** What the compiler says to a program in the project: nothing, if all is well. */
+/** Compiler output for a program in the project; empty without errors. */
 const typeErrors = (...args: readonly string[]): Promise<string> =>
   run(process.execPath, [TSC, '--singleThreaded', ...args], { cwd: project }).then(
     ({ stdout }) => stdout,
     (error) => error.stdout,
   )
 
-/** Checks a program of a user's, with these types of its surroundings alone. */
+/** Type-checks a user's program, with only these types of its environment. */
 async function typeCheck(name: string, text: string, types: string): Promise<void> {
   await writeFile(join(project, name), text)
   const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', types]
@@ -174,7 +177,7 @@ export { sqliteStore, postgresStore, shellHook, serve, createSockets, processSan
     const { './package.json': _, ...entries } = exports as Record<string, { readonly types: string }>
     for (const { types, ...other } of Object.values(entries))
       expect(other).toEqual({ default: types.replace(/\.d\.ts$/, '.js') })
-    // All entries are alike, so that few stand for all.
+    // All entries are alike, so a few are enough.
     const some = ['.', './service/node', './testing/server']
     expect(Object.keys(entries)).toEqual(expect.arrayContaining(some))
     const file = join(project, packed.filename)

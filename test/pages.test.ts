@@ -1,4 +1,4 @@
-/** The pages are held to what they say: each command parses, each link leads to a heading, and lists are those of the code. */
+/** Checks the pages: commands parse, links lead to headings, and lists match the code. */
 
 import { readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
@@ -11,7 +11,7 @@ import { toProblem } from '../src/service/http/problem.ts'
 import { llmsText } from '../docs/site/llms.ts'
 import { blocks, PAGES, readPage, ROOT } from './pages.ts'
 
-/** The lines that call the command, without their comments and what stands before and behind it. */
+/** The command's calls, without comments and surrounding text. */
 const calls = PAGES.flatMap((page) => [
   ...blocks('sh', page).flatMap(({ code }) => code.split('\n')),
   ...[...readPage(page).matchAll(/`(npx colloquy \w+ [^`]*)`/g)].map((match) => match[1] ?? ''),
@@ -24,7 +24,7 @@ describe('the commands', () => {
   })
 
   it.each([...new Set(calls)])('parses: colloquy %s', (line) => {
-    // An ellipsis that is a word of its own stands for what the reader has.
+    // An ellipsis on its own is a placeholder.
     const words = line
       .replace(/ …( |$)/, ' --db my.db --conversation ID$1')
       .split(/\s+/)
@@ -59,7 +59,7 @@ it('name all kinds of events', () => {
   expect(names.toSorted()).toEqual(EVENT_KINDS.toSorted())
 })
 
-/** The headings of a page, as links name them. */
+/** The anchors of a page's headings. */
 const anchorsOf = (page: string): Set<string> =>
   new Set(
     [...readPage(page).matchAll(/^#+ (.*)$/gm)].map(([, text = '']) =>

@@ -1,4 +1,4 @@
-/** The pages and their blocks of code, and a project in which these run as a user's own files do. */
+/** The pages and their code blocks, and a project that runs them like a user's own files. */
 
 import { execFile } from 'node:child_process'
 import {
@@ -18,7 +18,7 @@ import { entries } from '../src/build/library.ts'
 
 export const ROOT = resolve(import.meta.dirname, '..')
 
-/** A page for users: the README, or one of docs/, by its path in the repository. */
+/** Reads the README or a page of docs/, by its path in the repository. */
 export const readPage = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
 export const PAGES: readonly string[] = [
@@ -28,7 +28,7 @@ export const PAGES: readonly string[] = [
     .map((name) => `docs/${name}`),
 ]
 
-/** A block of code, and the heading that it stands under. */
+/** A code block, and the heading above it. */
 export interface Block {
   readonly heading: string
   readonly code: string
@@ -45,7 +45,7 @@ export function blocks(language: string, page: string): Block[] {
     })
 }
 
-/** The samples of all pages, each with a name, and a file that it may stand in. */
+/** The samples of all pages, each with a name and a file name. */
 export const samplesOfPages = (): { readonly name: string; readonly file: string; readonly code: string }[] =>
   PAGES.flatMap((page) =>
     blocks('ts', page).map(({ heading, code }, index) => ({
@@ -55,7 +55,7 @@ export const samplesOfPages = (): { readonly name: string; readonly file: string
     })),
   )
 
-/** What users of the package have beside it. */
+/** Packages that users install next to this one. */
 const OTHERS = [
   '@types/node',
   '@types/ws',
@@ -76,28 +76,27 @@ const OTHERS = [
   'ws',
 ]
 
-/** Puts a link to something of this repository into the `node_modules` of a folder. */
+/** Links a path of this repository into a folder's `node_modules`. */
 export function link(folder: string, name: string, target = `node_modules/${name}`): void {
   mkdirSync(dirname(join(folder, 'node_modules', name)), { recursive: true })
   symlinkSync(resolve(ROOT, target), join(folder, 'node_modules', name))
 }
 
-/** Puts links to what users have beside the package into it. */
 export function linkOthers(folder: string): void {
   for (const name of OTHERS) link(folder, name)
 }
 
-/** A folder as a user of the package has it. */
+/** A user's project. */
 export interface Project {
   readonly folder: string
-  /** Writes a file, and says where it is. */
+  /** Writes a file and returns its path. */
   readonly write: (name: string, text: string) => string
   readonly remove: () => void
 }
 
 /**
- * A project of modules with the package in `node_modules`. Its entries are those of the real one, with what is built of the
- * sources for the test run: Node takes off types only outside of `node_modules`, and what a link leads to is outside.
+ * A project of modules with the package in `node_modules`. Its entries are the real ones but point to the
+ * bundled sources: Node strips types only outside `node_modules`, and a link's target is outside.
  */
 export function project(): Project {
   const folder = mkdtempSync(join(tmpdir(), 'colloquy-readme-'))
@@ -116,7 +115,7 @@ export function project(): Project {
   return { folder, write, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
 
-/** Where the clients of providers find their server. */
+/** Environment of the provider clients, for a server at this address. */
 export const clientsOf = (url: string): Record<string, string> => ({
   ANTHROPIC_API_KEY: 'none',
   ANTHROPIC_BASE_URL: url,
@@ -126,10 +125,9 @@ export const clientsOf = (url: string): Record<string, string> => ({
 })
 
 /**
- * Runs samples as modules of one process, one after the other, and waits until it ends by itself. Gives for each what it wrote
- * on standard error, and what it threw: nothing, if all is well.
- *
- * @throws Error when the process fails, which is then by what went on after a sample's last line.
+ * Runs samples one after the other as modules of one process, and waits until it exits. Returns each
+ * sample's standard error and thrown error; empty when all is well.
+ * @throws Error when the process fails, which only work after a sample's last line can cause.
  */
 export async function runSamples(
   { folder, write }: Pick<Project, 'folder' | 'write'>,
@@ -160,7 +158,7 @@ const RUN_SAMPLES = `
   }
 `
 
-/** What the checks of samples call. */
+/** The function that checked samples call. */
 export const SAME = `
   import { inspect, isDeepStrictEqual } from 'node:util'
   export function $same(actual, expected) {
@@ -168,10 +166,10 @@ export const SAME = `
   }
 `
 
-/** A line that is an expression and a value: whatever begins a statement of another sort is none. */
+/** A line with an expression and its value, not a statement. */
 export const SHOWN =
   /^(?!(?:const|let|import|export|for|if|else|return|await|yield|type)\b)([^/\s}].*?) \/\/ (.+)$/gm
 
-/** The sample with a check in place of each line that shows a value. */
+/** Replaces each line that shows a value with a check. */
 export const checked = (code: string): string =>
   `import { $same } from './same.js'\n${code.replaceAll(SHOWN, '$$same($1, $2)')}`

@@ -1,4 +1,7 @@
-/** The core runs anywhere: bundled for a browser it names no Node module and works without Node's globals (design D18). */
+/**
+ * The core runs anywhere: bundled for a browser it imports no Node module and needs none of Node's
+ * globals (design D18).
+ */
 
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -27,7 +30,7 @@ describe('the core as a browser bundle', () => {
     await build.close()
     const names = output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.imports : []))
     expect(names.toSorted()).toEqual(['node:child_process', 'node:os'])
-    // It brings neither the core nor the schemas along.
+    // Includes neither the core nor the schemas.
     expect(output[0].code.length).toBeLessThan(50_000)
   })
 
@@ -43,7 +46,7 @@ describe('the core as a browser bundle', () => {
   })
 
   it('folds a log and writes messages with nothing but the language', () => {
-    // A new context has the globals of ECMAScript and no others: no process, Buffer, URL, timers or console.
+    // A new context has only the globals of ECMAScript: no process, Buffer, URL, timers or console.
     const result = runInNewContext(
       `${code};
       const lines = [
@@ -67,7 +70,7 @@ describe('the core as a browser bundle', () => {
     expect(earlier).toBe(1)
   })
 
-  // Bounds against accidents (a namespace import of the schema library costs more), not measurements.
+  // Limits against accidents (a namespace import of the schema library costs more), not measurements.
   it('stays small enough to send', () => {
     expect(weigh(code)).toBeLessThan(130_500)
   })
@@ -92,10 +95,10 @@ describe('the core as a browser bundle', () => {
   it.each(PARTS)('is at most $most bytes for $names', async ({ entry, names, most: limit }) => {
     const { code, files } = await bundle(entry, names)
     expect(weigh(code)).toBeLessThan(limit)
-    // A writer brings its own grammar alone.
+    // A writer includes only its own grammar.
     const grammars = files.flatMap((file) => /^messages\/([^/]+)\//.exec(file)?.[1] ?? [])
     expect(new Set(grammars).size).toBe(names.includes('toMessages') ? 1 : 0)
-    // Who reads no lines needs no schemas, and may forbid code that is made at run time.
+    // A program that reads no lines needs no schemas, and may forbid code generation at run time.
     if (!names.includes('loadLine')) expect(code).not.toMatch(/new Function|\bFunction\(|\beval\(/)
   })
 })

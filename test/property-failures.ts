@@ -1,5 +1,6 @@
 /**
- * Runs before each test file: a failing property is printed as `colloquy/testing` prints one, and with the command that replays it.
+ * Runs before each test file: prints a failing property like `colloquy/testing`, with the command that
+ * replays it.
  * `COLLOQUY_PATH` with `COLLOQUY_SEED` replays that one case.
  */
 
@@ -13,7 +14,7 @@ const ROOT = resolve(import.meta.dirname, '..')
 /** Maximum length of a value that is not a log. */
 const LONGEST = 4_000
 
-/** The first log among the values of a case: a list of facts, or an object that has one. */
+/** The first log among a case's values: a list of facts, or an object that contains one. */
 function logIn(value: unknown): readonly Fact[] | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (isLog(value)) return value
@@ -41,7 +42,7 @@ function report({ failed, seed, counterexamplePath, counterexample, ...rest }: f
   throw new Error(lines.join('\n'), { cause: error })
 }
 
-// Each property draws from the path of a case; the global parameters of fast-check accept one, though their type does not name it.
+// fast-check accepts a global path, though its type lacks it.
 const path = process.env['COLLOQUY_PATH']
 const replayed = path === undefined ? {} : { path }
 fc.configureGlobal({ ...fc.readConfigureGlobal(), ...replayed, reporter: report })

@@ -1,17 +1,16 @@
-/** Finds the recorded logs that lie beside the repository, where they are at hand; they are no part of it. */
+/** Finds the recorded logs next to the repository, when present; they are not part of it. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 const FOLDER = resolve(import.meta.dirname, '../../shared/logs')
 
-/** One recorded log: its name, and where it lies. */
 export interface RecordedLog {
   readonly file: string
   readonly path: string
 }
 
-/** The recorded logs in order of name; none where the folder is missing, as in a plain checkout. */
+/** The recorded logs by name; empty when the folder is missing, as in a plain checkout. */
 export function recordedLogs(): readonly RecordedLog[] {
   if (!existsSync(FOLDER)) return []
   return readdirSync(FOLDER)
@@ -27,7 +26,7 @@ export function linesOf(log: RecordedLog): readonly string[] {
     .filter((line) => line !== '')
 }
 
-/** A recorded session of another agent as text; null where the folder is missing. */
+/** The recorded session of another agent as text; null when the folder is missing. */
 export function recordedSession(name: string): string | null {
   const path = resolve(FOLDER, '../sessions', name)
   return existsSync(path) ? readFileSync(path, 'utf8') : null

@@ -1,4 +1,7 @@
-/** Every citation leads somewhere: what comments, laws and pages name of the design, the interface and the laws is there, and ships where they do. */
+/**
+ * Every citation resolves: what comments, laws and pages cite of the design, the interface and the laws
+ * exists, and ships wherever they do.
+ */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -12,7 +15,7 @@ const filesIn = (folder: string, ending: RegExp): string[] =>
     .filter((name) => ending.test(name) && !/(?:^|\/)(?:node_modules|\.\w+)\//.test(name))
     .map((name) => `${folder}/${name}`)
 
-/** The numbers of the headings of a page: `3`, `2.1`. */
+/** The numbers of a page's headings: `3`, `2.1`. */
 const sectionsOf = (page: string): Set<string> =>
   new Set([...read(page).matchAll(/^##+ (\d+(?:\.\d+)?)\b/gm)].map(([, number = '']) => number))
 
@@ -23,12 +26,15 @@ const laws = new Set(
 const rules = new Set([...read(DESIGN).matchAll(/^- \*\*([DU]\d+)\*\*/gm)].map((match) => match[1] ?? ''))
 const sections = { design: sectionsOf(DESIGN), interface: sectionsOf(INTERFACE) }
 
-/** The text with comments that run over several lines joined, so that a citation stands in one piece. */
+/** Joins comments of several lines, so that a citation is in one piece. */
 const joined = (text: string): string => text.replaceAll(/\s*\n\s*(?:\*(?!\/)|\/\/)?\s*/g, ' ')
 
 const LIST = String.raw`[A-Z]\d{0,2}(?:(?:, and|,| and| or| to) [A-Z]\d{0,2}(?![\w']))*(?!\w)`
 
-/** What a text cites and is not there. `page` is what a bare "section 3" in it means; `bare` says whether D8 and U6 are citations. */
+/**
+ * Citations of a text that do not resolve. `page` is the target of a bare "section 3"; `bare` says
+ * whether D8 and U6 are citations.
+ */
 function dangling(
   text: string,
   { page, bare = true }: { page?: Set<string> | undefined; bare?: boolean } = {},
@@ -46,7 +52,7 @@ function dangling(
     /\b(design|interface)(?:'s)? (?:section )?(\d+(?:\.\d+)?)/g,
   ))
     check(result, sections[which as 'design' | 'interface'].has(number))
-  // "design 4" could be anything; a section of the design is called one.
+  // "design 4" is ambiguous: write "design section 4".
   for (const [result] of whole.matchAll(/\bdesign \d/g)) check(result, false)
   for (const [result, number = ''] of whole.matchAll(/(?<!(?:design|interface) )\bsection (\d+(?:\.\d+)?)/g))
     check(result, page?.has(number) === true)
@@ -61,7 +67,7 @@ const tests = ['test', 'properties', 'bench']
   .filter((name) => name !== 'test/references.test.ts')
 const pages = [...filesIn('docs', /\.md$/), LAWS, 'README.md', 'CHANGELOG.md', 'CONTRIBUTING.md']
 
-/** Files that speak of the inventory's cases, whose numbers look like those of the design. */
+/** Files about the inventory's cases, whose numbers resemble those of the design. */
 const ofInventory = (file: string): boolean =>
   file.startsWith('test/inventory') || /\binventory\b/.test(read(file))
 
@@ -74,13 +80,13 @@ const linksOf = (file: string): string[] =>
     relative(ROOT, resolve(ROOT, dirname(file), link)),
   )
 
-/** The files of the repository that a page names. */
+/** The repository's files that a page names. */
 const pathsOf = (file: string): string[] =>
   [...read(file).matchAll(/`((?:src|test|docs|properties|bench|examples)\/[\w./-]*)`/g)].map(
     ([, path = '']) => path,
   )
 
-/** The files of the repository that the text of a source names. */
+/** The repository's files that a source names. */
 const namedIn = (file: string): string[] =>
   [...joined(read(file)).matchAll(/(?<![\w/.'-])(?:docs|properties|test|bench|src)\/[\w./-]+/g)].map(
     ([path]) => path.replace(/\.$/, ''),

@@ -1,4 +1,4 @@
-/** The regular expressions that stand in src/, read from its syntax trees, and texts that are made of what each of them asks for. */
+/** The regular expressions of src/, read from its syntax trees, and hostile texts for each. */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -6,17 +6,17 @@ import { parseAst } from 'rolldown/parseAst'
 
 const SRC = resolve(import.meta.dirname, '../src')
 
-/** A regular expression, and where it stands. */
+/** A regular expression and its place. */
 export interface Found {
   readonly place: string
-  /** Null for one that is put together when the code runs. */
+  /** Null for one that is built at run time. */
   readonly regex: RegExp | null
 }
 
-/** Folders that meet no text of a user: the kit of tests, and what puts the inspector's page together when it is built. */
+/** Folders that never process a user's text: the test kit, and the build of the inspector's page. */
 const OUTSIDE = ['testing/', 'build/']
 
-/** Those of all other files. */
+/** The regular expressions of all other files. */
 export function regexesOfSource(): Found[] {
   const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
   return files
@@ -45,18 +45,21 @@ function regexesIn(file: string, text: string): Found[] {
   return matches
 }
 
-/** Whether a pattern has a part that it may take more than once. */
+/** Whether a pattern has a repetition. */
 export const repeats = ({ source }: RegExp): boolean => /[*+{]/.test(plainOf(source))
 
 /** A pattern with a letter in place of each escape and each class. */
 const plainOf = (source: string): string =>
   source.replaceAll(/\\u\{[^}]*\}|\\[pP]\{[^}]*\}|\\./g, 'c').replaceAll(/\[[^\]]*\]/g, 'c')
 
-/** Those that take a group without bound, or count to a number and go on: three times are written out. */
+/**
+ * Patterns that repeat a group without a limit, or have a minimum above three; smaller minimums are
+ * unrolled.
+ */
 export const overflowing = (sources: readonly string[]): string[] =>
   sources.filter((source) => /\)(?:[*+]|\{\d+,\})|\{(?:[4-9]|\d\d+),\}/.test(plainOf(source)))
 
-/** All patterns, and all texts of the files that put patterns together. */
+/** All patterns, and all strings of the files that build patterns. */
 export function partsOfPatterns(): string[] {
   const composing = new Set(
     regexesOfSource().flatMap(({ place: position, regex }) => (regex === null ? [position] : [])),
@@ -82,16 +85,19 @@ function textsIn(text: string): string[] {
   return matches
 }
 
-/** What stands for each class of characters that patterns ask for or stop at. */
+/** A character for each class that patterns match or stop at. */
 const COMMON = ['a', 'A', '0', ' ', '\n', '\\', '"', '-', '/', '=', '&', ':', '@', '[', '(']
 
-/** Makes a text of about so many characters. */
+/** Makes a text of about this many characters. */
 export type MakeText = (length: number) => string
 
-/** Texts that are made of what a pattern asks for. O(words²). */
+/** Texts of pieces that the pattern matches. O(words²). */
 export const hostileTexts = ({ source }: RegExp): MakeText[] => textsOf(wordsOf(source))
 
-/** Texts of each word and each pair of words, over and over, also behind a word, and before what nothing asks for. O(words²). */
+/**
+ * Repeats each word and each pair of words, also after a word, and before a character that nothing
+ * matches. O(words²).
+ */
 export function textsOf(words: readonly string[]): MakeText[] {
   const pairs = words.flatMap((a) => words.map((b) => (a === b ? a : a + b)))
   return [
@@ -112,7 +118,7 @@ export function textsOf(words: readonly string[]): MakeText[] {
 
 const repeated = (part: string, length: number): string => part.repeat(Math.ceil(length / part.length))
 
-/** The texts that a pattern names, and one character of each common class. */
+/** Strings in a pattern, and one character of each common class. */
 function wordsOf(source: string): string[] {
   const named = source
     .replaceAll(

@@ -1,11 +1,14 @@
-/** The tests of the core need nothing of Node that other runtimes lack: `npm run test:runtimes` runs them there. */
+/**
+ * The core's tests need nothing of Node that other runtimes lack: `npm run test:runtimes` runs them
+ * there.
+ */
 
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { expect, it } from 'vitest'
 import { coreFiles, ROOT } from './runtimes/files.ts'
 
-/** What stands there for the modules of Node, by the names that it exports. */
+/** Replaces Node's modules in other runtimes; the names it exports are available. */
 const STAND_IN = readFileSync(join(ROOT, 'test/runtimes/without-node.ts'), 'utf8')
 const STOOD_FOR = new Set(
   [...STAND_IN.matchAll(/^export (?:const|function) (\w+)|^export \{ \w+ as (\w+) \}/gm)].map(
@@ -14,13 +17,13 @@ const STOOD_FOR = new Set(
 )
 const MODULES = /^node:(fs|path|timers\/promises|util)$/
 
-/** Other databases are put in its place there. */
+/** The runtimes replace it with other databases. */
 const REPLACED = 'test/conversation/places.ts'
 
-/** What of the sources is for Node alone. */
+/** Sources for Node only. */
 const FOR_NODE = /^src\/(cli|conversation\/shell|service\/node|store\/(sqlite|postgres)|testing\/node)\//
 
-/** What a file imports when it runs: names, and where from. */
+/** A file's run-time imports: names and module. */
 function importsOf(file: string): { readonly names: string[]; readonly from: string }[] {
   const result = readFileSync(join(ROOT, file), 'utf8').matchAll(
     /^(?:import|export)\s+(?!type\s)(\*(?:\s+as\s+\w+)?|\w+|\{[^}]*\})\s+from\s+'([^']+)'/gm,
@@ -35,7 +38,7 @@ function importsOf(file: string): { readonly names: string[]; readonly from: str
   }))
 }
 
-/** What is missing elsewhere of what the files need, with the file that needs it. */
+/** Imports that other runtimes lack, with the importing file. */
 function missing(files: readonly string[]): string[] {
   const seen = new Set(files)
   const lacks: string[] = []

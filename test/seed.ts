@@ -1,6 +1,7 @@
 /**
- * Runs before each test file: all properties draw from one seed, so that the same code gives the same verdict everywhere.
- * `COLLOQUY_SEED` gives another one, or `random` ones; the night, and the runs beside a load, take new ones.
+ * Runs before each test file: all properties use one seed, so that the same code passes or fails
+ * everywhere. `COLLOQUY_SEED` overrides it, with `random` for random ones; nightly runs and runs under
+ * load use new seeds.
  */
 
 import * as fc from 'fast-check'

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 
-/** Reads the arguments of a command of the repository; for what is wrong with them it says so in one line and exits 2. */
+/** Parses a command's arguments; prints an error in one line and exits with 2. */
 export function orUsage<T>(read: () => T): T {
   try {
     return read()
@@ -10,5 +10,5 @@ export function orUsage<T>(read: () => T): T {
   }
 }
 
-/** The same for a command that takes none. */
+/** For commands without arguments. */
 export const noArguments = (): void => void orUsage(() => parseArgs())

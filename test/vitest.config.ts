@@ -1,11 +1,11 @@
-/** How the tests run: every file of test/ and properties/, counted for the last line of .ci/run. */
+/** Runs every file of test/ and properties/, and counts the tests for the last line of .ci/run. */
 
 import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 /**
- * Files that look at what belongs to a whole process, or change it, kill others, or make so much garbage that the heap of all
- * before them would cost them more than reading src/ again: each runs in a process of its own.
+ * Files that inspect or change process-wide state, kill processes, or make so much garbage that sharing a
+ * heap costs more than reading src/ again. Each runs in its own process.
  */
 const ALONE = [
   'test/{changes,chat-example,cost,docs,examples,growth,imports,linear,package,portable,readme}.test.ts',
@@ -17,7 +17,7 @@ const ALONE = [
   'properties/{execution,faults/faults}.test.ts',
 ]
 
-/** Databases and processes that fail, at length: `npm run test:faults` and the night run them. */
+/** Long tests of failing databases and processes, run by `npm run test:faults` and nightly. */
 const SOAKS = [
   'test/store/{postgres-durable,postgres-faults,postgres-pooler,json-processes}.test.ts',
   'test/service/soak.test.ts',
@@ -25,7 +25,7 @@ const SOAKS = [
 const isLong = process.env['COLLOQUY_FAULTS'] === 'all' || process.env['COLLOQUY_COUNTS'] !== undefined
 const LEFT_OUT = isLong ? [] : SOAKS
 
-/** For each file: one seed for all, and what ends a test that hangs; a busy machine makes none fail. */
+/** One seed for all files, and timeouts for hanging tests that a busy machine does not reach. */
 const EACH = {
   setupFiles: ['test/seed.ts', 'test/property-failures.ts'],
   testTimeout: 600_000,
@@ -33,21 +33,21 @@ const EACH = {
   expect: { poll: { timeout: 300_000 } },
 }
 
-/** Where the results are counted from. */
+/** The results that are counted. */
 const REPORT = process.env['COLLOQUY_REPORT'] ?? 'node_modules/.cache/colloquy/tests.json'
 
-// Most of what a child process costs is the reading of src/, and all children read the same.
+// Child processes spend most of their time on reading src/, which is the same for all.
 process.env['NODE_COMPILE_CACHE'] ??= resolve(import.meta.dirname, '../node_modules/.cache/colloquy/compiled')
 
 export default defineConfig({
   test: {
     globalSetup: ['test/postgres/setup.ts', 'test/built.ts'],
-    // On two processors the default is one worker, which leaves half the machine idle.
+    // The default on two processors is one worker, which leaves half the machine idle.
     maxWorkers: 2,
     reporters: ['default', ['json', { outputFile: REPORT }]],
     projects: [
       { test: { ...EACH, name: 'alone', include: ALONE, exclude: LEFT_OUT } },
-      // All others share processes: reading src/ again for each costs more than most of them do.
+      // All other files share processes: reading src/ again costs more than most of them do.
       {
         test: {
           ...EACH,

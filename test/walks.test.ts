@@ -1,4 +1,7 @@
-/** Holds what one call passes to the figures of docs/architecture.md, which may only fall: `npm run walks` prints them. */
+/**
+ * Compares what one call passes with the figures of docs/architecture.md, which may only fall: `npm run
+ * walks` prints them.
+ */
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -1,4 +1,7 @@
-/** Counts constructions that are hard to read in comments, pages and texts of the sources. Each maximum may only fall. */
+/**
+ * Counts constructions that are hard to read in comments, pages and texts of the sources. Each maximum
+ * may only fall.
+ */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -10,7 +13,7 @@ const ROOT = resolve(import.meta.dirname, '..')
 /** Maximum number of these constructions in 1,000 words. */
 const MAXIMA = { comments: 3, pages: 3, texts: 3 }
 
-/** Each construction, and what to write instead. */
+/** Each construction, and its replacement. */
 const CONSTRUCTIONS: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\b(?:stands?|stood|standing)\b/gi, 'is, appears, exists'],
   [/\b(?:says?|said|saying)\b/gi, 'contains, has, specifies, records'],
@@ -46,14 +49,14 @@ const filesOf = (folder: string, ending: RegExp): string[] =>
     .map((name) => `${folder}/${name}`)
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 
-/** The prose of a text: without code. */
+/** Prose without code. */
 const proseOf = (text: string): string =>
   text.replaceAll(/```[^]*?```|@example[^]*/g, '').replaceAll(/`[^`\n]*`/g, 'code')
 const countWords = (text: string): number => text.match(/[A-Za-z][\w']*/g)?.length ?? 0
 
 const SQL = /\b(?:SELECT|INSERT|UPDATE|CREATE|DELETE|FROM|WHERE|AND)\b/
 
-/** The strings in a syntax tree that are sentences: errors, notes, help. */
+/** The strings of a syntax tree that are sentences: errors, notes, help. */
 function sentencesIn(node: unknown): string[] {
   if (Array.isArray(node)) return node.flatMap(sentencesIn)
   if (typeof node !== 'object' || node === null) return []
@@ -89,7 +92,7 @@ const TEXTS: Readonly<Record<keyof typeof MAXIMA, readonly Text[]>> = {
   texts: sources.map(({ file, parsed }) => ({ file, text: sentencesIn(parsed.program).join('\n') })),
 }
 
-/** The constructions in a text, each with the words around it. */
+/** The constructions in a text, with their context. */
 const constructionsIn = (text: string): string[] =>
   CONSTRUCTIONS.flatMap(([pattern, instead]) =>
     [...text.matchAll(pattern)].map(({ 0: { length }, index }) => {

@@ -1,4 +1,4 @@
-/** Random events of every kind, and random nonsense, for the properties of this folder. */
+/** Random events of every kind, and random junk, for this folder's properties. */
 
 import * as fc from 'fast-check'
 import { character } from '../../src/testing/text.ts'
@@ -6,7 +6,7 @@ import { SAMPLES } from './samples.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Any JSON, with keys and strings that bite. */
+/** Any JSON, including hostile keys and strings. */
 export const anyJson: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -37,12 +37,12 @@ function biting(): fc.Arbitrary<string> {
   )
 }
 
-/** The dictionary as JSON.parse would make it, `__proto__` and all. */
+/** Parses like JSON.parse, so that `__proto__` is an own key. */
 function ownValue(entries: Fields): unknown {
   return JSON.parse(JSON.stringify(entries)) as unknown
 }
 
-/** A legal event: between the smallest and the fullest of its kind, some of its open fields filled with any JSON. */
+/** A valid event between the minimal and the full sample, with any JSON in some open fields. */
 export const anyEvent: fc.Arbitrary<Fields> = fc.constantFrom(...SAMPLES).chain(({ kind, minimal, full }) => {
   const optional = Object.keys(full).filter((key) => !Object.hasOwn(minimal, key))
   return fc
@@ -67,7 +67,7 @@ export const anyEvent: fc.Arbitrary<Fields> = fc.constantFrom(...SAMPLES).chain(
     })
 })
 
-/** Some of the given fields, each with one of its values or, now and then, with any JSON. */
+/** Some of the fields, each with one of its values or occasionally any JSON. */
 function some(fields: Readonly<Record<string, readonly unknown[]>>): fc.Arbitrary<Fields> {
   const values = Object.entries(fields).map(([key, choice]) => [key, oneOf(choice)] as const)
   return fc.record(Object.fromEntries(values), { requiredKeys: [] })
@@ -87,7 +87,7 @@ const OPENAI_CALL = { id: 'c1', type: 'function', index: 0, function: { name: 't
 const OPENAI_TOOL = { type: 'function', function: { name: 'fetch', description: 'd', parameters: {} } }
 const LONG_TEXT = { text: 'a', enable_truncation: true }
 
-/** What the dialects write, by the kind that they write it in. */
+/** Values of older dialects, by event kind. */
 const ODD: Readonly<Record<string, Readonly<Record<string, readonly unknown[]>>>> = {
   MessageEvent: {
     activated_microagents: [['git'], null],
@@ -135,7 +135,7 @@ const ODD: Readonly<Record<string, Readonly<Record<string, readonly unknown[]>>>
   ConversationErrorEvent: { classification: [{ kind: 'unknown' }] },
 }
 
-/** Objects that look like events of some dialect, or of several at once, some of them beyond repair. */
+/** Objects that resemble events of one or more dialects, some beyond repair. */
 export const almostEvent: fc.Arbitrary<Fields> = fc
   .constantFrom(...SAMPLES, ...SAMPLES.filter(({ kind }) => Object.hasOwn(ODD, kind)))
   .chain(({ kind, minimal, full }) =>
@@ -157,7 +157,7 @@ export const almostEvent: fc.Arbitrary<Fields> = fc
       }),
   )
 
-/** Anything JavaScript can hold, proxies and getters that throw among it. */
+/** Any JavaScript value, including proxies and throwing getters. */
 export const anything: fc.Arbitrary<unknown> = fc.oneof(
   fc.anything({
     withNullPrototype: true,

@@ -1,11 +1,14 @@
-/** decodeEvent and decodeLine on every kind: what must, may and must not be there, and that the body stays. */
+/**
+ * decodeEvent and decodeLine for every kind: required, optional and unknown fields, and an unchanged
+ * body.
+ */
 
 import { describe, expect, it } from 'vitest'
 import { type Decoded, decodeEvent, decodeLine } from '../../src/event/decode.ts'
 import { KINDS } from '../../src/event/kinds.ts'
 import { SAMPLES, sampleOf } from './samples.ts'
 
-/** The issues, short: where, and of which type. */
+/** Paths and types of the issues. */
 function complaints(decoded: Decoded): string[] {
   return decoded.ok ? [] : decoded.issues.map(({ loc, type }) => `${loc.join('.')} ${type}`)
 }
@@ -60,7 +63,7 @@ describe.each(SAMPLES)('$kind', ({ kind, minimal, full, required }) => {
   })
 
   it.each(Object.keys(full))('refuses a %s of the wrong type', (key) => {
-    if (['raw_input', 'raw_output', 'value'].includes(key)) return // any JSON may stand there
+    if (['raw_input', 'raw_output', 'value'].includes(key)) return // accepts any JSON
     const value = typeof full[key] === 'number' ? 'text' : 7.5
     for (const decoded of both({ ...full, [key]: value })) {
       expect(decoded.ok).toBe(false)

@@ -1,4 +1,4 @@
-/** withDefaults writes out what a missing field means by the contract; the schemas, which know it too, agree. */
+/** withDefaults writes the contract's default of a missing field, and agrees with the schemas. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

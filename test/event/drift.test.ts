@@ -1,4 +1,4 @@
-/** Law E7: a published payload with a field dropped, nulled or altered never costs its event, nor its call or its result. */
+/** Law E7: dropping, nulling or changing a payload field never loses the event, its call or its result. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -17,10 +17,10 @@ import { linesOf, recordedLogs } from '../recorded.ts'
 import { type Fields, PARTS, REQUIRED } from './payloads.ts'
 import { sampleOf } from './samples.ts'
 
-/** Fields that a kind does not require, some with a default, and one that no kind has. */
+/** Fields that no kind requires, some with a default, and one that no kind has. */
 const OTHERS = ['is_input', 'timeout', 'task_list', 'metadata', 'exit_code', 'view_range', 'data', 'later']
 
-/** A kind with its payload drifted in one field. */
+/** A kind and its payload, with one field changed. */
 const drifted = fc
   .tuple(fc.constantFrom(...PARTS), fc.nat(), fc.constantFrom('drop', 'null', 'alter'), jsonValue())
   .map(([[part, kind], index, how, value]) => {
@@ -95,7 +95,7 @@ describe('a payload that drifts', () => {
         const payload = event[part] as Fields | null | undefined
         for (const field of Object.keys(payload ?? {})) {
           const name = `${String(payload?.['kind'])}.${field}`
-          // What every observation has, published or not, is checked with the event.
+          // Fields that every observation has are checked with the event.
           if (tried.has(name) || ['kind', 'content', 'is_error'].includes(field)) continue
           tried.add(name)
           const { [field]: _, ...rest } = payload as Fields

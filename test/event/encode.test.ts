@@ -1,4 +1,4 @@
-/** encodeEvent and canonicalJson: nothing is lost on the way out and back (law E), and equal values have one text. */
+/** encodeEvent and canonicalJson: round trips lose nothing (law E), and equal values have the same text. */
 
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
@@ -7,7 +7,7 @@ import { decodeEvent, decodeLine } from '../../src/event/decode.ts'
 import { canonicalJson, encodeEvent } from '../../src/event/encode.ts'
 import { anyEvent, anyJson } from './arbitrary.ts'
 
-/** The same value with its keys the other way round. */
+/** Reverses the order of keys. */
 function reversed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(reversed)
   if (typeof value !== 'object' || value === null) return value

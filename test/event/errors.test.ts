@@ -1,4 +1,7 @@
-/** Errors of the library are known by what they say of themselves: two copies of the package in one process have two classes. */
+/**
+ * Errors of the library are recognized by their fields: two copies of the package in one process have two
+ * classes.
+ */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -1,4 +1,7 @@
-/** What no event may hold: decoding names it, and neither throws nor touches its input (law E, design D17). */
+/**
+ * Decoding reports values that no event may contain, and neither throws nor changes its input (law E,
+ * design D17).
+ */
 
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
@@ -151,7 +154,7 @@ describe('nesting', () => {
       [MAX_DEPTH + 1, false],
       [100_000, false],
     ] as const) {
-      const line = `{"kind":"ConversationStateUpdateEvent","value":${write(depth)}}` // the event is one level itself
+      const line = `{"kind":"ConversationStateUpdateEvent","value":${write(depth)}}` // the event itself is one level
       expect(decodeLine(line).ok).toBe(fine)
       expect(decodeEvent(JSON.parse(line)).ok).toBe(fine)
       expect(isQuarantined(loadLine(line).fact)).toBe(!fine)

@@ -1,4 +1,4 @@
-/** Legal ids, and the ids that events get which came without one (design D15, D19). */
+/** Valid ids, and the generated ids of events without one (design D15, D19). */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

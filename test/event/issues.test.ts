@@ -1,4 +1,4 @@
-/** Issues in the form FastAPI answers with: plain words, stable types, and never a secret. */
+/** Issues in FastAPI's format: plain text, stable types, and never a secret. */
 
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'

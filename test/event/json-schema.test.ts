@@ -1,4 +1,4 @@
-/** The JSON Schemas: draft 2020-12, closed, with constants and defaults, in agreement with decoding. */
+/** The JSON Schemas: draft 2020-12, closed, with constants and defaults, and in agreement with decoding. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -13,7 +13,7 @@ import { SAMPLES } from './samples.ts'
 const propertiesOf = (schema: JsonObject): Record<string, JsonObject> =>
   schema['properties'] as Record<string, JsonObject>
 
-/** A reader of the schema that knows nothing of where it came from. */
+/** Validates by the schema alone. */
 function reader(schema: JsonObject): z.ZodType {
   return z.fromJSONSchema(structuredClone(schema) as Parameters<typeof z.fromJSONSchema>[0])
 }
@@ -110,7 +110,7 @@ describe('the JSON Schemas', () => {
     fc.assert(
       fc.property(anyEvent, (event) => {
         expect(decodeEvent(event).ok).toBe(true)
-        // This reader counts UTF-16 units where the standard asks for code points, so it gets a plain id.
+        // Zod counts UTF-16 units where the standard counts code points, so the id is plain.
         const plain = Object.hasOwn(event, 'id') ? { ...event, id: 'a' } : event
         expect(readers.get(event['kind'])?.safeParse(plain).success).toBe(true)
       }),

@@ -1,4 +1,7 @@
-/** The table of kinds: the contract's 19 names in its order, and what interface 2.2 and the design say of each. */
+/**
+ * The table of kinds: the contract's 19 names in order, with their properties from interface 2.2 and the
+ * design.
+ */
 
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'

@@ -1,4 +1,4 @@
-/** loadLine and loadValue: a fact comes of everything, an event or a line in quarantine (design D16). */
+/** loadLine and loadValue turn any input into a fact: an event or a quarantined line (design D16). */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

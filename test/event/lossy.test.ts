@@ -1,16 +1,19 @@
-/** Law E8: numbers that JavaScript changes and keys that stand twice are told, each at its place, and nothing else is. */
+/**
+ * Law E8: numbers that JavaScript changes and duplicate keys are reported at their paths, and nothing
+ * else is.
+ */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { loadLine, loadValue } from '../../src/event/load.ts'
 
-/** JSON text with what is wrong in it: the paths to keys that stand twice, and to numbers that do not come back. */
+/** JSON text, with the paths of its duplicate keys and of its numbers that change. */
 interface Text {
   readonly text: string
   readonly wrong: readonly string[]
 }
 
-/** A number, and whether what is written again is the same. */
+/** A number, and whether serializing it restores the same value. */
 const number: fc.Arbitrary<Text> = fc
   .oneof(
     fc.bigInt({ min: 1n - 10n ** 21n, max: 10n ** 21n - 1n }).map(String),
@@ -38,7 +41,7 @@ const number: fc.Arbitrary<Text> = fc
     return { text, wrong: isSame ? [] : ['number_changed'] }
   })
 
-/** Texts that are written otherwise, and say the same. */
+/** Other notations of numbers that do not change. */
 const SAME = new Set(['0e5', '1.10', '1E2', '100000000000000000000000', '1000000000000000000000'])
 
 const key = fc.constantFrom('a', 'b', '\\u0061', 'a\\\\', '', 'x\\":', '__proto__')

@@ -1,4 +1,4 @@
-/** maskSecrets: no encrypted content survives, at any depth, and nothing else is touched (law X). */
+/** maskSecrets removes encrypted content at any depth, and changes nothing else (law X). */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

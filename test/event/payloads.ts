@@ -1,10 +1,10 @@
-/** What each published kind of action and observation requires, and every kind that there is. */
+/** Required fields of each published action and observation, and the list of all kinds. */
 
 import { actionSchemas, observationSchemas } from '../../src/event/published/payload-schema.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** What each kind requires; a kind that is not listed requires nothing but its name. */
+/** Required fields by kind; other kinds require only their name. */
 export const REQUIRED: Readonly<Record<string, Fields>> = {
   FinishAction: { message: 'done' },
   InvokeSkillAction: { name: 'git' },
@@ -44,7 +44,7 @@ export const REQUIRED: Readonly<Record<string, Fields>> = {
   WorkflowObservation: { name: 'n', status: 'error' },
 }
 
-/** Every published kind, and the part of an event that it stands in. */
+/** Every published kind, and the event field that contains it. */
 export const PARTS = [
   ...Object.keys(actionSchemas).map((kind) => ['action', kind] as const),
   ...Object.keys(observationSchemas).map((kind) => ['observation', kind] as const),

@@ -1,4 +1,7 @@
-/** The published kinds of action and observation: what their own fields lack is a warning, others are kept (law E7). */
+/**
+ * The published actions and observations: a missing own field is a warning, unknown fields are kept (law
+ * E7).
+ */
 
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'

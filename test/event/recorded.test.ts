@@ -1,4 +1,4 @@
-/** The recorded logs of other people's runs: every line loads, and what was odd about it is named. */
+/** Every line of the recorded third-party logs loads, and its oddities are reported. */
 
 import { describe, expect, it } from 'vitest'
 import { decodeLine } from '../../src/event/decode.ts'
@@ -13,7 +13,7 @@ const logs = recordedLogs()
 const whole = logs.filter(({ file }) => file !== 'snippets.jsonl')
 const snippets = logs.find(({ file }) => file === 'snippets.jsonl')
 
-/** What is odd in each family; the families not listed are as today's producers write. */
+/** Oddities of each family; other families match today's format. */
 const ODD: Readonly<Record<string, readonly string[]>> = {
   cli: ['surplus.enable_truncation'],
   oas: ['early.tool_kinds', 'results.output_and_error', 'results.text_content'],

@@ -1,4 +1,4 @@
-/** One smallest and one fullest event of every kind, and which fields the contract requires of it. */
+/** A minimal and a full event of every kind, and the fields that the contract requires. */
 
 import type { EventKind } from '../../src/event/kinds.ts'
 import type { JsonValue } from '../../src/event/shapes.ts'
@@ -7,9 +7,9 @@ type Fields = Readonly<Record<string, unknown>>
 
 export interface Sample {
   readonly kind: EventKind
-  /** Only what the contract requires. */
+  /** Only required fields. */
   readonly minimal: Fields
-  /** Every field that the contract knows, none of them at its default. */
+  /** Every field of the contract, none at its default. */
   readonly full: Fields
   readonly required: readonly string[]
 }
@@ -190,22 +190,20 @@ export const SAMPLES: readonly Sample[] = [
   sample('PauseEvent', {}, {}),
 ]
 
-/** The sample of one kind. */
 export function sampleOf(kind: EventKind): Sample {
   const match = SAMPLES.find((sample) => sample.kind === kind)
   if (match === undefined) throw new Error(`no sample of ${kind}`)
   return match
 }
 
-/** The minimal event of a kind with other fields in it, as an old version may have written it. */
+/** The minimal event with other fields, as an old version may have written it. */
 export const raw = (kind: Parameters<typeof sampleOf>[0], fields: object): JsonValue =>
   ({ ...sampleOf(kind).minimal, ...fields }) as JsonValue
 
-/** The result of a call, with this observation. */
 export const observation = (observation: object, fields: object = {}): JsonValue =>
   raw('ObservationEvent', { observation, ...fields })
 
-/** A tool call as the provider's package has it. */
+/** A tool call as the provider's package represents it. */
 export const OPENAI_CALL = {
   index: 0,
   function: { arguments: '{}', name: 'terminal' },

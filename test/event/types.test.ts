@@ -1,4 +1,7 @@
-/** The hand-written types say what the schemas say: proved by the type checker, so a green compile is the test. */
+/**
+ * The handwritten types equal the types of the schemas. The type checker proves it, so compiling is the
+ * test.
+ */
 
 import { describe, expectTypeOf, it } from 'vitest'
 import type * as z from 'zod'
@@ -10,13 +13,9 @@ import type { eventSchemas } from '../../src/event/event-schema.ts'
 import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
 import type { Event, EventOf } from '../../src/event/types.ts'
 
-/** Exactly the same type. */
 type Same<A, B> = (<X>() => X extends A ? 1 : 2) extends <X>() => X extends B ? 1 : 2 ? true : false
 
-/**
- * A type with what is only a matter of style taken away: readonly, and the index signature that says "and any other
- * field".
- */
+/** Removes differences of style: readonly, and the index signature for unknown fields. */
 type Plain<T> = [T, JsonValue] extends [JsonValue, T]
   ? 'any json'
   : [T, JsonObject | null] extends [JsonObject | null, T]
@@ -33,7 +32,7 @@ type InputOf<Schemas> = {
   [K in keyof Schemas]: Schemas[K] extends z.core.$ZodType ? Plain<z.input<Schemas[K]>> : never
 }
 
-/** `?:` of the types and of the schemas differ by `undefined`, which no JSON holds. */
+/** Optional fields differ by `undefined`, which JSON cannot contain. */
 type NoUndefined<T> = { [K in keyof T]: T[K] extends object ? Optional<T[K]> : T[K] }
 type Optional<T> = T extends readonly (infer Item)[]
   ? Optional<Item>[]
@@ -41,7 +40,7 @@ type Optional<T> = T extends readonly (infer Item)[]
     ? { [K in keyof T]: Optional<Exclude<T[K], undefined>> }
     : T
 
-/** The kinds for which the two differ; the checker says so by name. */
+/** The kinds whose types differ, so that the compiler names them. */
 type Differing<A, B> = { [K in keyof A & keyof B]: Same<A[K], B[K]> extends true ? never : K }[keyof A &
   keyof B]
 

@@ -1,4 +1,4 @@
-/** The upcasters: each oddity becomes today's shape, nothing is lost unnamed, events of today are left alone. */
+/** Upcasters convert each oddity to today's shape, report all losses, and leave today's events unchanged. */
 
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'

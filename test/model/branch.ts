@@ -1,4 +1,7 @@
-/** A naive reading of one branch (U1 to U7, U9, U10): nodes and a path go in, units, open calls and the like come out. */
+/**
+ * A naive reading of one branch (U1 to U7, U9, U10): computes units, open calls and more from nodes and a
+ * path.
+ */
 
 import type { ActionEvent, ToolResultEvent, Event } from '../../src/event/types.ts'
 import { condensed } from './condense.ts'
@@ -7,30 +10,33 @@ import { named, type Node, pathOf } from './tree.ts'
 import { current, type Item, pending, type Unit } from './unit.ts'
 import { isBlank } from '../../src/messages/rules.ts'
 
-/** What a branch says. Numbers are positions in the log. */
+/** Numbers are positions in the log. */
 export interface BranchReading {
   readonly units: readonly Unit[]
   readonly open: readonly number[]
-  /** The calls that work on, and the results that say so. */
+  /** The working calls, with their `working` results. */
   readonly working: readonly (readonly [call: number, result: number])[]
-  /** The messages that completed calls, by the call. */
+  /** The messages that completed calls, by call. */
   readonly completions: ReadonlyMap<number, number>
   readonly unhandled: boolean
   readonly systemPrompt: number | null
   readonly lastUserMessage: number | null
   readonly skills: readonly string[]
   readonly dropped: readonly { readonly id: string; readonly reason: string }[]
-  /** The result of each call that has one, forgotten or not, by the call. */
+  /** The result of each call that has one, even a forgotten one, by call. */
   readonly results: ReadonlyMap<number, number>
-  /** The condensation that took an event out of the view, and a summary, which is named by its own condensation. */
+  /**
+   * The condensation that removed an event or a summary from the view. A summary is identified by its own
+   * condensation.
+   */
   readonly forgottenBy: ReadonlyMap<string, string>
 }
 
-/** Names what units hold. */
+/** The ids in units. */
 const namesIn = (units: readonly Unit[]): string[] =>
   units.flatMap(current).map(({ id, at: index }) => (index === null ? id.replace(/-summary$/, '') : id))
 
-/** Reads the path to a node from its root, one event after the other. */
+/** Reads the path from the root to a node, event by event. */
 export function readBranch(
   nodes: readonly Node[],
   offset: number | null,
@@ -144,7 +150,7 @@ export function readBranch(
   }
 }
 
-/** U2: into the last unit, or a batch of its own. */
+/** U2: adds to the last unit, or starts a batch. */
 function withCall(
   units: Unit[],
   passed: readonly Unit[],
@@ -176,7 +182,7 @@ function withCall(
   return [...units, { type: 'batch', rank, response: event.llm_response_id, calls: [item], results: [] }]
 }
 
-/** A message at the end, or before what it passes. */
+/** Adds a message at the end, or before what it passes. */
 function withMessage(
   units: readonly Unit[],
   item: Item,
@@ -193,7 +199,7 @@ function withMessage(
   return [...before, unit, ...passed]
 }
 
-/** U11: the position of the working call that a message completes: what names it by its action's id comes first. */
+/** U11: the position of the working call that a message completes; an action id wins over a call id. */
 function completedBy(
   nodes: readonly Node[],
   node: Node,
@@ -223,7 +229,7 @@ const isCompletion = (event: Event | null, actionId: string): boolean =>
 const rankOf = (before: readonly Unit[], item: Item, passed: readonly Unit[]): number =>
   passed.length === 0 ? (item.at ?? -1) : (before.at(-1)?.rank ?? -1)
 
-/** U10: the units at the end that a reply stands before, since they came after its model was asked. */
+/** U10: the last units that a reply precedes, since they arrived after its request. */
 function passedBy(units: readonly Unit[], nodes: readonly Node[], item: Item, note: Note): readonly Unit[] {
   const here = item.at ?? 0
   const after = afterOf(item.event)
@@ -259,7 +265,7 @@ function passedBy(units: readonly Unit[], nodes: readonly Node[], item: Item, no
   return later.slice(first)
 }
 
-/** What a reply says of when it was asked for; undefined for nothing that can be read. */
+/** The request position that a reply records; undefined when unreadable. */
 function afterOf(event: Event): string | true | null | undefined {
   const text =
     event.kind === 'ActionEvent'
@@ -279,7 +285,7 @@ function bringsThought(event: ActionEvent): boolean {
   return thought || reasoning || (event.thinking_blocks ?? []).length > 0
 }
 
-/** U3: the position of the open call that an answer goes to, or why it goes to none. */
+/** U3: the position of the open call that a result matches, or why none does. */
 function callFor(
   nodes: readonly Node[],
   path: readonly number[],

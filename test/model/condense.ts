@@ -1,18 +1,17 @@
-/** U6, word by word: units and a condensation go in, the units after it come out. */
+/** U6, literally: computes the units after a condensation. */
 
 import type { Condensation, CondensationSummaryEvent } from '../../src/event/types.ts'
 import type { Note } from './notes.ts'
 import { current, type Item, joined, pending, shown, type Unit, wholes } from './unit.ts'
 import { isBlank } from '../../src/messages/rules.ts'
 
-/** A condensation at its place: the id and the timestamp that the log gives it. */
+/** A condensation with the id and timestamp from the log. */
 export interface PlacedCondensation {
   readonly id: string
   readonly timestamp: string | null
   readonly event: Condensation
 }
 
-/** The units after a condensation. */
 export function condensed(units: readonly Unit[], placed: PlacedCondensation, note: Note): Unit[] {
   const listed = placed.event.forgotten_event_ids ?? []
   const names = wholes(units)
@@ -20,7 +19,7 @@ export function condensed(units: readonly Unit[], placed: PlacedCondensation, no
   const gone = units.map((_, index) => names.some((name, j) => name === names[index] && hit[j]))
   noteCuts(units, names, hit, listed, note)
 
-  // The place is found while everything is still there: right behind unit number `after`, -1 for the front.
+  // Find the place before anything is removed: right after unit `after`, with -1 for the front.
   const summary = summaryOf(placed)
   const after = summary === null ? null : placeAfter(units, names, listed, placed.event, note)
   const out: Unit[] = []
@@ -33,7 +32,7 @@ export function condensed(units: readonly Unit[], placed: PlacedCondensation, no
   return out
 }
 
-/** The summary; null when there is no offset or nothing to read. */
+/** Null without an offset or with a blank text. */
 function summaryOf({ id, timestamp, event }: PlacedCondensation): Item | null {
   if ((event.summary_offset ?? null) === null || isBlank(event.summary ?? '')) return null
   const summary: CondensationSummaryEvent = {
@@ -46,7 +45,10 @@ function summaryOf({ id, timestamp, event }: PlacedCondensation): Item | null {
   return { id: `${id}-summary`, at: null, event: summary }
 }
 
-/** Index of the unit that the summary stands right behind: so a pending batch at the border of its stretch comes after it. */
+/**
+ * Index of the unit right before the summary, so that a pending batch at the edge of its stretch follows
+ * it.
+ */
 function placeAfter(
   units: readonly Unit[],
   names: readonly number[],

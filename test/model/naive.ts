@@ -1,4 +1,4 @@
-/** The naive reading of a state: nodes, a length and a place go in, everything a state says comes out as plain data. */
+/** The naive reading of a state: everything that a state contains, as plain data, from nodes and a length. */
 
 import type { Node } from './tree.ts'
 import { type Item, pending, shown, type Unit, wholes } from './unit.ts'
@@ -10,10 +10,10 @@ export const headAt = (nodes: readonly Node[], length: number): number | null =>
 /** The events of the view in order (U9). */
 export const viewOf = (units: readonly Unit[]): Item[] => units.flatMap((unit) => shown(unit))
 
-/** The batches that wait for an answer (U4). */
+/** The batches that wait for results (U4). */
 export const pendingOf = (units: readonly Unit[]): Unit[] => units.filter(pending)
 
-/** U8: every index that has different wholes on its two sides, and both ends. */
+/** U8: both ends, and every index between two different wholes. */
 export function cutPointsOf(units: readonly Unit[]): number[] {
   const names = wholes(units)
   const sides = units.flatMap((unit, index) => shown(unit).map(() => names[index]))

@@ -1,12 +1,11 @@
-/** Names of the situations that make a log hostile, as the naive reading meets them on its way. */
+/** Names of the situations that make a log hostile, as the naive reading finds them. */
 
-/** Says that a situation occurred. */
 export type Note = (situation: Situation) => void
 
-/** For readings that only want the result. */
+/** For readings that need only the result. */
 export const silent: Note = () => undefined
 
-/** A situation; `situations.ts` tells from a whole log which ones occurred in it. */
+/** `situations.ts` reports which ones occurred in a log. */
 export type Situation =
   // the tree
   | 'unknown_parent'
@@ -25,7 +24,7 @@ export type Situation =
   | 'quarantined_stands'
   | 'quarantined_out'
   | 'unreadable_timestamp'
-  // calls and answers
+  // calls and results
   | 'open_batch'
   | 'open_batch_inside'
   | 'batch_of_many'
@@ -42,13 +41,13 @@ export type Situation =
   | 'foreign_answer'
   | 'answer_by_call_id'
   | 'late_answer'
-  // calls that work on
+  // working calls
   | 'call_works'
   | 'works_in_open_batch'
   | 'call_completed'
   | 'completed_again'
   | 'completes_nothing'
-  // replies and what they were asked at
+  // replies and their request positions
   | 'reply_placed'
   | 'reply_before_summary'
   | 'rejoined_before_messages'
@@ -83,7 +82,7 @@ export type Situation =
   | 'finished'
   | 'cut_off'
   | 'ended_early'
-  // what a view shows
+  // contents of a view
   | 'signed_thinking'
   | 'unsigned_thinking'
   | 'redacted_thinking'

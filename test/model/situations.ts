@@ -1,4 +1,4 @@
-/** Measures a log: facts go in, the situations that really occurred in it come out, as the naive reading meets them. */
+/** Collects the situations that occur in a log, as the naive reading finds them. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
@@ -9,7 +9,7 @@ import { readStatus } from './status.ts'
 import { type Node, pathOf, readTree } from './tree.ts'
 import { joined, pending, thinks, type Unit } from './unit.ts'
 
-/** Every situation that the log holds, on whatever branch. */
+/** Every situation of the log, on any branch. */
 export function situationsOf(facts: readonly Fact[]): Set<Situation> {
   const result = new Set<Situation>()
   const note: Note = (situation) => result.add(situation)
@@ -96,7 +96,7 @@ function noteBranch(nodes: readonly Node[], node: Node, branch: BranchReading, n
   if (units.some((unit) => thinks(unit) && pending(unit))) note('pending_thinking')
 }
 
-/** What a view shows, and a provider may stumble over. */
+/** Content of a view that may confuse a provider. */
 function noteShown(event: Event, note: Note): void {
   const text = JSON.stringify(event)
   if (/\\ud[89a-f]../.test(text)) note('lone_surrogate')

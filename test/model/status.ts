@@ -1,4 +1,4 @@
-/** The status table of design section 3, row by row: nodes and a length go in, status and error then come out. */
+/** The status table of design section 3, row by row: computes status and error from nodes and a length. */
 
 import type { Event } from '../../src/event/types.ts'
 import { readBranch } from './branch.ts'
@@ -17,7 +17,6 @@ const EIGHT = [
   'deleting',
 ]
 
-/** The log part of a state. */
 export interface StatusReading {
   readonly status: string
   readonly error: { readonly code: string; readonly detail: string; readonly event_id: string } | null
@@ -44,12 +43,11 @@ export function readStatus(nodes: readonly Node[], length: number, note: Note = 
   return { status, error }
 }
 
-/** Whether a message completes a working call. */
 const completes = (nodes: readonly Node[], node: Node): boolean =>
   readBranch(nodes.slice(0, node.at + 1), node.at).working.length <
   readBranch(nodes.slice(0, node.at), node.parent).working.length
 
-/** The status that the first fitting row gives, or null when none fits. */
+/** The status from the first matching row, or null. */
 function row(
   nodes: readonly Node[],
   node: Node,
@@ -136,7 +134,7 @@ const firstOf = (nodes: readonly Node[], response: string): number =>
     ({ inTree, event }) => inTree && event?.kind === 'ActionEvent' && event.llm_response_id === response,
   )?.at ?? -1
 
-/** The LLM responses whose first action in the log stands behind `from`, up to and with position `to`, in order. */
+/** The LLM responses whose first action is after `from`, up to and including `to`, in order. */
 function newResponses(nodes: readonly Node[], from: number, to: number): string[] {
   const matches: string[] = []
   for (const { at: index, inTree, event } of nodes.slice(0, to + 1)) {

@@ -1,4 +1,4 @@
-/** A naive reading of loops: facts go in, what is stuck about HEAD's branch comes out, read anew from the whole log and compared field by field. */
+/** A naive reading of loops on HEAD's branch, recomputed from the whole log and compared field by field. */
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Fact } from '../../src/event/quarantine.ts'
@@ -11,11 +11,10 @@ import { current, type Item, pending, type Unit } from './unit.ts'
 
 type Batch = Extract<Unit, { readonly type: 'batch' }>
 
-/** What there is to say of a branch. */
 export interface LoopReading {
   readonly pattern: keyof StuckThresholds | null
   readonly ids: readonly string[]
-  /** Whether the model is to be told, as long as it is not stuck. */
+  /** Whether to nudge the model, which is not stuck yet. */
   readonly nudge: boolean
 }
 
@@ -56,7 +55,6 @@ export function readLoops(facts: readonly Fact[], thresholds: StuckThresholds): 
   return { pattern: null, ids: [], nudge: isStreak && !isLonger && !report }
 }
 
-/** The reading of a branch that is stuck. */
 const stuck = (pattern: keyof StuckThresholds, proof: readonly Unit[]): LoopReading => ({
   pattern,
   ids: proof.flatMap((unit) => current(unit).map((item) => item.id)),
@@ -84,7 +82,7 @@ function isNudge(unit: Unit): boolean {
   return source === 'environment' && texts.some((text) => text.startsWith('[Repeated error]'))
 }
 
-/** Whether each step did only what the other did too. */
+/** Whether both steps made the same calls. */
 function calls(one: Batch, other: Batch): boolean {
   return alike(
     one.calls.map(({ event }) => deed(event)),
@@ -92,7 +90,7 @@ function calls(one: Batch, other: Batch): boolean {
   )
 }
 
-/** The same with what came of it. */
+/** Whether both steps made the same calls with the same results. */
 function whole(one: Batch, other: Batch): boolean {
   const read = (step: Batch) =>
     step.results.map(({ event, call }) => [
@@ -125,5 +123,5 @@ function outcome(event: Event): unknown {
   return 'rejected'
 }
 
-/** JSON as it is written: 0 and -0 are one number. */
+/** Serialized, so that 0 and -0 are equal. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))

@@ -1,29 +1,31 @@
-/** A naive reading of the tree (design D7, D8, D15, D16): facts go in, where each stands and HEAD after it come out. */
+/** A naive reading of the tree (design D7, D8, D15, D16): computes each fact's parent, and HEAD after it. */
 
 import { deriveEventId } from '../../src/event/ids.ts'
 import { isQuarantined, type Fact } from '../../src/event/quarantine.ts'
 import { isInstant } from '../../src/event/time.ts'
 import type { Event } from '../../src/event/types.ts'
 
-/** One fact at its position. Parents and HEAD are positions too; null is the root, or the empty HEAD. */
+/** A fact at its position. Parents and HEAD are positions; null is the root, or the empty HEAD. */
 export interface Node {
   readonly at: number
   readonly id: string | null
   readonly event: Event | null
   readonly kind: string | null
   readonly timestamp: string | null
-  /** Whether it is part of the tree. */
   readonly inTree: boolean
   readonly parent: number | null
-  /** HEAD once the fact is appended. */
+  /** HEAD after the fact is appended. */
   readonly head: number | null
-  /** Whether the fact moved HEAD by asking for it. */
+  /** Whether the fact is a move of HEAD. */
   readonly moved: boolean
-  /** Codes of what a replay has to report of it. */
+  /** Codes that a replay reports. */
   readonly warnings: readonly string[]
 }
 
-/** Reads all facts of a log. Every node depends on earlier facts only, so a prefix of the result reads the prefix. */
+/**
+ * Reads all facts of a log. Nodes depend only on earlier facts, so a prefix of the result is the reading
+ * of a prefix.
+ */
 export function readTree(facts: readonly Fact[], conversationId = ''): Node[] {
   const nodes: Node[] = []
   for (const [index, fact] of facts.entries()) {
@@ -76,12 +78,12 @@ export function readTree(facts: readonly Fact[], conversationId = ''): Node[] {
   return nodes
 }
 
-/** Position of the node of the tree with an id, or null. */
+/** Position of the tree's node with an id, or null. */
 export function named(nodes: readonly Node[], id: string): number | null {
   return nodes.find((node) => node.inTree && node.id === id)?.at ?? null
 }
 
-/** The node itself, or for a state update the event before it on its branch (D7). */
+/** The node itself, or the event before a state update on its branch (D7). */
 export function realAt(nodes: readonly Node[], index: number | null): number | null {
   let here = index
   while (here !== null && nodes[here]?.kind === 'ConversationStateUpdateEvent') {
@@ -90,7 +92,7 @@ export function realAt(nodes: readonly Node[], index: number | null): number | n
   return here
 }
 
-/** Positions from the root down to a node. */
+/** Positions from the root to a node. */
 export function pathOf(nodes: readonly Node[], index: number | null): number[] {
   const path: number[] = []
   for (let here = index; here !== null; here = nodes[here]?.parent ?? null) path.unshift(here)

@@ -1,20 +1,23 @@
-/** The naive unit: plain arrays of positions, and what U2 to U5 and U9 ask of them. */
+/** The naive unit: plain arrays of positions, and the predicates of U2 to U5 and U9. */
 
 import type { Event } from '../../src/event/types.ts'
 
-/** One event of a view; `at` is its position in the log, null for the derived summary of a condensation. */
+/** An event of a view; `at` is its position in the log, null for a condensation's derived summary. */
 export interface Item {
   readonly id: string
   readonly at: number | null
   readonly event: Event
 }
 
-/** An answer in a batch, and the position of the call that it answers. */
+/** A result in a batch, and the position of its call. */
 export interface Answer extends Item {
   readonly call: number
 }
 
-/** A message, or one LLM response with its calls and answers; `rank` is its position, or that of what it was put behind. */
+/**
+ * A message, or one LLM response with its calls and results; `rank` is its position, or the position of
+ * the event it was put after.
+ */
 export type Unit =
   | {
       readonly type: 'message'
@@ -31,23 +34,23 @@ export type Unit =
       readonly results: readonly Answer[]
     }
 
-/** Every event that a unit holds (U9): the calls first, then the answers. */
+/** Every event of a unit (U9): the calls, then the results. */
 export const current = (unit: Unit): readonly Item[] =>
   unit.type === 'message' ? [unit.item] : [...unit.calls, ...unit.results]
 
-/** Whether a call of the batch has no answer (U4). */
+/** Whether a call of the batch has no result (U4). */
 export const pending = (unit: Unit): boolean =>
   unit.type === 'batch' && unit.calls.some((call) => !unit.results.some((answer) => answer.call === call.at))
 
-/** What a unit brings to the view's events (U4, U9). */
+/** The events that a unit adds to the view (U4, U9). */
 export const shown = (unit: Unit): readonly Item[] => (pending(unit) ? [] : current(unit))
 
-/** Whether a batch carries thinking blocks (U5). */
+/** Whether a batch has thinking blocks (U5). */
 export const thinks = (unit: Unit): boolean =>
   unit.type === 'batch' &&
   unit.calls.some(({ event }) => event.kind === 'ActionEvent' && (event.thinking_blocks ?? []).length > 0)
 
-/** What the record of the reply that a unit is says, empty where it has none; null for what is no reply (U5). */
+/** The record of the unit's reply, empty when missing; null for any other unit (U5). */
 function recordOf(unit: Unit): { readonly outcome?: unknown; readonly waits?: unknown } | null {
   const event = current(unit)[0]?.event
   const holder =
@@ -63,7 +66,7 @@ function recordOf(unit: Unit): { readonly outcome?: unknown; readonly waits?: un
 
 const paused = (unit: Unit): boolean => !pending(unit) && recordOf(unit)?.outcome === 'paused'
 
-/** How many calls of the provider's own tools wait behind the last of these units (U5). */
+/** Number of calls of the provider's own tools that wait after the last of these units (U5). */
 const waiting = (units: readonly Unit[]): number =>
   units.reduce((count, unit) => {
     const waits = recordOf(unit)?.waits
@@ -78,7 +81,7 @@ function inLoop(units: readonly Unit[], index: number): boolean {
   return thinks(unit) || inLoop(units, index - 1)
 }
 
-/** Whether the unit at an index is in one stretch with the one before, as its loop or as the reply that goes on (U5). */
+/** Why the unit at an index is in one stretch with the unit before: a loop or a continued reply (U5). */
 export function joined(units: readonly Unit[], index: number): 'loop' | 'reply' | null {
   const [before, unit] = [units[index - 1], units[index]]
   if (before === undefined || unit === undefined || recordOf(unit) === null) return null
@@ -86,7 +89,7 @@ export function joined(units: readonly Unit[], index: number): 'loop' | 'reply' 
   return !thinks(unit) && inLoop(units, index) ? 'loop' : null
 }
 
-/** For each unit the name of the stretch it belongs to (U5): the index of the first unit of it. */
+/** For each unit, its stretch, identified by the index of the stretch's first unit (U5). */
 export function wholes(units: readonly Unit[]): number[] {
   const names: number[] = []
   for (const index of units.keys())

@@ -1,4 +1,7 @@
-/** An agent for `colloquy serve --agent` that asks the model at MODEL_URL, and has the tools that the cases for servers call. */
+/**
+ * An agent for `colloquy serve --agent` that calls the model at MODEL_URL, with the tools of the server
+ * cases.
+ */
 
 import { appendFileSync } from 'node:fs'
 import OpenAI from 'openai'
@@ -6,7 +9,7 @@ import { z } from 'zod'
 import type { RunOptions } from '../../src/conversation/index.ts'
 import { openaiChatStep, tool } from '../../src/steps/index.ts'
 
-/** Short, so that what a killed process ran is taken over soon. */
+/** Short, so that a killed process's run is soon taken over. */
 export const run: RunOptions = { leaseTtl: 2_500 }
 
 const note = tool({

@@ -1,4 +1,7 @@
-/** `colloquy serve` passes the cases for servers over SQLite, and those that stop or kill it over PostgreSQL too; over memory, the sample of docs/testing.md does. */
+/**
+ * `colloquy serve` passes the server cases over SQLite, and the stop and kill cases over PostgreSQL too;
+ * the sample of docs/testing.md runs over memory.
+ */
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -59,7 +62,8 @@ describe.each(Object.entries(DATABASES))('over %s', (name, open) => {
     requests: model.requests,
     timeout: 300_000,
   })
-  // Every store passes a kit of its own: here it matters what of a server's work is in it when the server is gone.
+  // Every store passes its own kit: here it matters which of a server's work the store has after the server
+  // is gone.
   const ownValue = cases.filter((one) => name === 'SQLite' || /^after a (?:restart|crash)/.test(one.name))
   it.each(ownValue)('$name', async ({ run, skipped }) => {
     expect(skipped).toBeNull()

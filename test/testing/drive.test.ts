@@ -1,4 +1,7 @@
-/** Our own service under arbitrary commands and models: in every grammar, over memory or SQLite, stopped and killed. */
+/**
+ * Drives our service with arbitrary commands and models: in every grammar, over memory or SQLite, stopped
+ * and killed.
+ */
 
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -57,10 +60,10 @@ const STORES: readonly (readonly [string, (clock: () => bigint) => Store])[] = [
   ['SQLite', (clock) => sqliteStore({ file: ':memory:', clock })],
 ]
 
-/** How far the clock goes when a process dies: beyond its leases. */
+/** Microseconds by which the clock advances when a process dies: longer than its leases. */
 const JUMP = 60_000_000n
 
-/** Our service in this process; killed, its store is there no more, and its leases run out. */
+/** Our service in this process. Killing it disables its store and lets its leases expire. */
 async function start(
   one: DriveCase,
   make: (clock: () => bigint) => Store,
@@ -130,7 +133,7 @@ it('the example drives our service', async ({ signal }) => {
 const [, MEMORY] = STORES[0] as (typeof STORES)[number]
 const [, ANTHROPIC] = STEPS[0] as (typeof STEPS)[number]
 
-/** Something that is wrong between a service and its users. */
+/** A fault between a service and its users. */
 type Change = (request: Request, pass: () => Promise<Response>) => Promise<Response>
 
 const changed = (
@@ -138,7 +141,7 @@ const changed = (
   change: Change,
 ): ServerClientOptions => ({ ...address, fetch: (request) => change(request, async () => fetch(request)) })
 
-/** The same service with that. */
+/** The service with a fault. */
 const behind =
   (change: Change) =>
   async (one: DriveCase): Promise<DrivenServer> => {
@@ -150,7 +153,7 @@ const behind =
     }
   }
 
-/** Takes what is asked at paths that end so for done, and does nothing. */
+/** Acknowledges requests to paths with this ending, but does nothing. */
 const deaf = (end: string, body: object) =>
   behind(async ({ url, method }, pass) =>
     method === 'POST' && new URL(url).pathname.endsWith(end) ? Response.json(body) : pass(),
@@ -207,7 +210,7 @@ it.each(FAULTS)('%s: %s', async (law, _, start) => {
   expect(result).toContain(`Law ${law} does not hold`)
 })
 
-// Each grammar over one store, as neither knows of the other.
+// Each grammar over one store only: grammar and store are independent.
 it.each(
   STEPS.map(
     ([name, step], index) => [name, ...(STORES[index % 2] as (typeof STORES)[number]), step] as const,

@@ -1,4 +1,4 @@
-/** The agent server of the examples, which has nothing of the engine, passes the cases for servers. */
+/** The example agent server, which uses nothing of the engine, passes the server cases. */
 
 import { resolve } from 'node:path'
 import { afterAll, expect, it } from 'vitest'

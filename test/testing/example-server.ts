@@ -1,4 +1,4 @@
-/** The agent server of the examples as a process, over a folder of its own, for the conformance kit. */
+/** The example agent server as a process with its own folder, for the conformance kit. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { ServerConformanceOptions } from '../../src/testing/server/index.ts'
 import type { ScriptedModel } from './scripted-model.ts'
 
-/** Starts a process that says at which address it serves, with whatever stands before it. */
+/** Starts a process that prints its address, after any other text. */
 export async function spawnServer(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -31,7 +31,6 @@ export async function spawnServer(
   return { child, url }
 }
 
-/** Ends a process with a signal. */
 export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
@@ -39,7 +38,7 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<
   await ended
 }
 
-/** The options of the kit for a server that is started by such a file, and what ends it. */
+/** Kit options for a server that such a file starts, and the clean-up. */
 export function exampleServer(
   file: string,
   model: ScriptedModel,

@@ -1,4 +1,4 @@
-/** Plays a deliberate bug: a copy of the example's server with it is held to the cases of its law. */
+/** Tests a copy of the example server with a deliberate bug against the cases of its law. */
 
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import type { SeededBug } from './seeded-bugs.ts'
 const ROOT = resolve(import.meta.dirname, '../..')
 const SERVER = join(ROOT, 'examples/agent-server')
 
-/** The file with the bug in it. @throws Error when the text does not occur exactly once. */
+/** The file with the bug. @throws Error when the text does not occur exactly once. */
 export function seeded({ name, file, find, replace }: SeededBug): string {
   const text = readFileSync(join(SERVER, file), 'utf8')
   const count = text.split(find).length - 1
@@ -21,8 +21,8 @@ export function seeded({ name, file, find, replace }: SeededBug): string {
 }
 
 /**
- * The first law that a case finds broken, and the case; null when all hold. Tried are the cases of the bug's law, or all of
- * them where it is one that the whole logs are held to.
+ * The first broken law and its case; null when all hold. Tries the cases of the bug's law, or all cases
+ * when the law concerns whole logs.
  */
 export async function lawBrokenBy(
   bug: SeededBug,

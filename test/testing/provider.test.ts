@@ -1,4 +1,7 @@
-/** The fake provider: whatever a model does, the official clients read it, and what the ready steps send next is taken. */
+/**
+ * The fake provider: official clients read whatever its model does, and it accepts the next requests of
+ * the ready steps.
+ */
 
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
@@ -26,7 +29,7 @@ import { begin, branch } from '../conversation/agent.ts'
 const model = 'scripted'
 const input = { apiKey: 'none', maxRetries: 0 }
 
-/** Where Gemini's client, which takes no `fetch`, finds what the others are given. */
+/** The server for Gemini's client, which accepts no `fetch` option. */
 let server: ProviderServer
 let turns = playTurns([])
 beforeAll(async () => {
@@ -82,7 +85,7 @@ const GRAMMARS: readonly (readonly [
 
 const numbers = fc.record({ a: fc.integer(), b: fc.integer() }, { noNullPrototype: true })
 
-/** Speaks with a model until it has nothing more to do; gives how often it was asked. */
+/** Runs a model until it is done; returns the number of requests. */
 async function talk(conversation: Conversation, step: Step, provider: FakeProvider): Promise<void> {
   const condenser = rollingCondenser({
     retries: 0,

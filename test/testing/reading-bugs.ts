@@ -1,4 +1,4 @@
-/** Deliberate bugs in what the server gives to those who read: pages, counts, single events, and sockets. */
+/** Deliberate bugs in the server's reads: pages, counts, single events and sockets. */
 
 import type { SeededBug } from './seeded-bugs.ts'
 

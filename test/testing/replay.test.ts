@@ -1,4 +1,4 @@
-/** What is tested with the tests of replay: a right fold passes, each wrong one is named by its law with a log of few events. */
+/** Replay tests: a correct fold passes; each wrong one fails by its law, with a short log. */
 
 import { describe, expect, it } from 'vitest'
 import type { Fact } from '../../src/event/quarantine.ts'
@@ -21,13 +21,13 @@ import { makeLines } from '../../bench/workload.ts'
 interface Counts {
   readonly calls: readonly string[]
   readonly said: number
-  /** What cannot be frozen; only states that are tested with it have it. */
+  /** Cannot be frozen; only states of these tests have it. */
   readonly seen?: Map<unknown, unknown> | Set<unknown> | Int32Array
 }
 
 const initial: Counts = { calls: [], said: 0 }
 
-/** A reader of one's own: which calls were made, and how often something was said. */
+/** A custom reader, which counts calls and messages. */
 function count(state: Counts, fact: Fact): Counts {
   if (!('kind' in fact)) return state
   if (fact.kind === 'ActionEvent') return { ...state, calls: [...state.calls, fact.tool_name] }
@@ -45,7 +45,7 @@ let seen = 0
 const isAction = (fact: Fact): boolean => 'kind' in fact && fact.kind === 'ActionEvent'
 
 const keptMap = ({ seen }: Counts): string => JSON.stringify([...(seen ?? [])])
-/** The state itself is compared, and none is kept. */
+/** Compares the state itself, without encoding it. */
 const unkept: { readonly encode?: never; readonly decode?: never } = {
   encode: undefined,
   decode: undefined,
@@ -167,7 +167,7 @@ describe('replayTest', () => {
         return state
       },
     }
-    // Found again by its path, which a first state that an earlier case had changed would hide.
+    // Replaying by path finds it again, unless an earlier case changed the initial state.
     const path = /seed: (-?\d+), path: '([\d:]+)'/.exec(messageOf(() => replayTest(legalLog(), changing)))
     const again = { seed: Number(path?.[1]), path: path?.[2] ?? '' }
     expect(messageOf(() => replayTest(legalLog(), changing, again))).toContain('Law R3 ')
@@ -180,7 +180,7 @@ describe('replayTest', () => {
     for (const run of [() => replayTest(lines, subject), () => replayTest(legalLog(), subject)]) {
       const text = messageOf(run)
       expect(text.split('\n')[0]).toMatch(new RegExp(`^Law ${law} does not hold: .`))
-      // No more than the few events that show it, each as a line that can be read.
+      // Only the few events that show the failure, each on a readable line.
       const log = text.split('\n').filter((line) => line.startsWith('{'))
       expect(log.length).toBeGreaterThan(0)
       expect(log.length).toBeLessThan(8)
@@ -261,7 +261,7 @@ describe('a recording of what JSON has no form for', () => {
     const event = { seq: 0, id: 'p', kind: 'PauseEvent' }
     const text = recordReplay([pause], subject)
     expect(JSON.parse(text)).toEqual({ ...event, ...changed })
-    // One that stays as it was is another recording.
+    // A subject that does not change is another recording.
     const files = { read: () => text, write: () => undefined }
     await golden('same', [pause], subject, files)
     await expect(golden('other', [pause], { ...subject, reduce: () => before }, files)).rejects.toThrow(

@@ -1,18 +1,17 @@
-/** A model on a port that says what the scripts of the conformance kit for servers say. */
+/** A model on a port that plays the scripts of the server conformance kit. */
 
 import { providerServer } from '../../src/testing/node/provider-server.ts'
 import { messagesIn, playScripts, type SentMessage } from '../../src/testing/server/index.ts'
 
-/** The model, and the messages of each request that it was sent. */
+/** The model, and the messages of each request. */
 export interface ScriptedModel {
   readonly url: string
   readonly requests: () => readonly (readonly SentMessage[])[]
-  /** What the requests that it refused break. */
+  /** The rules that its refused requests break. */
   readonly refused: readonly string[]
   readonly close: () => Promise<void>
 }
 
-/** Listens on a port of its own. */
 export async function startModel(): Promise<ScriptedModel> {
   const provider = await providerServer(playScripts)
   return {

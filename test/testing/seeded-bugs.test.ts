@@ -1,6 +1,7 @@
 /**
- * Each deliberate bug in the agent server of the examples is found, by the law that the table in docs/testing.md names. A run plays
- * every sixth, always the same; `COLLOQUY_FAULTS=all`, and the night, play all.
+ * The server cases find each deliberate bug in the example agent server, by the law in the table of
+ * docs/testing.md. A run plays every sixth bug, always the same ones; `COLLOQUY_FAULTS=all`, and the
+ * nightly run, play all.
  */
 
 import { readFileSync } from 'node:fs'
@@ -13,7 +14,7 @@ import { SEEDED_BUGS } from './seeded-bugs.ts'
 const ONE_IN = process.env['COLLOQUY_FAULTS'] === 'all' ? 1 : 6
 const PLAYED = SEEDED_BUGS.filter((_, index) => index % ONE_IN === 0)
 
-/** The rows of the table in the page, without the spaces that line it up. */
+/** The rows of the page's table, without alignment. */
 const rows = readFileSync(resolve(import.meta.dirname, '../../docs/testing.md'), 'utf8')
   .split('<!-- bugs -->')[1]
   ?.split('<!-- end of bugs -->')[0]

@@ -1,16 +1,16 @@
-/** Deliberate bugs in the agent server of the examples, and the law by which the cases for servers find each. */
+/** Deliberate bugs in the example agent server, and the law by which the server cases find each. */
 
 import { READING_BUGS } from './reading-bugs.ts'
 
 export interface SeededBug {
-  /** What is wrong with the server then. */
+  /** Describes the fault. */
   readonly name: string
   /** The file, under examples/agent-server/. */
   readonly file: 'conversations.ts' | 'log.ts' | 'model.ts' | 'run.ts' | 'search.ts' | 'server.ts' | 'view.ts'
-  /** Text that occurs exactly once in it. */
+  /** Text that occurs exactly once in the file. */
   readonly find: string
   readonly replace: string
-  /** The law that is said to be broken. */
+  /** The law that must be reported as broken. */
   readonly law: string
 }
 

@@ -1,4 +1,4 @@
-/** The client of the interface, against a service on a port: each function does what it says. */
+/** The interface's client against a service on a port. */
 
 import { expect, it } from 'vitest'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
