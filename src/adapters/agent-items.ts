@@ -9,7 +9,7 @@ import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
 import { replay } from '../state/reduce.ts'
 
 /** Field with the items of an event: all of a reply on its first event, none on the others. */
-export const ITEMS = 'openai_agents'
+const ITEMS = 'openai_agents'
 
 /**
  * Events of items, in order. Neighbours of one reply are one reply. O(size).

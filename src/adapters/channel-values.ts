@@ -11,7 +11,7 @@ import type { Items } from '../store/contract/items.ts'
 /** A value as the serializer wrote it: JSON as text, other bytes in hexadecimal digits. */
 export type SerializedValue = readonly [type: string, text: string]
 
-export type ItemPart = readonly [id: string, body: JsonObject]
+type ItemPart = readonly [id: string, body: JsonObject]
 
 /**
  * A list is a tree of chunks that versions share. Each level holds the items after the last full chunk:

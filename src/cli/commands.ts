@@ -14,7 +14,7 @@ const GRAMMAR_NAMES: readonly string[] = GRAMMARS.map(({ name }) => name)
 
 export const FORMATS: readonly string[] = ['neutral', ...GRAMMAR_NAMES]
 
-export const FROM = ['events', ...SESSION_FORMATS] as const
+const FROM = ['events', ...SESSION_FORMATS] as const
 export type From = (typeof FROM)[number]
 
 const TARGETS = ['atif', 'otel'] as const
@@ -462,7 +462,7 @@ export const COMMANDS = {
   }),
 }
 
-export type CommandName = keyof typeof COMMANDS
+type CommandName = keyof typeof COMMANDS
 
 export type FileCommand = Exclude<
   CommandName,

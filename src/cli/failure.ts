@@ -16,7 +16,7 @@ export class OldRuntime extends Error {
 }
 
 /** Why a file has no result; the names are part of the `--json` contract. */
-export type FileErrorCode =
+type FileErrorCode =
   | 'not_found'
   | 'unreadable'
   | 'not_json'

@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises'
 
-export interface Package {
+interface Package {
   readonly version: string
   readonly node: string
 }

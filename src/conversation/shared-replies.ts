@@ -8,7 +8,7 @@ import type { ItemChange, Items } from '../store/contract/items.ts'
 import { MAX_PAGE_SIZE } from '../store/contract/query.ts'
 import { isBefore, type Replies, type ReplyLength, type ReplyPart, type StreamedReply } from './streamed.ts'
 
-export type Schedule = (work: () => void, milliseconds: number) => () => void
+type Schedule = (work: () => void, milliseconds: number) => () => void
 
 export const realTime: Schedule = (work, milliseconds) => {
   const timer: unknown = setTimeout(work, milliseconds)
@@ -52,7 +52,7 @@ interface WrittenReply {
 
 const pieceId = (reply: string, sequence: number): string => `${reply} ${String(sequence).padStart(9, '0')}`
 
-export interface SharedRepliesParts {
+interface SharedRepliesParts {
   readonly items: Items
   readonly id: string
   readonly replies: Replies

@@ -222,7 +222,7 @@ export class ReplyReader {
   }
 }
 
-export function endsReply(event: Event | null): boolean {
+function endsReply(event: Event | null): boolean {
   switch (event?.kind) {
     case 'ActionEvent':
     case 'ConversationErrorEvent':

@@ -22,7 +22,7 @@ const MAX_DEPTH = 4
 const MAX_CHILDREN = 1_000
 
 /** Id of a call's child conversation: the same on every execution. */
-export const childId = (parentId: string, actionId: string): string => keyedId('child', parentId, actionId)
+const childId = (parentId: string, actionId: string): string => keyedId('child', parentId, actionId)
 
 /**
  * Runs a call's child conversation, creating it if needed. A second call continues it: its id and first key

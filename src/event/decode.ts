@@ -42,9 +42,7 @@ export function decodeLine(text: string): Decoded {
   return parsed.ok ? decodeJson(parsed.value) : fail([parsed.issue])
 }
 
-export type Parsed =
-  | { readonly ok: true; readonly value: JsonValue }
-  | { readonly ok: false; readonly issue: Issue }
+type Parsed = { readonly ok: true; readonly value: JsonValue } | { readonly ok: false; readonly issue: Issue }
 
 /** Parses a line of JSON. The engine's message is dropped, because it may quote a secret. */
 export function parseLine(text: string): Parsed {

@@ -193,7 +193,7 @@ const SHAPES = {
   CriticResult: criticResult,
 } as const satisfies Readonly<Record<string, z.ZodMiniType>>
 
-export function describeShapes(): Readonly<Record<keyof typeof SHAPES, JsonObject>> {
+function describeShapes(): Readonly<Record<keyof typeof SHAPES, JsonObject>> {
   const described = Object.entries(SHAPES).map(([name, shape]) => {
     const { $schema: _dialect, ...schema } = z.toJSONSchema(shape, { io: 'input', override: tidy })
     return [name, schema]

@@ -16,7 +16,7 @@ const MAX_VALUES = 5_000_000
 const MAX_ISSUES = 100
 
 /** A deep-frozen JSON copy, with null for what could not be copied, and the issues. */
-export interface JsonCopy {
+interface JsonCopy {
   readonly value: JsonValue
   readonly issues: readonly Issue[]
 }

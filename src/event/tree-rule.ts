@@ -3,7 +3,7 @@
 import { ROOT } from './ids.ts'
 import type { Event } from './types.ts'
 
-export interface RuleNode {
+interface RuleNode {
   readonly id: string | null
   readonly canBeHead: boolean
 }

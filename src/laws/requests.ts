@@ -21,7 +21,7 @@ import type { LawWatch, LogStep, Report } from './load.ts'
 /** Converts a state to the messages that a server sends. */
 export type RequestWriter = (state: State, options: MessageOptions) => readonly NeutralMessage[]
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly grammars?: readonly GrammarName[]
   readonly messages?: RequestWriter
 }

@@ -13,7 +13,7 @@ const MASK = WIDTH - 1
 type Node = readonly unknown[]
 
 /** Makes a leaf on access: the values between two multiples of 32, always the same objects. */
-export type LeafMaker<T> = (start: number) => readonly T[]
+type LeafMaker<T> = (start: number) => readonly T[]
 
 const NO_NODES: Node = Object.freeze([])
 

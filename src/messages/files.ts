@@ -88,7 +88,7 @@ export interface FileRef {
 }
 
 /** Content of a part that more than one grammar can express. */
-export type Reading =
+type Reading =
   | { readonly as: 'text'; readonly text: string }
   | { readonly as: 'image'; readonly url: string }
   | { readonly as: 'file'; readonly file: FileRef }

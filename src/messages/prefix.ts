@@ -184,7 +184,7 @@ const VERSION = 2
 export type NewMap = <V>() => Map<unknown, V>
 
 /** Digest of everything written so far, checked against the records of replies. */
-export interface Proof {
+interface Proof {
   readonly state?: object
   readonly add: (role: Role, block: Written<unknown>) => void
   readonly keepsSigned: (turn: AssistantTurn) => boolean

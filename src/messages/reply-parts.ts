@@ -197,7 +197,7 @@ const KINDS: readonly PartKind[] = ['thinking', 'text', 'call', 'reasoning']
  * between a reply's calls, later calls are not on the branch: they are left out with the thinking before
  * them. O(parts).
  */
-export function refsOf(
+function refsOf(
   parts: unknown,
   counts: PartCounts,
   isSigned: (ref: PartRef) => boolean = () => false,
@@ -278,7 +278,7 @@ export function returnable(
   return signature && isWellFormed(signature) && isWellFormed(thinking) ? { thinking, signature } : null
 }
 
-export const TEXT_FIELDS: readonly string[] =
+const TEXT_FIELDS: readonly string[] =
   /* @__PURE__ */ 'mcp_server_name server_label kind name toolName mediaType mimeType filename file_id queries action operation input args arguments code revised_prompt content text transcript result output outputs response error'.split(
     ' ',
   )

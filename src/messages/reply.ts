@@ -225,7 +225,7 @@ function isWritten(part: OrderedPart, ref: PartRef | undefined, { more }: Limits
 const isField = (part: OrderedPart, ref: PartRef | undefined): part is FieldRef =>
   'kind' in part && part.kind === ref?.kind && part.index === ref.index
 
-export type OrderedPart = FieldRef | { readonly other: JsonObject }
+type OrderedPart = FieldRef | { readonly other: JsonObject }
 
 /**
  * Removes calls that repeat another's id: the more complete one keeps its position. In OpenAI Responses the
@@ -332,7 +332,7 @@ function placeReasoning(parts: readonly ReplyPart[]): {
 
 const NO_REASONING = { reasoning: [], places: new Map<ReplyPart, number>() }
 
-export const storeParts = (order: readonly OrderedPart[]): JsonObject[] =>
+const storeParts = (order: readonly OrderedPart[]): JsonObject[] =>
   order.map((part) => {
     if ('other' in part) return { other: part.other }
     return { [part.kind]: part.index, ...(part.more === null ? {} : { more: part.more }) }
@@ -384,7 +384,7 @@ export type ReplyPart =
   | ReplyCall
   | { readonly is: 'other'; readonly value: JsonObject }
 
-export interface ReplyReasoning {
+interface ReplyReasoning {
   readonly is: 'reasoning'
   readonly item: ReasoningItemModel
   readonly value: JsonObject
@@ -404,7 +404,7 @@ export interface ReplyCall {
   readonly more: JsonObject | null
 }
 
-export interface RawReply {
+interface RawReply {
   readonly id: string
   readonly model: string
   readonly stopReason: string

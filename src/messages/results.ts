@@ -165,7 +165,7 @@ function contentWithin(result: ToolResultEvent, maxLength: number): readonly Con
   return content
 }
 
-export function closedMessage(call: ActionEvent, reason: string): ToolMessage {
+function closedMessage(call: ActionEvent, reason: string): ToolMessage {
   return messageFor(call, [text(reason)], true)
 }
 

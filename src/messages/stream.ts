@@ -6,7 +6,7 @@ import type { StreamingDeltaEvent } from '../event/types.ts'
 import type { ReplyCollector, ReplyOutcome, Reply } from './reply.ts'
 import { type RawObject, objectOf, readArguments, stringOf } from './text.ts'
 
-export interface StreamReader {
+interface StreamReader {
   readonly push: (event: RawObject) => readonly StreamingDeltaEvent[]
   readonly failure: () => ReplyOutcome | null
   readonly isComplete: () => boolean

@@ -40,7 +40,7 @@ export function extend<M extends object>(messages: M[], field: keyof M, blocks: 
   else for (const block of blocks) list.push(block)
 }
 
-export interface Writer<Block extends object> {
+interface Writer<Block extends object> {
   readonly piece: (piece: Piece) => Block
   readonly reply: (turn: AssistantTurn, keepsSigned: boolean) => readonly Written<Block>[]
   readonly move: (turn: AssistantTurn) => Moved
@@ -159,7 +159,7 @@ export function startRequest<Request extends object, Block extends object, M ext
 
 type Thinking = ThinkingBlock | RedactedThinkingBlock
 
-export interface ReplyWriter<Block> {
+interface ReplyWriter<Block> {
   readonly text: (piece: TextPiece, more: JsonObject | null) => Block | null
   readonly thinking?: (block: Thinking, more: JsonObject | null, ref: FieldRef) => Block | null
   readonly call: (call: Call, more: JsonObject | null, ref: FieldRef) => Block

@@ -13,7 +13,7 @@ export interface Kept<T extends object> {
   readonly record: T
 }
 
-export type Index = Pick<NewItem, 'keys' | 'dueIn'>
+type Index = Pick<NewItem, 'keys' | 'dueIn'>
 
 /** Records by id. */
 export interface Records<T extends object> {

@@ -329,7 +329,7 @@ export interface Line {
   readonly isTyped: boolean
 }
 
-export interface Lines {
+interface Lines {
   readonly lines: readonly Line[]
   readonly chains: readonly (readonly Line[])[]
   readonly hasResult: HasResult
@@ -338,7 +338,7 @@ export interface Lines {
 }
 
 /** Reads every line once. A file with a single side chain is the session of that chain. O(size). */
-export function indexLines(records: readonly SessionRecord[]): Lines {
+function indexLines(records: readonly SessionRecord[]): Lines {
   const all: Line[] = []
   const hasResult = resultsIn(all)
   const repeated: number[] = []
@@ -578,12 +578,7 @@ interface Block {
 }
 
 /** Adds a reply from all its lines. O(size). */
-export function addReply(
-  id: string,
-  lines: readonly Line[],
-  writer: SessionWriter,
-  hasResult: HasResult,
-): void {
+function addReply(id: string, lines: readonly Line[], writer: SessionWriter, hasResult: HasResult): void {
   const blocks = replyBlocks(lines, writer)
   const last = lines.at(-1)?.message
   const first = lines[0]?.record.line ?? 0
@@ -643,7 +638,7 @@ function keyOf(block: RawObject): string {
 
 const isHook = (name: string): name is HookEventType => HOOK_EVENT_TYPES.some((type) => type === name)
 
-export function addAttachment({ record, fields }: Line, writer: SessionWriter, origin: Origin): void {
+function addAttachment({ record, fields }: Line, writer: SessionWriter, origin: Origin): void {
   const attachment = objectOf(fields['attachment'])
   const type = stringOf(attachment['type'])
   const hook = stringOf(attachment['hookEvent'])
@@ -697,7 +692,7 @@ function attachmentText(fields: RawObject, { type, hookEvent, hookName, content 
  * Adds the summary after a boundary, null for the first. Kept messages follow it, or precede it if attached
  * to the boundary. Returns the last kept line or null. O(events in sight + messages kept).
  */
-export function addSummary(
+function addSummary(
   line: Line,
   boundary: Line | null,
   lines: () => ReadonlyMap<string, Line>,

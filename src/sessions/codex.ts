@@ -367,7 +367,7 @@ function keepAside(line: CodexLine, writer: SessionWriter): void {
   writer.update(`codex.${KEYS.get(name) ?? name}`, line.payload as JsonValue, originOf(line))
 }
 
-export interface CodexLine {
+interface CodexLine {
   readonly record: SessionRecord
   readonly type: string
   readonly what: string
@@ -375,7 +375,7 @@ export interface CodexLine {
   readonly time: unknown
 }
 
-export interface ReplyStep {
+interface ReplyStep {
   readonly items: CodexLine[]
   usage: RawObject | null
 }
@@ -395,7 +395,7 @@ const OF_MODEL: ReadonlySet<string> = new Set([
   'context_compaction',
 ])
 
-export const NEW_HISTORY = 'compacted'
+const NEW_HISTORY = 'compacted'
 
 const PASSING: ReadonlySet<string> = new Set([
   'token_count',
@@ -413,7 +413,7 @@ const PASSING: ReadonlySet<string> = new Set([
  * Steps of a rollout. A reply ends at the next result, user message or turn; not at its token count, which
  * may follow results. O(lines).
  */
-export function stepsOf(lines: readonly CodexLine[]): Step[] {
+function stepsOf(lines: readonly CodexLine[]): Step[] {
   const steps: Step[] = []
   let open: ReplyStep | null = null
   let latest: ReplyStep | null = null
@@ -452,7 +452,7 @@ export function stepsOf(lines: readonly CodexLine[]): Step[] {
   return steps
 }
 
-export function codexLineOf(record: SessionRecord): CodexLine | null {
+function codexLineOf(record: SessionRecord): CodexLine | null {
   const { type, payload, timestamp } = objectOf(record.value)
   if (typeof type !== 'string' || typeof payload !== 'object' || payload === null) return null
   const fields = objectOf(payload)
@@ -463,7 +463,7 @@ export function codexLineOf(record: SessionRecord): CodexLine | null {
  * Removes events that the new history does not repeat. New texts become environment messages; sealed parts
  * are unreadable. O(events in sight + size).
  */
-export function replaceHistory(payload: RawObject, origin: Origin, writer: SessionWriter): void {
+function replaceHistory(payload: RawObject, origin: Origin, writer: SessionWriter): void {
   const history = blocksOf(payload['replacement_history'], 'text')
   const messages = history.filter(({ type }) => type === undefined || type === 'message')
   const remaining = new Map<string, number>()

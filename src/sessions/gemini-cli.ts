@@ -156,13 +156,13 @@ export type Step =
   | { readonly does: 'keep'; readonly record: SessionRecord; readonly what: string }
   | { readonly does: 'note'; readonly record: SessionRecord; readonly what: string }
 
-export interface Steps {
+interface Steps {
   readonly about: RawObject
   readonly steps: readonly Step[]
 }
 
 /** A message that is written again as it grows has its final content. O(size). */
-export function stepsOf(records: readonly SessionRecord[]): Steps {
+function stepsOf(records: readonly SessionRecord[]): Steps {
   const chat = new ChatSteps()
   for (const record of records) chat.read(record)
   return { about: chat.about, steps: chat.steps }
@@ -259,7 +259,7 @@ class ChatSteps {
 }
 
 /** Adds a message. O(size). */
-export function readMessage(
+function readMessage(
   fields: RawObject,
   record: SessionRecord,
   origin: Origin & { readonly id: string },
@@ -294,7 +294,7 @@ export function readMessage(
 }
 
 /** Identifies equal messages of one id: the same content, calls and results, in any form. */
-export function identityOf(fields: RawObject): string {
+function identityOf(fields: RawObject): string {
   const { type } = fields
   const { parts, calls } = partsOf(fields)
   const visible = contentOf(parts.filter((part) => objectOf(part)['thought'] !== true))
@@ -437,13 +437,13 @@ const usageOf = ({ input, output, cached, thoughts, tool, total }: RawObject): o
   totalTokenCount: total,
 })
 
-export const isDone = ({ status, result }: RawObject): boolean =>
+const isDone = ({ status, result }: RawObject): boolean =>
   typeof status === 'string' ? DONE.has(status) : result !== null && result !== undefined
 
 const DONE: ReadonlySet<string> = new Set(['success', 'error', 'cancelled'])
 
 /** The parts of a content, which may be one part or a text; other values become their JSON. */
-export function listOf(value: unknown): readonly (string | RawObject)[] {
+function listOf(value: unknown): readonly (string | RawObject)[] {
   const all: readonly unknown[] = Array.isArray(value) ? value : [value]
   return all
     .filter((part) => part !== null && part !== undefined && part !== '')
@@ -453,13 +453,13 @@ export function listOf(value: unknown): readonly (string | RawObject)[] {
     })
 }
 
-export interface CallContent {
+interface CallContent {
   readonly callId: string | null
   readonly content: readonly Content[]
 }
 
 /** The results in a list of parts: the parts after a response belong to it. O(size). */
-export function resultsIn(value: unknown): CallContent[] {
+function resultsIn(value: unknown): CallContent[] {
   const all: { callId: string | null; content: Content[] }[] = []
   for (const part of listOf(value)) {
     const response = objectOf(part)['functionResponse']
@@ -491,7 +491,7 @@ export interface CallResult {
  * An ended call's result; the displayed one is the fallback. A rewritten history has results for all the
  * reply's calls (`ids`). O(size).
  */
-export function resultOf({ id, result, resultDisplay }: RawObject, ids: ReadonlySet<string>): CallResult {
+function resultOf({ id, result, resultDisplay }: RawObject, ids: ReadonlySet<string>): CallResult {
   const content: Content[] = []
   const twice: string[] = []
   if (result !== null && result !== undefined)

@@ -234,7 +234,7 @@ function readCompaction(
 }
 
 /** The events of a reply; null for one without content. O(size). */
-export function replyOf(message: RawObject, entry: string, hasResult: HasResult): Reply | null {
+function replyOf(message: RawObject, entry: string, hasResult: HasResult): Reply | null {
   const blocks = blocksOf(message['content'], 'text')
   if (blocks.length === 0) return null
   const reply = readReply(message, blocks, stringOf(message['responseId']) || `reply-${entry}`)
@@ -349,7 +349,7 @@ const isThought = ({ type, thinking }: RawObject): boolean =>
   type === 'thinking' && typeof thinking === 'string'
 
 /** The id of a call: for OpenAI Responses, pi joins it with the id of the item. */
-export const callIn = (id: string): string => id.split('|')[0] ?? ''
+const callIn = (id: string): string => id.split('|')[0] ?? ''
 
 function responsesItem(block: RawObject): object {
   const { type, thinking, thinkingSignature: signature, id, name } = block

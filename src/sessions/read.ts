@@ -69,7 +69,7 @@ export function readSession(
   )
 }
 
-export const MAX_DETECTED = 32
+const MAX_DETECTED = 32
 
 /**
  * Detects a session's format; null for unknown formats and this library's events. Reads at most 32 records;

@@ -33,7 +33,7 @@ export interface Header {
   readonly callProgress: readonly CallProgress[]
 }
 
-export interface HeaderStep {
+interface HeaderStep {
   readonly event: Event
   readonly id: string
   /** Branch state after the event; of the new HEAD when the event moved it. */

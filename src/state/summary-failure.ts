@@ -5,7 +5,7 @@ import { isObject } from '../event/json.ts'
 import { eventKindOf } from '../log/entry.ts'
 import type { State } from './state.ts'
 
-export const FAILURE_KEY = 'condensation_failed'
+const FAILURE_KEY = 'condensation_failed'
 
 /** Events until the next attempt after the first failure. Doubles after each further failure. */
 const FIRST_WAIT = 16

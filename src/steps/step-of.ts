@@ -45,7 +45,7 @@ export interface StepOptions {
   readonly prove?: boolean
 }
 
-export interface Provider {
+interface Provider {
   readonly model: unknown
   readonly limits: Limits
   readonly tools: readonly object[]

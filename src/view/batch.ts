@@ -9,7 +9,7 @@ import { type BatchUnit, isPending } from './unit.ts'
 import { orderAt } from './units.ts'
 import { findBatch, type View, withUnit, withUnitAt } from './view.ts'
 
-export interface WithCall {
+interface WithCall {
   readonly view: View
   readonly open: PendingCall
 }

@@ -136,7 +136,7 @@ export const dashed = (id: string): string => {
 
 export const undashed = (id: string): string => (UUID.test(id) ? dashed(id).replaceAll('-', '') : id)
 
-export function otherUuidForm(id: string): string | null {
+function otherUuidForm(id: string): string | null {
   if (!UUID.test(id)) return null
   return id === dashed(id) ? undashed(id) : dashed(id)
 }

@@ -66,7 +66,7 @@ export function wrap({ raw, issues, id, parent_id, event_kind }: Quarantined): s
   return JSON.stringify({ kind: KIND, id, parent_id, event_kind, raw, issues })
 }
 
-export function unwrap(text: string): Quarantined | null {
+function unwrap(text: string): Quarantined | null {
   if (!text.startsWith(START)) return null
   let value: Readonly<Record<string, unknown>>
   try {

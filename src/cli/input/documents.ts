@@ -12,7 +12,7 @@ export type Description = Required<Omit<NewConversation, 'id' | 'status' | 'crea
   readonly createdAt: string | null
 }
 
-export interface Documents {
+interface Documents {
   readonly meta: JsonObject | null
   readonly baseState: JsonObject | null
 }
@@ -102,7 +102,7 @@ export function titleIn(value: JsonValue | undefined): string | null {
   return typeof value === 'string' && value !== '' && isKeepable(value, 200) ? value : null
 }
 
-export function tagsIn(value: JsonValue | undefined): Readonly<Record<string, string>> {
+function tagsIn(value: JsonValue | undefined): Readonly<Record<string, string>> {
   const fit = Object.entries(asObject(value) ?? {}).filter(
     (entry): entry is [string, string] =>
       TAG.test(entry[0]) && typeof entry[1] === 'string' && isKeepable(entry[1], 256),

@@ -21,7 +21,7 @@ import type { FileTree } from './zip.ts'
 /** How a file is divided, by its extension, else by its first characters. */
 export type Form = 'lines' | 'array' | 'document' | 'directory' | 'zip'
 
-export interface Opened {
+interface Opened {
   readonly form: Form
   readonly pieces: AsyncIterable<Piece[]>
   /** The files of a persisted conversation besides its events; null for a plain file. */
@@ -169,7 +169,7 @@ async function* follow(
 }
 
 /** The documents of a conversation: two of agent servers, and one for the fields that they lack. */
-export const DOCUMENTS = ['meta.json', 'base_state.json', 'colloquy.json'] as const
+const DOCUMENTS = ['meta.json', 'base_state.json', 'colloquy.json'] as const
 
 export type DocumentName = (typeof DOCUMENTS)[number]
 

@@ -17,7 +17,7 @@ const SPACES: readonly number[] = [0x20, 0x09, NEWLINE, 0x0d]
 
 export const isSpace = (byte: number): boolean => SPACES.includes(byte)
 
-export const isWhitespace = (bytes: Uint8Array): boolean => bytes.every(isSpace)
+const isWhitespace = (bytes: Uint8Array): boolean => bytes.every(isSpace)
 
 export function valueOf(bytes: Buffer): JsonValue | undefined {
   try {
@@ -31,7 +31,7 @@ export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /** Gathers the bytes of a piece that spans chunks, and copies them once. */
-export class Rest {
+class Rest {
   #parts: Buffer[] = []
 
   add(part: Buffer): void {

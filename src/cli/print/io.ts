@@ -32,7 +32,7 @@ export const isOfOutput = (error: unknown): boolean =>
   error instanceof ClosedPipe || error instanceof FailedOutput
 
 /** A sink that never fails. */
-export interface LastingSink extends Sink {
+interface LastingSink extends Sink {
   readonly failure: () => unknown
 }
 

@@ -151,7 +151,7 @@ const LOOKS = {
 
 const unpainted: Paint = (_tone, text) => text
 
-export const painted: Paint = (tone, text) => {
+const painted: Paint = (tone, text) => {
   const look = LOOKS[tone]
   return look === null || text === '' ? text : styleText(look, text, { validateStream: false })
 }

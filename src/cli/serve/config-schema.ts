@@ -107,12 +107,12 @@ type CamelName<Name> = Name extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<CamelName<Rest>>}`
   : Name
 
-export type Camel<T> = {
+type Camel<T> = {
   readonly [Name in keyof T as CamelName<Name>]: T[Name]
 }
 
 /** Converts the object's keys from snake_case to camelCase. Keys of nested objects are unchanged. */
-export const camelCased = <T extends object>(value: T): Camel<T> =>
+const camelCased = <T extends object>(value: T): Camel<T> =>
   Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
       name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
@@ -228,7 +228,7 @@ export const settings = z.strictObject({
 /** The content of the file. */
 export type Settings = z.output<typeof settings>
 
-export interface ConfigIssue {
+interface ConfigIssue {
   readonly path: string
   readonly problem: string
 }

@@ -72,7 +72,7 @@ export interface Repair {
 }
 
 /** A repair that no log of a correct server needs. */
-export interface Breach extends Repair {
+interface Breach extends Repair {
   readonly code: string
 }
 
@@ -97,13 +97,13 @@ const LOSSES: ReadonlyMap<string, string> = new Map([
   ['duplicate_key', 'repeated key'],
 ])
 
-export const REPAIR_WIDTH = 16
+const REPAIR_WIDTH = 16
 
 /**
  * Other problems of a loaded log, on all branches: warnings, results that end no call, payloads that do not
  * fit their kind, losses of JSON. O(n), and O(dropped results) for each branch.
  */
-export function breachesOf(recording: Recording): Breach[] {
+function breachesOf(recording: Recording): Breach[] {
   const { state, warnings } = recording
   const odd = warnings.map(({ line, issue }): Breach => {
     const lost = LOSSES.get(issue.type)
@@ -125,7 +125,7 @@ export function repairsOf(recording: Recording, state: State = recording.state):
   )
 }
 
-export function upcastRepairs({ upcasts }: Recording): Repair[] {
+function upcastRepairs({ upcasts }: Recording): Repair[] {
   return Array.from(upcasts, ([name, { count, line }]) => {
     const description = UPCASTERS.find((upcaster) => upcaster.name === name)?.description ?? ''
     return {

@@ -97,7 +97,7 @@ export function* viewRows(page: Page, state: State, ids: boolean): IterableItera
   else yield page.paint('dim', `${lead()}  end   ${CUT} marks where the view may be cut`)
 }
 
-export function* pendingRows(page: Page, state: State, ids: boolean): IterableIterator<string> {
+function* pendingRows(page: Page, state: State, ids: boolean): IterableIterator<string> {
   const calls = listPendingCalls(state).map(({ entry }) => entry)
   const rows = listPendingBatches(state).flatMap(bracketed)
   const shown = new Set(rows.map(({ item }) => item.id))

@@ -17,7 +17,7 @@ const MAX_SECRET = 256
 
 const isBase64 = (text: string): boolean => text.length > MAX_SECRET && text.search(/[^A-Za-z0-9+/=]/) < 0
 
-export interface TextOptions {
+interface TextOptions {
   /** Whether it must stay JSON even when it is a lone number. */
   readonly json?: boolean
   readonly bytes?: boolean

@@ -27,7 +27,7 @@ interface Progress {
   readonly reset?: true
 }
 
-export interface ShareOptions {
+interface ShareOptions {
   readonly store: Store
   readonly name: string
   readonly from: 'start' | 'now'

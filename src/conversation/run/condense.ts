@@ -15,7 +15,7 @@ import { statusUpdate } from '../decide.ts'
 import { isReplied } from '../turn.ts'
 import { add, type RunContext } from './context.ts'
 
-export type Condensing = { readonly next: 'ask' | 'look' } | { readonly next: 'end'; readonly with: Event[] }
+type Condensing = { readonly next: 'ask' | 'look' } | { readonly next: 'end'; readonly with: Event[] }
 
 const REFUSED = 'CondensationRefused'
 

@@ -33,7 +33,7 @@ import { type HeldLease, holdLease, awaitLease } from './lease.ts'
 import type { RunOptions, RunResult } from './options.ts'
 import type { Step } from './step.ts'
 
-export interface RunParts {
+interface RunParts {
   readonly store: Store
   readonly replica: Replica
   readonly step: Step

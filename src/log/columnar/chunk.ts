@@ -170,16 +170,16 @@ export class Chunk {
   }
 }
 
-export const IN_TREE = 1
-export const CAN_BE_HEAD = 2
-export const IS_EVENT = 4
-export const HAS_REPORTS = 8
-export const DROPPED_SECOND = 16
-export const DROPPED_ORPHAN = 32
+const IN_TREE = 1
+const CAN_BE_HEAD = 2
+const IS_EVENT = 4
+const HAS_REPORTS = 8
+const DROPPED_SECOND = 16
+const DROPPED_ORPHAN = 32
 
 /** Codes for no kind, and for an unknown kind, whose name the chunk stores separately. */
 const NO_KIND = 0
-export const OTHER_KIND = 255
+const OTHER_KIND = 255
 
 const PLAIN_SECTIONS = 10
 const SECTIONS = PLAIN_SECTIONS + 3 * KEY_SECTIONS
@@ -192,7 +192,7 @@ export const codeOf = (kind: string | null): number =>
 
 export const kindFrom = (code: number): string | null => KINDS_BY_CODE.get(code) ?? null
 
-export interface Rare {
+interface Rare {
   readonly kinds: readonly (readonly [number, string])[]
   readonly warnings: readonly LogWarning[]
 }

@@ -430,7 +430,7 @@ function viewOf(request: unknown, target: Target): View {
   return { request, target, messages, system, calls, results, listLeavesIn, turns: turnsIn(messages) }
 }
 
-export function serverPair({ type, body }: Block): { readonly call: boolean; readonly id: string } | null {
+function serverPair({ type, body }: Block): { readonly call: boolean; readonly id: string } | null {
   if (type === 'server_tool_use' || type === 'mcp_tool_use')
     return { call: true, id: `${type} ${String(body['id'])}` }
   if (type === 'mcp_tool_result') return { call: false, id: `mcp_tool_use ${String(body['tool_use_id'])}` }
@@ -440,7 +440,7 @@ export function serverPair({ type, body }: Block): { readonly call: boolean; rea
 
 const SERVER_KINDS: readonly string[] = Object.keys(serverShapes)
 
-export function isThinking({ type }: Block): boolean {
+function isThinking({ type }: Block): boolean {
   return type === 'thinking' || type === 'redacted_thinking'
 }
 

@@ -282,8 +282,7 @@ const KNOWN = [
   'safetyRatings',
 ] as const
 
-export const blockReason = (reply: RawObject): string =>
-  stringOf(objectOf(reply['promptFeedback'])['blockReason'])
+const blockReason = (reply: RawObject): string => stringOf(objectOf(reply['promptFeedback'])['blockReason'])
 
 function endingOf(reply: RawObject, candidate: RawObject): ReplyOutcome | null {
   const reason = stringOf(candidate['finishReason'])

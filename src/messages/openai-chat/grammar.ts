@@ -16,7 +16,7 @@ import {
   type Wire,
 } from '../provider.ts'
 
-export const OPENAI_ERRORS: Readonly<Record<Refusal, { readonly status: number; readonly error: Wire }>> = {
+const OPENAI_ERRORS: Readonly<Record<Refusal, { readonly status: number; readonly error: Wire }>> = {
   invalid: { status: 400, error: { type: 'invalid_request_error', code: null } },
   too_long: {
     status: 400,

@@ -303,7 +303,7 @@ const partsIn = (content: unknown): readonly unknown[] =>
   Array.isArray(content) ? content.flat() : typeof content === 'string' ? [content] : []
 
 /** Returns the text in content, or in a piece of it. O(length). */
-export const textIn = (content: unknown): string =>
+const textIn = (content: unknown): string =>
   typeof content === 'string'
     ? content
     : partsIn(content)
@@ -312,7 +312,7 @@ export const textIn = (content: unknown): string =>
         .join('')
 
 /** Returns the reasoning in content, or in a piece of it. O(length). */
-export const thoughtIn = (content: unknown): string =>
+const thoughtIn = (content: unknown): string =>
   partsIn(content)
     .map((part) => thoughtOf(objectOf(part)))
     .join('')

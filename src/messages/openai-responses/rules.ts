@@ -265,14 +265,14 @@ const CALLS: readonly unknown[] = [
 ]
 
 /** Calls that a server may execute, and whether their output may be later. */
-export const SERVER_CALLS: ReadonlyMap<string, boolean> = new Map([
+const SERVER_CALLS: ReadonlyMap<string, boolean> = new Map([
   ['program', true],
   ['tool_search_call', true],
   ['shell_call', false],
   ['apply_patch_call', false],
 ])
 
-export const callOf = (output: string): string =>
+const callOf = (output: string): string =>
   output === 'tool_search_output' ? 'tool_search_call' : output.replace(/_output$/, '')
 
 const isCall = (type: unknown): boolean => CALLS.includes(type)
@@ -281,7 +281,7 @@ const isOutput = (type: unknown): boolean => CALLS.some((call) => type === `${St
 
 const isServerCall = (type: unknown): boolean => typeof type === 'string' && SERVER_CALLS.has(type)
 
-export const isServerOutput = (type: unknown): boolean =>
+const isServerOutput = (type: unknown): boolean =>
   typeof type === 'string' && type.endsWith('_output') && SERVER_CALLS.has(callOf(type))
 
 /** Prefixes of item ids; other types have no prefix that all servers share. */

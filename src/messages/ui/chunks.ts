@@ -4,7 +4,7 @@ import { canonicalJson } from '../../event/encode.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { UIChunk, UIPart, UIReasoningPart, UITextPart, UIToolPart } from './types.ts'
 
-export interface UIAdvance {
+interface UIAdvance {
   readonly chunks: readonly UIChunk[]
   /** The client's parts afterwards. They may have an additional border: a retracted step leaves its own. */
   readonly parts: readonly UIPart[]

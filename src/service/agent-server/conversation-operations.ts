@@ -79,7 +79,7 @@ const ORDERS: Readonly<Record<string, ConversationOrder>> = {
   UPDATED_AT_DESC: 'updated_at_desc',
 }
 
-export interface Upkeep {
+interface Upkeep {
   /**
    * Deletes a conversation with everything stored for it.
    * @throws HttpProblem 404.
@@ -178,7 +178,7 @@ const pageReply = (items: JsonObject): Operation['replies'] => ({
   },
 })
 
-export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation[] => [
+const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation[] => [
   operation(
     {
       method: 'post',

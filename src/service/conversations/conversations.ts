@@ -26,7 +26,7 @@ export interface Lifecycle {
   readonly starts: Starts
 }
 
-export interface OpenConversation extends Look {
+interface OpenConversation extends Look {
   readonly conversation: Conversation
 }
 

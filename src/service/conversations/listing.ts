@@ -15,7 +15,7 @@ import { checkConversationQuery } from '../../store/kit/query/conversation-query
 import { decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/page.ts'
 import { boolean, withDefault } from '../http/parameters.ts'
 
-export interface Listing {
+interface Listing {
   /** Name of the list. A cursor of another list, order or filter is rejected. */
   readonly list: string
   readonly order: ConversationOrder

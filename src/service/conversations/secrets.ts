@@ -106,7 +106,7 @@ export function maskedField(name: string, value: JsonValue): JsonValue {
 }
 
 /** A value with every string and number masked. O(size). */
-export function allMasked(value: JsonValue): JsonValue {
+function allMasked(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(allMasked)
   if (isObject(value))
     return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, allMasked(inner ?? null)]))

@@ -36,7 +36,7 @@ export const EVENT: JsonObject = { $ref: '#/components/schemas/Event' }
 export const EVENT_PAGE: JsonObject = { $ref: '#/components/schemas/EventPage' }
 export const EVENT_OR_NULL: JsonObject = maybe(EVENT)
 
-export interface FilterValues {
+interface FilterValues {
   readonly kind__eq: EventKind | null
   readonly timestamp__gte: string | null
   readonly timestamp__lt: string | null
@@ -44,14 +44,14 @@ export interface FilterValues {
   readonly body?: string | null
 }
 
-export interface PageValues extends FilterValues {
+interface PageValues extends FilterValues {
   readonly sort_order: 'TIMESTAMP' | 'TIMESTAMP_DESC'
   readonly page_id: string | null
   readonly limit: number
   readonly blobs?: BlobMode
 }
 
-export interface EventPageBody {
+interface EventPageBody {
   readonly items: readonly Event[]
   readonly next_page_id: string | null
   readonly blobs?: readonly (BlobReference & { readonly event_id: string })[]

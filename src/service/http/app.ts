@@ -17,7 +17,7 @@ export interface Handled {
   readonly milliseconds: number
 }
 
-export interface AppOptions {
+interface AppOptions {
   readonly authorize: (request: Request, operation: Operation) => Promise<void> | void
   readonly onFailure: (error: unknown, request: Request, requestId: string) => void
   readonly onRequest: (request: Request) => (handled: Handled) => void

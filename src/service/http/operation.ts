@@ -9,7 +9,7 @@ export interface BodySpec<B> {
   readonly optional?: boolean
 }
 
-export interface Input<Q extends Parameters, P extends Parameters, B> {
+interface Input<Q extends Parameters, P extends Parameters, B> {
   readonly query: ValuesOf<Q>
   readonly path: ValuesOf<P>
   readonly body: B

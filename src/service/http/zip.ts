@@ -61,7 +61,7 @@ const common = (name: Uint8Array, data: Uint8Array): Uint8Array =>
   )
 
 /** The parts of the zip, in order; at most `MAX_FILES` files, with 4 GiB in total. */
-export async function* zipOf(
+async function* zipOf(
   files: AsyncIterable<ZipFile>,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
   const directory: Uint8Array[] = []

@@ -21,7 +21,7 @@ import { MAX_SESSION_FRAME, SESSION_QUERY, SessionFrames } from '../live/session
 import { LIVE_QUERY, SlowReader } from '../live/start.ts'
 import type { Admission, Budget, ConnectionOptions } from './budget.ts'
 
-export interface ConnectionParts {
+interface ConnectionParts {
   readonly live: Live
   readonly identify: Identify
   readonly keys: KeyWatch

@@ -3,7 +3,7 @@
 import type { Operation } from '../http/operation.ts'
 
 /** The used part of `@opentelemetry/api`, so that its types are not required. */
-export interface TracingApi {
+interface TracingApi {
   readonly trace: {
     getTracer(name: string): { startSpan(name: string, options: object, context: unknown): Span }
     setSpan(context: unknown, span: Span): unknown
@@ -24,11 +24,7 @@ interface Getter {
   get(carrier: Headers, key: string): string | undefined
 }
 
-export type Around = (
-  request: Request,
-  operation: Operation,
-  work: () => Promise<Response>,
-) => Promise<Response>
+type Around = (request: Request, operation: Operation, work: () => Promise<Response>) => Promise<Response>
 
 const HEADERS: Getter = {
   keys: (headers) => [...headers.keys()],

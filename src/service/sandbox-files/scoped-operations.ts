@@ -20,7 +20,7 @@ const BASE = '/api/conversations/{conversation_id}'
 const OUTSIDE = { 422: { description: 'The path is outside of the conversation’s folder' } }
 
 /** The folder of a conversation: its sandbox's, or its workspace below the folder of the sandboxes; null for neither. */
-export async function folderOf(
+async function folderOf(
   sandboxes: Pick<Sandboxes, 'files' | 'state'>,
   record: ConversationRecord,
 ): Promise<string | null> {

@@ -13,7 +13,7 @@ import { checkDestination, SealedMap, type SecretBox } from './secret-box.ts'
 import { agentProfileBody, merge, renameBody } from './settings-schema.ts'
 import type { Settings } from './settings.ts'
 
-export interface AgentProfile {
+interface AgentProfile {
   readonly [field: string]: JsonValue
   readonly id: string
   readonly name: string
@@ -121,7 +121,7 @@ function refsAt({ mcp_server_refs: refs }: JsonObject): string[] | null {
 }
 
 /** Resolves a profile: its model, null if unknown, and the MCP servers that exist. */
-export function diagnosed(profile: AgentProfile, llm: JsonObject | null, servers: JsonObject): JsonObject {
+function diagnosed(profile: AgentProfile, llm: JsonObject | null, servers: JsonObject): JsonObject {
   const { name: _name, ...summary } = summaryOf(profile)
   const ref = textAt(profile, 'llm_profile_ref')
   const refs = refsAt(profile)

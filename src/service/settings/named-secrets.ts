@@ -74,7 +74,7 @@ export class NamedSecrets {
 }
 
 /** The error does not repeat the name: a client may have sent a secret in its place. */
-export const unknownSecret = (): HttpProblem => new HttpProblem(404, 'Secret not found.')
+const unknownSecret = (): HttpProblem => new HttpProblem(404, 'Secret not found.')
 
 const tag = 'Secrets'
 const string: JsonObject = { type: 'string' }

@@ -19,7 +19,7 @@ import {
 import type { Settings, SettingsValues } from './settings.ts'
 import { type AskLlm, validateLlm } from './validate.ts'
 
-export interface SettingsParts {
+interface SettingsParts {
   readonly profiles: Profiles
   readonly settings: Settings
   readonly ask: AskLlm

@@ -12,7 +12,7 @@ import { secretsIn } from '../conversations/secrets.ts'
  */
 export type AskLlm = (llm: JsonObject, signal: AbortSignal) => Promise<void>
 
-export interface Validation {
+interface Validation {
   readonly valid: boolean
   readonly error: { readonly type: string; readonly message: string } | null
 }

@@ -13,13 +13,13 @@ import { digestOf } from './payloads.ts'
 
 const BATCH = 40
 
-export interface News {
+interface News {
   readonly first: number | null
   readonly isChanged: boolean
   readonly isDeleted: boolean
 }
 
-export const NOTHING: News = { first: null, isChanged: false, isDeleted: false }
+const NOTHING: News = { first: null, isChanged: false, isDeleted: false }
 
 interface Marking {
   readonly store: Store
@@ -194,7 +194,7 @@ export const newCursor = (record: ConversationRecord): DeliveryCursor => ({
 })
 
 /** The cursor of a conversation that existed before the webhook: only events from the next one on. */
-export const knownCursor = (record: ConversationRecord, next: number | null): DeliveryCursor => ({
+const knownCursor = (record: ConversationRecord, next: number | null): DeliveryCursor => ({
   ...newCursor(record),
   next,
   digest: digestOf(record),

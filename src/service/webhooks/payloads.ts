@@ -66,7 +66,7 @@ function headersOf(
 }
 
 /** The position after the events of one message, and the message, or null if empty. */
-export interface Batch {
+interface Batch {
   readonly next: number
   readonly message: Message | null
 }

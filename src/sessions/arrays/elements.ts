@@ -152,7 +152,7 @@ export const sessionOf = (format: SessionFormat, writer: SessionWriter): Session
 })
 
 /** The system prompts at the start of an array; a log has one, with the text of all. */
-export interface Prompts {
+interface Prompts {
   readonly front: ReadonlySet<Element>
   readonly text: string
 }

@@ -152,7 +152,7 @@ function withCalls(reply: RawObject, { line }: Origin, writer: SessionWriter): R
 }
 
 /** Messages with each function call as a tool call, and each result with its id. O(messages). */
-export function withCallIds(elements: readonly Element[]): Element[] {
+function withCallIds(elements: readonly Element[]): Element[] {
   const last = new Map<string, string>()
   return elements.map((element) => {
     const fields = produce(element.fields, (draft: Draft<RawObject>) => {

@@ -63,7 +63,7 @@ export interface StateRecord {
   readonly skills: readonly string[]
 }
 
-export type ChunkEnd = Pick<StateRecord, 'size' | 'seal' | 'createdAt'>
+type ChunkEnd = Pick<StateRecord, 'size' | 'seal' | 'createdAt'>
 
 /** Returns the record of a state. O(view + pending calls + activated skills). */
 export function recordOf(state: State, { size, seal, createdAt }: ChunkEnd): StateRecord {

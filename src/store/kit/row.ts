@@ -54,7 +54,7 @@ function filled(
   }
 }
 
-export interface Named {
+interface Named {
   readonly what: string
   readonly data: Readonly<Record<string, unknown>>
 }

@@ -1,6 +1,6 @@
 /** SHA-256 of bytes that arrive in pieces, wherever the store runs: by the runtime where it has a synchronous hash. */
 
-export interface Hash {
+interface Hash {
   update(bytes: Uint8Array): unknown
   digest(encoding: 'hex'): string
 }

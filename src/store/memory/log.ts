@@ -28,7 +28,7 @@ export interface Row {
   refs: StoredEvent | null
 }
 
-export interface Group {
+interface Group {
   readonly kind: EventKind
   readonly source: Source
   readonly rows: Row[]
@@ -82,7 +82,7 @@ export function rowOf(log: MemoryLog, id: string): Row | undefined {
 }
 
 /** The path to an event as segments; empty for an unknown event. O(segments). */
-export function piecesTo(log: MemoryLog, leafId: string): readonly PathSegment[] {
+function piecesTo(log: MemoryLog, leafId: string): readonly PathSegment[] {
   const node = rowOf(log, leafId)?.node
   return node ? pathSegments(node, (lane) => log.lanes.get(lane) ?? null) : []
 }

@@ -379,7 +379,7 @@ const SENTENCES: Readonly<Partial<Record<ErrorCode, string>>> = {
 }
 
 /** Returns the library's error for one of the database or its driver, with it as the cause. O(1). */
-export function toStoreError(cause: unknown): ColloquyError {
+function toStoreError(cause: unknown): ColloquyError {
   if (isColloquyError(cause)) return cause
   const sqlState = codeOf(cause)
   const code = CODES.find(([start]) => sqlState.startsWith(start))?.[1] ?? 'store_unavailable'

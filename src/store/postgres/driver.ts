@@ -89,11 +89,11 @@ export interface SubscribingClient extends PostgresClient {
   listen(channel: string, hear: (payload: string) => void): Promise<() => Promise<void>>
 }
 
-export interface TransactingClient extends PostgresClient {
+interface TransactingClient extends PostgresClient {
   transaction<T>(run: (connection: PostgresClient) => Promise<T>): Promise<T>
 }
 
-export interface LoadedDriver {
+interface LoadedDriver {
   readonly Pool: new (options: {
     readonly connectionString: string
     readonly connectionTimeoutMillis: number

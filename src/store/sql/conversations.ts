@@ -59,7 +59,7 @@ interface LeaseRow {
   readonly expires: Bigint
 }
 
-export function feedStatement(
+function feedStatement(
   d: Dialect,
   conversationId: string,
   report: number,

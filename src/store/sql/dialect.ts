@@ -110,7 +110,7 @@ export interface Dialect {
   readonly feedValue: string
 }
 
-export interface WalkBounds {
+interface WalkBounds {
   readonly key: readonly (readonly [column: string, value: string | number | null])[]
   readonly time: string
   readonly descending: boolean

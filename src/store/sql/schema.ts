@@ -1,6 +1,6 @@
 import type { Dialect, Table } from './dialect.ts'
 
-export interface ColumnTypes {
+interface ColumnTypes {
   readonly text: string
   readonly int: string
   readonly big: string

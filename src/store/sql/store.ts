@@ -32,7 +32,7 @@ import { itemReads } from './items.ts'
 import { checkTextQuery, noFullText } from '../kit/query/text-query.ts'
 import { TextIndexer, textReads, type TextWork } from './texts.ts'
 
-export interface OwnWork {
+interface OwnWork {
   append(
     conversationId: string,
     facts: readonly Fact[],

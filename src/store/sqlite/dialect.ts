@@ -292,7 +292,7 @@ const FIND_ITEM = 'SELECT version, keys FROM colloquy_item WHERE collection = ? 
 /** The row's number is the version: it is unique. */
 const PUT_ITEM = `REPLACE INTO colloquy_item (collection, id, keys, due_at, body) VALUES (?, ?, ?, ?, ?) RETURNING version`
 
-export const DUE_ITEMS = `SELECT ${ITEM_COLUMNS} FROM colloquy_item AS i INDEXED BY colloquy_item_due
+const DUE_ITEMS = `SELECT ${ITEM_COLUMNS} FROM colloquy_item AS i INDEXED BY colloquy_item_due
   WHERE i.collection = ? AND i.due_at <= ? ORDER BY i.due_at, i.id LIMIT ?`
 
 /** Changes items, all or none; `now` in milliseconds. @throws `version_conflict`. */

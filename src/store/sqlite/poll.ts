@@ -8,9 +8,9 @@ import type { Runner } from './runner.ts'
 const DATA_VERSION = 'PRAGMA data_version'
 
 /** Feed rows from a position, and its end: every change that wakes has a row. */
-export const NEWS = `SELECT place, witness, conversation_id AS id FROM colloquy_feed WHERE place >= ?
+const NEWS = `SELECT place, witness, conversation_id AS id FROM colloquy_feed WHERE place >= ?
   ORDER BY place LIMIT ?`
-export const LAST = 'SELECT place, witness FROM colloquy_feed ORDER BY place DESC LIMIT 1'
+const LAST = 'SELECT place, witness FROM colloquy_feed ORDER BY place DESC LIMIT 1'
 
 /** Where more was written since the last look, all are woken. */
 const MOST_NEWS = 1_000

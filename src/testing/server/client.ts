@@ -197,7 +197,7 @@ export function queryText(query: Query): string {
 }
 
 /** Sends a request and returns the response with its body unread. @throws what `fetch` throws. */
-export async function requestOf(
+async function requestOf(
   { url, fetch = globalThis.fetch, headers: extraHeaders, apiKey }: ServerAddress,
   method: string,
   path: string,
@@ -241,7 +241,7 @@ export interface LiveFrame {
 }
 
 /** Parses a frame; a bare event is put into an envelope. @throws SyntaxError for invalid JSON. */
-export function readLiveFrame(text: string): LiveFrame {
+function readLiveFrame(text: string): LiveFrame {
   const value: JsonValue = JSON.parse(text)
   if (!isObject(value)) throw new SyntaxError('The frame is not an object.')
   const { type, position, event } = value

@@ -16,7 +16,7 @@ const MAX_OUTPUT = 2 ** 20
 const OUTPUT_WAIT = 100
 const KILL_WAIT = 2_000
 
-export interface SandboxCommand {
+interface SandboxCommand {
   readonly command: string
   readonly cwd: string
   readonly id: string

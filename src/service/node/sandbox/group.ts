@@ -6,7 +6,7 @@ import type { Writable } from 'node:stream'
 import type { LogFile } from './log-file.ts'
 import type { Watchdog } from './watchdog.ts'
 
-export interface GroupCommand {
+interface GroupCommand {
   readonly command: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>

@@ -21,7 +21,7 @@ export interface ProcessSpec {
   readonly health?: string
 }
 
-export interface ProcessSandboxParts {
+interface ProcessSandboxParts {
   readonly id: string
   readonly spec: ProcessSpec
   readonly directory: string

@@ -21,7 +21,7 @@ export interface PlacedEvent {
   readonly hasLargeString: boolean
 }
 
-export interface AppendDraft {
+interface AppendDraft {
   readonly context: AppendContext
   readonly live: boolean
   readonly added: PlacedEvent[]

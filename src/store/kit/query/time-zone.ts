@@ -28,7 +28,7 @@ export function instantIn(text: string, timeZone: string | null): bigint | undef
  * @example
  * hasOwnZone('2026-07-01T12:00:00Z') // true
  */
-export const hasOwnZone = (text: string): boolean => OWN_ZONE.test(text)
+const hasOwnZone = (text: string): boolean => OWN_ZONE.test(text)
 
 export function isTimeZone(text: string): boolean {
   try {
