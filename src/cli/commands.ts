@@ -165,27 +165,27 @@ export const COMMANDS = {
         throw new UsageError(`--json cannot be combined with --format ${options.format}`)
     },
     more: [
-      'Exits with 1 when a line does not load. Everything else that no correct server writes is a note: what a replay repairs, results that end no call on any branch, payloads that do not fit their kind, and numbers and keys that JSON loses.',
-      'With --laws, checks the log of any server against the laws of properties/laws.md: its tree, calls and results, view, status and records of replies. Each violation names the law, the event and what a correct server would have written, and the exit code is 1.',
-      'With --ended, the server is done with the log: no call may lack a result, unless it waits for a user, and the status may not be running.',
-      `With --grammar (${GRAMMAR_NAMES.join(', ')}), also checks the request that the log becomes in that grammar by its provider’s rules, and the prefixes that replies record.`,
-      `FORMAT is one of ${REPORTS.join(', ')}; junit is one document for all FILEs.`,
+      'Exits with 1 when a line does not load. Other faults are notes: what a replay repairs, results without a call on any branch, payloads that do not fit their kind, and numbers and keys that JSON loses.',
+      'With --laws, checks the log of any server against the laws of properties/laws.md: its tree, calls and results, view, status and recorded replies. Each violation names the law, the event and the correct value; the exit code is then 1.',
+      'With --ended, the log is complete: every call must have a result, unless it waits for a user, and the status must not be running.',
+      `With --grammar (${GRAMMAR_NAMES.join(', ')}), also builds the request in that provider’s message format, checks it against the provider’s rules, and checks the prefixes that replies record.`,
+      `FORMAT is one of ${REPORTS.join(', ')}; junit writes one document for all FILEs.`,
     ],
   }),
   replay: command({
-    about: 'fold the log into its state: status, HEAD, pending calls, what was repaired',
+    about: 'show the state of a log: status, HEAD, pending calls, repairs',
     input: 'files-or-conversation',
     options: { ...FILE, ...STORED, at: option('EVENT_ID', asText), ...JSON_FLAG },
-    more: ['With --at, the state at that event: its branch, and the status that the log had then.'],
+    more: ['With --at, shows the state at that event: its branch, and the status of the log at that time.'],
   }),
   view: command({
-    about: 'list what the model may see, and where it may be cut',
+    about: 'list the events that the model sees, and where the view can be cut',
     input: 'files-or-conversation',
     options: { ...FILE, ...STORED, ...LEAF, ...JSON_FLAG },
-    more: ['With --leaf, the view of the branch that ends at that event.'],
+    more: ['With --leaf, shows the view of the branch that ends at that event.'],
   }),
   messages: command({
-    about: 'write what the model is sent, in a provider’s grammar',
+    about: 'write the messages for the model, in a provider’s format',
     input: 'files-or-conversation',
     options: {
       ...FILE,
@@ -197,9 +197,9 @@ export const COMMANDS = {
     },
     more: [
       `FORMAT is one of ${FORMATS.join(', ')}; the default is neutral.`,
-      'A provider’s format is one JSON document for each FILE, below a heading on a terminal and without one in a pipe.',
-      'With --leaf, the messages of the branch that ends at that event.',
-      'With --budget, leaves out the oldest events until the rest fits in TOKENS, by an estimate without a tokenizer. The system prompt and the last user message stay; if they alone exceed it, the exit code is 1.',
+      'A provider’s format is written as one JSON document for each FILE, below a heading on a terminal and without one in a pipe.',
+      'With --leaf, writes the messages of the branch that ends at that event.',
+      'With --budget, leaves out the oldest events until the rest fits in TOKENS, which are estimated without a tokenizer. The system prompt and the last user message are kept; if they alone exceed TOKENS, the exit code is 1.',
       'Encrypted reasoning is printed as null.',
     ],
   }),
@@ -210,14 +210,14 @@ export const COMMANDS = {
     more: [],
   }),
   stuck: command({
-    about: 'detect whether the agent loops, how, and which events show it',
+    about: 'detect whether the agent is in a loop, and which events show it',
     input: 'files-or-conversation',
     options: { ...FILE, ...STORED, ...LEAF, ...JSON_FLAG },
     more: [
-      'Since the last message of a user: the same call with the same result 4 times, the same call failing 4 times, 3 messages without a call, or two alternating steps, 6 in a row.',
-      'With --leaf, the branch that ends at that event.',
-      'The nudge is what to send the model once the same call has failed 3 times.',
-      'The exit code is 0 whether it is stuck or not; --json reports it.',
+      'An agent is stuck if, since the last user message, it made the same call with the same result 4 times, made the same failing call 4 times, sent 3 messages without a call, or alternated between two steps for 6 steps.',
+      'With --leaf, checks the branch that ends at that event.',
+      'The nudge is a message for the model, shown once the same call has failed 3 times.',
+      'The exit code is 0 in both cases; --json reports whether the agent is stuck.',
     ],
   }),
   why: command({
@@ -226,14 +226,14 @@ export const COMMANDS = {
     operand: 'EVENT_ID',
     options: { ...FILE, ...STORED, ...LEAF, ...BUDGET, ...JSON_FLAG },
     more: [
-      'For an event: what keeps it out of the view, what removed it, what it was paired with and what goes with it, each with the rule or law that it follows from.',
-      'Without EVENT_ID, the findings, the worst first: results that end no call, split batches, duplicate calls, requests that do not extend the previous one, loops, interrupted replies, abandoned branches, condensations that forgot the task, and likely secrets.',
-      'With --leaf, as seen from the branch that ends at that event. With --budget, also what a request of TOKENS would leave out.',
-      'The exit code is 0 whatever is found; --json reports it.',
+      'With EVENT_ID, reports why the event is in the view or not, what removed it, its paired call or result and what is removed with it, each with its rule or law.',
+      'Without EVENT_ID, lists findings, the worst first: results without a call, split batches, duplicate calls, requests that do not extend the previous one, loops, interrupted replies, abandoned branches, condensations that forgot the task, and likely secrets.',
+      'With --leaf, reads the branch that ends at that event. With --budget, also reports what a request of TOKENS would leave out.',
+      'The exit code is 0 even with findings; --json reports them.',
     ],
   }),
   condense: command({
-    about: 'show what a condensation would forget, and the view before and after it',
+    about: 'show which events a condensation would remove, and the view before and after',
     input: 'files-or-conversation',
     options: {
       ...FILE,
@@ -245,9 +245,9 @@ export const COMMANDS = {
       ...JSON_FLAG,
     },
     more: [
-      'A view of more than N events (4 or more) is cut to about half of that, one that the log requests to condense to about half of its own. The first two events, the system prompt and the last user message stay; batches stay or go as a whole, and pending calls stay. Nothing is written.',
-      `TEXT replaces what is forgotten; the default is “${PLACEHOLDER_SUMMARY}”.`,
-      'With --json, {"file","condensation","reason","view_before","view"}: the event to append or null; events or request, or not_needed or nothing_to_forget; the number of events before, and the ids after.',
+      'A view of more than N events (4 or more) is cut to about N/2; a view whose log requests a condensation is cut to about half of its events. The first two events, the system prompt, the last user message and pending calls are kept; a batch is kept or removed as a whole. Nothing is written.',
+      `TEXT replaces the removed events; the default is “${PLACEHOLDER_SUMMARY}”.`,
+      'With --json, writes {"file","condensation","reason","view_before","view"}: condensation is the event to append, or null; reason is events, request, not_needed or nothing_to_forget; view_before is the number of events before, and view the ids after.',
     ],
   }),
   convert: command({
@@ -262,14 +262,14 @@ export const COMMANDS = {
       ...JSON_FLAG,
     },
     more: [
-      'TARGET is atif, a trajectory in the Agent Trajectory Interchange Format, or otel, spans by the conventions of OpenTelemetry for generative AI, in the JSON form that a collector accepts at /v1/traces; the default is atif. One JSON document for each FILE.',
-      'The spans have the times of the events, and the same ids each time. They contain text only with --content; a trajectory always does.',
-      'Subagents are included: inside of the trajectory, or below the spans of their calls.',
-      'With --leaf, the branch that ends at that event.',
+      'TARGET is atif, a trajectory in the Agent Trajectory Interchange Format, or otel, spans by the conventions of OpenTelemetry for generative AI, in the JSON form that a collector accepts at /v1/traces; the default is atif. Writes one JSON document for each FILE.',
+      'Spans have the times of the events, and the same ids at each run. They contain text only with --content; a trajectory always contains it.',
+      'Subagents are included: within the trajectory, or below the spans of their calls.',
+      'With --leaf, writes the branch that ends at that event.',
     ],
   }),
   inspect: command({
-    about: 'explore conversations in a browser: each event, the view, what is sent and why',
+    about: 'explore conversations in a browser: events, view and requests, with reasons',
     input: 'files-or-database',
     options: {
       ...FILE,
@@ -286,9 +286,9 @@ export const COMMANDS = {
       if (html === undefined && force !== undefined) throw new UsageError('--force needs --html PATH')
     },
     more: [
-      'Serves a page to this machine alone and prints its address; the default PORT is any free one. With --open, opens it in the browser. Ends on SIGINT and SIGTERM.',
-      'With --html, writes one file with the logs in it, which opens without a server; it contains all that the page shows, so share it only with those who may read the conversation. With --force, replaces an existing file.',
-      'Without --conversation, any of the newest 2,000 conversations of the database can be chosen; with it, that one and those that it has started.',
+      'Serves a page to this machine only and prints its address; the default PORT is any free port. With --open, opens it in the browser. Ends on SIGINT and SIGTERM.',
+      'With --html, writes one file that contains the logs and opens without a server; share it only with people who may read them. With --force, replaces an existing file.',
+      'Without --conversation, offers the newest 2,000 conversations of the database; with it, that conversation and those that it started.',
       'Encrypted reasoning is left out. With --redact, API keys, tokens, passwords and private keys are masked, too.',
     ],
   }),
@@ -311,9 +311,9 @@ export const COMMANDS = {
         throw new UsageError('standard input (-) has no name: add --conversation ID')
     },
     more: [
-      'The id of a conversation is the one in base_state.json or meta.json, else --conversation, else the name of its file.',
-      'Timestamps without a zone are read in ZONE (as in Europe/Berlin); the default is UTC.',
-      'Importing again adds only what is missing, so an interrupted import is simply repeated.',
+      'The id of a conversation is read from base_state.json or meta.json; without them it is --conversation, or else the file name.',
+      'Timestamps without a zone are read in ZONE (such as Europe/Berlin); the default is UTC.',
+      'Importing again adds only missing events, so you can repeat an interrupted import.',
       'Creates the database file if it does not exist.',
     ],
   }),
@@ -341,10 +341,10 @@ export const COMMANDS = {
     },
     more: [
       `FORMAT is one of ${LAYOUTS.join(', ')}; the default is zip for PATH.zip, else jsonl, on standard output without --output.`,
-      'Lines that could not be read as events are written in their place, as they were.',
+      'Lines that could not be read as events are written unchanged, at their position.',
       'Nothing is left out: encrypted content, such as reasoning, is in the export.',
       'With --force, replaces an existing file or an earlier export.',
-      'With --redact, API keys, tokens, passwords and private keys are masked everywhere; ids stay.',
+      'With --redact, API keys, tokens, passwords and private keys are masked everywhere; ids are kept.',
     ],
   }),
   search: command({
@@ -363,9 +363,9 @@ export const COMMANDS = {
       ...JSON_FLAG,
     },
     more: [
-      'In order of time: from --since on, and before --until (ISO 8601, in UTC unless they name a zone).',
-      `SOURCE is one of ${SOURCES.join(', ')}; TEXT is a part of a message, in upper or lower case.`,
-      `With --leaf, only events on the path to that one. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is the next_page_id of a page.`,
+      'Events are in order of time. --since is inclusive and --until exclusive (ISO 8601; UTC unless TIME has a zone).',
+      `SOURCE is one of ${SOURCES.join(', ')}; TEXT is part of a message; case is ignored.`,
+      `With --leaf, finds only events on the branch that ends at that event. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is the next_page_id of a page.`,
       'With --json, one object {"items","next_page_id"} on one line.',
     ],
   }),
@@ -388,8 +388,8 @@ export const COMMANDS = {
     },
     more: [
       'All words of TEXT must occur; "words in quotes" must be next to each other, and -word must not occur.',
-      'The newest first, with --rank the best first; --results also finds results of tools.',
-      '--index creates the index of text where the database has none, and waits until it is complete.',
+      'Matches are sorted newest first, with --rank by relevance; --results also searches tool results.',
+      '--index creates the full-text index if the database has none, and waits until it is complete.',
       `ROLE is one of ${TEXT_ROLES.join(', ')}. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is the next_page_id of a page.`,
       'With --json, one object {"items","next_page_id"} on one line.',
     ],
@@ -405,11 +405,11 @@ export const COMMANDS = {
     ],
   }),
   'audit-blobs': command({
-    about: 'check that every long string of a database is whole and in use',
+    about: 'check that every long string of a database is undamaged and in use',
     input: 'database',
     options: { ...NEEDS_DATABASE, ...JSON_FLAG },
     more: [
-      'Strings of more than 65,536 characters are stored once, by their SHA-256. Reads all of them.',
+      'Strings of more than 65,536 characters are stored once, by their SHA-256. The command reads all of them.',
       'Exits with 1 when one is missing, damaged or not used by any event.',
       'With --json, one object {"blobs","bytes","events","unused","damaged","missing"} on one line.',
     ],
@@ -432,19 +432,19 @@ export const COMMANDS = {
     },
     more: [
       'Without --db, the conversations are kept in colloquy.db in the current directory; the file is created if it does not exist.',
-      'HOST is 127.0.0.1 and PORT 8000 by default; PORT 0 is any free one.',
-      'With COLLOQUY_SESSION_API_KEYS (keys, separated by commas), requests need a key in X-Session-API-Key; without it, only this machine is let in, and HOST must be one of its addresses.',
-      'Pages of this machine may use the service from a browser, whatever their port; with --allow-origin, as in https://app.example.com, pages of that origin too, or * for all.',
-      'Each sandbox is a process group of this machine in a folder of its own: for x.db in x-sandboxes next to it, for a postgres:// URL in colloquy-sandboxes, in DIR or the current directory. The first sandbox creates that folder; a process in a sandbox may do what the service may, and ends with it; its files stay.',
+      'The defaults are HOST 127.0.0.1 and PORT 8000; PORT 0 selects any free port.',
+      'With COLLOQUY_SESSION_API_KEYS (keys, separated by commas), requests need a key in X-Session-API-Key; without it, only this machine has access, and HOST must be a loopback address.',
+      'Browser pages served by this machine may use the service, on any port. --allow-origin adds an origin such as https://app.example.com, or * for all.',
+      'Each sandbox is a process group of this machine in a folder of its own: for x.db in x-sandboxes next to it, for a postgres:// URL in colloquy-sandboxes, in DIR or the current directory. The first sandbox creates that folder; a process in a sandbox has the permissions of the service and ends with it; its files are kept.',
       'Idle conversations may use about MIB mebibytes of memory; the default is 256, or cache_bytes in FILE.',
-      'With --redact, API keys, tokens, passwords and private keys are masked in what is written of conversations from then on, so that agents see them masked, too, and in what anybody may read of public ones, whenever it was written; redact in FILE names one of the two alone ("stored", "public").',
+      'With --redact, API keys, tokens, passwords and private keys are masked in data written from then on (agents see them masked, too), and in public conversations, including older events; redact in FILE selects only one of the two ("stored", "public").',
       'DIR must exist; with it, clients may create directories below it (/api/file/create_directory).',
-      'FILE is JSON: sandbox_specs, sandbox_directory (relative to FILE), sandbox_workspaces (true: clients may use the files of sandboxes, and run commands in them), max_sandboxes, webhooks, max_profiles, quota, editor, max_body_bytes, cache_bytes, redact, live. Of a sandbox spec: id, command, initial_env, working_dir, health; the first is the default, and without any it is a working directory in which nothing runs. Of a webhook: url, secret_env (a variable that holds the secret; or secret itself), id, from, kinds, headers, max_batch_events, max_batch_bytes, concurrency, timeout, retry_delay, max_retry_delay. Of the editor: port, token_env, base_path. Of quota: per_day (conversations that may be started in a day, for each organization), exempt (ids of organizations). Of live: max_per_conversation, max_total, buffer_chars, write_timeout, heartbeat_interval. Times are in milliseconds.',
-      'With COLLOQUY_SECRET (16 characters or more), API keys of models are stored, sealed with it; without it, profiles and settings that contain one are refused.',
+      'FILE is JSON: sandbox_specs, sandbox_directory (relative to FILE), sandbox_workspaces (true: clients may use the files of sandboxes and run commands in them), max_sandboxes, webhooks, max_profiles, quota, editor, max_body_bytes, cache_bytes, redact, live. Fields of a sandbox spec: id, command, initial_env, working_dir, health; the first spec is the default; without specs, a sandbox is a working directory in which no process runs. Of a webhook: url, secret_env (an environment variable with the secret; or secret, its value), id, from, kinds, headers, max_batch_events, max_batch_bytes, concurrency, timeout, retry_delay, max_retry_delay. Of the editor: port, token_env, base_path. Of quota: per_day (maximum number of conversations started per day and organization), exempt (ids of organizations). Of live: max_per_conversation, max_total, buffer_chars, write_timeout, heartbeat_interval. Times are in milliseconds.',
+      'With COLLOQUY_SECRET (16 characters or more), API keys of models are stored encrypted; without it, profiles and settings that contain one are rejected.',
       'With --full-text, the text of all conversations can be searched (/api/conversations/search-text); a database without an index gets one in the background.',
-      'With --inspect, /inspect shows conversations event by event as they happen; the page requests a key where one is needed.',
-      'MODULE is a file of JavaScript or TypeScript that exports a step, such as one of colloquy/steps (export const step = …, or the default), and may export run, the options of runs (condenser, policy, hooks). Without it, the agent repeats the user message.',
-      'Prints its URL; a line of JSON for each request goes to standard error. Ends on SIGINT and SIGTERM, when active work is done.',
+      'With --inspect, /inspect shows conversations event by event as they happen; the page asks for a key if the service needs one.',
+      'MODULE is a file of JavaScript or TypeScript that exports a step function, such as one of colloquy/steps (export const step = …, or the default export), and may export run, an object of run options (condenser, policy, hooks). Without it, the agent repeats the user message.',
+      'Prints its URL, and writes one line of JSON per request to standard error. On SIGINT and SIGTERM, ends when active work is done.',
     ],
   }),
   demo: command({
@@ -454,7 +454,7 @@ export const COMMANDS = {
     more: [],
   }),
   help: command({
-    about: 'this page, or the page of a command',
+    about: 'show this page, or the page of a command',
     input: 'nothing',
     operand: 'COMMAND',
     options: {},
@@ -664,7 +664,7 @@ export function helpPage(topic: string | null): string[] {
   const entries = Object.entries(TABLE)
   const columns = Math.max(...entries.map(([name]) => name.length))
   return [
-    'colloquy: from a recorded log of an agent’s conversation to its state, view and messages',
+    'colloquy: compute the state, view and messages of an agent’s conversation from its recorded log',
     '',
     'Usage: colloquy COMMAND [FILE…] [OPTIONS]',
     '',
@@ -675,7 +675,7 @@ export function helpPage(topic: string | null): string[] {
     '',
     'Options:',
     '  --json             one JSON object per file or page, each on one line',
-    '  --db FILE_OR_URL   a database instead of a FILE; --conversation ID names its conversation',
+    '  --db FILE_OR_URL   reads a database instead of a FILE; --conversation ID selects a conversation',
     '  -h, --help         this page, or the page of a command',
     '  -V, --version',
     '',
@@ -750,12 +750,12 @@ function wrapped(words: readonly string[], lead = '', indent = ''): string[] {
 }
 
 const ABOUT_EVENT_IDS =
-  'The first characters of an EVENT_ID are enough where no other id begins with them; a number that begins no id is a line.'
+  'EVENT_ID can be shortened to a prefix that no other id has; a number that is no prefix of an id is a line number.'
 
 const ABOUT_FILES = [
   'FILE is a .jsonl file with one event per line, a .json file with an array of events, a directory',
-  'of event-NNNNN-<id>.json files, a zip of one, or - for standard input; or a session of another',
-  'agent, or messages as a provider has them. FORM names its form, which is detected by default:',
+  'of event-NNNNN-<id>.json files, a zip of one, or - for standard input. It can also be a session of',
+  'another agent, or messages in a provider’s format. FORM is detected by default; it is one of',
   `${FROM.slice(0, 6).join(', ')},`,
   `${FROM.slice(6).join(', ')}.`,
 ]
