@@ -103,9 +103,9 @@ const asNewId: Parse<string> = (text) => {
   throw new UsageError('--conversation must be 1 to 200 characters without control characters')
 }
 
-const asSummary: Parse<string> = (text) => {
+const asVisible: Parse<string> = (text, name) => {
   if (text.trim() !== '') return text
-  throw new UsageError('--summary must not be blank')
+  throw new UsageError(`--${name} must not be blank`)
 }
 
 const DATABASE = { db: option('FILE_OR_URL', addressOf) }
@@ -240,7 +240,7 @@ export const COMMANDS = {
       ...STORED,
       // With fewer there is nothing to keep after a summary.
       'max-events': required(option('N', numberIn(4, Infinity, 'an integer'))),
-      summary: option('TEXT', asSummary),
+      summary: option('TEXT', asVisible),
       ...LEAF,
       ...JSON_FLAG,
     },
@@ -374,7 +374,7 @@ export const COMMANDS = {
     input: 'database',
     options: {
       ...NEEDS_DATABASE,
-      query: required(option('TEXT', asText)),
+      query: required(option('TEXT', asVisible)),
       conversation: option('ID', asText),
       owner: option('ID', asText),
       role: option('ROLE', oneOf(TEXT_ROLES)),
@@ -580,7 +580,11 @@ function addOption({ name, rawName, value, inlineValue }: OptionToken, inputs: M
     if (value !== undefined) throw new UsageError(`${rawName} accepts no value`)
     // No option begins with a digit: `-5` is a number, which the option's parser may reject.
   } else if (value === undefined || value === '' || (inlineValue === false && /^-(?!\d)/.test(value)))
-    throw new UsageError(`${rawName} needs a value`)
+    throw new UsageError(
+      /^-[^-]/.test(value ?? '')
+        ? `${rawName} needs a value; write one that begins with - as in ${rawName}=-x`
+        : `${rawName} needs a value`,
+    )
   inputs.set(name, [...(inputs.get(name) ?? []), value ?? ''])
 }
 

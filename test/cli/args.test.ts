@@ -33,6 +33,11 @@ describe('a command that makes no sense', () => {
     { argv: ['replay', SAMPLE, '--at'], says: '--at needs a value' },
     { argv: ['replay', SAMPLE, '--at='], says: '--at needs a value' },
     { argv: ['replay', '--at', '--json', SAMPLE], says: '--at needs a value' },
+    {
+      argv: ['search', '--db', 'x.db', '--text', '-rf'],
+      says: '--text needs a value; write one that begins with - as in --text=-x',
+    },
+    { argv: ['search-text', '--db', 'x.db', '--query', ' '], says: '--query must not be blank' },
     { argv: ['check', '--json=yes', SAMPLE], says: '--json accepts no value' },
     {
       argv: ['messages', '--format', 'xml', SAMPLE],

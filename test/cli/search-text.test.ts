@@ -49,4 +49,6 @@ it('text is found once the database has an index, a page at a time', async () =>
   expect(shown.out).toContain('colloquy -- search-text')
   const none = await colloquy([...argv, '--query', '"(', '--conversation', 'one'])
   expect([none.code, none.out]).toEqual([0, expect.stringContaining('nothing')])
+  const unknown = await colloquy([...argv, '--query', 'deploy', '--conversation', 'three'])
+  expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining('no conversation "three"')])
 })

@@ -13,7 +13,7 @@ import { describeEvent } from '../../inspector/index.ts'
 import { type About, aboutStored, attempt } from '../attempt.ts'
 import type { Options, RequestOf } from '../commands.ts'
 import type { Address } from '../db/address.ts'
-import { type Access, findConversation, getConversation, withStore } from '../db/store.ts'
+import { type Access, getConversation, withStore } from '../db/store.ts'
 import { FileError } from '../failure.ts'
 import { type Io, writeAll, writeLines } from '../print/io.ts'
 import { counted, fit, glimpse, jsonLine, pad, padStart, quoted, safe, width } from '../print/text.ts'
@@ -133,12 +133,12 @@ export async function searchTexts(
     access: { write: options.index === true, fullText: true },
     find: async (store) => {
       if (options.index === true) await completeIndex(store, io)
-      const record = conversation === undefined ? null : await findConversation(store, conversation)
+      const record = conversation === undefined ? null : await getConversation(store, conversation)
       return store.searchText({
         query,
         order: options.rank === true ? 'rank' : 'time',
         includeResults: options.results === true,
-        ...(conversation !== undefined && { conversation: record?.id ?? conversation }),
+        ...(record !== null && { conversation: record.id }),
         ...(owner !== undefined && { owner }),
         ...(role !== undefined && { role }),
         ...(since !== undefined && { from: since }),
