@@ -121,4 +121,7 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>Chat</title>
 
 serve({ fetch: app.fetch, port: Number(process.env['PORT'] ?? 3000) }, ({ port }) =>
   console.log(`http://localhost:${port}`),
-)
+).on('error', ({ message }) => {
+  console.error(`${message}. PORT=3001 node chat.ts uses another port.`)
+  process.exit(1)
+})

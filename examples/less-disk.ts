@@ -12,6 +12,10 @@ import { createEngine, type Event } from 'colloquy'
 import { sqliteStore } from 'colloquy/sqlite'
 
 const [turns, updates] = [Number(process.argv[2] ?? 6), Number(process.argv[3] ?? 200)]
+if (![turns, updates].every((count) => Number.isInteger(count) && count > 0)) {
+  console.error('Pass positive integers: node examples/less-disk.ts [turns] [updates of a part]')
+  process.exit(2)
+}
 const folder = mkdtempSync(join(tmpdir(), 'less-disk-'))
 
 // Text that compresses badly, like real output.

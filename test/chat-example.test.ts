@@ -186,11 +186,23 @@ async function outputOf(name: string, ...words: readonly string[]): Promise<stri
   return text(child.stdout)
 }
 
+it('reports a port in use in one line', async () => {
+  const second = spawn(process.execPath, [file], {
+    cwd: folder,
+    env: { ...process.env, PORT: new URL(url).port, FILE: join(folder, 'second.db') },
+  })
+  const ended = once(second, 'close')
+  const error = await text(second.stderr)
+  expect([error.split('\n').length, error]).toEqual([2, expect.stringContaining('uses another port')])
+  expect((await ended)[0]).toBe(1)
+})
+
 it('takes a small part of the bytes of a table of snapshots', async () => {
   const output = await outputOf('less-disk.ts', '2', '60')
   const bytes = [...output.matchAll(/: +([\d.]+) MB/g)].map(([, size]) => Number(size))
   expect(bytes).toHaveLength(2)
   expect(bytes[1]).toBeLessThan((bytes[0] ?? 0) * 0.1)
+  expect(await outputOf('less-disk.ts', 'six')).toBe('')
 })
 
 it('continues a run and a log of an older producer after an upgrade', async () => {
