@@ -82,7 +82,8 @@ export class ChannelValues {
 
   async #elements(collection: string, id: string): Promise<readonly string[]> {
     const chunk = await this.#items.getItem(collection, id)
-    if (chunk === null) throw new ColloquyError('invalid_event', `A stored value lacks its part ${id}.`)
+    if (chunk === null)
+      throw new ColloquyError('invalid_event', `A stored value is incomplete: item ${id} is missing.`)
     return chunk.body['elements'] as readonly string[]
   }
 

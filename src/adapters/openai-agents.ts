@@ -100,7 +100,10 @@ export function colloquySession({ conversation }: { readonly conversation: Conve
         const earlier = findEvent(state, id)?.event
         if (earlier?.kind === 'ConversationStateUpdateEvent') {
           if (earlier.value === digest) return { result: undefined }
-          throw new ColloquyError('id_conflict', 'This operationId was applied with another transaction.')
+          throw new ColloquyError(
+            'id_conflict',
+            'The operationId was already used for another transaction. Use a new one.',
+          )
         }
         const operation = { ...stateUpdate(OPERATION, digest), id }
         if (transaction.type === 'append_items')
@@ -153,7 +156,7 @@ function checkTransaction(args: TransactionArgs): TransactionArgs {
     if (!isPlain({ operationId, transaction })) throw new TypeError('not JSON')
     copy = structuredClone({ operationId, transaction })
   } catch {
-    throw invalid('The transaction contains values that JSON cannot hold.')
+    throw invalid('The transaction contains values that are not JSON. Pass plain JSON only.')
   }
   const { operationId, transaction } = copy
   if (typeof operationId !== 'string' || operationId.trim() === '')

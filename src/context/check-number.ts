@@ -16,13 +16,10 @@ export function checkNumber(
 ): number {
   const fine = value >= least && value <= limit && (!whole || Number.isInteger(value))
   if (fine) return value
-  const upper = limit === Infinity ? 'or more' : `to ${limit}`
-  throw invalid(
-    `${name} must be ${whole ? 'an integer' : 'a number'}, ${least} ${upper}; it is ${String(value)}`,
-    {
-      [name]: value,
-    },
-  )
+  const range = limit === Infinity ? `of ${least} or more` : `from ${least} to ${limit}`
+  throw invalid(`${name} must be ${whole ? 'an integer' : 'a number'} ${range}, not ${String(value)}.`, {
+    [name]: value,
+  })
 }
 
 /**

@@ -178,14 +178,14 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
   if (entry.event === null && eventKindOf(entry) === 'MessageEvent') {
     throw new ColloquyError(
       'evicted',
-      `message ${JSON.stringify(messageId)} was evicted; replay the whole log to edit it`,
+      `Message ${JSON.stringify(messageId)} was evicted from memory. Replay the whole log to edit it.`,
       {
         event_id: messageId,
       },
     )
   }
   if (entry.event?.kind !== 'MessageEvent' || entry.event.source !== 'user') {
-    throw new ColloquyError('unknown_event', `event ${JSON.stringify(messageId)} is not a user's message`, {
+    throw new ColloquyError('unknown_event', `Event ${JSON.stringify(messageId)} is not a user message.`, {
       event_id: messageId,
     })
   }

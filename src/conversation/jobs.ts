@@ -110,7 +110,9 @@ export class Job<T extends object> {
       if (record !== null) this.#stored = record
     } catch (error) {
       if (!isConflictIn(error, before) && !isConflictIn(error, collection)) throw error
-      this.#lost.abort(new ColloquyError('lease_lost', 'Another process works on this job.'))
+      this.#lost.abort(
+        new ColloquyError('lease_lost', 'Another process has claimed this job. Stop working on it.'),
+      )
       this.abandon()
       throw this.lost.reason
     }

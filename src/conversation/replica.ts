@@ -224,12 +224,15 @@ export class Replica {
     for (let attempt = 0; ; attempt += 1) {
       const state = await this.whole()
       if (isPendingCall(state, eventId))
-        invalidArgument('id', 'must not be of a call that waits for its result; reject or interrupt it first')
+        invalidArgument('id', 'must not name a pending call; reject or interrupt the call first')
       const plan = planErasure(state, eventId)
       const unsigned = plan.flatMap(({ after }) => (after.id === eventId ? [] : (after.id ?? [])))
       try {
         if (this.#store.replaceEvents === undefined)
-          throw new ColloquyError('invalid_argument', `The ${this.#store.name} store cannot erase events.`)
+          throw new ColloquyError(
+            'invalid_argument',
+            `The ${this.#store.name} store cannot erase events. Use a store with replaceEvents.`,
+          )
         await this.#store.replaceEvents(this.id, plan)
         const record = erasureRecord(recordId, eventId, reason, unsigned)
         const records = await this.commit(

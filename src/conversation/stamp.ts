@@ -37,9 +37,13 @@ export function checkEvents(values: readonly unknown[]): Event[] {
 export function checkDelta(value: unknown): StreamingDeltaEvent {
   const event = checkEvent(value, 0)
   if (event.kind === 'StreamingDeltaEvent') return event
-  throw new ColloquyError('invalid_event', `${event.kind} belongs in the log. Append it instead.`, {
-    kind: event.kind,
-  })
+  throw new ColloquyError(
+    'invalid_event',
+    `${event.kind} cannot be published, since the log stores it. Append it instead.`,
+    {
+      kind: event.kind,
+    },
+  )
 }
 
 function checkEvent(value: unknown, index: number): Event {

@@ -205,7 +205,11 @@ function refusePending(batches: readonly BatchUnit[]): void {
     .slice(0, MAX_NAMED_CALLS)
     .map((call) => `${quote(call.tool_name)} (${quote(call.tool_call_id)})`)
   const more = calls.length > MAX_NAMED_CALLS ? ` and ${calls.length - MAX_NAMED_CALLS} more` : ''
-  throw new ColloquyError('pending_calls', `calls without a result: ${named.join(', ')}${more}`, { calls })
+  throw new ColloquyError(
+    'pending_calls',
+    `Calls without a result: ${named.join(', ')}${more}. Run or recover the conversation.`,
+    { calls },
+  )
 }
 
 const isPendingBatch = (unit: Unit): unit is BatchUnit => unit.type === 'batch' && isPending(unit)

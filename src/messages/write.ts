@@ -74,7 +74,8 @@ export function writeRequest<Request extends object, Block extends object, M ext
   messages: readonly NeutralMessage[],
   { cache, ...options }: WriteOptions,
 ): Request {
-  if (messages.length === 0) throw new ColloquyError('empty_view', 'Nothing to send: the view is empty.')
+  if (messages.length === 0)
+    throw new ColloquyError('empty_view', 'The view has no messages. Append one first.')
   return (
     (cache?.write(writer, messages, options) as Request | null | undefined) ??
     startRequest(writer, messages, options).finish(messages)

@@ -85,7 +85,7 @@ export async function mcpTools(client: McpClient, options: McpToolOptions = {}):
     cursor = page.nextCursor
     if (cursor !== undefined && (cursors.has(cursor) || cursors.size === MAX_PAGES))
       throw invalid(
-        `The server's list of tools does not end: a cursor repeats, or it has more than ${MAX_PAGES} pages.`,
+        `The tool list of the server repeats a cursor or exceeds ${MAX_PAGES} pages. Fix its pagination.`,
       )
     if (cursor !== undefined) cursors.add(cursor)
   } while (cursor !== undefined)

@@ -86,7 +86,7 @@ describe('replay --at and a --leaf', () => {
         })
     const file = folder({ 'a.jsonl': `${lines({ id: 'p', kind: 'PauseEvent' })}oops\n` })('a.jsonl')
     expect((await colloquy(['view', file, '--leaf', '2'])).err).toContain(
-      'line 2 is not an event of the tree',
+      'line 2 is not an event in the conversation tree',
     )
   })
 })

@@ -80,7 +80,7 @@ describe('the limit of events', () => {
     // 2 is the default of keepFirst: with it 8 is the least.
     expect(planned([], { maxEvents: 8 })).toBe('keep')
     expect(() => planned([], { maxEvents: 7 })).toThrow(
-      'maxEvents must be 8 or more where keepFirst is 2; it is 7',
+      'maxEvents must be 8 or more when keepFirst is 2, not 7.',
     )
   })
 })
@@ -328,7 +328,8 @@ describe('a plan', () => {
       summary_offset: 2,
       llm_response_id: 'reply',
     })
-    for (const blank of ['', ' \n', '\u0085']) expect(() => condensationOf(plan, blank)).toThrow('not blank')
+    for (const blank of ['', ' \n', '\u0085'])
+      expect(() => condensationOf(plan, blank)).toThrow('must not be blank')
   })
 
   it('is not called for again once it is carried out', () => {

@@ -116,7 +116,7 @@ describe('pending calls', () => {
 
   it('many are counted in the message', () => {
     const calls = Array.from({ length: 8 }, (_, n) => action(`a${n}`, { response: 'r' }))
-    expect(() => write(calls, { pending: 'refuse' })).toThrow(/ and 3 more$/)
+    expect(() => write(calls, { pending: 'refuse' })).toThrow(/ and 3 more\. Run or recover/)
   })
 
   it('alone make an empty view, unless they are to be closed', () => {

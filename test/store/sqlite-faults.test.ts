@@ -85,7 +85,7 @@ describe.each(DRIVERS)('faults with %s', (driver) => {
     const file = FILES.next()
     await begin(driver, file)
     const store = closing(sqliteStore({ database: openDatabase(driver, file, true), readOnly: true }))
-    await fails(store.append('c', [pause('b')]), 'store_read_only', /open it for writing/)
+    await fails(store.append('c', [pause('b')]), 'store_read_only', /Open it for writing/)
     await fails(store.createConversation({ id: 'd' }), 'store_read_only')
     await fails(store.updateConversation('c', { title: 'x' }), 'store_read_only')
     await fails(store.deleteConversation('c'), 'store_read_only')
@@ -109,7 +109,7 @@ describe.each(DRIVERS)('faults with %s', (driver) => {
     other.exec('BEGIN IMMEDIATE')
     let ticks = 0
     const timer = setInterval(() => (ticks += 1), 5)
-    await fails(store.append('c', [pause('b')]), 'store_busy', /call again/)
+    await fails(store.append('c', [pause('b')]), 'store_busy', /Retry/)
     expect(ticks).toBeGreaterThan(0)
     clearInterval(timer)
     expect((await store.read('c')).map(({ id }) => id)).toEqual(['a'])
@@ -320,7 +320,7 @@ describe('files beside a database that may not be made or used', () => {
     { code: 'SQLITE_READONLY_CANTLOCK', message: 'attempt to write a readonly database' },
   ])('are told of by permission, not by how it was opened: %o', (thrown) => {
     expect(toStoreError(thrown)).toEqual(code('store_read_only', /next to the database.*permission.*folder/))
-    expect(toStoreError(thrown)).not.toEqual(code('store_read_only', /open it for writing/))
+    expect(toStoreError(thrown)).not.toEqual(code('store_read_only', /Open it for writing/))
   })
 })
 

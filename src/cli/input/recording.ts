@@ -262,7 +262,7 @@ export function resolveEvent({ state, lines }: Log, typed: string): string | num
   if (ids.size > 1) {
     const some = [...ids].slice(0, LISTED_IDS).map((id) => quoted(id ?? ''))
     const more = ids.size > LISTED_IDS ? ` and ${ids.size - LISTED_IDS} more` : ''
-    throw unknownEvent(typed, `${quoted(typed)} begins ${some.join(', ')}${more}: type more of the id`)
+    throw unknownEvent(typed, `${quoted(typed)} matches ${some.join(', ')}${more}: type more of the id`)
   }
   const seq = /^\d{1,9}$/.test(typed) ? lines.indexOf(Number(typed)) : -1
   return seq < 0 ? typed : seq
@@ -273,7 +273,7 @@ function resolveEventId(log: Log, typed: string): string {
   if (typeof event === 'string') return event
   const entry = log.state.log.entries.get(event)
   if (entry !== undefined && entry.inTree && entry.id !== null) return entry.id
-  throw unknownEvent(typed, `line ${typed} is not an event of the tree`)
+  throw unknownEvent(typed, `line ${typed} is not an event in the conversation tree`)
 }
 
 const unknownEvent = (typed: string, message: string): ColloquyError =>

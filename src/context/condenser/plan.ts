@@ -95,7 +95,7 @@ interface Way {
  * condensationOf(plan, 'They said hello.').summary // 'They said hello.'
  */
 export function condensationOf(plan: CondensationPlan, summary: string, llmResponseId = ''): Condensation {
-  if (isWhitespace(summary)) throw invalid('a condensation needs a summary that is not blank', { summary })
+  if (isWhitespace(summary)) throw invalid('The summary of a condensation must not be blank.', { summary })
   return {
     kind: 'Condensation',
     source: 'environment',
@@ -226,12 +226,12 @@ export function checkLimits(limits: CondensationLimits): CheckedLimits {
   checkNumber('maxTokens', maxTokens, { least: 1, whole: false })
   checkNumber('keepFirst', keepFirst, { least: 0 })
   if (!(minimumProgress > 0 && minimumProgress < 1))
-    throw invalid(`minimumProgress must be between 0 and 1; it is ${String(minimumProgress)}`, {
+    throw invalid(`minimumProgress must be between 0 and 1, not ${String(minimumProgress)}.`, {
       minimumProgress,
     })
   if (Math.floor(maxEvents / 2) - keepFirst - 1 <= 0) {
     const needed = 2 * (keepFirst + 2)
-    throw invalid(`maxEvents must be ${needed} or more where keepFirst is ${keepFirst}; it is ${maxEvents}`, {
+    throw invalid(`maxEvents must be ${needed} or more when keepFirst is ${keepFirst}, not ${maxEvents}.`, {
       maxEvents,
       keepFirst,
     })

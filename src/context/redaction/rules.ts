@@ -79,7 +79,8 @@ function checkSecret(text: string, index: number): string {
   const secret = text.trim()
   if (secret.length < MIN_SECRET)
     throw invalid(`Secret ${index} is shorter than ${MIN_SECRET} characters. Use a pattern instead.`)
-  if (isPartOfMasks(secret)) throw invalid(`Secret ${index} is part of every mask. Choose another.`)
+  if (isPartOfMasks(secret))
+    throw invalid(`Secret ${index} is part of every mask, so it cannot be masked. Choose another.`)
   return secret
 }
 
@@ -89,7 +90,7 @@ function checkName(name: BuiltInPattern): BuiltInPattern {
 }
 
 function checkKey(key: string | Uint8Array): Uint8Array {
-  if (key.length === 0) throw invalid('The key of the masks is empty. Pass 16 bytes or more, or no key.')
+  if (key.length === 0) throw invalid('The mask key is empty. Pass at least 16 bytes, or omit it.')
   return typeof key === 'string' ? new TextEncoder().encode(key) : key.slice()
 }
 

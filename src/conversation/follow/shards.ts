@@ -281,7 +281,9 @@ export class Share {
     if (shard === undefined) return
     this.#owned.delete(id)
     shard.ending.abort()
-    shard.lost.abort(new ColloquyError('lease_lost', 'The lease was lost. Another process holds it.'))
+    shard.lost.abort(
+      new ColloquyError('lease_lost', 'Another process may hold the lease now. Stop processing.'),
+    )
   }
 
   #loseAll(): void {

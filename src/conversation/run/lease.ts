@@ -34,10 +34,14 @@ export async function holdLease(
   const lost = new AbortController()
   const lose = (): void =>
     lost.abort(
-      new ColloquyError('lease_lost', 'The run lost its lease. Another run may have begun.', {
-        conversationId,
-        owner,
-      }),
+      new ColloquyError(
+        'lease_lost',
+        'The run lost its lease, and another run may have started. Stop this run.',
+        {
+          conversationId,
+          owner,
+        },
+      ),
     )
   let renewedAt = performance.now()
   let released = false

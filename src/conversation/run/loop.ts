@@ -222,7 +222,7 @@ function checkLog({ id: conversationId, epoch: current }: Replica, epoch: number
   if (current === epoch) return
   throw new ColloquyError(
     'lease_lost',
-    'The log was replaced during the run: the conversation was created again, or restored.',
+    'The conversation was recreated or restored during the run. Read it before you run again.',
     { conversationId, owner },
   )
 }

@@ -41,4 +41,4 @@ const object = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? { ...value } : {}
 
 const invalid = (problem: string): ColloquyError =>
-  new ColloquyError('invalid_argument', `The message cannot be read: ${problem}.`, { field: 'message' })
+  new ColloquyError('invalid_argument', `Invalid message: ${problem}.`, { field: 'message' })

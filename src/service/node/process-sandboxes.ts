@@ -164,9 +164,9 @@ const isDirectory = (path: string): Promise<boolean> =>
 const invalid = (message: string): ColloquyError => new ColloquyError('invalid_argument', message)
 
 function checkSpecs(specs: readonly ProcessSpec[]): void {
-  if (specs.length === 0) throw invalid('There must be at least one sandbox spec.')
+  if (specs.length === 0) throw invalid('Pass at least one sandbox spec.')
   if (new Set(specs.map(({ id }) => id)).size < specs.length)
-    throw invalid('Two sandbox specs have the same id.')
+    throw invalid('Two sandbox specs have the same id. Use unique ids.')
   for (const { id, command, working_dir: folder = WORKING_DIR } of specs) {
     const inside = normalize(folder)
     if (isAbsolute(folder) || inside === '..' || inside.startsWith('../') || inside === '.') {
@@ -175,7 +175,7 @@ function checkSpecs(specs: readonly ProcessSpec[]): void {
       )
     }
     if (command !== null && command.length === 0) {
-      throw invalid(`The command of sandbox spec ${JSON.stringify(id)} is empty.`)
+      throw invalid(`The command of sandbox spec ${JSON.stringify(id)} is empty. Pass a program, or null.`)
     }
   }
 }

@@ -38,7 +38,7 @@ export class WebhookDispatcher {
     this.#engine = engine
     this.#webhooks = webhooks.map(checkWebhook)
     if (new Set(this.#webhooks.map(({ id }) => id)).size < this.#webhooks.length) {
-      throw new ColloquyError('invalid_argument', 'Two webhooks have the same id.')
+      throw new ColloquyError('invalid_argument', 'Two webhooks have the same id. Use unique ids.')
     }
     this.#options = { pollInterval: 1_000, leaseTtl: 15_000, onFailure: () => undefined, ...options }
   }

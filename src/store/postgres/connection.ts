@@ -371,7 +371,7 @@ const CODES: readonly (readonly [start: string, code: ErrorCode])[] = [
 
 const SENTENCES: Readonly<Partial<Record<ErrorCode, string>>> = {
   store_busy: 'PostgreSQL aborted the transaction for another one or a time limit. Retry',
-  store_full: 'The disk or a limit of PostgreSQL is full. Free space, then retry',
+  store_full: 'The disk or a limit of PostgreSQL is full. Make room, then retry',
   invalid_argument: 'The value is too large for PostgreSQL. Pass a smaller one',
   store_read_only:
     'PostgreSQL does not let this user write here. Connect to a primary as a user with write permission',

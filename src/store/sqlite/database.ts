@@ -218,7 +218,7 @@ type Meaning = readonly [code: ErrorCode, message: string]
 
 const BUSY: Meaning = [
   'store_busy',
-  'Another process holds the database for longer than the busy timeout; call again.',
+  'Another process locked the database for longer than the busy timeout. Retry.',
 ]
 
 const MEANINGS: Readonly<Record<string, Meaning>> = {
@@ -226,21 +226,21 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   LOCKED: BUSY,
   READONLY: [
     'store_read_only',
-    'The database may only be read; open it for writing, and check whether its file is writable.',
+    'The database is read-only. Open it for writing, and check that its file is writable.',
   ],
-  FULL: ['store_full', 'The disk or the database is full; make room and call again.'],
-  CORRUPT: ['store_unavailable', 'The database file is damaged; restore it from a backup.'],
-  NOTADB: ['store_unavailable', 'The file is not an SQLite database; pass the path of one.'],
+  FULL: ['store_full', 'The disk or the database is full. Make room, then retry.'],
+  CORRUPT: ['store_unavailable', 'The database file is damaged. Restore it from a backup.'],
+  NOTADB: ['store_unavailable', 'The file is not an SQLite database. Pass the path of one.'],
   CANTOPEN: [
     'store_unavailable',
-    'The database file cannot be opened; check whether its folder exists and is accessible.',
+    'The database file cannot be opened. Check that its folder exists and is accessible.',
   ],
-  IOERR: ['store_unavailable', 'The disk reports an error; call again once it works.'],
+  IOERR: ['store_unavailable', 'The disk reports an error. Fix the cause, then retry.'],
 }
 
 const FOLDER_FAULT: Meaning = [
   'store_read_only',
-  'SQLite keeps files next to the database, even to read it, and they are not writable; get permission to write in its folder.',
+  'SQLite cannot write the files next to the database that even reads require. Get permission to write in its folder.',
 ]
 
 const OTHER: Meaning = ['store_unavailable', 'The database reports an error.']

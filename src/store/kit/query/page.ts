@@ -15,7 +15,7 @@ const FAULTS: Readonly<Record<CursorFault, string>> = {
   malformed: 'it is not a cursor. Pass the next_page_id of a page, unchanged',
   truncated: 'it was truncated. Pass the whole next_page_id of a page',
   altered: 'it was changed. Pass the next_page_id of a page, unchanged',
-  outdated: 'another version wrote it; begin with the first page',
+  outdated: 'another version created it. Start from the first page',
   foreign:
     'it belongs to another conversation, filter or order. Repeat the query of its page, or start from the first page',
 }
@@ -85,7 +85,7 @@ function unseal(cursor: string): readonly string[] {
 
 /** @throws `invalid_cursor`. */
 export function refuseCursor(reason: CursorFault): never {
-  throw new ColloquyError('invalid_cursor', `The cursor cannot be used: ${FAULTS[reason]}.`, { reason })
+  throw new ColloquyError('invalid_cursor', `Invalid cursor: ${FAULTS[reason]}.`, { reason })
 }
 
 /** ASCII text as base64url, without padding. O(length). */
