@@ -1,4 +1,4 @@
-/** The processes of a run, as it speaks to them. */
+/** Child processes of a run. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
@@ -6,16 +6,15 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Said } from './rounds.ts'
 
-/** A process that does rounds. */
 export interface Child {
-  /** Has it begin a round, or hold it; resolves when it has. */
+  /** Starts or holds a round; resolves once the child has. */
   tell(command: 'round' | 'hold', round: number): Promise<void>
-  /** What a reader has of a round. */
+  /** What a reader has received of a round. */
   ask(round: number): Promise<Extract<Said, readonly ['seen', ...unknown[]]>>
   end(): void
 }
 
-/** Starts one of the files beside this one; it ends with this process. */
+/** Starts a file of this folder as a child, which ends with this process. */
 export function startChild(
   file: string,
   args: readonly string[],
@@ -24,7 +23,7 @@ export function startChild(
 ): Child {
   const child: ChildProcess = spawn(process.execPath, [join(import.meta.dirname, file), ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
-    // An interrupt at the terminal is for the run, which ends it.
+    // Keeps an interrupt at the terminal from the children: the run ends them.
     detached: true,
   })
   child.stderr?.pipe(createWriteStream(join(logs, `${file}-${child.pid}.log`)))

@@ -1,10 +1,10 @@
-/** A process that speaks to services over HTTP: it sends messages under keys, to another service where one fails. */
+/** An HTTP client process: sends messages under keys and retries at another service. */
 
 import { insist, say, work, type Worker } from './rounds.ts'
 
 const [key = '', ...services] = process.argv.slice(2)
 
-/** Milliseconds that a client waits for a response. */
+/** Response timeout in milliseconds. */
 const TIMEOUT = 20_000
 
 async function post(service: string, path: string, body: object): Promise<void> {

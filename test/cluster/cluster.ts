@@ -1,4 +1,4 @@
-/** A cluster of PostgreSQL: three servers under Patroni, each on a host of its own, and etcd on a fourth. */
+/** A PostgreSQL cluster: three servers under Patroni and one etcd, each on its own host. */
 
 import { spawn } from 'node:child_process'
 import { openSync, closeSync } from 'node:fs'
@@ -9,15 +9,15 @@ import { BIN } from './install.ts'
 import { makeHost, onHost } from './network.ts'
 import { eventually, sh } from './shell.ts'
 
-/** What the servers run as: the user that Debian's package makes. */
+/** The user that Debian's package creates. */
 const USER = 'postgres'
 
 const PASSWORD = 'of-this-run-only'
 
-/** How large the file system of a node is, as `mount` takes it. It takes memory for what is on it alone. */
+/** Size of a node's file system, in the syntax of `mount`. It uses memory only for its content. */
 export const DISK_SIZE = '4g'
 
-/** Which interface of etcd Patroni uses, and the settings that it was tried with there. */
+/** Patroni's section for each etcd API, with tested timings. */
 export const SETTINGS = {
   2: { section: 'etcd', ttl: 10, loop_wait: 1, retry_timeout: 3 },
   3: { section: 'etcd3', ttl: 20, loop_wait: 5, retry_timeout: 3 },
@@ -25,40 +25,37 @@ export const SETTINGS = {
 
 export type EtcdVersion = keyof typeof SETTINGS
 
-/** One server. */
 export interface ClusterNode {
   readonly name: string
   readonly address: string
-  /** Where its database is: a file system of its own. */
+  /** Mount point of the database's own file system. */
   readonly disk: string
 }
 
-/** What Patroni says of a server. */
+/** A server's state as Patroni reports it. */
 export interface Health {
   readonly isPrimary: boolean
-  /** As in `running`. */
   readonly state: string
   readonly timeline: number
 }
 
-/** A cluster that runs. */
 export interface Cluster {
   readonly nodes: readonly ClusterNode[]
-  /** Starts Patroni on a node, which starts the server. */
+  /** Starts Patroni, which starts the server. */
   start(node: ClusterNode): void
-  /** Removes what a node holds, as for one that cannot follow any more. It must not run. */
+  /** Deletes the data of a stopped node that can no longer follow. */
   wipe(node: ClusterNode): Promise<void>
-  /** A connection to the primary itself, for one piece of work. */
+  /** Connects directly to a node for one task. */
   ask<T>(node: ClusterNode, work: (client: pg.Client) => Promise<T>): Promise<T>
-  /** The primary; null when there is none, or two say that they are. */
+  /** The primary; null if there is none, or if two claim to be it. */
   primary(): Promise<ClusterNode | null>
-  /** A node that does not follow a primary; null when all do. */
+  /** A node that does not follow the primary, or null. */
   lagging(primary: ClusterNode): Promise<ClusterNode | null>
-  /** Waits for a primary that all other nodes follow synchronously; null when that takes longer. */
+  /** Waits for a primary that all other nodes follow synchronously; null on timeout. */
   steady(timeout: number): Promise<ClusterNode | null>
 }
 
-/** Starts one, below a folder; all are up when it returns. */
+/** Starts a cluster below a folder and waits until it is up. */
 export async function startCluster(folder: string, etcd: EtcdVersion): Promise<Cluster> {
   const logs = join(folder, 'logs')
   await mkdir(logs, { recursive: true })
@@ -93,7 +90,7 @@ const idOf = async (option: '-u' | '-g'): Promise<number> => Number(await sh('id
 
 const configOf = (folder: string, { name }: { readonly name: string }): string => join(folder, `${name}.json`)
 
-/** Starts a program on a host, as the other user and in a group of its own. */
+/** Starts a program on a host, as the other user and in its own process group. */
 function startOn(host: string, command: readonly string[], logs: string): void {
   const log = openSync(join(logs, `${host}.log`), 'a')
   const [program = '', ...rest] = [
@@ -123,7 +120,7 @@ const etcdArguments = (address: string, folder: string): string[] => [
 
 const login = (username: string): object => ({ username, password: PASSWORD })
 
-/** Patroni reads YAML, and JSON is that. */
+/** Patroni reads YAML, which includes JSON. */
 function patroniConfig({ name, address, disk }: ClusterNode, etcd: EtcdVersion, etcdAddress: string): object {
   const { section, ...timing } = SETTINGS[etcd]
   return {
@@ -165,9 +162,9 @@ function patroniConfig({ name, address, disk }: ClusterNode, etcd: EtcdVersion, 
 }
 
 const PARAMETERS = {
-  // Tried as PostgreSQL is set by default, but for what makes failing over slow, and for a small machine.
+  // PostgreSQL defaults, except what slows a failover and what a small machine requires.
   wal_retrieve_retry_interval: '500ms',
-  // A primary that was cut off shuts down once its standbys are known to be gone, for which it waits a minute by default.
+  // An isolated primary shuts down only after its standbys time out; the default is a minute.
   wal_sender_timeout: '5s',
   wal_receiver_timeout: '5s',
   shared_buffers: '64MB',
@@ -177,11 +174,11 @@ const PARAMETERS = {
   wal_keep_size: '64MB',
 }
 
-/** The address of a database for whoever connects to `host`. */
+/** The URL of a database on `host`. */
 export const urlAt = (host: string, port: number): string =>
   `postgres://postgres:${PASSWORD}@${host}:${port}/postgres`
 
-/** What Patroni on a node says of it; null when it says nothing in time. */
+/** Patroni's report on a node, or null on timeout. */
 export async function healthOf({ address }: ClusterNode, timeout: number): Promise<Health | null> {
   try {
     const response = await fetch(`http://${address}:8008/primary`, { signal: AbortSignal.timeout(timeout) })
@@ -242,7 +239,7 @@ function clusterOf(nodes: readonly ClusterNode[], folder: string, logs: string):
   return cluster
 }
 
-/** The names of the nodes that follow one. */
+/** Names of the nodes that follow `node`. */
 async function followersOf(cluster: Cluster, node: ClusterNode): Promise<readonly string[]> {
   try {
     const { rows } = await cluster.ask(node, (client) => client.query<{ readonly name: string }>(FOLLOWERS))

@@ -1,4 +1,4 @@
-/** One failover: the primary fails while all write, comes back, and what there is then is held to what was acknowledged. */
+/** One failover: the primary fails during writes and returns, and the data is compared with the acknowledgements. */
 
 import type { Child } from './children.ts'
 import type { Cluster, ClusterNode } from './cluster.ts'
@@ -10,7 +10,6 @@ import { sleep } from './rounds.ts'
 import type { Services } from './services.ts'
 import { eventually } from './shell.ts'
 
-/** All that takes part. */
 export interface Run {
   readonly cluster: Cluster
   readonly services: Services
@@ -20,25 +19,25 @@ export interface Run {
   readonly say: (line: string) => void
 }
 
-/** Milliseconds of writing before the fault, and once all nodes are back. */
+/** Milliseconds of writing before the fault, and after all nodes are back. */
 const BEFORE = 1_500
 const AFTER = 1_500
 
-/** Milliseconds without a write that show that the fault has come about. */
+/** Milliseconds without a write that show that the fault is effective. */
 const SILENCE = 1_000
 
-/** Milliseconds until a fault is ended of which nothing has come: the node may go on by itself then. */
+/** Milliseconds after which a fault without a failover ends: the node may continue by itself. */
 const LONGEST = 30_000
 
-/** Milliseconds for a node to follow again, before it is made anew. */
+/** Milliseconds for a node to follow again before it is rebuilt. */
 const RETURN = 60_000
 
-/** So many writes after the fault show that they flow again. */
+/** Writes after the fault that show that writing has resumed. */
 const FLOWING = 5
 
 const KINDS = ['store', 'engine', 'item']
 
-/** Fails the primary once. @throws Error where the cluster does not come back, or a process of ours has ended. */
+/** Fails the primary once. @throws Error if the cluster does not recover, or a child process ended. */
 export async function failOver(run: Run, fault: Fault, number: number): Promise<Failover> {
   const { cluster, ledger, writers, reader } = run
   const before = await steady(run)
@@ -46,7 +45,7 @@ export async function failOver(run: Run, fault: Fault, number: number): Promise<
   await sleep(BEFORE)
   const instant = Date.now()
   await fault.begin(before.node, cluster)
-  // A full disk takes some writes yet.
+  // A full disk still accepts a few writes.
   await eventually(() => Date.now() - ledger.lastAt(number, KINDS) > SILENCE, LONGEST)
   const silent = Date.now()
   await eventually(
@@ -77,7 +76,7 @@ export async function failOver(run: Run, fault: Fault, number: number): Promise<
   }
 }
 
-/** In what readers differ from the log, once they have had time to read it; and how often they started over so far. */
+/** Differences between readers and the log, once they could catch up, and their resets so far. */
 async function readersAt(
   { cluster, reader }: Run,
   primary: ClusterNode,
@@ -98,7 +97,7 @@ async function readersAt(
   return [matches, resets]
 }
 
-/** Waits for all nodes; one that does not come back by itself is made anew. */
+/** Waits for all nodes; rebuilds a node that does not return by itself. */
 async function steady({
   cluster,
   say,

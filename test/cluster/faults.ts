@@ -1,4 +1,4 @@
-/** The ways in which a primary fails, and what is done to have the node back. */
+/** Faults of a primary, and how its node is restored. */
 
 import { readFile, statfs } from 'node:fs/promises'
 import { type Cluster, type ClusterNode, DISK_SIZE } from './cluster.ts'
@@ -6,26 +6,25 @@ import { isolate, killAll, link, processesOf, signalAll } from './network.ts'
 import { sleep } from './rounds.ts'
 import { eventually, sh } from './shell.ts'
 
-/** One of them. */
 export interface Fault {
   readonly name: string
-  /** Milliseconds until it is ended where no other node takes over. Default: 30,000. */
+  /** Milliseconds until the fault ends if no other node takes over. Default: 30,000. */
   readonly longest?: number
   begin(node: ClusterNode, cluster: Cluster): Promise<void>
-  /** Once others write again, or the node itself. */
+  /** Called once writes succeed again, on any node. */
   end(node: ClusterNode, cluster: Cluster): Promise<void>
 }
 
-/** Milliseconds that a node has to stop in good order. */
+/** Milliseconds for an orderly stop. */
 const STOP_TIMEOUT = 30_000
 
 const started = (node: ClusterNode, cluster: Cluster): Promise<void> => Promise.resolve(cluster.start(node))
 
-/** A megabyte of the write-ahead log, which is one file, in small records; and how many of them there may be. */
+/** Writes one file of the write-ahead log, a megabyte, in small records; and the maximum number of files. */
 const USE_UP = `SELECT count(pg_logical_emit_message(false, 'full', repeat('x', 1000))) FROM generate_series(1, 1000)`
 const LOG_FILES = 200
 
-/** In the order in which they take turns. */
+/** In the order of their turns. */
 export const FAULTS: readonly Fault[] = [
   {
     name: 'kill',
@@ -35,7 +34,7 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'stop',
     async begin({ name }) {
-      // Patroni is the first process of the host, and stops the server in good order.
+      // Patroni is the first process of the host, and stops the server properly.
       const [first = 0] = (await processesOf(name)).toSorted((a, b) => a - b)
       process.kill(first, 'SIGTERM')
     },
@@ -57,11 +56,11 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'full disk',
-    // It is for an operator to make room.
+    // Only an operator can make room.
     longest: 10_000,
     async begin(node, cluster) {
       await fill(node.disk)
-      // Into the files that it has already it can still write: those of the log are used up.
+      // PostgreSQL can still write to preallocated log files: use them up.
       const use = async (): Promise<void> => {
         for (let count = 0; count < LOG_FILES; count += 1) {
           await cluster.ask(node, (client) => client.query(USE_UP))
@@ -72,13 +71,14 @@ export const FAULTS: readonly Fault[] = [
     end: ({ disk }) => resize(disk, DISK_SIZE),
   },
   {
-    // What waits for a standby when a server crashes is there when it is up again, and lost when it dies then.
+    // Commits that wait for a standby are visible after a crash and restart, and lost if the server then
+    // dies.
     name: 'ahead',
     async begin(node, cluster) {
       const names = cluster.nodes.map(({ name }) => name)
       await isolate(names, true)
       await sleep(WAITING)
-      // Else Patroni sees to it that no standby takes over from a server that is ahead.
+      // Patroni would keep standbys from replacing a server that is ahead.
       for (const id of await processesOf(node.name)) if (await isPatroni(id)) process.kill(id, 'SIGSTOP')
       await cluster.ask(node, async (client) => {
         const { rows } = await client.query<{ readonly id: number }>('SELECT pg_backend_pid() AS id')
@@ -92,17 +92,17 @@ export const FAULTS: readonly Fault[] = [
   },
 ]
 
-/** Milliseconds in which writes come to wait for the standbys, and in which clients see them after the crash. */
+/** Milliseconds for writes to block on the standbys, and for clients to see them after the crash. */
 const WAITING = 500
 const AHEAD = 2_000
 
 const isPatroni = async (id: number): Promise<boolean> =>
   (await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')).includes('/usr/bin/patroni')
 
-/** Bytes that may be written to a disk while it is being filled. */
+/** Bytes that other writers may add while the disk is being filled. */
 const STEP = 64 * 1_024
 
-/** Leaves no room on a disk. What is written meanwhile lets no limit be set below it. */
+/** Shrinks a disk to its used size. Concurrent writes can make that limit too low: retry with a larger one. */
 async function fill(disk: string): Promise<void> {
   for (let more = 0; ; more += STEP) {
     const { blocks, bfree, bsize } = await statfs(disk)

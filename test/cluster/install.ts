@@ -1,16 +1,16 @@
-/** Installs what the cluster is made of from Debian, where it is missing. */
+/** Installs missing Debian packages for the cluster. */
 
 import { existsSync } from 'node:fs'
 import { sh, tryTo } from './shell.ts'
 
-/** Where Debian puts the programs of the server. */
+/** Debian's folder of the server programs. */
 export const BIN = '/usr/lib/postgresql/15/bin'
 
 interface Package {
   readonly name: string
-  /** It is installed when this is there. */
+  /** Exists if the package is installed. */
   readonly program: string
-  /** What the package starts by itself. */
+  /** The service that the package starts. */
   readonly service: string
 }
 
@@ -20,13 +20,12 @@ const PACKAGES: readonly Package[] = [
   { name: 'patroni', program: '/usr/bin/patroni', service: 'patroni' },
 ]
 
-/** The program that lets a process be another user's. */
+/** `setpriv` runs programs as another user. */
 const NEEDED = ['/usr/bin/setpriv', '/usr/sbin/ip']
 
 /**
- * Installs the packages that are missing, and stops the services which they have started; what was installed before is
- * left as it is.
- * @throws Error where this user is not root, or the system is no Debian.
+ * Installs missing packages and stops their services; existing packages are unchanged.
+ * @throws Error without root, or on another system than Debian.
  */
 export async function install(say: (line: string) => void): Promise<void> {
   if (process.getuid?.() !== 0) throw new Error('needs root: it makes network namespaces and mounts')

@@ -1,31 +1,28 @@
-/** What was acknowledged, and what of it the database holds. */
+/** Compares acknowledgements with the database. */
 
 import type pg from 'pg'
 import type { Said } from './rounds.ts'
 
 type Acknowledged = Extract<Said, readonly ['acknowledged', ...unknown[]]>
 
-/** What came of a round. */
 export interface Checked {
-  /** Names that were acknowledged and are not there, of the store's and of the table beside it. */
+  /** Acknowledged names missing from the store, and from the caller's table. */
   readonly lost: readonly string[]
   readonly lostBeside: readonly string[]
-  /** Names that are there more than once. */
+  /** Names that appear more than once. */
   readonly twice: readonly string[]
 }
 
-/** One event as a reader names it: who said it, and what. */
 interface Row {
   readonly conversation_id: string
   readonly name: string
 }
 
-/** Keeps what is said. */
 export class Ledger {
   readonly #byRound = new Map<number, Acknowledged[]>()
-  /** What was told of already: a loss is there for good. */
+  /** Faults already reported, since a loss is permanent. */
   readonly #told = new Set<string>()
-  /** By code, how often calls failed. */
+  /** Failed calls by error code. */
   readonly failures = new Map<string, number>()
 
   hear(text: Said): void {
@@ -37,22 +34,21 @@ export class Ledger {
     this.#byRound.set(round, all)
   }
 
-  /** How many were acknowledged in a round. */
   count(round: number): number {
     return (this.#byRound.get(round) ?? []).length
   }
 
-  /** How many were begun and acknowledged since an instant. */
+  /** Acknowledged writes of a kind that started after `instant`. */
   since(round: number, kind: string, instant: number): number {
     return (this.#byRound.get(round) ?? []).filter((each) => each[1] === kind && each[4] > instant).length
   }
 
-  /** When something of these kinds was acknowledged last, in milliseconds since 1970. */
+  /** Time of the last acknowledgement of these kinds, in milliseconds since 1970. */
   lastAt(round: number, kinds: readonly string[]): number {
     return (this.#byRound.get(round) ?? []).findLast((each) => kinds.includes(each[1]))?.[5] ?? 0
   }
 
-  /** Milliseconds of the longest time in which nothing of a kind was acknowledged, from an instant on. */
+  /** Longest time after `instant` without an acknowledgement of a kind, in milliseconds. */
   gap(round: number, kind: string, instant: number): number {
     const ends = (this.#byRound.get(round) ?? [])
       .filter((each) => each[1] === kind && each[5] >= instant)
@@ -61,7 +57,7 @@ export class Ledger {
     return Math.max(...ends.map((end, time) => end - (ends[time - 1] ?? instant)))
   }
 
-  /** Holds the database to what was acknowledged in some rounds, while no one writes; tells of each fault once. */
+  /** Compares the database with the acknowledgements of some rounds while nobody writes. Reports each fault once. */
   async check(client: pg.Client, rounds: readonly number[]): Promise<Checked> {
     const like = rounds.map((round) => `r${round}-%`)
     const events = await client.query<Row>(
@@ -102,7 +98,7 @@ export class Ledger {
 
 type Seen = Extract<Said, readonly ['seen', ...unknown[]]>
 
-/** In what readers differ from the log of a round: what they have and it has not, and messages that they lack. */
+/** Differences between readers and the log of a round: extra events, and missing messages. */
 export async function misreadBy(
   [, seen, disorder]: Seen,
   client: pg.Client,
@@ -135,7 +131,7 @@ export async function misreadBy(
 const roundOf = (id: string): number => Number(/^r(\d+)-/.exec(id)?.[1] ?? 0)
 const numberOf = (name: string): number => Number(name.slice(name.lastIndexOf('-') + 1))
 
-/** The value below which a part of the values is; NaN where there are none. */
+/** The value at a quantile; NaN without values. */
 export function percentile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.ceil(part * sorted.length) - 1)] ?? NaN

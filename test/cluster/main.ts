@@ -1,7 +1,7 @@
 /**
- * Fails the primary of a real cluster again and again while the library and the service write to it, and says what was
- * acknowledged, lost and doubled, and for how long nothing could be written. Exits with 1 where anything was lost,
- * doubled or misread.
+ * Repeatedly fails the primary of a real cluster under writes of the library and service. Reports
+ * acknowledged, lost and duplicate writes, and the time without writes. Exits with 1 if a write was lost,
+ * duplicated or misread.
  */
 
 import { existsSync } from 'node:fs'
@@ -20,11 +20,11 @@ import { startProxy } from './proxy.ts'
 import { type Failover, isClean, lineOf, summaryOf } from './report.ts'
 import { startServices } from './services.ts'
 
-/** Everything of a run is below it; one run at a time. */
+/** Working folder, for one run at a time. */
 const FOLDER = join(tmpdir(), 'colloquy-cluster')
 const OWNER = join(FOLDER, 'process')
 
-/** How many failovers there are between two summaries. */
+/** Failovers between two summaries. */
 const SUMMARY = 10
 
 const KNOWN =
@@ -56,12 +56,12 @@ let isOwner = false
 
 const summarize = (): void => summaryOf(done, ledger.failures).forEach(say)
 
-/** Ends all that runs, and the process. */
+/** Ends all children and this process. */
 async function end(code: number): Promise<void> {
   if (ending.signal.aborted) return
   ending.abort()
   if (done.length > 0) summarize()
-  // What is there may be another run's.
+  // The folder may belong to another run.
   if (isOwner) await clearAll(FOLDER, code === 1)
   if (isOwner && code === 1) say(`the logs of all programs are in ${FOLDER}/logs`)
   process.exit(code)
@@ -73,7 +73,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     void end(130)
   })
 
-/** @throws Error while another run is under way. */
+/** @throws Error while another run is active. */
 async function takeFolder(): Promise<void> {
   const owner = existsSync(OWNER) ? (await readFile(OWNER, 'utf8')).trim() : ''
   const command = owner === '' ? '' : await readFile(`/proc/${owner}/cmdline`, 'utf8').catch(() => '')
@@ -107,7 +107,7 @@ async function prepare(version: EtcdVersion): Promise<Run> {
   return { cluster, services, ledger, writers, reader, say }
 }
 
-/** Holds the database to all rounds once more: what was there may have been lost since. */
+/** Checks all rounds again: earlier writes may have been lost since. */
 async function checkAll({ cluster }: Run): Promise<void> {
   const primary = await cluster.steady(60_000)
   const last = done.at(-1)

@@ -1,6 +1,6 @@
 /**
- * Hosts on one machine: a network namespace for each, joined by a bridge. What runs on a host is found by its
- * namespace, so that it can be ended by its ids, also by a later run.
+ * Hosts on one machine: network namespaces joined by a bridge. A host's processes are found by its namespace,
+ * so a later run can also end them.
  */
 
 import { existsSync } from 'node:fs'
@@ -12,10 +12,9 @@ const PREFIX = 'colloquy-'
 const BRIDGE = 'colloquy0'
 const NET = '10.213.77'
 
-/** The address of this process on the network of the hosts. */
+/** This process's address on the network of the hosts. */
 export const HERE = `${NET}.1`
 
-/** Makes the network that hosts are on. */
 export async function makeNetwork(): Promise<void> {
   await sh('ip', ['link', 'add', BRIDGE, 'type', 'bridge'])
   await sh('ip', ['addr', 'add', `${HERE}/24`, 'dev', BRIDGE])
@@ -24,7 +23,7 @@ export async function makeNetwork(): Promise<void> {
 
 const linkOf = (host: string): string => `clq-${host}`
 
-/** Makes a host; gives its address. */
+/** Creates a host and returns its address. */
 export async function makeHost(host: string, number: number): Promise<string> {
   const space = PREFIX + host
   const address = `${NET}.${number}`
@@ -37,12 +36,12 @@ export async function makeHost(host: string, number: number): Promise<string> {
   return address
 }
 
-/** Cuts a host off from all others, or joins it again. */
+/** Disconnects a host from all others, or reconnects it. */
 export async function link(host: string, joined: boolean): Promise<void> {
   await sh('ip', ['link', 'set', linkOf(host), joined ? 'up' : 'down'])
 }
 
-/** Lets hosts reach each other, or only the others. */
+/** Sets whether hosts can reach each other; everything else stays reachable. */
 export async function isolate(hosts: readonly string[], isolated: boolean): Promise<void> {
   for (const host of hosts) {
     const state = isolated ? 'on' : 'off'
@@ -50,27 +49,24 @@ export async function isolate(hosts: readonly string[], isolated: boolean): Prom
   }
 }
 
-/** What starts a program on a host: a command line to put before it. */
+/** Command prefix that runs a program on a host. */
 export const onHost = (host: string): readonly string[] => ['ip', 'netns', 'exec', PREFIX + host]
 
-/** The ids of the processes of a host. */
 export async function processesOf(host: string): Promise<readonly number[]> {
   const text = await tryTo('ip', ['netns', 'pids', PREFIX + host])
   return text.split('\n').filter(Boolean).map(Number)
 }
 
-/** Sends a signal to every process of a host. */
 export async function signalAll(host: string, signal: NodeJS.Signals): Promise<void> {
   for (const id of await processesOf(host)) {
     try {
       process.kill(id, signal)
     } catch {
-      // It has ended.
+      // It has already ended.
     }
   }
 }
 
-/** Ends every process of a host at once. */
 export async function killAll(host: string): Promise<void> {
   const isEmpty = async (): Promise<boolean> => {
     await signalAll(host, 'SIGKILL')
@@ -79,10 +75,7 @@ export async function killAll(host: string): Promise<void> {
   if (!(await eventually(isEmpty, 20_000, 20))) throw new Error(`processes of ${host} do not end`)
 }
 
-/**
- * Takes away all hosts with their processes, their network, and the folder with what is mounted below it; the logs in
- * it stay where that is asked for.
- */
+/** Removes all hosts with their processes, the network, and the folder with its mounts; logs can be kept. */
 export async function clearAll(folder: string, keepsLogs = false): Promise<void> {
   const spaces = (await tryTo('ip', ['netns', 'list'])).split('\n').map((line) => line.split(' ')[0] ?? '')
   for (const space of spaces.filter((name) => name.startsWith(PREFIX))) {

@@ -1,21 +1,19 @@
 /**
- * Where clients find the primary: a proxy that asks Patroni, as is usual before it. It joins a connection to a node that
- * says it is the primary, and ends those to a node that does not say so any more: a client that waits for a node which
- * has been cut off would wait for a quarter of an hour.
+ * A proxy to the primary that asks Patroni, as is usual. It also closes connections to a node that is no
+ * longer primary: otherwise clients of an isolated node would wait a quarter of an hour.
  */
 
 import { connect, createServer, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { type ClusterNode, healthOf } from './cluster.ts'
 
-/** Milliseconds between two questions to a node, and until one has failed. */
+/** Interval and timeout of health checks, in milliseconds. */
 const INTERVAL = 500
 const TIMEOUT = 1_000
 
-/** So many failures in a row, and a node is the primary no more. */
+/** Consecutive failures after which a node no longer counts as primary. */
 const FAILURES = 2
 
-/** A proxy that runs. */
 export interface Proxy {
   readonly port: number
   close(): Promise<void>
@@ -28,13 +26,12 @@ interface Backend {
   failures: number
 }
 
-/** Starts one. */
 export async function startProxy(host: string, nodes: readonly ClusterNode[]): Promise<Proxy> {
   const backends = nodes.map((node): Backend => ({ node, sockets: new Set(), isUp: false, failures: 0 }))
   let turn = 0
   const server = createServer((client) => {
     client.on('error', () => undefined)
-    // Should two say that they are the primary, both get connections: it is the cluster that must see to it.
+    // If two nodes claim to be primary, both get connections: preventing that is the cluster's job.
     const up = backends.filter(({ isUp }) => isUp)
     const backend = up[(turn += 1) % up.length]
     if (backend === undefined) client.destroy()
@@ -69,7 +66,7 @@ async function check(backend: Backend): Promise<void> {
     return
   }
   backend.failures += 1
-  // One that says that it is not is believed at once.
+  // A node that denies being primary is believed at once.
   if (health === null && backend.failures < FAILURES) return
   backend.isUp = false
   for (const socket of backend.sockets) socket.destroy()

@@ -1,6 +1,6 @@
 /**
- * A process that reads what the others write: by the feed of a store, by a follower and by subscriptions of an engine, and
- * by sockets of the services. It goes on where it was after whatever fails, and starts over when it is told to.
+ * Reads what the others write: by the store's feed, a follower, subscriptions, and sockets of the services.
+ * It resumes after any failure, and starts over on a reset.
  */
 
 import { WebSocket } from 'ws'
@@ -13,25 +13,25 @@ const [url = '', key = '', ...services] = process.argv.slice(2)
 const store = postgresStore({ url })
 const engine = createEngine({ store })
 
-/** Milliseconds between two looks at the feed, and before a connection that has ended is made again. */
+/** Milliseconds between polls of the feed, and before a reconnect. */
 const PAUSE = 200
 
-/** Conversations of a round that are subscribed to, as their writers name them. */
+/** Subscribed conversations of a round, by their writers' names. */
 const SUBSCRIBED = ['engine-a1', 'engine-b1', 'service-1']
 const LISTENED = services.map((_, index) => `service-${index + 1}`)
 
-/** What one reader has of one conversation: the id at each position, and what came out of order. */
+/** One reader's view of a conversation: the id at each position, and events out of order. */
 class Seen {
   readonly ids = new Map<number, string>()
   last = -1
   readonly disorder: string[] = []
 
-  /** Of the event at the last position; an empty text where it has none. */
+  /** Id of the last event; empty if it has none. */
   get lastId(): string {
     return this.ids.get(this.last) ?? ''
   }
 
-  /** @param isOnce whether nothing may come twice */
+  /** @param isOnce whether duplicates are errors */
   take(seq: number, id: string, isOnce: boolean): void {
     const before = this.ids.get(seq)
     if (isOnce ? seq <= this.last : before !== undefined && before !== id)
@@ -60,7 +60,7 @@ function startOver(reader: string, of: (conversation: string) => boolean): void 
   }
 }
 
-/** Its place is kept in the database, and so fails over with it. */
+/** Its position is stored in the database, so it fails over too. */
 async function follow(): Promise<void> {
   await engine.follow({ name: 'reader' }, (items) => {
     for (const item of items) {

@@ -1,31 +1,29 @@
-/** What a run says: a line for each failover, and at its end, or when it is cut off, what came of all. */
+/** Prints a line per failover, and a summary at the end or on interrupt. */
 
 import { percentile } from './ledger.ts'
 
-/** What came of one failover. */
 export interface Failover {
   readonly fault: string
   /** The primary before and after. */
   readonly from: string
   readonly to: string
-  /** Longest time without an acknowledged write of the library, and of a message to a service. Milliseconds. */
+  /** Longest time without an acknowledged library write, and without a service message, in milliseconds. */
   readonly gap: number
   readonly serviceGap: number
   readonly acknowledged: number
   readonly lost: readonly string[]
   readonly lostBeside: readonly string[]
   readonly twice: readonly string[]
-  /** What readers have that the log does not, or the other way. */
+  /** Differences between readers and the log. */
   readonly misread: readonly string[]
-  /** How often readers were told to start over, since the run began. */
+  /** Reader resets since the start of the run. */
   readonly resets: number
-  /** Nodes that had to be made anew. */
+  /** Rebuilt nodes. */
   readonly rebuilt: number
 }
 
 const seconds = (ms: number): string => (Number.isFinite(ms) ? `${(ms / 1000).toFixed(1)} s` : '-')
 
-/** One line. */
 export function lineOf(one: Failover, number: number, count: number): string {
   return [
     `${number}/${count} ${one.fault}`,
@@ -37,7 +35,7 @@ export function lineOf(one: Failover, number: number, count: number): string {
   ].join(', ')
 }
 
-/** What was lost, stands twice or was misread, as numbers. */
+/** Totals of lost, duplicate and misread writes. */
 function countsOf(all: readonly Failover[]): string[] {
   const total = (of: (one: Failover) => number): number => all.reduce((sum, one) => sum + of(one), 0)
   return [
@@ -48,7 +46,6 @@ function countsOf(all: readonly Failover[]): string[] {
   ]
 }
 
-/** The whole, as lines. */
 export function summaryOf(all: readonly Failover[], failures: ReadonlyMap<string, number>): string[] {
   const acknowledged = all.reduce((sum, one) => sum + one.acknowledged, 0)
   const faults = [...new Set(all.map(({ fault }) => fault))]
@@ -73,7 +70,6 @@ export function summaryOf(all: readonly Failover[], failures: ReadonlyMap<string
   ]
 }
 
-/** Whether nothing was lost, doubled or misread. */
 export const isClean = (all: readonly Failover[]): boolean =>
   all.every(
     ({ lost, lostBeside, twice, misread }) =>

@@ -1,13 +1,13 @@
 /**
- * How a process of the run is told what to do: by lines on its standard input, which ends with the run. A round begins,
- * and work is done again and again until it is held; then each work has come to an end.
+ * The protocol of child processes: commands on standard input, which ends with the run. A round repeats its
+ * work until it is held; then pending work finishes.
  */
 
 import { createInterface } from 'node:readline'
 
-/** What a process says, a line of JSON each. */
+/** Output of a child, one JSON line each. */
 export type Said =
-  /** Acknowledged: by what kind of writer, in which conversation, what, and from when to when in milliseconds. */
+  /** An acknowledged write: writer kind, conversation, name, start and end in milliseconds. */
   | readonly [
       type: 'acknowledged',
       kind: string,
@@ -16,11 +16,11 @@ export type Said =
       from: number,
       to: number,
     ]
-  /** A call failed, and is made again. */
+  /** A failed call that will be retried. */
   | readonly [type: 'failed', code: string]
   | readonly [type: 'started', round: number]
   | readonly [type: 'held', round: number]
-  /** What readers have of a round: by reader and conversation the ids by position; what came out of order. */
+  /** What readers received in a round: ids by position for each reader and conversation, and events out of order. */
   | readonly [
       type: 'seen',
       seen: Readonly<Record<string, readonly (readonly [seq: number, id: string])[]>>,
@@ -28,24 +28,22 @@ export type Said =
       resets: number,
     ]
 
-/** Says a line. */
 export const say = (...output: Said): void => void process.stdout.write(`${JSON.stringify(output)}\n`)
 
-/** What a process does in the rounds. */
 export interface Worker {
-  /** Called at the beginning of each round, and tried again until it succeeds. */
+  /** Called at the start of each round; retried until it succeeds. */
   begin(round: number): Promise<void>
-  /** Called again and again, with a number that counts up within the round. */
+  /** Called repeatedly, with a counter within the round. */
   work(round: number, count: number): Promise<void>
 }
 
-/** Milliseconds between two works, and before one that failed is tried again. */
+/** Milliseconds between two calls, and before a retry. */
 const PAUSE = 40
 const RETRY = 100
 
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Does something until it succeeds; what it fails for is said. */
+/** Retries until success, and reports each failure. */
 export async function insist<T>(attempt: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -58,7 +56,7 @@ export async function insist<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Carries out the rounds that it is told of, and hands other lines on; ends the process with its standard input. */
+/** Executes rounds on command, passes other lines on, and ends the process with its standard input. */
 export async function work(
   workers: readonly Worker[],
   tell: (line: string) => Promise<void> = async () => undefined,

@@ -1,4 +1,4 @@
-/** Services of the command on a host of their own, as users start them. */
+/** Services started with the command, on their own host. */
 
 import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
@@ -10,15 +10,13 @@ import { eventually } from './shell.ts'
 const HOST = 'app'
 const COMMAND = resolve(import.meta.dirname, '../../src/cli/main.ts')
 
-/** Services that run. */
 export interface Services {
   readonly key: string
   readonly urls: readonly string[]
-  /** Whether all of them still run. */
   isAlive(): Promise<boolean>
 }
 
-/** Starts so many over one database. */
+/** Starts `count` services on one database. */
 export async function startServices(folder: string, url: string, count: number): Promise<Services> {
   const address = await makeHost(HOST, 3)
   const key = 'key-of-this-run'

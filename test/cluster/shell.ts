@@ -1,11 +1,11 @@
-/** Runs the programs of the system, and says what they said where they fail. */
+/** Runs system programs and reports their output on failure. */
 
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
 const execute = promisify(execFile)
 
-/** Runs a program to its end and gives what it wrote. @throws Error with what it wrote to standard error. */
+/** Returns standard output. @throws Error with standard error. */
 export async function sh(
   program: string,
   args: readonly string[],
@@ -23,12 +23,12 @@ export async function sh(
   }
 }
 
-/** The same, where it does not matter whether it fails. */
+/** Ignores failure. */
 export async function tryTo(program: string, args: readonly string[]): Promise<string> {
   return sh(program, args).catch(() => '')
 }
 
-/** Looks again and again until a condition holds; false when it does not within so many milliseconds. */
+/** Polls a condition; false on timeout, in milliseconds. */
 export async function eventually(
   holds: () => Promise<boolean> | boolean,
   timeout: number,

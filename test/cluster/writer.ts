@@ -1,4 +1,4 @@
-/** A process that writes by the library: over a store, over an engine, over items; and into a table beside the store. */
+/** Writes through a store, an engine, items, and a table next to the store. */
 
 import pg from 'pg'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -21,7 +21,7 @@ const message = (id: string): Event => ({
   llm_message: { role: 'user', content: [{ text: id }] },
 })
 
-/** A writer with a conversation for each round. */
+/** A writer with a conversation per round. */
 function writer(kind: string, number: number, write: (id: string, name: string) => Promise<unknown>): Worker {
   const idOf = (round: number): string => `r${round}-${kind}-${self}${number}`
   return {
@@ -41,7 +41,7 @@ function writer(kind: string, number: number, write: (id: string, name: string) 
   }
 }
 
-/** What failed is appended again, under the same id, until it is acknowledged. */
+/** Retries failed appends under the same id until acknowledged. */
 const appending = (number: number): Worker =>
   writer('store', number, (id, name) => insist(() => store.append(id, [message(name)])))
 
@@ -50,7 +50,7 @@ const sending = (number: number): Worker =>
     insist(async () => (await engine.open(id)).sendMessage(name, { key: name })),
   )
 
-/** Each item goes from one name to the next; a change that failed may have been made. */
+/** Moves each item from name to name; a failed change may have been made. */
 const changing = (number: number): Worker =>
   writer('item', number, (id, name) =>
     insist(async () => {
@@ -60,7 +60,7 @@ const changing = (number: number): Worker =>
     }),
   )
 
-/** What failed is not tried again: it may be there or not. */
+/** Without retry: the state after a failure is unknown. */
 const inserting = (number: number): Worker => {
   const { begin } = writer('bare', number, async () => undefined)
   return {

@@ -1,4 +1,4 @@
-/** Groups F and G of the inventory: a condensation that names a part of a tool batch takes the whole of it. */
+/** Groups F and G of the inventory: a condensation of part of a tool batch includes the whole batch. */
 
 import { describe, expect, it } from 'vitest'
 import { action, batch, condensation, observe, pair, user } from '../build.ts'

@@ -1,4 +1,4 @@
-/** Group M of the inventory: Chat Completions, the breakpoints and thinking of Anthropic, and how older records load. */
+/** Group M of the inventory: Chat Completions, Anthropic's cache breakpoints and thinking, and loading of older records. */
 
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'
@@ -24,7 +24,7 @@ const markedImages: Content = { type: 'image', image_urls: [URL_1, URL_2], cache
 const chat = (...events: readonly Event[]) => toOpenAIChat(say(...events))
 const claude = (...events: readonly Event[]) => toAnthropic(say(...events))
 
-/** A user's message as older producers wrote it, loaded. */
+/** A user message of an older producer, loaded. */
 function loaded(fields: Record<string, unknown>): Event {
   const { fact } = loadValue({ kind: 'MessageEvent', id: 'm', source: 'user', ...fields })
   if (isQuarantined(fact)) throw new Error(fact.issues.map((one) => one.msg).join())

@@ -1,4 +1,4 @@
-/** Group C of the inventory: what a copy of a log shares with its source, as far as the log itself decides it. */
+/** Group C of the inventory: what a copied log shares with its source. */
 
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'

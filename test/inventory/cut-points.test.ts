@@ -1,4 +1,4 @@
-/** Group K of the inventory: where a view may be cut. */
+/** Group K of the inventory: where a view can be cut. */
 
 import { describe, expect, it } from 'vitest'
 import { action, batch, observe, pair, user, users } from '../build.ts'

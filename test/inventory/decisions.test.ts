@@ -1,4 +1,4 @@
-/** The cases of groups B and W that speak of decisions over the view: titles and loops. Groups R and V are tested in test/context/. */
+/** Titles and loops in groups B and W of the inventory. Groups R and V are tested in test/context/. */
 
 import { expect, it } from 'vitest'
 import { titleInput } from '../../src/context/title.ts'
@@ -7,14 +7,14 @@ import { replay } from '../../src/state/reduce.ts'
 import { action, fail, reject, user } from '../build.ts'
 import { count, pattern } from '../context/stuck-logs.ts'
 
-/** The same call, refused for another reason each time. */
+/** The same call, rejected for a different reason each time. */
 const refused = (times: number): Event[] =>
   count(times).flatMap((index) => {
     const call = action(`a${index}`)
     return [call, reject(`r${index}`, call, { rejection_reason: `no, ${index}` })]
   })
 
-/** Four calls that could never run. */
+/** Four calls that cannot run. */
 const invalid = (
   args: (index: number) => string,
   tool: (index: number) => string = () => 'missing',
@@ -48,6 +48,6 @@ it('W43 four different calls to a missing tool are not stuck', () => {
       ),
     ),
   ).toBe(null)
-  // A text that is JSON, and the value that it writes.
+  // A string that contains JSON, and the value itself.
   expect(pattern(invalid((index) => (index % 2 === 0 ? '"{}"' : '{}')))).toBe(null)
 })

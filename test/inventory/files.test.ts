@@ -1,4 +1,4 @@
-/** The cases of group A that speak of event files: how a directory of them is read. */
+/** Group A of the inventory: reading a directory of event files. */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 const write = (number: string, id: string, body = JSON.stringify(user(id))): void =>
   writeFileSync(join(folder, `event-${number}-${id}.json`), body)
 
-/** The files of the folder as the command line reads them: their numbers, and the state of their log. */
+/** Reads the folder as the command does; returns the file numbers and the log's state. */
 async function readFolder(name = folder) {
   const pieces: { readonly line: number; readonly text: string }[] = []
   for await (const some of (await openInput(name, { stdin: process.stdin })).pieces) {

@@ -1,4 +1,4 @@
-/** Groups Q and S of the inventory: lines of the table about batches that are executed, and about what is kept. */
+/** Rows of groups Q and S of the inventory: execution of batches, and what is kept. */
 
 import { AGENT, type Row } from './case.ts'
 

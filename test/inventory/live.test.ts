@@ -1,4 +1,4 @@
-/** The cases of groups A, C, P, S and W that speak of stores, forks and commands: what the live conversation does. */
+/** Groups A, C, P, S and W of the inventory on live conversations: stores, forks and commands. */
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,7 +22,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A store over a file of the test's folder; durability against a loss of power is not what is tried here. */
+/** A store on a file; power-loss durability is not tested here. */
 const store = (name = 'a.db') => sqliteStore({ file: join(folder, name), synchronous: 'normal' })
 
 async function conversation(...events: readonly Event[]): Promise<Conversation> {

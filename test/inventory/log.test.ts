@@ -1,4 +1,4 @@
-/** Group A of the inventory: facts in order, their ids, and the tree above each. */
+/** Group A of the inventory: order of facts, their ids and their ancestors. */
 
 import { describe, expect, it } from 'vitest'
 import { loadLine } from '../../src/event/load.ts'
@@ -13,7 +13,6 @@ import { initialState } from '../../src/state/state.ts'
 import { pause, user, users } from '../build.ts'
 import { entry, fold, head, ids, parent, path, read, reports } from './look.ts'
 
-/** What a call throws. */
 function thrownBy(call: () => unknown): unknown {
   try {
     call()

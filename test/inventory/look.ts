@@ -1,4 +1,4 @@
-/** Folds events and looks at the outcome: events go in, the ids and numbers that a case speaks of come out. */
+/** Folds events and extracts the ids and numbers that the cases compare. */
 
 import { isImagePart, isTextPart } from '../../src/event/shapes.ts'
 import { decodeEvent } from '../../src/event/decode.ts'
@@ -17,24 +17,23 @@ import type { State } from '../../src/state/state.ts'
 import { cutPointsIn, viewEventsIn } from '../../src/view/view.ts'
 import { condensation } from '../build.ts'
 
-/** The event as the engine reads it. @throws Error when it is no event, so that a test cannot pass on one. */
+/** Decodes an event, so that no test passes on an invalid one. @throws Error */
 export function read(event: unknown): Event {
   const decoded = decodeEvent(event)
   if (decoded.ok) return decoded.event
   throw new Error(`no event: ${JSON.stringify(decoded.issues)}`)
 }
 
-/** The state of a log, every event of it decoded first. */
+/** The state of a log of decoded events. */
 export const fold = (...events: readonly Event[]): State => replay(events.map(read))
 
-/** A state with events after it, each decoded first. */
+/** Continues a state with decoded events. */
 export const further = (state: State, ...events: readonly Event[]): State =>
   events.map(read).reduce(reduce, state)
 
-/** The status that a log ends in. */
 export const statusAfter = (...events: readonly Event[]): string => fold(...events).header.status
 
-/** The log written line by line, read again, and folded anew. */
+/** Writes the log as lines, reads them and folds again. */
 export function reopen(state: State): State {
   const lines = [...state.log.entries].map((entry) =>
     entry.event === null ? (entry.quarantined?.raw ?? '') : encodeEvent(entry.event),
@@ -45,68 +44,63 @@ export function reopen(state: State): State {
   )
 }
 
-/** Ids of the view's events, in order. */
 export const ids = (state: State): string[] => [...viewEventsIn(state.branch.view)].map((item) => item.id)
 
-/** Ids that a log shows once a condensation forgets some. */
+/** The view after a condensation forgets some ids. */
 export const remaining = (log: readonly Event[], ...forgotten: string[]): string[] =>
   ids(fold(...log, condensation('C', forgotten)))
 
-/** Where the view may be cut. */
+/** Where the view can be cut. */
 export const cuts = (state: State): number[] => cutPointsIn(state.branch.view)
 
-/** Whether a condensation is asked for and did not come yet. */
+/** Whether a condensation was requested and is still missing. */
 export const wanted = (state: State): boolean => state.branch.view.unhandledCondensationRequest
 
-/** Ids of the calls on the branch that wait for an answer. */
+/** Pending calls on the branch. */
 export const open = (state: State): string[] =>
   listPendingCallsIn(state.branch.pendingCalls).map((call) => call.entry.id)
 
-/** Answers on the branch that answer nothing, as `id reason`. */
+/** Results on the branch without a call, as `id reason`. */
 export const dropped = (state: State): string[] =>
   listDroppedResultsIn(state.branch).map(({ id, reason }) => `${id} ${reason}`)
 
-/** What the replay put right, as `id code`. */
+/** Warnings of the replay, as `id code`. */
 export const reports = (state: State): string[] =>
   listWarningsIn(state.log).map(({ id, code }) => `${id} ${code}`)
 
-/** The id of HEAD. */
 export const head = (state: State): string | null => state.log.head?.id ?? null
 
-/** The entry with an id. @throws Error when none stands in the tree. */
+/** @throws Error if the id is not in the tree. */
 export function entry(state: State, id: string): Entry {
   const result = findEventIn(state.log, id)
   if (result === undefined) throw new Error(`no entry ${id}`)
   return result
 }
 
-/** The id of an event's effective parent. */
+/** Id of the effective parent. */
 export const parent = (state: State, id: string): string | null => entry(state, id).parent?.id ?? null
 
-/** Ids from the root down to an event, by default HEAD. */
+/** Ids from the root to an event, by default HEAD. */
 export const path = (state: State, id: string | null = head(state)): (string | null)[] =>
   pathToEntry(id === null ? null : entry(state, id)).map((index) => index.id)
 
-/** The events of the path to an id, for a log of their own. */
+/** The events from the root to an id. */
 export const pathEvents = (state: State, id: string): Event[] =>
   pathToEntry(entry(state, id)).flatMap((index) => (index.event === null ? [] : [index.event]))
 
-/** Every fact of the log that is an event, in log order. */
+/** Every event of the log in order. */
 export const logEvents = (state: State): Event[] =>
   [...state.log.entries].flatMap((index) => (index.event === null ? [] : [index.event]))
 
-/** What the model is told at HEAD. */
 export const notices = (state: State, options?: MessageOptions): NeutralMessage[] =>
   toMessages(state, options)
 
-/** What a log tells the model. */
 export const say = (...events: readonly Event[]): NeutralMessage[] => toMessages(fold(...events))
 
-/** Roles, in order. */
 export const roles = (messages: readonly { readonly role: string }[]): string[] =>
   messages.map(({ role }) => role)
 
-/** The parts of a message's content: texts as they are, images as their addresses. */
+/** A message's content: texts, and addresses of images. */
 export const words = (message: NeutralMessage | undefined): string[] =>
   (message?.content ?? []).flatMap((part) =>
     isTextPart(part) ? [part.text] : isImagePart(part) ? part.image_urls : [`[${part.type}]`],

@@ -1,4 +1,4 @@
-/** Group J of the inventory: a thinking loop is forgotten whole or not at all, and never cut. */
+/** Group J of the inventory: a thinking loop is forgotten as a whole or not at all, and never cut. */
 
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -7,7 +7,6 @@ import { cuts, fold, remaining } from './look.ts'
 
 const thinking = (name: string): Event[] => pair(name, { thinking: true })
 
-/** Two steps of one loop. */
 const loop = [...thinking('1'), ...pair('2')]
 
 describe('group J: thinking loops', () => {

@@ -1,5 +1,3 @@
-/** Group L of the inventory: the neutral messages of a log. */
-
 import { describe, expect, it } from 'vitest'
 import type { Message } from '../../src/event/shapes.ts'
 import type { MessageEvent } from '../../src/event/types.ts'
@@ -20,11 +18,11 @@ import {
 } from '../build.ts'
 import { entry, fold, reopen, roles, say, notices, words } from './look.ts'
 
-/** A user's message with fields that only assistants and tools use. */
+/** A user message with fields for assistants and tools only. */
 const odd = (id: string, fields: Partial<Message>): MessageEvent =>
   user(id, id, { llm_message: { role: 'user', content: [text(id)], ...fields } })
 
-/** What is said of a plain message between two odd ones: each stands alone, before another and behind it. */
+/** The messages of a plain one between two odd ones: they are never merged. */
 const around = (fields: Partial<Message>) => say(odd('u1', fields), user('u2'), odd('u3', fields))
 const APART = [['u1'], ['u2'], ['u3']]
 
@@ -36,11 +34,10 @@ const reasoningItem = (id: string) => ({
   status: 'completed',
 })
 
-/** The reasoning item of each call of a reply. */
 const itemsOf = (reply: NeutralMessage | undefined) =>
   reply?.role === 'assistant' ? reply.tool_calls.map((call) => call.responses_reasoning_item) : []
 
-/** The calls of a message, or the one that it answers. */
+/** The calls of a message, or the call it answers. */
 const callsOf = (message: NeutralMessage): string[] =>
   message.role === 'assistant'
     ? message.tool_calls.map(({ id }) => id)
@@ -143,7 +140,7 @@ describe('group L: neutral messages', () => {
       thinking_blocks: [{ type: 'thinking', thinking: 'thinking of a1', signature: 'signed-a1' }],
     })
 
-    // What later calls bring is kept behind it; reasoning that is blank is none.
+    // Later reasoning is appended; blank reasoning is dropped.
     const more = action('a3', { response: 'r', thinking: true, reasoning_content: 'so' })
     const blank = action('a4', { response: 'r', reasoning_content: ' ' })
     const [all] = say(first, more, blank, observe('o1', first), observe('o3', more), observe('o4', blank))

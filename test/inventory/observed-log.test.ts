@@ -1,4 +1,4 @@
-/** Cases W26 to W50 of the inventory: what the public system was seen to get wrong about branches, pauses, records and messages. */
+/** Cases W26 to W50 of the inventory: observed errors of the public system in branches, pauses, records and messages. */
 
 import { describe, expect, it } from 'vitest'
 import { decodeEvent, decodeLine } from '../../src/event/decode.ts'
@@ -39,13 +39,12 @@ import {
   words,
 } from './look.ts'
 
-/** The outputs of a log's calls in the Responses grammar. */
+/** Call outputs in the Responses grammar. */
 const outputs = (...events: readonly Event[]) =>
   toOpenAIResponses(say(...events)).input.flatMap((item) =>
     item.type === 'function_call_output' ? [item.output] : [],
   )
 
-/** An event that was written and read. */
 const again = (event: Event): unknown => {
   const decoded = decodeLine(encodeEvent(event))
   return decoded.ok ? decoded.event : decoded.issues
@@ -220,7 +219,7 @@ describe('cases W39 to W50: messages', () => {
     expect(toOpenAIChat(messages)).toEqual([{ role: 'user', content: [{ type: 'text', text: 'u' }] }])
     expect(toAnthropic(messages).messages).toHaveLength(1)
 
-    // Whatever says nothing is no message, and does not part its neighbours.
+    // Empty messages are dropped and do not separate their neighbors.
     const silent = [
       agent('b', ' \n\u0085\u001c'),
       agent('c', []),

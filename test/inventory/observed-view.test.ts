@@ -1,4 +1,4 @@
-/** Cases W1 to W25 of the inventory: what the public system was seen to get wrong about views, batches and pairs. */
+/** Cases W1 to W25 of the inventory: observed errors of the public system in views, batches and pairs. */
 
 import { describe, expect, it } from 'vitest'
 import { loadLine } from '../../src/event/load.ts'
@@ -40,7 +40,6 @@ import {
   words,
 } from './look.ts'
 
-/** Whether a state is the one that reading its written log gives. */
 const sameWhenReopened = (state: State): boolean => encodeState(reopen(state)) === encodeState(state)
 
 describe('cases W1 to W9: what stands in the view', () => {

@@ -1,4 +1,4 @@
-/** Group O of the inventory: which calls of a branch wait for an answer. */
+/** Group O of the inventory: pending calls of a branch. */
 
 import { describe, expect, it } from 'vitest'
 import { listPendingCallsIn } from '../../src/log/open-calls.ts'

@@ -1,4 +1,4 @@
-/** Groups H and I of the inventory: which answer goes to which call, and what stays out of the view. */
+/** Groups H and I of the inventory: pairing of results with calls, and results outside the view. */
 
 import { describe, expect, it } from 'vitest'
 import { action, fail, observe, pair, reject, user, users } from '../build.ts'

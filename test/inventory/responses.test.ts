@@ -14,7 +14,7 @@ const responses = (...events: readonly Event[]) => toOpenAIResponses(say(...even
 const ofType = (type: string, ...events: readonly Event[]) =>
   responses(...events).input.filter((item) => item.type === type)
 
-/** A call with the ids that a Responses provider gave it. */
+/** A call with ids of a Responses provider. */
 const called = (id: string, item: string | null): ActionOptions => ({
   call: id,
   tool_call: { id, name: 'ls', arguments: '{}', origin: 'responses', responses_item_id: item },

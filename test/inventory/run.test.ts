@@ -1,4 +1,4 @@
-/** The cases of groups P, Q and W that speak of runs: what the run loop does. */
+/** Groups P, Q and W of the inventory on the run loop. */
 
 import { describe, expect, it } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
@@ -21,7 +21,7 @@ const kinds = async (made: Conversation): Promise<string[]> =>
     event === null || event.kind === 'ConversationStateUpdateEvent' ? [] : [event.kind],
   )
 
-/** An agent that first makes these calls, answers those that it may execute, and then has the last word; with what it executed. */
+/** An agent that makes these calls, executes the allowed ones and ends; with the executed ids. */
 function worker(
   calls: readonly Event[],
   answer = (call: ActionEvent): Yielded => observe(`o-${call.id}`, call),
@@ -40,7 +40,7 @@ function worker(
   return { step, executed, asked: () => requestCount }
 }
 
-/** Calls of one reply; one of the tool finish is named `finish`. */
+/** The calls of one reply; `finish` calls the finish tool. */
 const reply = (...names: readonly string[]): ActionEvent[] =>
   names.map((name) => action(name, { response: 'r', tool: name === 'finish' ? 'finish' : 'ls' }))
 

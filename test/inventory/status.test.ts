@@ -1,4 +1,4 @@
-/** Group P of the inventory: in which status a log leaves the conversation. */
+/** Group P of the inventory: the conversation status after a log. */
 
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'
@@ -26,7 +26,7 @@ const finish = (name: string): Event[] => pair(name, { tool: 'finish' })
 const running = status('run', 'running')
 const waiting = status('wait', 'waiting_for_confirmation')
 
-/** The agent's message with whatever fields a reply may have. */
+/** An agent's message with arbitrary fields. */
 const reply = (id: string, fields: Partial<Message>): Event =>
   agent(id, id, { llm_message: { role: 'assistant', content: [], ...fields } })
 

@@ -1,4 +1,4 @@
-/** Group E of the inventory: several summaries in one view, where they stand and how they are forgotten. */
+/** Group E of the inventory: position and forgetting of several summaries in a view. */
 
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -7,7 +7,7 @@ import { viewEventsIn } from '../../src/view/view.ts'
 import { condensation, user, users } from '../build.ts'
 import { fold, ids } from './look.ts'
 
-/** `A` and `B` stand as summaries of two condensations among three messages: `C1-summary m1 C2-summary m3`. */
+/** A view with two summaries: `C1-summary m1 C2-summary m3`. */
 const TWO: readonly Event[] = [
   user('m0'),
   condensation('C1', ['m0'], 'A', 0),
@@ -16,7 +16,7 @@ const TWO: readonly Event[] = [
   user('m3'),
 ]
 
-/** Three summaries between three messages: `C1-summary m0 C2-summary m1 C3-summary m2`. */
+/** A view with three summaries: `C1-summary m0 C2-summary m1 C3-summary m2`. */
 const THREE: readonly Event[] = [
   ...users('m0', 'm1', 'm2'),
   condensation('C1', [], 'A', 0),
@@ -24,7 +24,7 @@ const THREE: readonly Event[] = [
   condensation('C3', [], 'C', 4),
 ]
 
-/** The summary texts of the view, in order. */
+/** Summary texts of the view, in order. */
 const summaries = (...events: readonly Event[]): string[] =>
   [...viewEventsIn(fold(...events).branch.view)].flatMap(({ event }) =>
     event.kind === 'CondensationSummaryEvent' ? [event.summary] : [],

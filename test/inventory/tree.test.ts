@@ -1,4 +1,4 @@
-/** Group B of the inventory: branches, HEAD, and what is seen from where it stands. */
+/** Group B of the inventory: branches, HEAD, and what is visible from it. */
 
 import { describe, expect, it } from 'vitest'
 import { decodeLine } from '../../src/event/decode.ts'
@@ -23,7 +23,7 @@ import {
   further,
 } from './look.ts'
 
-/** A root with two branches: `a1 a2`, left behind, and `b1` under HEAD. */
+/** A root with two branches: `a1 a2`, abandoned, and `b1` at HEAD. */
 const branched = (): State => fold(...users('root', 'a1', 'a2'), moveHead('go', 'root'), user('b1'))
 
 describe('group B: the tree', () => {

@@ -1,4 +1,4 @@
-/** Group D of the inventory: how events come into the view, and how condensations and requests change it. */
+/** Group D of the inventory: how events enter the view, and effects of condensations and requests. */
 
 import { describe, expect, it } from 'vitest'
 import { loadLine } from '../../src/event/load.ts'
@@ -14,7 +14,7 @@ import { dropped, fold, ids, open, read, reopen, wanted } from './look.ts'
 
 const FIVE = ['m0', 'm1', 'm2', 'm3', 'm4']
 
-/** The state after each event, one `reduce` at a time. */
+/** The state after each `reduce`. */
 function steps(events: readonly Event[]): State[] {
   let state = initialState()
   return events.map((event) => (state = reduce(state, read(event))))

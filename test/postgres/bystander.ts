@@ -1,9 +1,9 @@
-/** A server's superuser goes in; out comes what a test needs beside the store: databases, sessions of others, and looks at who waits. */
+/** What tests need in addition to the store: databases, other sessions, and lock waits. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
-/** Runs statements in a connection of its own, as the user of the URL; gives the rows of the last one. */
+/** Runs statements in a new connection and returns the last rows. */
 export async function run(url: string, ...statements: readonly string[]): Promise<unknown[]> {
   const client = await session(url)
   try {
@@ -15,7 +15,7 @@ export async function run(url: string, ...statements: readonly string[]): Promis
   }
 }
 
-/** A connection of somebody else's, which may hold locks. */
+/** Another client's connection, which can hold locks. */
 export async function session(url: string): Promise<pg.Client> {
   const client = new pg.Client(url)
   client.on('error', () => undefined)
@@ -23,7 +23,7 @@ export async function session(url: string): Promise<pg.Client> {
   return client
 }
 
-/** The same server, another database, and another user where one is given. */
+/** The same server with another database, and optionally another user. */
 export function urlOf(url: string, database: string, user?: { name: string; password: string }): string {
   const other = new URL(url)
   other.pathname = `/${database}`
@@ -34,12 +34,12 @@ export function urlOf(url: string, database: string, user?: { name: string; pass
   return other.href
 }
 
-/** Waits until a condition holds, looking again and again; the test's own limit ends it. */
+/** Polls a condition, until the test times out. */
 export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
   while (!(await holds())) await sleep(5)
 }
 
-/** How many statements of a database's users wait for a lock. */
+/** Number of statements in a database that wait for a lock. */
 export async function waiting(client: pg.Client, database: string): Promise<number> {
   const { rows } = await client.query<{ readonly count: number }>(
     `SELECT count(*)::integer AS count FROM pg_stat_activity WHERE datname = $1 AND wait_event_type = 'Lock'`,
@@ -48,7 +48,7 @@ export async function waiting(client: pg.Client, database: string): Promise<numb
   return rows[0]?.count ?? 0
 }
 
-/** Ends the connections that a user has, and waits until they are gone; others may come meanwhile. */
+/** Terminates a user's connections and waits until they are gone; new ones may start in the meantime. */
 export async function cut(client: pg.Client, user: string): Promise<void> {
   const ended = await client.query<{ readonly pid: number }>(
     'SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1',
@@ -58,6 +58,6 @@ export async function cut(client: pg.Client, user: string): Promise<void> {
   const remaining = async (): Promise<number> =>
     (await client.query('SELECT FROM pg_stat_activity WHERE pid = ANY ($1)', [pids])).rows.length
   await until(async () => (await remaining()) === 0)
-  // That they ended takes a moment to arrive.
+  // The termination takes a moment to arrive.
   await sleep(20)
 }

@@ -1,4 +1,4 @@
-/** What may go wrong below a store over PostgreSQL: made to happen for real, and ended again. */
+/** Faults below a PostgreSQL store, caused for real and then removed. */
 
 import { existsSync } from 'node:fs'
 import { rename, rm, stat, symlink } from 'node:fs/promises'
@@ -10,18 +10,17 @@ import type { Event } from '../../src/event/types.ts'
 import { until, waiting } from './bystander.ts'
 import { APP, type Place } from './place.ts'
 
-/** A small event; after HEAD where no parent is named. */
+/** A small event, after HEAD unless a parent is given. */
 export const pause = (id: string, parent?: string): Event => ({
   kind: 'PauseEvent',
   id,
   ...(parent !== undefined && { parent_id: parent }),
 })
 
-/** A text that no database can press into less. */
+/** Incompressible text. */
 const noise = (size: number): string =>
   Array.from({ length: size }, () => String.fromCharCode(48 + Math.random() * 75)).join('')
 
-/** A message of so many random characters. */
 const message = (id: string, size: number): Event => ({
   kind: 'MessageEvent',
   id,
@@ -29,36 +28,35 @@ const message = (id: string, size: number): Event => ({
   llm_message: { role: 'user', content: [{ text: noise(size) }] },
 })
 
-/** Puts an end to a cause. */
+/** Removes the fault. */
 export type End = () => Promise<unknown>
 
-/** Something that goes wrong below a store. */
 export interface Cause {
   readonly name: string
   readonly code: ErrorCode
   readonly says: RegExp
-  /** Makes it happen to a store that is open; gives what ends it. */
+  /** Causes the fault for an open store. */
   begin(index: Place): Promise<End>
-  /** What happens while a call waits. */
+  /** Runs while a call waits. */
   during?(index: Place): Promise<unknown>
-  /** What is appended; default: one small event. */
+  /** Events to append. Default: one small event. */
   readonly facts?: readonly Event[]
-  /** Whether nothing but writing fails. */
+  /** Whether reads still work. */
   readonly readable?: boolean
-  /** Whether a store that is opened under it fails the same way. */
+  /** Whether a store opened during the fault fails too. */
   readonly atOpening?: boolean
-  /** Whether who was let in just before may still come after all connections were ended. */
+  /** Whether a connection accepted just before the fault can survive the termination of all others. */
   readonly mayBeLate?: boolean
 }
 
-/** Another session holds the conversation's row. */
+/** Locks the conversation's row in another session. */
 export async function holdRow({ rival }: Place): Promise<End> {
   await rival.query('BEGIN')
   await rival.query(`SELECT FROM colloquy.log WHERE conversation_id = 'c' FOR UPDATE`)
   return () => rival.query('ROLLBACK')
 }
 
-/** Settings of the store's user, from its next connections on. */
+/** Changes the store user's settings for new connections. */
 async function set({ name, rule, cut: end }: Place, ...settings: readonly string[]): Promise<void> {
   await rule(...settings.map((setting) => `ALTER ROLE app IN DATABASE ${name} SET ${setting}`))
   await end()
@@ -69,7 +67,7 @@ async function reset({ name, rule, cut: end }: Place): Promise<void> {
   await end()
 }
 
-/** All that may go wrong, each with what the store makes of it. */
+/** All faults, with the error code they cause. */
 export const CAUSES: readonly Cause[] = [
   {
     name: 'a connection that ends in the middle of a call',
@@ -104,7 +102,7 @@ export const CAUSES: readonly Cause[] = [
     begin: async ({ rival, looker, server }) => {
       const gone = [rival, looker].map((one) => new Promise<void>((resolve) => one.once('end', resolve)))
       await server.kill()
-      // What its first process leaves behind ends when it notices.
+      // Its children end once they notice.
       await Promise.all(gone)
       await sleep(50)
       return () => server.start()
@@ -204,7 +202,8 @@ export const CAUSES: readonly Cause[] = [
     says: /deadlock/,
     readable: true,
     begin: async ({ rival }) => {
-      // The append takes the row, then waits for what becomes of this id; the other waits for the row, and more patiently.
+      // The append locks the row and waits for this id; the rival waits for the row, with a longer deadlock
+      // timeout, so the append fails.
       await rival.query(`SET deadlock_timeout = '60s'`)
       await rival.query('BEGIN')
       await rival.query(`INSERT INTO colloquy.event (log, seq, lane, time, id, body)
@@ -248,7 +247,7 @@ export const CAUSES: readonly Cause[] = [
     begin: async ({ name, rival, looker }) => {
       await rival.end()
       await looker.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`)
-      // One that was just about to begin comes after the first look.
+      // A connection may start just after the first check.
       const terminated = 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1'
       await until(async () => (await looker.query(terminated, [name])).rows.length === 0)
       await looker.query(`ALTER DATABASE ${name} RENAME TO ${name}_away`)
@@ -261,8 +260,8 @@ export const CAUSES: readonly Cause[] = [
 ]
 
 /**
- * Puts a full device in the place of the file that long bodies go to: PostgreSQL's own write then fails as it does on a full disk. Where
- * the system has no such device, the database says so by a trigger.
+ * Replaces the file of long bodies with a full device, so that PostgreSQL's own write fails as on a full
+ * disk. Systems without that device use a trigger.
  */
 async function fillDisk({ rule, looker }: Place): Promise<End> {
   if (!existsSync('/dev/full')) {
@@ -279,7 +278,7 @@ async function fillDisk({ rule, looker }: Place): Promise<End> {
   )) as { readonly folder: string; readonly path: string }[]
   const file = join(result?.folder ?? '', result?.path ?? '')
   expect((await stat(file)).size).toBe(0)
-  // A dropped database makes every process close the files that it has open.
+  // Dropping a database makes every process close its open files.
   const reopenFiles = async (): Promise<void> => {
     await looker.query('CREATE DATABASE passing TEMPLATE template0')
     await looker.query('DROP DATABASE passing')

@@ -1,4 +1,4 @@
-/** An empty database for one test file, on the server of the test run or the one that the environment names. */
+/** An empty database per test file, on the server of the test run or of the environment. */
 
 import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
@@ -6,19 +6,18 @@ import { text } from 'node:stream/consumers'
 import pg from 'pg'
 import { inject } from 'vitest'
 
-/** A database that is a test file's own. */
 export interface TestDatabase {
   readonly url: string
-  /** Drops it, whoever is still connected. */
+  /** Drops it despite open connections. */
   drop(): Promise<void>
 }
 
-/** Creates an empty database. `COLLOQUY_TEST_POSTGRES_URL` names another server, whose user may create databases. */
+/** Creates an empty database. `COLLOQUY_TEST_POSTGRES_URL` selects another server; its user must be able to create databases. */
 export async function testDatabase(): Promise<TestDatabase> {
   return databaseOn(process.env.COLLOQUY_TEST_POSTGRES_URL ?? (await serverOfRun()))
 }
 
-/** Creates an empty database on the server of the test run, of its superuser. */
+/** Creates an empty database on the server of the test run, as its superuser. */
 export async function superDatabase(): Promise<TestDatabase> {
   return databaseOn(await serverOfRun())
 }
@@ -34,15 +33,13 @@ async function databaseOn(server: string): Promise<TestDatabase> {
   }
 }
 
-/** An empty database, and a pool of clients of it. */
 export interface PooledDatabase {
   readonly url: string
   readonly pool: pg.Pool
-  /** Ends the pool and drops the database. */
   drop(): Promise<void>
 }
 
-/** Creates an empty database, with a pool that outlives the clients it loses. */
+/** Creates an empty database, and a pool that survives lost clients. */
 export async function pooledDatabase(): Promise<PooledDatabase> {
   const database = await testDatabase()
   const pool = new pg.Pool({ connectionString: database.url, max: 8 })
@@ -51,7 +48,7 @@ export async function pooledDatabase(): Promise<PooledDatabase> {
     url: database.url,
     pool,
     async drop() {
-      // It waits for what a store still holds that a failed test left open, and whose connection the drop ends.
+      // A failed test can leave a store open that holds clients; the drop ends them.
       void pool.end()
       await database.drop()
     },

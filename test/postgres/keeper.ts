@@ -1,6 +1,6 @@
 /**
- * A process that owns one PostgreSQL server: commands come in by lines, the server's address goes out in a line after each; when the
- * input ends, because the test runner ended or was killed, it stops the server and removes its folder.
+ * Owns one PostgreSQL server. Reads commands as lines and prints the server's address after each. When its
+ * input ends, even because the test runner was killed, it stops the server and removes its folder.
  */
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
@@ -14,7 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { copyPrograms, type Programs } from './binaries.ts'
 
-/** The server refuses to run as root; this is nobody. */
+/** The server refuses to run as root, so use nobody. */
 const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : null
 
 const [folder = '', durable = 'off'] = process.argv.slice(2)
@@ -55,7 +55,7 @@ async function prepare(): Promise<Programs> {
   return programs
 }
 
-/** Starts the server and waits until it takes connections; after a kill it may have to wait for old backends to end. */
+/** Starts the server and waits for connections; after a kill, old backends may have to end first. */
 async function start(programs: Programs): Promise<ChildProcess> {
   const until = Date.now() + 20_000
   for (;;) {
@@ -88,7 +88,7 @@ function settings(): string[] {
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
 
-/** The server writes its process id and its state into this file. */
+/** The server writes its process id and state to this file. */
 async function isReady(child: ChildProcess): Promise<boolean> {
   const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')
   const fields = text.split('\n')
@@ -107,7 +107,7 @@ async function end(signal: NodeJS.Signals): Promise<void> {
 async function stop(): Promise<void> {
   if (stopping) return
   stopping = true
-  // Nothing of it is kept, so it need not write anything down.
+  // The data is discarded, so skip the shutdown checkpoint.
   await end('SIGQUIT')
   await rm(folder, { recursive: true, force: true, maxRetries: 5 })
   process.exit(0)

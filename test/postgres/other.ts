@@ -1,4 +1,4 @@
-/** A process beside the test's own, with stores of its own: commands come in by lines, a line goes out for each that was carried out. */
+/** A second process with its own stores. Reads commands as lines and prints one line per completed command. */
 
 import { createInterface } from 'node:readline'
 import { hasCode } from '../../src/event/errors.ts'
@@ -6,20 +6,20 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 
 const [url = '', schema = ''] = process.argv.slice(2)
 
-/** Nothing but a notification wakes: polling would take longer than any test. */
+/** Polls less often than any test lasts, so only notifications wake. */
 const NEVER = 2 ** 30
 const say = (line: string): boolean => process.stdout.write(`${line}\n`)
 const store = postgresStore({ url, schema, pollInterval: NEVER })
 
 const COMMANDS: Readonly<Record<string, (word: string) => Promise<unknown>>> = {
-  /** Opens so many stores at the same moment, each with a first call. */
+  /** Opens stores at the same time, each with a first call. */
   open: async (count) => {
     const stores = Array.from({ length: Number(count) }, () => postgresStore({ url, schema }))
     await Promise.all(stores.map((one, i) => one.createConversation({ id: `${process.pid} ${i}` })))
     await Promise.all(stores.map((one) => one.close()))
   },
   append: (id) => store.append('c', [{ kind: 'PauseEvent', id }]),
-  /** From now on answers each event `ping…` by one, when it is woken. */
+  /** From now on, answers each `ping…` event when woken. */
   echo: async () => {
     store.watch('c', () => {
       void answer().catch((error: unknown) => {

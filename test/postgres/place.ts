@@ -1,37 +1,36 @@
-/** A server goes in; out comes a database of one test, with a user for its stores and ways to do them harm. */
+/** A database per test, with an unprivileged store user and ways to damage it. */
 
 import type pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { cut, run, session, urlOf } from './bystander.ts'
 import type { TestServer } from './server.ts'
 
-/** The user of the stores, who rules nothing. */
+/** The unprivileged user of the stores. */
 export const APP = { name: 'app', password: 'open-sesame-7431' }
 
 let databases = 0
 
-/** Makes the user of the stores. */
 export async function settle(server: TestServer): Promise<void> {
   await run(server.url, `CREATE ROLE ${APP.name} LOGIN PASSWORD '${APP.password}'`)
 }
 
-/** A database that the user of the store owns, and ways to get at it. */
+/** A database owned by the store user, with access to it. */
 export interface Place {
   readonly server: TestServer
   readonly name: string
   /** As the store's user. */
   readonly url: string
-  /** Runs statements in it as the superuser; gives the rows of the last one. */
+  /** Runs statements as the superuser and returns the last rows. */
   readonly rule: (...statements: readonly string[]) => Promise<unknown[]>
-  /** The superuser's session in it, which may hold locks. */
+  /** A superuser session in it, which can hold locks. */
   readonly rival: pg.Client
-  /** A session of the superuser elsewhere. */
+  /** A superuser session in another database. */
   readonly looker: pg.Client
-  /** Ends the store's connections. */
+  /** Terminates the store's connections. */
   readonly cut: () => Promise<void>
 }
 
-/** Makes a database, for one test, on a server that `settle` was called for. */
+/** Creates a database for one test; requires `settle` on the server. */
 export async function position(server: TestServer): Promise<Place> {
   const name = `fault_${(databases += 1)}`
   await run(server.url, `CREATE DATABASE ${name} TEMPLATE template0 OWNER app`)

@@ -1,13 +1,13 @@
-/** A database goes in; out come a pool whose every statement tells its plan, those inside of functions too, and what was told. */
+/** A pool that records the plan of every statement, including those inside functions. */
 
 import pg from 'pg'
 import { SESSION } from '../../src/store/postgres/connection.ts'
 import { MOST_COUNTED } from '../../src/store/contract/query.ts'
 
-/** What a call may look at: some pages, and never what grows with the conversation. */
+/** Maximum rows a call may read: a few pages, independent of the conversation's length. */
 const FEW = 500
 
-/** A step of a plan, as PostgreSQL writes it with EXPLAIN ANALYZE in JSON. */
+/** A plan node in the JSON of EXPLAIN ANALYZE. */
 export interface PlanNode {
   readonly 'Node Type': string
   readonly 'Relation Name'?: string
@@ -19,27 +19,26 @@ export interface PlanNode {
   readonly 'Actual Loops': number
   readonly 'Rows Removed by Filter'?: number
   readonly 'Rows Removed by Index Recheck'?: number
-  /** Whether it is of a type that a setting turned off, from PostgreSQL 18 on. */
+  /** Whether its node type is disabled by a setting (PostgreSQL 18 and later). */
   readonly Disabled?: boolean
   readonly Plans?: readonly PlanNode[]
 }
 
-/** A statement that was carried out, and how. */
+/** An executed statement and its plan. */
 export interface Plan {
   readonly text: string
   readonly nodes: readonly PlanNode[]
-  /** Whether it may be compiled, where the server can and the plan seems dear enough. */
+  /** Whether JIT compilation is possible for an expensive plan. */
   readonly mayCompile: boolean
 }
 
-/** What explains, until its pool is ended. */
 export interface Explainer {
   readonly pool: pg.Pool
-  /** The plans of what was done since the last call. */
+  /** The plans since the last call. */
   take(): Plan[]
 }
 
-/** Makes one, of a superuser's URL. It has one connection, so that nothing comes out of turn. */
+/** Requires a superuser's URL. Uses a single connection to keep plans in order. */
 export function explainer(url: string): Explainer {
   let plans: Plan[] = []
   const pool = new pg.Pool({
@@ -92,12 +91,12 @@ const SETTINGS = {
 
 const below = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(below)]
 
-/** The rows that a step looked at, whether they were given or not. */
+/** Rows that a node read, including filtered ones. */
 export const rowsOf = (node: PlanNode): number =>
   node['Actual Loops'] *
   (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0))
 
-/** What a list may not do. */
+/** Faults in the plan of a list. */
 function listWrongs(nodes: readonly PlanNode[]): string[] {
   const sorts = nodes.filter((node) => /Sort|Bitmap|Seq Scan|Hash/.test(node['Node Type']))
   const keyed = nodes.filter(({ 'Index Name': name = '' }) => name === 'conversation_tag')
@@ -113,7 +112,6 @@ function listWrongs(nodes: readonly PlanNode[]): string[] {
   ]
 }
 
-/** What is wrong with plans, in words. */
 export function wrongs(
   plans: readonly Plan[],
   { isFull, mayReadMuch, isList }: { isFull: boolean; mayReadMuch: boolean; isList: boolean },
@@ -123,7 +121,7 @@ export function wrongs(
     const reads = nodes.filter((node) => node['Node Type'] !== 'ModifyTable')
     const scans = reads.filter((node) => node['Node Type'] === 'Seq Scan' && rowsOf(node) > 0)
     const walked = scans.map((node) => node['Relation Name'] ?? '')
-    // A table that fits on a page is best walked; this one never does.
+    // A sequential scan is best for a table of one page; this table never fits on one.
     const matches = walked.filter(
       (name) => name === 'event' || (isFull && !mayReadMuch && name !== 'schema_version'),
     )
@@ -135,7 +133,7 @@ export function wrongs(
       ...matches.map((name) => say(`walks ${name}`)),
       ...(isList ? listWrongs(nodes).map(say) : []),
       ...unkeyed.map((node) => say(`goes by ${node['Index Name']} without the conversation`)),
-      // What is turned off and done all the same counts as ten thousand million before PostgreSQL 18: such a plan is compiled.
+      // Before PostgreSQL 18, a disabled node costs ten thousand million, which triggers compilation.
       ...(mayCompile && nodes.some(({ Disabled }) => Disabled === true)
         ? [say('is compiled at each call')]
         : []),

@@ -1,16 +1,15 @@
 /**
- * A server's address goes in, the address of a pooler in front of it comes out: it lends each client a backend for one transaction at a
- * time, the one that has waited longest, and passes on no notification, as pgbouncer does in transaction mode.
+ * A pooler in front of a server, like pgbouncer in transaction mode: it lends each client the longest idle
+ * backend for one transaction, and forwards no notifications.
  */
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer, Socket } from 'node:net'
 import pg from 'pg'
 
-/** A pooler that runs until it is closed. */
 export interface Pooler {
   readonly url: string
-  /** How many backends have served a statement. */
+  /** Number of backends that have served a statement. */
   served(): number
   close(): Promise<void>
 }
@@ -25,29 +24,29 @@ interface Backend {
 interface Caller {
   readonly socket: Socket
   backend: Backend | null
-  /** What waits for a backend. */
+  /** Messages that wait for a backend. */
   waiting: Buffer[]
-  /** Turns that were asked for and are not answered yet. */
+  /** Requested turns without an answer yet. */
   turns: number
   readonly requests: Reader
 }
 
-/** Bytes as they arrive go in, the whole messages among them come out. */
+/** Turns received bytes into complete messages. */
 type Reader = (data: Buffer) => Buffer[]
 
-/** AuthenticationOk, then ReadyForQuery: whoever reaches a test's pooler may use it. */
+/** AuthenticationOk, then ReadyForQuery: the test pooler needs no password. */
 const WELCOME = Buffer.from([82, 0, 0, 0, 8, 0, 0, 0, 0, 90, 0, 0, 0, 5, 73])
 
-/** The type that the first message of a client is given. */
+/** Type assigned to a client's first message, which has none. */
 const GREETING = '!'
 
-/** The bytes of a type and a length. */
+/** Bytes of type and length. */
 const HEADER = 5
 
-/** Messages of a client that are answered by ReadyForQuery: Query and Sync. */
+/** Client messages answered by ReadyForQuery: Query and Sync. */
 const TURNS = new Set(['Q', 'S'])
 
-/** Starts a pooler with so many backends, all connected. */
+/** Starts a pooler with `size` connected backends. */
 export async function startPooler(url: string, size: number): Promise<Pooler> {
   const idle: Backend[] = []
   const queue: Caller[] = []
@@ -91,7 +90,7 @@ export async function startPooler(url: string, size: number): Promise<Pooler> {
   function answer(backend: Backend, data: Buffer): void {
     for (const message of backend.answers(data)) {
       const type = String.fromCharCode(message[0] ?? 0)
-      // What a backend says by itself reaches nobody.
+      // Unsolicited backend messages are dropped.
       if (backend.client === null || type === 'A') continue
       const { client } = backend
       client.socket.write(message)
@@ -106,7 +105,7 @@ export async function startPooler(url: string, size: number): Promise<Pooler> {
     lend()
   }
 
-  // Messages are passed on one by one, none of them to wait for the next.
+  // Without delay, since messages are forwarded one by one.
   const server = createServer({ noDelay: true }, (socket) => {
     const client: Caller = { socket, backend: null, waiting: [], turns: 0, requests: reader(true) }
     sockets.add(socket)
@@ -130,7 +129,7 @@ export async function startPooler(url: string, size: number): Promise<Pooler> {
   }
 }
 
-/** A backend, logged in by the driver, whose socket is then taken from it. */
+/** A backend logged in by the driver, whose socket the pooler then takes over. */
 async function connected(url: string): Promise<Backend> {
   const socket = new Socket()
   const driver = new pg.Client({ connectionString: url, stream: () => socket })
@@ -140,7 +139,7 @@ async function connected(url: string): Promise<Backend> {
   return { socket, client: null, answers: reader(false), used: false }
 }
 
-/** Reads messages, each a type and a length with its contents; the first one of a client has no type, and is given one. O(bytes). */
+/** Splits bytes into messages: type, length and content. A client's first message gets a type. O(bytes). */
 function reader(isGreeted: boolean): Reader {
   let chunks: Buffer[] = isGreeted ? [Buffer.from(GREETING)] : []
   let size = chunks.length

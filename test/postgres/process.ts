@@ -1,4 +1,4 @@
-/** Starts a process with stores of its own (`other.ts`), and talks to it by lines. */
+/** Starts a process with its own stores (`other.ts`) and exchanges lines with it. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -6,13 +6,11 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { inject, onTestFinished } from 'vitest'
 
-/** Another process. */
 export interface OtherProcess {
-  /** Has it carry out a command, and waits until it has. */
+  /** Runs a command and waits until it completes. */
   tell(command: string): Promise<void>
 }
 
-/** Starts one, for one test. */
 export async function otherProcess(url: string, schema: string): Promise<OtherProcess> {
   const child = spawn(process.execPath, [join(inject('built'), 'test/other.ts'), url, schema], {
     stdio: ['pipe', 'pipe', 'inherit'],

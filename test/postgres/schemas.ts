@@ -1,22 +1,18 @@
-/** Schemas that are used again: most of what a small test over PostgreSQL costs is to make the tables of its own. */
+/** Reuses schemas, since creating tables dominates small PostgreSQL tests. */
 
 import type pg from 'pg'
 import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
 import type { OwnRows } from '../../src/testing/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 
-/** The schemas of one test file. */
 export interface Schemas {
-  /** The name of a schema that holds nothing: a new one, or one that was given back, emptied. */
+  /** The name of an empty schema, new or reused. */
   take(): Promise<string>
-  /** Gives back all that were taken; what was open there must be closed. */
+  /** Releases all acquired schemas; their stores must be closed. */
   giveBack(): void
 }
 
-/**
- * Schemas in the database of a superuser's client, or pool. What is emptied keeps its tables, its functions, and what its
- * sequences have counted.
- */
+/** Schemas in the database of a superuser's client or pool. Emptying keeps tables, functions and sequence values. */
 export function schemas(prefix: string, admin: () => Pick<pg.Pool, 'query'>): Schemas {
   const taken: string[] = []
   const free: string[] = []
@@ -33,7 +29,7 @@ export function schemas(prefix: string, admin: () => Pick<pg.Pool, 'query'>): Sc
   }
 }
 
-/** Opens stores for the kit, each on a schema of its own, and knows which schema each has. */
+/** Opens stores for the kit, each on its own schema, and remembers the schema. */
 export function opener(
   from: Schemas,
   to: () => PostgresStoreOptions,
@@ -53,7 +49,7 @@ export function opener(
   }
 }
 
-/** A table beside those of the stores. */
+/** A caller's table next to those of the stores. */
 export const ROWS: OwnRows = {
   async insert(tx, text) {
     const client = tx as pg.ClientBase
@@ -69,13 +65,13 @@ export const ROWS: OwnRows = {
   },
 }
 
-/** One transaction after the other: of two that create a table at once, one fails. */
+/** Serialized: concurrent creation of the same table fails. */
 async function makeNotes(client: pg.ClientBase): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock(37)')
   await client.query('CREATE TABLE IF NOT EXISTS public.note (text text NOT NULL)')
 }
 
-/** One statement; as a replica, so that the triggers tell nobody of what goes. */
+/** One statement, as a replica so that no trigger notifies. */
 const emptying = (schema: string): string => `DO $$
 DECLARE
   name text;

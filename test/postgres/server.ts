@@ -1,4 +1,4 @@
-/** Starts a real PostgreSQL server for tests, of its own process and folder, which ends with whoever started it. */
+/** A real PostgreSQL test server in its own process and folder, which ends with its starter. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,25 +8,24 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { FOLDER_PREFIX, sweep } from './sweep.ts'
 
-/** A server that the tests own. */
 export interface TestServer {
-  /** Of its database `postgres`, as a superuser. */
+  /** Superuser URL of the database `postgres`. */
   readonly url: string
-  /** Stops it in good order and starts it again at the same address. */
+  /** Restarts it properly at the same address. */
   restart(): Promise<void>
-  /** Kills its first process with SIGKILL; the others end by themselves. */
+  /** Kills the first process with SIGKILL; the others then end by themselves. */
   kill(): Promise<void>
   /** Starts it again after a kill. */
   start(): Promise<void>
-  /** Ends it and removes its folder. May be called more than once. */
+  /** Stops it and removes its folder. Idempotent. */
   stop(): Promise<void>
 }
 
 /**
- * Starts a server in about a second. It ends when `stop` is called or this process ends, however that comes about; should even its
- * keeper be killed, the next start clears away what is left.
- *
- * @param options `durable`: whether commits are flushed to disk; a test that kills processes needs no flush, a measurement does
+ * Starts a server in about a second. It ends with `stop` or with this process, even when killed. If the
+ * keeper is killed too, the next start cleans up.
+ * @param options `durable`: whether commits are flushed to disk. Tests that kill processes need no flush;
+ * measurements do.
  */
 export async function startServer(options: { readonly durable?: boolean } = {}): Promise<TestServer> {
   await sweep()
@@ -34,7 +33,7 @@ export async function startServer(options: { readonly durable?: boolean } = {}):
   const keeper = spawn(
     process.execPath,
     [join(import.meta.dirname, 'keeper.ts'), folder, options.durable === true ? 'on' : 'off'],
-    // A group of its own, so that an interrupt at the terminal does not end it before it has cleared up.
+    // Own process group, so that an interrupt at the terminal does not end it before its cleanup.
     { detached: true, stdio: ['pipe', 'pipe', 'inherit'] },
   )
   const gone = once(keeper, 'exit')

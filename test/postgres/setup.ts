@@ -1,4 +1,4 @@
-/** One server for a whole test run, started when the first test file asks for it: what asks gets its address. */
+/** One server for a whole test run, started on the first request. */
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -8,12 +8,12 @@ import { startServer, type TestServer } from './server.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where the test run's server is asked for, and the word that a caller must say. */
+    /** Where test files request the server, and the secret they must send. */
     readonly postgresDesk: { readonly port: number; readonly word: string }
   }
 }
 
-/** Opens the desk at which test files ask for the server; gives what closes it and ends the server. */
+/** Listens for requests of test files; returns a function that closes everything. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const word = randomUUID()
   let server: Promise<TestServer> | null = null

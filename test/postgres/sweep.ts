@@ -1,19 +1,18 @@
-/** Clears away the servers of runs whose keeper was killed: finds their folders, ends what still runs there, removes them. */
+/** Cleans up after runs whose keeper was killed: ends leftover processes and removes their folders. */
 
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** How the folders of test servers begin. */
 export const FOLDER_PREFIX = 'colloquy-postgres-'
 
-/** Removes every folder of a test server that nobody keeps any more. Never throws. O(folders + processes). */
+/** Removes every test server folder without a keeper. Never throws. O(folders + processes). */
 export async function sweep(): Promise<void> {
   const names = await readdir(tmpdir()).catch(() => [])
   const folders = names.filter((name) => name.startsWith(FOLDER_PREFIX)).map((name) => join(tmpdir(), name))
   if (folders.length === 0) return
   const commands = await runningCommands()
-  // Without a list of processes nobody can tell a stale folder from one in use.
+  // Without a process list, stale folders cannot be distinguished from active ones.
   if (commands === null) return
   for (const folder of folders) {
     const users = commands.filter(({ text }) => text.includes(folder))
@@ -28,7 +27,7 @@ interface Command {
   readonly text: string
 }
 
-/** The command lines of all processes, or null where the system does not list them in /proc. */
+/** Command lines of all processes, or null without /proc. */
 async function runningCommands(): Promise<readonly Command[] | null> {
   const names = await readdir('/proc').catch(() => null)
   if (names === null) return null
@@ -45,6 +44,6 @@ function end(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has ended by itself, or belongs to somebody else.
+    // It has ended, or belongs to another user.
   }
 }

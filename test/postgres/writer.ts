@@ -1,4 +1,4 @@
-/** A process that writes until it is killed: it says in a line what was acknowledged, so that others can hold the store to it. */
+/** Writes until it is killed, and prints each acknowledgement for later checks. */
 
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { Event } from '../../src/event/types.ts'
@@ -7,7 +7,7 @@ import type { AppendOptions } from '../../src/store/contract/store.ts'
 const [url = '', schema = '', name = ''] = process.argv.slice(2)
 const say = (line: unknown): boolean => process.stdout.write(`${JSON.stringify(line)}\n`)
 
-/** A long string, which events of both writers have. */
+/** A long string shared by the events of both writers. */
 const image = (i: number): string => `${i % 4}`.repeat(100_000)
 
 say('go')
@@ -16,7 +16,7 @@ await store.createConversation({ id: 'c' }).catch(() => undefined)
 
 for (let i = 0; ; i += 1) {
   const facts = batch(i)
-  // A conversation that comes and goes, with a string that others may have.
+  // A short-lived conversation with a possibly shared string.
   if (i % 5 === 4) {
     const [id, key] = [`${name}-${i}`, 'n']
     await store.createConversation({ id })
@@ -25,7 +25,7 @@ for (let i = 0; ; i += 1) {
   }
   await Promise.all([
     append(facts, i % 7 === 6 ? { mode: 'import' } : {}),
-    // These wait for the one above, and go out together.
+    // These wait for the append above and are sent together.
     ...Array.from({ length: i % 4 }, (_, n) => append([{ kind: 'PauseEvent', id: `${name}-${i}+${n}` }])),
   ])
 }
@@ -35,7 +35,7 @@ async function append(facts: readonly Event[], options: AppendOptions = {}): Pro
   say(events.map(({ seq, id }) => [seq, id]))
 }
 
-/** One event, or some: with a branch now and then, and a state update. */
+/** One or several events, sometimes with a branch or a state update. */
 function batch(i: number): Event[] {
   const id = `${name}-${i}`
   if (i % 11 === 10)
