@@ -1,5 +1,3 @@
-/** The command line's arguments: what makes sense, what does not, and the help pages. */
-
 import { describe, expect, it } from 'vitest'
 import { COMMANDS, parseRequest } from '../../src/cli/commands.ts'
 import { colloquy, SAMPLE } from './world.ts'

@@ -1,4 +1,7 @@
-/** Runs commands in a process of its own for a user with few rights: lists of arguments in, their outcomes out, both as JSON. */
+/**
+ * Runs commands in a process with an unprivileged user. Argument: JSON lists of command arguments; prints
+ * the outcomes as JSON.
+ */
 
 import { flushCompileCache } from 'node:module'
 import type { Sink } from '../../src/cli/print/io.ts'
@@ -6,10 +9,10 @@ import { run } from '../../src/cli/run.ts'
 
 const NOBODY = 65_534
 
-// All is loaded before the rights are given up: the code may lie where only its owner may go.
+// Load everything before dropping privileges: the code may be in a private folder.
 await import('../../src/service/node/index.ts')
 await import('../../src/store/sqlite/index.ts')
-// And is kept compiled for the next, which at its end this user may not do.
+// Keep the compile cache now, since this user cannot write it at exit.
 flushCompileCache()
 if (process.getuid?.() === 0) {
   process.setgroups?.([])

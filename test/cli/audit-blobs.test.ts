@@ -1,5 +1,3 @@
-/** The audit of long strings, on the shell: 0 where all are whole, 1 where one is not. */
-
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
@@ -22,7 +20,7 @@ it('counts what is there, and says what is unused, damaged or missing', async ()
   const database = new DatabaseSync(file)
   const [first = '', second = '', third = ''] = hashes
   database.exec('PRAGMA foreign_keys = OFF')
-  // Each fault is one that no store makes.
+  // No store produces these faults.
   database.exec(`UPDATE colloquy_blob_piece SET bytes = x'00' WHERE hash = '${first}'`)
   database.exec(`UPDATE colloquy_event SET blobs = NULL WHERE id = 'u1'`)
   database.exec('DROP TRIGGER colloquy_blob_unused')

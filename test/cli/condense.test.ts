@@ -1,5 +1,3 @@
-/** What a condensation would forget, and messages within a budget. */
-
 import { describe, expect, it } from 'vitest'
 import type { Condensation } from '../../src/event/index.ts'
 import { loadLine, reduce, replay, viewEvents } from '../../src/index.ts'
@@ -16,7 +14,6 @@ interface CondenseAnswer extends Answer {
 const messages = (count: number): object[] =>
   Array.from({ length: count }, (_, index) => output(`m${index}`, `word ${index}`))
 
-/** What condense answers about events. */
 async function condensed(events: readonly object[], ...argv: string[]): Promise<CondenseAnswer> {
   const file = folder({ 'log.jsonl': lines(...events) })('log.jsonl')
   const { code, err, all } = await answers<CondenseAnswer>(['condense', file, ...argv])
@@ -144,7 +141,7 @@ describe('messages with a budget', () => {
     const file = folder({ 'log.jsonl': lines(...log) })('log.jsonl')
     return colloquy(['messages', file, '--budget', String(budget), ...argv])
   }
-  // What the user says and its frame.
+  // Tokens of the user message and its frame.
   const LEAST = 6
 
   it('leaves out the oldest, and holds the budget in every format', async () => {

@@ -1,10 +1,9 @@
-/** Stores that the command line reads from and writes to, looked at by the library itself. */
+/** Stores of the command line, read and filled through the library. */
 
 import type { ConversationRecord, Fact, Store, StoredEvent } from '../../src/index.ts'
 import { isQuarantined } from '../../src/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 
-/** Does some work on a SQLite file and closes it. */
 export async function inFile<T>(file: string, work: (store: Store) => Promise<T>): Promise<T> {
   const store = sqliteStore({ file, synchronous: 'normal' })
   try {
@@ -14,13 +13,13 @@ export async function inFile<T>(file: string, work: (store: Store) => Promise<T>
   }
 }
 
-/** All that a store knows of a conversation but when it was put there. */
+/** Everything a store has of a conversation, except its creation time. */
 export interface Kept {
   readonly record: Omit<ConversationRecord, 'updatedAt'>
   readonly log: readonly object[]
 }
 
-/** A whole conversation. The reasons for a line in quarantine are left out: they are found anew. */
+/** Reads a conversation without the reasons of quarantined lines, which are recomputed. */
 export async function stored(store: Store, id: string): Promise<Kept> {
   const stored = await store.getConversation(id)
   if (stored === null) throw new Error(`no conversation ${id}`)
@@ -39,7 +38,7 @@ function factOf(fact: Fact): object {
   return rest
 }
 
-/** A store with one conversation that holds these facts, as they are. */
+/** Creates a store with one conversation of these facts. */
 export async function fill(file: string, id: string, facts: readonly Fact[]): Promise<void> {
   await inFile(file, async (store) => {
     await store.createConversation({ id })

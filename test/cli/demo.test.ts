@@ -1,4 +1,4 @@
-/** The demo fits on a page and tells the truth, and the sample conversation is what it claims to be. */
+/** The demo fits on a page and is accurate, and the sample conversation is as described. */
 
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'

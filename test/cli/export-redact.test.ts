@@ -1,4 +1,4 @@
-/** `export --redact`: what looks like a secret is masked in all that is written, and the log that is read back is the same but for that. */
+/** `export --redact` masks secrets in everything it writes, and changes nothing else. */
 
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ async function filled(): Promise<(name?: string) => string> {
   return index
 }
 
-/** The text of a file, or of all files in a directory or a zip. */
+/** Text of a file, or of all files in a directory or zip. */
 async function textIn(path: string): Promise<string> {
   if (statSync(path).isDirectory())
     return (await Promise.all(readdirSync(path).map((name) => textIn(join(path, name))))).join('\n')

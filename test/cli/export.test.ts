@@ -1,5 +1,3 @@
-/** Export: what is written where, what is never overwritten, and what a terminal gets to see. */
-
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { LAYOUTS } from '../../src/cli/commands.ts'
@@ -16,14 +14,13 @@ const facts: readonly Fact[] = [
   called('a', 'ls', { responses_reasoning_item: { id: 'r', summary: [], encrypted_content: SECRET } }),
 ].map((value) => loadValue(value).fact)
 
-/** A folder with a database of one conversation, `c 1`. */
 async function filled(): Promise<(name?: string) => string> {
   const index = folder({})
   await fill(index('x.db'), 'c 1', facts)
   return index
 }
 
-/** All names in a folder but those of its database, beside which SQLite keeps files of its own. */
+/** Names in a folder, without the database and SQLite's files next to it. */
 const namesIn = (path: string): string[] => readdirSync(path).filter((name) => !name.startsWith('x.db'))
 
 describe('standard output', () => {
@@ -45,11 +42,11 @@ describe('standard output', () => {
   it('that is a terminal gets nothing that drives it, and the same events', async () => {
     const index = folder({})
     const broken: Fact = { quarantined: true, raw: '{"\u001b[2J', issues: [], id: 'q' }
-    // Without an id it would be written as it is.
+    // Without an id it would be written unwrapped.
     const bare: Fact = { quarantined: true, raw: '{\u001b[3J', issues: [] }
     await fill(index('x.db'), 'c 1', [...facts, broken, bare])
     const { out } = await colloquy(['export', '--db', index('x.db'), '--conversation', 'c 1'], { tty: true })
-    // oxlint-disable-next-line no-control-regex -- they are what must not be there
+    // oxlint-disable-next-line no-control-regex -- the output must not contain them
     expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
     writeFileSync(index('copied.jsonl'), out)
     await colloquy(['import', index('copied.jsonl'), '--db', index('y.db'), '--conversation', 'c 1'])
@@ -83,7 +80,7 @@ describe('a path', () => {
     expect(again).toMatchObject({ code: 1, out: '' })
     expect(again.err).toMatch(/^colloquy: [^\n]*already exists[^\n]*--force\n$/)
     expect((await exported(index, ...argv, '--force')).code).toBe(0)
-    // No other name is left, hidden or not.
+    // No temporary file remains, hidden or not.
     expect(namesIn(index())).toEqual(before)
   })
 

@@ -1,4 +1,7 @@
-/** Export then import is the identity (law E), whatever a log holds: over SQLite and PostgreSQL, in every layout. */
+/**
+ * Export followed by import is the identity (law E) for every log, over SQLite and PostgreSQL, in every
+ * layout.
+ */
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -36,13 +39,16 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** No store keeps a transient event, and a line that can be read by now is tried again: neither is what is to come back. */
+/**
+ * Stores keep no transient events, and import retries lines that have become readable: neither comes back
+ * as it was.
+ */
 const isLasting = (fact: Fact): boolean =>
   isQuarantined(fact)
     ? isQuarantined(loadLine(fact.raw).fact) || fact.issues.some(({ type }) => type === 'unicode_error')
     : KINDS[fact.kind].stored
 
-/** Puts a conversation into the first store, takes it through the command line into another, and compares the two. */
+/** Exports a conversation, imports it into another store, and compares the two. */
 async function travel(
   facts: readonly Fact[],
   layout: Layout,
@@ -63,7 +69,7 @@ async function travel(
   try {
     const [before, after] = [await stored(from, id), await stored(store, id)]
     expect(after.log).toEqual(before.log)
-    // Lines carry events only.
+    // This layout contains only events.
     if (layout !== 'jsonl') expect(after.record).toEqual(before.record)
     else expect(after.record).toMatchObject({ version: before.record.version, headId: before.record.headId })
     expect(JSON.parse((await colloquy(back)).out)).toMatchObject({ added: 0, created: false })
@@ -81,7 +87,10 @@ const sqlite = (name: string) => ({
   open: () => sqliteStore({ file: join(folder, name), synchronous: 'normal' }),
 })
 
-/** Lines that give trouble when they are written among others: ends of lines, marks, blanks, halves of letters, our own wrapping. */
+/**
+ * Lines that are difficult to embed: line endings, byte order marks, blanks, lone surrogates, and our own
+ * wrapping.
+ */
 const TROUBLE: readonly string[] = [
   '',
   ' ',
@@ -98,7 +107,7 @@ const TROUBLE: readonly string[] = [
   '{"kind":"colloquy.quarantined","raw":"x","issues":[]}',
   '{"kind":"colloquy.quarantined","id":"x","raw":"","issues":[{"loc":[],"msg":"m","type":"t"}]}',
   '{"kind":"Odd","id":"a","parent_id":7}',
-  // Written as it is, it would be an event of another id.
+  // Written unwrapped, it would become an event with another id.
   '{"kind":"PauseEvent","id":"\ud800"}',
   '{"kind":"PauseEvent","id":"p\ufffd"}',
 ]
@@ -110,7 +119,7 @@ const line = fc
   .map(([raw, type, ownValue]): Fact => {
     const fact = loadLine(raw).fact
     const issues = [{ loc: [], msg: 'Not an event.', type }]
-    // As a loader gives it, or as one did that found more in it, or less.
+    // With the loader's issues, or with those of another loader version.
     return ownValue && isQuarantined(fact)
       ? { ...fact, issues }
       : { quarantined: true, raw, issues, id: `q${raw.length}` }
@@ -180,13 +189,13 @@ describe('export, then import', () => {
       const fact: Fact = { quarantined: true, raw, issues: [{ loc: [], msg: 'Not an event.', type }] }
       if (!isLasting(fact)) continue
       for (const layout of LAYOUTS) await travel([fact], layout)
-      // Whatever it begins with, standard input takes what standard output gave.
+      // Import accepts the exported text from standard input, whatever its first line.
       const stored = ['--db', join(folder, 'from.db'), '--conversation', `c${count}`]
       const { out } = await colloquy(['export', ...stored])
       const back = await colloquy(['import', '-', '--json', ...stored], { stdin: out })
       const { quarantined, error } = JSON.parse(back.out)
       expect(error).toBeUndefined()
-      // What is all of a file and no event is told.
+      // A file with nothing but a quarantined line exits with 1.
       expect(back.code).toBe(quarantined === 1 ? 1 : 0)
     }
   })
@@ -199,7 +208,7 @@ describe('export, then import', () => {
 const logs = recordedLogs()
 
 describe.skipIf(logs.length === 0)('recorded logs', () => {
-  // What is in a log matters to no layout more than to another: each log takes one.
+  // Layout and content are independent, so each log tests one layout.
   it.each(logs.map((log, index) => ({ ...log, layout: LAYOUTS[index % LAYOUTS.length] as Layout })))(
     '$file comes back: $layout',
     async ({ layout, ...log }) => {

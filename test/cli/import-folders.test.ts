@@ -1,5 +1,3 @@
-/** Import of directories and zips: what they become, what is told of them, and that repeating it changes nothing. */
-
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { colloquy, folder, lines, output } from './world.ts'
@@ -10,11 +8,10 @@ const HEX = '6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f'
 
 const UUID = '6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f'
 
-/** A folder with the files in its subfolder c. */
 const inC = (input: Readonly<Record<string, string>>) =>
   folder(Object.fromEntries(Object.entries(input).map(([name, text]) => [`c/${name}`, text])))
 
-/** More tags than a record takes. */
+/** More tags than a record accepts. */
 const MANY = Object.fromEntries(Array.from({ length: 120 }, (_, nth) => [`t${nth}`, 'x']))
 
 describe('a directory', () => {
@@ -87,7 +84,7 @@ describe('a directory', () => {
     { says: { leaf_event_id: 'p' }, head: 'p', version: 3 },
     { says: { leaf_event_id: null, head_is_empty: false }, head: 'p', version: 3 },
     { says: { leaf_event_id: 'nobody' }, head: 'p', version: 3, note: 'unknown event "nobody"' },
-    // A state update stands for the event before it.
+    // A state update refers to the event before it.
     { says: { leaf_event_id: 'u' }, head: 'p', version: 4, update: 'p' },
     { says: { leaf_event_id: 'u' }, head: 'm', version: 5, update: 'm' },
   ])('replays to what base_state.json says: $says', async ({ says, head, version, note = '', update }) => {
@@ -206,7 +203,7 @@ describe('a zip', () => {
       ]),
     )
     const whole = makeZip(many)
-    // One byte in the middle of the archive is another: the file that it belongs to has a wrong checksum.
+    // Changes one byte, so that one file's checksum is wrong.
     const broken = Buffer.from(whole)
     const index = folder({})
     const where = whole.indexOf('event-00400-m400.json') + 40

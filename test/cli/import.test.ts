@@ -1,5 +1,3 @@
-/** Import of files: what they become, what is told of them, and that repeating it changes nothing. */
-
 import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { colloquy, folder, lines, output, called, answered } from './world.ts'
@@ -50,9 +48,9 @@ describe('a file', () => {
       added: 2,
       present: 3,
     })
-    // A shorter copy of the same log says nothing new.
+    // A shorter copy of the same log adds nothing.
     expect((await imported([index('c/a.jsonl'), '--db', db])).report).toMatchObject({ added: 0, present: 3 })
-    // What stands in the fourth place there is another line here.
+    // Line 4 differs in this file.
     const cut = await imported([index('a.jsonl'), '--db', db])
     expect(cut).toMatchObject({ code: 1, report: { error: { code: 'other_log' } } })
     expect(cut.report.error?.message).toContain('line 4')

@@ -1,12 +1,10 @@
-/** What comes of an import, and what it said. */
-
 import { expect } from 'vitest'
 import { inFile, stored } from './database.ts'
 import { colloquy } from './world.ts'
 
 export const PAUSE = { id: 'p', kind: 'PauseEvent' }
 
-/** What `import --json` says of one file. */
+/** The report of `import --json` for one file. */
 export interface Report {
   readonly conversation: string
   readonly notes: readonly string[]

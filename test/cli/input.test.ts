@@ -1,5 +1,3 @@
-/** Files of every form are read alike, and bad ones answered with one clear line. */
-
 import { describe, expect, it } from 'vitest'
 import { answers, colloquy, folder, lines, output, type TreeAnswer } from './world.ts'
 

@@ -1,5 +1,3 @@
-/** `colloquy inspect`: what of the names of conversations is masked, and how many can be chosen from. */
-
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -12,7 +10,7 @@ import { colloquy, folder, lines, output } from './world.ts'
 
 const KEY = `sk-ant-api03-${'AbCdEfGh1234567890'.repeat(5)}-ABCDEFAA`
 
-/** The page as the build makes it, which a command that runs from its sources reads, too. */
+/** The built page, also used by a command run from source. */
 const PAGE = resolve(import.meta.dirname, '../../dist/inspector/page.html')
 
 beforeAll(async () => {

@@ -1,5 +1,3 @@
-/** The `--json` contract of `check`, field by field. */
-
 import { describe, expect, it } from 'vitest'
 import { answered, answers, called, colloquy, folder, lines, output } from './world.ts'
 
@@ -126,7 +124,7 @@ describe('check --laws', () => {
     expect([code, err]).toEqual([1, expect.stringContaining('none.jsonl')])
     expect(out).toContain('tests="3" failures="2"')
     expect(out).toContain('a&quot;&lt;&amp;')
-    // Elements end as they begin, and nothing in between could be taken for one, or drives a terminal.
+    // Elements are balanced, and the text between them contains no tag and no terminal control.
     expect(out.match(/<(?:testsuite|testcase|failure)[ >]/g)).toHaveLength(7)
     expect(out.replaceAll(/<\/?\??[a-z]+(?: [a-z]+="[^"<]*")*\??\/?>/g, '')).not.toMatch(/[<>\u202e]/)
   })

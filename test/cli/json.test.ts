@@ -1,4 +1,4 @@
-/** The `--json` contract of every command but `check`, field by field. */
+/** The `--json` contract of every command except `check`, field by field. */
 
 import { describe, expect, it } from 'vitest'
 import { answered, answers, called, colloquy, folder, lines, SAMPLE, output } from './world.ts'

@@ -1,4 +1,4 @@
-/** Databases that the user may read and not write, and what reading one leaves behind. */
+/** Read-only databases, and what reading one leaves behind. */
 
 import { execFile } from 'node:child_process'
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, statSync } from 'node:fs'
@@ -15,7 +15,7 @@ const MAIN = join(inject('built'), 'cli/main.ts')
 
 const LOG = lines(output('m', 'Hello'), output('n', 'Hello again'))
 
-/** Runs commands as a user who owns nothing and may write nowhere but where all may, one after another. */
+/** Runs commands one after another as an unprivileged user. */
 async function allAsNobody(argvs: readonly (readonly string[])[]): Promise<Outcome[]> {
   const { stdout } = await promisify(execFile)(process.execPath, [CHILD, JSON.stringify(argvs)])
   return JSON.parse(stdout) as Outcome[]
@@ -26,11 +26,11 @@ async function asNobody(...argv: readonly string[]): Promise<Outcome> {
   return outcome as Outcome
 }
 
-/** Runs a command as whoever runs the tests; rejects when it fails. */
+/** Runs a command as the user of the tests; rejects if it fails. */
 const start = (...argv: readonly string[]): Promise<{ stdout: string }> =>
   promisify(execFile)(process.execPath, [MAIN, ...argv])
 
-/** A folder with `db/my.db` of one conversation, `c`, and `free/`, where all may write. */
+/** A folder with `db/my.db` (one conversation, `c`) and a world-writable `free/`. */
 async function position(): Promise<(name?: string) => string> {
   const index = folder({ 'c.jsonl': LOG })
   for (const name of ['db', 'free']) mkdirSync(index(name))
@@ -40,7 +40,7 @@ async function position(): Promise<(name?: string) => string> {
   return index
 }
 
-/** Takes the right to write from the folder of a file and, with `file`, from the file. */
+/** Sets the permissions of a file and its folder. */
 function shut(file: string, rights: { readonly file: number; readonly folder: number }): void {
   chmodSync(file, rights.file)
   chmodSync(dirname(file), rights.folder)
@@ -84,7 +84,7 @@ describe('a database that may only be read', () => {
     const index = await position()
     const store = sqliteStore({ file: index('db/my.db') })
     await store.append('c', [{ kind: 'PauseEvent', id: 'p' }])
-    // As after a crash: a log that only somebody with the right to write there can take in.
+    // As after a crash: only a user with write permission can recover the write-ahead log.
     mkdirSync(index('torn'))
     for (const name of ['my.db', 'my.db-wal']) copyFileSync(index(`db/${name}`), index(`torn/${name}`))
     await store.close()

@@ -1,4 +1,4 @@
-/** The real command as a child process: streams, exit codes, pipes that close early. */
+/** The real command as a child process: streams, exit codes, and pipes that close early. */
 
 import { spawn, spawnSync } from 'node:child_process'
 import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs'
@@ -8,11 +8,14 @@ import { describe, expect, inject, it } from 'vitest'
 import { inFile, stored } from './database.ts'
 import { colloquy, folder, lines, type Outcome, SAMPLE, output } from './world.ts'
 
-/** As it is started unbuilt; `prints and exits` tries that once, with the command that names a file of its own; all others start what was built of it. */
+/**
+ * The unbuilt command. `prints and exits` covers it once, with the command that runs a separate file; the
+ * other tests use the built one.
+ */
 const SOURCE = resolve(import.meta.dirname, '../../src/cli/main.ts')
 const MAIN = join(inject('built'), 'cli/main.ts')
 
-/** Runs the real command. `closeAfter`: close its output after so many bytes. */
+/** Runs the real command. `closeAfter`: close its output after this many bytes. */
 function start(
   argv: readonly string[],
   options: {
@@ -42,7 +45,6 @@ function start(
   })
 }
 
-/** Many files of one event each. */
 const many = () =>
   folder(
     Object.fromEntries(
@@ -50,7 +52,6 @@ const many = () =>
     ),
   )
 
-/** How many conversations there are. */
 const listed = async (db: string): Promise<number> =>
   JSON.parse((await colloquy(['conversations', '--db', db, '--json'])).out).items.length
 

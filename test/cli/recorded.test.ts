@@ -1,4 +1,4 @@
-/** Every recorded log answers every command, where the logs are at hand. */
+/** Every command accepts every recorded log, if the logs are available. */
 
 import { describe, expect, it } from 'vitest'
 import { FORMATS } from '../../src/cli/commands.ts'
@@ -30,7 +30,7 @@ describe.skipIf(logs.length === 0)(title, () => {
         files: [path],
       })
       expect(all[0].error ?? null).toEqual(command === 'replay' ? (all[0].error ?? null) : null)
-      // One format is shown as another is.
+      // All formats are printed alike.
       if (command.startsWith('messages') && !command.endsWith('neutral')) continue
       const shown = await colloquy(argv)
       expect(shown.code).toBe(code)

@@ -1,5 +1,3 @@
-/** `search-text` finds words in all conversations of a database. */
-
 import { expect, it } from 'vitest'
 import { colloquy, folder, lines } from './world.ts'
 

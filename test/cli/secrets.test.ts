@@ -1,4 +1,4 @@
-/** Encrypted content stays out of everything that is printed, wherever an event hides it. */
+/** No output contains encrypted content, wherever an event has it. */
 
 import { describe, expect, it } from 'vitest'
 import { FORMATS } from '../../src/cli/commands.ts'

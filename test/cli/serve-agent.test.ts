@@ -1,4 +1,6 @@
-/** `colloquy serve --agent`: a module that exports a step is what replies; one that does not is refused before anything is served. */
+/**
+ * `colloquy serve --agent`: the module's step replies; a module without a step is rejected before serving.
+ */
 
 import { expect, it } from 'vitest'
 import { served } from './served.ts'

@@ -1,5 +1,3 @@
-/** What `colloquy serve` is given beside its database: sandboxes, a workspace, a file, a secret. */
-
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -13,7 +11,7 @@ import { processesIn, server as answering, until } from '../service/sandbox-comm
 import { SECRET, served } from './served.ts'
 import { colloquy, folder } from './world.ts'
 
-/** A request with a body, and the JSON that answers it. */
+/** Sends a request and returns the JSON response. */
 async function ask<T>(url: string, method = 'GET', body?: object): Promise<T> {
   const init = body === undefined ? {} : { body: JSON.stringify(body) }
   return (await fetch(url, { method, ...init })).json() as Promise<T>
@@ -32,7 +30,7 @@ interface Task {
   readonly app_conversation_id: string
 }
 
-/** The sandbox when it has come to a status. */
+/** Waits for a sandbox to reach a status. */
 const reached = (url: string, id: string, status: string): Promise<Sandbox> =>
   until(async () => {
     const [matches] = await ask<Sandbox[]>(`${url}/api/v1/sandboxes?id=${id}`)
@@ -233,7 +231,7 @@ describe('a service that redacts', () => {
   })
 })
 
-/** How many of three conversations stay in memory. */
+/** Returns how many of three conversations stay in memory. */
 const inMemory = async (url: string): Promise<string | undefined> => {
   for (const id of ['c', 'd', 'e']) {
     await fetch(`${url}/api/conversations`, { method: 'POST', body: `{"conversation_id":"${id}"}` })

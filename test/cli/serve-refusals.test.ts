@@ -1,5 +1,3 @@
-/** What `colloquy serve` refuses: files, addresses and options that make no sense. */
-
 import { mkdirSync, readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { SECRET } from './served.ts'

@@ -1,5 +1,3 @@
-/** `colloquy serve` as a process: it serves a database, asks for keys, logs, and ends in good order. */
-
 import { once } from 'node:events'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { testDatabase } from '../postgres/database.ts'

@@ -1,4 +1,4 @@
-/** `colloquy serve` as a process: arguments go in, where it serves comes out, and what it wrote until its end. */
+/** `colloquy serve` as a process. */
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,24 +8,21 @@ import { inject, onTestFinished } from 'vitest'
 
 const MAIN = join(inject('built'), 'cli/main.ts')
 
-/** The variable that holds the keys. */
 export const KEYS = 'COLLOQUY_SESSION_API_KEYS'
 
-/** The variable that holds what API keys are sealed with. */
+/** The variable with the secret that seals API keys. */
 export const SECRET = 'COLLOQUY_SECRET'
 
-/** What a process is started with. */
 export interface Start {
   readonly env?: Readonly<Record<string, string>>
-  /** The folder that it is started in. */
+  /** Working directory. */
   readonly cwd?: string
 }
 
-/** A service that runs. */
 export interface Served {
   readonly url: string
   readonly child: ChildProcessByStdio<null, Readable, Readable>
-  /** Sends a signal and waits for the end; what was written until then. */
+  /** Sends a signal, waits for the exit and returns the output. */
   readonly stop: (
     signal: NodeJS.Signals,
   ) => Promise<{ code: number | null; out: string; log: readonly Line[] }>
@@ -40,7 +37,7 @@ export interface Line {
   readonly request_id: string
 }
 
-/** Starts the command, and waits until it says where it serves. */
+/** Starts the command and waits until it prints its address. */
 export async function served(args: readonly string[], { env = {}, cwd }: Start = {}): Promise<Served> {
   const port = args.includes('--port') ? [] : ['--port', '0']
   const child = spawn(process.execPath, [MAIN, 'serve', ...port, ...args], {

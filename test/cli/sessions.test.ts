@@ -1,4 +1,4 @@
-/** Commands over the sessions of other agents: a file is told by what stands in it, and nothing in it is lost without a word. */
+/** Sessions of other agents: the content decides the format, and nothing is dropped silently. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -100,7 +100,7 @@ describe('a rollout of Codex', () => {
       { type: 'session_meta', payload: { id: 's' } },
       item(requests),
       item({ type: 'tool_search_output', call_id: 'c1', status: 'completed', tools: result }),
-      // This one was executed by the provider, and is a part of its reply.
+      // The provider executed this call, so it is part of the reply.
       item({ ...requests, call_id: 'c2' }),
       item({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'found' }] }),
     ]
@@ -189,7 +189,7 @@ describe('importing sessions', () => {
     expect(empty.err).toContain('nor a session (.jsonl or .json) to import')
     const again = await colloquy(['import', '--db', index('x.db'), index('all')])
     expect(again.out.match(/, 0 added/g)).toHaveLength(5)
-    // A file is called the same by itself, where its name is its own.
+    // Importing this file alone yields the same id, since its name is unique.
     const alone = await colloquy(['import', '--db', index('x.db'), index('all/r/only.json')])
     expect(alone.out).toContain(', 0 added')
   })
@@ -262,9 +262,9 @@ describe.skipIf(files.length === 0)(title, () => {
       const events = facts.map(({ fact }) => fact)
       const state = replay(events)
       expect(state.log.entries.length).toBe(facts.length)
-      // The longest takes long in all grammars; its beginning is like the rest.
+      // The longest log takes long in all grammars; its beginning is representative.
       checkGrammars(events.slice(0, 300))
-      // What is unknown is told, and only where it is: two files were damaged by hand, one catalogue has masked steps.
+      // Only unknown lines are quarantined: two files were damaged by hand, one catalogue has masked steps.
       const strange = events.filter(isQuarantined).length
       expect(strange).toBeLessThanOrEqual(/agentsview-pi|polylogue/.test(name) ? 5 : 0)
     }

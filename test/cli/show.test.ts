@@ -1,4 +1,7 @@
-/** What people see: colours, widths, trees, views, transcripts, and text that cannot drive the terminal. */
+/**
+ * Human-readable output: colours, widths, trees, views, transcripts, and text that cannot control the
+ * terminal.
+ */
 
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -13,7 +16,7 @@ const stripped = (text: string): string => stripVTControlCharacters(text)
 
 const pause = (id: string, parent: string): object => ({ id, parent_id: parent, kind: 'PauseEvent' })
 
-/** What a command shows of some events. */
+/** Output of a command for these events. */
 async function shown(command: string, events: readonly object[], ...flags: string[]): Promise<string> {
   const file = folder({ 'log.jsonl': lines(...events) })('log.jsonl')
   const { out } = await colloquy([command, file, ...flags], { columns: 200 })
@@ -98,7 +101,7 @@ describe('event text', () => {
   ]
 
   it('never drives the terminal', async () => {
-    // `stuck` shows events of a loop only; its own test has some.
+    // `stuck` shows only events of a loop, and has its own test.
     for (const command of COMMANDS.filter((name) => name !== 'stuck')) {
       for (const flags of command === 'messages'
         ? [[], ['--format', 'anthropic'], ['--format', 'openai-chat']]
@@ -158,7 +161,7 @@ describe('tree', () => {
   })
 
   it('of 20,000 events that fork everywhere is narrow', async () => {
-    // An event hangs on the one before, on one half as old, or on one a third as old.
+    // The parent is the event before, or the one at half or a third of the index.
     const events = Array.from({ length: 20_000 }, (_, i) =>
       pause(`e${i}`, i === 0 ? '__root__' : `e${Math.floor((i - 1) / (1 + (i % 3)))}`),
     )

@@ -1,5 +1,3 @@
-/** What commands over a database refuse: questions without an answer, databases that make no sense, passwords in what is said. */
-
 import { existsSync, readdirSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addressOf } from '../../src/cli/db/address.ts'
@@ -47,10 +45,10 @@ describe('what has no answer', () => {
     const { code: exit, out, err } = await colloquy([...words, '--json'])
     expect(exit).toBe(1)
     expect(JSON.parse(out)).toMatchObject({ error: { code } })
-    // oxlint-disable-next-line no-control-regex -- they are what must not be there
+    // oxlint-disable-next-line no-control-regex -- the output must not contain them
     expect(err).toMatch(/^colloquy: [^\u0000-\u001f]+\n$/)
     expect((await colloquy(words)).out).toBe('')
-    // Reading makes no database, and harms none.
+    // Reading creates no database and damages none.
     expect(readdirSync(index()).filter((name) => !name.startsWith('x.db'))).toEqual(before)
     expect(existsSync(index('none.db'))).toBe(false)
   })
@@ -180,7 +178,7 @@ describe('a command over a database that makes no sense', () => {
   ])('$argv exits with 2 and one line', async ({ argv, says }) => {
     const { code, out, err } = await colloquy(argv)
     expect({ code, out }).toEqual({ code: 2, out: '' })
-    // oxlint-disable-next-line no-control-regex -- they are what must not be there
+    // oxlint-disable-next-line no-control-regex -- the output must not contain them
     expect(err).toMatch(/^colloquy: [^\u0000-\u001f]+ \(see: colloquy help [a-z]+\)\n$/)
     expect(err).toContain(says)
   })

@@ -1,4 +1,4 @@
-/** The commands over a database: the same answers as over the file that was imported, and pages. */
+/** Database commands give the same answers as those over the imported file, in pages. */
 
 import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -20,7 +20,7 @@ const SECRET = 'gAAAAABsecretsecretsecret'
 
 const item = { id: 'rs_1', summary: ['thought'], encrypted_content: SECRET, status: 'completed' }
 
-/** Every command over conversations, as it is asked. */
+/** Every command over conversations. */
 const ASKS = [
   'check',
   'replay',
@@ -33,7 +33,6 @@ const ASKS = [
   ...FORMATS.map((format) => `messages --format ${format}`),
 ]
 
-/** One page as JSON. */
 async function page(
   argv: readonly string[],
 ): Promise<{ items: { id: string }[]; next_page_id: string | null }> {
@@ -44,7 +43,6 @@ async function page(
   return answer
 }
 
-/** Every page, one after the other. */
 async function pages(argv: readonly string[]): Promise<string[]> {
   const ids: string[] = []
   for (let next: string | null = ''; next !== null;) {
@@ -92,7 +90,8 @@ describe.skipIf(logs.length === 0)('recorded logs', () => {
     const index = folder({})
     expect((await colloquy(['import', path, '--db', index('x.db')])).code).toBe(0)
     const stored = ['--db', index('x.db'), '--conversation', file.replace('.jsonl', '')]
-    // That a database gives the log of the file is a law (E), and that every command reads both alike is said above.
+    // Law E covers that the database has the file's log, and the tests above that every command reads both
+    // alike.
     for (const ask of ['check', 'replay', 'why', 'messages --format anthropic']) {
       const argv = [...ask.split(' '), '--json']
       const { file: _a, ...expected } = JSON.parse((await colloquy([...argv, path])).out)
@@ -173,7 +172,7 @@ describe('search', () => {
         columns: 4000,
       })
       expect(out + err).not.toContain('secretsecret')
-      // oxlint-disable-next-line no-control-regex -- they are what must not be there
+      // oxlint-disable-next-line no-control-regex -- the output must not contain them
       expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
     }
     expect((await colloquy([...argv, '--json'])).out).toContain('"encrypted_content":null')
@@ -181,7 +180,7 @@ describe('search', () => {
       const { out, err } = await colloquy([...ask.split(' '), ...argv.slice(1)], { columns: 4000 })
       expect(out + err).not.toContain('secretsecret')
     }
-    // An export is no rendering: it is what a provider will be sent again.
+    // An export keeps it: a provider will receive it again.
     expect((await colloquy(['export', ...argv.slice(1)])).out).toContain(SECRET)
   })
 })
@@ -252,9 +251,9 @@ describe('an input that changes', () => {
     writeFileSync(index('a\u001b[2J.jsonl'), lines({ id: 'p', kind: 'PauseEvent' }))
     const { code, out } = await colloquy(['import', index('a\u001b[2J.jsonl'), '--db', index('x.db')])
     expect(code).toBe(0)
-    // oxlint-disable-next-line no-control-regex -- they are what must not be there
+    // oxlint-disable-next-line no-control-regex -- the output must not contain them
     expect(out).not.toMatch(/\u001b/)
-    // No id has one, so this one is made of the name in another way, the same each time.
+    // Ids have no control characters, so the id is a hash of the name.
     expect((await page(['conversations', '--db', index('x.db')])).items[0]?.id).toMatch(
       /^import-[0-9a-f]{32}$/,
     )

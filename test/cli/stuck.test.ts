@@ -1,5 +1,3 @@
-/** `colloquy stuck`: its answer field by field, and what people see. */
-
 import { describe, expect, it } from 'vitest'
 import { answered, answers, called, colloquy, folder, lines, SAMPLE, output } from './world.ts'
 

@@ -1,5 +1,3 @@
-/** Text made safe, measured and cut. */
-
 import { describe, expect, it } from 'vitest'
 import { fit, pad, plain, toJson, width } from '../../src/cli/print/text.ts'
 import { glimpse, hideSecrets, safe } from '../../src/inspector/glimpse.ts'

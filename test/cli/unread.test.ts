@@ -1,4 +1,7 @@
-/** Files in which there is nothing to read are told as such: other forms by their names, and what is quarantined whole. */
+/**
+ * Files without a readable conversation are reported: other formats by name, and files that are quarantined
+ * as a whole.
+ */
 
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'

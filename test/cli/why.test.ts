@@ -1,4 +1,4 @@
-/** `colloquy why`: of an event by the beginning of its id or its line, of a conversation its findings. */
+/** `colloquy why` explains an event by id prefix or line, and a conversation by its findings. */
 
 import { describe, expect, it } from 'vitest'
 import { claudeCode } from '../../properties/sessions/agents.ts'
@@ -14,7 +14,7 @@ interface Said {
   readonly paired_with: readonly string[]
 }
 
-/** A call that a condensation took out, and the line of the condensation. */
+/** A condensed call, and the condensation's line. */
 const CALL = '01KJW1XNKCSFF51AY33W2HER1B'
 const CONDENSATION = '01KJW218SXXXB9VTTB58SBZWPE'
 

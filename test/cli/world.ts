@@ -1,4 +1,4 @@
-/** A world for the command line to run in, without a process: what it reads is given, what it writes is kept. */
+/** Runs the command line without a process: input is passed in, output is captured. */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,10 +7,9 @@ import { onTestFinished } from 'vitest'
 import type { Io } from '../../src/cli/print/io.ts'
 import { run } from '../../src/cli/run.ts'
 
-/** The conversation that ships with the package. */
 export const SAMPLE = resolve(import.meta.dirname, '../../src/cli/sample.jsonl')
 
-/** What differs from a pipe with nothing on standard input. */
+/** Overrides of the default: a pipe with empty standard input. */
 export interface World {
   readonly stdin?: string | Uint8Array | readonly (string | Uint8Array)[]
   readonly tty?: boolean
@@ -18,14 +17,12 @@ export interface World {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** What a command left behind. */
 export interface Outcome {
   readonly code: number
   readonly out: string
   readonly err: string
 }
 
-/** Runs a command in this process. */
 export async function colloquy(argv: readonly string[], world: World = {}): Promise<Outcome> {
   let out = ''
   let err = ''
@@ -40,7 +37,7 @@ export async function colloquy(argv: readonly string[], world: World = {}): Prom
   return { code, out, err }
 }
 
-/** What a test reads from an answer; each command has some of the fields. */
+/** Fields that tests read; each command returns some of them. */
 export interface Answer {
   readonly file: string
   readonly error?: { readonly code: string; readonly message: string } | null
@@ -52,7 +49,7 @@ export interface Answer {
   }[]
 }
 
-/** The JSON objects that a command prints, one per line and nothing else. */
+/** Parses output that must consist of one JSON object per line. */
 export async function answers<T extends { readonly file: string } = Answer>(
   argv: readonly string[],
   world: World = {},
@@ -66,7 +63,7 @@ export async function answers<T extends { readonly file: string } = Answer>(
   return { code, err, all: all as [T, ...T[]] }
 }
 
-/** What `tree` answers. */
+/** The answer of `tree`. */
 export interface TreeAnswer extends Answer {
   readonly events: readonly { readonly id: string; readonly parent: string | null }[]
 }
@@ -76,7 +73,7 @@ async function* chunksOf(stdin: NonNullable<World['stdin']>): AsyncIterableItera
   for (const part of parts) yield typeof part === 'string' ? Buffer.from(part) : part
 }
 
-/** A folder of its own for a test, gone when the test is over. */
+/** Creates a folder that is deleted after the test. */
 export function folder(files: Readonly<Record<string, string | Uint8Array>>): (name?: string) => string {
   const root = mkdtempSync(join(tmpdir(), 'colloquy-cli-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
@@ -87,15 +84,14 @@ export function folder(files: Readonly<Record<string, string | Uint8Array>>): (n
   return (name = '') => join(root, name)
 }
 
-/** Exports the conversation `c 1` of the database of a folder. */
+/** Exports the conversation `c 1` of a folder's database. */
 export const exported = (index: (name?: string) => string, ...argv: string[]): Promise<Outcome> =>
   colloquy(['export', '--db', index('x.db'), '--conversation', 'c 1', ...argv])
 
-/** Events as the lines of a file. */
 export const lines = (...events: readonly object[]): string =>
   events.map((event) => `${JSON.stringify(event)}\n`).join('')
 
-/** A message of the user, with more fields if given. */
+/** A user message, with extra fields. */
 export const output = (id: string, text: string, more: object = {}): object => ({
   id,
   source: 'user',
@@ -104,7 +100,6 @@ export const output = (id: string, text: string, more: object = {}): object => (
   kind: 'MessageEvent',
 })
 
-/** A tool call. */
 export const called = (id: string, command: string, more: object = {}): object => ({
   id,
   thought: [],
@@ -122,7 +117,6 @@ export const called = (id: string, command: string, more: object = {}): object =
   kind: 'ActionEvent',
 })
 
-/** The result of a call. */
 export const answered = (id: string, action: string, text: string, more: object = {}): object => ({
   id,
   tool_name: 'terminal',

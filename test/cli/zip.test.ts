@@ -1,5 +1,3 @@
-/** Archives: those written for large conversations, and those that somebody made to do harm. */
-
 import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { type NewFile, openZip, writeZip } from '../../src/cli/input/zip.ts'

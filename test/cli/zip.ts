@@ -1,19 +1,18 @@
-/** Archives for tests, written byte by byte, so that they can also be what no tool would write. */
+/** Builds archives byte by byte, including ones that no tool would write. */
 
 import { crc32, deflateRawSync } from 'node:zlib'
 
-/** What a file of an archive claims, where it differs from the truth. */
+/** False claims about a file of an archive. */
 export interface Claims {
   readonly unpacked?: number
   readonly crc?: number
-  /** Bit 0 says that it is encrypted. */
+  /** Bit 0: encrypted. */
   readonly flags?: number
   readonly method?: number
-  /** Bytes of another file of the archive, by its place. */
+  /** Index of another file whose bytes this one shares. */
   readonly sameAs?: number
 }
 
-/** A zip of some files. */
 export function makeZip(
   files: Readonly<Record<string, string | Buffer>>,
   claims: Readonly<Record<string, Claims>> = {},

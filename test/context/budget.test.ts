@@ -1,5 +1,3 @@
-/** Budgets: what is cut, what stays, how often it is counted, and what an estimate counts. */
-
 import { describe, expect, it } from 'vitest'
 import { firstFit, type FitOptions, fitToBudget } from '../../src/context/budget.ts'
 import { estimateTokens } from '../../src/context/estimate.ts'
@@ -13,7 +11,7 @@ import { action, agent, agents, batch, image, pair, system, text, user } from '.
 
 const tens = (messages: readonly NeutralMessage[]): number => messages.length * 10
 
-/** The cut, the tokens and the words that are sent; or the reason. */
+/** The cut, the tokens and the texts sent; or the reason. */
 function fitted(events: readonly Event[], budget: number, options: FitOptions = {}) {
   const fit = fitToBudget(replay(events), tens, budget, options)
   if (fit.type === 'refuse') return fit.reason.code
@@ -65,7 +63,7 @@ describe('a budget', () => {
     expect(fitted(log, 20)).toEqual([6, 20, 's v'])
     expect(fitted(log, 19)).toBe('over_budget')
     expect(fitted(log, 20, { forgetLastUserMessage: true })).toEqual([5, 20, 's c'])
-    // It leaves the view, and is sent all the same.
+    // It leaves the view but is still sent.
     expect(fitted(log, 20, { forgetSystemPrompt: true, forgetLastUserMessage: true })).toEqual([5, 20, 's c'])
   })
 
@@ -117,7 +115,7 @@ describe('a budget', () => {
   it('is honoured by an empty view, and cuts no view to nothing', () => {
     expect(fitted([], 0)).toEqual([0, 0, ''])
     expect(fitted([system('s')], 9)).toBe('over_budget')
-    // A blank message is not sent: the last that is stays.
+    // Blank messages are not sent, so the last one that is sent stays.
     expect(fitted([agent('a'), agent('b'), agent('c', ' ')], 10)).toEqual([1, 10, 'b'])
     expect(fitted([agent('a'), agent('b'), agent('c', ' ')], 9)).toBe('over_budget')
   })
@@ -204,7 +202,8 @@ describe('an estimate', () => {
   it('counts calls, arguments, names, ids and everything thought', () => {
     const [call, answer] = pair('1', { args: '{"path": "x"}', thought: 'look' })
     const [assistant, tool] = toMessages(replay([call, answer]))
-    // The frame, "look", and for the call its frame, `call-a1`, `ls`, and of the arguments six letters or spaces and seven signs.
+    // The frame and "look"; for the call, its frame, `call-a1`, `ls`, and arguments of six letters or
+    // spaces and seven signs.
     expect(estimateTokens([assistant as NeutralMessage])).toBe(4 + 1 + (4 + 3 + 1 + 6))
     // The frame, `o1`, `call-a1` and `ls`.
     expect(estimateTokens([tool as NeutralMessage])).toBe(4 + 1 + 3 + 1)

@@ -1,9 +1,11 @@
 /**
- * Condensers: decisions in order, what the summariser is asked, and what becomes of its answers. The names U… are those of the inventory.
+ * Condensers: the order of decisions, the summariser's input, and the use of its output. U… are ids of the
+ * inventory.
  *
- * On purpose otherwise here: there is no reset that forgets everything (U11, U16: what has to be condensed and cannot be is refused, and nothing
- * throws). How a model is called, streaming or not (U15), and which tools it is given (U19) are the summariser's and the counter's own. The
- * helpers of U17 and U18 are one search, tested as `firstFit` and `fitToBudget`. U21 is told beforehand, by `handlesRequests`.
+ * Intended differences: no reset forgets everything (U11, U16: an impossible condensation is refused, and
+ * nothing throws). The summariser and the counter decide how to call a model, streaming or not (U15), and
+ * with which tools (U19). The helpers of U17 and U18 are one search, tested as `firstFit` and
+ * `fitToBudget`. `handlesRequests` answers U21 in advance.
  */
 
 import { describe, expect, it } from 'vitest'
@@ -19,7 +21,9 @@ import type { NeutralMessage } from '../../src/messages/message.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { agent, agents, batch, condensation, pair, request, system, user } from '../build.ts'
 
-/** A rolling condenser over a summariser that gives these answers in turn, and what it was asked. */
+/**
+ * Returns a rolling condenser whose summariser returns these results in turn, and the summariser's inputs.
+ */
 function rolling(results: readonly (string | Error)[], options: Partial<RollingOptions> = {}) {
   const requests: SummaryRequest[] = []
   const summarise: Summarise = async (input) => {
@@ -138,7 +142,7 @@ describe('a rolling condenser', () => {
   })
 
   it('U16 leaves a view as it is when it is too long and nothing can go, U11 and says so where it has to', async () => {
-    // One loop of 42 events cannot be cut.
+    // A single loop of 42 events cannot be cut.
     const loop = [
       ...batch('r', ['a'], true),
       ...Array.from({ length: 20 }, (_, index) => pair(`p${index}`)).flat(),
@@ -231,7 +235,7 @@ describe('a rolling condenser', () => {
   })
 })
 
-/** The letters of the contents as JSON. */
+/** Counts the characters of the contents as JSON. */
 const count = (messages: readonly NeutralMessage[]): number =>
   messages.reduce((sum, { content }) => sum + JSON.stringify(content).length, 0)
 

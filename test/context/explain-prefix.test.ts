@@ -1,4 +1,4 @@
-/** What changed first between two requests, in the words of the request. */
+/** The first difference between two requests, in the request's terms. */
 
 import { describe, expect, it } from 'vitest'
 import { explainPrefix } from '../../src/context/explain-prefix.ts'

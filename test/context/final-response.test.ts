@@ -1,4 +1,4 @@
-/** The last words of a branch: case V1. */
+/** The final response of a branch: case V1. */
 
 import { describe, expect, it } from 'vitest'
 import { finalResponse } from '../../src/context/final-response.ts'
@@ -59,7 +59,7 @@ describe('V1 the final response', () => {
     ).toBe('One')
   })
 
-  // The public one takes a message without a word for the last one, and so says nothing.
+  // The public implementation returns an empty last message.
   it('is not a message that says nothing', () => {
     expect(final(agent('a', 'One'), agent('b', ''), agent('c', []))).toBe('One')
   })

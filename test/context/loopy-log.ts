@@ -1,4 +1,4 @@
-/** Logs in which an agent goes round in circles, and much that could hide it or look like it: an arbitrary for fast-check. */
+/** Arbitrary logs in which an agent loops, with events that could hide a loop or look like one. */
 
 import * as fc from 'fast-check'
 import type { Event } from '../../src/event/types.ts'
@@ -18,7 +18,7 @@ import {
 } from '../build.ts'
 import { toldError } from './stuck-logs.ts'
 
-/** How a call ends, or that it has not. */
+/** How a call ends; `open` has no result. */
 type End = 'one' | 'two' | 'error' | 'other error' | 'told error' | 'rejected' | 'open'
 
 interface Call {
@@ -67,7 +67,7 @@ const reply: fc.Arbitrary<Step> = fc.record({
   thought: fc.boolean(),
 })
 
-/** What changes nothing, or little. */
+/** Events that change little or nothing. */
 const word: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.constant<Step>({ do: 'agent' }) },
   { weight: 1, arbitrary: fc.constant<Step>({ do: 'user' }) },
@@ -94,7 +94,7 @@ const word: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** What is turned round in every second round: the order of parallel calls, which of them ends how, or what errors say. */
+/** What alternate rounds swap: the order of parallel calls, their results, or their error texts. */
 type Turn = 'not' | 'calls' | 'ends' | 'errors'
 
 const OTHER: Partial<Record<End, End>> = {
@@ -111,7 +111,7 @@ function turned(step: Step, turn: Turn): Step {
   return { ...step, calls: step.calls.map((call, index) => ({ ...call, end: ends[index] ?? call.end })) }
 }
 
-/** Some steps again and again, the one or the other followed by a word. */
+/** Repeated steps, some rounds followed by another event. */
 const circle: fc.Arbitrary<readonly Step[]> = fc
   .record({
     steps: fc.oneof(fc.tuple(reply), fc.tuple(reply, reply), fc.constant<Step[]>([{ do: 'agent' }])),
@@ -126,7 +126,7 @@ const circle: fc.Arbitrary<readonly Step[]> = fc
     ]).flat(),
   )
 
-/** Logs of up to about forty events, each with an id of its own. */
+/** Logs of up to about forty events with unique ids. */
 export const loopyLog = (): fc.Arbitrary<readonly Event[]> =>
   fc.array(circle, { minLength: 1, maxLength: 4 }).map((circles) => write(circles.flat()))
 
@@ -169,7 +169,7 @@ function writeWord(what: Exclude<Step['do'], 'reply' | 'forget' | 'forget user'>
   }
 }
 
-/** The calls of a reply, then their answers. */
+/** Writes the calls of a reply, then their results. */
 function writeReply(events: Event[], calls: readonly Call[], thought: boolean): void {
   const response = `r${events.length}`
   const made = calls.map(({ tool, args, end }) => {

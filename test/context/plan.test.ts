@@ -1,4 +1,7 @@
-/** Plans of condensations: what is forgotten at, below and above each limit, and what never is. The names U… and W… are those of the inventory. */
+/**
+ * Condensation plans: what is forgotten at, below and above each limit, and what never is. U… and W… are
+ * ids of the inventory.
+ */
 
 import { describe, expect, it } from 'vitest'
 import { hasCode } from '../../src/event/errors.ts'
@@ -18,7 +21,7 @@ import { agent, agents, batch, condensation, pair, request, system, user } from 
 
 const tens = (messages: readonly NeutralMessage[]): number => messages.length * 10
 
-/** What is planned: ids, or the reason for none. */
+/** The forgotten ids, or the reason for none. */
 function planned(events: readonly Event[], limits: CondensationLimits = {}): readonly string[] | string {
   const plan = planCondensation(replay(events), limits)
   return plan.type === 'plan' ? plan.forgottenIds : plan.type === 'keep' ? 'keep' : plan.reason.code
@@ -37,7 +40,7 @@ describe('the limit of events', () => {
   it('U1 is 240 by default: 240 stay, of 241 about half', () => {
     expect(count(planned(agents(239)))).toBe('keep')
     expect(count(planned(agents(240)))).toBe('keep')
-    // The view is then keep_first 2, the summary, and 117.
+    // The new view is keep_first 2, the summary, and 117 events.
     expect(count(planned(agents(241)))).toBe(241 - 2 - 117)
   })
 
@@ -77,7 +80,7 @@ describe('the limit of events', () => {
     for (const limits of wrong) expect(() => planned([], limits)).toThrow(/must be/)
     expect(planned([], { maxEvents: 10, keepFirst: 3 })).toBe('keep')
     expect(planned([], { maxTokens: 1 })).toBe('keep')
-    // 2 is the default of keepFirst: with it 8 is the least.
+    // keepFirst is 2 by default, so the minimum is 8.
     expect(planned([], { maxEvents: 8 })).toBe('keep')
     expect(() => planned([], { maxEvents: 7 })).toThrow(
       'maxEvents must be 8 or more when keepFirst is 2, not 7.',
@@ -96,7 +99,7 @@ describe('minimum progress', () => {
   })
 
   it('U13 is the least share that is worth a summary', () => {
-    // 61 of 100 would go.
+    // 61 of 100 events would be forgotten.
     const limits = { maxEvents: 80, keepFirst: 4 }
     expect(count(planned(agents(100), { ...limits, minimumProgress: 0.6 }))).toBe(61)
     expect(count(planned(agents(100), { ...limits, minimumProgress: 0.61 }))).toBe(61)
@@ -104,7 +107,7 @@ describe('minimum progress', () => {
   })
 
   it('is a tenth by default', () => {
-    // A batch of 100 events stays with the first ones, and seven at the end.
+    // A batch of 100 events stays with the first ones, and so do the last seven.
     const names = Array.from({ length: 50 }, (_, index) => `x${index}`)
     const gone = (between: number) =>
       count(planned([agent('a'), ...batch('r', names), ...agents(between + 7)], { maxEvents: 20 }))
@@ -114,7 +117,7 @@ describe('minimum progress', () => {
   })
 
   it('leaves a view as it is when too little would go, unless it is asked for', () => {
-    // Thirty events first, then one loop of 60 that ends past the tail.
+    // Thirty events, then one loop of 60 that extends past the tail.
     const loop = [
       ...batch('r', ['a'], true),
       ...Array.from({ length: 20 }, (_, index) => pair(`p${index}`)).flat(),
@@ -151,7 +154,7 @@ describe('a request', () => {
     const report = { keepFirst: 0, forgetLastUserMessage: true }
     expect(planned(log, report)).toEqual(['u', 'a', 'v'])
     expect(planned(log, { ...report, forgetSystemPrompt: true })).toEqual(['s', 'u', 'a', 'v'])
-    // One event for one summary would not make the view shorter; with the first ones, two can go.
+    // Replacing one event by a summary would not shorten the view; two can go.
     expect(planned([system('s'), user('u'), agent('a'), user('v'), request('q')])).toEqual(['u', 'a'])
     expect(planned([system('s'), user('u'), agent('a'), request('q')])).toBe('nothing_to_forget')
     expect(planned([system('s'), user('u'), request('q')])).toBe('nothing_to_forget')
@@ -183,7 +186,7 @@ describe('the token limit', () => {
     expect(planned(agents(20), limits(200))).toBe('keep')
     const plan = planFor(agents(20), limits(199))
     expect(plan.triggers).toEqual(['tokens'])
-    // Half of 199 is room for nine messages: the first two and seven more.
+    // Half of 199 has room for nine messages: the first two and seven more.
     expect(plan.forgottenIds).toHaveLength(11)
     expect(plan.room).toBe(199 - 90)
   })
@@ -214,7 +217,7 @@ describe('the token limit', () => {
 
   it('forgets the first events too where a summary would have less than a quarter', () => {
     const log = [agent('a'), agent('b'), agent('c'), agent('d'), user('u')]
-    // With two kept first, three messages stay.
+    // The first two are kept, so three messages stay.
     expect(planned(log, limits(40))).toEqual(['c', 'd'])
     expect(planFor(log, limits(40)).room).toBe(10)
     expect(planned(log, limits(39))).toEqual(['a', 'b', 'c', 'd'])
@@ -265,7 +268,7 @@ describe('a plan', () => {
     expect(planned(log, { maxEvents: 8, keepFirst: 1 })).toEqual(
       ['a1', 'a2', 'a3', 'o1', 'o2', 'o3'].concat(['a4', 'o4', 'a5', 'o5'], ['m0']),
     )
-    // Kept first are at least as many as asked for, up to the end of their unit.
+    // At least keepFirst events stay, up to the end of their unit.
     expect(planned(log, { maxEvents: 8, keepFirst: 2 })).toEqual(['a4', 'o4', 'a5', 'o5', 'm0', 'm1'])
   })
 
@@ -288,7 +291,7 @@ describe('a plan', () => {
   })
 
   it('keeps the last unit rather than nothing of the end, where that is short enough', () => {
-    // Two first, the summary, and eight, ten or twelve of the batch: ten is what may be.
+    // The first two, the summary, and eight, ten or twelve events of the batch: ten is the limit.
     expect(planned(longAtEnd(3), { maxEvents: 9 })).toHaveLength(5)
     expect(planned(longAtEnd(5), { maxEvents: 13 })).toHaveLength(5)
     expect(planned(longAtEnd(5), { maxEvents: 12 })).toHaveLength(15)

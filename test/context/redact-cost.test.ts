@@ -1,4 +1,4 @@
-/** What redaction costs grows with the length of a text, however the text is made, and no length is too much. */
+/** Redaction takes linear time for every text, of any length. */
 
 import { describe, expect, it } from 'vitest'
 import { redact } from '../../src/context/redaction/redact.ts'
@@ -17,7 +17,7 @@ const RULES = redactionRules({
 const fill = (part: string) => (length: number) =>
   part.repeat(Math.ceil(length / part.length)).slice(0, length)
 
-/** Texts of about a length that would be slow to search in a careless way. */
+/** Texts of a given length that a naive search would process slowly. */
 const TEXTS: Readonly<Record<string, (length: number) => string>> = {
   prose: fill('The quick brown fox jumps over the lazy dog. '),
   'JSON in JSON': (length) =>
@@ -59,7 +59,7 @@ const TEXTS: Readonly<Record<string, (length: number) => string>> = {
 const redacted = (error: string) =>
   redact({ kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error }, RULES)
 
-/** Without a key all masks are alike. */
+/** Without a key all masks are the same. */
 const ALIKE = redactionRules()
 
 const inText = (error: string) =>
@@ -85,13 +85,13 @@ describe('the time that a text takes', () => {
   })
 })
 
-/** More than a pattern that counts its steps can be tried on. */
+/** Longer than the step limit of a regular expression. */
 const LONG = 2 ** 24
 
-/** Patterns of a user's own are none of those. */
+/** The built-in patterns, without a user's own. */
 const BUILT_IN = redactionRules({ secrets: [SECRET], key: 'k' })
 
-/** What is read by hand, and counts nothing. */
+/** For texts read by hand-written code, which has no step limit. */
 const READ = 2 ** 20
 
 describe('the longest texts', () => {

@@ -1,4 +1,4 @@
-/** What redaction leaves as it is: ids, kinds, words of the contract, and all that is no secret. */
+/** What redaction leaves unchanged: ids, kinds, names of the contract, and everything that is not secret. */
 
 import { describe, expect, it } from 'vitest'
 import { redact, redactLog } from '../../src/context/redaction/redact.ts'
@@ -148,7 +148,7 @@ describe('what stays', () => {
   })
 })
 
-/** The arguments of a call redacted. */
+/** Redacted arguments of a call. */
 function after(args: string, options: RedactionOptions = { secrets: [S] }): string {
   const call = { id: 'c1', name: 'terminal', arguments: args, origin: 'completion' }
   const { tool_call } = redacted(action({ tool_call: call }), using(options))
@@ -184,7 +184,7 @@ describe('arguments', () => {
     expect(after('{"S1":1,"a":{"S1":2,"S2":3},"S2":[{"S3":4}],"S3":5}', options)).toBe(
       `{"${MASK}":1,"a":{"${MASK}":2,"[redacted#2]":3},"[redacted#2]":[{"${MASK}":4}],"[redacted#3]":5}`,
     )
-    // A key that was a mask before stays what it is.
+    // An existing mask as a key keeps its name.
     expect(after(`{"S1":1,"S2":2,"${MASK}":3,"a":4,"a":5}`, options)).toBe(
       `{"[redacted#2]":1,"[redacted#3]":2,"${MASK}":3,"a":4,"a":5}`,
     )

@@ -1,4 +1,4 @@
-/** Events to redact: fields go in, an event comes out, and what becomes of it by rules that find one secret, or everything. */
+/** Redacts events by rules that match one secret, or everything. */
 
 import { expect } from 'vitest'
 import { redact } from '../../src/context/redaction/redact.ts'
@@ -23,7 +23,7 @@ export const action = (more: object = {}): Event =>
     ...more,
   }) as Event
 
-/** The event redacted, which must still be one. */
+/** The redacted event, which must still be valid. */
 export function redacted(event: object, rules = RULES): Readonly<Record<string, unknown>> {
   const after = redact(event as Event, rules)
   expect(decodeEvent(after).ok).toBe(true)

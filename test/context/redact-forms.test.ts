@@ -1,5 +1,3 @@
-/** The well-known forms of secrets, each at, below and above its threshold. */
-
 import { describe, expect, it } from 'vitest'
 import { BUILT_IN, type BuiltInPattern } from '../../src/context/redaction/known-forms.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
@@ -8,12 +6,12 @@ import { MASK, output } from './redact-said.ts'
 const A = 'A'.repeat(40)
 const D = '0123456789abcdef0123456789abcdef01234567890123456789'
 
-/** A text that is masked as a whole, or a text and what becomes of it. */
+/** A text that is masked entirely, or a text and its masked form. */
 type Masked = string | readonly [text: string, masked: string]
 
 const BODY = `\n${'MIIEowIBAAKCAQEA'.repeat(4)}\n${'q'.repeat(64)}\nabc=`
 
-/** Of each form: what is masked, at least one, and what is not quite that. */
+/** For each form: what is masked, at least one, and near misses. */
 const FORMS: Readonly<
   Record<BuiltInPattern, { readonly masked: readonly Masked[]; readonly kept: readonly string[] }>
 > = {
@@ -112,7 +110,7 @@ const FORMS: Readonly<
 }
 
 describe('well-known forms', () => {
-  // By the table of src, so that a form without a sample is none that works.
+  // Iterates over the table of src, so that every form needs a sample.
   describe.each(BUILT_IN)('%s', (name) => {
     const { masked, kept: stored } = FORMS[name]
     it('has a text that it masks', () => expect(masked).not.toEqual([]))
@@ -125,7 +123,7 @@ describe('well-known forms', () => {
       expect(output(text, { builtIn: [name], fields: [] })).toBe(expected)
       expect(output(text, { fields: [] })).toBe(expected)
       if (expected !== MASK && expected !== text) return
-      // What it is in does not matter.
+      // The surrounding text does not matter.
       expect(output(`(${text})`, { builtIn: [name], fields: [] })).toBe(`(${expected})`)
     })
   })

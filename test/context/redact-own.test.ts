@@ -1,5 +1,3 @@
-/** What a caller names beside secrets themselves: patterns, in texts of any length, and the fields that hold secrets. */
-
 import { describe, expect, it } from 'vitest'
 import { secretFields } from '../../src/context/redaction/known-forms.ts'
 import { MAX_ROUNDS } from '../../src/context/redaction/redact-text.ts'
@@ -7,7 +5,7 @@ import { BARE, MASK, output } from './redact-said.ts'
 
 const ownValue = (text: string, ...patterns: RegExp[]): string => output(text, { ...BARE, patterns })
 
-/** Patterns of which each matches once the one before has. */
+/** Patterns that each match only after the one before. */
 const chain = (links: number): RegExp[] =>
   Array.from({ length: links }, (_, i) => new RegExp(i === 0 ? 'x0' : String.raw`(?<=\])x${i}`))
 const links = (count: number): string => Array.from({ length: count }, (_, i) => `x${i}`).join('')
@@ -92,7 +90,7 @@ describe('names of fields', () => {
   it('of up to 100 characters', () => {
     const is = secretFields(['token'])
     expect([93, 94, 95].map((length) => is(`${'x'.repeat(length)}_token`))).toEqual([true, true, false])
-    // Many keys are forgotten again, and known anew.
+    // Many keys evict the cached ones, which are then computed again.
     for (let i = 0; i < 20_001; i += 1) is(`key${i}`)
     expect(is('a_token')).toBe(true)
   })

@@ -1,4 +1,4 @@
-/** What providers sign and seal: thinking and encrypted content stay whole, or are no longer sent as what they were. */
+/** Signed and encrypted content stays whole, or is no longer sent as such. */
 
 import { describe, expect, it } from 'vitest'
 import { redactLog } from '../../src/context/redaction/redact.ts'

@@ -1,4 +1,7 @@
-/** The redacting store keeps every promise of a store, and lets nothing secret into the database: not in its file, nor in what stands beside it. */
+/**
+ * The redacting store fulfils the store contract, and no secret reaches the database file or the files next
+ * to it.
+ */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,7 +29,7 @@ afterAll(FILES.remove)
 const S = 'opensesame+"x'
 const MASK = '[redacted]'
 const RULES = redactionRules({ secrets: [S] })
-/** What does not occur in any case of the kit. */
+/** Rules that no case of the kit matches. */
 const IDLE = redactionRules({
   secrets: ['nobody would write this'],
   patterns: [/nobody would write that/],
@@ -53,14 +56,14 @@ describe('over SQLite, with rules that hit nothing', () => {
 
 const message = (id: string, text: string): Event => user(id, text, { timestamp: '2026-01-01T00:00:00Z' })
 
-/** The secret written in every way that is looked for. */
+/** The secret in every detected encoding. */
 const WRITTEN = [
   S,
   JSON.stringify({ a: JSON.stringify([S]) }),
   encodeURIComponent(S),
   Buffer.from(`ab${S}`).toString('base64'),
 ]
-/** A part of each of them that nothing else holds. */
+/** A unique part of each. */
 const TRACES = ['opensesame', Buffer.from('xxopensesame').toString('base64').slice(3, 15)]
 
 const FACTS: readonly Fact[] = [
@@ -110,7 +113,7 @@ describe('what is written', () => {
     await fill(store)
     const engine = createEngine({ store })
     await (await engine.open('c')).append(message('late', S))
-    // The write-ahead log is there as long as the store is open.
+    // The write-ahead log exists while the store is open.
     expect(readdirSync(FILES.path).some((name) => name.endsWith('-wal'))).toBe(true)
     const open = bytes()
     await engine.close()
@@ -119,7 +122,7 @@ describe('what is written', () => {
       expect(text).toContain(MASK)
       for (const trace of TRACES) expect(text).not.toContain(trace)
     }
-    // The traces are what would be found without the rules.
+    // Without the rules the traces are found.
     const bare = sqliteStore({ file: `${file}.bare` })
     await fill(bare)
     await bare.close()

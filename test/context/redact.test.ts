@@ -1,5 +1,3 @@
-/** How literal secrets are found, in every way in which they may be written, and what stands for them. */
-
 import { describe, expect, it } from 'vitest'
 import { redact } from '../../src/context/redaction/redact.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'

@@ -1,5 +1,3 @@
-/** What is made of messages before they are sent: masked results, stable prefixes, cache breakpoints. */
-
 import { describe, expect, it } from 'vitest'
 import { cacheBreakpoints } from '../../src/context/cache-breakpoints.ts'
 import { observationMasking } from '../../src/context/masking.ts'
@@ -16,7 +14,7 @@ const sent = (...events: Event[]): NeutralMessage[] => toMessages(replay(events)
 
 const LONG = 'a long result '.repeat(10)
 
-/** A user's message, then calls with long results. */
+/** A user message, then calls with long results. */
 const calls = (count: number): Event[] => [
   user('u'),
   ...Array.from({ length: count }, (_, index) => {
@@ -29,11 +27,11 @@ const maskedIn = (messages: readonly NeutralMessage[]): number =>
   messages.filter((message) => message.role === 'tool' && !JSON.stringify(message).includes('a long result'))
     .length
 
-/** 1,600 tokens for each result, and none for what stands in place of one by default. */
+/** 1,600 tokens for each result, none for the default placeholder. */
 const dear = ([message]: readonly NeutralMessage[]): number =>
   JSON.stringify(message).includes('[An old') ? 0 : 1_600
 
-/** Each of the long results takes 25 tokens more than a placeholder of one character. */
+/** Each long result takes 25 tokens more than this placeholder. */
 const short = { placeholder: '-' }
 
 describe('masking', () => {
@@ -146,7 +144,7 @@ describe('the stable prefix', () => {
   })
 })
 
-/** The text of each part that is marked. */
+/** Texts of the marked parts. */
 const marks = (messages: readonly NeutralMessage[], stable: number): string[] =>
   cacheBreakpoints(messages, stable).flatMap(({ content }) =>
     content.flatMap((part) => (part.cache_prompt === true ? [isTextPart(part) ? part.text : 'image'] : [])),

@@ -1,15 +1,15 @@
-/** Logs of agents that go round in circles, and what is found in them. */
+/** Logs of looping agents, and the pattern found in them. */
 
 import { stuckDetector, type StuckOptions } from '../../src/context/stuck.ts'
 import type { ActionEvent, Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, type ActionOptions, agent, fail, observe, user } from '../build.ts'
 
-/** How many steps: numbers from `from` on. */
+/** `length` step numbers, starting at `from`. */
 export const count = (length: number, from = 0): number[] =>
   Array.from({ length }, (_, index) => index + from)
 
-/** A call of its own name and its result; equal but for ids unless told otherwise. */
+/** A call and its result; calls are equal except for ids, unless overridden. */
 export function step(name: string, options: ActionOptions = {}, result = 'ok'): Event[] {
   const call = action(`a${name}`, options)
   return [call, observe(`o${name}`, call, result)]
@@ -25,7 +25,7 @@ export function errors(length: number, error = (index: number) => `error ${index
   })
 }
 
-/** An error as a tool tells it, in other words each time. */
+/** An error reported by a tool, each with a different text. */
 export const toldError = (id: string, call: ActionEvent): Event =>
   observe(id, call, [], {
     observation: {
@@ -55,19 +55,18 @@ export const pattern = (events: readonly Event[], options: StuckOptions = {}) =>
 export const nudge = (events: readonly Event[], options: StuckOptions = {}) =>
   stuckDetector(options).nudge(replay(events))
 
-/** Two steps by turns. */
+/** Two alternating steps. */
 export const alternating = (length: number): Event[] =>
   count(length).flatMap((index) =>
     step(`${index}`, { tool: index % 2 === 0 ? 'ls' : 'cat' }, `result ${index % 2}`),
   )
 
-/** Four replies, each with a failing call of each tool. */
+/** Four replies, each with a failing call of every tool. */
 export const failing = (tools: readonly string[]) =>
   count(4).flatMap((index) => {
     const calls = tools.map((tool, i) => action(`a${index}-${i}`, { tool, response: `r${index}` }))
     return [...calls, ...calls.map((call) => fail(`e-${call.id}`, call))]
   })
 
-/** A nudge as somebody says it. */
 export const report = (text: string, source: 'environment' | 'user' | 'agent' = 'environment') =>
   user('n', text, { source })

@@ -1,4 +1,4 @@
-/** A run that is watched for loops: the cases of group R that speak of whole runs, over the memory store. */
+/** Runs with a loop detector: the cases of group R about whole runs, over the memory store. */
 
 import { describe, expect, it } from 'vitest'
 import { nudgeMessage, stuckDetector } from '../../src/context/stuck.ts'
@@ -17,7 +17,10 @@ async function begin(): Promise<Conversation> {
   return made
 }
 
-/** An agent that gives these replies in turn, the last one again and again; each of its calls fails. It tells the model of repeated errors. */
+/**
+ * An agent that gives these replies in turn and repeats the last. All its calls fail, and it nudges the
+ * model about repeated errors.
+ */
 function failing(...replies: readonly ((index: number) => Event)[]): Step {
   let requestCount = 0
   return function* ({ approved, state }: StepInput): Generator<Yielded> {
@@ -37,7 +40,7 @@ const call = (index: number): Event => action(`a${index}`)
 const empty = (index: number): Event => agent(`empty${index}`, '')
 const reply = (index: number): Event => agent(`m${index}`, 'It is not there.')
 
-/** What stands in the log, without state updates. */
+/** The log without state updates. */
 const story = async (made: Conversation): Promise<string[]> =>
   [...(await made.state()).log.entries].flatMap(({ id, event }) =>
     event === null || event.kind === 'ConversationStateUpdateEvent' ? [] : [id ?? ''],

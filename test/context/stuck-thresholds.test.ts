@@ -1,4 +1,4 @@
-/** The stuck detector: every threshold below, at and above it, and what a nudge says. */
+/** The stuck detector below, at and above every threshold, and the text of nudges. */
 
 import { describe, expect, it } from 'vitest'
 import { stuckDetector, type StuckOptions } from '../../src/context/stuck.ts'
@@ -18,7 +18,7 @@ import {
   toldErrors,
 } from './stuck-logs.ts'
 
-/** Four equal steps, words of the environment before the last. */
+/** Four equal steps, with environment messages before the last. */
 const between = (words: number) => [
   ...pairs(3),
   ...count(words).map((index) => environment(`n${index}`)),
@@ -46,7 +46,7 @@ describe('thresholds', () => {
     ['action_error', 1, 2, errors],
     ['monologue', 1, 1, messages],
     ['alternating_pattern', 3, 3, alternating],
-    // With two steps nothing has come back yet.
+    // Two steps do not repeat anything.
     ['alternating_pattern', 1, 3, alternating],
   ])('%s of %i counts from %i', (name, threshold, index, log) => {
     const matches = [index - 1, index, index + 1].map((times) =>
@@ -86,7 +86,7 @@ describe('thresholds', () => {
   })
 
   it('bound what is read: words between the steps take place too', () => {
-    // 10 units for each of the 6 steps that an alternation needs.
+    // 10 units for each of the 6 steps of an alternation.
     expect(pattern(between(56))).toBe('action_observation')
     expect(pattern(between(57))).toBe(null)
   })
@@ -128,7 +128,7 @@ describe('a nudge', () => {
       return [call, fail(`f${index}`, call)]
     })
     expect(nudge([...log, report(text), ...next])).toContain('"cat"')
-    // The same failing call, after a word of the user.
+    // The same failing call, after a user message.
     const again = count(3).flatMap((index) => {
       const call = action(`b${index}`)
       return [call, fail(`f${index}`, call, `error ${index}`)]
@@ -150,7 +150,7 @@ describe('a nudge', () => {
   it('is not given for a loop of another kind', () => {
     for (const other of [pairs(3), pairs(4), messages(2), messages(3), alternating(5)])
       expect(nudge(other)).toBe(null)
-    // Stuck already: too late for a word.
+    // Already stuck: too late for a nudge.
     expect(nudge(errors(3), { alternating_pattern: 3, action_error: 1 })).toBe(null)
   })
 

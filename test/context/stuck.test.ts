@@ -1,4 +1,4 @@
-/** Loops that agents make: the published cases of group R, and the reasons that are given. */
+/** Loops of agents: the published cases of group R, and the reported reasons. */
 
 import { describe, expect, it } from 'vitest'
 import { stuckDetector } from '../../src/context/stuck.ts'
@@ -20,7 +20,7 @@ import {
   failing,
 } from './stuck-logs.ts'
 
-/** A reply with two calls, in another order each time. */
+/** A reply with two calls, in alternating order. */
 const replyOfTwo = (index: number) => {
   const calls = ['ls', 'cat'].map((tool) => action(`${tool}${index}`, { tool, response: `r${index}` }))
   const order = index % 2 === 0 ? calls : calls.toReversed()
@@ -47,7 +47,7 @@ describe('group R: the stuck detector', () => {
     const old = count(50).flatMap((index) => step(`old${index}`, { action: { kind: 'Old', at: index } }))
     const fillers = count(3).flatMap((index) => step(`fill${index}`, { action: { kind: 'Fill', at: index } }))
     expect(pattern([...old, user('u'), ...fillers, ...pairs(4)])).toBe('action_observation')
-    // The public one reads the last 20 events; here only so many units as the thresholds ask for, whatever stands before.
+    // The public implementation reads the last 20 events; this one, as many units as the thresholds need.
     expect(pattern([...pairs(4), user('u'), ...old])).toBe(null)
   })
 
@@ -148,7 +148,7 @@ describe('a loop', () => {
   })
 
   it('needs the answers of its own calls', () => {
-    // Results that stand in another order than the calls: each call has another result every time.
+    // Results in another order than the calls: each call's result changes every time.
     const calls = count(4).map((index) => action(`a${index}`))
     const log = calls.flatMap((call, index) => [call, observe(`o${index}`, call, `result ${index % 2}`)])
     expect(pattern([user('u'), ...log])).toBe(null)

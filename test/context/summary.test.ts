@@ -1,5 +1,3 @@
-/** The summariser's prompt: whole event texts, budgets at, below and above, and texts that cannot break out of it. */
-
 import { describe, expect, it } from 'vitest'
 import {
   buildSummaryPrompt,
@@ -128,7 +126,7 @@ const lengthIn = (length: number, count: number): number | undefined => {
 }
 
 describe('the budgets', () => {
-  // What is missing is told in fewer digits than room is left for.
+  // The number of omitted characters has fewer digits than the space reserved for it.
   it.each([
     [9_999, 9_999],
     [10_000, 10_000],

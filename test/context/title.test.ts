@@ -1,4 +1,4 @@
-/** Titles: what they are made from, and how they are cut. Case V2, but for what asks a model, which is the caller's. */
+/** Titles: sources and length (case V2, without the model's titles, which are the caller's task). */
 
 import { describe, expect, it } from 'vitest'
 import { fallbackTitle, titleInput } from '../../src/context/title.ts'

@@ -1,4 +1,4 @@
-/** The transcript for whoever takes up a conversation: cases V4 to V7, ordinary tool calls, and every limit. */
+/** The transcript for resuming a conversation: cases V4 to V7, ordinary tool calls, and every limit. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -31,7 +31,6 @@ const BARE = { header: '', footer: '' }
 const reports = (events: readonly Event[], options: TranscriptOptions = {}) =>
   resumeTranscript(replay(events), options)
 
-/** The blocks alone. */
 const blocks = (...events: readonly Event[]) => reports(events, BARE)?.slice(MARKER.length + 2) ?? null
 
 const acp = (id: string, more: Partial<ACPToolCallEvent> = {}): ACPToolCallEvent => ({
@@ -45,7 +44,7 @@ const withContent = (...content: JsonValue[]) => blocks(acp('x', { content, tool
 
 const finish = action('f', { tool: 'finish', action: { kind: 'FinishAction', message: 'All done.' } })
 
-/** A call of the terminal. */
+/** A terminal call. */
 const run = (id: string, more = {}) =>
   action(id, { tool: 'terminal', action: { kind: 'Run', command: 'ls', timeout: null }, ...more })
 
@@ -339,7 +338,7 @@ describe('a state that let go of bodies', () => {
     const log = [user('old'), user('new', 'n'.repeat(100)), condensation('c', ['old'])]
     const state = evict(replay(log))
     expect(() => resumeTranscript(state)).toThrow(expect.objectContaining({ code: 'evicted' }))
-    // What does not fit is not read.
+    // Events that do not fit are not read.
     expect(resumeTranscript(state, { ...BARE, maxLength: 100 })).toBe(
       reports(log, { ...BARE, maxLength: 100 }),
     )

@@ -1,4 +1,4 @@
-/** Of the calls that are open, those that can still be run. */
+/** Open calls that can still be executed. */
 
 import { expect, it } from 'vitest'
 import { listRunnableCalls } from '../../src/context/unmatched.ts'

@@ -1,4 +1,7 @@
-/** What a conversation has cost (law K9): case V11 as far as a log tells it, updates and records of any shape. */
+/**
+ * Usage of a conversation (law K9): case V11 as far as a log shows it, and updates and records of any
+ * shape.
+ */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -24,7 +27,7 @@ const costs = ({ cost, by_id }: Usage) => [
   Object.fromEntries([...by_id].map(([id, each]) => [id, each.cost])),
 ]
 
-/** The cache hit rate of one usage. */
+/** The cache hit rate of one usage record. */
 const rateOf = (prompt_tokens: number, cache_read_tokens: number) =>
   usageOfEvents([stats({ a: metrics(0, { prompt_tokens, cache_read_tokens }) })]).cache_hit_rate
 
@@ -138,7 +141,7 @@ describe('usage of a state', () => {
   })
 })
 
-/** What one reply took. */
+/** Tokens of one reply. */
 interface Took {
   readonly fresh: number
   readonly read: number
@@ -147,7 +150,7 @@ interface Took {
   readonly thoughts: number
 }
 
-/** How providers say it, each in its own words, and what of it they do not say. */
+/** Each provider's usage format, including what it omits. */
 const SAYINGS: Readonly<Record<string, (took: Took) => JsonObject>> = {
   anthropic: ({ fresh, read, written, words, thoughts }) => ({
     input_tokens: fresh,
@@ -236,7 +239,7 @@ const sumOf = (all: readonly TokenCounts[]): TokenCounts => {
   }
 }
 
-/** A reply as a message, or as calls, of which the first has the record. */
+/** A reply as a message or as calls; the first event has the record. */
 function replyEvents(number: number, calls: number, response: string, reply: JsonObject): Event[] {
   if (calls === 0)
     return [
@@ -266,7 +269,7 @@ function replyEvents(number: number, calls: number, response: string, reply: Jso
   }))
 }
 
-/** The first event of each reply, then the second of each, and so on: the calls of one reply stand apart. */
+/** The first event of each reply, then the second of each, and so on. */
 function interleaved(logs: readonly (readonly Event[])[]): Event[] {
   const limit = Math.max(0, ...logs.map(({ length }) => length))
   return Array.from({ length: limit }, (_, index) =>
@@ -276,7 +279,7 @@ function interleaved(logs: readonly (readonly Event[])[]): Event[] {
 
 function usageIn(grammar: string, took: Took, short: boolean): RecordedUsage {
   const usage = SAYINGS[grammar]?.(took) ?? {}
-  // One without any counts says that it took nothing.
+  // A record without counts means zero tokens.
   return short ? { tokens: [], ...shortUsage(usage) } : { usage }
 }
 
@@ -286,13 +289,12 @@ const saidReply = fc.record({
   model: fc.constantFrom('a', 'b', null),
   took: fc.record({ fresh: tokens, read: tokens, written: tokens, words: tokens, thoughts: tokens }),
   calls: fc.nat(3),
-  /** Some servers give all replies the same id, or none. */
+  /** Some servers give every reply the same id, or none. */
   response: fc.constantFrom('always the same', '', null),
-  /** As a reader records it. */
+  /** In the short form that readers record. */
   short: fc.boolean(),
 })
 
-/** The counts alone. */
 const countsIn = (usage: TokenCounts): TokenCounts => sumOf([usage])
 
 describe('usage of replies', () => {
@@ -316,11 +318,11 @@ describe('usage of replies', () => {
             .map(({ grammar, took }) => countsOf(took, grammar))
           expect(countsIn(usage.by_model.get(name) ?? sumOf([]))).toEqual(sumOf(ownValue))
         }
-        // A fork counts from where it begins.
+        // A fork counts only what follows its start.
         const copied = logs.slice(0, index).flat().length
         const ownUsage = usageTotals(replay(logs.flat()), { from: copied })
         expect(countsIn(ownUsage)).toEqual(sumOf(counted.slice(index)))
-        // An update is a running total: it holds the replies before it.
+        // A stats update is a running total, including earlier replies.
         const text = stats({ agent: metrics(1, { prompt_tokens: 7 }) })
         const mixed = usageOfEvents([...logs.slice(0, index).flat(), text, ...logs.slice(index).flat()])
         expect(mixed.prompt_tokens).toBe(7 + sumOf(counted.slice(index)).prompt_tokens)
