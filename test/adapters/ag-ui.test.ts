@@ -59,7 +59,7 @@ const hasResult = (state: State): boolean =>
 
 const policy = (): boolean => true
 
-/** Speaks in pieces, calls a tool, and speaks again. */
+/** Replies in pieces, calls a tool, and replies again. */
 const step: Step = async function* ({ state }) {
   if (hasResult(state)) {
     yield says('It is sunny in Rome.')
@@ -69,7 +69,7 @@ const step: Step = async function* ({ state }) {
   yield [calls('a'), ends('a', 'sunny')]
 }
 
-/** A server of one conversation, as a handler would be written. */
+/** A server of one conversation, like a user's handler. */
 function serverOf(
   conversation: Conversation,
   by: Step,
@@ -141,7 +141,7 @@ describe('a conversation over AG-UI', () => {
     const input = { threadId: 't', runId: 'r', messages: [{ id: 'm1', role: 'user', content: 'Rome?' }] }
     await receiveRunInput(conversation, input)
     await receiveRunInput(conversation, input)
-    // The client goes away in the middle; the run goes on.
+    // The client disconnects in the middle; the run continues.
     const run = (): Promise<unknown> => conversation.run(step)
     for await (const event of agUiEvents(conversation, { input, run }))
       if (event.type === 'TEXT_MESSAGE_CONTENT') break
@@ -221,7 +221,7 @@ describe('a conversation over AG-UI', () => {
     expect(ofGood[0]).toMatchObject({ name: 'good', parentToolCallId: 'a' })
     const types = seen.map(({ type }) => String(type))
     expect(types).toContain('SUBAGENT_ERROR')
-    // The page knows of the subagents before the call that waits for them has a result.
+    // The client learns of the subagents before the call that waits for them has a result.
     expect(types.indexOf('SUBAGENT_STARTED')).toBeLessThan(types.indexOf('TOOL_CALL_RESULT'))
     for (const event of seen) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
     const messages = agent.messages.filter((message) => 'subagentRunId' in message)
@@ -298,7 +298,7 @@ describe('a conversation over AG-UI', () => {
     await streamOf('m2', () => conversation.run(fails))
     await streamOf('m3', () => Promise.reject(new Error('lost')))
     for (const event of seen) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
-    // A chunk is short for a start, a content and an end.
+    // A chunk is shorthand for a start, a content and an end.
     const kinds = Object.values(EventType).filter((type) => !type.endsWith('_CHUNK'))
     expect(kinds.length).toBe(28)
     expect([...new Set(seen.map(({ type }) => type))].toSorted()).toEqual(kinds.toSorted())

@@ -1,17 +1,17 @@
-/** The Claude Agent SDK itself, with a fake of Claude Code. */
+/** Runs the real Claude Agent SDK with a fake Claude Code. */
 
 import { join } from 'node:path'
 import { query, type SessionStore } from '@anthropic-ai/claude-agent-sdk'
 
 interface Question {
   readonly sessions: SessionStore
-  /** Where it works. */
+  /** Working directory. */
   readonly folder: string
   /** The session to resume. */
   readonly resume?: string
 }
 
-/** Asks Claude Code, and returns its session and its result. */
+/** Sends a prompt to Claude Code, and returns its session and result. */
 export async function askClaude(
   prompt: string,
   { sessions, folder, resume }: Question,

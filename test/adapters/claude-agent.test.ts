@@ -1,4 +1,7 @@
-/** The session store of the Claude Agent SDK: the cases of its conformance suite over each store, and what it leaves out. */
+/**
+ * The session store of the Claude Agent SDK: the SDK's conformance cases over each store, and what they
+ * leave out.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -63,7 +66,7 @@ const OTHER = { ...KEY, sessionId: 'other' }
 const ELSEWHERE = { ...KEY, projectKey: 'elsewhere' }
 const entry = (type: string, fields: object = {}): SessionStoreEntry => ({ type, ...fields })
 
-/** The facts of the SDK's public conformance suite, case by case. */
+/** The cases of the SDK's public conformance suite. */
 const CASES: Readonly<Record<string, (sessions: Sessions) => Promise<void>>> = {
   'returns the entries of an append in their order': async (sessions) => {
     const entries = [entry('a', { n: 1, nested: { x: [1, null, 'é'] } }), entry('b')]
@@ -383,7 +386,7 @@ describe('the session store', () => {
     await conversation.sendMessage('Another two')
     const loaded = (await sessions.load(KEY)) ?? []
     expect(loaded.slice(5)).toMatchObject([{ type: 'user', parentUuid: 'a2' }])
-    // The session continues behind its own last line, and what others appended is on a branch.
+    // The session continues after its own last line; other sessions' entries are on a branch.
     await sessions.append(KEY, [prompt('u3', 'Three', 'b1')])
     expect((await conversation.messages()).map(({ role }) => role)).toEqual([
       'user',
@@ -413,10 +416,10 @@ describe('the session store', () => {
   })
 })
 
-/** Laws that entries break by themselves: calls that nothing ends, and results that end none. */
+/** Laws that the entries break themselves: calls without results, and results without calls. */
 const OF_THE_CALLER: ReadonlySet<string> = new Set(['P1', 'P2', 'P4', 'P8'])
 
-/** The action that opened a subagent. */
+/** The action that started a subagent. */
 function openerOf(record: ConversationRecord | undefined): unknown {
   return (record?.metadata['subagent'] as { action_id?: string } | undefined)?.action_id
 }

@@ -1,4 +1,4 @@
-/** The examples of the adapters run as they are, with the frameworks themselves. */
+/** Runs the adapters' examples unchanged, with the real frameworks. */
 
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ const copy = (path: string): string =>
 const [LANGGRAPH, CLAUDE, OPENAI, AG_UI] = ['langgraph', 'claude-agent', 'openai-agents', 'ag-ui'].map(
   (name) => copy(`examples/${name}.ts`),
 )
-/** Kills the process when it prints the line that the environment names. */
+/** Kills the process when it prints the line in the environment variable. */
 const KILLER = write(
   'killer.mjs',
   `const { log } = console

@@ -1,6 +1,6 @@
 /**
- * A fake of Claude Code, which its SDK starts: for each prompt it thinks, calls a tool, and reports how many lines of the session
- * it was started with. A prompt that names a subagent has one answer it.
+ * A fake Claude Code for its SDK: for each prompt it thinks, calls a tool, and reports the number of
+ * session lines at its start. A prompt that names a subagent is answered by one.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -18,7 +18,6 @@ let parentUuid = lines.map((line) => JSON.parse(line).uuid ?? null).findLast((uu
 
 const send = (frame) => process.stdout.write(`${JSON.stringify({ session_id: sessionId, ...frame })}\n`)
 
-/** Adds a line to a transcript. */
 function write(type, message, fields = {}, path = file) {
   const uuid = randomUUID()
   const timestamp = new Date().toISOString()

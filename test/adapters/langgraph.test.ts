@@ -14,7 +14,7 @@ import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 import { opener, schemas } from '../postgres/schemas.ts'
 
-// The suite takes its functions from the global object.
+// The suite reads its functions from the global object.
 Object.assign(globalThis, vitest)
 
 let database: PooledDatabase
@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 afterAll(() => database.drop())
 
-/** Runs LangGraph's suite with a store of its own for each saver. */
+/** Runs LangGraph's suite with a new store for each saver. */
 function validateOver(name: string, open: () => Promise<Store>): void {
   const stores = new Map<BaseCheckpointSaver, Store>()
   validate({
@@ -52,7 +52,6 @@ validateOver('memory', async () => memoryStore())
 validateOver('sqlite', async () => sqliteStore({ file: ':memory:' }))
 validateOver('postgres', () => POSTGRES.open())
 
-/** Number of tests in a suite. */
 const countTests = (task: vitest.RunnerTask): number =>
   task.type === 'suite' ? task.tasks.reduce((sum, each) => sum + countTests(each), 0) : 1
 
@@ -66,7 +65,7 @@ it('runs all cases of the suite over each store', ({ task }) => {
 const THREAD = { configurable: { thread_id: 't', checkpoint_ns: '' } }
 let clock = 0
 
-/** Writes the next checkpoint of a thread, whose only channel has a value. */
+/** Writes a thread's next checkpoint, whose only channel has a value. */
 async function step(saver: BaseCheckpointSaver, config: object, value: unknown) {
   const version = (clock += 1)
   const checkpoint = {
@@ -138,7 +137,7 @@ describe('the LangGraph saver', () => {
     const moved = await step(one, start, ['first', 'one'])
     await expect(step(other, start, ['first', 'other'])).rejects.toMatchObject({ code: 'id_conflict' })
     await expect(step(one, start, ['first', 'again'])).rejects.toMatchObject({ code: 'id_conflict' })
-    // The run that moved the thread goes on, and a run that names its checkpoint may branch.
+    // The run that moved the thread continues, and a run that passes its checkpoint may branch.
     await step(one, moved, ['first', 'one', 'more'])
     await other.getTuple(start)
     const branch = await step(other, start, ['first', 'branch'])

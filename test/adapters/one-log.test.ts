@@ -1,4 +1,4 @@
-/** One conversation under three frameworks, from one log. */
+/** Three frameworks continue one conversation, from one log. */
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -26,7 +26,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** A model of OpenAI that thinks, calls a tool and answers; remembers what it was sent. */
+/** An OpenAI model that thinks, calls a tool and answers; `seen` collects its requests. */
 function openAI(seen: AgentInputItem[][]): Model {
   const id = 'rs_1'
   const content = [{ type: 'input_text', text: 'Hm.' }]
@@ -100,7 +100,7 @@ it('begins under the Claude Agent SDK, continues under OpenAI Agents, ends under
   expect(JSON.stringify(chat.messages.at(-1)?.parts)).toContain('You are welcome.')
   for (const text of ['Read the file.', 'I began with 0 lines.', 'And in Rome?', 'sunny', 'Thank you.'])
     expect(request).toContain(text)
-  // Each provider gets what it signed, and nothing that another one did.
+  // Each provider gets what it signed, and nothing that another provider signed.
   expect(request).toContain('signed')
   expect(request).not.toContain('sealed')
   const responses = JSON.stringify(toOpenAIResponses(await conversation.messages()).input)
@@ -116,7 +116,7 @@ it('begins under the Claude Agent SDK, continues under OpenAI Agents, ends under
   const uuids = new Set(lines?.map(({ uuid }) => uuid))
   expect(lines?.slice(1).every(({ parentUuid }) => uuids.has(parentUuid as string))).toBe(true)
 
-  // One branch, on which all have spoken.
+  // All three are on one branch.
   const messages = (await conversation.messages()).filter(({ role }) => role === 'user')
   expect(
     messages.map(({ content }) => content.flatMap((part) => (isTextPart(part) ? part.text : [])).join('')),

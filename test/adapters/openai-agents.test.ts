@@ -1,4 +1,7 @@
-/** A session of the OpenAI Agents SDK over a conversation: what the SDK's own tests ask of a session, and what only a tree can do. */
+/**
+ * A session of the OpenAI Agents SDK over a conversation: the cases of the SDK's own tests, and what only
+ * a tree can do.
+ */
 
 import { Agent, type AgentInputItem, type Model, Runner, tool, Usage } from '@openai/agents-core'
 import fc from 'fast-check'
@@ -50,7 +53,7 @@ async function open(): Promise<{ conversation: Conversation; session: ColloquySe
   return { conversation, session: colloquySession({ conversation }) }
 }
 
-/** Items as a run may add them, ordinary and odd ones. */
+/** Items that a run may add, ordinary and odd ones. */
 const anyItem: fc.Arbitrary<AgentInputItem> = fc.oneof(
   fc.string().map(user),
   fc.string().map(reply),
@@ -71,7 +74,7 @@ const anyItem: fc.Arbitrary<AgentInputItem> = fc.oneof(
   }),
 )
 
-/** A change of a session, and what it makes of a plain list. */
+/** A change of a session, and its effect on a plain list. */
 const anyChange = fc.oneof(
   {
     weight: 4,
@@ -91,10 +94,10 @@ const anyChange = fc.oneof(
   },
 )
 
-/** Laws that items break by themselves: calls that nothing ends, and results that end none. */
+/** Laws that the items break themselves: calls without results, and results without calls. */
 const OF_THE_CALLER: ReadonlySet<string> = new Set(['P1', 'P2', 'P8'])
 
-/** The facts of the SDK's own tests of a session, case by case. */
+/** The cases of the SDK's own session tests. */
 const CASES: Readonly<Record<string, (session: ColloquySession) => Promise<void>>> = {
   'adds, limits, pops and clears items': async (session) => {
     expect(await session.getItems()).toEqual([])
@@ -376,7 +379,7 @@ describe('a session over a conversation', () => {
         content: [{ type: 'tool_result', tool_use_id: 'c1', content: [{ type: 'text', text: 'sunny' }] }],
       },
       { role: 'assistant', content: [{ type: 'text', text: 'It is sunny.' }] },
-      // What the model is asked to go on from.
+      // The model needs a message to continue from.
       expect.objectContaining({ role: 'user' }),
     ])
   })

@@ -1,4 +1,4 @@
-/** What is said of an event that stands elsewhere than expected: behind HEAD, before its call, forgotten too early. */
+/** Explanations of misplaced events: off HEAD's branch, before their call, forgotten too early. */
 
 import { describe, expect, it } from 'vitest'
 import { explain } from '../../src/explain/explain.ts'
@@ -82,7 +82,7 @@ describe('an event that HEAD is not behind', () => {
   it('is removed by what took HEAD away only where it would be in the view else', () => {
     expect(explain(replay(away(user('b'))), 'b').removedBy).toBe('h')
     expect(explain(replay(away(observe('stray', call))), 'stray').removedBy).toBe(null)
-    // A second move takes HEAD away, too; so does an event that names its parent.
+    // A second move, or an event that names its parent, also moves HEAD away.
     expect(explain(replay([...away(user('b')), moveHead('i', 'a')]), 'b').removedBy).toBe(null)
     const named = user('c', 'c', { parent_id: 'a' })
     expect(explain(replay([...away(user('b')), named]), 'b').removedBy).toBe(null)

@@ -1,22 +1,21 @@
-/** Ten mistakes that agents in the field make, each as a small log, with a twin that does the same without the mistake. */
+/** Ten common mistakes of agents, each as a small log, with a twin without the mistake. */
 
 import type { FindingKind } from '../../src/explain/finding.ts'
 import type { Event, MessageEvent } from '../../src/event/types.ts'
 import { action, agent, condensation, fail, observe, pair, system, user } from '../build.ts'
 
-/** A mistake of the field. */
 export interface FieldBug {
   readonly name: string
   readonly log: readonly Event[]
   readonly healthy: readonly Event[]
-  /** What the first finding is, and what its words have to say. */
+  /** The kind of the first finding, and its text. */
   readonly kind: FindingKind
   readonly says: RegExp
-  /** The events that it names, what it is about first. */
+  /** The events that it names, its subject first. */
   readonly ids: readonly string[]
 }
 
-/** A reply in words, as its record has it. */
+/** A text reply with a record. */
 function text(id: string, words: string, record: object, thinking = false): MessageEvent {
   const signed = { thinking_blocks: [{ type: 'thinking', thinking: `on ${id}`, signature: 'c2ln' }] } as const
   const llm_message = {

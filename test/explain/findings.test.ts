@@ -1,4 +1,4 @@
-/** The first finding of a log with one of the field's mistakes names it; a log without it gives no such finding. */
+/** The first finding of a log with a common mistake names it; the twin has no such finding. */
 
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -24,7 +24,7 @@ describe('the mistakes of the field', () => {
   })
 })
 
-/** A run of a model that signs what it thinks, whose system prompt changes; the log of it. */
+/** The log of a run whose model signs its thinking, and whose system prompt changes. */
 async function logOf(write: (state: State) => readonly NeutralMessage[]): Promise<readonly Event[]> {
   let requestCount = 0
   const create = async () => {

@@ -1,4 +1,4 @@
-/** The page of the inspector: what it is made of, what of a log is in it, and what is read off a log for it. */
+/** The inspector's page: its parts, the log in it, and what it computes from the log. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -42,7 +42,7 @@ const documentOf = (facts: LogDocument['facts'], title = 'log'): LogDocument => 
   facts,
 })
 
-/** What a browser reads as the data of the page: the text of each block, up to the first end of a script. */
+/** Text of each data block as a browser reads it, up to the first script end. */
 const blocksIn = (page: string): string[] =>
   [...page.matchAll(/<script type="application\/json"[^>]*>([^]*?)<\/script/gi)].map(([, text = '']) => text)
 
@@ -90,7 +90,7 @@ describe('the page', () => {
   })
 })
 
-/** The line of a budget, as the engine would cut if each unit were one message. */
+/** The budget's line, as the engine would cut if each unit were one message. */
 function lineByFit(state: State, budget: number): BudgetLine {
   const { system, tools } = frontTokens(state)
   const remaining = budget - system - tools
@@ -147,7 +147,7 @@ describe('what is read off a log', () => {
           const line = budgetLine(read, budget)
           expect(line).toEqual(lineByFit(state, budget))
           if (line.cut > 0) lines += 1
-          // What was read elsewhere only makes it faster.
+          // An earlier reading changes only the speed.
           expect(readAtOnce(state, readAtOnce(stateOf(log, from % (facts.length + 1))))).toEqual(read)
           expect(whatIf(state, { type: 'cut', index: 0 }).state.branch.view.length).toBe(
             state.branch.view.length,

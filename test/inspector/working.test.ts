@@ -1,4 +1,7 @@
-/** Working calls, their progress and their completions have roles of their own, in the command and in the inspector. */
+/**
+ * Working calls, their progress and their completions have distinct roles, in the command and in the
+ * inspector.
+ */
 
 import { expect, it } from 'vitest'
 import { describeEvent } from '../../src/inspector/index.ts'

@@ -1,10 +1,10 @@
-/** How many jumps a search along a long path takes. */
+/** Counts the jumps of a search along a long path. */
 
 import { expect, it } from 'vitest'
 import { jumpFrom } from '../../src/log/ancestry.ts'
 import type { Entry } from '../../src/log/entry.ts'
 
-/** The last entry of a path of so many. */
+/** The last entry of a path of this length. */
 function endOf(length: number): Entry {
   let parent: Entry | null = null
   for (let depth = 0; depth < length; depth += 1) {

@@ -1,4 +1,4 @@
-/** The open calls against a plain list, in every order of making and answering. */
+/** The open calls against a plain list, for every order of calls and results. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

@@ -16,7 +16,7 @@ import {
 import { aligned, seal, sealOf, unseal } from '../../src/log/columnar/sealed.ts'
 import { character } from '../../src/testing/text.ts'
 
-/** Any text: lone surrogates, halves that meet their other half in the next text, byte order marks. */
+/** Any text: lone surrogates, pairs split between texts, byte order marks. */
 const text = fc.oneof(
   fc.string({ unit: character(), maxLength: 12 }),
   fc.constantFrom('', '\uFEFF', '\uD83D', '\uDE00', '\uD83D\uDE00', 'é\u0000'),

@@ -23,7 +23,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 let serial = 0
 
-/** A vector that makes its leaves when asked; a leaf is kept, and written to by nobody. */
+/** A vector that makes its leaves on demand; a leaf is kept, and never written. */
 function madeOnDemand(length: number): Version {
   const model = Array.from({ length }, (_, index) => -index)
   const listLeavesIn = new Map<number, readonly number[]>()

@@ -1,4 +1,4 @@
-/** A provider that signs takes back what it gave out, and refuses every history that was changed in between. */
+/** A signing provider accepts what it signed, and rejects every history that was changed in between. */
 
 import { describe, expect, it } from 'vitest'
 import { messageSight, refusals, seenText, sign } from '../../src/messages/provider.ts'
@@ -18,7 +18,7 @@ const user = (...content: Block[]): Message => ({ role: 'user', content })
 const system = [text('Be brief.')]
 const tools = [{ name: 'ls' }]
 
-/** A reply as the provider gives it: its thinking signed behind the request and what it has said so far. */
+/** A provider's reply: its thinking is signed over the request and its text so far. */
 function replied(messages: readonly Message[], ...content: Block[]): Message {
   const texts: Block[] = []
   for (const block of content) {

@@ -1,4 +1,4 @@
-/** Makes one file of test files and the built package: what they import of the sources comes from `dist`. */
+/** Bundles test files with the built package: their imports from the sources resolve to `dist`. */
 
 import { writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -7,32 +7,35 @@ import { ROOT } from './files.ts'
 
 const HERE = import.meta.dirname
 
-/** How many arbitrary values each property of `properties/` is tried on; `npm test` tries 100. */
+/** Runs of each property of `properties/`; `npm test` runs 100. */
 export const RUNS = 40
 
-/** Where bundles stand. */
+/** Folder of bundles. */
 export const BUILT = join(HERE, 'node_modules/.built')
 
-/** The databases that conversations are kept in, as Node has them. */
+/** Node's databases for conversations. */
 const PLACES = join(ROOT, 'test/conversation/places.ts')
 
 const SEED = join(ROOT, 'test/seed.ts')
 
-/** Stands in test files for modules of Node. */
+/** Replaces Node modules in test files. */
 const WITHOUT_NODE = join(HERE, 'without-node.ts')
 const STAND_IN = /^node:(fs|path|timers\/promises|util)$/
 
-/** What stands for what tests find in Node without importing it. */
+/** Replaces globals of Node that tests use without an import. */
 const GLOBALS: Readonly<Record<string, string>> = {
   Buffer: WITHOUT_NODE,
   setImmediate: WITHOUT_NODE,
 }
 
-/** But for those of this folder, which need nothing of Node. */
+/** Files of this folder are excluded: they need nothing of Node. */
 const isTest = (file: string): boolean =>
   !file.startsWith(HERE) && /^(test|properties|bench)\/.*\.ts$/.test(file.slice(ROOT.length + 1))
 
-/** A program of this folder that runs test files: where it was written. @throws Error where it needs a module of Node and may not. */
+/**
+ * Bundles a program of this folder that runs test files. Returns its path. @throws Error when it needs a
+ * forbidden Node module.
+ */
 export async function bundle(
   name: string,
   files: readonly string[],
@@ -55,7 +58,7 @@ export async function bundle(
         name: 'what is tried, in place of the sources',
         resolveId(source, importer) {
           if (importer === undefined) return null
-          // The package says of all its modules that loading them does nothing else.
+          // The package declares its modules free of side effects.
           if (source === SEED) return { id: SEED, moduleSideEffects: true }
           if (STAND_IN.test(source) && isTest(importer)) return WITHOUT_NODE
           if (source === 'buffer') return join(HERE, 'node_modules/buffer/index.js')

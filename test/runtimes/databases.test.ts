@@ -1,4 +1,4 @@
-/** The databases that Node, Bun and Deno have: the stores over them pass the kit. */
+/** The stores pass the kit over the databases of Node, Bun and Deno. */
 
 import { DatabaseSync } from 'node:sqlite'
 import { PGlite } from '@electric-sql/pglite'

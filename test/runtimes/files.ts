@@ -1,4 +1,4 @@
-/** Which test files of the core run in every runtime: all of these folders, but for those named here. */
+/** The core's test files that run in every runtime: all of these folders, with exceptions. */
 
 import { globSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -23,7 +23,7 @@ const CORE = [
   'view',
 ]
 
-/** Why some do not. A file that is in no list and needs Node fails to be bundled. */
+/** Reasons for exceptions. Any other file that needs Node fails to bundle. */
 const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
   'start other processes': [
     'properties/faults/*',
@@ -61,7 +61,10 @@ const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
 
 const find = (pattern: string): string[] => globSync(`${pattern}.test.ts`, { cwd: ROOT })
 
-/** The files that run, by name, and how many do not. @throws Error where a name in the list of those that do not finds none. */
+/**
+ * The files that run, by name, and the number of exceptions. @throws Error when an exception matches no
+ * file.
+ */
 export function coreFiles(): {
   readonly files: readonly string[]
   readonly left: ReadonlyMap<string, number>

@@ -1,2 +1,2 @@
-/** The test files of a bundle, each of which runs when it is loaded. The bundler puts them here. */
+/** A bundle's test files, each of which runs on import. The bundler inserts them. */
 export const LISTED: Readonly<Record<string, () => Promise<unknown>>> = {}

@@ -1,4 +1,4 @@
-/** Where every runtime can keep conversations: in memory. `npm test` runs the same tests over databases too. */
+/** The store of every runtime: memory. `npm test` runs the same tests over databases too. */
 
 import { memoryStore } from '../../src/store/memory/store.ts'
 

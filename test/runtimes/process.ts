@@ -4,5 +4,5 @@ import process from 'node:process'
 import { runTests } from './tests.ts'
 
 for await (const line of runTests()) console.log(line)
-// What tests leave behind, like a lease that is still to run out, must not hold it.
+// Leftovers of tests, such as a lease timer, must not keep the process alive.
 process.exit()

@@ -1,6 +1,7 @@
 /**
- * Runs the tests of the core against the built package in Node, Bun, Deno, workerd and Chromium: `npm run test:runtimes`. With
- * the names of some for those and Node, whose counts the others must reach; with parts of file names for those files alone.
+ * Runs the core's tests against the built package in Node, Bun, Deno, workerd and Chromium: `npm run
+ * test:runtimes`. Names of runtimes run only those and Node, whose counts they must reach; parts of file
+ * names run only those files.
  */
 
 import { spawn, spawnSync } from 'node:child_process'
@@ -18,7 +19,10 @@ import type { Outcome } from './tests.ts'
 
 const HERE = import.meta.dirname
 
-/** Without scripts: the runtimes come as packages, and what the scripts would load is there. A machine may lack some. */
+/**
+ * Without scripts: the runtimes are packages, and the scripts would download what is already there. A
+ * machine may lack some.
+ */
 function install(): void {
   const requests = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
   const mark = join(HERE, 'node_modules/.installed-lock')
@@ -41,9 +45,9 @@ const withoutDatabases = (files: readonly string[]): string[] => files.filter((f
 
 interface Runtime {
   readonly name: string
-  /** Null where this machine has none. */
+  /** Null when the machine lacks the runtime. */
   version(): string | null
-  /** Lines of JSON, one for each file, as they come. */
+  /** Yields a line of JSON for each file as it ends. */
   run(files: readonly string[]): AsyncIterable<string>
 }
 
@@ -80,7 +84,10 @@ const workerd: Runtime = {
   },
 }
 
-/** A page that may run its own script only, and nothing that is made at run time; isolated, so that it may share memory. */
+/**
+ * The page may run only its own script and no generated code. It is isolated, so that it may share
+ * memory.
+ */
 const HEADERS = {
   'content-security-policy': "default-src 'self'",
   'cross-origin-opener-policy': 'same-origin',
@@ -141,7 +148,7 @@ mkdirSync(BUILT, { recursive: true })
 run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', HERE], ROOT)
 if (process.env['COLLOQUY_BUILT'] === undefined) run('npm', ['run', 'build'], ROOT)
 
-/** How many tests of each file pass in a runtime; what does not is printed, and fails the command. */
+/** Number of passing tests for each file in a runtime. Failures are printed, and fail the command. */
 async function countIn(runtime: Runtime, files: readonly string[]): Promise<Map<string, number>> {
   const start = performance.now()
   const counts = new Map<string, number>()

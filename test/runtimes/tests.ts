@@ -1,14 +1,14 @@
-/** Runs the test files of a bundle, with Vitest itself, as it runs them in a browser. */
+/** Runs a bundle's test files with Vitest itself, as in a browser. */
 
 import { startTests } from 'vitest/internal/browser'
 import type { VitestRunner } from 'vitest/runtime'
 import { LISTED } from './listed.ts'
 
-/** What became of one file. */
+/** Outcome of one file. */
 export interface Outcome {
   readonly file: string
   readonly passed: number
-  /** What did not pass, each with why. */
+  /** Tests that did not pass, with their reasons. */
   readonly failed: readonly string[]
 }
 
@@ -29,9 +29,9 @@ const config = {
 
 type Task = Awaited<ReturnType<typeof startTests>>[number]['tasks'][number]
 
-/** Each file in turn; a line of JSON for each. */
+/** Runs the files in turn, and yields a line of JSON for each. */
 export async function* runTests(): AsyncGenerator<string> {
-  // What Vitest tells its workers.
+  // Vitest's worker globals.
   Object.assign(globalThis, { __vitest_worker__: { config, ctx: {}, providedContext: {} } })
   for (const [name, load] of Object.entries(LISTED)) {
     const runner = { config, importFile: load } as unknown as VitestRunner
@@ -52,7 +52,7 @@ interface Thrown {
   readonly cause?: unknown
 }
 
-/** What is thrown and why, innermost first. */
+/** The error and its causes, innermost first. */
 function text({ message, stack, cause }: Thrown): string {
   const ownValue = (stack ?? message).slice(0, 2_000)
   return typeof cause === 'object' && cause !== null && 'message' in cause
@@ -60,5 +60,5 @@ function text({ message, stack, cause }: Thrown): string {
     : ownValue
 }
 
-/** A task and all in it. */
+/** A task and all tasks in it. */
 const within = (task: Task): Task[] => (task.type === 'test' ? [task] : [task, ...task.tasks.flatMap(within)])

@@ -1,4 +1,4 @@
-/** What test files import of Node, for runtimes that have none: a comparison, paths, a pause, and a file system in which nothing lies. */
+/** Node imports of test files, for other runtimes: a comparison, paths, a pause, and an empty file system. */
 
 import { Buffer as Bytes } from 'buffer'
 import { chai } from 'vitest'
@@ -24,7 +24,7 @@ export { sleep as setTimeout }
 
 const write = Bytes.prototype.toString
 
-/** The package of that name, which lacks one way to write bytes. */
+/** The `buffer` package lacks one way to write bytes. */
 export const Buffer = Object.assign(Bytes, {
   prototype: Object.assign(Bytes.prototype, {
     toString(this: typeof Bytes.prototype, encoding?: BufferEncoding, ...range: number[]): string {

@@ -1,4 +1,4 @@
-/** Runs the tests in a worker: a response that grows by a line for each file. */
+/** Runs the tests in a worker, and streams a line for each file. */
 
 import { runTests } from './tests.ts'
 

@@ -1,4 +1,4 @@
-/** What arrays of messages hold beside plain words, calls and results is read or told. */
+/** Arrays of messages: anything besides text, calls and results is read or reported. */
 
 import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../../properties/sessions/lines.ts'
@@ -9,7 +9,7 @@ import { readSession, type Session, type SessionFormat } from '../../src/session
 const read = (values: readonly unknown[], from?: SessionFormat): Session =>
   readSession(recordsOf(values), from === undefined ? {} : { from })
 
-/** The events, as far as a test looks at them. */
+/** The events, with only the fields that a test checks. */
 const events = (session: Session): Record<string, unknown>[] =>
   session.facts.map(({ fact }) => fact as unknown as Record<string, unknown>)
 

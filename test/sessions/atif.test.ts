@@ -1,4 +1,4 @@
-/** A file of trajectories: each is read, whatever stands before it, under a name of its own. */
+/** A file of trajectories: each is read, whatever precedes it, under a name of its own. */
 
 import fc from 'fast-check'
 import { expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** Sessions of Claude Code: files of helpers, interruptions, and what is written twice. */
+/** Sessions of Claude Code: subagent files, interruptions, and duplicate lines. */
 
 import { describe, expect, it } from 'vitest'
 import { notesOf, read, reports } from './world.ts'
@@ -199,7 +199,7 @@ describe('a session of Claude Code', () => {
       user('u2', 'a1', 'then'),
       { ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [answer('so')] }) },
     ].map(timed)
-    // Another of the name and time is told apart by what it says.
+    // A line with the same name and time but other content is different.
     const other = timed(user('u1', 'u3', 'hello'), 0)
     const session = read([...lines, ...lines.slice(0, 3), user('u3', 'a2', 'on'), other])
     const all = ['user: hi', 'agent: yes', 'user: then', 'agent: so', 'user: on', 'user: hello']

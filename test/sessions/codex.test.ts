@@ -1,4 +1,4 @@
-/** Rollouts of Codex CLI: what their events say again, and what they alone say. */
+/** Rollouts of Codex CLI: what their events repeat, and what only they contain. */
 
 import { describe, expect, it } from 'vitest'
 import { findings } from '../../src/explain/index.ts'
@@ -60,7 +60,7 @@ describe('a count of tokens', () => {
       )
     expect(notesOf(alone)).toEqual({ 'written twice: token_count': 1 })
     expect(short.notes).toEqual([])
-    // Tokens of this sort are no secrets.
+    // These tokens are not secrets.
     expect(findings(replay(alone.facts.map(({ fact }) => fact)))).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-/** Chats of Gemini CLI: what its calls gave, in whichever way it stands there, and histories that were written anew. */
+/** Chats of Gemini CLI: results of its calls in every form, and rewritten histories. */
 
 import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/event/index.ts'
@@ -118,7 +118,7 @@ describe('a history that was written anew', () => {
     const list = [user('sum', [{ text: 'in short' }]), reply('ok', [{ text: 'got it' }]), before[2]]
     const session = chat(...before, { $set: { messages: list } }, user('m5', 'five'))
     expect(reports(session, 'seen')).toEqual(['user: in short', 'agent: got it', 'user: three', 'user: five'])
-    // All that was said stays in the log.
+    // All messages stay in the log.
     expect(reports(session).slice(0, 3)).toEqual(['user: one', 'agent: two', 'user: three'])
   })
 
@@ -130,7 +130,7 @@ describe('a history that was written anew', () => {
     expect(reports(session, 'seen')).toEqual([...same, 'result c: cut'])
     const condensation = session.facts.find(({ fact }) => 'kind' in fact && fact.kind === 'Condensation')
     expect(condensation?.fact).toMatchObject({ forgotten_event_ids: ['m4.0', 'm4.0-result'] })
-    // One goes back in it to what was kept, and to what was said again.
+    // A rewind may return to a kept message, and to a repeated one.
     const toKept = chat(...before, { $set: { messages: list } }, { $rewindTo: 'm3' }, user('n', 'next'))
     expect(reports(toKept, 'seen')).toEqual(['user: one', 'agent: two', 'user: next'])
     const toAgain = chat(...before, { $set: { messages: list } }, { $rewindTo: 'm4' }, user('n', 'next'))

@@ -1,4 +1,4 @@
-/** Spans begin when the model was asked, and belong to the turns of users. */
+/** Spans start at the model request, and belong to user turns. */
 
 import { expect, it } from 'vitest'
 import { replay } from '../../src/index.ts'

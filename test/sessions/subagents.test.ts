@@ -11,7 +11,7 @@ import { inFile } from '../cli/database.ts'
 const events = ({ facts }: Session) =>
   facts.map(({ fact }) => fact as object as Readonly<Record<string, unknown>>)
 
-/** The children that results of a session refer to, by the ids of the calls' events. */
+/** The children that results of a session refer to, by the event ids of the calls. */
 const childrenIn = (session: Session): Record<string, unknown> =>
   Object.fromEntries(
     events(session).flatMap(({ kind, action_id, observation }) => {

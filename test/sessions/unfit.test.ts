@@ -1,4 +1,4 @@
-/** Lines whose JSON no event can hold are kept as their text, and told as what they are. */
+/** Lines whose JSON no event can contain are kept as text, and reported. */
 
 import { expect, it } from 'vitest'
 import { readSession, SESSION_FORMATS } from '../../src/sessions/index.ts'

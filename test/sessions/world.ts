@@ -1,11 +1,11 @@
-/** Reads the lines of a file, and tells what came of them in a few words each. */
+/** Reads the lines of a file, and summarizes the result. */
 
 import { textIn } from '../../src/sessions/content.ts'
 import { readSession, type Session, type SessionFormat } from '../../src/sessions/index.ts'
 import type { Content, Event, JsonValue } from '../../src/event/index.ts'
 import { pathTo, replay, viewEvents } from '../../src/index.ts'
 
-/** Values as a session; a text is a line that is no JSON. */
+/** Values as a session; a string is a line of invalid JSON. */
 export function read(values: readonly unknown[], from?: SessionFormat): Session {
   const records = values.map((value, index) => {
     if (typeof value === 'string') return { line: index + 1, raw: value, value: undefined }
@@ -18,7 +18,7 @@ export function read(values: readonly unknown[], from?: SessionFormat): Session 
 export const notesOf = ({ notes }: Session): Record<string, number> =>
   Object.fromEntries(notes.map(({ what, count }) => [what, count]))
 
-/** What HEAD's branch says, or what the model sees of it. */
+/** The text of HEAD's branch, or the model's view of it. */
 export function reports({ facts }: Session, what: 'branch' | 'seen' = 'branch'): string[] {
   const state = replay(facts.map(({ fact }) => fact))
   const items = what === 'branch' ? pathTo(state) : [...viewEvents(state)]

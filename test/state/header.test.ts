@@ -58,9 +58,9 @@ const after = (before: State, ...events: Event[]): Status => events.reduce(reduc
 interface Row {
   readonly title: string
   readonly events: readonly Event[]
-  /** Calls that are open before. */
+  /** Calls that are already open. */
   readonly open?: readonly string[]
-  /** What each status becomes; those left out stay. */
+  /** The new status for each status that changes. */
   readonly becomes: Partial<Record<Status, Status>>
 }
 

@@ -1,4 +1,7 @@
-/** Snapshots: their parts, what they hold and let go, what spoils them; the laws R7 to R9 hold the rest. */
+/**
+ * Snapshots: their parts, what they contain and omit, and what corrupts them. Laws R7 to R9 cover the
+ * rest.
+ */
 
 import { describe, expect, it } from 'vitest'
 import { hashText } from '../../src/event/text.ts'
@@ -57,7 +60,7 @@ const forget = (id: string, ids: readonly string[]): Event => ({
   summary_offset: 0,
 })
 
-/** A little of everything that a snapshot holds. */
+/** A little of everything that a snapshot contains. */
 const LOG: readonly Event[] = [
   message('m1', 'hello \uD800'),
   action('a1'),
@@ -200,7 +203,7 @@ describe('the parts', () => {
     [CHUNK_SIZE + 1, [0, 2, 3]],
     [2 * CHUNK_SIZE, [0, 3]],
     [length, [0, 3]],
-    // No earlier length of this log: everything is written.
+    // Not an earlier length of this log: everything is written.
     [length + 1, [0, 1, 2, 3]],
     [-1, [0, 1, 2, 3]],
     [NaN, [0, 1, 2, 3]],

@@ -1,4 +1,7 @@
-/** A process dies while tools are executed: those that may be repeated are, and of the others the model reads what is true. */
+/**
+ * A process dies while tools run: repeatable tools run again, and the model reads the truth about the
+ * others.
+ */
 
 import { afterAll, expect, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
@@ -9,7 +12,7 @@ import { scripted, STEP_WIRES } from './wires.ts'
 const engines: Engine[] = []
 afterAll(() => Promise.all(engines.map((engine) => engine.close())))
 
-/** Processes that die while they execute, each in its turn, and then one that does not. */
+/** Processes that die one after the other while running tools, then one that does not. */
 async function played(deaths: number, { policy }: { readonly policy: boolean }) {
   let clock = 1_000_000n
   const store = memoryStore({ clock: () => clock })

@@ -1,4 +1,4 @@
-/** Tools of the AI SDK are executed by the step, and shown to the model as the SDK would show them. */
+/** The step runs tools of the AI SDK, and shows them to the model as the SDK would. */
 
 import { jsonSchema, streamText, tool } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
@@ -97,7 +97,7 @@ it('a tool that nothing executes is refused, unless the provider executes it', (
   expect(make({ ...ofProvider, isProviderExecuted: true })).not.toThrow()
 })
 
-/** What version 6 takes of a prompt, as its own schema has it; `refuseAll` stands for any other version. */
+/** What version 6 accepts as a prompt, by its own schema; `refuseAll` simulates any other version. */
 function streamTextOf6(seen: unknown[], refuseAll = false) {
   const options = { providerOptions: z.object().optional() }
   const text = z.strictObject({ type: z.literal('text'), text: z.string(), ...options })

@@ -1,4 +1,7 @@
-/** A connection that fails in the middle of a reply: what live readers saw is in the log, and the next run continues. */
+/**
+ * A connection fails in the middle of a reply: the log contains what live readers saw, and the next run
+ * continues.
+ */
 
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'

@@ -1,4 +1,7 @@
-/** The official clients of Anthropic, OpenAI and Google against a server that speaks their wire, and refuses what they refuse. */
+/**
+ * The official clients of Anthropic, OpenAI and Google against a server that speaks their wire protocols,
+ * and rejects what they reject.
+ */
 
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
@@ -22,14 +25,14 @@ import type { Model } from '../../src/messages/model.ts'
 let server: ProviderServer | null = null
 afterEach(() => server?.close())
 
-// A client that is read in a way that it does not like says so to whoever looks at the console.
+// A client may print a warning when its results are read the wrong way.
 const warned = vi.spyOn(console, 'warn')
 afterEach(() => expect(warned).not.toHaveBeenCalled())
 const serve = async (model?: Model): Promise<ProviderServer> => (server = await providerServer(model))
 
 const apiKey = 'none'
 const model = 'any'
-/** What of its replies a provider signs. */
+/** The signed parts of a provider's replies. */
 type Signs = 'thoughts' | 'calls' | 'nothing'
 
 const CLIENTS: readonly (readonly [string, (url: string, options: StepOptions) => Step, Signs])[] = [
@@ -99,7 +102,7 @@ describe.each(CLIENTS)('%s', (_, stepOf, signs) => {
       const text = JSON.stringify(await branch(conversation))
       for (const city of ['Paris', 'Rome', 'Oslo']) expect(text).toContain(`${city}: sun.`)
       expect(requests.length).toBeGreaterThan(4)
-      // Each request holds all replies before it.
+      // Each request contains all earlier replies.
       const replies = [...requests.keys()].reduce((sum, index) => sum + index, 0)
       if (signs === 'calls') expect(provider.signed).toBeGreaterThan(4)
       else expect(provider.signed).toBe(signs === 'thoughts' ? replies : 0)

@@ -1,6 +1,6 @@
 /**
- * A step asks a model through its provider's client, executes the calls of its reply, and asks again: in each grammar,
- * whole and streamed.
+ * A step calls a model through its provider's client, executes the reply's calls, and calls the model
+ * again: in each grammar, whole and streamed.
  */
 
 import { describe, expect, it } from 'vitest'
@@ -28,7 +28,7 @@ const CALLS = [
   { id: 'c2', name: 'list', args: '{"path":"src"}' },
 ]
 
-/** Which of two models' thinking each request held, when they are asked by turns under names of two kinds. */
+/** Which model's thinking each request contained, when two models alternate under two kinds of names. */
 const thoughtsSent = async (names: readonly string[], options: object = {}): Promise<string[]> => {
   const conversation = await begin('Hello')
   const sent: string[] = []
@@ -246,7 +246,7 @@ describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
     const { step } = scripted(wire, [broken])
     const { status, error } = await conversation.run(step)
     expect(status).toBe('error')
-    // The AI SDK tells of it in its stream.
+    // The AI SDK reports the error in its stream.
     if (wire === STEP_WIRES.aiSdk) expect((await conversation.state()).header.error?.code).toBe('ReplyFailed')
     else expect(error).toBe(broken)
   })

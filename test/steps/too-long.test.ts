@@ -1,4 +1,4 @@
-/** What providers say when a request is too long is known from all else that they say. */
+/** Recognizes the providers' errors for requests that are too long, and no others. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

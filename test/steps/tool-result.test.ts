@@ -1,4 +1,7 @@
-/** The one reader of tool results: whatever a tool returns, the model reads it, and never `{}` or base64. */
+/**
+ * The one reader of tool results: whatever a tool returns, the model can read it, never as `{}` or
+ * base64.
+ */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -165,7 +168,7 @@ describe('what a tool returns', () => {
       { file: { type: 'media', mediaType: 'text/csv', data: CSV } },
       [text('{"file":"a,b\\n1,2\\n"}')],
     ],
-    // What JSON cannot say
+    // Values outside JSON
     ['Map', new Map([['a', new Set([1])]]), [text('[["a",[1]]]')]],
     ['empty Map', new Map(), [text('[]')]],
     ['BigInt', 9n, [text('9')]],
@@ -195,7 +198,7 @@ describe('what a tool returns', () => {
     ],
     ['`__proto__`', JSON.parse('{"__proto__":{"a":1}}'), [text('{"__proto__":{"a":1}}')]],
     ['surrogate', 'a\ud800', [text('a\ufffd')]],
-    // Rows that only look like content
+    // Rows that only resemble content
     ['row with a text', [{ ...text('a'), score: 1 }], [text('[{"type":"text","text":"a","score":1}]')]],
     ['row with content', { content: [1] }, [text('{"content":[1]}')]],
     [
@@ -285,7 +288,7 @@ describe('what toModelOutput returns', () => {
   })
 })
 
-/** Values that libraries return, and values that fight back. */
+/** Values that libraries return, and hostile ones. */
 const hostile = fc.letrec<{ value: unknown; block: unknown }>((tie) => ({
   block: fc.record(
     {

@@ -1,4 +1,4 @@
-/** Tools: what they give, throw and cannot do becomes a result that is true, and is what the model reads. */
+/** Tools: whatever they return, throw or cannot do becomes a true result that the model reads. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -17,7 +17,7 @@ const made = (execute: StepTool['execute'], more: Partial<StepTool> = {}): StepT
   ...more,
 })
 
-/** The result of the first call of a tool with these arguments. */
+/** The result of a tool's first call with these arguments. */
 async function resultOf(input: StepTool | null, args = '{}', name = 'do'): Promise<Event | undefined> {
   const conversation = await begin()
   const { step } = scripted(STEP_WIRES.chat, [{ calls: [{ id: 'c', name, args }] }], {
@@ -58,7 +58,7 @@ describe('what a tool gives', () => {
       undefined,
     ],
     [[{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }], undefined],
-    // A part that only another provider takes.
+    // A part that only another provider accepts.
     [
       [{ type: 'tool_reference', tool_name: 'weather' }],
       [{ type: 'text', text: '[{"type":"tool_reference","tool_name":"weather"}]' }],

@@ -1,6 +1,6 @@
 /**
- * The wire of each provider: what a model says goes in; out comes a client that says it, whole or streamed, and keeps
- * what it was asked.
+ * The wire of each provider: a client that plays a model's replies, whole or streamed, and records its
+ * requests.
  */
 
 import { APICallError, streamText } from 'ai'
@@ -25,14 +25,14 @@ import { halves, type ProviderGrammar } from '../../src/messages/provider.ts'
 import { OPENAI_CHAT } from '../../src/messages/openai-chat/grammar.ts'
 import { OPENAI_RESPONSES } from '../../src/messages/openai-responses/grammar.ts'
 
-/** A call of a tool, its arguments as the text that the model wrote. */
+/** A tool call, with its arguments as the model's text. */
 export interface SaidCall {
   readonly id: string
   readonly name: string
   readonly args: string
 }
 
-/** What a model says when it is asked. */
+/** A model's reply to one request. */
 export interface Said {
   readonly text?: string
   readonly calls?: readonly SaidCall[]
@@ -42,22 +42,22 @@ type Raw = Readonly<Record<string, unknown>>
 
 export interface StepWire {
   readonly name: string
-  /** A reply as the provider gives it. */
+  /** The provider's whole reply. */
   readonly whole: (text: Said, number: number) => Raw
   /** The events of its stream. */
   readonly stream: (messages: Said, number: number) => readonly Raw[]
-  /** The step over a function that is given each request, and gives a reply or its stream. */
+  /** The step over a function that gets each request, and returns a reply or its stream. */
   readonly step: (
     create: (request: Raw, signal: AbortSignal) => Promise<unknown>,
     options: StepOptions,
   ) => Step
-  /** The error with which the provider's client says that a request is too long. */
+  /** The client's error for a request that is too long. */
   readonly tooLong: object
 }
 
 const failed = (message: string, fields: object): Error => Object.assign(new Error(message), fields)
 
-/** What a provider says in its grammar. */
+/** Renders replies in the provider's grammar. */
 const output = ({ provider }: Grammar): Pick<StepWire, 'whole' | 'stream'> => {
   const grammar = provider as ProviderGrammar
   const contents = ({ text, calls = [] }: Said, number: number) => [
@@ -177,7 +177,7 @@ const usage = {
   outputTokens: { total: 5, text: 5, reasoning: undefined },
 }
 
-/** The SDK itself, over a model of which each call is asked of the script. */
+/** The SDK itself, over a model whose calls the script answers. */
 const aiSdk: StepWire = {
   name: 'AI SDK',
   whole: () => ({}),
@@ -229,7 +229,7 @@ const aiSdk: StepWire = {
 
 export const STEP_WIRES = { anthropic, chat, responses, google, interactions, bedrock, aiSdk } as const
 
-/** A step whose model says one thing after the other, and what it was asked. */
+/** A step whose model plays replies in order, and its requests. */
 export function scripted(
   wire: StepWire,
   script: readonly (Said | object | ((signal: AbortSignal) => Promise<unknown>))[],
@@ -249,12 +249,11 @@ export function scripted(
   return { step: wire.step(create, options), requests }
 }
 
-/** The events, one by one. */
 export async function* streamed(events: readonly Raw[]): AsyncGenerator<Raw> {
   for (const event of events) yield event
 }
 
-/** A stream of these, read as it is asked for; not every browser makes one itself. */
+/** A stream that is read on demand; not every browser can make one from an iterable. */
 export function streamOf<T>(values: AsyncIterable<T>): ReadableStream<T> {
   const reader = values[Symbol.asyncIterator]()
   return new ReadableStream(

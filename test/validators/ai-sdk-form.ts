@@ -1,4 +1,4 @@
-/** The form of AI SDK model messages: which fields they have, and what the rules see of them. */
+/** The form of AI SDK model messages: their fields, and the rules' view of them. */
 
 import {
   asList,
@@ -31,7 +31,7 @@ export interface ToolRef extends Ref {
   readonly name: unknown
 }
 
-/** A file, wherever it stands. */
+/** A file at any place. */
 export interface Media {
   readonly path: string
   readonly data: unknown
@@ -43,7 +43,7 @@ export interface View {
   readonly messages: readonly Message[]
   readonly calls: readonly Part[]
   readonly results: readonly Part[]
-  /** The parts inside of `content` outputs. */
+  /** The parts inside `content` outputs. */
   readonly inner: readonly Part[]
   readonly media: readonly Media[]
   readonly turns: readonly Turn<ToolRef>[]
@@ -97,7 +97,7 @@ export const shape = listOf(
   }),
 )
 
-/** What the rules look at, read out of whatever the request may be. */
+/** The rules' view of a request, which may be any value. */
 export function viewOf(request: unknown): View {
   const messages = asList(request).map((message, index): Message => {
     const path = `messages[${index}]`
@@ -141,5 +141,5 @@ function stepsOf({ role, parts }: Message): Step<ToolRef>[] {
   return ['break', ...calls.map((part) => ({ call: refOf(part) }))]
 }
 
-/** Whether a call is one that the provider has executed itself, so that its result stands in a reply too. */
+/** Whether the provider has executed the call, so that a reply may also contain its result. */
 export const isExecuted = ({ body }: Part): boolean => body['providerExecuted'] === true

@@ -1,4 +1,4 @@
-/** The AI SDK validator takes what the SDK itself takes, and refuses broken messages by the rule they break. */
+/** The AI SDK validator accepts what the SDK accepts, and rejects broken messages by the rule they break. */
 
 import { generateText, type ModelMessage } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
@@ -290,7 +290,7 @@ describe('the SDK itself', () => {
   })
 })
 
-/** Runs the messages through everything the SDK does before and after it calls a model. */
+/** Sends the messages through everything the SDK does before and after a model call. */
 async function send(request: unknown): Promise<string> {
   const none = { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0 }
   const model = new MockLanguageModelV4({
@@ -301,7 +301,7 @@ async function send(request: unknown): Promise<string> {
       warnings: [],
     },
   })
-  // The request is unknown on purpose: the SDK checks it at run time.
+  // Unknown on purpose: the SDK checks the request at run time.
   const messages = request as ModelMessage[]
   const { text: answered } = await generateText({
     model,

@@ -1,4 +1,4 @@
-/** Judges AI SDK model messages, with the SDK's own schema too: an array goes in, the broken rules come out. */
+/** Validates AI SDK model messages, using the SDK's schema too. Returns the broken rules. */
 
 import { modelMessageSchema } from 'ai'
 import { isExecuted, shape, type View, viewOf } from './ai-sdk-form.ts'
@@ -279,7 +279,7 @@ const isMediaType = (type: string): boolean =>
 
 const SCHEMES = ['https:', 'http:', 'data:']
 
-/** What is wrong with what a file holds that is no image. */
+/** Why a file that is not an image is invalid. */
 function fileFault(data: unknown): string | undefined {
   if (data instanceof URL) return undefined
   if (typeof data === 'string')
@@ -291,7 +291,7 @@ function fileFault(data: unknown): string | undefined {
   return type === 'url' && url instanceof URL ? undefined : 'no data'
 }
 
-/** A string stands for a URL when it parses as one, as in the SDK; the tagged form says which it is. */
+/** An untagged string is a URL when it parses as one, as in the SDK. */
 function dataFault(data: unknown): string | undefined {
   if (data instanceof URL) return imageUrlFault(data.href, SCHEMES)
   if (typeof data === 'string') {

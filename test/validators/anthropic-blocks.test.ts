@@ -1,4 +1,4 @@
-/** The Anthropic validator refuses texts, thinking, images and cache marks that the provider refuses. */
+/** The Anthropic validator rejects texts, thinking, images and cache marks that the provider rejects. */
 
 import { expect, test } from 'vitest'
 import { blockRules, validateAnthropic } from '../../src/messages/anthropic/rules.ts'

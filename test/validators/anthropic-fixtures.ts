@@ -1,4 +1,4 @@
-/** Pieces of Anthropic requests, for the tests to put together. */
+/** Parts of Anthropic requests for tests. */
 
 export const user = { role: 'user', content: 'List the files.' }
 export const done = { role: 'assistant', content: 'Done.' }

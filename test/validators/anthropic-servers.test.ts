@@ -1,4 +1,4 @@
-/** The Anthropic validator takes what its own tools have said, and refuses halves of it. */
+/** The Anthropic validator accepts server tool blocks, and rejects halves of them. */
 
 import { serverRules, validateAnthropic } from '../../src/messages/anthropic/rules.ts'
 import { ask, assistant, call, done, from, result, text, user } from './anthropic-fixtures.ts'

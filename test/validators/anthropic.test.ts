@@ -1,5 +1,3 @@
-/** The Anthropic validator takes good requests, and refuses broken ones by the rule they break. */
-
 import { expect, test } from 'vitest'
 import {
   anthropicRules,

@@ -1,5 +1,3 @@
-/** The validator of Bedrock's Converse takes good requests, and refuses broken ones by the rule they break. */
-
 import { bedrockRules, validateBedrock } from '../../src/messages/bedrock/rules.ts'
 import { type Broken, type Good, testTables } from './tables.ts'
 

@@ -1,5 +1,3 @@
-/** The Gemini validator takes good requests, and refuses broken ones by the rule they break. */
-
 import { googleRules, validateGoogle } from '../../src/messages/google/rules.ts'
 import { type Broken, type Good, testTables } from './tables.ts'
 

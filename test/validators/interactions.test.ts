@@ -1,5 +1,3 @@
-/** The validator of Interactions takes good requests, and refuses broken ones by the rule they break. */
-
 import { interactionsRules, validateInteractions } from '../../src/messages/interactions/rules.ts'
 import { type Broken, type Good, testTables } from './tables.ts'
 

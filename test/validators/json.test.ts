@@ -1,4 +1,4 @@
-/** The checks that every validator shares: what is no JSON, what is no Unicode text, what is blank, what is an image. */
+/** The checks that all validators share: invalid JSON and Unicode, blank text, images. */
 
 import { expect, test } from 'vitest'
 import {

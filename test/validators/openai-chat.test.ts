@@ -1,5 +1,3 @@
-/** The Chat Completions validator takes good requests, and refuses broken ones by the rule they break. */
-
 import { openAiChatRules, validateOpenAiChat } from '../../src/messages/openai-chat/rules.ts'
 import { type Broken, type Good, testTables } from './tables.ts'
 

@@ -1,4 +1,4 @@
-/** Pieces of Responses requests, for the tests to put together. */
+/** Parts of Responses requests for tests. */
 
 export const user = {
   type: 'message',

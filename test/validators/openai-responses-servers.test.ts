@@ -1,4 +1,4 @@
-/** The Responses validator refuses programs, commands and approvals that do not fit what answers them. */
+/** The Responses validator rejects programs, commands and approvals that do not match their results. */
 
 import { serverRules, validateOpenAiResponses } from '../../src/messages/openai-responses/rules.ts'
 import { ask, call, done, out, user } from './openai-responses-fixtures.ts'

@@ -1,5 +1,3 @@
-/** The Responses validator takes good requests, and refuses broken ones by the rule they break. */
-
 import {
   openAiResponsesRules,
   serverRules,

@@ -1,4 +1,4 @@
-/** Runs a validator over a table of good and a table of broken requests, and checks that no rule goes untested. */
+/** Runs a validator over tables of valid and broken requests, and checks that every rule is tested. */
 
 import { describe, expect, test } from 'vitest'
 import type { Violation } from '../../src/messages/rules.ts'
@@ -11,7 +11,7 @@ export interface Good {
 export interface Broken {
   readonly name: string
   readonly request: unknown
-  /** The rules it breaks, these and no others. */
+  /** Exactly the rules that it breaks. */
   readonly breaks: readonly string[]
 }
 
@@ -76,7 +76,7 @@ export function testTables({ validate, rules, good, broken, elsewhere = [] }: Ta
 
 const JUNK: readonly unknown[] = [undefined, null, 7, 'text', true, [null], [7], [[]], [{}], { messages: 7 }]
 
-/** The value with each of its places in turn taken by each piece of junk. */
+/** Copies of a value, each with one place replaced by junk. */
 function* withJunk(value: unknown): Generator<unknown> {
   yield* JUNK
   if (Array.isArray(value)) {

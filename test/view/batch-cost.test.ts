@@ -1,4 +1,4 @@
-/** What a call costs does not grow with the calls of its tool_call_id, on whatever branch they stand. */
+/** The cost of a call does not grow with the calls of its tool_call_id, on any branch. */
 
 import { describe, expect, it } from 'vitest'
 import { countSpent } from '../../bench/count.ts'
@@ -8,13 +8,13 @@ import { reduce, replay } from '../../src/state/reduce.ts'
 import { decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
 import type { State } from '../../src/state/state.ts'
 
-/** A call of the one reply, behind an event. */
+/** A call of the one reply, after an event. */
 const callBehind = (id: string, callId: string, parent: string): Event =>
   call(id, callId, 'r', { parent_id: parent })
 
 const BATCH: readonly Event[] = [callBehind('a', 'c', '__root__'), callBehind('b', 'd', 'a')]
 
-/** What is done to a reply that is still open, at one place of many. */
+/** Changes of a reply that is still open, at one of many positions. */
 const LOGS: Readonly<Record<string, (index: number) => Event>> = {
   'calls of one id, each on a branch of its own': (index) => callBehind(`e${index}`, 'x', 'a'),
   'calls of own ids, each on a branch of its own': (index) => callBehind(`e${index}`, `x${index}`, 'a'),
@@ -39,7 +39,7 @@ const perEvent = (length: number, make: (index: number) => Event): number => {
 
 describe('the counted work of a call', () => {
   it.each(Object.entries(LOGS))('%s', (_, make) => {
-    // A tree of 16 times as many calls is some four levels higher.
+    // A tree of 16 times as many calls has about four more levels.
     expect(perEvent(8_000, make) / perEvent(500, make)).toBeLessThan(2)
   })
 

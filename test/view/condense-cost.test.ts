@@ -1,4 +1,7 @@
-/** Condensations: the same view as by a plain reading of the rules, at a counted cost of O(log view) each. */
+/**
+ * Condensations produce the same view as a plain reading of the rules, at a counted cost of O(log view)
+ * each.
+ */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -125,7 +128,7 @@ describe('counted work of the checks of such logs', () => {
   })
 })
 
-/** The units after a condensation, by the rules as design section 4 has them. */
+/** The units after a condensation, by the rules of design section 4. */
 function expected(units: readonly Unit[], event: Event & { readonly kind: 'Condensation' }): string[] {
   const listed = new Set(event.forgotten_event_ids ?? [])
   const starts = stretchStarts(units)

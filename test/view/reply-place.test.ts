@@ -1,4 +1,4 @@
-/** Where a reply stands (U10), at the edges that chance does not reach. */
+/** The place of a reply (U10), at edges that random logs do not reach. */
 
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
