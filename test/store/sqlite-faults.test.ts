@@ -63,6 +63,18 @@ const put = (id: string, keys = { name: id }) => ({
 })
 
 describe.each(DRIVERS)('faults with %s', (driver) => {
+  it('a database of a newer library is refused, and nothing is changed', async () => {
+    const file = FILES.next()
+    await (await begin(driver, file)).close()
+    const database = holder(driver, file)
+    database.exec('UPDATE colloquy_schema SET version = version + 1; PRAGMA wal_checkpoint(TRUNCATE)')
+    const bytes = readFileSync(file)
+    const store = closing(openStore(driver, file))
+    await fails(store.append('c', [pause('b')]), 'store_newer', /Upgrade the library/)
+    expect(readFileSync(file).equals(bytes)).toBe(true)
+    database.close()
+  })
+
   it('a full database is store_full, for a batch as a whole, until there is room', async () => {
     const database = openDatabase(driver, FILES.next())
     const store = closing(sqliteStore({ database }))
