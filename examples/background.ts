@@ -1,6 +1,6 @@
 /**
  * An agent with a slow tool and a subagent, and a user who speaks meanwhile. The model is scripted: no
- * key is needed.
+ * key is needed. `node examples/background.ts`
  */
 
 import { createEngine, memoryStore, type Step } from 'colloquy'
