@@ -404,7 +404,7 @@ export class Conversation {
    */
   async eraseEvent(id: string, reason = 'The content was erased.'): Promise<readonly LoggedEvent[]> {
     if (typeof reason !== 'string' || reason.length > MAX_REASON)
-      invalidArgument('reason', `must be a text of at most ${MAX_REASON} characters`)
+      invalidArgument('reason', `must be a string of at most ${MAX_REASON} characters`)
     const record = keyedId('erasure', this.id, String(id))
     return this.#engine.use(this.id, (replica) => replica.erase(id, record, reason))
   }

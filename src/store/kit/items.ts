@@ -66,14 +66,14 @@ export const mayBeItem = (collection: string, id: string): boolean => isLegalId(
 /** Checks changes. O(size). @throws `invalid_argument`. */
 export function checkChanges(changes: readonly ItemChange[]): CheckedChange[] {
   if (changes.length > MAX_PAGE_SIZE)
-    invalidArgument('changes', `must be ${MAX_PAGE_SIZE} at most, not ${changes.length}`)
+    invalidArgument('changes', `must have at most ${MAX_PAGE_SIZE} entries, not ${changes.length}`)
   const named = new Set<string>()
   return changes.map((change) => {
     const { collection, id, expected, put } = change
     checkName('collection', collection)
     checkName('id', id)
     const name = `${collection}\n${id}`
-    if (named.has(name)) invalidArgument('changes', `must name an item once, and name ${id} twice`)
+    if (named.has(name)) invalidArgument('changes', `must name each item once; ${id} appears twice`)
     named.add(name)
     if (expected !== null)
       checkInteger('expected', expected, 1, Number.MAX_SAFE_INTEGER, null, invalidArgument)
@@ -111,7 +111,7 @@ export const itemOf = (
 export function checkClaim(collection: string, { ttl, limit }: ItemClaim): Required<ItemClaim> {
   checkName('collection', collection)
   if (!(Number.isSafeInteger(ttl) && ttl > 0 && ttl <= MOST_TIME))
-    invalidArgument('ttl', 'must be a number of whole milliseconds above 0')
+    invalidArgument('ttl', 'must be a whole number of milliseconds above 0')
   return { ttl, limit: checkInteger('limit', limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE, invalidArgument) }
 }
 
@@ -219,7 +219,7 @@ function checkNewItem({ body, keys = {}, dueIn }: NewItem): CheckedItem {
 function checkKeys(keys: Given): Readonly<Record<string, string>> {
   if (typeof keys !== 'object' || keys === null) return invalidArgument('keys', 'must be an object')
   const entries: readonly (readonly [string, unknown])[] = Object.entries(keys)
-  if (entries.length > MOST_KEYS) invalidArgument('keys', `must be ${MOST_KEYS} at most`)
+  if (entries.length > MOST_KEYS) invalidArgument('keys', `must have at most ${MOST_KEYS} entries`)
   for (const [name, value] of entries) {
     if (!KEY_NAME.test(name)) invalidArgument('keys', 'must have names of lower-case letters')
     if (typeof value !== 'string' || !isKeepable(value, MOST_VALUE))

@@ -40,14 +40,11 @@ export function checkParts(parts: readonly SnapshotPart[]): void {
   for (const { part, bytes } of parts) {
     const isNumber = Number.isInteger(part) && part >= 0 && part <= MAX_PART
     if (!isNumber) invalidArgument('part', `must be an integer from 0 to ${MAX_PART}, not ${String(part)}`)
-    if (seen.has(part)) invalidArgument('part', `must be named once, and ${part} is named twice`)
+    if (seen.has(part)) invalidArgument('part', `must be unique; ${part} appears twice`)
     if (!(bytes instanceof Uint8Array))
       invalidArgument('bytes', `must be a Uint8Array; part ${part} has another type`)
     if (bytes.length > MAX_BYTES)
-      invalidArgument(
-        'bytes',
-        `must be at most ${MAX_BYTES} in one part, and part ${part} has ${bytes.length}`,
-      )
+      invalidArgument('bytes', `must have a length of at most ${MAX_BYTES}; part ${part} has ${bytes.length}`)
     seen.add(part)
   }
 }
@@ -76,7 +73,7 @@ export function checkLease(owner: string, ttl: number): void {
     throw new ColloquyError('invalid_id', `The owner of a lease must be ${rule}.`, { owner })
   }
   if (!(Number.isSafeInteger(ttl) && ttl > 0))
-    invalidArgument('ttl', 'must be a number of whole milliseconds above 0')
+    invalidArgument('ttl', 'must be a whole number of milliseconds above 0')
 }
 
 /**
@@ -279,7 +276,7 @@ function checkTitle(title: Given): string | null {
 function checkTags(tags: Given): Readonly<Record<string, string>> {
   const copy = checkMetadata(tags, 'tags')
   const entries = Object.entries(copy)
-  if (entries.length > MOST_TAGS) invalidArgument('tags', `must be at most ${MOST_TAGS}`)
+  if (entries.length > MOST_TAGS) invalidArgument('tags', `must have at most ${MOST_TAGS} entries`)
   for (const [key, value] of entries) {
     if (!TAG_KEY.test(key) || key.length > MOST_TAG_KEY)
       invalidArgument(

@@ -25,7 +25,7 @@ export function checkReplacements(replacements: readonly Replacement[]): Checked
     const { id } = after
     if (typeof id !== 'string' || (before.id !== undefined && before.id !== id))
       return invalidArgument('after', 'must have the id of the body that it replaces')
-    if (ids.has(id)) invalidArgument('after', 'must be one for each event')
+    if (ids.has(id)) invalidArgument('after', 'must replace each event once')
     ids.add(id)
     if (placeOf(before) !== placeOf(after))
       invalidArgument('after', 'must keep the kind, source, parent and timestamp')

@@ -113,7 +113,7 @@ export function checkInteger<T>(
   return refuse(
     field,
     max === Number.MAX_SAFE_INTEGER
-      ? `must be an integer from ${min} on`
+      ? `must be an integer of ${min} or more`
       : `must be an integer from ${min} to ${max}`,
   )
 }
