@@ -1,4 +1,4 @@
-/** M14: the output of an OpenAI Responses call is sent as an item when its call is, and as text otherwise. */
+/** M14: OpenAI Responses outputs are sent as items if their call is, otherwise as text. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -40,7 +40,6 @@ const [text, outputs] = [
 
 const id = fc.constantFrom('mcpr_0', 'mcpr_1', 'mcpr_2')
 
-/** A reply with calls, its reasoning (sent or withheld), and the user's responses to the calls. */
 const turn = fc.record({
   reasons: fc.constantFrom(null, 'gAAA', ''),
   asks: fc.uniqueArray(fc.tuple(fc.constantFrom(...Object.values(ASKS)), id), { maxLength: 3 }),

@@ -26,7 +26,6 @@ interface Picking {
 }
 
 interface Plan {
-  /** Number of calls in each reply. */
   readonly replies: readonly number[]
   readonly resumes: boolean
   readonly deeds: readonly Deed[]
@@ -81,7 +80,7 @@ class Play {
       await this.#check(conversation)
     }
     this.#isEnding = true
-    // Finally, complete every call; a run that has pending results must then end.
+    // Complete all calls, after which a run with pending results must end.
     for (const { action } of listWorkingCalls(await conversation.state()))
       await conversation.cancel(action.id)
     await conversation.sendMessage('and now?')
@@ -185,7 +184,7 @@ class Play {
         each.role === 'assistant' ? each.tool_calls.map(({ id }) => id) : [],
       ),
     )
-    // If HEAD moved back before another call's result, the reply is still pending.
+    // The reply is still pending if HEAD is before another call's result.
     if (state.branch.pendingCalls !== null) return
     for (const { action } of listWorkingCalls(state))
       hold('M18', sent.has(action.event.tool_call_id), `${action.id} is not sent`)

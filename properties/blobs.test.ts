@@ -12,7 +12,7 @@ import { RUNS } from './run.ts'
 
 const long = (text: string): string => text.padEnd(LARGE_STRING + 1, text)
 
-/** Long texts, some with a shared prefix, and short texts, some of which look like references. */
+/** Some share a prefix, and some short ones look like references. */
 const TEXTS: readonly string[] = [
   long('a'),
   long('b'),

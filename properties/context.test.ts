@@ -10,7 +10,6 @@ import { hostileLog } from '../src/testing/index.ts'
 import { always, alwaysOnLegal, alwaysOnLogs, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
-/** Must have occurred while K1 to K3 were checked. */
 const CONDENSED: readonly Condensed[] = [
   'condensed',
   'request_condensed',
@@ -25,7 +24,7 @@ const CONDENSED: readonly Condensed[] = [
   'several_times',
 ]
 
-/** Random logs hardly ever have a system prompt among the forgotten events. */
+/** Random logs hardly ever forget a system prompt. */
 const PROMPT: Event = {
   kind: 'SystemPromptEvent',
   id: 'prompt',

@@ -26,20 +26,18 @@ const spansOf = (source: State | StateTree): Span[] =>
     (resource['scopeSpans'] as unknown as { spans: Span[] }[]).flatMap(({ spans }) => spans),
   )
 
-/** The calls of a branch, and whether each has a result. */
 function callsOf(state: State): string[] {
   return toTimeline(state).flatMap((item) =>
     item.type === 'call' ? [`${item.tool} ${JSON.stringify(item.arguments)} ${item.result !== null}`] : [],
   )
 }
 
-/** Number of user and model messages with text. */
 const messagesOf = (state: State): number =>
   toTimeline(state).filter(
     (item) => item.type === 'message' && item.source !== 'environment' && textIn(item.content) !== '',
   ).length
 
-/** Number of turns, including one for a reply that precedes the first user message. */
+/** Includes a turn for a reply before the first user message. */
 function turnsOf(state: State): number {
   const text = toTimeline(state).flatMap((item) =>
     item.type === 'call' ? ['agent'] : item.type === 'message' ? [item.source] : [],
@@ -50,7 +48,7 @@ function turnsOf(state: State): number {
   return isUsers.filter(Boolean).length + (first !== -1 && (user === -1 || first < user) ? 1 : 0)
 }
 
-/** When each reply was requested: the time of the event it names, or of the one before it. */
+/** By the event a reply names, otherwise by the one before it. */
 function askedOf(state: State): string[] {
   const times = new Map<string | null, bigint>()
   const befores = new Map<string, bigint>()
@@ -77,7 +75,7 @@ function askedOf(state: State): string[] {
 const askedAt = (spans: readonly Span[]): string[] =>
   spans.filter(({ name }) => name.startsWith('chat')).map((span) => span.startTimeUnixNano)
 
-/** Children may be linked to any call of their parent, or to none. */
+/** Children are linked to any call of their parent, or to none. */
 const trees = (depth: number, id = 'c'): fc.Arbitrary<StateTree> =>
   hostileLog().chain((facts) => {
     const state = replay(facts)
@@ -95,7 +93,6 @@ const trees = (depth: number, id = 'c'): fc.Arbitrary<StateTree> =>
       .map((children) => ({ id, title: null, actionId: null, state, children }))
   })
 
-/** The tool of the call that each subagent is linked to, if it has a result. */
 function linksOf({ state, children }: StateTree): unknown[] {
   const items = toTimeline(state)
   return children.map((child) => {

@@ -1,8 +1,7 @@
-/** Sums the work of all test processes. Each appends lines to a shared file. */
+/** Sums the work of all test processes through a shared file. */
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 
-/** Numbers of generated values, of events in their logs, and of plans. */
 export interface Counts {
   readonly values: number
   readonly events: number

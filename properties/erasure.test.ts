@@ -14,7 +14,6 @@ import { checkSameShape } from './checks/redaction.ts'
 import { eventWith } from './hidden-secrets.ts'
 import { always, RUNS } from './run.ts'
 
-/** The log after erasing the event at a position; null if there is no such event in the tree. */
 function erasedLog(facts: readonly Fact[], position: number): readonly Fact[] | null {
   const state = replay(facts)
   const entry = state.log.entries.get(position)
@@ -31,7 +30,7 @@ function erasedLog(facts: readonly Fact[], position: number): readonly Fact[] | 
   return after
 }
 
-/** Erases each event in turn and compares shapes. Requests are checked for one of the erasures only. */
+/** Checks requests for only one of the erasures. */
 function checkErased([facts, nth]: readonly [readonly Fact[], number]): void {
   const logs = facts.flatMap((_, position) => {
     const after = erasedLog(facts, position)
@@ -45,7 +44,7 @@ function checkErased([facts, nth]: readonly [readonly Fact[], number]): void {
   for (const judge of [checkGrammars, checkThinking, checkNeutral, checkWords]) judge(judged)
 }
 
-/** Fields that survive an erasure, because folding and tools need them. */
+/** Fields that folding and tools need. */
 const KEPT = [
   'id',
   'key',

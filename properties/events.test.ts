@@ -1,4 +1,4 @@
-/** E1 to E8: single events and lines, and the effects of an invalid one. */
+/** E1 to E8: single events and lines. */
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
@@ -23,7 +23,7 @@ const anything = () =>
     withTypedArray: true,
   })
 
-/** An event with a field added, removed or of another type: usually invalid. */
+/** A field is added, removed or of another type. */
 const nearlyEvent = () =>
   fc.tuple(anyEvent(), fc.nat(20), anything()).map(([event, index, value]): unknown => {
     const entries = Object.entries(event)
@@ -41,7 +41,7 @@ const line = () =>
     anyEvent().map((event) => JSON.stringify({ ...event, kind: 'FutureEvent', id: undefined })),
   )
 
-/** Lines up to a field that an upcaster removes, and their ends. Decoding never sees what is between them. */
+/** Lines around a field that an upcaster removes, so decoding never sees it. */
 const TAKEN_OUT = [
   [
     '{"kind":"MessageEvent","source":"user","llm_message":{"role":"user","content":[{"text":"x","enable_truncation":',
@@ -55,7 +55,7 @@ const TAKEN_OUT = [
   ['{"kind":"SystemPromptEvent","system_prompt":{"text":"x","enable_truncation":', '},"tools":[]}'],
 ] as const
 
-/** Nested deeper than the stack, in a place that only a full parse reaches. */
+/** Nested too deep for the stack, where only a full parse reaches. */
 const deepLine = () =>
   fc
     .tuple(

@@ -1,4 +1,4 @@
-/** P6 to P11, I1 to I7, M12, M13, M15: runs under every kind of interference. */
+/** P6 to P11, I1 to I7, M12, M13, M15: runs under interference. */
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'

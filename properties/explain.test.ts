@@ -1,4 +1,4 @@
-/** O4, O5: explanations agree with the view and name its causes; findings are real. */
+/** O4, O5: explanations agree with the view, and findings are real. */
 
 import { describe, it } from 'vitest'
 import type { VerdictCode } from '../src/explain/explanation.ts'

@@ -7,7 +7,6 @@ import type { Checkpoint, State } from '../../src/state/state.ts'
 import { stretchStarts } from '../../src/view/stretches.ts'
 import type { Unit } from '../../src/view/unit.ts'
 
-/** Effects of a fact after the cut on an entry before it. */
 export type Across =
   | 'evicted'
   | 'folded_on'
@@ -24,7 +23,7 @@ export type Across =
   | 'head_moved'
   | 'hung_on_update'
 
-/** Situations between a cut and a length. Requires the state after each fact. */
+/** Requires the state after each fact. */
 export function across(states: readonly State[], cut: number, length: number): Set<Across> {
   const result = new Set<Across>()
   for (let index = cut; index < length; index += 1) {

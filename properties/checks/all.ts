@@ -1,4 +1,4 @@
-/** The checks of a whole log. Those with the most helpful messages run first. */
+/** The checks of a whole log, most helpful messages first. Each throws LawBroken. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import { checkCondensing, checkFit } from './context.ts'
@@ -14,7 +14,6 @@ import { checkOneSnapshot } from './snapshot.ts'
 import { checkTree } from './tree.ts'
 import { checkUnits, checkViews } from './view.ts'
 
-/** Each throws LawBroken when its law is broken. */
 export const LOG_CHECKS: readonly ((facts: readonly Fact[]) => void)[] = [
   checkWire,
   checkTree,

@@ -1,4 +1,4 @@
-/** P6 to P8, P11: calls run once, after any required confirmation, and block model requests while they are open. */
+/** P6 to P8, P11: calls run once, with any required confirmation, and no model request is made meanwhile. */
 
 import type { ActionEvent } from '../../src/event/types.ts'
 import { NEVER_STARTED } from '../../src/messages/phrases.ts'
@@ -59,7 +59,7 @@ function startOf(now: State, id: string, begin: Begin): number {
   return last.seq
 }
 
-/** P7: applies the policy in force when the call began, read from the log. */
+/** P7: reads the policy in force when the call began. */
 export function checkConsent(story: Story, plan: Plan, now: State): void {
   for (const begin of executions(story)) {
     for (const id of begin.executes) {
@@ -104,7 +104,7 @@ function wantsConsent(
   return kind === 'AlwaysConfirm' || reply.some(({ security_risk }) => security_risk === 'HIGH')
 }
 
-/** P11: a call reported to the model as having had no effect never began. */
+/** P11: a call reported as having had no effect never began. */
 export function checkWords(story: Story, now: State): void {
   for (const { seq, event, branch } of entries(now)) {
     if (event?.kind !== 'AgentErrorEvent' || event.error !== NEVER_STARTED) continue

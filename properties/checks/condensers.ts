@@ -1,4 +1,4 @@
-/** K2 to K4 for whole condensers, given a log and the summarizer's behavior. */
+/** K2 to K4 for whole condensers. */
 
 import * as fc from 'fast-check'
 import {
@@ -16,7 +16,6 @@ import { reduce, replay } from '../../src/state/reduce.ts'
 import { hold } from '../../src/testing/failure.ts'
 import { isBlank } from '../../src/messages/rules.ts'
 
-/** Behavior of the next call to the summarizer. */
 export type Act = 'summary' | 'long' | 'blank' | 'nothing' | 'throw'
 
 export const scriptedSummariser = (): fc.Arbitrary<Act> =>
@@ -24,7 +23,6 @@ export const scriptedSummariser = (): fc.Arbitrary<Act> =>
 
 const RETRIES = 3
 
-/** Runs the condensers until none has anything left to do. */
 export async function condenserDecisions(facts: readonly Fact[], acts: readonly Act[]): Promise<void> {
   const requests = reduce(replay(facts), { kind: 'CondensationRequest', id: 'asked', source: 'environment' })
   const tokens = estimateTokens(toMessages(requests))

@@ -25,7 +25,6 @@ import { hold, same, total } from '../../src/testing/failure.ts'
 import { branchesOf, checkGrammars, checkNeutral, checkThinking, checkWords } from './messages.ts'
 import { checkUnits } from './view.ts'
 
-/** What happened while a plan was checked. */
 export type Condensed =
   | 'condensed'
   | 'request_condensed'
@@ -49,7 +48,7 @@ const TRIES: readonly ((state: State) => CondensationLimits)[] = [
   (state) => ({ maxTokens: Math.max(1, Math.floor(estimateTokens(toMessages(state)) / 2)) }),
 ]
 
-/** K1 to K5 for binding limits and for requests, at HEAD and on other branches. */
+/** K1 to K5 at HEAD and on other branches. */
 export function checkCondensing(facts: readonly Fact[], met: Met = () => undefined): void {
   for (const [index, state] of branchesOf(facts).slice(0, 3).entries()) {
     const before = describeBranch(state.branch)
@@ -104,7 +103,7 @@ function condenseUntilDone(
 const planText = (plan: ReturnType<typeof planCondensation>): string =>
   JSON.stringify(plan.type === 'plan' ? { ...plan, units: plan.units.map(describeUnit) } : plan)
 
-/** K1: the listed events are in the view, are whole units, and include none that must stay. */
+/** K1: listed events are in the view, form whole units, and include none that must stay. */
 function checkPlan(state: State, plan: CondensationPlan): void {
   const { view, systemPrompt } = state.branch
   const items = [...viewEventsIn(view)]
@@ -130,7 +129,7 @@ function checkPlan(state: State, plan: CondensationPlan): void {
 
 const isUser = ({ event }: ViewItem): boolean => event.kind === 'MessageEvent' && event.source === 'user'
 
-/** K1, K2: exactly the listed events are removed, the summary follows them, pending calls remain, and the view is shorter. */
+/** K1, K2: only the listed events are gone, a summary follows them, pending calls remain, and the view is shorter. */
 function checkApplied(before: State, after: State, event: Condensation & { readonly id: string }): void {
   const listed = new Set(event.forgotten_event_ids)
   const was = [...viewEventsIn(before.branch.view)].map(({ id }) => id)
@@ -147,7 +146,7 @@ function checkApplied(before: State, after: State, event: Condensation & { reado
 const pendingOf = ({ branch: { view } }: State): object[] =>
   [...view.units].filter(isPending).map(describeUnit)
 
-/** K5: the summarizer receives every forgotten event, and earlier summaries verbatim. */
+/** K5: the summarizer receives every forgotten event, and summaries verbatim. */
 function checkRequest(plan: CondensationPlan): void {
   const items = plan.units.flatMap((unit) => [...unitEvents(unit)])
   const summaries = items.flatMap(({ event }) =>
@@ -200,7 +199,7 @@ function noteWhat(state: State, plan: CondensationPlan, met: Met): void {
 
 const summarised = (item: ViewItem): boolean => item.event.kind === 'CondensationSummaryEvent'
 
-/** K1: laws V and M hold for the log with the condensation, and the naive reading agrees. */
+/** K1: laws V and M hold after the condensation. */
 function checkAfter(facts: readonly Fact[], state: State): void {
   const plan = planCondensation(requested(state, 0), { maxEvents: 4, keepFirst: 0 })
   if (plan.type !== 'plan') return
@@ -212,7 +211,7 @@ function checkAfter(facts: readonly Fact[], state: State): void {
   for (const check of [checkUnits, checkGrammars, checkNeutral, checkThinking, checkWords]) check(log)
 }
 
-/** K4: a cut respects the budget, is at a cut point, keeps what must stay, and removes no more than necessary. */
+/** K4: a cut fits the budget, is at a cut point, keeps what must stay, and removes no more than necessary. */
 export function checkFit(facts: readonly Fact[], met: Met = () => undefined): void {
   for (const state of branchesOf(facts).slice(0, 3)) {
     const all = estimateTokens(toMessages(state))
@@ -240,12 +239,12 @@ export function checkFit(facts: readonly Fact[], met: Met = () => undefined): vo
   }
 }
 
-/** Naive cut: one condensation that lists all events before it. */
+/** Naive cut: one condensation of all events before it. */
 function cutAt(state: State, cut: number): State {
   const items = [...viewEventsIn(state.branch.view)]
   const ids = items.map(({ id }) => id)
   const lastUser = items.findLast(isUser)?.id
-  // A derived summary may share its id with an event, even with one outside the view.
+  // A derived summary may share its id with an event.
   const all = [...state.branch.view.units].flatMap((unit) => Array.from(unitEvents(unit), ({ id }) => id))
   const stays = new Set([
     lastUser,
@@ -262,7 +261,6 @@ function cutAt(state: State, cut: number): State {
   })
 }
 
-/** Events that share a stretch of the log with the pending batch. */
 function goneOnWith({ branch }: State): string[] {
   const units = [...branch.view.units]
   const starts = stretchStarts(units)
@@ -272,7 +270,6 @@ function goneOnWith({ branch }: State): string[] {
   )
 }
 
-/** Those ids whose entire unit or loop may be removed. */
 function wholeUnits(state: State, stays: ReadonlySet<string | undefined>, ids: readonly string[]): string[] {
   const points = cutPointsIn(state.branch.view)
   return points.flatMap((from, index) => {

@@ -1,4 +1,4 @@
-/** Converts branches and naive readings to the same text, to compare them. */
+/** Converts branches and naive readings to comparable text. */
 
 import { listPendingCallsIn } from '../../src/log/open-calls.ts'
 import { activatedSkillsIn, type Branch } from '../../src/state/branch.ts'
@@ -34,7 +34,7 @@ export function describeBranch(branch: Branch): string {
   return text
 }
 
-/** Units are listed by position. A derived summary has none, so its whole body is included. */
+/** By position, except a derived summary, which has none. */
 export function describeUnit(unit: Unit): object {
   if (unit.type === 'message')
     return {

@@ -1,4 +1,4 @@
-/** I1, I2, I5, I6, P10: every run ends, with the correct status, and leaves no caller waiting. */
+/** I1, I2, I5, I6, P10: every run ends with the correct status. */
 
 import { isQuarantined } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
@@ -14,7 +14,7 @@ import type { RunStory, Story } from '../execution/story.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 import { asks, executions, lengthOf, entries, yielder, isCutOff, headerBefore } from './story-facts.ts'
 
-/** I1: runs end, and throw only when another run holds the lease. Recovery finds the runs that died. */
+/** I1: runs end, throw only when another run holds the lease, and are recovered after a crash. */
 export function checkSettled({ runs, begins, ranOut, deaths, leaseLeft, isAbandoned }: Story): void {
   hold('I1', !leaseLeft || deaths.length > 0, 'nothing runs, and a lease is live')
   hold('I1', !isAbandoned, 'nothing runs, and nobody finds by its lease that it should')
@@ -47,7 +47,7 @@ export function checkSettled({ runs, begins, ranOut, deaths, leaseLeft, isAbando
   }
 }
 
-/** I1: a run fails only because a model or tool has thrown. */
+/** I1: only a thrown error of a model or tool fails a run. */
 export function checkFailures(now: State): void {
   for (const { event, seq } of entries(now)) {
     if (event?.kind !== 'ConversationErrorEvent' || !event.code.endsWith('Error')) continue
@@ -56,10 +56,10 @@ export function checkFailures(now: State): void {
   }
 }
 
-/** I2: the model has read every message before the run finishes. */
+/** I2: the model has read every message before a run finishes. */
 export function checkLastWord(story: Story, now: State): void {
   if (now.header.status !== 'finished') return
-  // If every user message was removed, there is nothing to answer.
+  // Without user messages there is nothing to answer.
   const isPrompted = [...viewEventsIn(now.branch.view)].some(
     ({ event }) => event.kind !== 'SystemPromptEvent' && event.source !== 'environment',
   )
@@ -78,7 +78,7 @@ export function checkLastWord(story: Story, now: State): void {
   )
   for (const { id, event, seq } of path) {
     if (event?.kind !== 'MessageEvent' || event.source === 'agent' || id === null) continue
-    // Environment messages do not wake a finished conversation, and neither do empty ones.
+    // Environment and empty messages do not wake a finished conversation.
     if (event.source !== 'user' && seq > (last?.seq ?? -1)) continue
     if (renderMessage(event) === null) continue
     const blocked = story.blockedPrompts.has(id) || forgotten.has(id)
@@ -94,7 +94,7 @@ const isWord = (event: Event): boolean =>
   (event.kind === 'MessageEvent' && event.source === 'agent' && !isCutOff(event)) ||
   event.kind === 'ActionEvent'
 
-/** I6: hooks run before what they guard, and whatever they block does not happen. */
+/** I6: hooks run before what they guard and can block it. */
 export function checkHooks(story: Story, plan: Plan, now: State): void {
   if (plan.hooks === null) return
   for (const { no: number, state } of asks(story)) {
@@ -123,13 +123,12 @@ export function checkHooks(story: Story, plan: Plan, now: State): void {
       event.hook_event_type !== 'Stop'
     )
       continue
-    // Resuming after the final reply ends the conversation without a run.
+    // Resuming after the final reply does not start a run.
     const byUser = ended?.kind === 'ConversationStateUpdateEvent'
     hold('I6', event.blocked !== true || byUser, `the end stood before the hook that denied it, at ${seq}`)
   }
 }
 
-/** P10: recover() reports what it did. */
 export function checkRecoveries(story: Story, now: State): void {
   for (const { command, outcome, events } of story.done) {
     if (command.do !== 'recover' || outcome !== 'recovered') continue
@@ -139,7 +138,7 @@ export function checkRecoveries(story: Story, now: State): void {
   }
 }
 
-/** I5: at the end, the engines' state matches the log, and nothing waits. */
+/** I5: the final state of the engines matches the log, and nothing waits. */
 export function checkEnd(story: Story, now: State): void {
   const text = encodeState(now)
   for (const state of story.states) same('I5', 'state of an engine', encodeState(state), text)
@@ -155,7 +154,7 @@ export function checkEnd(story: Story, now: State): void {
   for (const run of story.runs) checkRelied(story, now, run)
 }
 
-/** I5: a caller told that the conversation is already running may rely on that run to handle the message it sent. */
+/** I5: if a caller was told that a run is active, that run handles its message. */
 function checkRelied(
   story: Story,
   now: State,

@@ -11,7 +11,7 @@ import { replay } from '../../src/state/reduce.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
 
-/** E1, E5: every way of encoding and decoding an event preserves it. */
+/** E1, E5: every round trip preserves an event. */
 export function checkRoundTrip(event: Event): void {
   const text = encodeEvent(event)
   const decoded = decodeEvent(event)
@@ -48,7 +48,6 @@ function isFrozen(value: unknown): boolean {
   return Object.isFrozen(value) && Object.values(value).every(isFrozen)
 }
 
-/** The same JSON with the keys of every object reversed. */
 function shuffled(value: JsonValue): JsonValue {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(shuffled)
@@ -58,7 +57,7 @@ function shuffled(value: JsonValue): JsonValue {
   return Object.fromEntries(entries)
 }
 
-/** E2: any value is decoded or rejected with issues, and never modified. */
+/** E2: any value is decoded or rejected, and never modified. */
 export function checkTotal(value: unknown): void {
   const before = picture(value)
   const decoded = total('E2', 'decodeEvent', () => decodeEvent(value))
@@ -70,7 +69,6 @@ export function checkTotal(value: unknown): void {
   same('E2', 'the input', picture(value), before)
 }
 
-/** The names, order and values in an object graph, including getters and cycles. */
 function picture(root: unknown): string {
   const seen: unknown[] = []
   const look = (value: unknown): unknown => {
@@ -102,7 +100,7 @@ export function checkBadLines(facts: readonly Fact[], bad: readonly string[]): v
   same('E3', 'lines', loaded.length, strewn.length)
   const good = loaded.filter((fact) => !isQuarantined(fact))
   same('E3', 'events', good, events)
-  // Drop invalid lines with ids: they remain nodes of the tree, because a later version may read them.
+  // Invalid lines with ids remain nodes of the tree, because a later version may read them.
   const homeless = loaded.filter((fact) => !isQuarantined(fact) || fact.id === undefined)
   const [with_, without] = [replay(homeless), replay(events)]
   same(

@@ -23,7 +23,6 @@ import {
 } from './endings.ts'
 import { checkPauses, checkInterrupts, checkTextSoFar, checkHeard, checkLeases } from './stops.ts'
 
-/** Returns what occurred in its requests. */
 export function checkStory(story: Story, plan: Plan): SentOccurrence[] {
   hold('I1', !story.endless, 'there is no end to it')
   for (const error of story.broken) throw error
@@ -50,7 +49,7 @@ export function checkStory(story: Story, plan: Plan): SentOccurrence[] {
   return checkRequests(story, plan, now)
 }
 
-/** Checks that the engine writes logs without findings. */
+/** Checks that checkLog has no findings in logs of the engine. */
 function checkWritten({ facts }: Story, { header }: State): void {
   const mayBe = new Set([...MADE_UP, ...RACED])
   const ended = header.status === 'finished'
@@ -60,11 +59,8 @@ function checkWritten({ facts }: Story, { header }: State): void {
 
 const lineOf = (fact: Fact): string => JSON.stringify(fact)
 
-/** Tools in plans have actions of published kinds with fields missing, and users condense arbitrary events. */
+/** Plans have actions with fields missing, and users condense arbitrary events. */
 const MADE_UP = ['E7', 'K1', 'V3']
 
-/**
- * Rejecting a call during execution yields two results, of which the first counts. Calls still arriving in
- * the same reply can also be rejected.
- */
+/** Rejecting a call while it executes, or while its reply still arrives, yields two results. */
 const RACED = ['P4', 'M7']

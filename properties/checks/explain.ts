@@ -75,14 +75,12 @@ function checkView(state: State, matches: readonly Explanation[]): void {
     hold('O4', explain(state, id).inView || state.log.entries.get(explain(state, id).seq)?.id === id, id)
 }
 
-/** How many events of the view the log event at this position removed. */
 function gone(state: State, seq: number): number {
   const entry = state.log.entries.get(seq) as Checkpoint
   const [before, after] = [branchOf(entry.parent), entry.branch].map(({ view }) => [...viewEventsIn(view)])
   return (before ?? []).filter((item) => !(after ?? []).includes(item)).length
 }
 
-/** Replaces an event by an empty one with the same id. */
 function without(facts: readonly Fact[], state: State, removedBy: string): Fact[] {
   const { seq } = explain(state, removedBy)
   return facts.map((fact, index) => {
@@ -94,7 +92,7 @@ function without(facts: readonly Fact[], state: State, removedBy: string): Fact[
   })
 }
 
-/** Whether the cause can be removed from the log: an event with children, or a duplicate id, cannot. */
+/** An event with children, or with a duplicate id, cannot be removed. */
 const isTestable = (state: State, { verdict, removedBy }: Explanation): boolean =>
   removedBy !== null &&
   verdict.code !== 'repeated_id' &&
@@ -103,7 +101,7 @@ const isTestable = (state: State, { verdict, removedBy }: Explanation): boolean 
 const verdictIn = ({ inView, verdict, removedBy }: Explanation): string =>
   JSON.stringify([inView, verdict.code, removedBy])
 
-/** O4: each explanation agrees with the view and names the cause. Returns the verdicts. */
+/** O4: explanations agree with the view and name the cause. Returns the verdicts. */
 export function checkExplained(facts: readonly Fact[]): VerdictCode[] {
   const state = replay(facts)
   const result = all(state)
@@ -112,7 +110,7 @@ export function checkExplained(facts: readonly Fact[]): VerdictCode[] {
   for (const one of new Map(removed.map((each) => [each.verdict.code, each])).values()) {
     const after = explain(replay(without(facts, state, one.removedBy ?? '')), one.seq)
     hold('O4', verdictIn(after) !== verdictIn(one), () => `still: ${one.verdict.text}`)
-    // Without the cause, units may group differently and another result may be the first.
+    // Without the cause, units and first results can differ.
     hold(
       'O4',
       after.inView || REGROUPED.has(after.verdict.code),

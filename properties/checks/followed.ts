@@ -1,4 +1,4 @@
-/** B4: followers that crash, hang, fail, join and leave still receive every event in order. */
+/** B4: followers receive every event in order, even if they crash, hang, fail, join or leave. */
 
 import * as fc from 'fast-check'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
@@ -67,7 +67,7 @@ const step = fc.oneof(
 )
 export type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-/** Situations that every test run must cover: a crash with takeover, a failing handler, and a restored database. */
+/** Covered in every run: a crash with takeover, a failing handler, a restored database. */
 export const SCRIPTED: readonly Step[] = [
   { do: 'create', at: 0 },
   { do: 'append', at: 0, many: 3 },
@@ -134,7 +134,6 @@ class World {
   #engine: Engine
   members: Member[] = []
   #made = 0
-  /** In order of their first delivery. */
   readonly #given = new Map<string, string[]>()
   /** Events handled successfully, by conversation. */
   readonly #done = new Map<string, string>()
@@ -190,12 +189,11 @@ class World {
   }
 
   async #handle(items: readonly FollowItem[], ownValue: Mortal): Promise<void> {
-    // A dead process does nothing.
     if (ownValue.isDead()) return
     for (const item of items) {
       if (item.type === 'reset') {
         followsSeen.reset += 1
-        // Discard everything derived from the shard: its events are delivered again.
+        // The shard's events are delivered again.
         for (const [event, conversation] of this.#done)
           if (shardOf(conversation) === item.shard) this.#done.delete(event)
       } else {
@@ -250,7 +248,6 @@ class World {
     followsSeen.rewound += 1
   }
 
-  /** Always forwards to the current store. */
   #latest(): Store {
     return new Proxy(this.#store, {
       get: (_, name) => {
@@ -265,7 +262,7 @@ class World {
     await this.#time.ended(member?.engine.close().catch(() => undefined) ?? Promise.resolve())
   }
 
-  /** Ends all faults, for as long as a lease and the pending work take. */
+  /** Ends all faults and waits for leases and pending work. */
   async check(): Promise<void> {
     for (const { mortal: ownValue, isDoomed } of this.members) {
       ownValue.holdAfter(Infinity, 0)
@@ -317,7 +314,7 @@ class World {
 
 export const followSteps: fc.Arbitrary<readonly Step[]> = fc.array(step, { minLength: 5, maxLength: 30 })
 
-/** B4: plays the steps, then checks that every follower received everything. Virtual time must be installed. */
+/** B4: every follower has received everything in the end. Requires virtual time. */
 export async function checkFollowers(
   backend: Place,
   time: VirtualTime,

@@ -10,7 +10,6 @@ import { isPending, type Unit } from '../../src/view/unit.ts'
 import { same } from '../../src/testing/failure.ts'
 import { GRAMMARS } from './messages.ts'
 
-/** V5: between condensations, each request extends the last. */
 export function checkPrefix(facts: readonly Fact[]): void {
   const state = replay(facts)
   for (const entry of state.log.entries) {
@@ -23,16 +22,16 @@ export function checkPrefix(facts: readonly Fact[]): void {
     )
       continue
     const after = { ...state, branch: branchOf(entry) }
-    // A reply that arrived late goes before newer messages: compare only the units before it.
+    // A late reply goes before newer messages: compare only the units before it.
     const before = upTo(placeOf(branchOf(parent), entry), { ...state, branch: branchOf(parent) })
     if (changesInside(before.branch.view.units, after.branch.view.units)) continue
     const [was, is] = [toMessages(before), toMessages(after)]
     same('V5', `messages after position ${entry.seq}`, parts(is).slice(0, parts(was).length), parts(was))
-    // A request with only a system prompt opens with a filler sentence, which real messages replace.
+    // A request with only a system prompt has a filler, which real messages replace.
     if (!was.some((message) => message.role !== 'system')) continue
     for (const { name, write } of GRAMMARS) {
       const [sent = [], sends] = [write(was), write(is)].map(listLeavesIn)
-      // Later messages replace the filler that keeps a reply from being last.
+      // Later messages replace the filler after a final reply.
       if (sent.at(-1)?.includes('[Go on.]') === true) sent.pop()
       same(
         'V5',
@@ -44,7 +43,7 @@ export function checkPrefix(facts: readonly Fact[]): void {
   }
 }
 
-/** A pending server call becomes text if anything but its result follows, or if its result cannot be sent. */
+/** A pending server call becomes text unless its result directly follows and can be sent. */
 const orWords =
   (sends: readonly string[] = []) =>
   (part: string, index: number, sent: readonly string[]): string => {
@@ -74,7 +73,7 @@ function upTo(position: number, state: State): State {
 
 type Units = State['branch']['view']['units']
 
-/** Whether an event changed a batch other than the pending one at the end, an exception of V5. */
+/** Changes to a batch other than the last pending one are exceptions of V5. */
 export function changesInside(before: Units, after: Units): boolean {
   const last = before.length - 1
   for (let index = 0; index <= last; index += 1) {
@@ -85,7 +84,7 @@ export function changesInside(before: Units, after: Units): boolean {
   return false
 }
 
-/** Content parts in order. User messages merge, so their parts are separate; other messages stay whole. */
+/** User messages merge, so their parts are separate. */
 const parts = (messages: readonly NeutralMessage[]): string[] =>
   messages.flatMap((message) =>
     message.role === 'user'
@@ -93,7 +92,7 @@ const parts = (messages: readonly NeutralMessage[]): string[] =>
       : [JSON.stringify(message)],
   )
 
-/** Content parts of a provider's request, as `role part`, in order. */
+/** As `role part`, in order. */
 function listLeavesIn(request: unknown): string[] {
   const { system, instructions, systemInstruction, messages, input, contents } = request as Readonly<
     Record<string, unknown>

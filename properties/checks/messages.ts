@@ -45,7 +45,7 @@ interface Grammar {
   readonly judge: (request: unknown, options?: MessageOptions) => readonly Violation[]
 }
 
-/** System messages are appended only for servers that accept them after other messages. */
+/** Not all servers accept system messages after others. */
 const unlessAppended =
   ({ system }: MessageOptions = {}) =>
   ({ rule }: Violation): boolean =>
@@ -86,7 +86,7 @@ export const GRAMMARS: readonly Grammar[] = [
   },
 ]
 
-/** The states at HEAD and at each other branch of the tree. */
+/** At HEAD and at each other branch. */
 export function branchesOf(facts: readonly Fact[]): State[] {
   const state = replay(facts)
   const entries = [...state.log.entries].filter((entry) => entry.inTree)
@@ -95,7 +95,7 @@ export function branchesOf(facts: readonly Fact[]): State[] {
   return [state, ...ends.slice(-6).map((entry) => switchTo(state, entry.id ?? ''))]
 }
 
-/** M1 to M4, M6, M16, M19, M20: every grammar writes any log and passes its validator, except for the given rules. */
+/** M1 to M4, M6, M16, M19, M20: every grammar writes any log, and its validator accepts it. */
 export function checkGrammars(facts: readonly Fact[], unordered: readonly string[] = []): void {
   const modes: readonly MessageOptions[] = [
     {},
@@ -145,7 +145,7 @@ function fails(run: () => unknown, code: 'empty_view' | 'pending_calls'): boolea
   }
 }
 
-/** M5: signed parts are sent byte for byte and in order, and nothing unsigned is sent as signed. */
+/** M5: signed parts are sent unchanged and in order, and nothing else as signed. */
 export function checkThinking(facts: readonly Fact[]): void {
   for (const state of branchesOf(facts)) {
     const messages = toMessages(state)
@@ -220,7 +220,6 @@ export function checkNeutral(facts: readonly Fact[]): void {
   }
 }
 
-/** A user message with a name, or with the marks of a call or result, is not merged. */
 function isMarked(unit: Unit): boolean {
   if (unit.type === 'batch' || unit.item.event.kind !== 'MessageEvent') return false
   if (unit.completes !== undefined) return true
@@ -255,7 +254,7 @@ function checkReply(messages: readonly NeutralMessage[], reply: NeutralMessage, 
   }
 }
 
-/** M18: a reply with a working call is sent like any other, and each completion where it arrived. */
+/** M18: a working call does not change how its reply is sent. */
 function checkWorking(state: State, messages: readonly NeutralMessage[], units: readonly Unit[]): void {
   const works = new Set(listPendingCallsIn(state.branch.workingCalls).map(({ entry }) => entry.seq))
   for (const unit of state.branch.view.units) {
@@ -278,7 +277,7 @@ function checkWorking(state: State, messages: readonly NeutralMessage[], units: 
   )
 }
 
-/** M10: requests contain exactly the log's messages, summaries and results, with their additions. */
+/** M10: requests contain exactly the log's messages, summaries and results. */
 export function checkWords(facts: readonly Fact[]): void {
   for (const state of branchesOf(facts)) {
     const units = [...state.branch.view.units].filter((unit) => !isPending(unit))

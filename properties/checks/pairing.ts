@@ -15,7 +15,6 @@ import { readTree } from '../../test/model/tree.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 
-/** For the branch at HEAD, after every fact. */
 export function checkPairing(facts: readonly Fact[]): void {
   const nodes = readTree(facts)
   for (const [length, state] of statesOf(facts).entries()) {
@@ -31,7 +30,7 @@ export function checkPairing(facts: readonly Fact[]): void {
   checkCompletions(facts)
 }
 
-/** P12: a message that names a call completes it or is reported, and each call completes once per branch. */
+/** P12: a message that names a call completes it or is reported, once per branch. */
 function checkCompletions(facts: readonly Fact[]): void {
   for (const entry of replay(facts).log.entries) {
     if (!entry.inTree || entry.event === null || completionOf(entry.event) === null) continue

@@ -9,7 +9,7 @@ import { replay } from '../../src/state/reduce.ts'
 import { hold, total } from '../../src/testing/failure.ts'
 import { GRAMMARS } from './messages.ts'
 
-/** M14: each part other than text or an image is sent whole, as its contents, or by its name. */
+/** M14: each part other than text or an image is sent whole, as its contents, or by name. */
 export function checkParts(facts: readonly Fact[]): void {
   const messages = toMessages(replay(facts))
   const parts = messages.flatMap(({ content }) => (content as readonly Content[]).filter(isOpenPart))
@@ -24,7 +24,7 @@ export function checkParts(facts: readonly Fact[]): void {
   }
 }
 
-/** Texts of which any one shows that the part is present: its fields, its longer texts, or the omission of its image. */
+/** Any one of these texts shows that the part is present. */
 function heldBy(part: OpenPart): string[] {
   const { cache_prompt: _, cache_control: __, ...fields } = part
   const matches = [JSON.stringify(fields).slice(0, -1), inJson('[An image that cannot be shown here.]')]

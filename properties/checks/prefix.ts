@@ -24,17 +24,16 @@ export type Deed =
       readonly meanwhile: number
       readonly late: number
     }
-  /** Moves HEAD back by this many messages, or to the call before as many, whose results then arrive again. */
+  /** Moves HEAD back by this many messages, or to the call before, whose results arrive again. */
   | { readonly do: 'back' | 'into'; readonly by: number }
   /** Deliberately changes the past. */
   | { readonly do: 'system' | 'append' | 'redact' | 'alter' | 'clip' | 'tools' }
   /** Switches between two models. */
   | { readonly do: 'model' }
-  /** From now on, masks old results in strides of this many tokens. */
+  /** Masks old results from now on, in strides of this many tokens. */
   | { readonly do: 'mask'; readonly stride: number }
   | { readonly do: 'condense'; readonly events: number }
 
-/** Counted by the tally. */
 export type Occurrence =
   | SentOccurrence
   | 'steered'
@@ -45,13 +44,12 @@ export type Occurrence =
   | 'another_model'
   | 'shared'
 
-/** A reply, and the earlier calls whose results were masked in its request. */
+/** With the earlier calls whose results were masked in its request. */
 interface Masked extends Given {
   readonly by: string
   readonly masked: readonly string[]
 }
 
-/** Plays a conversation with a simulated model. */
 export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurrence[] {
   const { limits } = WIRES[grammar]
   const occurred: Occurrence[] = []
@@ -112,7 +110,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
     for (const { event_id, call, text } of reply.calls) result(event_id, call, text)
   }
 
-  /** Replies whose signatures are still valid: the same model is asked, and the same earlier results are masked. */
+  /** Signatures stay valid for the same model and the same masked results. */
   const standing = (
     whole: readonly NeutralMessage[],
     messages: readonly NeutralMessage[],
@@ -189,7 +187,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
         break
       }
       case 'alter': {
-        // Like a program that ignores signatures: only the digest of the reply reveals the change.
+        // A program that ignores signatures: only the reply's digest reveals the change.
         const [was, is] = [`"text":"word number ${latest} `, `"text":"another word ${latest} `]
         facts = facts.map((fact) => JSON.parse(JSON.stringify(fact).replaceAll(was, is)) as Event)
         state = replay(facts)
@@ -233,7 +231,6 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
   return occurred
 }
 
-/** Calls whose result messages differ. */
 const maskedCalls = (whole: readonly NeutralMessage[], masked: readonly NeutralMessage[]): string[] =>
   whole.flatMap((message, index) =>
     message.role === 'tool' && message !== masked[index] ? [message.tool_call_id] : [],
@@ -265,7 +262,7 @@ const SCRIPT: readonly Deed[] = [
 
 let isPlayed = false
 
-/** M12, M13, M15 in all grammars. Runs once, because it depends on no log. */
+/** Runs once, because it depends on no log. */
 export function checkWire(): void {
   if (isPlayed) return
   isPlayed = true

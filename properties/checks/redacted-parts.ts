@@ -1,4 +1,4 @@
-/** X6: a secret in any part of a reply reduces every part to its kind and is reported. */
+/** X6: a secret in any part reduces every part of the reply to its kind. */
 
 import { redact } from '../../src/context/redaction/redact.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
@@ -21,7 +21,7 @@ const SECRET = 'swordfish'
 
 const text = (text: string) => ({ type: 'text', text: text, citations: null })
 
-/** Replies with parts of each kind. The secret is in nearby text or in the part itself. */
+/** The secret is in nearby text or in the part itself. */
 function replies(): readonly { readonly events: readonly Event[]; readonly kinds: readonly string[] }[] {
   const anthropic = ANTHROPIC_UNITS.flatMap((unit) => {
     const parts = unit(1)
@@ -41,7 +41,7 @@ function replies(): readonly { readonly events: readonly Event[]; readonly kinds
   return [...anthropic, ...responses]
 }
 
-/** X5, X6, M14 for replies with every kind of part. Runs once, because it depends on no log. */
+/** X5, X6, M14. Runs once, because it depends on no log. */
 export function checkRedactedParts(): void {
   const rules = redactionRules({ patterns: [new RegExp(SECRET)] })
   for (const { events, kinds } of replies()) {

@@ -20,7 +20,7 @@ import { hold, same, total } from '../../src/testing/failure.ts'
 import { branchesOf } from './messages.ts'
 import { isBlank } from '../../src/messages/rules.ts'
 
-/** X5, X6, X8: redaction returns a valid fact, is idempotent, and does not modify its input. */
+/** X5, X6, X8: redaction returns a fact, is idempotent, and does not modify its input. */
 export function checkRedacted(fact: Fact, rules: RedactionRules): void {
   const text = JSON.stringify(fact)
   const redacted = total('X6', 'redact', () => redact(fact, rules))
@@ -44,7 +44,6 @@ export function checkRedacted(fact: Fact, rules: RedactionRules): void {
   if (!isQuarantined(fact)) checkUnsigned(fact, redacted)
 }
 
-/** Where the event violates its published schema. */
 const warningsOf = (decoded: Decoded): readonly string[] =>
   decoded.ok ? decoded.warnings.map(({ loc }) => loc.join('.')) : []
 
@@ -62,7 +61,6 @@ function checkUnsigned(before: Event, after: Event): void {
   hold('X6', !isSignedReply(after), () => `a masked reply is signed: ${JSON.stringify(after)}`)
 }
 
-/** Whether an event of a reply has signed, sealed or provider-specific parts. */
 function isSignedReply(event: Event): boolean {
   if (event.kind !== 'ActionEvent' && event.kind !== 'MessageEvent') return false
   const { thinking_blocks, responses_reasoning_item } =
@@ -90,7 +88,6 @@ const isBare = (parts: unknown): boolean =>
 const isCall = (fact: Fact | undefined): fact is ActionEvent =>
   fact !== undefined && !isQuarantined(fact) && fact.kind === 'ActionEvent'
 
-/** X6, for all events of a reply together. */
 function checkRepliesUnsigned(before: readonly Fact[], after: readonly Fact[]): void {
   const masked = new Set<string>()
   for (const [i, fact] of before.entries()) {
@@ -107,7 +104,7 @@ function checkRepliesUnsigned(before: readonly Fact[], after: readonly Fact[]): 
 const PLANTED = 'KQ7planted0Z9'
 const PLANTED_RULES = redactionRules({ secrets: [PLANTED], builtIn: false, fields: [] })
 
-/** X6 for each reply, with every part signed and a secret in its last event. */
+/** X6 for fully signed replies with a secret in their last event. */
 function checkPlanted(facts: readonly Fact[]): void {
   const replies = Map.groupBy(facts.filter(isCall), ({ llm_response_id, tool_call_id }) =>
     llm_response_id === '' ? `alone ${tool_call_id}` : llm_response_id,
@@ -118,7 +115,6 @@ function checkPlanted(facts: readonly Fact[]): void {
   }
 }
 
-/** The call with additional text, and with everything that a provider signs or seals. */
 const signed = (call: ActionEvent, text: string): ActionEvent => ({
   ...call,
   thought: [...call.thought, { text }],
@@ -137,7 +133,7 @@ const IDS: readonly string[] = [
   'forgotten_event_ids', 'summary_offset', 'hook_event_type', 'rejection_source', 'security_risk',
 ]
 
-/** X6: ids are unchanged, JSON arguments remain JSON, and signed or sealed values are whole or removed. */
+/** X6: ids stay, JSON arguments remain JSON, signed or sealed values stay whole or are removed. */
 function checkKept(before: JsonValue, after: JsonValue): void {
   if (!isObject(before) || !isObject(after)) return
   for (const key of IDS) same('X6', key, after[key] ?? null, before[key] ?? null)
@@ -152,7 +148,7 @@ function walkBoth(before: JsonValue, after: JsonValue): void {
     if (now === undefined || isBare(now)) return walkBoth(stored, remaining)
   }
   same('X6', 'the number of parts', Object.keys(after).length, Object.keys(before).length)
-  // Keys may be redacted but keep their order, except keys that looked like numbers.
+  // Redacted keys keep their order, unless they looked like numbers.
   const inOrder = Object.values(after) as readonly JsonValue[]
   const isOrdered = Object.keys(before).every((key) => !/^\d+$/.test(key))
   for (const [i, [key, value]] of Object.entries(before).entries()) {
@@ -190,7 +186,7 @@ function parses(text: string): boolean {
   }
 }
 
-/** X9: redaction and erasure preserve the tree, pairing, views and status of a log. */
+/** X9: redaction and erasure preserve tree, pairing, views and status. */
 export function checkSameShape(facts: readonly Fact[], redacted: readonly Fact[]): void {
   const [before, after] = [replay(facts), replay(redacted)]
   same('X9', 'the state', shapeOf(after), shapeOf(before))
@@ -198,11 +194,10 @@ export function checkSameShape(facts: readonly Fact[], redacted: readonly Fact[]
   same('X9', 'the branches', are.map(branchShape), were.map(branchShape))
 }
 
-/** Keeps ids that are derived from bodies. */
 export const redacted = (facts: readonly Fact[], rules: RedactionRules): readonly Fact[] =>
   total('X6', 'redactLog', () => redactLog(facts, rules))
 
-/** X5, X6, X8, X9 of each fact and of the log. Returns the redacted log. */
+/** Returns the redacted log. */
 export function checkRedactedLog(facts: readonly Fact[], rules: RedactionRules): readonly Fact[] {
   const after = redacted(facts, rules)
   for (const fact of facts) checkRedacted(fact, rules)
@@ -212,14 +207,12 @@ export function checkRedactedLog(facts: readonly Fact[], rules: RedactionRules):
   return after
 }
 
-/** X5 to X8 of an event that contains an encoded secret. */
 export function checkHidden(hidden: Hidden, event: Event, keyed: boolean): void {
   checkLeft(hidden)
   const { secret } = hidden
   checkSecretGone(event, secret, redactionRules({ secrets: [secret], ...(keyed && { key: 'k' }) }))
 }
 
-/** X5 to X8 of a fact that contains a secret known to the rules. */
 export function checkSecretGone(fact: Fact, secret: string, rules: RedactionRules): void {
   checkRedacted(fact, rules)
   checkGone(redact(fact, rules), secret)
@@ -278,10 +271,7 @@ export function checkMaskStays(): void {
   same('X5', 'masks', redact(event, rules).error, error)
 }
 
-/**
- * X7: no decoding of a value reveals a secret, or five of its distinctive characters. Decodes JSON,
- * percent-encoding and base64 recursively.
- */
+/** X7: no recursive decoding of a value reveals a secret, or five distinctive characters of it. */
 function checkGone(value: unknown, secret: string): void {
   const todo: { readonly text: string; readonly depth: number }[] = textsOf(value).map((text) => ({
     text,
@@ -300,7 +290,6 @@ function checkGone(value: unknown, secret: string): void {
   }
 }
 
-/** The secret, and the parts of it that would still reveal something. */
 const partsOf = (secret: string): string[] => [
   secret,
   ...Array.from({ length: secret.length - 4 }, (_, i) => secret.slice(i, i + 5)).filter(
@@ -308,7 +297,6 @@ const partsOf = (secret: string): string[] => [
   ),
 ]
 
-/** All texts of a value, including keys but not ids. */
 function textsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   if (typeof value !== 'object' || value === null) return [String(value)]

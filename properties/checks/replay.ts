@@ -7,7 +7,6 @@ import { reduce, replay } from '../../src/state/reduce.ts'
 import { initialState, type State } from '../../src/state/state.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
 
-/** The state after each prefix, starting with the empty one. */
 export function statesOf(facts: readonly Fact[]): State[] {
   const states = [initialState()]
   for (const fact of facts) {
@@ -57,7 +56,7 @@ function checkContinuations(facts: readonly Fact[], from: State, index: number, 
   const lists = [rest, rest.slice(1), rest.toReversed(), [...again, ...rest]]
   const starts = [from]
   const head = from.log.head
-  // The state at HEAD's event equals the earlier state, unless a fact was appended without moving HEAD.
+  // Equal unless a fact was appended without moving HEAD.
   if (head !== null && head.id !== null && head.seq === index - 1) starts.push(stateAt(last, head.id))
   const ways = starts.flatMap((start) => lists.map((list) => ({ list, state: start })))
   for (let step = 0; step <= rest.length; step += 1) {
@@ -72,7 +71,7 @@ function checkContinuations(facts: readonly Fact[], from: State, index: number, 
   }
 }
 
-/** R6 across level growth of persistent vectors, which needs long logs and long continuations. */
+/** R6 when persistent vectors gain a level, which needs long logs. */
 export function checkLongReplay(facts: readonly Fact[]): void {
   const last = encodeState(replay(facts))
   for (const index of [1, 31, 32, 33, 64, 1023, 1024, 1025, 1056, 1057].filter((cut) => cut < facts.length)) {
@@ -95,7 +94,6 @@ export function checkLongReplay(facts: readonly Fact[]): void {
   }
 }
 
-/** Every cut of a short log, a dozen of a long one. */
 function cuts(length: number): number[] {
   const step = Math.max(1, Math.floor(length / 12))
   const places: number[] = []

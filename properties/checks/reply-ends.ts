@@ -1,4 +1,4 @@
-/** I7 and P11: replies that ended early, empty replies, and calls that cannot be executed. */
+/** I7, P11: replies that ended early, empty replies, and calls that cannot be executed. */
 
 import { earlyEndOf } from '../../src/event/reply.ts'
 import { isStatus } from '../../src/state/status.ts'
@@ -32,7 +32,7 @@ export function checkReplyEnds(story: Story, now: State): void {
   }
 }
 
-/** The error code with which the reply ends its run; null if the run continues. */
+/** Error code that the reply ends its run with; null if the run continues. */
 function codeOf({ reply }: Begin, text: readonly Entry[]): string | null {
   if (reply?.say === 'failed') return 'ReplyFailed'
   if (reply?.say === 'broken_off') return 'ReplyBrokenOff'
@@ -66,7 +66,7 @@ function checkSilence(story: Story, entries: readonly Entry[]): void {
     for (const [index, begin] of begins.entries()) {
       hold('I7', silent < MOST_SILENT, `step ${begin.no} was asked after ${silent} that said nothing`)
       const isSilent = begin.reply?.say === 'nothing' || begin.reply?.say === 'wordless'
-      // A reply may have been appended by something else meanwhile.
+      // Other appended events may be replies.
       const since = entries.slice(begin.state.log.entries.length, begins[index + 1]?.state.log.entries.length)
       const isAlone = since.every(
         ({ id, event }) =>
@@ -80,7 +80,7 @@ function checkSilence(story: Story, entries: readonly Entry[]): void {
   }
 }
 
-/** Whether the step ended by itself: no crash, lost lease, interrupt or pause, which resets the count. */
+/** Whether the step was not stopped. A pause also resets the count. */
 function isFree({ runs, ranOut, deaths }: Story, begin: Begin, entries: readonly Entry[]): boolean {
   const run = runs[begin.run]
   const from = begin.state.log.entries.length

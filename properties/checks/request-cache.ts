@@ -1,4 +1,4 @@
-/** M21: cached requests equal those written from scratch. */
+/** M21: cached requests equal fresh ones. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
@@ -12,14 +12,13 @@ import { type WireGrammar, WIRES } from '../wire/reply.ts'
 
 type Write = (messages: readonly NeutralMessage[], options: WriteOptions) => object
 
-/** Freezes a fact as loading does. */
 export function frozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value))
     Object.values(Object.freeze(value)).forEach(frozen)
   return value
 }
 
-/** The earlier requests of a cache, with their original bytes. */
+/** With their original bytes. */
 export interface Requests {
   readonly cache: RequestCache
   readonly earlier: { readonly request: object; readonly text: string }[]
@@ -27,7 +26,7 @@ export interface Requests {
 
 export const startRequests = (): Requests => ({ cache: requestCache(), earlier: [] })
 
-/** Compares a cached request with a fresh one; `change` simulates a step that edits the messages. */
+/** `change` simulates a step that edits the messages. */
 export function checkRequest(
   { cache, earlier }: Requests,
   grammar: WireGrammar,
@@ -61,7 +60,7 @@ export function checkRequest(
 const listIn = (request: object): readonly unknown[] =>
   Array.isArray(request) ? request : Object.values(request).flatMap((value: unknown) => value)
 
-/** Whether two requests share a message, which must then be frozen. */
+/** Shared messages must be frozen. */
 function sharesMessages(one: object, other: object): boolean {
   const earlier = new Set(listIn(one))
   const shared = listIn(other).filter((message) => typeof message === 'object' && earlier.has(message))
@@ -75,7 +74,7 @@ const isDeepFrozen = (value: unknown): boolean =>
   ArrayBuffer.isView(value) ||
   (Object.isFrozen(value) && Object.values(value).every(isDeepFrozen))
 
-/** M21 for every prefix of a log, with two alternating sets of options and some unfrozen facts. */
+/** M21 for every prefix, with alternating options and some unfrozen facts. */
 export function checkCached(facts: readonly Fact[], grammar: WireGrammar, stride: number): boolean {
   const requests = startRequests()
   const modes: readonly MessageOptions[] = [

@@ -1,4 +1,4 @@
-/** M12, M13, M15: the requests of a story, of its forks, and of a restored snapshot. */
+/** M12, M13, M15: requests of a story, its forks and its snapshot. */
 
 import { decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
 import type { State } from '../../src/state/state.ts'
@@ -8,12 +8,11 @@ import { WIRES } from '../wire/reply.ts'
 import { checkSent, type Given, sendState, type Sent, type SentOccurrence } from '../wire/sent.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 
-/** Returns what occurred in the requests. `now` is the final state. */
+/** Requires the final state. */
 export function checkRequests(story: Story, plan: Plan, now: State): SentOccurrence[] {
   const { grammar } = plan
   const changes = changesOf(now, plan)
   const matches: SentOccurrence[] = []
-  /** Checks a request at this length of the log against the replies before this step. */
   const check = (sent: Sent, length: number, number: number): void => {
     const input = new Map<string, Given>()
     for (const { no: requests, sent: request, given: reply, state } of story.begins) {
@@ -39,10 +38,7 @@ export function checkRequests(story: Story, plan: Plan, now: State): SentOccurre
   return matches
 }
 
-/**
- * Positions of deliberate changes: a user's condensation, or a new system prompt if the latest is sent first
- * or the first was forgotten.
- */
+/** Positions of condensations by users, and of system prompts that change the start of the request. */
 function changesOf({ log }: State, { grammar }: Plan): number[] {
   const condensed = [...log.entries].flatMap(({ seq, event }) =>
     event?.kind === 'Condensation' && event.llm_response_id === 'condenser' ? [seq] : [],

@@ -14,10 +14,9 @@ import { replay } from '../../src/state/reduce.ts'
 import { branchesOf, GRAMMARS } from './messages.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 
-/** Prefix of every generated secret. */
 const MARK = 'gAAAA-secret-'
 
-/** X1, X3: nothing displayed of a log contains a secret. */
+/** X1, X3: displayed logs contain no secret. */
 export function checkShown(facts: readonly Fact[]): void {
   const state = replay(facts)
   unseen('X3', 'the encoded state', encodeState(state))
@@ -54,14 +53,14 @@ export function checkMasking(event: Event): void {
   same('X2', 'all but the secrets', shape(masked), shape(event))
 }
 
-/** Replaces each string by whether it contains a secret, to compare the rest. */
+/** Replaces strings by whether they contain a secret. */
 const shape = (event: Event): string =>
   JSON.stringify(event, (key, value: unknown) => {
     if (key === 'encrypted_content') return 'out'
     return typeof value === 'string' && value.includes('encrypted_content') ? 'text with a secret' : value
   })
 
-/** X4: issues quote their input, but no secret. `broken` was an event with a secret. */
+/** X4: issues quote their input without secrets. `broken` was an event with a secret. */
 export function checkIssues(broken: unknown): void {
   const decoded = decodeEvent(broken)
   const text = JSON.stringify(broken)

@@ -15,7 +15,7 @@ import { hold, same, total } from '../../src/testing/failure.ts'
 import { changesInside } from './grows.ts'
 import { branchesOf, GRAMMARS } from './messages.ts'
 
-/** K6: between condensations, sent messages stay the same, except a last user message that grows. */
+/** K6: between condensations, sent messages stay the same, except that the last user message may grow. */
 export function checkStable(facts: readonly Fact[]): void {
   const state = replay(facts)
   for (const { event, canBeHead, parent, ...entry } of state.log.entries) {
@@ -36,10 +36,8 @@ export function checkStable(facts: readonly Fact[]): void {
   }
 }
 
-/** What happened while masking was checked. */
 export type Masked = 'masked' | 'waited' | 'masked_again' | 'kept_the_latest'
 
-/** Small and large strides, with and without kept results, and the default placeholder. */
 const MASKS: readonly (MaskingOptions & { readonly keepLast: number; readonly stride: number })[] = [
   { keepLast: 0, stride: 0, placeholder: '' },
   { keepLast: 2, stride: 1, placeholder: '-' },
@@ -48,7 +46,7 @@ const MASKS: readonly (MaskingOptions & { readonly keepLast: number; readonly st
   { keepLast: 1, stride: 1 },
 ]
 
-/** K7: masking keeps every call answered in every grammar, masks only old results, and saves at least a stride each time. */
+/** K7: masking keeps calls answered, masks only old results, and saves at least a stride. */
 export function checkMasked(facts: readonly Fact[], met: (happened: Masked) => void = () => undefined): void {
   const judged = new Set<string>()
   for (const state of branchesOf(facts).slice(0, 3)) {
@@ -81,7 +79,7 @@ export function checkMasked(facts: readonly Fact[], met: (happened: Masked) => v
   }
 }
 
-/** K7: masked results stay masked; each change saves a stride, and less than a stride remains. */
+/** K7: masked results stay masked, and less than a stride remains. */
 function checkStrides(
   messages: readonly NeutralMessage[],
   options: (typeof MASKS)[number],
@@ -131,7 +129,7 @@ const results = (messages: readonly NeutralMessage[]): NeutralMessage[] =>
 const withoutResult = (message: NeutralMessage): object =>
   message.role === 'tool' ? { ...message, content: [] } : message
 
-/** K8: at most four cache marks, only where Anthropic allows them, one at the end, and no other change. */
+/** K8: at most four cache marks, only where Anthropic allows them, one at the end. */
 export function checkMarks(facts: readonly Fact[]): void {
   for (const state of branchesOf(facts).slice(0, 3)) {
     const messages = toMessages(state)

@@ -27,16 +27,14 @@ export const USER: Event = {
   llm_message: { role: 'user', content: [{ text: 'Hi.' }] },
 }
 
-/** How calls without a result are sent. */
 export const closing = { pending: { close: 'It was not run.' } } as const
 
 export const isReply = (message: NeutralMessage): message is AssistantMessage => message.role === 'assistant'
 
-/** Parts of a reply's record that have no event fields. */
+/** Parts without event fields. */
 export const othersOf = ({ reply }: AssistantMessage): JsonObject[] =>
   (reply?.parts ?? []).flatMap((part) => (isObject(part) && isObject(part['other']) ? [part['other']] : []))
 
-/** All texts of a request, in order. */
 export function textsIn(value: unknown): string {
   if (typeof value === 'string') return `${value}\n`
   return typeof value === 'object' && value !== null ? Object.values(value).map(textsIn).join('') : ''
@@ -83,7 +81,7 @@ const THINKING = { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' }
 
 export type Met = 'together_in_two_replies' | 'parted' | 'both_forgotten' | 'both_cut' | 'forked_between'
 
-/** M17: both halves are sent or neither, whatever a condensation, cut or fork removes. */
+/** M17: a condensation, cut or fork removes both halves from requests or neither. */
 export function checkPairs(deeds: readonly Deed[], met: (happened: Met) => void): void {
   let state = initialState()
   let n = 0
@@ -160,7 +158,7 @@ export function checkPairs(deeds: readonly Deed[], met: (happened: Met) => void)
     const messages = toMessages(state, closing)
     if (messages.length === 0) continue
     const request = toAnthropic(messages)
-    // Thinking may resume after the text of a paused reply that has lost its own thinking.
+    // Thinking may resume after text whose own thinking was lost.
     const violations = validateAnthropic(request).filter(({ rule }) => rule !== 'thinking-first')
     expect(violations).toEqual([])
     const text = textsIn(request)
@@ -189,7 +187,7 @@ export function checkPairs(deeds: readonly Deed[], met: (happened: Met) => void)
 
 const hasPending = ({ branch }: State): boolean => [...branch.view.units].some(isPending)
 
-/** Number of halves of each pair, by call id. */
+/** By call id. */
 function halvesIn(blocks: readonly JsonObject[]): Map<unknown, number> {
   const halves = new Map<unknown, number>()
   for (const { type, id, tool_use_id } of blocks) {
@@ -207,11 +205,10 @@ const sentHalves = (messages: readonly NeutralMessage[]): Map<unknown, number> =
 const blocksOf = ({ messages }: ReturnType<typeof toAnthropic>): JsonObject[] =>
   messages.flatMap(({ content }) => content as object as readonly JsonObject[])
 
-/** Ids of calls that are sent with their results. */
 const pairsIn = (messages: readonly NeutralMessage[]): Set<unknown> =>
   new Set([...sentHalves(messages)].flatMap(([id, count]) => (count === 2 ? [id] : [])))
 
-/** Whether any of these pairs was omitted. Each is sent whole or not at all, even as text. */
+/** Each pair is sent whole or not at all, even as text. */
 function leavesWhole(pairs: ReadonlySet<unknown>, messages: readonly NeutralMessage[]): boolean {
   const stored = halvesIn(messages.filter(isReply).flatMap(othersOf))
   const sent = sentHalves(messages)
@@ -222,7 +219,6 @@ function leavesWhole(pairs: ReadonlySet<unknown>, messages: readonly NeutralMess
   return [...pairs].some((id) => !stored.has(id))
 }
 
-/** Whether a result is in another message than its call. */
 function holdsPairOfTwo(messages: readonly { readonly content: readonly object[] }[]): boolean {
   const calls = new Map<unknown, number>()
   return messages.some(({ content }, index) =>

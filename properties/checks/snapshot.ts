@@ -66,7 +66,6 @@ export function describeState(state: State): string {
 
 export type Met = (situation: Across) => void
 
-/** R7, R8 at several cuts. */
 export function checkSnapshots(
   facts: readonly Fact[],
   met: Met = () => undefined,
@@ -87,13 +86,11 @@ export function checkSnapshots(
   }
 }
 
-/** R7, R8 at one staged cut in the middle of the log. */
 export function checkOneSnapshot(facts: readonly Fact[]): void {
   const { log, cut } = staged(facts, facts.length >>> 1)
   checkSnapshots(log, undefined, [cut])
 }
 
-/** Several cuts, including both ends of the log. */
 function cutsOf(length: number): number[] {
   return [...new Set([0, 1, 1 / 3, 1 / 2, 3 / 4].map((part) => Math.round(part * length)))]
 }
@@ -120,7 +117,7 @@ function open(
 const foundIn = ({ log }: State, facts: readonly Fact[]): Map<number, StoredFact> =>
   new Map([...log.entries].map(({ seq, id }) => [seq, { id, fact: facts[seq] as Fact }]))
 
-/** Loads every body that the parts refer to; null if the log lacks one or contains a different one. */
+/** Null if the log lacks a body or contains a different one. */
 function completed(parts: readonly SnapshotPart[], log: ReadonlyMap<number, StoredFact>): State | null {
   const saved = readSnapshot(parts, '')
   if (saved === null) return null
@@ -137,7 +134,7 @@ function completed(parts: readonly SnapshotPart[], log: ReadonlyMap<number, Stor
   return completeSnapshot(saved, matches)
 }
 
-/** Folds the rest of the log onto a state as far as possible. Returns the final state. */
+/** Folds the rest of the log as far as possible. */
 function foldOn(facts: readonly Fact[], states: readonly State[], from: State, met: Met): State {
   let state = from
   for (const fact of facts.slice(from.log.entries.length)) {
@@ -165,7 +162,7 @@ function foldOn(facts: readonly Fact[], states: readonly State[], from: State, m
 
 const glance = ({ header, branch, log }: State) => [header, log.head?.seq, describeBranch(branch)]
 
-/** Whether the last fact's parent, or the HEAD it set, is missing in a shorter state. */
+/** Whether the last fact's parent or HEAD is missing in a shorter state. */
 function needsMore(shorter: State, { log }: State): boolean {
   return [log.entries.last()?.parent, log.head].some((entry) => {
     const known = entry === null || entry === undefined ? undefined : shorter.log.entries.get(entry.seq)
@@ -173,7 +170,7 @@ function needsMore(shorter: State, { log }: State): boolean {
   })
 }
 
-/** A snapshot continued from an opened one writes only new parts, and opens together with the old ones and the log's bodies. */
+/** Continuing an opened snapshot writes only new parts, which open together with the old ones. */
 function checkChain(
   facts: readonly Fact[],
   states: readonly State[],
@@ -241,7 +238,7 @@ function checkLetGo(whole: State, state: State): void {
   }
 }
 
-/** If `current`, the lookup must return the state; otherwise it must report the eviction. */
+/** Without `current`, the lookup must report an eviction. */
 function checkLook(current: boolean, what: string, look: () => State, expected: () => State): void {
   if (throwsEvicted(look)) return hold('R7', !current, `${what} says that it is not held`)
   hold('R7', current, `${what} gives a state that is not held`)
@@ -268,7 +265,7 @@ function isEqual(some: readonly SnapshotPart[], others: readonly SnapshotPart[])
   )
 }
 
-/** Damage to snapshot parts. The numbers are arbitrary, so the result can be identical. */
+/** The numbers are arbitrary, so the result can be identical. */
 export interface Damage {
   readonly how: 'flip' | 'cut' | 'grow' | 'drop' | 'swap' | 'foreign' | 'shift' | 'zero'
   readonly part: number

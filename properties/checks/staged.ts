@@ -1,4 +1,4 @@
-/** Adds situations to a log that random generation rarely produces at a cut. */
+/** Adds situations around a cut that random logs rarely have. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
@@ -19,10 +19,7 @@ const action = (id: string, response: string): Event => ({
   llm_response_id: response,
 })
 
-/**
- * The log and its cut, around which are a forgotten system prompt, a reply that spans a pause within a
- * completed batch, and HEAD moved back by a state update.
- */
+/** A forgotten system prompt, a reply that spans a pause in a completed batch, and a state update that moves HEAD back. */
 export function staged(
   facts: readonly Fact[],
   index: number,

@@ -1,4 +1,4 @@
-/** I3, I4, P9: pauses and interrupts take effect, and stopped steps produce nothing. */
+/** I3, I4, P9: pauses and interrupts stop what they should. */
 
 import { replyOf } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
@@ -17,7 +17,7 @@ export function checkPauses(story: Story): void {
   for (const pause of story.done) {
     if (pause.command.do !== 'pause' || pause.events.length === 0) continue
     const seq = pause.events.at(-1)?.seq ?? 0
-    // A resume, or a run in another process, that was already starting may follow the pause.
+    // A resume or another process's run that was starting may follow the pause.
     const resumes = story.done.filter(({ command }) => command.do === 'resume')
     const others = story.runs.flatMap(({ begun, engine }) => {
       const leased = story.leases.find((lease) => lease.engine === engine && lease.at > begun)
@@ -35,7 +35,7 @@ export function checkPauses(story: Story): void {
       const leased = story.leases.findLast(
         ({ at: index, engine }) => engine === first?.engine && index < first.at,
       )
-      // Another process may have been starting this run when the pause arrived.
+      // Another process may have been starting this run.
       if (leased === undefined || leased.at > pause.begun) continue
       hold('I3', begun.length <= 1, `run ${run} went on twice after the pause at ${seq} of another process`)
       const saw = first !== undefined && lengthOf(first.state) > seq
@@ -67,7 +67,7 @@ export function checkInterrupts(story: Story, now: State): void {
   }
 }
 
-/** I4: the partial text of a step is recorded once, after its interrupt, and nothing else of the step is. */
+/** I4: the log has the partial text once, after its interrupt, and nothing else of the step. */
 export function checkTextSoFar(story: Story, now: State): void {
   const all = entries(now)
   for (const begin of story.begins) {
@@ -88,13 +88,12 @@ export function checkTextSoFar(story: Story, now: State): void {
   }
 }
 
-/** I4: an interrupt during a step stops that step. */
 export function checkHeard(story: Story): void {
   for (const { command, begun, at: index, events, outcome } of story.done) {
     if (command.do !== 'interrupt' || events.length > 0 || outcome !== null) continue
     const deaf = story.begins.find((begin) => {
       const dead = story.runs[begin.run]?.dead === true || story.ranOut.some((moment) => moment < index)
-      // A step that ignores its signal is abandoned when its run ends.
+      // A step that ignores its signal ends with its run.
       const end = Math.min(begin.end, story.runs[begin.run]?.end ?? 0)
       return !dead && begin.at < begun && end > index && !aborted(story, begin)
     })
@@ -102,12 +101,11 @@ export function checkHeard(story: Story): void {
   }
 }
 
-/** Whether the step was stopped in another way. */
 const aborted = (story: Story, { state, run }: Begin): boolean =>
   story.runs[run]?.aborted === true ||
   story.facts.slice(lengthOf(state)).some((fact) => 'kind' in fact && fact.kind === 'InterruptEvent')
 
-/** I4, for leases: a step produces nothing after its run loses the lease. */
+/** I4: a step produces nothing after its run loses the lease. */
 export function checkLeases(story: Story, now: State): void {
   for (const entry of entries(now)) {
     const begin = yielder(story, entry)

@@ -1,5 +1,3 @@
-/** Queries on a story that several checks share. */
-
 import { replyOf } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
@@ -14,14 +12,12 @@ export const lengthOf = ({ log }: State): number => log.entries.length
 
 export const entries = ({ log }: State): Entry[] => [...log.entries]
 
-/** The step that yielded an event; undefined if none did. */
 export function yielder(story: Story, { id, event }: Entry): Begin | undefined {
   const streamed = event !== null && isCutOff(event) ? / (\d+), so far/.exec(JSON.stringify(event)) : null
   const number = (streamed ?? /^(\d+)\.\w+$/.exec(id ?? ''))?.[1]
   return number === undefined ? undefined : story.begins[Number(number) - 1]
 }
 
-/** Whether an event is the partial text of an interrupted reply. */
 export const isCutOff = (event: Event): boolean => replyOf(event)?.interrupted === true
 
 export const headerBefore = (now: State, seq: number): State['header'] =>

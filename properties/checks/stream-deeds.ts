@@ -1,4 +1,4 @@
-/** Generates events during streaming: actions of writers and readers, and time passing. */
+/** Generates actions of writers and readers during streaming. */
 
 import * as fc from 'fast-check'
 

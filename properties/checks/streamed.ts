@@ -1,4 +1,4 @@
-/** B5: readers of a streamed reply, in any process, receive every character exactly once. */
+/** B5: every reader of a streamed reply, in any process, receives each character once. */
 
 import { SharedReplies } from '../../src/conversation/shared-replies.ts'
 import { Replies, ReplyReader, type ReplyOffset } from '../../src/conversation/streamed.ts'
@@ -19,22 +19,19 @@ interface Work {
   readonly after: number
 }
 
-/** The reference: the complete text of a reply, and how it ended. */
 interface Truth {
   content: string
   reasoning: string
   end: 'ended' | 'stopped' | 'lost' | null
-  /** Whether it was removed from the store. */
   isGone: boolean
 }
 
 const INTERRUPT: Event = { kind: 'InterruptEvent', source: 'user' }
 
-/** Lets the memory store finish its pending work. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 class Process {
-  /** How much of the log the process knows. */
+  /** Length of the log that it knows. */
   known = 0
   readonly replies: Replies
   readonly shared: SharedReplies
@@ -73,12 +70,12 @@ class Reader {
   readonly reader: ReplyReader
   readonly unlisten: () => void
   next: number
-  /** Its progress in the latest reply it reads, and where that began. */
+  /** Progress in its latest reply. */
   place: ReplyOffset | null
   content = ''
   reasoning = ''
   from: ReplyOffset | null
-  /** Whether it received text of this reply itself, not only of one that the reply continues. */
+  /** Whether it received text of this reply itself, not only of one it continues. */
   hasBegun = false
 
   constructor(process: Process, next: number, had: ReplyOffset | null) {
@@ -114,7 +111,6 @@ class World {
   readonly truths = new Map<string, Truth>()
   readonly processes: Process[]
   maker: Process
-  /** The current reply, and whether it has paused since its last text. */
   underWay: { readonly id: string; isHeld: boolean } | null = null
   readers: Reader[] = []
   left: Reader[] = []
@@ -150,7 +146,7 @@ class World {
         return
       }
       case 'stall':
-        // It resumes writing when it wakes up, possibly after another process has taken over.
+        // It wakes up later, possibly after a takeover.
         this.hasStalled = true
         return void this.crash()
       case 'tick': {
@@ -165,7 +161,7 @@ class World {
         ;(this.processes[pick % PROCESSES] as Process).known = this.log.length
         return
       case 'join': {
-        // Every second reader resumes where an earlier one left.
+        // Every second reader resumes for an earlier one.
         const before = pick % 2 === 0 ? this.left.shift() : undefined
         const process = this.processes[pick % PROCESSES] as Process
         process.known = this.log.length
@@ -192,7 +188,6 @@ class World {
     replies.publish({ kind: 'StreamingDeltaEvent', content, reasoning_content: reasoning })
     shared.scheduleWrite()
     const id = replies.latest?.id ?? ''
-    // All text belongs to one reply until it ends, then to another.
     same('B5', 'reply', id, this.underWay?.id ?? (this.truths.has(id) ? 'another' : id))
     if (this.underWay?.isHeld === true) streamsSeen.heldOn += 1
     this.underWay = { id, isHeld: false }
@@ -216,7 +211,7 @@ class World {
     this.underWay = null
   }
 
-  /** Ends the reasoning, but not the text, which a later message keeps. */
+  /** Ends only the reasoning: a later message keeps the text. */
   async interrupt(): Promise<void> {
     const { replies } = this.maker
     const id = replies.current?.id ?? ''
@@ -230,7 +225,7 @@ class World {
     same('B5', 'reply under way', replies.current, null)
   }
 
-  /** Kills the process that writes the reply, along with its readers. Another takes over. */
+  /** Also removes the process's readers. */
   crash(): Process {
     const dead = this.maker
     this.underWay = null
@@ -253,7 +248,7 @@ class World {
     return dead
   }
 
-  /** Reads like a subscription: known events, and before each of them the text streamed so far. */
+  /** Before each event, reads the text streamed so far. */
   async read(reader: Reader): Promise<void> {
     for (; reader.next < reader.process.known; reader.next += 1) {
       const event = this.log[reader.next] as Event
@@ -286,7 +281,7 @@ class World {
     }
   }
 
-  /** Once the log contains the reply, every reader that began it must have received all of it. */
+  /** Every reader that began the reply has received all of it. */
   checkEnd(reader: Reader): void {
     const truth = this.truths.get(reader.place?.reply ?? '')
     if (truth === undefined || reader.place === null) return
@@ -300,7 +295,6 @@ class World {
   }
 }
 
-/** B5: plays a sequence to its end. */
 export async function checkStreams(deeds: readonly Deed[]): Promise<void> {
   const world = new World()
   for (const each of deeds) await world.do(each)

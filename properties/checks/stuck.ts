@@ -1,4 +1,4 @@
-/** L1 to L4: loop detection agrees with the naive reading and ignores irrelevant differences. */
+/** L1 to L4: loop detection agrees with the naive reading. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
@@ -10,7 +10,7 @@ import { readLoops } from '../../test/model/stuck.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 
-/** The defaults, the minimum, and some that separate the patterns. */
+/** The defaults, the minimum, and some that tell patterns apart. */
 export const THRESHOLDS: readonly StuckOptions[] = [
   {},
   { action_observation: 1, action_error: 1, monologue: 1, alternating_pattern: 1 },
@@ -20,7 +20,7 @@ export const THRESHOLDS: readonly StuckOptions[] = [
 
 const DETECTORS = THRESHOLDS.map((options) => stuckDetector(options))
 
-/** L1, L2: after every prefix, with every set of thresholds. Returns the patterns found. */
+/** L1, L2 after every prefix. Returns the patterns found. */
 export function checkLoops(facts: readonly Fact[]): Set<string> {
   const result = new Set<string>()
   for (const [length, state] of statesOf(facts).entries()) {
@@ -54,11 +54,10 @@ function checkNudge(state: State, text: string, nudge: (state: State) => string 
   hold('L3', nudge(report) === null, `given twice: ${text}`)
 }
 
-/** The verdicts of all detectors after every prefix. */
 const verdicts = (log: readonly Event[]) =>
   statesOf(log).map((state) => DETECTORS.map(({ verdict }) => verdict(state)))
 
-/** L4: thoughts, summaries and reasons do not affect the verdict. Requires logs in which each reply has its own id. */
+/** L4: thoughts, summaries and reasons do not matter. Requires a unique id for each reply. */
 export function checkThoughtless(facts: readonly Event[]): void {
   const other = facts.map((event) => {
     if (event.kind === 'UserRejectObservation') return { ...event, rejection_reason: 'no' }

@@ -13,7 +13,6 @@ import { type Node, pathOf, readTree } from '../../test/model/tree.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 
-/** The item type for each kind of event. */
 const TYPES: Readonly<Record<string, string>> = {
   SystemPromptEvent: 'system',
   MessageEvent: 'message',
@@ -26,7 +25,7 @@ const TYPES: Readonly<Record<string, string>> = {
   InterruptEvent: 'interrupt',
 }
 
-/** O1, for the branch at HEAD after every fact. */
+/** At HEAD, after every fact. */
 export function checkTimeline(facts: readonly Fact[], met: (status: string) => void = () => undefined): void {
   const nodes = readTree(facts)
   for (const [length, state] of statesOf(facts).entries()) {
@@ -57,7 +56,7 @@ export function checkTimeline(facts: readonly Fact[], met: (status: string) => v
   same('O1', 'of a log that was written and read again', anew, toTimeline(replay(facts)))
 }
 
-/** After eviction, the timeline is either unchanged or reports that it is unavailable. */
+/** After eviction, the timeline is unchanged or reports that it is unavailable. */
 function checkEvicted(state: State, items: readonly TimelineItem[], met: (status: string) => void): void {
   const evicted = evict(state)
   try {

@@ -87,7 +87,6 @@ function checkEntry(state: State, nodes: readonly Node[], entry: Entry): void {
   }
 }
 
-/** A leaf is a real event with no real descendant. */
 function checkLeaves(state: State, nodes: readonly Node[]): void {
   const real = nodes.filter((node) => node.inTree && node.kind !== 'ConversationStateUpdateEvent')
   const ends = real.filter(({ at: index }) =>
@@ -120,7 +119,7 @@ function checkStateAt(states: readonly State[], nodes: readonly Node[], node: No
   hold('T4', entryOf(now.log, id).seq === node.at, 'an id names another event')
 }
 
-/** T8: appending after a switch of branches equals naming the parent explicitly. */
+/** T8: appending after a switch of branches equals naming the parent. */
 function checkSwitched(now: State, there: State, id: string): void {
   const message = {
     kind: 'MessageEvent',

@@ -1,4 +1,4 @@
-/** O3: the AI SDK's own client assembles the chunks of a reply into the expected message. */
+/** O3: the AI SDK's client assembles the chunks of a reply into the expected message. */
 
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai'
 import type { Fact } from '../../src/event/quarantine.ts'
@@ -10,7 +10,7 @@ import type { State } from '../../src/state/state.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 
-/** O3: the reply to each user message as its log grows, with and without streamed text. */
+/** With and without streamed text, as the log grows. */
 export async function checkUIChunks(
   facts: readonly Fact[],
   deltas: readonly string[],
@@ -69,7 +69,7 @@ async function checkReply(
   hold('O3', show(messages), 'the end cannot be shown')
   const stream = new ReadableStream<UIMessageChunk>({
     start(controller) {
-      // A client receives chunks as JSON.
+      // Clients receive JSON.
       for (const chunk of JSON.parse(JSON.stringify(chunks)) as UIMessageChunk[]) controller.enqueue(chunk)
       controller.close()
     },
@@ -83,10 +83,7 @@ async function checkReply(
   met('a whole reply')
 }
 
-/**
- * The fields to compare. Extra step boundaries are allowed; the client keeps approvals after a result and
- * does not see that a call began.
- */
+/** Extra step boundaries are allowed. Clients keep approvals and do not see that a call began. */
 export function plain(part: object): string[] {
   const { approval, state, type, id, ...rest } = { approval: null, state: null, type: '', id: null, ...part }
   if (type === 'step-start') return []

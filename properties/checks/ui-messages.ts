@@ -1,4 +1,4 @@
-/** O2: AI SDK messages contain everything in the timeline exactly once, in the right place. */
+/** O2: AI SDK messages contain each item of the timeline once, in place. */
 
 import { isTextPart, type Content } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
@@ -10,7 +10,6 @@ import type { State } from '../../src/state/state.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 
-/** O2, after every fact. */
 export function checkUIMessages(
   facts: readonly Fact[],
   met: (situation: string) => void = () => undefined,
@@ -71,7 +70,6 @@ const nameOf = (part: UIPart): string[] =>
 
 const wordsOf = (part: UIPart): string[] => ('text' in part ? [part.text] : [])
 
-/** The user message that an item follows, found from its event, or from its reply for a call. */
 function userOf(state: State, users: readonly TimelineItem[], item: TimelineItem): string | undefined {
   const after = item.type === 'call' ? saidAfter(state.log.entries.get(item.seq)) : undefined
   const requests = [...state.log.entries].find((entry) => entry.inTree && entry.id === after)

@@ -1,4 +1,4 @@
-/** V1 to V4: incremental, rebuilt and naive views agree and follow the rules of units. */
+/** V1 to V4: incremental, rebuilt and naive views agree, and units follow their rules. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import { requestHeadOf } from '../../src/event/reply.ts'
@@ -21,7 +21,6 @@ import { hold, same, total } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 import { isBlank } from '../../src/messages/rules.ts'
 
-/** V1: the three views agree for every prefix of every branch. */
 export function checkViews(facts: readonly Fact[]): void {
   const nodes = readTree(facts)
   const expected = nodes.map((node) => describeReading(readBranch(nodes, node.inTree ? node.at : null)))
@@ -59,7 +58,6 @@ export function checkViews(facts: readonly Fact[]): void {
   }
 }
 
-/** Folds a branch from its root, ignoring all other branches. */
 function refolded(state: State, entry: Entry): Branch {
   let branch = emptyBranch()
   for (const each of pathToEntry(entry)) {
@@ -68,7 +66,6 @@ function refolded(state: State, entry: Entry): Branch {
   return branch
 }
 
-/** V2 to V4, for every event on every branch. */
 export function checkUnits(facts: readonly Fact[]): void {
   const state = replay(facts)
   for (const entry of state.log.entries) {
@@ -84,7 +81,7 @@ export function checkUnits(facts: readonly Fact[]): void {
 const textOf = (unit: Unit): string => JSON.stringify(describeUnit(unit))
 const idsOf = (unit: Unit): string[] => [...unitEvents(unit)].map((item) => item.id)
 
-/** V2: a condensation removes whole units, each for a reason, and adds at most one summary. */
+/** V2: a condensation removes only whole units, each for a reason, and adds at most one summary. */
 function checkCondensation(before: Branch, after: Branch, event: Condensation): void {
   const listed = new Set(event.forgotten_event_ids ?? [])
   const units = [...before.view.units]
@@ -103,7 +100,7 @@ function checkCondensation(before: Branch, after: Branch, event: Condensation): 
 
 const listOf = (branch: Branch): string => JSON.stringify(JSON.parse(describeBranch(branch)).open)
 
-/** V4: any other event appends a unit, inserts a late reply, or changes one batch. */
+/** V4: other events append a unit, insert a late reply, or change one batch. */
 function checkGrowth(before: Branch, after: Branch, entry: Entry): void {
   const old = [...before.view.units].map(textOf)
   const now = [...after.view.units].map(textOf)
@@ -125,18 +122,18 @@ function checkGrowth(before: Branch, after: Branch, entry: Entry): void {
   hold('V4', open, `position ${entry.seq} changed a unit that was closed`)
 }
 
-/** Whether an event may be a late reply, inserted before these units. They must be messages but not replies. */
+/** A late reply can precede messages, but not replies. */
 const mayPass = ({ event }: Entry, units: readonly Unit[]): boolean =>
   event !== null &&
   requestHeadOf(event) !== undefined &&
   units.every((unit) => unit.type === 'message' && requestHeadOf(unit.item.event) === undefined)
 
-/** V3: a condensation of the events between two cut points removes exactly these; any other range removes more. */
+/** V3: exactly the listed events are removed between two cut points, and more than them elsewhere. */
 function checkCuts(state: State): void {
   const { view } = state.branch
   const items = [...viewEventsIn(view)]
   const ids = items.map((item) => item.id)
-  // An event and a derived summary with the same id cannot be listed separately.
+  // Events and derived summaries with the same id cannot be listed separately.
   if (new Set(ids).size !== ids.length) return
   const points = cutPointsIn(view)
   same('V3', 'ends', [points[0], points.at(-1)], [0, items.length])

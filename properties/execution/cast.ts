@@ -15,16 +15,13 @@ import type { Plan, Reply, Tool } from './plan.ts'
 import { readyStep } from './ready.ts'
 import type { Begin, Story } from './story.ts'
 
-/** A store that redacts removes this from agent messages. */
 export const SECRET = 'the reply'
 
 const NO_MODEL = 'the model is gone'
 const NO_TOOL = 'the tool is broken'
 
-/** What models and tools throw. */
 export const THROWN: ReadonlySet<string> = new Set([NO_MODEL, NO_TOOL])
 
-/** Text that hooks block. */
 export const FORBIDDEN = 'forbidden'
 
 const message = (id: string, text: string): Event => ({
@@ -34,10 +31,8 @@ const message = (id: string, text: string): Event => ({
   llm_message: { role: 'assistant', content: [{ type: 'text', text }] },
 })
 
-/** Text streamed before the step yields anything. */
 export const soFar = (number: number): string => `${SECRET} ${number}, so far`
 
-/** The call as its reader produces it. */
 const known = (event: Event, tool: Tool, response: string): Event =>
   event.kind !== 'ActionEvent'
     ? event
@@ -50,7 +45,7 @@ const known = (event: Event, tool: Tool, response: string): Event =>
 
 type ToldEnd = Exclude<EarlyEnd, 'broken_off' | 'failed'>
 
-/** The events of a reply and, if the step reports it, its early end. */
+/** The early end is included only if the step reports it. */
 function report(
   { end, told: tells }: { end: ToldEnd | null; told: boolean },
   events: readonly Event[],
@@ -75,7 +70,7 @@ const result = (id: string, of: { id: string; tool: string; call: string }): Eve
   observation: { kind: `${of.tool}Observation`, content: [{ type: 'text', text: 'done' }] },
 })
 
-/** Whether the reply has a form that the provider of a ready step could return. */
+/** Whether a provider could return this reply to a ready step. */
 const isRaw = (reply: Reply, grammar: WireGrammar): boolean => {
   if (reply.say === 'error' || reply.say === 'silence') return true
   if (reply.say !== 'text' && reply.say !== 'calls') return false
@@ -84,7 +79,7 @@ const isRaw = (reply: Reply, grammar: WireGrammar): boolean => {
   return reply.end !== 'paused' || grammar === 'anthropic'
 }
 
-/** Numbers the events of a step, to recognize them in the log. */
+/** Numbered by step, to recognize them in the log. */
 const numbered = (number: number, yielded: Yielded, from: number): Yielded => {
   const name = (event: Event, index: number): Event => ({ ...event, id: `${number}.${from + index}` })
   if (Array.isArray(yielded)) return yielded.map(name)
@@ -97,7 +92,6 @@ const forever = (): Promise<never> => new Promise(() => undefined)
 
 const PLAIN: Reply = { say: 'text', pieces: 1, thoughts: [], end: null, told: false }
 
-/** Whether a call may run again after a crash interrupted it. */
 export const isRepeatable = ({ tool_name }: { readonly tool_name: string }): boolean => tool_name === 'safe'
 
 /** Only `safe` is repeatable. */
@@ -110,7 +104,6 @@ const toolsWith = (execute: () => Promise<string>): StepTool[] =>
     repeatable: isRepeatable({ tool_name: name }),
   }))
 
-/** The part of a request that depends on the log. */
 const partOf = (request: object): object => {
   const { system, messages, instructions, input, contents } = request as Readonly<Record<string, unknown>>
   return { system, messages, instructions, input, contents }
@@ -119,7 +112,6 @@ const partOf = (request: object): object => {
 /** Some grammars write a bare list of messages. */
 const asRequest = (request: object): object => (Array.isArray(request) ? { messages: request } : request)
 
-/** Simulates the model and the tools. */
 export class Cast {
   readonly #fate: Fate
   readonly #cues: Cues
@@ -178,7 +170,7 @@ export class Cast {
     }
   }
 
-  /** The same through a ready step, if its provider could return this reply. */
+  /** Uses a ready step if its provider could return this reply. */
   async *#ready(machine: Machine, begin: Begin, input: StepInput): AsyncGenerator<Yielded> {
     const { no: number, sent } = begin
     const isAsked = begin.executes.length === 0
@@ -262,7 +254,7 @@ export class Cast {
     }
     if (reply.say !== 'calls') return
     const { tools, split, two, end } = reply
-    // A split reply may be cut off after any piece, so only its leading thought is signed.
+    // A split reply may be cut off, so only its leading thought is signed.
     const isWhole = !split && !two
     const thoughts: readonly Part[] = isWhole ? reply.thoughts : ['think']
     const read = this.#read(begin, [...thoughts, ...tools.map((): Part => 'call')], tools, end, isWhole)
@@ -278,10 +270,7 @@ export class Cast {
     }
   }
 
-  /**
-   * Generates the provider's reply to a request, and the events and record that its reader produces. In
-   * pieces, their order is not kept.
-   */
+  /** Pieces do not keep their order. */
   #read(
     begin: Begin,
     parts: readonly Part[],
@@ -296,7 +285,7 @@ export class Cast {
       word: `${SECRET} ${number}`,
       tool: (index: number): string => tools[index] ?? 'safe',
     }
-    // Only the record of a whole reply has the signature of a call.
+    // Only a whole reply's record has call signatures.
     const made = isWhole
       ? replyParts(this.#grammar, sent.seen, parts, script)
       : replyParts(this.#grammar, sent.seen, parts, script, false)

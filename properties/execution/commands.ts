@@ -1,8 +1,7 @@
-/** Commands of users, and failures: single ones, and typical sequences. */
+/** Generates commands of users, and failures. */
 
 import * as fc from 'fast-check'
 
-/** A command or failure, applied through one of two engines. */
 export interface Command {
   readonly do:
     | 'send'
@@ -10,11 +9,10 @@ export interface Command {
     | 'note'
     | 'blank'
     | 'prompt'
-    /** Condenses everything in the view before the last user message. */
+    /** Condenses everything before the last user message. */
     | 'condense'
-    /** Moves HEAD back to a message. */
     | 'back'
-    /** Forks the whole conversation, or up to an event. */
+    /** Forks all of it or up to an event. */
     | 'fork'
     | 'pause'
     | 'interrupt'
@@ -41,10 +39,7 @@ export interface Command {
   readonly when: Cue
 }
 
-/**
- * When a command starts: at once, during a model or tool step, in a hook, when a lease is acquired or
- * released, when a run ends, or when nothing else happens.
- */
+/** Moments that a command can wait for. */
 export type Cue =
   | 'now'
   | 'asking'
@@ -91,11 +86,11 @@ const command = fc.record<Command>({
 
 const chain = (...wishes: readonly (readonly [Command['do'], Cue])[]): fc.Arbitrary<Command[]> =>
   fc.tuple(fc.nat(1), fc.nat(1), fc.nat(7)).map(([on, other, n]) =>
-    // After a crash, or a pause by another process, the other engine often continues.
+    // After a crash or another process's pause, the other engine often continues.
     wishes.map(([wish, when], index) => ({ do: wish, when, n, on: index === 0 ? on : other })),
   )
 
-/** Typical sequences, which random commands would hardly ever produce. */
+/** Sequences that random commands would hardly ever produce. */
 export const habit = fc.oneof(
   {
     weight: 3,
@@ -179,7 +174,7 @@ export const user = fc
   })
   .map((parts) => parts.flat())
 
-/** A process dies during tool execution and another continues, once or twice. */
+/** A process dies while tools execute, and another continues. */
 export const deaths = fc.oneof(
   chain(['crash', 'executing'], ['take_over', 'now']),
   chain(['crash', 'executing'], ['take_over', 'now'], ['crash', 'executing'], ['take_over', 'now']),

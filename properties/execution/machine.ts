@@ -1,4 +1,4 @@
-/** Simulates a process with a store. Every store call takes time, until the process dies. */
+/** Simulates processes and timers. */
 
 import type * as fc from 'fast-check'
 import type { Store } from '../../src/store/contract/store.ts'
@@ -8,10 +8,9 @@ import type { Cue } from './commands.ts'
 /** Store calls that are neither delayed nor reported. */
 const AT_ONCE: ReadonlySet<string> = new Set(['name', 'watch', 'close'])
 
-/** A story with more steps than this counts as endless. */
+/** Stories with more steps are endless. */
 const MOST_STEPS = 6_000
 
-/** Decides which pending operation continues next. */
 export class Fate {
   readonly #scheduler: fc.Scheduler
   #steps = 0
@@ -30,13 +29,11 @@ export class Fate {
     return (this.#now += 1)
   }
 
-  /** Resolves when the scheduler decides. */
   async point(label: string): Promise<void> {
     this.#steps += 1
     await (this.endless ? never() : this.#scheduler.schedule(Promise.resolve(), label))
   }
 
-  /** Runs everything that can run. */
   async settle(): Promise<void> {
     await this.#scheduler.waitIdle()
   }
@@ -44,7 +41,7 @@ export class Fate {
 
 const never = (): Promise<never> => new Promise(() => undefined)
 
-/** A process with a store. Once it dies, none of its work continues. */
+/** Once it dies, none of its work continues. */
 export class Machine {
   readonly no: number
   readonly store: Store
@@ -71,7 +68,7 @@ export class Machine {
     return this.#dead
   }
 
-  /** Like the scheduler's, but never resolves once the machine is dead. */
+  /** Never resolves once the machine is dead. */
   async point(label: string): Promise<void> {
     if (!this.#dead) await this.#fate.point(label)
     if (this.#dead) await never()
@@ -88,21 +85,18 @@ export class Machine {
   }
 }
 
-/** Commands that wait for their cue. */
 export class Cues {
   readonly #waiting: { readonly cue: Cue; readonly go: () => void }[] = []
 
-  /** Resolves at the next such moment. */
   async wait(cue: Cue): Promise<void> {
     if (cue !== 'now') await new Promise<void>((go) => this.#waiting.push({ cue, go }))
   }
 
-  /** Releases all that wait for this cue. */
   give(cue: Cue): void {
     for (const each of this.#waiting.filter((waiting) => waiting.cue === cue)) this.#release(each)
   }
 
-  /** When nothing else happens, releases the longest waiting. Returns false if nothing waits. */
+  /** Releases the command that has waited longest. Returns false if none waits. */
   giveAny(): boolean {
     const [first] = this.#waiting
     if (first !== undefined) this.#release(first)
@@ -118,7 +112,7 @@ export class Cues {
   }
 }
 
-/** Replaces the timers: the scheduler decides how long waits take, and heartbeats run on command. */
+/** The scheduler decides how long waits take; heartbeats run on command. */
 export class Timers {
   readonly beats = new Map<unknown, () => void>()
   readonly #fate: Fate

@@ -1,17 +1,14 @@
-/** Generates plans: what users, models, tools and machines do during a conversation. The scheduler interleaves them. */
+/** Generates plans: what users, models, tools and machines do. */
 
 import * as fc from 'fast-check'
 import type { EarlyEnd } from '../../src/event/reply.ts'
 import { type Part, type WireGrammar, WIRES } from '../wire/reply.ts'
 import { type Command, deaths, habit, user } from './commands.ts'
 
-/** `odd` does not exist, so its action cannot be decoded. */
+/** No tool is named `odd`, so its action cannot be decoded. */
 export type Tool = 'safe' | 'risky' | 'finish' | 'odd'
 
-/**
- * A model's reply. `thoughts` precede its last text or its calls; `end` is the early end in its record, and
- * `told` whether the step reports it.
- */
+/** `thoughts` precede the text or calls. `end` is the early end in the record, and `told` whether the step reports it. */
 export type Reply =
   | {
       readonly say: 'text'
@@ -20,7 +17,7 @@ export type Reply =
       readonly end: Exclude<EarlyEnd, 'broken_off' | 'failed'> | null
       readonly told: boolean
     }
-  /** `split` yields each call separately. `two` divides the calls between two LLM responses. */
+  /** `split` yields calls separately; `two` divides them between two LLM responses. */
   | {
       readonly say: 'calls'
       readonly tools: readonly Tool[]
@@ -30,13 +27,12 @@ export type Reply =
       readonly end: Exclude<EarlyEnd, 'broken_off' | 'failed'> | null
       readonly told: boolean
     }
-  /** `lingers` replies and then never ends. `wordless` is an empty message. */
+  /** `lingers` never ends after its reply. `wordless` is an empty message. */
   | { readonly say: 'nothing' | 'wordless' | 'failed' | 'broken_off' | 'error' | 'silence' | 'lingers' }
 
-/** Result of executing calls: results, nothing, an error, results and a reply, or no end at all. */
 export type Outcome = 'results' | 'nothing' | 'error' | 'and_reply' | 'silence'
 
-/** What hooks block, and how often they deny the end of the run. */
+/** `denials` counts denied ends of the run. */
 export interface HookPlan {
   readonly blocksPrompts: boolean
   readonly blocksRisky: boolean
@@ -47,17 +43,14 @@ export interface Plan {
   readonly grammar: WireGrammar
   readonly replies: readonly Reply[]
   readonly outcomes: readonly Outcome[]
-  /** Each user performs the commands in order. */
   readonly users: readonly (readonly Command[])[]
   /** Index of the initial policy. */
   readonly policy: number
-  /** Whether run options require confirmation of risky calls. */
   readonly cautious: boolean
   readonly hooks: HookPlan | null
-  /** Whether the store redacts agent messages. */
   readonly redacts: boolean
   readonly maxIterations: number
-  /** Whether ready steps call the model and the tools; `safe` is then repeatable. */
+  /** Whether a ready step is used; `safe` is then repeatable. */
   readonly ready: boolean
 }
 
@@ -119,7 +112,6 @@ const reply = fc.oneof(
   },
 )
 
-/** Empty replies, one after the other. */
 const wordless = fc.record({ say: fc.constantFrom('nothing' as const, 'wordless' as const) })
 
 const outcome = fc.oneof(
@@ -155,7 +147,7 @@ export const plan: fc.Arbitrary<Plan> = fc.record({
   ready: fc.constant(false),
 })
 
-/** Plans with ready steps. In one of four, a message is too long for the model. */
+/** In one of four, a message is too long for the model. */
 export const readyPlan: fc.Arbitrary<Plan> = fc
   .tuple(plan, fc.option(deaths, { freq: 2 }), fc.nat(3))
   .map(([one, dies, fate]) => ({

@@ -1,4 +1,4 @@
-/** Plays a plan with two engines on one store, and records the story. A scheduler decides the order of events. */
+/** Plays a plan with two engines on one store, in the scheduler's order. */
 
 import type * as fc from 'fast-check'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
@@ -22,9 +22,9 @@ import { newStory, type RunStory, type Story } from './story.ts'
 
 const ID = 'c'
 
-/** Clock jump, in microseconds, that expires all leases. */
+/** Microseconds; expires all leases. */
 const JUMP = 10n * 1_000_000n * 1_000n
-/** Time, in microseconds, after which a lease with no duration has expired. */
+/** Microseconds; expires a lease without duration. */
 const MOMENT = 2_000n
 
 export const POLICIES: readonly (JsonObject | null)[] = [
@@ -41,7 +41,7 @@ interface Process {
   readonly runs: Set<{ readonly story: RunStory; readonly signal: AbortController }>
 }
 
-/** Plays a plan until nothing happens. Then interrupts active runs and recovers crashed ones. */
+/** At the end, interrupts active runs and recovers crashed ones. */
 export async function play(scheduler: fc.Scheduler, plan: Plan): Promise<Story> {
   const fate = new Fate(scheduler)
   const timers = new Timers(fate)
@@ -155,7 +155,7 @@ class Stage {
     }
   }
 
-  /** Waits for the command to complete, except for a run, which continues in the background. */
+  /** Does not wait for runs. */
   async #do(command: Command): Promise<void> {
     const process = this.#processes[command.on] as Process
     const { story } = this
@@ -209,7 +209,6 @@ class Stage {
     }
   }
 
-  /** Commands that append events. */
   async #ask(conversation: Conversation, { do: wish, n }: Command): Promise<readonly LoggedEvent[]> {
     if (wish === 'send') return conversation.sendMessage(n < 3 ? FORBIDDEN : `message ${this.#fate.tick()}`)
     if (wish === 'note' || wish === 'blank') {

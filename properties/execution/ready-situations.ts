@@ -1,5 +1,3 @@
-/** Finds which situations of ready steps occurred in a story. */
-
 import type { WireGrammar } from '../wire/reply.ts'
 import type { Plan } from './plan.ts'
 import type { Story } from './story.ts'

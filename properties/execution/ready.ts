@@ -1,4 +1,4 @@
-/** Ready steps for a story, with clients that return the plan's replies. */
+/** Ready steps whose clients return the plan's replies. */
 
 import type { Step } from '../../src/conversation/run/step.ts'
 import {
@@ -14,7 +14,6 @@ import {
 } from '../../src/steps/index.ts'
 import type { WireGrammar } from '../wire/reply.ts'
 
-/** A model that returns a whole reply to each request. */
 export type Create = (request: object) => Promise<unknown>
 
 interface Options extends Omit<StepOptions, 'tools'> {

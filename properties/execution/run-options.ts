@@ -1,4 +1,4 @@
-/** The confirmation policy, hooks and condenser of a story's runs, delayed by the scheduler. */
+/** Run options of a story, delayed by the scheduler. */
 
 import { rollingCondenser } from '../../src/context/condenser/rolling.ts'
 import type { RunCondenser } from '../../src/conversation/run/options.ts'
@@ -9,14 +9,14 @@ import type { Cues, Machine } from './machine.ts'
 import type { Plan } from './plan.ts'
 import type { Story } from './story.ts'
 
-/** Lease duration in milliseconds. */
+/** Milliseconds. */
 export const TTL = 1_000_000
 
 export const isCautious = (tool: string): boolean => tool === 'risky'
 
 export function optionsOfRuns(cues: Cues, story: Story, plan: Plan): (machine: Machine) => RunOptions {
   const { cautious, hooks, maxIterations, ready } = plan
-  // Shared by all runs, so the total number of denials is fixed.
+  // Shared by all runs.
   const denials = { left: hooks?.denials ?? 0 }
   return (machine) => ({
     leaseTtl: TTL,

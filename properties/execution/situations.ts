@@ -64,7 +64,6 @@ export type Situation = (typeof SITUATIONS)[number]
 
 export const ALL_SITUATIONS: readonly Situation[] = SITUATIONS
 
-/** Whether a reply ended in a way that prevents its calls from running. */
 const isEnded = (event: Event): boolean => ['refused', 'filtered'].includes(earlyEndOf(event) ?? '')
 
 export function situationsOf(story: Story): Situation[] {
@@ -78,7 +77,7 @@ export function situationsOf(story: Story): Situation[] {
     events.flatMap(({ seq, event }) =>
       event.kind === 'ConversationStateUpdateEvent' && event.key === key ? [{ seq, value: event.value }] : [],
     )
-  /** Commands that completed during a step that did not know of them. */
+  /** Commands that completed during a step. */
   const during = (wish: string, executes: boolean): { done: Done; begin: Begin }[] =>
     story.done.flatMap((done) => {
       const seq = done.events.at(-1)?.seq
@@ -103,7 +102,6 @@ export function situationsOf(story: Story): Situation[] {
   const started = updates('started_actions').flatMap(({ value }) => value as string[])
   const listed = (key: string): string[] => updates(key).flatMap(({ value }) => value as string[])
 
-  /** The positions of replies, and of the events they were requested at. */
   const replies = events.flatMap(({ seq, event }) => {
     const after = requestHeadOf(event)
     if (after === undefined) return []

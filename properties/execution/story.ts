@@ -1,4 +1,4 @@
-/** The record of a played plan: each action, the state it saw, and its time. */
+/** The record of a played plan. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { State } from '../../src/state/state.ts'
@@ -10,37 +10,33 @@ import type { Reply } from './plan.ts'
 /** A logical time: later than all earlier ones. */
 export type Checkpoint = number
 
-/** A call of the step, to ask the model or to execute calls. */
+/** One call of the step. */
 export interface Begin {
   readonly at: Checkpoint
-  /** Number of the step's call, which prefixes the ids of its events. */
+  /** Also the prefix of its events' ids. */
   readonly no: number
   readonly run: number
   readonly engine: number
   readonly state: State
-  /** Ids of the actions to execute; empty when the model is asked. */
+  /** Action ids; empty when the model is asked. */
   readonly executes: readonly string[]
-  /** The request, if the model was asked. */
+  /** Null unless the model is asked. */
   readonly sent: Sent | null
-  /** The signed reply: the name of its record, and the number of its signed parts. */
+  /** Null for an unsigned reply. `model` is the name of its record. */
   given: (Pick<Given, 'signed'> & { readonly model: string }) | null
-  /** The planned reply, if the model was asked. */
+  /** Null unless the model is asked. */
   reply: Reply | null
-  /** Text streamed before the first event, once consumed. */
+  /** Text streamed before the first event. */
   streamed: string | null
-  /** Whether it never ends by itself. */
   silent: boolean
-  /** When it ended or was abandoned. */
   end: Checkpoint
 }
 
-/** A command that completed or failed. */
 export interface Done {
   readonly command: Command
   readonly begun: Checkpoint
   readonly at: Checkpoint
   readonly engine: number
-  /** Appended events. */
   readonly events: readonly LoggedEvent[]
   /** Error code, or the result of a recovery. */
   readonly outcome: string | null
@@ -51,28 +47,26 @@ export interface RunStory {
   readonly engine: number
   readonly begun: Checkpoint
   end: Checkpoint
-  /** Final status or error code; null while running. */
+  /** Status or error code; null while running. */
   outcome: string | null
-  /** Thrown value that is not one of the library's errors. */
+  /** Thrown value without one of the library's codes. */
   error: unknown
-  /** Length of the log at that time. */
   length: number
   dead: boolean
   aborted: boolean
 }
 
 export interface Story {
-  /** Violations found during play, where throwing would look like an error of the step. */
+  /** Violations found where a throw would look like an error of the step. */
   readonly broken: unknown[]
   readonly begins: Begin[]
   readonly done: Done[]
   readonly runs: RunStory[]
   facts: readonly Fact[]
-  /** Final states of the surviving engines. */
   states: State[]
   /** Each at the time of its fork. */
   readonly forks: State[]
-  /** Times of lease expiry and of crashes; and when, and at which log length, an engine first acquired a lease under a name. */
+  /** Times of lease expiry and of crashes. `leases` has the first acquisition under each name. */
   readonly ranOut: Checkpoint[]
   readonly deaths: Checkpoint[]
   readonly leases: {
@@ -81,15 +75,14 @@ export interface Story {
     readonly owner: unknown
     readonly length: number
   }[]
-  /** Messages shown to or blocked by a hook, and blocked calls. */
+  /** Seen or blocked by hooks. */
   readonly shown: Set<string>
   readonly blockedPrompts: Set<string>
   readonly blockedCalls: Set<string>
-  /** Whether a live lease remains although no run does. */
+  /** Whether a lease outlives all runs. */
   leaseLeft: boolean
-  /** Whether the status is still running, without a run or a lease that would reveal it. */
+  /** Whether the status is running without a run or lease. */
   isAbandoned: boolean
-  /** Whether the story exceeded the step limit. */
   endless: boolean
 }
 

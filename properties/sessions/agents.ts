@@ -44,7 +44,7 @@ export function claudeCode(all: Talk): unknown[] {
     ]
     const content = drift[5] === true ? stopped : user
     add({ type: 'user', userType: 'external', message: { role: 'user', content } })
-    // Repeats the last known line.
+    // Repeats the previous `last-prompt` line.
     if (drift[3] === true && drift[6] === true) lines.push(ended)
     if (drift[0] === true) add({ type: 'progress', data: { type: 'hook_progress' }, toolUseID: 't' })
     for (const reply of replies) {
