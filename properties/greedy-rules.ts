@@ -1,4 +1,4 @@
-/** Redaction rules that match rarely to always, including ones that no sensible user would write. */
+/** Redaction rules that match rarely to always. */
 
 import { type RedactionOptions, type RedactionRules, redactionRules } from '../src/context/redaction/rules.ts'
 

@@ -1,10 +1,10 @@
-/** Generates secrets, and events that contain one, encoded as in real logs. */
+/** Generates events with a secret, encoded as in real logs. */
 
 import * as fc from 'fast-check'
 import type { Event } from '../src/event/types.ts'
 import { BODIES, frozen } from '../src/testing/event.ts'
 
-/** Contains characters that some encodings escape, and none of the surrounding text. */
+/** Has characters that encodings escape, and none of the surrounding text. */
 export const anySecret = (): fc.Arbitrary<string> =>
   fc
     .string({ unit: fc.constantFrom(...'QXZJ0179"\\/\n%+=&?#ß€😀 \''), minLength: 8, maxLength: 30 })
@@ -41,7 +41,7 @@ const ENCODINGS: Readonly<Record<string, Way>> = {
     ).join('\n'),
 }
 
-/** Surroundings of an encoded secret: prose inside, JSON nested around it. */
+/** Prose inside, JSON nested around it. */
 const FRAMES: Readonly<Record<string, Way>> = {
   prose: (text) => `the word is ${text} and no other`,
   json: (text) => JSON.stringify({ note: text }),
@@ -50,7 +50,6 @@ const FRAMES: Readonly<Record<string, Way>> = {
   key: (text) => JSON.stringify({ [text]: 1 }),
 }
 
-/** A secret as encoded in a log. */
 export interface Hidden {
   readonly secret: string
   readonly text: string
@@ -62,7 +61,7 @@ export interface Hidden {
   readonly frames: readonly string[]
 }
 
-/** A secret in one encoding, inside up to three layers of JSON. */
+/** In one encoding, inside up to three layers of JSON. */
 export function hiddenSecret(): fc.Arbitrary<Hidden> {
   const frames = fc.array(fc.constantFrom('json', 'list', 'quoted', 'key'), { maxLength: 3 })
   return fc
@@ -87,7 +86,7 @@ export function hiddenSecret(): fc.Arbitrary<Hidden> {
     })
 }
 
-/** Any valid event with the text in a field, or with keys that collide once redacted. */
+/** With the text in a field, or with keys that collide once redacted. */
 export function eventWith(text: string, equalKeys: readonly string[] = []): fc.Arbitrary<Event> {
   return fc
     .oneof(

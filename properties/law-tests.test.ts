@@ -1,5 +1,3 @@
-/** Every law in laws.md has tests that the night run includes. */
-
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'

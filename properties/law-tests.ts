@@ -1,4 +1,4 @@
-/** Maps each law to its test files. Night runs execute them all, and fail for a law without any. */
+/** Maps laws to the test files that night runs execute. */
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -31,7 +31,7 @@ const SERVICE = ['fuzz', 'soak', 'refusal', 'live-session', 'replies', 'shared-e
 const BACKGROUND = 'properties/background.test.ts'
 const MESSAGES = ['properties/messages.test.ts', 'test/messages/hostile.test.ts']
 
-/** Law ids or families, and their files. The first matching entry applies. */
+/** Law ids or families. The first matching entry applies. */
 const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['R7 R8 R9', ['properties/snapshot.test.ts']],
   ['R', ['properties/replay.test.ts', 'properties/regressions.test.ts']],
@@ -69,7 +69,6 @@ const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['X', ['properties/redaction.test.ts']],
 ]
 
-/** The laws in laws.md, in order. */
 export const listLaws = (): string[] =>
   [...readFileSync(join(ROOT, 'properties/laws.md'), 'utf8').matchAll(/^- \*\*([A-Z]\d+)\*\*/gm)].map(
     ([, law = '']) => law,

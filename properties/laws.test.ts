@@ -21,10 +21,9 @@ import { MUTATIONS } from './mutations/all.ts'
 import { always, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
-/** A log with nothing but turns. */
 const PLAIN = {}
 
-/** Units of work per event for a log of this length, and the number of requests written. */
+/** Units of work per event, and the number of requests written. */
 const perEvent = (length: number, options: Parameters<typeof makeLines>[1]) => {
   const lines = makeLines(length, {
     ...options,
@@ -43,7 +42,6 @@ const perEvent = (length: number, options: Parameters<typeof makeLines>[1]) => {
 
 const GRAMMARS = ALL.map(({ name }) => name)
 
-/** Laws broken by a log that has ended. */
 const brokenAtEnd = (facts: readonly object[]): string[] =>
   checkLog(facts as never, { ended: true }).map(({ law }) => law)
 
@@ -60,7 +58,7 @@ const fieldName = () =>
     'action_id',
   )
 
-/** Whether an item is a valid event, or contains one. */
+/** Whether an item is or contains a valid event. */
 function isDecoded(item: object): boolean {
   const fact: unknown = 'fact' in item ? item.fact : item
   return !isQuarantined(loadValue(fact).fact)

@@ -1,7 +1,7 @@
 /**
- * Tests every law for 60 minutes, or for the first argument, in rounds. Each round prints its own seed;
- * `--seed N` repeats one. `--law X` runs the tests of one law; `--faults` first tries all deliberate faults.
- * Stops at the first failing round and prints totals.
+ * Tests every law for 60 minutes, or for the first argument, in rounds with printed seeds. `--seed N` repeats
+ * a round, `--law X` selects a law, and `--faults` first tries all deliberate faults. Stops at the first
+ * failure.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -14,7 +14,7 @@ import { orUsage } from '../test/usage.ts'
 import { sumOf } from './counts.ts'
 import { listLaws, testsOf } from './law-tests.ts'
 
-/** Runs per property and round. Long nights use more, because each round has a startup cost. */
+/** Long nights run more per round, because each round has a startup cost. */
 const runsFor = (minutes: number): number => Math.min(4_000, Math.max(200, Math.round(minutes * 10)))
 
 const {
@@ -61,7 +61,7 @@ function notUsable(name: string, text: string): Error {
   )
 }
 
-/** Names of failed tests, and of files that did not load. */
+/** Includes files that did not load. */
 function failures(): string[] {
   const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as {
     readonly testResults: readonly {

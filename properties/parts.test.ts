@@ -1,4 +1,4 @@
-/** M14, M17: parts that a grammar cannot express are named, and halves of pairs are never sent alone. */
+/** M14, M17: inexpressible parts are named, and halves of pairs are never sent alone. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -36,11 +36,9 @@ import { Tally } from './tally.ts'
 const messagesOf = (events: readonly Event[]): NeutralMessage[] =>
   toMessages(replay([USER, ...events]), closing)
 
-/** Placeholders that another grammar must contain, in order. */
 const placeholders = (message: AssistantMessage): string[] =>
   othersOf(message).flatMap((value) => replyPlaceholder(value) ?? [])
 
-/** Whether the texts appear in this order. */
 function standInOrder(texts: readonly string[], request: string): boolean {
   let start = 0
   return texts.every((text) => {
@@ -50,7 +48,7 @@ function standInOrder(texts: readonly string[], request: string): boolean {
   })
 }
 
-/** Prefixes of generated seals, which no other provider may receive. */
+/** Generated seals, which no other provider may receive. */
 const SEALS = ['sig/', 'gAAA', 'EqgfCi', 'EnoH', 'CpUB', 'Eo8BCkgIARAB']
 
 describe.each(Object.entries(REPLY_WIRES))('M14: of a reply of %s', (name, wire) => {
@@ -120,7 +118,7 @@ const gemini = (...parts: readonly object[]) =>
 const claude = (stop_reason: string, ...content: readonly object[]) =>
   fromAnthropic({ content, stop_reason } as never)
 
-/** For each grammar with such calls: a name, the number of further pending calls, and the reply. */
+/** A name, the number of further pending calls, and the reply. */
 const WAITING: readonly (readonly [string, number, () => Reply])[] = [
   ['Anthropic, paused', 1, () => claude('pause_turn', search)],
   ['Anthropic, with a call', 1, () => claude('tool_use', search, ask)],
@@ -150,7 +148,7 @@ const WAITING: readonly (readonly [string, number, () => Reply])[] = [
   ['Gemini, that goes on', -1, () => gemini({ toolResponse: { id: 's', toolType: 'X', response: {} } })],
 ]
 
-/** Corrupted records can break these rules: only `own` verifies the positions of signed parts. */
+/** Corrupted records may break these: only `own` verifies the positions of signed parts. */
 const UNORDERED = ['thinking-first', 'text-nonblank']
 
 const recordOf = (event: Event): ReplyRecord | undefined =>
@@ -174,7 +172,7 @@ function decoded(event: Event): Event {
   return result.event
 }
 
-/** Corrupts one part: removed, duplicated, moved, replaced, or with a field removed. */
+/** Removes, duplicates, moves or changes one part. */
 function garbled(parts: readonly JsonValue[], index: number, how: number, value: JsonValue): JsonValue[] {
   if (parts.length === 0) return [{ other: value }]
   const position = index % parts.length

@@ -1,4 +1,4 @@
-/** Pinned logs: bugs of similar engines (W), minimal cases of rules (U), and counterexamples found by the laws. */
+/** Pinned logs: bugs of similar engines (W), minimal cases of rules (U), and counterexamples. */
 
 import { PART_CASES } from './pinned-parts.ts'
 import {
@@ -23,7 +23,6 @@ const pairs = (count: number) =>
 
 const ids = (events: readonly { readonly id?: string }[]) => events.map((event) => event.id ?? '')
 
-/** Logs with the expected view. */
 export const CASES: readonly Pinned[] = [
   {
     title: 'W1 two turns reuse one tool call id: both pairs stay',

@@ -1,4 +1,4 @@
-/** Pinned logs with unusual parts in messages and results: counterexamples found by the laws of requests and status. */
+/** Pinned logs with unusual parts in messages and results: counterexamples of the laws. */
 
 import type { GrammarName } from '../src/event/reply.ts'
 import type { JsonValue } from '../src/event/shapes.ts'
@@ -15,7 +15,7 @@ const toolCall = (grammar: GrammarName, ...parts: readonly JsonValue[]) => ({
   tool_call: { id: 'c', name: 'ls', arguments: '{}', origin: 'completion', reply: { grammar, parts } },
 })
 
-/** Text after reasoning that cannot be sent, because its seal was not requested. */
+/** Text after reasoning that cannot be sent without its seal. */
 const text = (id: string, ...parts: readonly JsonValue[]) =>
   agent(id, {
     llm_message: {
@@ -32,7 +32,6 @@ const text = (id: string, ...parts: readonly JsonValue[]) =>
     },
   } as Partial<Event>)
 
-/** Logs with the expected view. */
 export const PART_CASES: readonly Pinned[] = [
   {
     title: 'R2 an image may have a field named text that is no text; reduce threw',

@@ -1,11 +1,10 @@
-/** Short constructors for pinned logs. The first argument is the id; a call and its results share a tool call id. */
+/** Short constructors for pinned logs. The first argument is the id. */
 
 import type { Fact } from '../src/event/quarantine.ts'
 import type { Event } from '../src/event/types.ts'
 
 type More = Partial<Event>
 
-/** Merges `more` into the fact. */
 const input = (event: Event, more: More = {}): Event => Object.freeze({ ...event, ...more }) as Event
 
 export const user = (id: string, more: More = {}): Event =>
@@ -39,13 +38,13 @@ export const call = (id: string, callId: string, response: string, more: More = 
     more,
   )
 
-/** The same, requested when `after` was the latest event. */
+/** Requested when `after` was the latest event. */
 export const callAskedAt = (after: string, id: string, callId: string, response: string): Event =>
   call(id, callId, response, {
     tool_call: { id: callId, name: 'ls', arguments: '{}', origin: 'completion', reply: { after } },
   } as More)
 
-/** The same, with signed thinking. */
+/** With signed thinking. */
 export const thought = (id: string, callId: string, response: string): Event =>
   call(id, callId, response, { thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 'sig' }] })
 
@@ -62,7 +61,7 @@ export const result = (id: string, callId: string, actionId: string, more: More 
     more,
   )
 
-/** An error reported by the agent framework as the result of a call. */
+/** An error of the agent framework as a call's result. */
 export const error = (id: string, callId: string): Event =>
   input({ kind: 'AgentErrorEvent', id, tool_name: 'ls', tool_call_id: callId, error: id })
 
@@ -81,7 +80,6 @@ export const update = (id: string, key: string, value: string | null): Event =>
 
 export const pause = (id: string): Event => input({ kind: 'PauseEvent', id })
 
-/** A log and the title of its test. */
 export interface Pinned {
   readonly title: string
   readonly facts: readonly Fact[]

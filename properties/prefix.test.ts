@@ -52,12 +52,12 @@ const deeds = fc.array(
 
 const called = (): Deed => ({ do: 'ask', parts: ['think', 'call'], meanwhile: 0, late: 0 })
 
-/** In half of the conversations, a signed reply follows masked results; every second time the masks move. */
+/** Half of the conversations have a signed reply after masked results. */
 const lead = fc
   .constantFrom(3, 4)
   .map((stride): Deed[] => [{ do: 'mask', stride }, called(), called(), called(), called()])
 
-/** In half of them, HEAD ends at a call that is not the last of its reply. */
+/** In half of them, HEAD ends at a call before the last of its reply. */
 const cut = fc
   .record({
     parts: fc.array(part, { maxLength: 3 }),

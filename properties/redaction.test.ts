@@ -26,7 +26,7 @@ import { Tally } from './tally.ts'
 const greedy = () => fc.nat(GREEDY.length - 1)
 const rulesAt = (index: number) => GREEDY[index] as RedactionRules
 
-/** An event with its texts escaped only once in its line. */
+/** Escaped only once in its line. */
 const eventInLine = (text: string) => eventWith(text).filter(({ kind }) => kind !== 'LLMCompletionLogEvent')
 
 describe('X, redaction', () => {
@@ -67,7 +67,7 @@ describe('X, redaction', () => {
   })
 
   it('X7: also in lines that are no events', () => {
-    // A truncated line is plain text, so only the line's own encoding is decoded.
+    // Only the line's own encoding is decoded in a truncated line.
     const inLine = hiddenSecret().filter(
       ({ encoding, frames }) => encoding === 'plain' && frames.length === 0,
     )

@@ -1,5 +1,3 @@
-/** Pinned logs: bugs of similar engines, and counterexamples found by the laws. */
-
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../src/event/types.ts'
 import { listPendingCallsIn } from '../src/log/open-calls.ts'

@@ -1,7 +1,4 @@
-/**
- * M11, M12: a reply that was read, whole or streamed, is written back unchanged, and without its signed parts
- * after a changed history.
- */
+/** M11, M12: replies are written back as read, or without signed parts if their past has changed. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -32,13 +29,12 @@ const BEFORE: readonly Event[] = [
 
 const TOOLS = [{ name: 'ls' }, { name: 'file_editor', action_type: 'EditAction' }, { name: 'computer' }]
 
-/** What a reader knows of its request. */
 function requests({ write }: ReplyWire): ReadOptions {
   const state = replay(BEFORE)
   return { state, request: write(toMessages(state)), tools: TOOLS }
 }
 
-/** The state after the reply, with its events decoded from JSON as by a store. */
+/** Decodes the events from JSON, as a store does. */
 function behind(events: readonly Event[]) {
   let state = replay(BEFORE)
   for (const [index, event] of events.entries()) {
@@ -49,7 +45,6 @@ function behind(events: readonly Event[]) {
   return state
 }
 
-/** Screenshots for each computer call. */
 const shown = (events: readonly Event[]): Event[] =>
   events.flatMap((event, index): Event[] => {
     if (event.kind !== 'ActionEvent' || event.action === null || event.tool_name !== 'computer') return []
@@ -59,7 +54,7 @@ const shown = (events: readonly Event[]): Event[] =>
     return [{ kind: 'ObservationEvent', tool_name, tool_call_id, action_id: `r${index}`, observation }]
   })
 
-/** Violations of the grammars, except of rules that the provider breaks itself. */
+/** Excludes rules that the provider breaks itself. */
 const violations = (messages: readonly NeutralMessage[], allowed: readonly string[]) =>
   Object.values(GRAMMARS)
     .flatMap(({ write, validate }) => validate(write(messages)))
@@ -68,7 +63,7 @@ const violations = (messages: readonly NeutralMessage[], allowed: readonly strin
 /** Replaces what the model saw. */
 const OTHER: NeutralMessage = { role: 'user', content: [{ text: 'Hello.' }], name: null }
 
-/** The parts of a request that a provider or a router has signed. */
+/** Signed by the provider or by a router. */
 function signedIn(request: object): readonly unknown[] {
   const grammar = requestRecord(request)?.grammar ?? ''
   if (grammar !== 'openai-chat')
@@ -80,14 +75,14 @@ function signedIn(request: object): readonly unknown[] {
 
 type SentPart = Readonly<Record<string, unknown>>
 
-/** A thought, except one that is a placeholder for Google's signature. */
+/** Excludes the placeholder for Google's signature. */
 const isThought = ({ type, thought, signature, reasoningContent }: SentPart): boolean =>
   reasoningContent !== undefined ||
   thought === true ||
   (['thinking', 'redacted_thinking', 'reasoning', 'thought'].includes(String(type)) &&
     signature !== NO_SIGNATURE)
 
-/** The parts of a reply that remain when HEAD is at one of its calls. */
+/** The parts that remain when HEAD is at one of the calls. */
 function upToCall(
   parts: readonly SentPart[],
   isCall: (part: SentPart) => boolean,
@@ -106,7 +101,6 @@ function upToCall(
 
 const isText = ({ text, type }: SentPart): boolean => text !== undefined || type === 'message'
 
-/** The texts of a part. */
 const textsOf = ({ text, content }: SentPart): readonly string[] =>
   ([text ?? content].flat() as readonly unknown[])
     .map((one) =>
@@ -114,13 +108,12 @@ const textsOf = ({ text, content }: SentPart): readonly string[] =>
     )
     .filter((one): one is string => typeof one === 'string' && one.trim() !== '')
 
-/** Whether a part other than text is signed. After a call, the signature is bound to it. */
+/** A signature after a call is bound to it. */
 const isBound = ({ type, text, ...part }: SentPart): boolean =>
   text === undefined &&
   type !== 'message' &&
   /"(?:encrypted_content|providerOptions|thoughtSignature)"/.test(JSON.stringify(part))
 
-/** The text of a reply in its events. */
 const wordsKept = (events: readonly Event[]): string =>
   events
     .flatMap((event) =>
@@ -133,7 +126,6 @@ const wordsKept = (events: readonly Event[]): string =>
     .map((part) => ('text' in part ? String(part.text) : ''))
     .join('')
 
-/** Whether the provider executed the call itself. */
 const hasResult = ({ tool_call_id }: ActionEvent, events: readonly Event[]): boolean =>
   events.some((event) => event.kind === 'ObservationEvent' && event.tool_call_id === tool_call_id)
 
@@ -177,7 +169,7 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
           functionCall !== undefined ||
           ids.has(call_id ?? toolCallId ?? id ?? (toolUse as SentPart | undefined)?.['toolUseId'])
         const written = request(events)
-        // Nothing signed is sent if the provider would reject the original order.
+        // Nothing signed is sent in an order that the provider would reject.
         if (requestRecord(written)?.leftOut.length !== 0) return
         const whole = wire.replyIn(written) as SentPart[]
         for (let stored = 1; stored < ids.size; stored += 1) {

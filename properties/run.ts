@@ -1,4 +1,4 @@
-/** Checks a law on `COLLOQUY_RUNS` generated values. A failure prints the command that replays it. */
+/** Checks laws on generated values. A failure prints the command that replays it. */
 
 import * as fc from 'fast-check'
 import type { Fact } from '../src/event/quarantine.ts'
@@ -33,7 +33,6 @@ export function alwaysOnLegal(check: (events: readonly Event[]) => void): void {
   always(legalLog(), check, RUNS / 4)
 }
 
-/** Uses hostile logs and some legal ones. @throws as `always` does */
 export function alwaysOnLogs(check: (facts: readonly Fact[]) => void): void {
   always(hostileLog(), check)
   alwaysOnLegal(check)

@@ -11,7 +11,7 @@ import { checkUIMessages } from './checks/ui-messages.ts'
 import { always, alwaysOnLegal, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
-/** A log that ends with a decision on each call. */
+/** Ends with a decision on each call. */
 const settled = fc
   .tuple(hostileLog(), fc.constantFrom(...Object.values(GRANT_KEYS)))
   .map(([facts, key]): Fact[] => {

@@ -1,16 +1,16 @@
-/** Generates events with a secret: in a reasoning item, or deep in an open field, as a value or as JSON text. */
+/** Generates events with a secret in a reasoning item or an open field. */
 
 import * as fc from 'fast-check'
 import type { JsonValue } from '../src/event/shapes.ts'
 import type { Event } from '../src/event/types.ts'
 import { BODIES, frozen, reasoningItem, secretText } from '../src/testing/event.ts'
 
-/** JSON from a writer that escapes quotes by code point. */
+/** Escapes quotes by code point. */
 const numbered = (value: JsonValue): string => JSON.stringify(value).replaceAll(/\\"/g, String.raw`\u0022`)
 
-/** JSON with a secret as a value or in nested JSON text, quoted once or twice. */
+/** As a value or in nested JSON text. */
 function secretJson(): fc.Arbitrary<JsonValue> {
-  // Its escaped form differs in JSON text, and half of such a secret is also a leak.
+  // Needs escaping in JSON; half of it is also a leak.
   const awkward = fc.tuple(secretText(), fc.constantFrom('"', '\\', '\\"', '\n'))
   return fc.tuple(secretText(), awkward, fc.nat(10)).map(([secret, [half, between], wrap]): JsonValue => {
     const item = { id: 'rs_1', encrypted_content: secret }
@@ -33,7 +33,6 @@ function secretJson(): fc.Arbitrary<JsonValue> {
       case 7:
         return { log: numbered({ body: numbered(escaped) }) }
       case 8:
-        // Whitespace around the colon, inside quoted text.
         return JSON.stringify(JSON.stringify(item, null, '\t').replace(/":/g, '"\n:\r\n'))
       case 9:
         return `data: ${JSON.stringify(item)}`
@@ -43,14 +42,13 @@ function secretJson(): fc.Arbitrary<JsonValue> {
   })
 }
 
-/** The same, or a value that no schema expects there, which is still secret. */
+/** Also in places that no schema knows. */
 const openJson = (): fc.Arbitrary<JsonValue> =>
   fc.oneof(
     { weight: 4, arbitrary: secretJson() },
     { weight: 1, arbitrary: secretText().map((secret) => ({ encrypted_content: { inner: [secret] } })) },
   )
 
-/** Any valid event with a secret. */
 export function secretEvent(): fc.Arbitrary<Event> {
   return fc
     .oneof(
@@ -87,7 +85,7 @@ export function secretEvent(): fc.Arbitrary<Event> {
     .map(frozen)
 }
 
-/** A corrupted event with a secret: an additional field, a wrong type, or a wrong place. */
+/** Adds a field, changes a type or moves a value. */
 export function brokenSecretEvent(): fc.Arbitrary<unknown> {
   return fc.tuple(secretEvent(), secretText(), fc.nat(6)).map(([event, secret, how]) => {
     switch (how) {

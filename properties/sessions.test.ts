@@ -1,4 +1,4 @@
-/** E9: recorded sessions of other agents, read as logs. */
+/** E9: sessions of other agents, read as logs. */
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
@@ -17,13 +17,11 @@ import { recordsOf } from './sessions/lines.ts'
 import { type Can, type Said, saidOf, seenOf, talk, type Talk } from './sessions/talk.ts'
 import { Tally } from './tally.ts'
 
-/** A session format, how it is written, and what it cannot express. */
 interface Form {
   readonly name: string
   readonly format: SessionFormat
   readonly can: Can
   readonly write: (all: Talk) => unknown[]
-  /** Whether it marks failed results. */
   readonly tellsErrors: boolean
   /** Whether a summary is recorded as a user message. */
   readonly saysSummary?: boolean
@@ -97,7 +95,6 @@ const FORMS: readonly Form[] = [
   },
 ]
 
-/** What an event says, in terms of a talk. */
 function saidBy(event: Event): Said[] {
   switch (event.kind) {
     case 'MessageEvent':
@@ -117,13 +114,13 @@ function saidBy(event: Event): Said[] {
   }
 }
 
-/** Messages that the Codex client inserts for its user. */
+/** Inserted by the Codex client. */
 const isInjected = (event: Event): boolean => event.kind === 'MessageEvent' && event.source === 'environment'
 
 const read = (events: readonly Event[]): Said[] =>
   events.filter((event) => !isInjected(event)).flatMap(saidBy)
 
-/** Normalizes distinctions that the format cannot express. */
+/** Drops distinctions that the format cannot express. */
 const plain = (messages: readonly Said[], { tellsErrors, saysSummary }: Form): Said[] =>
   messages.map((one) => {
     if (one[0] === 'result' && !tellsErrors) return ['result', one[1], false]
@@ -155,7 +152,7 @@ describe('E9, sessions of other agents', () => {
         (all) => {
           tally.count(occurredIn(all))
           const records = recordsOf(lines(all))
-          // Messages with only text look the same in two grammars.
+          // Messages with only text fit two grammars.
           const options = name === 'Anthropic' || name.startsWith('OpenAI') ? { from: format } : {}
           const session = readSession(records, options)
           same('E9', 'the form', session.format, format)
@@ -204,7 +201,7 @@ describe('E9, sessions of other agents', () => {
         const session = total('E9', 'readSession', () => readSession(recordsOf(values), { from: format }))
         const facts = session.facts.map(({ fact }) => fact)
         same('E9', 'what is no event', facts.filter(isNoEvent), [])
-        // Signed parts stay where the file has them, so a thought need not lead its reply.
+        // Signed parts stay in place, so a thought need not lead its reply.
         checkGrammars(facts, ['thinking-first'])
       },
       RUNS / 4,
@@ -218,10 +215,9 @@ describe('E9, sessions of other agents', () => {
   })
 })
 
-/** Whether a reader, which relies on types alone, has produced an invalid event. */
+/** Readers rely on types alone, without decoding. */
 const isNoEvent = (fact: Fact): boolean => !isQuarantined(fact) && !decodeEvent(fact).ok
 
-/** A repetitive talk. */
 function longTalk(turns: number, can: Can): Talk {
   const call = { name: 'bash', input: { command: 'ls' }, result: 'a', isError: false }
   return Array.from({ length: turns }, (_, index) => ({
@@ -237,7 +233,7 @@ function longTalk(turns: number, can: Can): Talk {
   }))
 }
 
-/** Property reads per value of a file, counted while it is parsed. */
+/** Property reads per value while a file is parsed. */
 function looksFor(values: readonly unknown[], from: SessionFormat): number {
   let looks = 0
   let current = 0
@@ -267,7 +263,7 @@ interface Cut {
   readonly path: readonly number[]
 }
 
-/** A file with a line removed, duplicated, moved, or changed inside. */
+/** With a line removed, duplicated, moved or changed. */
 function damaged(values: unknown[], { at, how, value, path }: Cut): unknown[] {
   if (values.length === 0) return values
   const position = at % values.length

@@ -1,19 +1,17 @@
-/** Counts in how many runs each adversarial situation occurred, and fails if one was too rare. */
+/** Fails if a situation occurred in too few runs. */
 
 import { RUNS } from './run.ts'
 
-/** With fewer runs and a different seed, occurrences are a matter of luck. */
+/** Fewer runs with another seed depend on luck. */
 const ENOUGH = 1_000
 const IS_LUCK = RUNS < ENOUGH && (process.env['COLLOQUY_RUNS'] ?? process.env['COLLOQUY_SEED']) !== undefined
 
-/** Each situation must occur in at least one of this many runs. */
 const ONE_IN = 40
 
 export class Tally<S extends string> {
   readonly #counts = new Map<S, number>()
   #runs = 0
 
-  /** Records the situations of one run. */
   count(occurred: Iterable<S>): void {
     this.#runs += 1
     for (const name of new Set(occurred)) this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)

@@ -1,4 +1,4 @@
-/** C4, C5: text search, for any text and query. */
+/** C4, C5: text search. */
 
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
@@ -7,7 +7,6 @@ import { fitsText, parseTextQuery } from '../src/store/kit/query/text-query.ts'
 import { lineOf, sizeOfLine, tokensOf } from '../src/store/kit/query/text-tokens.ts'
 import { anyText } from '../src/testing/text.ts'
 
-/** Words, identifiers, scripts without spaces, and word separators. */
 const PIECES =
   `foo Bar fooBar HTTPServer foo_bar __init__ x 42 3.14 don’t Café cafe\u0301 STRASSE straße Łódź ΟΔΟΣ İ ﬁ ½ ﷺ
   東京都 都 カタカナ ｶﾞ ภาษาไทย 한국어 ລາວ a東b 🎉 👩‍💻 🇩🇪 https://a.b/c?d=e ${'a'.repeat(70)} - " \u0000 \ud800 \u0301`

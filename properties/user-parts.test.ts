@@ -1,4 +1,4 @@
-/** M14 for users and tools: each kind of part in each grammar, and arbitrary parts. */
+/** M14 for users and tools: known parts in each grammar, and arbitrary ones. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -33,7 +33,6 @@ const CALL: NeutralToolCall = {
   responses_reasoning_item: null,
 }
 
-/** Puts the parts in a user message or a result. */
 function holding(
   parts: readonly OpenPart[],
   position: 'user' | 'result',
@@ -55,7 +54,6 @@ function holding(
   ]
 }
 
-/** Every object in a request, at any depth. */
 function* objectsIn(value: unknown): Generator<object> {
   if (typeof value !== 'object' || value === null) return
   yield value
@@ -90,7 +88,6 @@ describe('M14, what users and tools say', () => {
           const isNamed = [placeholderOf(part), NO_IMAGE].some((name) =>
             text.includes(JSON.stringify(name).slice(1, -1)),
           )
-          // Either in the grammar's own form, or named.
           expect([text.split(id).length - 1 > 0, isNamed]).toContainEqual(true)
           const cannotMove = is_error && input.place === 'result' && isNamed
           if (input.grammar !== ownValue || !input.isSent || cannotMove) return

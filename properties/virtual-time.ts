@@ -1,4 +1,4 @@
-/** Virtual time: hours pass in milliseconds, and tests do not depend on the speed of the machine. */
+/** Virtual time: hours pass in milliseconds, at the same speed on every machine. */
 
 interface Timer {
   at: number
@@ -9,7 +9,7 @@ interface Timer {
 /** Lets work complete that needs no time. */
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
-/** Milliseconds per step. */
+/** Milliseconds. */
 const STEP = 10
 
 export class VirtualTime {
@@ -24,7 +24,6 @@ export class VirtualTime {
   readonly #begun = Date.now()
   #now = 0
 
-  /** Replaces the process's timers and clocks. */
   install(): void {
     const begin = (call: () => void, after: number, every: number | null): object => {
       const timer = { ref: () => timer, unref: () => timer, hasRef: () => true }
@@ -49,7 +48,6 @@ export class VirtualTime {
     this.#timers.clear()
   }
 
-  /** Advances the time. */
   async pass(milliseconds: number): Promise<void> {
     const end = this.#now + milliseconds
     while (this.#now < end) {
@@ -73,7 +71,7 @@ export class VirtualTime {
     return first
   }
 
-  /** Advances the time until the work ends, and returns its result. */
+  /** Advances the time until the work ends. */
   async ended<T>(work: Promise<T>): Promise<T> {
     const over = new AbortController()
     const watched = work.finally(() => over.abort())

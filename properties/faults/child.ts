@@ -1,4 +1,4 @@
-/** Runs in a copy of the project: checks the laws of events and logs against the corpus, starting with those closest to the fault. */
+/** Runs in a copy of the project: checks the laws of events and logs, those closest to the fault first. */
 
 import { LOG_CHECKS } from '../checks/all.ts'
 import { checkCondensing, checkFit } from '../checks/context.ts'
@@ -20,7 +20,7 @@ import { sayVerdict } from './say-verdict.ts'
 
 type LogCheck = (typeof LOG_CHECKS)[number]
 
-/** Checks most likely to fail for a fault in each folder, longest path first. They take most of the time. */
+/** Checks most likely to fail for a folder, longest path first. */
 const NEAREST: readonly (readonly [folder: string, checks: readonly LogCheck[]])[] = [
   ['state/snapshot/', [checkOneSnapshot]],
   ['log/columnar/', [checkOneSnapshot]],
@@ -55,7 +55,6 @@ function checkLogs({ logs }: Corpus, checks: readonly LogCheck[]): void {
   for (const facts of logs) for (const check of checks) check(facts)
 }
 
-/** Throws at the first broken law. */
 function checkAll(corpus: Corpus, file = ''): void {
   const nearest = NEAREST.find(([folder]) => file.startsWith(folder))
   if (nearest !== undefined) checkLogs(corpus, nearest[1])

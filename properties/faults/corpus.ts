@@ -1,4 +1,4 @@
-/** The inputs for checking every faulty copy: logs and events from fixed seeds, as plain JSON. */
+/** Logs and events from fixed seeds, as plain JSON, for checking faulty copies. */
 
 import * as fc from 'fast-check'
 import type { Fact } from '../../src/event/quarantine.ts'
@@ -15,9 +15,7 @@ export interface Corpus {
   /** Logs in which an agent loops. */
   readonly loops: readonly (readonly Event[])[]
   readonly events: readonly Event[]
-  /** Events that contain a secret, and its encoding. */
   readonly hidden: readonly { readonly hidden: Hidden; readonly event: Event }[]
-  /** Invalid events that contain a secret. */
   readonly broken: readonly unknown[]
   readonly lines: readonly string[]
 }
@@ -25,11 +23,11 @@ export interface Corpus {
 const draw = <T>(arbitrary: fc.Arbitrary<T>, numRuns: number): T[] =>
   fc.sample(arbitrary, { numRuns, seed: 2026 })
 
-/** How often the corpus has each situation, and the maximum length of its logs. */
+/** The corpus has each situation this often, in logs of this maximum length. */
 const OFTEN = 6
 const LONGEST = 30
 
-/** Picks the shortest logs for each rare situation: long logs cost more and find nothing more. */
+/** Prefers short logs: long ones cost more and find nothing more. */
 function chosen(logs: readonly (readonly Fact[])[]): (readonly Fact[])[] {
   const counts = new Map<string, number>()
   return logs
@@ -43,7 +41,6 @@ function chosen(logs: readonly (readonly Fact[])[]): (readonly Fact[])[] {
     })
 }
 
-/** Deterministic. */
 export function buildCorpus(): Corpus {
   return {
     logs: [

@@ -1,4 +1,4 @@
-/** Runs in a copy of the project: plays plans from a fixed seed and prints the first broken law. */
+/** Runs in a copy of the project: plays plans and prints the first broken law. */
 
 import * as fc from 'fast-check'
 import { checkStory } from '../checks/execution.ts'

@@ -1,7 +1,6 @@
-/** A deliberate fault: one changed line in a copy of src/, for which at least one law must fail. */
+/** One changed line in a copy of src/, for which at least one law must fail. */
 
 export interface Fault {
-  /** The resulting defect. */
   readonly name: string
   /** Path under src/. */
   readonly file: string

@@ -1,14 +1,12 @@
-/** Every deliberate fault in src/ must break a law. `npm test` tries a sample; `npm run test:faults` and the night run try all. */
+/** Every deliberate fault in src/ must break a law. `npm test` tries a sample. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FAULTS } from './list.ts'
 import { type Bench, childOf, mutated, openBench } from './runner.ts'
 
-/** Number of concurrent child processes. */
 const AT_ONCE = 2
 
 const ALL = process.env['COLLOQUY_FAULTS'] === 'all'
-/** Sampling rate when not all faults are tried. */
 const ONE_IN = 60
 const PLAYED = ALL ? FAULTS : FAULTS.filter((_, index) => index % ONE_IN === 0)
 const CHILDREN = [...new Set(PLAYED.map(childOf))]

@@ -1,4 +1,4 @@
-/** Deep-freezes JSON without the code under test, so that writing to a fact throws. */
+/** Deep-freezes without the code under test, so that writing to a fact throws. */
 
 export function frozenCopy<T>(value: T): T {
   if (typeof value === 'object' && value !== null) {

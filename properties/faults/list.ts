@@ -1,5 +1,3 @@
-/** Every deliberate fault, in folder order. */
-
 import { CONTEXT_FAULTS } from './context.ts'
 import { EVENT_FAULTS } from './event.ts'
 import { EXECUTION_FAULTS } from './execution.ts'

@@ -1,4 +1,4 @@
-/** Runs in a copy of the project: reads a corpus file and prints the first broken law of loops. */
+/** Runs in a copy of the project: checks a corpus file and prints the first broken law of loops. */
 
 import { checkLoops, checkThoughtless } from '../checks/stuck.ts'
 import { sayVerdict } from './say-verdict.ts'

@@ -1,7 +1,4 @@
-/**
- * Runs in a copy of the project: checks followers, readers of streamed replies, and explanations from fixed
- * seeds. Prints the first broken law.
- */
+/** Runs in a copy of the project: checks followers, streamed replies and explanations. Prints the first broken law. */
 
 import * as fc from 'fast-check'
 import { checkExplained, checkFindings, checkFoundOfLegal } from '../checks/explain.ts'
@@ -15,7 +12,7 @@ import { lawOf, ONE_IN, SOUND } from './say-verdict.ts'
 
 const file = process.argv[3] ?? ''
 
-/** Skips the check if the fault is elsewhere; without a fault, runs all of them. */
+/** Skips checks that the fault cannot affect. */
 async function hold<T>(
   about: RegExp,
   total: string,

@@ -1,4 +1,4 @@
-/** Runs in a copy of the project: reads a corpus file and prints the first broken law of redaction. */
+/** Runs in a copy of the project: checks a corpus file and prints the first broken law of redaction. */
 
 import { redactionRules } from '../../src/context/redaction/rules.ts'
 import { checkGrammars, checkThinking } from '../checks/messages.ts'

@@ -1,4 +1,4 @@
-/** Tries a fault: changes one line in a copy of the project, checks the laws there in a child process, and reports the broken one. */
+/** Changes one line in a copy of the project, and checks the laws there in a child process. */
 
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -28,18 +28,16 @@ export type Child =
   | 'readers-child.ts'
   | 'redaction-child.ts'
 
-/** A folder with copies of the project and the shared corpus. */
 export interface Bench {
   /**
-   * Returns the first broken law of a copy, as `V1: …`, or `all laws hold`. Without a fault, checks the
-   * project as it is. A copy handles one fault at a time. The fault's path selects which laws are checked
-   * (see `childOf`), unless `child` does.
+   * Returns the first broken law, as `V1: …`, or `all laws hold`. A copy handles one fault at a time. Without
+   * a fault, checks the project as it is.
    */
   readonly verdict: (copy: number, fault?: Fault, child?: Child) => Promise<string>
   readonly close: () => void
 }
 
-/** Creates copies outside of node_modules, where Node does not strip types. */
+/** Outside of node_modules, where Node does not strip types. */
 export function openBench(copies: number): Bench {
   const home = mkdtempSync(join(tmpdir(), 'colloquy-faults-'))
   const corpus = join(home, 'corpus.json')
@@ -58,7 +56,7 @@ export function openBench(copies: number): Bench {
           {
             cwd: folder,
             timeout: PATIENCE_MS,
-            // Loading code takes most of a child's time, and only one file of it changes.
+            // Loading code takes most of a child's time, and only one file differs.
             env: { ...process.env, NODE_COMPILE_CACHE: join(home, 'cache') },
           },
         )
@@ -70,7 +68,6 @@ export function openBench(copies: number): Bench {
   }
 }
 
-/** The program with the laws closest to a fault. */
 export function childOf(fault: Fault | undefined): Child {
   if (/^(?:explain\/|conversation\/(?:follow\/|shared-replies|streamed))/.test(fault?.file ?? ''))
     return 'readers-child.ts'

@@ -1,22 +1,18 @@
-/** Runs checks in a copy of the project and prints the first broken law. */
+/** Runs checks in a copy of the project, and prints the first broken law. */
 
 import { readFileSync } from 'node:fs'
 import type { Corpus } from './corpus.ts'
 import { frozenCopy } from './frozen-copy.ts'
 
-/** The law named by an error, or `total`, the law that nothing throws. */
+/** The law that an error names; otherwise `total`, which forbids throwing. */
 export const lawOf = (error: unknown, total: string): string =>
   error instanceof Error && error.name === 'LawBroken'
     ? error.message.slice(0, 300)
     : `${total}: ${String(error).slice(0, 300)}`
 
-/** The verdict if no law is broken. */
 export const SOUND = 'all laws hold'
 
-/**
- * Sampling rate of values. Without a fault a sample is enough, unless all faults are tried: the properties
- * themselves check the project.
- */
+/** Checks a sample without a fault, unless all faults are tried: the properties check the project. */
 export const ONE_IN = process.argv[3] === '' && process.env['COLLOQUY_FAULTS'] !== 'all' ? 10 : 1
 
 const some = <T>(values: readonly T[]): T[] => values.filter((_, index) => index % ONE_IN === 0)

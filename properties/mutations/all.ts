@@ -1,4 +1,4 @@
-/** Mistakes of servers. Each turns a legal log into an illegal one, and names the broken law and the event to blame. */
+/** Mistakes of servers: each breaks a law in a legal log, and names the event to blame. */
 
 import { CALL_MISTAKES } from './calls.ts'
 import { LINE_MISTAKES } from './lines.ts'

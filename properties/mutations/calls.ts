@@ -1,4 +1,4 @@
-/** Mistakes in calls, their results, the replies that make them, and their execution. */
+/** Mistakes in calls, results and replies. */
 
 import { isToolResult } from '../../src/event/kinds.ts'
 import type { ActionEvent, Event } from '../../src/event/types.ts'
@@ -18,13 +18,13 @@ import {
   type Mutation,
 } from './mutant.ts'
 
-/** Drops a result and continues with another reply. The result's children move to its parent. */
+/** The result's children move to its parent. */
 function withoutResult(log: readonly Event[]): Mutant | null {
   const { entries } = replay(log).log
   for (const entry of entries) {
     const { event } = entry
     if (event === null || !isToolResult(event)) continue
-    // An interrupt after it would have to add a result, which breaks another law.
+    // An interrupt would have to add a result, which breaks another law.
     if (log.slice(entry.seq).some(({ kind }) => kind === 'InterruptEvent')) continue
     const pending = [...entries].find(
       (other) =>
@@ -44,8 +44,7 @@ function withoutResult(log: readonly Event[]): Mutant | null {
     )
     const named = JSON.stringify(log).split(JSON.stringify(entry.id)).length - 2
     const hung = log.filter(({ parent_id }) => parent_id === entry.id).length
-    // Skip logs that would break other laws: only parents can be fixed, and a duplicate call id could match
-    // another result.
+    // Avoids breaking other laws: a duplicate call id could match another result.
     const unique =
       log.filter((other) => isCall(other) && other.tool_call_id === event.tool_call_id).length === 1
     if (requests === undefined || named !== hung || !unique) continue
@@ -78,7 +77,7 @@ function splitBatch(log: readonly Event[]): Mutant | null {
 const isStart = (event: Event): boolean =>
   event.kind === 'ConversationStateUpdateEvent' && event.key === 'started_actions'
 
-/** The log up to its first call, a policy that requires confirmation of it, and the added events. */
+/** With a policy that requires confirmation. */
 function withPolicy(
   log: readonly Event[],
   add: (call: ActionEvent) => readonly Event[],

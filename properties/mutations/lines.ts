@@ -3,7 +3,6 @@
 import type { Event } from '../../src/event/types.ts'
 import { blames, isCall, text, status, update, withEvent, type Mutation } from './mutant.ts'
 
-/** In single lines, and in their references. */
 export const LINE_MISTAKES: readonly Mutation[] = [
   [
     'T6',

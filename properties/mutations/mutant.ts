@@ -2,7 +2,6 @@
 
 import type { ActionEvent, Event, EventOf } from '../../src/event/types.ts'
 
-/** A log with a mistake. */
 export interface Mutant {
   readonly log: readonly (Event | string)[]
   /** One of the ids that the finding may blame. */
@@ -10,7 +9,7 @@ export interface Mutant {
   readonly ended?: boolean
 }
 
-/** Returns null if the log has no place for the mistake. */
+/** Null if the log has no place for it. */
 export type Mutation = readonly [law: string, mistake: string, make: (log: readonly Event[]) => Mutant | null]
 
 export const update = (id: string, key: string, value: unknown): Event =>
@@ -41,7 +40,6 @@ export const resultOf = (id: string, call: Event): EventOf<'ObservationEvent'> =
 export const isCall = (event: Event): event is ActionEvent => event.kind === 'ActionEvent'
 export const indexOf = (log: readonly Event[], is: (event: Event) => boolean): number => log.findIndex(is)
 
-/** The log up to its first call, and the added events. */
 export function behindCall(
   log: readonly Event[],
   add: (call: ActionEvent) => readonly Event[],

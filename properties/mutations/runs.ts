@@ -1,4 +1,4 @@
-/** Mistakes in how runs begin and end, and in the records of replies. */
+/** Mistakes in runs and in the records of replies. */
 
 import type { Event } from '../../src/event/types.ts'
 import { pendingCallCount } from '../../src/log/open-calls.ts'

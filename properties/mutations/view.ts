@@ -5,7 +5,6 @@ import { replay } from '../../src/state/reduce.ts'
 import { isPending } from '../../src/view/unit.ts'
 import { behindCall, blames, type Mutation } from './mutant.ts'
 
-/** A complete batch at the end of the view. */
 function lastBatch(log: readonly Event[]): readonly string[] | null {
   const units = [...replay(log).branch.view.units]
   const unit = units.findLast((each) => each.type === 'batch' && !isPending(each))

@@ -1,4 +1,4 @@
-/** AI SDK steps with any content, in any order, including what providers add. */
+/** AI SDK steps with any content in any order. */
 
 import * as fc from 'fast-check'
 import { collectAiSdk, fromAiSdk } from '../../src/messages/ai-sdk/read.ts'
@@ -23,7 +23,6 @@ interface Raw {
   readonly response: { readonly id: string; readonly modelId: string }
 }
 
-/** Provider metadata: signatures, sealed reasoning, item ids. */
 const metadata = fc.oneof(
   fc.nat(999).map((n) => ({ google: { thoughtSignature: `sig/${n}` } })),
   fc.nat(999).map((n) => ({ openai: { itemId: `item_${n}`, reasoningEncryptedContent: null } })),
@@ -103,7 +102,6 @@ const reply: fc.Arbitrary<Raw> = fc
     }
   })
 
-/** Keeps one of the provider's own calls. */
 function onePair(groups: readonly (readonly Part[])[]): Part[] {
   const first = groups.findIndex(([part]) => part?.type === 'tool-call')
   return groups.flatMap((parts, index) => (parts[0]?.type === 'tool-call' && index !== first ? [] : parts))
@@ -121,7 +119,6 @@ const isSilent = (part: Part): boolean =>
 
 const isOwnCall = (part: Part): boolean => part.type === 'tool-call' && part['providerExecuted'] !== true
 
-/** The part as sent, in the SDK's form. */
 function sentPart(part: Part, isBound: boolean): object[] {
   const { type, text, file: current, toolCallId, toolName, input, output, error, providerMetadata } = part
   const ownValue = providerMetadata === undefined ? {} : { providerOptions: providerMetadata }
@@ -179,7 +176,6 @@ export const AI_SDK: ReplyWire<Raw> = {
     ((request as AiSdkMessage[]).find(({ role }) => role === 'assistant')?.content ??
       []) as readonly unknown[],
   expected: ({ content }) => {
-    // Empty replies are not sent.
     if (content.every(isSilent)) return []
     const bound = content.findLastIndex(isSigned) + 1
     return content.flatMap((part, index) => sentPart(part, index < bound))

@@ -1,4 +1,4 @@
-/** A realistic block of each kind from Anthropic's server tools. Blocks that only occur together are one unit. */
+/** A block of each kind from Anthropic's server tools, grouped into units that occur together. */
 
 import type { BetaContentBlock } from '@anthropic-ai/sdk/resources/beta/messages'
 

@@ -1,4 +1,4 @@
-/** Anthropic Messages replies with blocks of every kind, in any order that the provider returns. */
+/** Anthropic Messages replies with every kind of block, in valid order. */
 
 import * as fc from 'fast-check'
 import { collectAnthropic, fromAnthropic } from '../../src/messages/anthropic/read.ts'
@@ -30,7 +30,7 @@ interface Raw {
   readonly usage: object
 }
 
-/** Blocks that occur together. Each number makes unique ids. */
+/** Blocks that occur together, with ids from the number. */
 type Unit = (n: number) => readonly Block[]
 
 const block =
@@ -58,7 +58,7 @@ const output: fc.Arbitrary<Unit> = fc.oneof(
   fc.constantFrom<Unit>(...ANTHROPIC_UNITS),
 )
 
-/** Stop reasons of replies that continue once sent back. */
+/** Replies with these stop reasons continue once sent back. */
 const PAUSES: ReadonlySet<string> = new Set(['pause_turn', 'compaction'])
 
 const reply: fc.Arbitrary<Raw> = fc
@@ -97,7 +97,7 @@ const reply: fc.Arbitrary<Raw> = fc
     usage: { input_tokens: tokens, output_tokens: 7, cache_read_input_tokens: null },
   }))
 
-/** A server tool whose result arrives in the continued reply. */
+/** Its result arrives in the continued reply. */
 const WAITING = {
   type: 'server_tool_use',
   id: 'srvtoolu_w',
@@ -105,7 +105,7 @@ const WAITING = {
   input: { code: 'ls()' },
 } as const
 
-/** Inserts that call before the client's calls. It makes all of them but the first. */
+/** The server tool makes all client calls but the first. */
 function withWaiting(waits: boolean, content: readonly Block[]): readonly Block[] {
   if (!waits) return content
   const first = content.findIndex(isCall)
@@ -117,10 +117,7 @@ function withWaiting(waits: boolean, content: readonly Block[]): readonly Block[
 
 const isCall = ({ type }: Block): boolean => type === 'tool_use'
 
-/**
- * Blocks as sent: unchanged up to the last thinking before a call, then calls last. If that would move signed
- * blocks or their context, nothing signed is sent.
- */
+/** Calls move last, after the last thinking before a call. If that would affect signed blocks, nothing signed is sent. */
 function arranged(content: readonly Block[]): readonly Block[] {
   const last = content.findLastIndex(isCall)
   const bound = content.findLastIndex((of, index) => index < last && isThinking(of))
@@ -141,7 +138,7 @@ const callsLast = (content: readonly Block[]): readonly Block[] => [
   ...content.filter(isCall),
 ]
 
-/** A reply with thinking starts with it, and may have more between texts. */
+/** A reply with thinking starts with it. */
 function thinkingFirst(units: readonly (readonly Block[])[]): Block[] {
   const first = Math.max(
     0,
@@ -155,7 +152,7 @@ const isThinking = ({ type }: Block): boolean => type === 'thinking' || type ===
 const isSigned = (of: Block): boolean =>
   isThinking(of) || (of.type === 'compaction' && of.encrypted_content !== null)
 
-/** The block as sent. The provider rejects blank text, so it is omitted after the last signed block. */
+/** Blank text is omitted after the last signed block: the provider rejects it. */
 function sentBlock(of: Block, isBound: boolean): object[] {
   if (of.type === 'tool_use') {
     const { caller, ...sent } = of
@@ -229,7 +226,7 @@ export const ANTHROPIC: ReplyWire<Raw> = {
     const bound = content.findLastIndex(isSigned) + 1
     const sent = content.flatMap((block, index) => sentBlock(block, index < bound))
     const last = sent.at(-1)
-    // It may end the request, where the provider rejects trailing whitespace.
+    // The provider rejects trailing whitespace at the end of a request.
     if (!PAUSES.has(stop_reason) || last === undefined || !('text' in last)) return sent
     return [...sent.slice(0, -1), { ...last, text: trimTrailing(String(last.text)) }]
   },

@@ -1,4 +1,4 @@
-/** Amazon Bedrock replies with signed or unsigned reasoning, texts, citations, calls, server tools and images. */
+/** Amazon Bedrock replies with reasoning, texts, citations, calls, server tools and images. */
 
 import * as fc from 'fast-check'
 import type { BedrockRequest } from '../../src/messages/bedrock/blocks.ts'
@@ -92,7 +92,7 @@ const contentOf = ({ output }: Raw): readonly Block[] => output.message.content
 
 const isServers = ({ toolUse, toolResult }: Block): boolean => (toolUse ?? toolResult)?.['type'] !== undefined
 
-/** The blocks as sent: only signed reasoning, and blank texts only if a signature covers them. */
+/** Only signed reasoning is sent, and blank text only under a signature. */
 function expected(raw: Raw): readonly unknown[] {
   const content = contentOf(raw).filter(({ text }) => text !== '')
   const bound = content.findLastIndex(isSigned)

@@ -1,4 +1,4 @@
-/** Gemini replies with thoughts, texts, calls and other parts, signed or not, in the orders the API returns. */
+/** Gemini replies with thoughts, texts, calls and other parts, signed or not. */
 
 import * as fc from 'fast-check'
 import { collectGoogle, fromGoogle } from '../../src/messages/google/read.ts'
@@ -110,7 +110,7 @@ const partsOf = ({ candidates: [{ content }] }: Raw): readonly Part[] =>
 
 const isSigned = ({ thoughtSignature }: Part): boolean => thoughtSignature !== undefined
 
-/** The part as sent: the first call has at least a placeholder signature, and blank text is kept only if a signature covers it. */
+/** The first call needs a signature; blank text is kept only under one. */
 function sentPart(part: Part, isBound: boolean, isFirstCall: boolean): Part[] {
   if (isFirstCall) return [{ thoughtSignature: NO_SIGNATURE, ...part }]
   return isBlank(part) && !isBound ? [] : [part]
@@ -119,7 +119,7 @@ function sentPart(part: Part, isBound: boolean, isFirstCall: boolean): Part[] {
 const isBlank = ({ text, thought }: Part): boolean =>
   text !== undefined && thought !== true && isWhitespace(text)
 
-/** A call whose arguments are all primitive is sometimes split into chunks. */
+/** Splits some calls whose arguments are primitive. */
 function callChunks(part: Part, cut: () => number): Part[] {
   const { functionCall: { args = {}, ...call } = { name: '' }, ...beside } = part
   const values = Object.entries(args)
@@ -160,7 +160,6 @@ export const GOOGLE: ReplyWire<Raw> = {
   replyIn: (request) => (request as GoogleRequest).contents.find(({ role }) => role === 'model')?.parts ?? [],
   expected: (raw) => {
     const parts = partsOf(raw)
-    // Empty replies are not sent.
     if (parts.every(isBlank)) return []
     const bound = parts.findLastIndex(isSigned) + 1
     const first = parts.findIndex(({ functionCall }) => functionCall !== undefined)

@@ -1,4 +1,4 @@
-/** Replies of Gemini Interactions with thoughts, outputs, calls and tool steps, signed or not, in any valid order. */
+/** Gemini Interactions replies with thoughts, outputs, calls and tool steps, signed or not. */
 
 import * as fc from 'fast-check'
 import type { InteractionsRequest } from '../../src/messages/interactions/blocks.ts'
@@ -61,7 +61,6 @@ const thought: fc.Arbitrary<Step> = fc
   .tuple(summary, signature)
   .map(([more, signed]) => ({ type: 'thought', ...more, ...signed }))
 
-/** The provider's tools and their call fields. */
 const TOOLS: Readonly<Record<string, object>> = {
   code_execution: {},
   file_search: {},
@@ -132,7 +131,7 @@ const isSigned = (step: Step | undefined): boolean => step?.signature !== undefi
 
 const isBlank = (content: Content): boolean => content.type === 'text' && isWhitespace(content.text ?? '')
 
-/** The steps as sent: no unsigned thoughts, and blank texts only if a signature covers them. */
+/** Unsigned thoughts are not sent, and blank text only under a signature. */
 function expected({ steps }: Raw): readonly unknown[] {
   const bound = steps.findLastIndex(isSigned)
   const sent = steps.flatMap((step, index): Step[] => {
@@ -168,7 +167,7 @@ function events(step: Step, index: number, cut: () => number): object[] {
     ...(signed === undefined ? [] : [{ type: isCall ? step.type : 'thought_signature', signature: signed }]),
   ]
   return [
-    // An output or a thought may start with a delta, without a start event.
+    // Outputs and thoughts may start without a start event.
     ...(deltas.length > 0 && ['model_output', 'thought'].includes(step.type) && cut() > 3
       ? []
       : [{ event_type: 'step.start', index, step: isCall ? { ...start, arguments: {} } : start }]),

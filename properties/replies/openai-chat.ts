@@ -1,4 +1,4 @@
-/** OpenAI Chat Completions replies with text, refusals, calls, and fields that servers add. */
+/** OpenAI Chat Completions replies, with fields that servers add. */
 
 import * as fc from 'fast-check'
 import { collectOpenAIChat, fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
@@ -10,7 +10,7 @@ import type { ReplyWire } from './wires.ts'
 
 type Call = {
   readonly id: string
-  /** How Gemini's servers sign a call. */
+  /** Gemini's servers sign calls here. */
   readonly extra_content?: object
   readonly provider_specific_fields?: object
 } & (
@@ -21,7 +21,7 @@ type Call = {
   | { readonly type: 'custom'; readonly custom: { readonly name: string; readonly input: string } }
 )
 
-/** A content part, from servers that return a list. */
+/** From servers that return a list. */
 type Part =
   | { readonly type: 'text'; readonly text: string }
   | {
@@ -32,7 +32,7 @@ type Part =
 const textPart = (text: string): Part => ({ type: 'text', text })
 const thought = (text: string): Part => ({ type: 'thinking', thinking: [{ type: 'text', text }] })
 
-/** Reasoning as routers return it; its texts are streamed. */
+/** From routers, which stream its texts. */
 type Detail = Readonly<Record<string, string | number | null>>
 
 /** Message fields that servers add and expect back. */
@@ -98,12 +98,12 @@ const parts: fc.Arbitrary<readonly Part[]> = fc.array(
   },
 )
 
-/** A string, or the list that servers of reasoning models return. */
+/** Servers of reasoning models return a list. */
 const contents: fc.Arbitrary<string | readonly Part[] | null> = fc.oneof<
   fc.WeightedArbitrary<string | readonly Part[] | null>[]
 >({ weight: 3, arbitrary: fc.option(words()) }, { weight: 1, arbitrary: parts })
 
-/** The texts of content, with adjacent ones merged. */
+/** Merges adjacent texts. */
 function textsIn(content: string | readonly Part[] | null): readonly string[] {
   if (content === null || typeof content === 'string') return [content ?? '']
   const texts: string[] = []
@@ -169,7 +169,7 @@ const reply: fc.Arbitrary<Raw> = fc
     usage: { prompt_tokens: tokens, completion_tokens: 7 },
   }))
 
-/** Content in chunks; a chunk of a list is sometimes a string. */
+/** A chunk of a list is sometimes a string. */
 function contentPieces(content: string | readonly Part[], cut: () => number): (string | readonly Part[])[] {
   if (typeof content === 'string') return pieces(content, cut)
   return content.flatMap((part) =>
@@ -179,7 +179,7 @@ function contentPieces(content: string | readonly Part[], cut: () => number): (s
   )
 }
 
-/** A detail's text in chunks, then its signature. */
+/** The signature follows the text. */
 function detailPieces(detail: Detail, cut: () => number): Detail[] {
   const { type = null, index = null, signature } = detail
   const [field = '', text] = Object.entries(detail).find(([key]) => DETAIL_TEXTS.includes(key)) ?? []
@@ -192,7 +192,7 @@ function detailPieces(detail: Detail, cut: () => number): Detail[] {
   ]
 }
 
-/** A field that servers add, with reasoning and audio in chunks. */
+/** Reasoning and audio arrive in chunks. */
 function fieldPieces(field: string, value: unknown, cut: () => number): unknown[] {
   if (field === 'reasoning_details')
     return (value as readonly Detail[]).flatMap((detail) => detailPieces(detail, cut)).map((piece) => [piece])

@@ -1,4 +1,4 @@
-/** OpenAI Responses replies with items of every kind, in the orders the provider returns. */
+/** OpenAI Responses replies with every kind of item, in valid order. */
 
 import * as fc from 'fast-check'
 import type { ResponseOutputItem } from 'openai/resources/responses/responses'
@@ -83,7 +83,6 @@ const CITED = [
   { type: 'url_citation', start_index: 0, end_index: 1, url: 'https://oak.example', title: 'Oak' },
 ]
 
-/** Message content: text, cited text, or a refusal. */
 const content: fc.Arbitrary<readonly Said[]> = fc.oneof(
   { weight: 4, arbitrary: words().map((of) => [text(of)]) },
   {
@@ -103,7 +102,6 @@ const phase = fc.constantFrom(undefined, undefined, 'commentary' as const)
 
 const summary = fc.option(fc.array(words(), { maxLength: 2 }))
 
-/** Reasoning, text, and the items that follow. */
 const unit = fc.record({
   summary,
   said: fc.option(fc.tuple(content, phase)),
@@ -159,7 +157,7 @@ const reply: fc.Arbitrary<Raw> = fc
     usage: { input_tokens: tokens, output_tokens: 7 },
   }))
 
-/** Reasoning before each server step, more than event fields can hold. */
+/** More reasoning than event fields can hold. */
 const thoughtOf = (of: readonly string[] | null, n: number): Item[] =>
   of === null ? [] : [reasoning(20 + n, of)]
 
@@ -170,10 +168,7 @@ function isExecuted({ output, status, incomplete_details }: Raw, index: number):
   return incomplete_details?.reason !== 'content_filter' && index < output.length - 1
 }
 
-/**
- * The items as sent: text alone in the short form, unless reasoning or another message precedes it, and blank
- * text only if a later signature covers it.
- */
+/** Text is sent in the short form unless reasoning or a message precedes it, and blank text only under a signature. */
 function sentItems(raw: Raw): object[] {
   const { output } = raw
   const bound = output.findLastIndex(isSigned) + 1
@@ -182,7 +177,7 @@ function sentItems(raw: Raw): object[] {
       const { status: _, ...sent } = item
       return [sent]
     }
-    // A call that was not executed has no screenshot, and the provider accepts no other output.
+    // A call without a screenshot cannot be sent as an item.
     if (item.type === 'computer_call' && !isExecuted(raw, index)) {
       const { call_id, action, actions } = item
       const args = JSON.stringify(actions === undefined ? { action } : { actions })
@@ -244,7 +239,7 @@ const wordsOf = ({ output }: Raw): string =>
     .map((part) => (part.type === 'refusal' ? part.refusal : part.text))
     .join('')
 
-/** Item types for results, including those of client tools. */
+/** Results, including those of client tools. */
 const OUTPUTS: ReadonlySet<string> = new Set([
   'function_call_output',
   'custom_tool_call_output',

@@ -1,8 +1,8 @@
-/** A realistic item of each kind from OpenAI's own tools. Items that only occur together are one unit. */
+/** An item of each kind from OpenAI's own tools, grouped into units that occur together. */
 
 import type { ResponseOutputItem } from 'openai/resources/responses/responses'
 
-/** Any reply item without event fields of its own, except those that only clients send. */
+/** Any item without event fields of its own, except those of clients. */
 export type ServerItem = Exclude<
   ResponseOutputItem,
   { type: 'message' | 'reasoning' | 'function_call' | 'custom_tool_call' }
@@ -121,7 +121,7 @@ export const RESPONSES_UNITS: readonly ((n: number) => ServerItem[])[] = [
   ],
 ]
 
-/** Calls that the client executes, each with its tool. */
+/** With the tool that each calls. */
 export const CLIENT_CALLS: readonly ((n: number) => ResponseOutputItem)[] = [
   (n) => ({
     type: 'custom_tool_call',

@@ -1,10 +1,8 @@
-/** Generates provider texts, and splits them into chunks. */
-
 import * as fc from 'fast-check'
 import { isWhitespace } from '../../src/messages/text.ts'
 import { jsonObject } from '../../src/testing/json.ts'
 
-/** Complete characters, often with trailing whitespace and sometimes blank. */
+/** Complete characters, often with trailing whitespace. */
 export const words = (): fc.Arbitrary<string> =>
   fc.oneof(
     { weight: 6, arbitrary: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }) },
@@ -14,7 +12,6 @@ export const words = (): fc.Arbitrary<string> =>
 
 export const messages = (): fc.Arbitrary<string> => words().filter((text) => !isWhitespace(text))
 
-/** Names of known and unknown tools. */
 export const toolNames = (): fc.Arbitrary<string> => fc.constantFrom('ls', 'file_editor', 'unknown-tool')
 
 /** Survive a JSON round trip. */

@@ -1,4 +1,4 @@
-/** Whole and streamed replies of each provider, to test that they are written back unchanged. */
+/** Replies of each provider, whole and streamed. */
 
 import type { Arbitrary } from 'fast-check'
 import type { ReplyCollector, ReadOptions, Reply } from '../../src/messages/reply.ts'
@@ -11,7 +11,6 @@ import { INTERACTIONS } from './interactions.ts'
 import { OPENAI_CHAT } from './openai-chat.ts'
 import { OPENAI_RESPONSES } from './openai-responses.ts'
 
-/** Counted by the tally. */
 export type Occurrence =
   | 'calls'
   | 'words_only'
@@ -26,28 +25,23 @@ export type Occurrence =
   | 'heard'
   | 'seen'
 
-/** Replies of one provider. */
 export interface ReplyWire<Raw extends object = object> {
   readonly reply: Arbitrary<Raw>
   readonly read: (reply: Raw, options: ReadOptions) => Reply
   readonly collect: (options: ReadOptions) => ReplyCollector
   readonly write: (messages: readonly NeutralMessage[]) => object
-  /** The reply's parts in a request. */
   readonly replyIn: (request: object) => readonly unknown[]
-  /** The expected parts. */
   readonly expected: (reply: Raw) => readonly unknown[]
-  /** The events of a stream. `cut` returns the lengths of text chunks. */
+  /** `cut` returns the lengths of text chunks. */
   readonly stream: (reply: Raw, cut: () => number) => readonly object[]
-  /** Number of events at the end of a stream that report how it ended. */
+  /** Number of final events that report how the stream ended. */
   readonly ends: number
-  /** The reply's whole text. */
   readonly words: (reply: Raw) => string
-  /** Adds arbitrary values to the reply's parts. */
+  /** Adds arbitrary values to the parts. */
   readonly garble: (reply: Raw, values: readonly unknown[], nat: number) => object
-  /** Request rules that the reply itself breaks. It is sent back regardless. */
+  /** Rules that the reply breaks, though the provider accepts it. */
   readonly allowed: (reply: Raw) => readonly string[]
   readonly occurred: (reply: Raw) => readonly Occurrence[]
-  /** Occurrences the tally requires. */
   readonly occurs: readonly Occurrence[]
 }
 

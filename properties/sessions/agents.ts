@@ -1,9 +1,9 @@
-/** Writes a talk as session files of other agents, including differences between their versions. */
+/** Writes talks as session files of other agents and of their versions. */
 
 import { counter, time } from './lines.ts'
 import type { Talk } from './talk.ts'
 
-/** Claude Code: one block of a reply per line, and lines without content between them. */
+/** Claude Code: a line per block, and lines without content. */
 export function claudeCode(all: Talk): unknown[] {
   const lines: Record<string, unknown>[] = [
     { type: 'permission-mode', permissionMode: 'plan', sessionId: 's' },
@@ -26,18 +26,17 @@ export function claudeCode(all: Talk): unknown[] {
     parent = id
     return id
   }
-  /** The parent of each turn on the branch. */
   const before: (string | null)[] = []
   for (const { back, user, replies, compacted, keeps, drift } of all) {
     if (back > 0) parent = before.splice(before.length - back, back)[0] ?? null
     before.push(parent)
     const ended = { type: 'last-prompt', lastPrompt: 'w', sessionId: 's', leafUuid: parent }
     if (drift[6] === true && parent !== null) lines.push(ended)
-    // The client's lines before a prompt are children of the point that the user went back to.
+    // These lines follow the message that the user went back to.
     if (drift[1] === true) add({ type: 'system', subtype: 'local_command', content: 'ls' })
     if (drift[7] === true) add({ type: 'progress', data: { type: 'hook_progress' }, toolUseID: 't' })
     const from = lines.length
-    // A message typed after stopping a reply may accompany the interruption notice, or quote it.
+    // A message after stopping a reply may contain the interruption notice or quote it.
     const stopped = [
       { type: 'text', text: '[Request interrupted by user for tool use]' },
       { type: 'text', text: user },
@@ -55,7 +54,7 @@ export function claudeCode(all: Talk): unknown[] {
           ? []
           : [
               { type: 'thinking', thinking: reply.thinking, signature: 'c2ln' },
-              // Newer models withhold their thinking: only the signatures differ.
+              // Newer models withhold thinking, but not its signature.
               ...(drift[6] === true
                 ? ['YQ==', 'Yg=='].map((signature) => ({ type: 'thinking', thinking: '', signature }))
                 : []),
@@ -113,7 +112,7 @@ export function claudeCode(all: Talk): unknown[] {
     if (drift[4] === true) lines.push({ type: 'file-history-snapshot', messageId: 'm', snapshot: {} })
     if (compacted === null) continue
     const tail: string | null = parent
-    // Newer versions list the preserved messages, older ones only the first and last.
+    // Newer versions list preserved messages, older ones only the first and last.
     const uuids = lines.slice(from).flatMap((line) => (line['uuid'] === undefined ? [] : [line['uuid']]))
     const preserved =
       drift[2] === true
@@ -123,13 +122,13 @@ export function claudeCode(all: Talk): unknown[] {
     const compactMetadata = keeps === true ? preserved : {}
     add({ type: 'system', subtype: 'compact_boundary', logicalParentUuid: tail, compactMetadata })
     add({ type: 'user', isCompactSummary: true, message: { role: 'user', content: compacted } })
-    // The next line is a child of the summary, or of the last preserved message.
+    // Either the summary or the last preserved message is the parent.
     if (keeps === true && drift[7] === true) parent = tail
   }
   return lines
 }
 
-/** Codex CLI: one item per line, and events that repeat them. */
+/** Codex CLI: a line per item, and events that repeat it. */
 export function codex(all: Talk): unknown[] {
   const lines: Record<string, unknown>[] = []
   const callId = counter('call_')
@@ -207,7 +206,7 @@ export function pi(all: Talk, version: 1 | 3): unknown[] {
     before.push(parentId)
     if (drift[0] === true) add({ type: 'model_change', provider: 'p', modelId: 'm' })
     say({ role: 'user', content: [{ type: 'text', text: user }] })
-    // A retried reply is on its own branch, with all its calls.
+    // A retry is a branch of its own.
     const prompt: string | null = parentId
     if (drift[4] === true && version === 3) {
       say({ role: 'assistant', content: [{ type: 'text', text: 'left' }], stopReason: 'stop' })
@@ -246,13 +245,13 @@ export function pi(all: Talk, version: 1 | 3): unknown[] {
         })
     }
     if (compacted === null) continue
-    // Two ways to say where the preserved part begins, possibly at an entry that no model sees.
+    // Two forms; the preserved part may begin at an entry that no model sees.
     const isAside = version === 3 && drift[3] === true
     if (isAside) add({ type: 'thinking_level_change', thinkingLevel: 'high' })
     const firstKeptEntryId = isAside ? parentId : 'none'
     const next = version === 1 ? { firstKeptEntryIndex: lines.length + 1 } : { firstKeptEntryId }
     if (drift[5] === true && version === 3) {
-      // The summary is on the branch that it summarizes, even if another was written last.
+      // The summary is on the branch that it summarizes.
       const end = parentId
       parentId = before[0] ?? null
       say({ role: 'user', content: [{ type: 'text', text: 'elsewhere' }] })
@@ -263,7 +262,7 @@ export function pi(all: Talk, version: 1 | 3): unknown[] {
   return lines
 }
 
-/** An ATIF trajectory: a reply and its results form one step. */
+/** ATIF: a reply and its results are one step. */
 export function atif(all: Talk): unknown[] {
   const callId = counter('c')
   const steps = all.flatMap(({ user, replies, drift }) => [
@@ -284,7 +283,7 @@ export function atif(all: Talk): unknown[] {
               })),
               observation: {
                 results: calls.map(({ result }, index) => ({
-                  // Many agents omit the id, and then every call has a result.
+                  // Ids are often omitted if every call has a result.
                   ...(drift[1] === true ? { source_call_id: ownValue[index] } : {}),
                   content: result,
                 })),

@@ -1,4 +1,4 @@
-/** Writes a talk as message arrays of providers and user interfaces. */
+/** Writes talks as message arrays of providers and user interfaces. */
 
 import { counter } from './lines.ts'
 import type { Talk, TalkReply, Turn } from './talk.ts'
@@ -65,7 +65,7 @@ export function openaiChat(all: Talk): unknown[] {
   ])
 }
 
-/** A model message, as in replies or in the short form. */
+/** In the full or the short form. */
 const output = (text: string, [isEasy, isTyped]: readonly boolean[]): object =>
   isEasy === true
     ? { ...(isTyped === true ? { type: 'message' } : {}), role: 'assistant', content: text }
@@ -95,10 +95,7 @@ export function openaiResponses(all: Talk): unknown[] {
   ])
 }
 
-/**
- * UI messages: all replies of a turn are one message with steps. Older versions number the calls of a step,
- * and repeat parts in fields or have no parts.
- */
+/** One message per turn. Older versions number steps, and repeat parts in fields or have none. */
 export function uiMessages(all: Talk, version: 4 | 5): unknown[] {
   const callId = counter('call_')
   const messageOf = ({ replies, drift: [isNumbered, isTwice, isBare] }: Turn): object => {
@@ -136,7 +133,7 @@ function newParts({ thinking, text, calls }: TalkReply, callId: () => string): o
   ]
 }
 
-/** `step` is null if a part marks the start of the step. */
+/** `step` is null if a part marks its start. */
 function oldParts({ thinking, text, calls }: TalkReply, callId: () => string, step: number | null): object[] {
   return [
     ...(step === null ? [{ type: 'step-start' }] : []),

@@ -1,9 +1,9 @@
-/** Writes a talk as Gemini CLI chats, including differences between its versions. */
+/** Writes talks as chats of Gemini CLI versions. */
 
 import { counter, time } from './lines.ts'
 import type { Talk, TalkCall } from './talk.ts'
 
-/** One object, or lines. Only lines can record a rewritten history. */
+/** Only lines can record a rewritten history. */
 export function geminiCli(all: Talk, asLines: boolean): unknown[] {
   const about = {
     sessionId: 's',
@@ -16,7 +16,7 @@ export function geminiCli(all: Talk, asLines: boolean): unknown[] {
   const id = counter('m')
   const nextId = counter('c')
   const before: string[] = []
-  /** The current history, with the final form of each message. */
+  /** With the final form of each message. */
   let history: Record<string, unknown>[] = []
   for (const { back, user, replies, compacted, drift } of all) {
     if (back > 0 && asLines) {
@@ -78,7 +78,7 @@ interface Call {
   readonly resultDisplay: string
 }
 
-/** A completed call. Its result has several possible forms. */
+/** The result has several forms. */
 function callOf(
   { name, input, result, isError }: TalkCall,
   ids: readonly string[],
@@ -95,7 +95,7 @@ function callOf(
   })
   const value =
     drift[3] === true
-      ? // A rewritten history attaches the results of all calls of a reply to each call.
+      ? // A rewritten history repeats all results of a reply in each call.
         ids.map((_, number) => response(number))
       : drift[5] === true
         ? result
@@ -112,7 +112,7 @@ function callOf(
   }
 }
 
-/** The message in the model's history, where texts and calls are parts. */
+/** Texts and calls are parts there. */
 function asTurn(message: Record<string, unknown>): Record<string, unknown> {
   const calls = (message['toolCalls'] ?? []) as Call[]
   const parts = calls.map(({ id, name, args }) => ({ functionCall: { id, name, args } }))

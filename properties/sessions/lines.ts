@@ -1,5 +1,3 @@
-/** Names, times and records for session files. */
-
 import type { JsonValue } from '../../src/event/index.ts'
 import type { SessionRecord } from '../../src/sessions/index.ts'
 
@@ -9,7 +7,6 @@ export const recordsOf = (values: readonly unknown[]): SessionRecord[] =>
     return { line: index + 1, raw, value: JSON.parse(raw) as JsonValue }
   })
 
-/** Makes unique names. */
 export function counter(prefix: string): () => string {
   let number = 0
   return () => `${prefix}${(number += 1)}`

@@ -1,4 +1,4 @@
-/** Generates talks between a user and an agent. Session files are written from them, and must be read back as equal. */
+/** Generates talks, from which session files are written and read back. */
 
 import * as fc from 'fast-check'
 
@@ -16,21 +16,20 @@ export interface TalkReply {
 }
 
 export interface Turn {
-  /** How many turns the user goes back first; the number of turns goes back to the start. */
+  /** Turns that the user goes back first. */
   readonly back: number
   readonly user: string
   readonly replies: readonly TalkReply[]
-  /** A summary of everything before it; null without compaction. */
+  /** A summary of everything before; null without compaction. */
   readonly compacted: string | null
-  /** Whether the turn itself remains visible after that summary. */
+  /** Whether the turn itself stays visible after it. */
   readonly keeps?: boolean
-  /** Switches for differences between versions. Each writer uses those that it needs. */
+  /** Differences between versions, of which each writer uses some. */
   readonly drift: readonly boolean[]
 }
 
 export type Talk = readonly Turn[]
 
-/** What an event says, independent of formats. */
 export type Said =
   | readonly ['user', string]
   | readonly ['agent', string]
@@ -65,15 +64,14 @@ const turn: fc.Arbitrary<Turn> = fc.record({
   drift: fc.array(fc.boolean(), { minLength: 8, maxLength: 8 }),
 })
 
-/** What a format can express: going back, and compaction. */
+/** What a format can express. */
 export interface Can {
   readonly back: boolean
   readonly compact: boolean
-  /** Whether a summary can preserve the turn before it. */
   readonly keep?: boolean
 }
 
-/** One to six turns. Never goes back beyond the start of the branch. */
+/** Never goes back beyond the start. */
 export const talk = (can: Can): fc.Arbitrary<Talk> =>
   fc.array(turn, { minLength: 1, maxLength: 6 }).map((turns) => {
     let depth = 0
@@ -85,7 +83,7 @@ export const talk = (can: Can): fc.Arbitrary<Talk> =>
     })
   })
 
-/** Numbers each text, so that duplicated or misplaced ones are noticed. */
+/** Reveals duplicated and misplaced texts. */
 function numbered(turns: readonly Turn[]): Turn[] {
   let number = 0
   const ownValue = (text: string): string => `w${(number += 1)} ${text}`.trim()
@@ -106,7 +104,6 @@ function numbered(turns: readonly Turn[]): Turn[] {
   }))
 }
 
-/** The turns on the branch of the last one, in order. */
 export function branchOf(all: Talk): Turn[] {
   const stack: Turn[] = []
   for (const one of all) {
@@ -116,7 +113,7 @@ export function branchOf(all: Talk): Turn[] {
   return stack
 }
 
-/** In order, with a reply's calls before their results. */
+/** A reply's calls precede their results. */
 const turnOf = ({ user, replies }: Turn): Said[] => [
   ['user', user],
   ...replies.flatMap(({ text, calls }): Said[] => [
@@ -128,11 +125,10 @@ const turnOf = ({ user, replies }: Turn): Said[] => [
 
 const summaryOf = ({ compacted }: Turn): Said[] => (compacted === null ? [] : [['summary', compacted]])
 
-/** Everything said on the last turn's branch. */
 export const saidOf = (all: Talk): Said[] =>
   branchOf(all).flatMap((one) => [...turnOf(one), ...summaryOf(one)])
 
-/** What the model still sees of it: the last summary, what it preserved, and what followed. */
+/** The last summary, what it preserved, and what followed. */
 export function seenOf(all: Talk): Said[] {
   const branch = branchOf(all)
   const index = branch.findLastIndex(({ compacted }) => compacted !== null)

@@ -1,4 +1,4 @@
-/** Builds the raw provider response that a reader parses into a story's reply. */
+/** Builds the provider's response for a story's reply. */
 
 import type { EarlyEnd } from '../../src/event/reply.ts'
 import type { ActionEvent, MessageEvent } from '../../src/event/types.ts'
@@ -6,7 +6,6 @@ import type { Made, WireGrammar } from './reply.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** A part of a reply, independent of grammars. */
 type Part =
   | { readonly is: 'text'; readonly text: string }
   | { readonly is: 'thinking'; readonly thinking: string; readonly signature: string }
@@ -21,7 +20,7 @@ type Part =
       readonly more: Json
     }
 
-/** Ended by itself, by a limit, or paused to be continued. */
+/** Null if it ended by itself. */
 type End = Extract<EarlyEnd, 'truncated' | 'paused'> | null
 
 function partsOf({ events, parts }: Made): Part[] {
@@ -56,7 +55,6 @@ function partsOf({ events, parts }: Made): Part[] {
   })
 }
 
-/** The whole response, as the provider's client returns it. */
 export function rawReply(grammar: WireGrammar, made: Made, number: number, end: End): Json {
   const parts = partsOf(made)
   const calls = parts.some(({ is }) => is === 'call')

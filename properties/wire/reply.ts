@@ -1,4 +1,4 @@
-/** Replies of providers that sign their reasoning. Each signature covers everything before it. */
+/** Replies of providers that sign their reasoning with everything before it. */
 
 import type { ReplyRecord } from '../../src/event/reply.ts'
 import type { JsonObject } from '../../src/event/shapes.ts'
@@ -38,7 +38,6 @@ interface Wire {
   ) => object
 }
 
-/** The limits and writer of each grammar. */
 export const WIRES = {
   anthropic: { limits: ANTHROPIC, write: toAnthropic },
   'ai-sdk': { limits: AI_SDK, write: toAiSdk },
@@ -51,11 +50,9 @@ export const WIRES = {
 
 export type WireGrammar = keyof typeof WIRES
 
-/** The contents of a reply. */
 export interface Script {
-  /** Its number, which prefixes the ids of its events. */
+  /** The prefix of its events' ids. */
   readonly no: number
-  /** The text of its texts and thoughts. */
   readonly word: string
   readonly tool: (index: number) => string
 }
@@ -67,12 +64,12 @@ export interface Made {
   readonly events: (reply: ReplyRecord) => Event[]
   readonly calls: readonly { readonly event_id: string; readonly call: string; readonly text: string }[]
   readonly signed: number
-  /** Number of signed parts up to each call. */
+  /** Signed parts up to each call. */
   readonly signedAt: readonly number[]
   readonly isMixed: boolean
 }
 
-/** A reply signed part by part, and the events that a reader makes of it. */
+/** Signs part by part, and returns the events of a reader. */
 export function replyParts(
   grammar: WireGrammar,
   seen: Seen,
@@ -215,10 +212,9 @@ export function replyParts(
   return { model: `r${n}`, parts: refs, events, calls: answered, signed: count, signedAt, isMixed }
 }
 
-/** The field of Google's signatures. */
 const SEALS: Readonly<Record<string, string>> = { google: 'thoughtSignature', interactions: 'signature' }
 
-/** The provider's own search, which no event field holds. */
+/** Searches of the provider, for which events have no field. */
 function searched(grammar: string, name: string, query: string): JsonObject[] {
   if (grammar === 'openai-responses')
     return [
@@ -253,7 +249,6 @@ function searched(grammar: string, name: string, query: string): JsonObject[] {
   ]
 }
 
-/** A thought in the provider's form. */
 function thoughtBody(grammar: string, isOpen: boolean, text: string): object {
   if (grammar === 'google') return { text, thought: true }
   if (grammar === 'bedrock') return { reasoningContent: { reasoningText: { text } } }
@@ -263,7 +258,6 @@ function thoughtBody(grammar: string, isOpen: boolean, text: string): object {
   return isOpen ? { type: 'thinking', thinking: text } : { type: 'redacted_thinking' }
 }
 
-/** Text in the provider's form. */
 function wordsBody(grammar: string, text: string): object {
   if (grammar === 'google' || grammar === 'bedrock') return { text }
   if (grammar === 'interactions') return { type: 'model_output', content: [{ type: 'text', text }] }
@@ -271,7 +265,7 @@ function wordsBody(grammar: string, text: string): object {
   return { type: 'text', text }
 }
 
-/** Reorders the parts as a provider would: calls last, text at the end, and in Responses only reasoning that an item can carry. */
+/** Calls go last, text to the end, and Responses has only reasoning that an item can carry. */
 function legalParts(grammar: string, inputs: readonly Part[]): Part[] {
   const wanted = inputs
     .filter((part) => grammar !== 'openai-chat' || part !== 'search')
@@ -304,10 +298,9 @@ function legalParts(grammar: string, inputs: readonly Part[]): Part[] {
   ]
 }
 
-/** Attaches the record of the reply. */
 const recorded = <T extends object>(holder: T, reply: ReplyRecord): T => ({ ...holder, reply })
 
-/** The record that a reader keeps; null if the request was not verified. */
+/** Null if the request was not verified. */
 export function recordOf(
   grammar: WireGrammar,
   made: Made,

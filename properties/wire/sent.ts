@@ -1,4 +1,4 @@
-/** M12, M13, M15: checks one request as a provider that signs its reasoning would. */
+/** M12, M13, M15: checks a request like a provider that signs its reasoning. */
 
 import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
@@ -15,28 +15,25 @@ export interface Sent {
   readonly seen: Seen
 }
 
-/** A reply: what its request contained, the number of its signed parts, and whether the past is unchanged since. */
+/** The request's contents, the number of signed parts, and whether the past is unchanged. */
 export interface Given {
   readonly seen: Seen
   readonly signed: number
-  /** The same up to each of its calls, where HEAD may be. */
+  /** Up to each call, where HEAD may be. */
   readonly signedAt?: readonly number[]
   readonly isIntact: boolean
 }
 
-/** Counted by the tally. */
 export type SentOccurrence =
   | 'signed_parts_stood'
   | 'signed_parts_left_out'
   | 'stood_again_after_a_change'
   | 'cut_between_calls'
 
-/** Every request of a story has these tools. */
 export const TOOL_NAMES = ['safe', 'risky', 'finish'] as const
 
 export const PARAMETERS = { type: 'object' } as const
 
-/** The tools as the grammar's ready step describes them. */
 export function toolsOf(grammar: WireGrammar): readonly object[] {
   const described = TOOL_NAMES.map((name) => ({ name, description: '' }))
   switch (grammar) {
@@ -59,11 +56,10 @@ export function toolsOf(grammar: WireGrammar): readonly object[] {
   }
 }
 
-/** Later system prompts stay in place if the grammar allows it. */
+/** Later system prompts stay in place where possible. */
 export const optionsOf = (grammar: WireGrammar): MessageOptions =>
   WIRES[grammar].limits.appends ? { system: 'append' } : {}
 
-/** The messages as sent with these tools. */
 export function send(
   grammar: WireGrammar,
   messages: readonly NeutralMessage[],
@@ -79,10 +75,9 @@ export function send(
 export const sendState = (grammar: WireGrammar, state: State): Sent =>
   send(grammar, toMessages(state, optionsOf(grammar)))
 
-/** The roles and types that a reply consists of. */
 const OWN: ReadonlySet<string> = new Set(['assistant', 'function_call', 'web_search_call'])
 
-/** M12 for every reply; M13 and M15 for replies whose past is unchanged, by the name in their record. */
+/** M12 for every reply; M13 and M15 if its past is unchanged. */
 export function checkSent(
   grammar: WireGrammar,
   { seen, messages, request }: Sent,

@@ -1,4 +1,4 @@
-/** The records of requests in replies: finds signed parts that can no longer be sent, and why. */
+/** Signed parts that can no longer be sent are found, with the reason. */
 
 import { expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -10,7 +10,6 @@ import { requestRecord } from '../../src/messages/prefix.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { condensation, user } from '../build.ts'
 
-/** A conversation of signed replies that record their requests. */
 function conversation(turns: number): Event[] {
   const log: Event[] = []
   for (let n = 0; n < turns; n += 1) {

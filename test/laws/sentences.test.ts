@@ -1,4 +1,4 @@
-/** The law texts that programs print equal those in `properties/laws.md`. */
+/** Programs print laws as `properties/laws.md` words them. */
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -8,7 +8,6 @@ import { LAWS, sentenceOf } from '../../src/laws/sentences.ts'
 const PAGE = resolve(import.meta.dirname, '../../properties/laws.md')
 const FILE = resolve(import.meta.dirname, '../../src/laws/sentences.ts')
 
-/** The laws by id, each on one line. */
 const sentences = Object.fromEntries(
   [...readFileSync(PAGE, 'utf8').matchAll(/^- \*\*([A-Z]\d+)\*\* ((?:.*\n)(?:  .*\n)*)/gm)].map(
     ([, law = '', text = '']) => [law, text.trim().replaceAll(/\s*\n\s*/g, ' ')],
