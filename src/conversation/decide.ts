@@ -320,7 +320,7 @@ export function callsOfLostRun(state: State): ReadonlySet<string> {
   )
 }
 
-const update = (key: string, value: JsonValue): ConversationStateUpdateEvent => ({
+export const update = (key: string, value: JsonValue): ConversationStateUpdateEvent => ({
   kind: 'ConversationStateUpdateEvent',
   source: 'environment',
   key,

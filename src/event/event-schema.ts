@@ -174,13 +174,6 @@ export const eventChecks = Object.fromEntries(
   Object.entries(eventSchemas).map(([kind, schema]) => [kind, checker(schema)]),
 ) as { readonly [K in EventKind]: Check }
 
-/** Returns the JSON Schema (draft 2020-12) of one kind of event, as a producer must write it. */
-export function describeEvent(kind: EventKind): JsonObject {
-  const { $schema, ...schema } = z.toJSONSchema(eventSchemas[kind], { io: 'input', override: tidy })
-  // zod types the document as the widest JSON Schema; all of it is JSON.
-  return { $schema, title: kind, ...schema } as object as JsonObject
-}
-
 const SHAPES = {
   TextContent: textContent,
   ImageContent: imageContent,
@@ -193,14 +186,6 @@ const SHAPES = {
   CriticResult: criticResult,
 } as const satisfies Readonly<Record<string, z.ZodMiniType>>
 
-function describeShapes(): Readonly<Record<keyof typeof SHAPES, JsonObject>> {
-  const described = Object.entries(SHAPES).map(([name, shape]) => {
-    const { $schema: _dialect, ...schema } = z.toJSONSchema(shape, { io: 'input', override: tidy })
-    return [name, schema]
-  })
-  return Object.fromEntries(described) as Record<keyof typeof SHAPES, JsonObject>
-}
-
 /** Removes what JSON implies: that keys are strings, and that integers are exact up to 2^53 - 1. */
 function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   delete jsonSchema.propertyNames
@@ -209,13 +194,15 @@ function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchem
 }
 
 /**
- * Returns the JSON Schema of one kind of event: constant `kind`, no other fields, with defaults. A new object
- * each time.
+ * Returns the JSON Schema (draft 2020-12) of one kind of event: constant `kind`, no other fields, with
+ * defaults. A new object each time.
  * @example
  * eventJsonSchema('PauseEvent').additionalProperties // false
  */
 export function eventJsonSchema(kind: EventKind): JsonObject {
-  return describeEvent(kind)
+  const { $schema, ...schema } = z.toJSONSchema(eventSchemas[kind], { io: 'input', override: tidy })
+  // zod types the document as the widest JSON Schema; all of it is JSON.
+  return { $schema, title: kind, ...schema } as object as JsonObject
 }
 
 /**
@@ -224,7 +211,7 @@ export function eventJsonSchema(kind: EventKind): JsonObject {
  * eventJsonSchemas().PauseEvent.additionalProperties // false
  */
 export function eventJsonSchemas(): Readonly<Record<EventKind, JsonObject>> {
-  return Object.fromEntries(EVENT_KINDS.map((kind) => [kind, describeEvent(kind)])) as Record<
+  return Object.fromEntries(EVENT_KINDS.map((kind) => [kind, eventJsonSchema(kind)])) as Record<
     EventKind,
     JsonObject
   >
@@ -236,4 +223,10 @@ export function eventJsonSchemas(): Readonly<Record<EventKind, JsonObject>> {
  * @example
  * shapeJsonSchemas().TextContent.required // ['text']
  */
-export const shapeJsonSchemas: () => Readonly<Record<string, JsonObject>> = describeShapes
+export function shapeJsonSchemas(): Readonly<Record<string, JsonObject>> {
+  const described = Object.entries(SHAPES).map(([name, shape]) => {
+    const { $schema: _dialect, ...schema } = z.toJSONSchema(shape, { io: 'input', override: tidy })
+    return [name, schema]
+  })
+  return Object.fromEntries(described)
+}

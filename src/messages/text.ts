@@ -170,3 +170,7 @@ export function textOfInput(value: unknown): string {
 
 /** Invalid JSON, so that the call is not executed. */
 const TOO_DEEP = '(nested too deep to be written)'
+
+/** The fields with a value: a later event of a stream never removes a field. O(fields). */
+export const withoutNulls = (value: RawObject): RawObject =>
+  Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null && field !== undefined))

@@ -8,7 +8,7 @@ import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../messages/timeline.ts'
 import { replay } from '../state/reduce.ts'
 import type { State, StateTree } from '../state/state.ts'
-import { contentOf, textIn } from './content.ts'
+import { contentOf, textIn, isText } from './content.ts'
 import type { Session, SessionRecord, SubagentLink } from './session.ts'
 import { type Origin, SessionWriter } from './writer.ts'
 
@@ -195,8 +195,6 @@ function readShapes({ source, message, tool_calls: calls, observation }: RawObje
 }
 
 const isListOf = (value: unknown): boolean => Array.isArray(value) && value.every(isObject)
-
-const isText = ({ type, text }: RawObject): boolean => type === 'text' && typeof text === 'string'
 
 function otherFieldsWithId(fields: RawObject, id: string, ...known: readonly string[]): JsonObject[] {
   const more = moreOf(fields, id, ...known)

@@ -78,3 +78,5 @@ function dataUrl(media: unknown, data: unknown): string | null {
   if (/^(?:https?|data):/.test(data)) return data
   return typeof media === 'string' && media !== '' ? `data:${media};base64,${data}` : null
 }
+
+export const isText = ({ type, text }: RawObject): boolean => type === 'text' && typeof text === 'string'

@@ -7,7 +7,7 @@ import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.
 import { frozenInput, moreOf, type Reply } from '../messages/reply.ts'
 import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
-import { blocksOf, contentOf, textIn } from './content.ts'
+import { blocksOf, contentOf, textIn, isText } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
 import {
   resultsOnDemand,
@@ -342,8 +342,6 @@ function anthropicBlock(block: RawObject): object {
 /** A text also has the id of its item, which no grammar accepts. */
 const textOnly = (block: RawObject, type: string): object =>
   isText(block) ? { type, text: block['text'] } : block
-
-const isText = ({ type, text }: RawObject): boolean => type === 'text' && typeof text === 'string'
 
 const isThought = ({ type, thinking }: RawObject): boolean =>
   type === 'thinking' && typeof thinking === 'string'

@@ -1,6 +1,14 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
-import { readArguments, type RawObject, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import {
+  readArguments,
+  type RawObject,
+  objectOf,
+  objectsOf,
+  stringOf,
+  textOfInput,
+  withoutNulls,
+} from '../text.ts'
 import {
   asJson,
   CUT_OFF,
@@ -101,10 +109,6 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
     read: (ending) => readReply({ ...message, usage, content: items.map(wholeBlock) }, options, ending),
   })
 }
-
-/** A later event never removes a field. */
-const withoutNulls = (value: RawObject): RawObject =>
-  Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null && field !== undefined))
 
 const deltaOf = (text: string, thinking: string): readonly StreamingDeltaEvent[] => [
   ...textDelta(text),

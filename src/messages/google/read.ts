@@ -21,7 +21,7 @@ import {
   textDelta,
   usageOf,
 } from '../reply.ts'
-import { type RawObject, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf, textOfInput, withoutNulls } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
 import { DATA, LIMITS } from './blocks.ts'
@@ -212,9 +212,6 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
       ),
   })
 }
-
-const withoutNulls = (value: RawObject): RawObject =>
-  Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null && field !== undefined))
 
 const isSilent = (part: RawObject): boolean => part['thought'] === true
 

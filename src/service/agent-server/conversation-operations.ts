@@ -1,7 +1,7 @@
 /** Operations on conversation records: create, get, search, count, update, delete and fork. */
 
-import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import type { ConversationStateUpdateEvent } from '../../event/types.ts'
+import { update } from '../../conversation/decide.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import { type Status, STATUSES } from '../../state/status.ts'
 import type { ConversationOrder, ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { hasCode } from '../../event/errors.ts'
@@ -364,13 +364,6 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
     },
   ),
 ]
-
-const update = (key: string, value: JsonValue): ConversationStateUpdateEvent => ({
-  kind: 'ConversationStateUpdateEvent',
-  source: 'environment',
-  key,
-  value,
-})
 
 interface Filter {
   readonly status: Status | null

@@ -160,8 +160,6 @@ export const agentEvents = (store: Store): Operation[] => [
   ),
 ]
 
-const idParameters = { conversation_id: text() }
-
 export const trajectoryOperations = (lifecycle: Lifecycle): Operation[] => [
   operation(
     {
@@ -170,7 +168,7 @@ export const trajectoryOperations = (lifecycle: Lifecycle): Operation[] => [
       operationId: 'download_trajectory_api_file_download_trajectory__conversation_id__get',
       tag: 'Conversations',
       summary: 'Download Trajectory',
-      params: idParameters,
+      params,
       replies: {
         200: { description: 'A zip of its folder', mediaType: 'application/zip', schema: { type: 'string' } },
         404: { description: 'Unknown conversation' },
@@ -190,7 +188,7 @@ export const trajectoryOperations = (lifecycle: Lifecycle): Operation[] => [
       operationId: 'batch_get_conversation_events_api_conversations__conversation_id__events_get',
       tag: 'Events',
       summary: 'Batch Get Conversation Events',
-      params: idParameters,
+      params,
       query: { id: texts() },
       replies: {
         200: { description: 'Successful Response', schema: listOf(EVENT_OR_NULL) },

@@ -158,7 +158,7 @@ export const messageOperations = (lifecycle: Lifecycle): Operation[] => [
       operationId: 'send_message',
       tag: 'Events',
       summary: 'Send A Message',
-      params: { conversation_id: text() },
+      params,
       body: messageBody,
       replies: {
         200: {
@@ -255,7 +255,7 @@ function decision<B>(
       operationId,
       tag: 'Events',
       summary,
-      params: { conversation_id: text() },
+      params,
       body,
       replies: {
         200: { description: 'Successful Response', schema: SUCCESS_SCHEMA },

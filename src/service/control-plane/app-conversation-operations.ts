@@ -131,7 +131,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
         'send_message_to_app_conversation_api_v1_app_conversations__conversation_id__send_message_post',
       tag,
       summary: 'Send Message To App Conversation',
-      params: { conversation_id: text() },
+      params: byId,
       body: sendBody,
       replies: {
         200: {
@@ -170,7 +170,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
       operationId: 'queue_pending_message_api_v1_conversations__conversation_id__pending_messages_post',
       tag,
       summary: 'Queue Pending Message',
-      params: { conversation_id: text() },
+      params: byId,
       body: pendingBody,
       replies: {
         201: {

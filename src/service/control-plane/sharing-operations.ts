@@ -137,7 +137,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
       operationId: 'download_app_conversation_api_v1_app_conversations__conversation_id__download_get',
       tag: 'Conversations',
       summary: 'Download App Conversation',
-      params: { conversation_id: text() },
+      params,
       replies: {
         200: { description: 'A zip of its events', mediaType: 'application/zip', schema: string },
         404: { description: 'Unknown conversation' },

@@ -4,12 +4,10 @@ import { equal, holds, rejects } from './assert.ts'
 import type { Lease } from '../../store/contract/store.ts'
 import type { Check } from './check.ts'
 import { begin, idsOf, pause } from './facts.ts'
+import { after } from './item-facts.ts'
 
 const LONG = 600_000
 const SHORT = 30
-
-const after = (milliseconds: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, milliseconds))
 
 /** The last two differ in order by code points and by UTF-16 units. */
 const IDS = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']

@@ -22,12 +22,7 @@ export function instantIn(text: string, timeZone: string | null): bigint | undef
   return offsetAt(timeZone, local - after) === after ? local - after : local - before
 }
 
-/**
- * Whether a timestamp names its zone, so that it means the same instant in every conversation. O(1).
- *
- * @example
- * hasOwnZone('2026-07-01T12:00:00Z') // true
- */
+/** Whether a timestamp names its zone, so that it means the same instant in every conversation. */
 const hasOwnZone = (text: string): boolean => OWN_ZONE.test(text)
 
 export function isTimeZone(text: string): boolean {
