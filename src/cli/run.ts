@@ -26,6 +26,8 @@ import {
   readStored,
   readSubagents,
   type Recording,
+  stateAtEvent,
+  stateOnBranch,
   titleOf,
 } from './input/recording.ts'
 import { inspect } from './inspect.ts'
@@ -43,40 +45,41 @@ import {
 } from './print/io.ts'
 import { jsonLine, paintFor, plain, safe } from './print/text.ts'
 import { serveConversations } from './serve/serve.ts'
-import { checkJson, judge, type Judged, junitOf, showCheck, showLaws } from './show/check.ts'
+import { checkView, judge, type Judged, junitOf, showLaws } from './show/check.ts'
 import { showDemo } from './show/demo.ts'
 import { auditBlobs, listConversations, searchEvents, searchTexts } from './show/lists.ts'
-import { convertJson, messagesJson, showConverted, showMessages } from './show/messages.ts'
-import { CALLED, type Page } from './show/page.ts'
-import { replayJson, showReplay } from './show/replay.ts'
-import { showTree, treeJson } from './show/tree.ts'
-import { condenseJson, showCondense, showStuck, showView, stuckJson, viewJson } from './show/view.ts'
-import { showWhy, whyJson } from './show/why.ts'
+import { convertView, messagesView } from './show/messages.ts'
+import { CALLED, type Page, type Subject, type View } from './show/page.ts'
+import { replayView } from './show/replay.ts'
+import { treeView } from './show/tree.ts'
+import { condenseView, stuckView, viewView } from './show/view.ts'
+import { whyView } from './show/why.ts'
 
 const COLUMNS = { default: 100, minimum: 40 }
 
-type Result = Readonly<Record<string, unknown>>
-
 type FileRequest = RequestOf<FileCommand>
 
-interface View<Name extends FileCommand> {
-  readonly json: (recording: Recording, request: RequestOf<Name>) => Result
-  readonly show: (page: Page, recording: Recording, request: RequestOf<Name>) => Iterable<string>
-}
-
 const VIEWS: { readonly [Name in FileCommand]: View<Name> } = {
-  check: { json: checkJson, show: showCheck },
-  replay: { json: replayJson, show: showReplay },
-  view: { json: viewJson, show: showView },
-  messages: { json: messagesJson, show: showMessages },
-  tree: { json: treeJson, show: showTree },
-  stuck: { json: stuckJson, show: showStuck },
-  why: { json: whyJson, show: showWhy },
-  condense: { json: condenseJson, show: showCondense },
-  convert: { json: convertJson, show: showConverted },
+  check: checkView,
+  replay: replayView,
+  view: viewView,
+  messages: messagesView,
+  tree: treeView,
+  stuck: stuckView,
+  why: whyView,
+  condense: condenseView,
+  convert: convertView,
 }
 
-const viewOf = (request: FileRequest): View<FileCommand> => VIEWS[request.command] as View<FileCommand>
+/** @throws ColloquyError `unknown_event` */
+function subjectOf(request: FileRequest, recording: Recording): Subject<FileCommand> {
+  const { options } = request
+  const state =
+    'at' in options
+      ? stateAtEvent(recording, options.at)
+      : stateOnBranch(recording, 'leaf' in options ? options.leaf : undefined)
+  return { ...request, recording, state, title: safe(titleOf(recording)) }
+}
 
 /** Runs a command. Resolves to 0, 1 for bad data or 2 for bad usage; rejects with nothing but {@link ClosedPipe}. */
 export async function run(argv: readonly string[], world: Io): Promise<number> {
@@ -184,6 +187,7 @@ async function writeResult(recording: Recording, progress: Progress, work: Work)
   const { request, io, judged } = work
   progress.step('working')
   const isCheck = request.command === 'check'
+  const view = VIEWS[request.command] as View<FileCommand>
   const laws = isCheck && request.options.laws === true ? judge(recording, request.options) : null
   if (laws !== null) judged.push(laws)
   if (work.json) {
@@ -195,14 +199,14 @@ async function writeResult(recording: Recording, progress: Progress, work: Work)
       ...(session !== null && {
         session: { format: session.format, id: session.id, notes: session.notes },
       }),
-      ...viewOf(request).json(recording, request),
+      ...view.json(subjectOf(request, recording)),
     }
     const answer = { ...maskSecrets(value), ...(laws !== null && { laws: laws.findings }) }
     progress.done()
     await writeAll(io.stdout, jsonLine(answer))
   } else if (!work.isJunit) {
     const page = pageFor(io)
-    const lines = laws === null ? viewOf(request).show(page, recording, request) : showLaws(page, laws)
+    const lines = laws === null ? view.show(page, subjectOf(request, recording)) : showLaws(page, laws)
     progress.done()
     await writeLines(io.stdout, lines)
   }

@@ -8,35 +8,36 @@ import { listDroppedResults, listLeaves } from '../../state/index.ts'
 import type { Options } from '../commands.ts'
 import { issueAsJson, type LineIssue, type Recording, titleOf } from '../input/recording.ts'
 import { counted, fit, glimpse, hideSecrets, inLines, pad, padStart, safe, width } from '../print/text.ts'
-import { heading, type Page, wrapped } from './page.ts'
+import { heading, type Page, type View, wrapped } from './page.ts'
 
-export const checkJson = ({ lines, quarantined, issues, warnings }: Recording) => ({
-  events: lines.length,
-  valid: lines.length - quarantined,
-  issues: issues.map(issueAsJson),
-  warnings: warnings.map(issueAsJson),
-})
-
-export function* showCheck(page: Page, recording: Recording): IterableIterator<string> {
-  const { issues, state, lines } = recording
-  const bad = new Set(issues.map((issue) => issue.line)).size
-  const verdict =
-    lines.length === 0
-      ? page.paint('warn', 'nothing to check: there is no event')
-      : bad === 0
-        ? page.paint('good', '✓ every event loads')
-        : page.paint('bad', `✗ ${bad.toLocaleString('en')} cannot be loaded`)
-  yield `${heading(page, safe(titleOf(recording)), counted(state.log.entries.length, 'event'))}  ${verdict}`
-  yield* sessionNotes(page, recording)
-  const lineColumns = String(lines.at(-1) ?? 0).length
-  yield* issueRows(page, issues, lineColumns)
-  const odd = breachesOf(recording).filter(({ code }) => code !== 'quarantined')
-  const notes = [...upcastRepairs(recording), ...odd].toSorted((a, b) => a.line - b.line)
-  for (const { line, what, detail } of notes) {
-    const lead = `  note: line ${padStart(String(line), lineColumns)}  `
-    const room = page.columns - width(lead) - REPAIR_WIDTH - 2
-    yield page.paint('dim', `${lead}${pad(what, REPAIR_WIDTH)}  ${fit(detail, room)}`)
-  }
+export const checkView: View<'check'> = {
+  json: ({ recording: { lines, quarantined, issues, warnings } }) => ({
+    events: lines.length,
+    valid: lines.length - quarantined,
+    issues: issues.map(issueAsJson),
+    warnings: warnings.map(issueAsJson),
+  }),
+  *show(page, { recording, title }) {
+    const { issues, state, lines } = recording
+    const bad = new Set(issues.map((issue) => issue.line)).size
+    const verdict =
+      lines.length === 0
+        ? page.paint('warn', 'nothing to check: there is no event')
+        : bad === 0
+          ? page.paint('good', '✓ every event loads')
+          : page.paint('bad', `✗ ${bad.toLocaleString('en')} cannot be loaded`)
+    yield `${heading(page, title, counted(state.log.entries.length, 'event'))}  ${verdict}`
+    yield* sessionNotes(page, recording)
+    const lineColumns = String(lines.at(-1) ?? 0).length
+    yield* issueRows(page, issues, lineColumns)
+    const odd = breachesOf(recording).filter(({ code }) => code !== 'quarantined')
+    const notes = [...upcastRepairs(recording), ...odd].toSorted((a, b) => a.line - b.line)
+    for (const { line, what, detail } of notes) {
+      const lead = `  note: line ${padStart(String(line), lineColumns)}  `
+      const room = page.columns - width(lead) - REPAIR_WIDTH - 2
+      yield page.paint('dim', `${lead}${pad(what, REPAIR_WIDTH)}  ${fit(detail, room)}`)
+    }
+  },
 }
 
 function* issueRows(page: Page, issues: readonly LineIssue[], lineColumns: number): IterableIterator<string> {

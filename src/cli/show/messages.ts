@@ -5,9 +5,7 @@ import { listPendingCalls, maskSecrets, type NeutralMessage, type State, toMessa
 import { contentText } from '../../inspector/index.ts'
 import { GRAMMARS } from '../../laws/index.ts'
 import { sessionTree, toAtif, toSpans } from '../../sessions/index.ts'
-import type { RequestOf } from '../commands.ts'
 import { FileError } from '../failure.ts'
-import { type Recording, stateOnBranch, titleOf } from '../input/recording.ts'
 import {
   counted,
   fit,
@@ -20,7 +18,7 @@ import {
   type Tone,
   width,
 } from '../print/text.ts'
-import { heading, type Page, wrapped } from './page.ts'
+import { heading, type Page, type Subject, type View, wrapped } from './page.ts'
 
 /** The messages of a state, within a budget of estimated tokens where there is one. @throws FileError `over_budget` */
 function messagesOf(state: State, budget: number | undefined): readonly NeutralMessage[] {
@@ -50,12 +48,6 @@ function inFormat(format: string, messages: readonly NeutralMessage[], state: St
   return grammar.list === null ? written : { ...grammar.front, ...written }
 }
 
-export function messagesJson(recording: Recording, { options }: RequestOf<'messages'>) {
-  const { format = 'neutral', budget, leaf } = options
-  const state = stateOnBranch(recording, leaf)
-  return { messages: inFormat(format, messagesOf(state, budget), state) }
-}
-
 const ROLES: Readonly<Record<NeutralMessage['role'], Tone>> = {
   system: 'system',
   user: 'user',
@@ -67,24 +59,23 @@ const ROLE_COLUMNS = 'assistant'.length
 
 const TEXT_LINES = 6
 
-export function* showMessages(
-  page: Page,
-  recording: Recording,
-  { options }: RequestOf<'messages'>,
-): IterableIterator<string> {
-  const { format = 'neutral', budget, leaf } = options
-  const state = stateOnBranch(recording, leaf)
-  const messages = messagesOf(state, budget)
-  if (format !== 'neutral') {
-    const document = maskSecrets(inFormat(format, messages, state))
-    if (page.isTTY) yield heading(page, safe(titleOf(recording)), format)
-    yield* toJson(document, 2).split('\n')
-    return
-  }
-  yield heading(page, safe(titleOf(recording)), counted(messages.length, 'message'))
-  for (const message of maskSecrets(messages)) yield* messageLines(page, message)
-  const waiting = messages.length === 0 ? waitingNote(state) : null
-  if (waiting !== null) yield* wrapped(page, '  ', 2, waiting)
+export const messagesView: View<'messages'> = {
+  json({ state, options: { format = 'neutral', budget } }) {
+    return { messages: inFormat(format, messagesOf(state, budget), state) }
+  },
+  *show(page, { state, title, options: { format = 'neutral', budget } }) {
+    const messages = messagesOf(state, budget)
+    if (format !== 'neutral') {
+      const document = maskSecrets(inFormat(format, messages, state))
+      if (page.isTTY) yield heading(page, title, format)
+      yield* toJson(document, 2).split('\n')
+      return
+    }
+    yield heading(page, title, counted(messages.length, 'message'))
+    for (const message of maskSecrets(messages)) yield* messageLines(page, message)
+    const waiting = messages.length === 0 ? waitingNote(state) : null
+    if (waiting !== null) yield* wrapped(page, '  ', 2, waiting)
+  },
 }
 
 function* messageLines(page: Page, message: NeutralMessage): IterableIterator<string> {
@@ -132,8 +123,7 @@ function textLines({ paint }: Page, text: string, room: number): string[] {
   return more > 0 ? [...shown, paint('dim', `… ${counted(more, 'more line')}`)] : shown
 }
 
-function converted(recording: Recording, { options }: RequestOf<'convert'>): unknown {
-  const state = stateOnBranch(recording, options.leaf)
+function converted({ recording, state, options }: Subject<'convert'>): unknown {
   const id = recording.conversation ?? recording.session?.id ?? 'conversation'
   const children = recording.session === null ? recording.children : sessionTree(recording.session).children
   const tree = { id, title: null, actionId: null, state, children }
@@ -142,9 +132,7 @@ function converted(recording: Recording, { options }: RequestOf<'convert'>): unk
   )
 }
 
-export const convertJson = (recording: Recording, request: RequestOf<'convert'>) => ({
-  [request.options.to ?? 'atif']: converted(recording, request),
-})
-
-export const showConverted = (_page: Page, recording: Recording, request: RequestOf<'convert'>): string[] =>
-  toJson(converted(recording, request), 2).split('\n')
+export const convertView: View<'convert'> = {
+  json: (subject) => ({ [subject.options.to ?? 'atif']: converted(subject) }),
+  show: (_page, subject) => toJson(converted(subject), 2).split('\n'),
+}

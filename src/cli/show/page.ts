@@ -1,4 +1,7 @@
+import type { State } from '../../index.ts'
 import { type Described, ROLE_WIDTH } from '../../inspector/index.ts'
+import type { FileCommand, RequestOf } from '../commands.ts'
+import type { Recording } from '../input/recording.ts'
 import { fit, glimpse, pad, type Paint, safe, width } from '../print/text.ts'
 
 /** Where text will be read. */
@@ -6,6 +9,19 @@ export interface Page {
   readonly paint: Paint
   readonly columns: number
   readonly isTTY: boolean
+}
+
+/** What a command shows: a recording, and its state at the event of `--leaf` or `--at`, by default the latest. */
+export type Subject<Name extends FileCommand> = RequestOf<Name> & {
+  readonly recording: Recording
+  readonly state: State
+  readonly title: string
+}
+
+/** Shows a recording as JSON, and as lines for people. @throws FileError, ColloquyError */
+export interface View<Name extends FileCommand> {
+  readonly json: (subject: Subject<Name>) => Readonly<Record<string, unknown>>
+  readonly show: (page: Page, subject: Subject<Name>) => Iterable<string>
 }
 
 const ID_WIDTH = 36

@@ -2,11 +2,9 @@ import { usageTotals } from '../../context/index.ts'
 import { EVENT_KINDS, listPendingCalls, maskSecrets, type State, type Status } from '../../index.ts'
 import { describeEntry, describeEvent } from '../../inspector/index.ts'
 import { listLeaves } from '../../state/index.ts'
-import type { RequestOf } from '../commands.ts'
-import { type Recording, stateAtEvent, titleOf } from '../input/recording.ts'
-import { counted, fit, glimpse, pad, safe, type Tone } from '../print/text.ts'
+import { counted, fit, glimpse, pad, type Tone } from '../print/text.ts'
 import { LISTED, repairRows, repairsOf, sessionNotes } from './check.ts'
-import { heading, type Page, shownId } from './page.ts'
+import { heading, type Page, shownId, type View } from './page.ts'
 import { pendingIds } from './view.ts'
 
 const STATUS_TONES: Readonly<Record<Status, Tone>> = {
@@ -20,39 +18,34 @@ const STATUS_TONES: Readonly<Record<Status, Tone>> = {
   deleting: 'bad',
 }
 
-export function replayJson(recording: Recording, { options }: RequestOf<'replay'>) {
-  const state = stateAtEvent(recording, options.at)
-  const { log, header } = state
-  return {
-    events: log.entries.length,
-    status: header.status,
-    head: log.head?.id ?? null,
-    error: header.error,
-    pending: pendingIds(state),
-    branches: listLeaves(state).length,
-    quarantined: [...log.entries].filter((entry) => entry.quarantined !== null).length,
-  }
-}
-
-export function* showReplay(
-  page: Page,
-  recording: Recording,
-  { options }: RequestOf<'replay'>,
-): IterableIterator<string> {
-  const state = stateAtEvent(recording, options.at)
-  const index =
-    state.log.entries.length < recording.lines.length
-      ? `as it was at ${shownId(state.log.entries.last()?.id ?? null)}`
-      : ''
-  yield heading(page, safe(titleOf(recording)), index)
-  if (recording.session !== null)
-    yield `  ${page.paint('dim', pad('session', 9))} of ${recording.session.format}, read as events`
-  yield* stateRows(page, state)
-  const repairs = repairsOf(recording, state)
-  yield ''
-  yield heading(page, 'Repaired', repairs.length === 0 ? 'nothing had to be' : '')
-  yield* repairRows(page, repairs)
-  yield* sessionNotes(page, recording)
+export const replayView: View<'replay'> = {
+  json({ state }) {
+    const { log, header } = state
+    return {
+      events: log.entries.length,
+      status: header.status,
+      head: log.head?.id ?? null,
+      error: header.error,
+      pending: pendingIds(state),
+      branches: listLeaves(state).length,
+      quarantined: [...log.entries].filter((entry) => entry.quarantined !== null).length,
+    }
+  },
+  *show(page, { recording, state, title }) {
+    const index =
+      state.log.entries.length < recording.lines.length
+        ? `as it was at ${shownId(state.log.entries.last()?.id ?? null)}`
+        : ''
+    yield heading(page, title, index)
+    if (recording.session !== null)
+      yield `  ${page.paint('dim', pad('session', 9))} of ${recording.session.format}, read as events`
+    yield* stateRows(page, state)
+    const repairs = repairsOf(recording, state)
+    yield ''
+    yield heading(page, 'Repaired', repairs.length === 0 ? 'nothing had to be' : '')
+    yield* repairRows(page, repairs)
+    yield* sessionNotes(page, recording)
+  },
 }
 
 export function* stateRows(page: Page, state: State): IterableIterator<string> {

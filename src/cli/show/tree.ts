@@ -3,11 +3,11 @@
 import type { Entry, State } from '../../index.ts'
 import { describeEntry } from '../../inspector/index.ts'
 import { kindOf, listLeaves, pathTo } from '../../state/index.ts'
-import { type Recording, titleOf } from '../input/recording.ts'
-import { counted, padStart, safe } from '../print/text.ts'
-import { eventRow, heading, idWidth, type Page, shownId } from './page.ts'
+import type { Recording } from '../input/recording.ts'
+import { counted, padStart } from '../print/text.ts'
+import { eventRow, heading, idWidth, type Page, shownId, type View } from './page.ts'
 
-export function treeJson({ state }: Recording) {
+const json: View<'tree'>['json'] = ({ state }) => {
   const { log } = state
   const onHeadPath = new Set(pathTo(state))
   const inTree = [...log.entries].filter((entry) => entry.inTree)
@@ -22,13 +22,12 @@ export function treeJson({ state }: Recording) {
   }
 }
 
-/** Draws the tree of a recording. Lazy, so that a reader who stops early does not wait. */
-export function* showTree(page: Page, recording: Recording): IterableIterator<string> {
-  const { state } = recording
+/** Lazy, so that a reader who stops early does not wait. */
+const show: View<'tree'>['show'] = function* (page, { recording, state, title }) {
   const { log } = state
   const branches = listLeaves(state).length
   const remark = `${counted(log.entries.length, 'event')}, ${branches === 1 ? '1 branch' : `${branches} branches`}`
-  yield heading(page, safe(titleOf(recording)), remark)
+  yield heading(page, title, remark)
   yield* treeLines(page, recording)
   for (const entry of log.entries) {
     if (!entry.inTree)
@@ -36,6 +35,8 @@ export function* showTree(page: Page, recording: Recording): IterableIterator<st
   }
   if (branches > 1) yield page.paint('dim', '  ● leads to HEAD   ○ on another branch   · state update')
 }
+
+export const treeView: View<'tree'> = { json, show }
 
 export function* treeLines(
   page: Page,

@@ -13,51 +13,43 @@ import {
   unitEvents,
   type ViewItem,
 } from '../../state/index.ts'
-import { PLACEHOLDER_SUMMARY, type RequestOf } from '../commands.ts'
-import { type Recording, stateOnBranch, titleOf } from '../input/recording.ts'
-import { counted, fit, glimpse, padStart, safe } from '../print/text.ts'
-import { eventRow, heading, idWidth, type Page, type Row, shownId } from './page.ts'
+import { PLACEHOLDER_SUMMARY } from '../commands.ts'
+import { counted, fit, glimpse, padStart } from '../print/text.ts'
+import { eventRow, heading, idWidth, type Page, type Row, shownId, type Subject, type View } from './page.ts'
 
-export function viewJson(recording: Recording, { options }: RequestOf<'view'>) {
-  const state = stateOnBranch(recording, options.leaf)
-  return {
+export const pendingIds = (state: State): string[] => listPendingCalls(state).map(({ entry }) => entry.id)
+
+export const viewView: View<'view'> = {
+  json: ({ state }) => ({
     view: Array.from(viewEvents(state), (item) => item.id),
     pending: pendingIds(state),
     dropped: listDroppedResults(state),
     unhandled_condensation_request: state.branch.view.unhandledCondensationRequest,
     cut_points: cutPoints(state),
-  }
-}
-
-export const pendingIds = (state: State): string[] => listPendingCalls(state).map(({ entry }) => entry.id)
-
-export function* showView(
-  page: Page,
-  recording: Recording,
-  { options }: RequestOf<'view'>,
-): IterableIterator<string> {
-  const state = stateOnBranch(recording, options.leaf)
-  const { view } = state.branch
-  const dropped = listDroppedResults(state)
-  const head = state.log.head === null ? 'the empty HEAD' : shownId(state.log.head.id)
-  yield heading(page, safe(titleOf(recording)), `the view at ${head}: ${counted(view.length, 'event')}`)
-  yield* viewRows(page, state, true)
-  if (view.unhandledCondensationRequest) yield page.paint('warn', '  a condensation is requested')
-  if (listPendingCalls(state).length > 0) {
-    yield ''
-    yield heading(page, 'Pending', 'out of the view until they have results')
-    yield* pendingRows(page, state, true)
-  }
-  if (dropped.length > 0) {
-    yield ''
-    yield heading(page, 'Left out', 'results that end no call')
-    const idColumns = widthOf(page, dropped)
-    for (const { id, reason } of dropped) {
-      const event = findEvent(state, id)?.event
-      if (event !== undefined && event !== null)
-        yield itemRow(page, { id, event }, { idColumns, lead: '    ', gutter: '  ', note: reason })
+  }),
+  *show(page, { state, title }) {
+    const { view } = state.branch
+    const dropped = listDroppedResults(state)
+    const head = state.log.head === null ? 'the empty HEAD' : shownId(state.log.head.id)
+    yield heading(page, title, `the view at ${head}: ${counted(view.length, 'event')}`)
+    yield* viewRows(page, state, true)
+    if (view.unhandledCondensationRequest) yield page.paint('warn', '  a condensation is requested')
+    if (listPendingCalls(state).length > 0) {
+      yield ''
+      yield heading(page, 'Pending', 'out of the view until they have results')
+      yield* pendingRows(page, state, true)
     }
-  }
+    if (dropped.length > 0) {
+      yield ''
+      yield heading(page, 'Left out', 'results that end no call')
+      const idColumns = widthOf(page, dropped)
+      for (const { id, reason } of dropped) {
+        const event = findEvent(state, id)?.event
+        if (event !== undefined && event !== null)
+          yield itemRow(page, { id, event }, { idColumns, lead: '    ', gutter: '  ', note: reason })
+      }
+    }
+  },
 }
 
 const widthOf = (page: Page, items: Iterable<{ readonly id: string | null }>): number =>
@@ -137,9 +129,8 @@ interface Condensed {
 
 const KEPT_FIRST = 2
 
-function condensed(recording: Recording, { options }: RequestOf<'condense'>): Condensed {
-  const { 'max-events': maxEvents, summary, leaf } = options
-  const before = stateOnBranch(recording, leaf)
+function condensed({ state: before, options }: Subject<'condense'>): Condensed {
+  const { 'max-events': maxEvents, summary } = options
   const keepFirst = Math.min(KEPT_FIRST, Math.floor(maxEvents / 2) - 2)
   const plan = planCondensation(before, { maxEvents, keepFirst })
   if (plan.type === 'keep') return { event: null, reason: 'not_needed', before, after: before }
@@ -151,78 +142,69 @@ function condensed(recording: Recording, { options }: RequestOf<'condense'>): Co
   return { event, reason, before, after: reduce(before, event) }
 }
 
-export function condenseJson(recording: Recording, request: RequestOf<'condense'>) {
-  const { event, reason, before, after } = condensed(recording, request)
-  return {
-    condensation: event,
-    reason,
-    view_before: before.branch.view.length,
-    view: Array.from(viewEvents(after), (item) => item.id),
-  }
-}
-
-export function* showCondense(
-  page: Page,
-  recording: Recording,
-  request: RequestOf<'condense'>,
-): IterableIterator<string> {
-  const { event, reason, before, after } = condensed(recording, request)
-  const title = safe(titleOf(recording))
-  const count = counted(before.branch.view.length, 'event')
-  if (event === null) {
-    yield heading(page, title, `the view: ${count}; ${REASONS[reason] ?? reason}`)
-    return
-  }
-  const why = reason === 'request' ? 'as the log requests' : 'as it is too long'
-  yield heading(page, title, `the view: ${count} before, ${after.branch.view.length} after, ${why}`)
-  const forgotten = new Set(event.forgotten_event_ids)
-  const old = [...viewEvents(before)]
-  const last = old.findLastIndex(({ id }) => forgotten.has(id))
-  const summary = [...viewEvents(after)][event.summary_offset ?? 0]
-  const rows = summary === undefined ? old : old.toSpliced(last + 1, 0, summary)
-  const idColumns = widthOf(page, rows)
-  for (const item of rows) {
-    const isGone = item !== summary && forgotten.has(item.id)
-    const lead = item === summary ? '  + ' : isGone ? '  − ' : '    '
-    const described = describeEvent(item.event)
-    const shown = isGone ? { ...described, tone: 'dim' as const } : described
-    yield eventRow(page, { lead, gutter: '', described: shown, id: item.id, idColumns })
-  }
+export const condenseView: View<'condense'> = {
+  json(subject) {
+    const { event, reason, before, after } = condensed(subject)
+    return {
+      condensation: event,
+      reason,
+      view_before: before.branch.view.length,
+      view: Array.from(viewEvents(after), (item) => item.id),
+    }
+  },
+  *show(page, subject) {
+    const { event, reason, before, after } = condensed(subject)
+    const { title } = subject
+    const count = counted(before.branch.view.length, 'event')
+    if (event === null) {
+      yield heading(page, title, `the view: ${count}; ${REASONS[reason] ?? reason}`)
+      return
+    }
+    const why = reason === 'request' ? 'as the log requests' : 'as it is too long'
+    yield heading(page, title, `the view: ${count} before, ${after.branch.view.length} after, ${why}`)
+    const forgotten = new Set(event.forgotten_event_ids)
+    const old = [...viewEvents(before)]
+    const last = old.findLastIndex(({ id }) => forgotten.has(id))
+    const summary = [...viewEvents(after)][event.summary_offset ?? 0]
+    const rows = summary === undefined ? old : old.toSpliced(last + 1, 0, summary)
+    const idColumns = widthOf(page, rows)
+    for (const item of rows) {
+      const isGone = item !== summary && forgotten.has(item.id)
+      const lead = item === summary ? '  + ' : isGone ? '  − ' : '    '
+      const described = describeEvent(item.event)
+      const shown = isGone ? { ...described, tone: 'dim' as const } : described
+      yield eventRow(page, { lead, gutter: '', described: shown, id: item.id, idColumns })
+    }
+  },
 }
 
 const LOOPS = stuckDetector()
 
-export function stuckJson(recording: Recording, { options }: RequestOf<'stuck'>) {
-  const state = stateOnBranch(recording, options.leaf)
-  const verdict = LOOPS.verdict(state)
-  return {
-    stuck: verdict !== null,
-    pattern: verdict?.pattern ?? null,
-    event_ids: verdict?.eventIds ?? [],
-    reason: verdict?.reason ?? null,
-    nudge: LOOPS.nudge(state),
-  }
-}
-
-export function* showStuck(
-  page: Page,
-  recording: Recording,
-  { options }: RequestOf<'stuck'>,
-): IterableIterator<string> {
-  const state = stateOnBranch(recording, options.leaf)
-  const title = safe(titleOf(recording))
-  const verdict = LOOPS.verdict(state)
-  if (verdict === null) yield heading(page, title, 'not stuck')
-  else {
-    yield `${heading(page, title)}  ${page.paint('bad', `stuck: ${verdict.pattern}`)}`
-    yield `  ${fit(glimpse(verdict.reason), page.columns - 2)}`
-    const ids = new Set(verdict.eventIds)
-    const idColumns = idWidth(page, ids)
-    for (const item of viewEvents(state))
-      if (ids.has(item.id)) yield itemRow(page, item, { gutter: '  ', idColumns })
-  }
-  const nudge = LOOPS.nudge(state)
-  if (nudge === null) return
-  yield `  ${page.paint('warn', 'To be sent to the model:')}`
-  for (const line of nudge.split('\n')) yield `    ${fit(glimpse(line), page.columns - 4)}`.trimEnd()
+export const stuckView: View<'stuck'> = {
+  json({ state }) {
+    const verdict = LOOPS.verdict(state)
+    return {
+      stuck: verdict !== null,
+      pattern: verdict?.pattern ?? null,
+      event_ids: verdict?.eventIds ?? [],
+      reason: verdict?.reason ?? null,
+      nudge: LOOPS.nudge(state),
+    }
+  },
+  *show(page, { state, title }) {
+    const verdict = LOOPS.verdict(state)
+    if (verdict === null) yield heading(page, title, 'not stuck')
+    else {
+      yield `${heading(page, title)}  ${page.paint('bad', `stuck: ${verdict.pattern}`)}`
+      yield `  ${fit(glimpse(verdict.reason), page.columns - 2)}`
+      const ids = new Set(verdict.eventIds)
+      const idColumns = idWidth(page, ids)
+      for (const item of viewEvents(state))
+        if (ids.has(item.id)) yield itemRow(page, item, { gutter: '  ', idColumns })
+    }
+    const nudge = LOOPS.nudge(state)
+    if (nudge === null) return
+    yield `  ${page.paint('warn', 'To be sent to the model:')}`
+    for (const line of nudge.split('\n')) yield `    ${fit(glimpse(line), page.columns - 4)}`.trimEnd()
+  },
 }

@@ -13,10 +13,9 @@ import {
 import { maskSecrets } from '../../index.ts'
 import { describeEntry } from '../../inspector/index.ts'
 import { sentenceOf } from '../../laws/index.ts'
-import type { RequestOf } from '../commands.ts'
-import { type Recording, resolveEvent, stateOnBranch, titleOf } from '../input/recording.ts'
-import { counted, inLines, pad, padStart, safe, type Tone } from '../print/text.ts'
-import { eventRow, heading, type Page, shownId, wrapped } from './page.ts'
+import { resolveEvent } from '../input/recording.ts'
+import { counted, inLines, pad, padStart, type Tone } from '../print/text.ts'
+import { eventRow, heading, type Page, shownId, type Subject, type View, wrapped } from './page.ts'
 
 const SHOWN = 5
 
@@ -29,15 +28,13 @@ type Why =
   | { readonly type: 'findings'; readonly findings: readonly Finding[] }
 
 /** @throws ColloquyError `unknown_event` for an unknown or ambiguous id. */
-function whyOf(recording: Recording, { operand, options }: RequestOf<'why'>): Why {
+function whyOf({ recording, state, operand, options: { budget } }: Subject<'why'>): Why {
   const { loaded, lines } = recording
-  const state = stateOnBranch(recording, options.leaf)
   const withLines = <T extends { readonly text: string }>(one: T): T => ({
     ...one,
     text: inLines(one.text, lines),
   })
   if (operand === null) return { type: 'findings', findings: findings(state, { loaded }).map(withLines) }
-  const { budget } = options
   const event = resolveEvent(recording, operand)
   const explanationValue = explain(state, event, budget === undefined ? {} : { budget })
   const explanation = {
@@ -48,9 +45,9 @@ function whyOf(recording: Recording, { operand, options }: RequestOf<'why'>): Wh
   return { type: 'event', explanation }
 }
 
-export function whyJson(recording: Recording, request: RequestOf<'why'>) {
-  const why = whyOf(recording, request)
-  const { lines } = recording
+const json: View<'why'>['json'] = (subject) => {
+  const why = whyOf(subject)
+  const { lines } = subject.recording
   if (why.type === 'findings') {
     return {
       findings: why.findings.map(({ kind, severity, text, rule, law, seq, ids, cost }) => ({
@@ -84,13 +81,9 @@ const reasonJson = ({ code, rule, law, text, ids }: Reason<VerdictCode | NoteCod
   event_ids: ids,
 })
 
-export function* showWhy(
-  page: Page,
-  recording: Recording,
-  request: RequestOf<'why'>,
-): IterableIterator<string> {
-  const why = maskSecrets(whyOf(recording, request))
-  const title = safe(titleOf(recording))
+const show: View<'why'>['show'] = function* (page, subject) {
+  const why = maskSecrets(whyOf(subject))
+  const { recording, title } = subject
   if (why.type === 'findings') {
     yield* findingRows(page, title, why.findings, recording.lines)
     return
@@ -107,6 +100,8 @@ export function* showWhy(
     yield* sentenceRows(page, reason, quoted)
   }
 }
+
+export const whyView: View<'why'> = { json, show }
 
 function* sentenceRows(
   page: Page,
