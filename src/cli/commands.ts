@@ -133,9 +133,9 @@ type Values<Table extends OptionTable> = {
   >
 }
 
-interface Command<Table extends OptionTable> {
+interface Command<Table extends OptionTable, Read extends Input = Input> {
   readonly about: string
-  readonly input: Input
+  readonly input: Read
   readonly operand?: string
   readonly options: Table
   /** Rejects invalid combinations. @throws UsageError */
@@ -143,7 +143,9 @@ interface Command<Table extends OptionTable> {
   readonly more: readonly string[]
 }
 
-const command = <Table extends OptionTable>(facts: Command<Table>): Command<Table> => facts
+const command = <Table extends OptionTable, Read extends Input>(
+  facts: Command<Table, Read>,
+): Command<Table, Read> => facts
 
 export const COMMANDS = {
   check: command({
@@ -464,19 +466,9 @@ export const COMMANDS = {
 
 type CommandName = keyof typeof COMMANDS
 
-export type FileCommand = Exclude<
-  CommandName,
-  | 'inspect'
-  | 'import'
-  | 'export'
-  | 'search'
-  | 'search-text'
-  | 'conversations'
-  | 'audit-blobs'
-  | 'serve'
-  | 'demo'
-  | 'help'
->
+export type FileCommand = {
+  [Name in CommandName]: (typeof COMMANDS)[Name]['input'] extends 'files-or-conversation' ? Name : never
+}[CommandName]
 
 export type Options<Name extends CommandName> = Values<(typeof COMMANDS)[Name]['options']>
 

@@ -47,7 +47,7 @@ import { jsonLine, paintFor, plain, safe } from './print/text.ts'
 import { serveConversations } from './serve/serve.ts'
 import { checkView, judge, type Judged, junitOf, showLaws } from './show/check.ts'
 import { showDemo } from './show/demo.ts'
-import { auditBlobs, listConversations, searchEvents, searchTexts } from './show/lists.ts'
+import { auditBlobs, printPage } from './show/lists.ts'
 import { convertView, messagesView } from './show/messages.ts'
 import { CALLED, type Page, type Subject, type View } from './show/page.ts'
 import { replayView } from './show/replay.ts'
@@ -116,11 +116,9 @@ async function perform(request: Request, io: Io): Promise<number> {
     case 'export':
       return await exportConversation(request, io, pageFor(io))
     case 'search':
-      return await searchEvents(request, io, pageFor(io))
     case 'search-text':
-      return await searchTexts(request, io, pageFor(io))
     case 'conversations':
-      return await listConversations(request, io, pageFor(io))
+      return await printPage(request, io, pageFor(io))
     case 'audit-blobs':
       return await auditBlobs(request, io, pageFor(io))
     case 'serve':

@@ -10,10 +10,10 @@ import {
   type TextHit,
 } from '../../index.ts'
 import { describeEvent } from '../../inspector/index.ts'
-import { type About, aboutStored, attempt } from '../attempt.ts'
+import { aboutStored, attempt } from '../attempt.ts'
 import type { Options, RequestOf } from '../commands.ts'
 import type { Address } from '../db/address.ts'
-import { type Access, getConversation, withStore } from '../db/store.ts'
+import { getConversation, withStore } from '../db/store.ts'
 import { FileError } from '../failure.ts'
 import { type Io, writeAll, writeLines } from '../print/io.ts'
 import { counted, fit, glimpse, jsonLine, pad, padStart, quoted, safe, width } from '../print/text.ts'
@@ -24,81 +24,96 @@ interface PageOf<Item> {
   readonly next_page_id: string | null
 }
 
-interface List<Item> {
-  readonly about: About
-  readonly db: Address
+type ListCommand = 'search' | 'search-text' | 'conversations'
+
+interface List<Name extends ListCommand, Item> {
   readonly unit: string
-  readonly access?: Access
-  readonly find: (store: Store) => Promise<PageOf<Item>>
+  readonly find: (store: Store, options: Options<Name>, io: Io) => Promise<PageOf<Item>>
   readonly json: (item: Item) => object
-  readonly rows: (items: readonly Item[]) => Iterable<string>
-  readonly options: readonly (readonly [name: string, value: string | number | true | undefined])[]
+  readonly rows: (page: Page, items: readonly Item[]) => Iterable<string>
 }
 
-async function printPage<Item>(command: string, list: List<Item>, io: Io, page: Page): Promise<number> {
-  const { about, unit } = list
+const search: List<'search', StoredEvent> = {
+  unit: 'event',
+  async find(store, { conversation, kind: kinds, source, since, until, text, leaf, ...options }) {
+    const { id } = await getConversation(store, conversation)
+    // The store finds nothing above an unknown event; the user who typed its id needs to know.
+    if (leaf !== undefined && (await store.get(id, leaf).catch(noSuchId)) === null)
+      throw new FileError('unknown_event', `no event ${quoted(leaf)} in this conversation`)
+    const { desc, limit, page: cursor } = options
+    const filter = given({ kinds, source, timestampGte: since, timestampLt: until, text, leafId: leaf })
+    const order = desc === true ? 'timestamp_desc' : 'timestamp'
+    return store.search({ conversationId: id, order, ...filter, ...given({ limit, cursor }) })
+  },
+  // The body of an imported event may lack its id.
+  json: ({ id, fact }) => maskSecrets(fact.id === undefined ? { id, ...fact } : fact),
+  rows: eventRows,
+}
+
+const searchText: List<'search-text', TextHit> = {
+  unit: 'event',
+  async find(store, { query, conversation: id, owner, role, since: from, until: to, ...options }, io) {
+    const { index, rank, results, limit, page: cursor } = options
+    if (index === true) await completeIndex(store, io)
+    const conversation = id === undefined ? undefined : (await getConversation(store, id)).id
+    const filter = given({ conversation, owner, role, from, to, limit, cursor })
+    const order = rank === true ? 'rank' : 'time'
+    return store.searchText({ query, order, includeResults: results === true, ...filter })
+  },
+  json: ({ conversationId, id, seq, ...hit }) => ({
+    conversation_id: conversationId,
+    event_id: id,
+    position: seq,
+    ...hit,
+  }),
+  rows: textRows,
+}
+
+const conversations: List<'conversations', ConversationRecord> = {
+  unit: 'conversation',
+  find: (store, { owner, limit, page: cursor }) => store.listConversations(given({ owner, limit, cursor })),
+  json: recordJson,
+  rows: recordRows,
+}
+
+const LISTS = { search, 'search-text': searchText, conversations }
+
+const given = <T extends object>(fields: T) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    readonly [Name in keyof T]?: Exclude<T[Name], undefined>
+  }
+
+/** Prints a page of events or conversations, with the command that prints the next one. */
+export async function printPage(request: RequestOf<ListCommand>, io: Io, page: Page): Promise<number> {
+  const { command, options } = request
+  const list = LISTS[command] as List<ListCommand, unknown>
+  const about = aboutStored(
+    options.db,
+    'conversation' in options ? options.conversation : undefined,
+    options.json,
+  )
+  const isText = command === 'search-text'
+  const access = { write: isText && request.options.index === true, fullText: isText }
   return attempt(about, io, async () => {
-    const { items, next_page_id: next } = await withStore(list.db, list.access ?? { write: false }, list.find)
-    if (about.json === true) {
+    const find = (store: Store) => list.find(store, options, io)
+    const { items, next_page_id: next } = await withStore(options.db, access, find)
+    if (options.json === true) {
       await writeAll(io.stdout, jsonLine({ items: items.map(list.json), next_page_id: next }))
       return 0
     }
-    const remark = counted(items.length, unit) + (next === null ? '' : ', more follow')
+    const remark = counted(items.length, list.unit) + (next === null ? '' : ', more follow')
     await writeLines(io.stdout, [heading(page, safe(about.name), remark)])
-    await writeLines(io.stdout, items.length === 0 ? [page.paint('dim', '  nothing')] : list.rows(items))
+    await writeLines(
+      io.stdout,
+      items.length === 0 ? [page.paint('dim', '  nothing')] : list.rows(page, items),
+    )
     if (next === null) return 0
-    const line = commandLine(command, [...list.options, ['page', next]])
+    const line = commandLine(command, { ...options, page: next })
     await writeLines(io.stdout, [
       page.paint('dim', 'The next page:'),
       `  ${page.paint('strong', safe(line))}`,
     ])
     return 0
-  })
-}
-
-export async function searchEvents({ options }: RequestOf<'search'>, io: Io, page: Page): Promise<number> {
-  const { db, conversation, limit } = options
-  const list: List<StoredEvent> = {
-    about: aboutStored(db, conversation, options.json),
-    db,
-    unit: 'event',
-    find: (store) => findEvents(store, conversation, options),
-    // The body of an imported event may lack its id.
-    json: ({ id, fact }) => maskSecrets(fact.id === undefined ? { id, ...fact } : fact),
-    rows: (items) => eventRows(page, items),
-    options: [
-      ['db', db.label],
-      ['conversation', conversation],
-      ...(options.kind ?? []).map((kind) => ['kind', kind] as const),
-      ['source', options.source],
-      ['since', options.since],
-      ['until', options.until],
-      ['text', options.text],
-      ['leaf', options.leaf],
-      ['desc', options.desc],
-      ['limit', limit],
-    ],
-  }
-  return printPage('search', list, io, page)
-}
-
-async function findEvents(store: Store, conversation: string, options: Options<'search'>) {
-  const { kind, source, since, until, text, leaf, limit, page: cursor } = options
-  const { id } = await getConversation(store, conversation)
-  // The store finds nothing above an unknown event; the user who typed its id needs to know.
-  if (leaf !== undefined && (await store.get(id, leaf).catch(noSuchId)) === null)
-    throw new FileError('unknown_event', `no event ${quoted(leaf)} in this conversation`)
-  return store.search({
-    conversationId: id,
-    ...(kind !== undefined && { kinds: kind }),
-    ...(source !== undefined && { source }),
-    ...(since !== undefined && { timestampGte: since }),
-    ...(until !== undefined && { timestampLt: until }),
-    ...(text !== undefined && { text }),
-    ...(leaf !== undefined && { leafId: leaf }),
-    order: options.desc === true ? 'timestamp_desc' : 'timestamp',
-    ...(limit !== undefined && { limit }),
-    ...(cursor !== undefined && { cursor }),
   })
 }
 
@@ -118,56 +133,6 @@ function* eventRows(page: Page, items: readonly StoredEvent[]): IterableIterator
     const lead = `  ${shownTime(new Date(Number(BigInt(time) / 1000n)).toISOString())}  `
     yield eventRow(page, { lead, gutter: '', described: describeEvent(fact), id, idColumns })
   }
-}
-
-export async function searchTexts(
-  { options }: RequestOf<'search-text'>,
-  io: Io,
-  page: Page,
-): Promise<number> {
-  const { db, query, conversation, owner, role, since, until, limit, page: cursor } = options
-  const list: List<TextHit> = {
-    about: aboutStored(db, conversation, options.json),
-    db,
-    unit: 'event',
-    access: { write: options.index === true, fullText: true },
-    find: async (store) => {
-      if (options.index === true) await completeIndex(store, io)
-      const record = conversation === undefined ? null : await getConversation(store, conversation)
-      return store.searchText({
-        query,
-        order: options.rank === true ? 'rank' : 'time',
-        includeResults: options.results === true,
-        ...(record !== null && { conversation: record.id }),
-        ...(owner !== undefined && { owner }),
-        ...(role !== undefined && { role }),
-        ...(since !== undefined && { from: since }),
-        ...(until !== undefined && { to: until }),
-        ...(limit !== undefined && { limit }),
-        ...(cursor !== undefined && { cursor }),
-      })
-    },
-    json: ({ conversationId, id, seq, ...hit }) => ({
-      conversation_id: conversationId,
-      event_id: id,
-      position: seq,
-      ...hit,
-    }),
-    rows: (items) => textRows(page, items),
-    options: [
-      ['db', db.label],
-      ['query', query],
-      ['conversation', conversation],
-      ['owner', owner],
-      ['role', role],
-      ['since', since],
-      ['until', until],
-      ['rank', options.rank],
-      ['results', options.results],
-      ['limit', limit],
-    ],
-  }
-  return printPage('search-text', list, io, page)
 }
 
 async function completeIndex(store: Store, io: Io): Promise<void> {
@@ -194,33 +159,6 @@ function* textRows(page: Page, items: readonly TextHit[]): IterableIterator<stri
   }
 }
 
-export async function listConversations(
-  { options }: RequestOf<'conversations'>,
-  io: Io,
-  page: Page,
-): Promise<number> {
-  const { db, limit, page: cursor, owner } = options
-  const list: List<ConversationRecord> = {
-    about: aboutStored(db, undefined, options.json),
-    db,
-    unit: 'conversation',
-    find: (store) =>
-      store.listConversations({
-        ...(owner !== undefined && { owner }),
-        ...(limit !== undefined && { limit }),
-        ...(cursor !== undefined && { cursor }),
-      }),
-    json: recordJson,
-    rows: (items) => recordRows(page, items),
-    options: [
-      ['db', db.label],
-      ['owner', owner],
-      ['limit', limit],
-    ],
-  }
-  return printPage('conversations', list, io, page)
-}
-
 /** Prints an audit of long strings. Resolves to 1 where it finds a fault. */
 export async function auditBlobs({ options }: RequestOf<'audit-blobs'>, io: Io, page: Page): Promise<number> {
   const about = aboutStored(options.db, undefined, options.json)
@@ -243,19 +181,21 @@ export async function auditBlobs({ options }: RequestOf<'audit-blobs'>, io: Io, 
 }
 
 /** A record without its metadata, which may contain an agent's configuration with its keys. */
-const recordJson = (record: ConversationRecord): object => ({
-  id: record.id,
-  title: record.title,
-  public: record.public,
-  tags: record.tags,
-  owner: record.owner,
-  time_zone: record.timeZone,
-  parent_conversation_id: record.parentConversationId,
-  created_at: record.createdAt,
-  updated_at: record.updatedAt,
-  events: record.version,
-  head: record.headId,
-})
+function recordJson(record: ConversationRecord): object {
+  return {
+    id: record.id,
+    title: record.title,
+    public: record.public,
+    tags: record.tags,
+    owner: record.owner,
+    time_zone: record.timeZone,
+    parent_conversation_id: record.parentConversationId,
+    created_at: record.createdAt,
+    updated_at: record.updatedAt,
+    events: record.version,
+    head: record.headId,
+  }
+}
 
 function* recordRows(page: Page, items: readonly ConversationRecord[]): IterableIterator<string> {
   // Whole where it fits: an id is shown to be typed.
@@ -272,13 +212,17 @@ function* recordRows(page: Page, items: readonly ConversationRecord[]): Iterable
 
 const shownTime = (time: string): string => time.replace(/(?:\.\d+)?Z$/, '').replace('T', ' ')
 
-function commandLine(command: string, options: List<never>['options']): string {
-  const words = options.flatMap(([name, value]) => {
-    if (value === undefined) return []
+/** The command line of a page, from the options of the one before it. */
+function commandLine(command: string, options: { readonly db: Address; readonly page: string }): string {
+  const words = Object.entries<unknown>({ ...options, db: options.db.label }).flatMap(([name, value]) => {
+    if (name === 'index') return []
     if (value === true) return [`--${name}`]
-    const text = String(value)
     // A value that begins like an option must be in one word with its name.
-    return text.startsWith('-') ? [inShell(`--${name}=${text}`)] : [`--${name}`, inShell(text)]
+    return [value]
+      .flat()
+      .flatMap((text) =>
+        String(text).startsWith('-') ? [inShell(`--${name}=${text}`)] : [`--${name}`, inShell(String(text))],
+      )
   })
   return [CALLED, command, ...words].join(' ')
 }
