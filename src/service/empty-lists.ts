@@ -1,12 +1,12 @@
 /** Unsupported features. Official pages request them on every load, so each responds with an empty list. */
 
-import { type Operation, operation } from './http/operation.ts'
+import { type Operation, operation, type Route } from './http/operation.ts'
 
 const PAGE = { items: [], next_page_id: null } as const
 const NO_AUTOMATIONS = { status: 'ok', enabled: false, detail: 'This service has no automations.' } as const
 
 /** The response of each path; null: 204 without a body. */
-const RESPONSES: Readonly<Record<`${'get' | 'post' | 'delete'} /${string}`, object | null>> = {
+const RESPONSES: Readonly<Record<Route, object | null>> = {
   'post /api/skills': { skills: [], sources: {} },
   'post /api/skills/sync': { status: 'success', message: 'There are no public skills here.' },
   'get /api/skills/installed': { skills: [] },
@@ -38,15 +38,13 @@ const RESPONSES: Readonly<Record<`${'get' | 'post' | 'delete'} /${string}`, obje
 
 export const emptyListOperations = (): Operation[] =>
   Object.entries(RESPONSES).map(([route, body]) => {
-    const [method, path = ''] = route.split(' ')
-    const name = path.replaceAll(/\W+/g, ' ').trim()
+    const name = route.replaceAll(/\W+/g, ' ').trim()
     return operation(
+      route as Route,
       {
-        method: method as 'get' | 'post' | 'delete',
-        path,
-        operationId: `${method} ${name}`.replaceAll(' ', '_'),
+        operationId: name.replaceAll(' ', '_'),
         tag: 'Empty lists',
-        summary: `Empty: ${name.replace(/^api (?:v1 )?/, '')}`,
+        summary: `Empty: ${name.replace(/^\w+ api (?:v1 )?/, '')}`,
         replies:
           body === null
             ? { 204: { description: 'There is nothing to do' } }

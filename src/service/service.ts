@@ -279,9 +279,8 @@ export function createService(options: ServiceOptions): Service {
     [
       ...operations,
       operation(
+        'get /openapi.json',
         {
-          method: 'get',
-          path: '/openapi.json',
           operationId: 'openapi',
           tag: 'Server',
           summary: 'This document',

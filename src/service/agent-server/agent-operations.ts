@@ -11,12 +11,10 @@ import { askAside } from '../conversations/ask-aside.ts'
 import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { type BodySpec, objectOf, operation, type Operation } from '../http/operation.ts'
-import { text as anyText } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { analyzerBody, llmBody, profileBody, questionBody, secretsBody } from './request-schema.ts'
 
 const tag = 'Conversations'
-const params = { conversation_id: anyText() }
 const RESPONSE = {
   200: { description: 'Successful Response', schema: objectOf({ response: { type: 'string' } }) },
 }
@@ -26,13 +24,11 @@ export type FindLlm = (name: string) => Promise<JsonObject | null>
 
 export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operation[] => [
   operation(
+    'get /api/conversations/{conversation_id}/agent_final_response',
     {
-      method: 'get',
-      path: '/api/conversations/{conversation_id}/agent_final_response',
       operationId: 'get_conversation_agent_final_response',
       tag,
       summary: 'Final Response Of The Agent',
-      params,
       replies: { ...RESPONSE, ...UNKNOWN },
     },
     async ({ path }) => {
@@ -41,13 +37,11 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
     },
   ),
   operation(
+    'post /api/conversations/{conversation_id}/ask_agent',
     {
-      method: 'post',
-      path: '/api/conversations/{conversation_id}/ask_agent',
       operationId: 'ask_agent',
       tag,
       summary: 'Ask The Agent A Question That Is Not Stored',
-      params,
       body: questionBody,
       replies: {
         ...RESPONSE,
@@ -101,7 +95,7 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
 export const switchProfile = (
   lifecycle: Lifecycle,
   findLlm: FindLlm,
-  base = '/api/conversations',
+  base: `/${string}` = '/api/conversations',
   operationId = 'switch_conversation_profile',
 ): Operation[] => [
   changing(
@@ -126,16 +120,14 @@ function changing<B>(
   body: BodySpec<B>,
   lifecycle: Lifecycle,
   plan: (body: B) => Promise<(start: JsonObject) => JsonObject>,
-  base = '/api/conversations',
+  base: `/${string}` = '/api/conversations',
 ): Operation {
   return operation(
+    `post ${base}/{conversation_id}/${verb}`,
     {
-      method: 'post',
-      path: `${base}/{conversation_id}/${verb}`,
       operationId,
       tag,
       summary,
-      params,
       body,
       replies: {
         200: { description: 'Applies to runs that start from now on', schema: SUCCESS_SCHEMA },

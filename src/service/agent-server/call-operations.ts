@@ -15,7 +15,7 @@ import type { CallToken } from '../conversations/runs.ts'
 import { masked } from '../conversations/secrets.ts'
 import { canRunAfterCompletion } from '../conversations/working-calls.ts'
 import { listOf, objectOf, operation, type Operation } from '../http/operation.ts'
-import { decoded, text } from '../http/parameters.ts'
+import { decoded } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
 import { callTokenBody, cancelBody, completeBody } from './request-schema.ts'
@@ -68,7 +68,6 @@ const PATH = /^\/api\/conversations\/([^/]+)\/calls\/([^/]+)\/complete$/
 
 const tag = 'Calls'
 const string: JsonObject = { type: 'string' }
-const params = { conversation_id: text(), action_id: text() }
 const BASE = '/api/conversations/{conversation_id}/calls'
 const REFUSED = {
   404: { description: 'Unknown conversation' },
@@ -89,13 +88,10 @@ export const callOperations = (
   requireUser: (request: Request) => Promise<unknown>,
 ): Operation[] => [
   operation(
+    `get ${BASE}`,
     {
-      method: 'get',
-      path: BASE,
       operationId: 'list_working_calls',
       tag,
-      summary: 'List Working Calls',
-      params: { conversation_id: text() },
       replies: {
         200: {
           description: 'The calls that work in the background, in log order',
@@ -127,13 +123,11 @@ export const callOperations = (
     },
   ),
   operation(
+    `post ${BASE}/{action_id}/token`,
     {
-      method: 'post',
-      path: `${BASE}/{action_id}/token`,
       operationId: 'issue_call_token',
       tag,
       summary: 'Issue A Token That Completes One Call',
-      params,
       body: callTokenBody,
       replies: {
         201: {
@@ -154,13 +148,10 @@ export const callOperations = (
     },
   ),
   operation(
+    `post ${BASE}/{action_id}/complete`,
     {
-      method: 'post',
-      path: `${BASE}/{action_id}/complete`,
       operationId: 'complete_call',
       tag,
-      summary: 'Complete A Call, With A Key Or Its Token',
-      params,
       body: completeBody,
       replies: ENDED,
       async authorize(request) {
@@ -183,16 +174,8 @@ export const callOperations = (
       ),
   ),
   operation(
-    {
-      method: 'post',
-      path: `${BASE}/{action_id}/cancel`,
-      operationId: 'cancel_call',
-      tag,
-      summary: 'Cancel A Call',
-      params,
-      body: cancelBody,
-      replies: ENDED,
-    },
+    `post ${BASE}/{action_id}/cancel`,
+    { operationId: 'cancel_call', tag, body: cancelBody, replies: ENDED },
     async ({ path, body }) =>
       end(lifecycle, path, (conversation) => conversation.cancel(path.action_id, body?.reason)),
   ),

@@ -44,7 +44,6 @@ const topic = 'Conversations'
 const one = { 200: { description: 'Successful Response', schema: INFO_SCHEMA } }
 const done = { 200: { description: 'Successful Response', schema: SUCCESS_SCHEMA } }
 const unknown = { 404: { description: 'Unknown conversation' } }
-const byId = { conversation_id: text() }
 const status = optional(oneOf(STATUSES as unknown as readonly [Status, ...Status[]]))
 
 const tag: Parameter<Readonly<Record<string, string>>> = {
@@ -106,12 +105,10 @@ const TEXT_HIT: JsonObject = {
 
 const searchText = ({ engine: { store } }: Lifecycle): Operation =>
   operation(
+    'get /api/conversations/search-text',
     {
-      method: 'get',
-      path: '/api/conversations/search-text',
       operationId: 'search_text',
       tag: topic,
-      summary: 'Search Text',
       query: {
         query: text(),
         conversation_id: optional(text()),
@@ -126,10 +123,7 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
         page_id: optional(text()),
         limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), 20),
       },
-      replies: {
-        ...pageReply(TEXT_HIT),
-        501: { description: 'The store has no index of text' },
-      },
+      replies: { ...pageReply(TEXT_HIT), 501: { description: 'The store has no index of text' } },
     },
     async ({ query: requested }) => {
       const id = requested.conversation_id
@@ -180,12 +174,10 @@ const pageReply = (items: JsonObject): Operation['replies'] => ({
 
 const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation[] => [
   operation(
+    'post /api/conversations',
     {
-      method: 'post',
-      path: '/api/conversations',
       operationId: 'start_conversation',
       tag: topic,
-      summary: 'Start Conversation',
       body: startBody,
       replies: {
         ...one,
@@ -200,12 +192,10 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
     },
   ),
   operation(
+    'get /api/conversations/search',
     {
-      method: 'get',
-      path: '/api/conversations/search',
       operationId: 'search_conversations',
       tag: topic,
-      summary: 'Search Conversations',
       query: {
         status,
         tag,
@@ -230,12 +220,10 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
   ),
   searchText(lifecycle),
   operation(
+    'get /api/conversations/count',
     {
-      method: 'get',
-      path: '/api/conversations/count',
       operationId: 'count_conversations',
       tag: topic,
-      summary: 'Count Conversations',
       query: { status, tag, owner, archived, exact },
       replies: COUNTED,
     },
@@ -243,21 +231,12 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
       countReply(await count(lifecycle, { status, tags, owner, archived }, exact)),
   ),
   operation(
+    'get /api/conversations',
     {
-      method: 'get',
-      path: '/api/conversations',
       operationId: 'batch_get_conversations',
       tag: topic,
-      summary: 'Batch Get Conversations',
       query: { ids: texts() },
-      replies: {
-        200: {
-          description: 'Successful Response',
-          schema: listOf(maybe(INFO_SCHEMA)),
-        },
-        ...TOO_MANY_IDS,
-        ...TOO_LARGE,
-      },
+      replies: { 200: { schema: listOf(maybe(INFO_SCHEMA)) }, ...TOO_MANY_IDS, ...TOO_LARGE },
     },
     async ({ query: { ids } }) => {
       checkIds(ids, 'conversations')
@@ -269,31 +248,16 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
     },
   ),
   operation(
-    {
-      method: 'get',
-      path: '/api/conversations/{conversation_id}',
-      operationId: 'get_conversation',
-      tag: topic,
-      summary: 'Get Conversation',
-      params: byId,
-      replies: { ...one, ...unknown },
-    },
+    'get /api/conversations/{conversation_id}',
+    { operationId: 'get_conversation', tag: topic, replies: { ...one, ...unknown } },
     async ({ path }) => {
       const { record, state } = await openConversation(lifecycle, path.conversation_id)
       return { body: await infoWithChildrenOf(lifecycle.engine.store, record, state) }
     },
   ),
   operation(
-    {
-      method: 'patch',
-      path: '/api/conversations/{conversation_id}',
-      operationId: 'update_conversation',
-      tag: topic,
-      summary: 'Update Conversation',
-      params: byId,
-      body: updateBody,
-      replies: { ...done, ...unknown },
-    },
+    'patch /api/conversations/{conversation_id}',
+    { operationId: 'update_conversation', tag: topic, body: updateBody, replies: { ...done, ...unknown } },
     async ({ path, body }) => {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       const title = body.title?.trim() ?? null
@@ -306,15 +270,8 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
     },
   ),
   operation(
-    {
-      method: 'delete',
-      path: '/api/conversations/{conversation_id}',
-      operationId: 'delete_conversation',
-      tag: topic,
-      summary: 'Delete Conversation',
-      params: byId,
-      replies: { ...done, ...unknown },
-    },
+    'delete /api/conversations/{conversation_id}',
+    { operationId: 'delete_conversation', tag: topic, replies: { ...done, ...unknown } },
     async ({ path }) => {
       await upkeep.delete(path.conversation_id)
       return { body: SUCCESS }
@@ -322,13 +279,11 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
   ),
   ...(['archive', 'unarchive'] as const).map((verb) =>
     operation(
+      `post /api/conversations/{conversation_id}/${verb}`,
       {
-        method: 'post',
-        path: `/api/conversations/{conversation_id}/${verb}`,
         operationId: `${verb}_conversation`,
         tag: topic,
         summary: verb === 'archive' ? 'Archive Conversation' : 'Unarchive Conversation',
-        params: byId,
         replies: { ...one, ...unknown },
       },
       async ({ path }) => {
@@ -341,13 +296,10 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
     ),
   ),
   operation(
+    'post /api/conversations/{conversation_id}/fork',
     {
-      method: 'post',
-      path: '/api/conversations/{conversation_id}/fork',
       operationId: 'fork_conversation',
       tag: topic,
-      summary: 'Fork Conversation',
-      params: byId,
       body: forkBody,
       replies: {
         201: { description: 'Created', schema: INFO_SCHEMA },

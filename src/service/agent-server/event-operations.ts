@@ -23,60 +23,34 @@ import { listOf, operation, type Operation } from '../http/operation.ts'
 import { dateTime, oneOf, optional, type Parameter, text, texts } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 
-const params = { conversation_id: text() } as const
-
 const UNKNOWN = { 404: { description: 'Unknown conversation' } }
 const PAGE = { 200: { description: 'Successful Response', schema: EVENT_PAGE }, ...UNKNOWN }
 const COUNT = { 200: { description: 'Successful Response', schema: { type: 'integer' } }, ...UNKNOWN }
 
 export const ownEvents = (store: Store): Operation[] => [
   operation(
-    {
-      method: 'get',
-      path: '/api/v1/conversation/{conversation_id}/events/search',
-      operationId: 'search_events_api_v1_conversation__conversation_id__events_search_get',
-      tag: 'Events',
-      summary: 'Search Events',
-      params,
-      query: { ...FILTERS, ...PAGING, ...BLOBS_QUERY },
-      replies: PAGE,
-    },
+    'get /api/v1/conversation/{conversation_id}/events/search',
+    { name: 'search_events', tag: 'Events', query: { ...FILTERS, ...PAGING, ...BLOBS_QUERY }, replies: PAGE },
     async ({ path, query }) => {
       const { id } = await getConversationOr404(store, path.conversation_id)
       return { body: await searchPage(store, filterOf(id, query), query) }
     },
   ),
   operation(
-    {
-      method: 'get',
-      path: '/api/v1/conversation/{conversation_id}/events/count',
-      operationId: 'count_events_api_v1_conversation__conversation_id__events_count_get',
-      tag: 'Events',
-      summary: 'Count Events',
-      params,
-      query: FILTERS,
-      replies: COUNT,
-    },
+    'get /api/v1/conversation/{conversation_id}/events/count',
+    { name: 'count_events', tag: 'Events', query: FILTERS, replies: COUNT },
     async ({ path, query }) => {
       const { id } = await getConversationOr404(store, path.conversation_id)
       return { body: await store.count(filterOf(id, query)) }
     },
   ),
   operation(
+    'get /api/v1/conversation/{conversation_id}/events',
     {
-      method: 'get',
-      path: '/api/v1/conversation/{conversation_id}/events',
-      operationId: 'batch_get_events_api_v1_conversation__conversation_id__events_get',
+      name: 'batch_get_events',
       tag: 'Events',
-      summary: 'Batch Get Events',
-      params,
       query: { id: texts() },
-      replies: {
-        200: { description: 'Successful Response', schema: listOf(EVENT_OR_NULL) },
-        ...TOO_MANY_IDS,
-        ...TOO_LARGE,
-        ...UNKNOWN,
-      },
+      replies: { 200: { schema: listOf(EVENT_OR_NULL) }, ...TOO_MANY_IDS, ...TOO_LARGE, ...UNKNOWN },
     },
     async ({ path, query }) => {
       checkIds(query.id, 'events')
@@ -107,13 +81,10 @@ const AGENT_FILTERS = {
 /** Under the agent server's prefix. */
 export const agentEvents = (store: Store): Operation[] => [
   operation(
+    'get /api/conversations/{conversation_id}/events/search',
     {
-      method: 'get',
-      path: '/api/conversations/{conversation_id}/events/search',
-      operationId: 'search_conversation_events_api_conversations__conversation_id__events_search_get',
+      name: 'search_conversation_events',
       tag: 'Events',
-      summary: 'Search Conversation Events',
-      params,
       query: { ...AGENT_FILTERS, ...PAGING, ...BLOBS_QUERY },
       replies: PAGE,
     },
@@ -123,33 +94,19 @@ export const agentEvents = (store: Store): Operation[] => [
     },
   ),
   operation(
-    {
-      method: 'get',
-      path: '/api/conversations/{conversation_id}/events/count',
-      operationId: 'count_conversation_events_api_conversations__conversation_id__events_count_get',
-      tag: 'Events',
-      summary: 'Count Conversation Events',
-      params,
-      query: AGENT_FILTERS,
-      replies: COUNT,
-    },
+    'get /api/conversations/{conversation_id}/events/count',
+    { name: 'count_conversation_events', tag: 'Events', query: AGENT_FILTERS, replies: COUNT },
     async ({ path, query: { kind: kind__eq, ...query } }) => {
       const { id } = await getConversationOr404(store, path.conversation_id)
       return { body: await store.count(filterOf(id, { kind__eq, ...query })) }
     },
   ),
   operation(
+    'get /api/conversations/{conversation_id}/events/{event_id}',
     {
-      method: 'get',
-      path: '/api/conversations/{conversation_id}/events/{event_id}',
-      operationId: 'get_conversation_event_api_conversations__conversation_id__events__event_id__get',
+      name: 'get_conversation_event',
       tag: 'Events',
-      summary: 'Get Conversation Event',
-      params: { ...params, event_id: text() },
-      replies: {
-        200: { description: 'Successful Response', schema: EVENT },
-        404: { description: 'Unknown conversation or event' },
-      },
+      replies: { 200: { schema: EVENT }, 404: { description: 'Unknown conversation or event' } },
     },
     async ({ path }) => {
       const { id } = await getConversationOr404(store, path.conversation_id)
@@ -162,13 +119,10 @@ export const agentEvents = (store: Store): Operation[] => [
 
 export const trajectoryOperations = (lifecycle: Lifecycle): Operation[] => [
   operation(
+    'get /api/file/download-trajectory/{conversation_id}',
     {
-      method: 'get',
-      path: '/api/file/download-trajectory/{conversation_id}',
-      operationId: 'download_trajectory_api_file_download_trajectory__conversation_id__get',
+      name: 'download_trajectory',
       tag: 'Conversations',
-      summary: 'Download Trajectory',
-      params,
       replies: {
         200: { description: 'A zip of its folder', mediaType: 'application/zip', schema: { type: 'string' } },
         404: { description: 'Unknown conversation' },
@@ -182,16 +136,13 @@ export const trajectoryOperations = (lifecycle: Lifecycle): Operation[] => [
     },
   ),
   operation(
+    'get /api/conversations/{conversation_id}/events',
     {
-      method: 'get',
-      path: '/api/conversations/{conversation_id}/events',
-      operationId: 'batch_get_conversation_events_api_conversations__conversation_id__events_get',
+      name: 'batch_get_conversation_events',
       tag: 'Events',
-      summary: 'Batch Get Conversation Events',
-      params,
       query: { id: texts() },
       replies: {
-        200: { description: 'Successful Response', schema: listOf(EVENT_OR_NULL) },
+        200: { schema: listOf(EVENT_OR_NULL) },
         ...TOO_MANY_IDS,
         ...TOO_LARGE,
         404: { description: 'Unknown conversation' },

@@ -22,7 +22,6 @@ import {
 import { INFO_SCHEMA, SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import type { Reserve } from '../conversations/runs.ts'
 import { type BodySpec, operation, type Operation, type Reply } from '../http/operation.ts'
-import { text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import {
   approveBody,
@@ -35,7 +34,6 @@ import {
 
 const tag = 'Conversations'
 
-const params = { conversation_id: text() }
 const done = { 200: { description: 'Successful Response', schema: SUCCESS_SCHEMA } }
 const unknown = { 404: { description: 'Unknown conversation' } }
 
@@ -76,16 +74,14 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
     conversation.append({ kind: 'CondensationRequest', source: 'environment' }),
   ),
   operation(
+    'post /api/conversations/{conversation_id}/navigate',
     {
-      method: 'post',
-      path: '/api/conversations/{conversation_id}/navigate',
       operationId: 'navigate_conversation',
       tag,
       summary: 'Move HEAD',
-      params,
       body: navigateBody,
       replies: {
-        200: { description: 'Successful Response', schema: INFO_SCHEMA },
+        200: { schema: INFO_SCHEMA },
         404: { description: 'Unknown conversation or event' },
         409: { description: 'The conversation is running' },
       },
@@ -98,16 +94,8 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
     },
   ),
   operation(
-    {
-      method: 'post',
-      path: '/api/conversations/{conversation_id}/confirmation_policy',
-      operationId: 'set_confirmation_policy',
-      tag,
-      summary: 'Set Confirmation Policy',
-      params,
-      body: policyBody,
-      replies: { ...done, ...unknown },
-    },
+    'post /api/conversations/{conversation_id}/confirmation_policy',
+    { operationId: 'set_confirmation_policy', tag, body: policyBody, replies: { ...done, ...unknown } },
     async ({ path, body }) => {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       await conversation.setConfirmationPolicy(body.policy as JsonObject | null)
@@ -134,13 +122,11 @@ function verb(
   replies: Operation['replies'] = {},
 ): Operation {
   return operation(
+    `post /api/conversations/{conversation_id}/${name}`,
     {
-      method: 'post',
-      path: `/api/conversations/{conversation_id}/${name}`,
       operationId: `${name}_conversation`,
       tag,
       summary,
-      params,
       replies: { ...done, ...unknown, ...replies },
     },
     async ({ path }): Promise<Reply> => {
@@ -152,17 +138,13 @@ function verb(
 
 export const messageOperations = (lifecycle: Lifecycle): Operation[] => [
   operation(
+    'post /api/conversations/{conversation_id}/events',
     {
-      method: 'post',
-      path: '/api/conversations/{conversation_id}/events',
       operationId: 'send_message',
       tag: 'Events',
-      summary: 'Send A Message',
-      params,
       body: messageBody,
       replies: {
         200: {
-          description: 'Successful Response',
           schema: {
             type: 'object',
             required: ['success', 'event_id'],
@@ -249,16 +231,14 @@ function decision<B>(
   replies: Operation['replies'] = {},
 ): Operation {
   return operation(
+    `post /api/conversations/{conversation_id}/events/${verb}`,
     {
-      method: 'post',
-      path: `/api/conversations/{conversation_id}/events/${verb}`,
       operationId,
       tag: 'Events',
       summary,
-      params,
       body,
       replies: {
-        200: { description: 'Successful Response', schema: SUCCESS_SCHEMA },
+        200: { schema: SUCCESS_SCHEMA },
         404: { description: 'Unknown conversation' },
         409: { description: 'No call waits for confirmation, or a call is not pending' },
         ...replies,

@@ -4,7 +4,6 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { isInstant, parseInstant } from '../../event/time.ts'
 import type { Caller } from './caller.ts'
 import { maybe, objectOf, operation, type Operation } from '../http/operation.ts'
-import { text } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { MAX_ORG_ID, newKeyBody } from '../request-schema.ts'
 import { type ApiKeys, isWithin } from './api-keys.ts'
@@ -38,12 +37,10 @@ export const keyOperations = (
   }
   return [
     operation(
+      'post /api/keys',
       {
-        method: 'post',
-        path: '/api/keys',
-        operationId: 'create_api_key_api_keys_post',
+        name: 'create_api_key',
         tag,
-        summary: 'Create Api Key',
         body: newKeyBody,
         replies: {
           200: {
@@ -65,12 +62,10 @@ export const keyOperations = (
       },
     ),
     operation(
+      'get /api/keys',
       {
-        method: 'get',
-        path: '/api/keys',
-        operationId: 'list_api_keys_api_keys_get',
+        name: 'list_api_keys',
         tag,
-        summary: 'List Api Keys',
         replies: {
           200: { description: 'The newest first', schema: { type: 'array', items: objectOf(INFO) } },
           ...FORBIDDEN,
@@ -82,12 +77,10 @@ export const keyOperations = (
       },
     ),
     operation(
+      'get /api/keys/current',
       {
-        method: 'get',
-        path: '/api/keys/current',
-        operationId: 'current_api_key_api_keys_current_get',
+        name: 'current_api_key',
         tag,
-        summary: 'Get Current Api Key',
         replies: {
           200: {
             description: "The request's key",
@@ -114,15 +107,12 @@ export const keyOperations = (
       },
     ),
     operation(
+      'delete /api/keys/{key_id}',
       {
-        method: 'delete',
-        path: '/api/keys/{key_id}',
-        operationId: 'delete_api_key_api_keys__key_id__delete',
+        name: 'delete_api_key',
         tag,
-        summary: 'Delete Api Key',
-        params: { key_id: text() },
         replies: {
-          200: { description: 'Successful Response', schema: objectOf({ success: { const: true } }) },
+          200: { schema: objectOf({ success: { const: true } }) },
           404: { description: 'Unknown key' },
           ...FORBIDDEN,
         },

@@ -2,7 +2,6 @@
 
 import type { Caller } from './caller.ts'
 import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
-import { text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 
 const string = { type: 'string' } as const
@@ -17,17 +16,15 @@ export const organizationOperations = (
   identify: (request: Request) => Promise<Caller>,
   userOf: UserOf,
 ): Operation[] =>
-  ['/api/organizations/{org_id}/me', '/organizations/{org_id}/me'].map((path) =>
+  (['/api/organizations/{org_id}/me', '/organizations/{org_id}/me'] as const).map((path) =>
     operation(
+      `get ${path}`,
       {
-        method: 'get',
-        path,
         operationId: path.startsWith('/api')
           ? 'get_me_api_organizations__org_id__me_get'
           : 'get_me_in_organization',
         tag: 'Organizations',
         summary: 'Get Me',
-        params: { org_id: text() },
         replies: {
           200: {
             description: "The caller's permissions",

@@ -36,39 +36,28 @@ const FILTERS = {
 
 const PAGE = pageOfSchema(APP_CONVERSATION)
 const UNKNOWN = { 404: { description: 'Unknown conversation' } }
-const byId = { conversation_id: text() }
 
 export const appConversationOperations = (plane: ControlPlane): Operation[] => [
   operation(
+    'get /api/v1/app-conversations/search',
     {
-      method: 'get',
-      path: '/api/v1/app-conversations/search',
-      operationId: 'search_app_conversations_api_v1_app_conversations_search_get',
+      name: 'search_app_conversations',
       tag,
-      summary: 'Search App Conversations',
       query: { ...FILTERS, ...PAGING },
       replies: { 200: { description: 'The newest first', schema: PAGE } },
     },
     async ({ query, request }) => ({ body: await search(plane, query, request) }),
   ),
   operation(
-    {
-      method: 'get',
-      path: '/api/v1/app-conversations/count',
-      operationId: 'count_app_conversations_api_v1_app_conversations_count_get',
-      tag,
-      summary: 'Count App Conversations',
-      query: { ...FILTERS, exact },
-      replies: COUNTED,
-    },
+    'get /api/v1/app-conversations/count',
+    { name: 'count_app_conversations', tag, query: { ...FILTERS, exact }, replies: COUNTED },
     async ({ query: { exact, ...filter } }) =>
       countReply(await countConversations(plane.store, filter, exact)),
   ),
   operation(
+    'get /api/v1/app-conversations',
     {
-      method: 'get',
-      path: '/api/v1/app-conversations',
-      operationId: 'list_app_conversations_api_v1_app_conversations_get',
+      name: 'list_app_conversations',
       tag,
       summary: 'List App Conversations, Or Get Those With Ids',
       query: { ids: optional(texts()), ...FILTERS, ...PAGING },
@@ -93,13 +82,10 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     },
   ),
   operation(
+    'patch /api/v1/app-conversations/{conversation_id}',
     {
-      method: 'patch',
-      path: '/api/v1/app-conversations/{conversation_id}',
-      operationId: 'update_app_conversation_api_v1_app_conversations__conversation_id__patch',
+      name: 'update_app_conversation',
       tag,
-      summary: 'Update App Conversation',
-      params: byId,
       body: updateBody,
       replies: { 200: { description: 'The updated conversation', schema: APP_CONVERSATION }, ...UNKNOWN },
     },
@@ -109,13 +95,10 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     },
   ),
   operation(
+    'delete /api/v1/app-conversations/{conversation_id}',
     {
-      method: 'delete',
-      path: '/api/v1/app-conversations/{conversation_id}',
-      operationId: 'delete_app_conversation_api_v1_app_conversations__conversation_id__delete',
+      name: 'delete_app_conversation',
       tag,
-      summary: 'Delete App Conversation',
-      params: byId,
       replies: { 200: { description: 'Deleted', schema: SUCCESS_SCHEMA }, ...UNKNOWN },
     },
     async ({ path }) => {
@@ -124,14 +107,10 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     },
   ),
   operation(
+    'post /api/v1/app-conversations/{conversation_id}/send-message',
     {
-      method: 'post',
-      path: '/api/v1/app-conversations/{conversation_id}/send-message',
-      operationId:
-        'send_message_to_app_conversation_api_v1_app_conversations__conversation_id__send_message_post',
+      name: 'send_message_to_app_conversation',
       tag,
-      summary: 'Send Message To App Conversation',
-      params: byId,
       body: sendBody,
       replies: {
         200: {
@@ -164,13 +143,10 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     },
   ),
   operation(
+    'post /api/v1/conversations/{conversation_id}/pending-messages',
     {
-      method: 'post',
-      path: '/api/v1/conversations/{conversation_id}/pending-messages',
-      operationId: 'queue_pending_message_api_v1_conversations__conversation_id__pending_messages_post',
+      name: 'queue_pending_message',
       tag,
-      summary: 'Queue Pending Message',
-      params: byId,
       body: pendingBody,
       replies: {
         201: {

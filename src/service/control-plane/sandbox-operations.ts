@@ -10,17 +10,14 @@ const tag = 'Sandboxes'
 
 const UNKNOWN = { 404: { description: 'Unknown sandbox' } }
 const NONE = { 409: { description: 'The service was made without sandboxes' } }
-const byId = { sandbox_id: text() }
 const done = { 200: { description: 'Successful Response', schema: SUCCESS_SCHEMA }, ...UNKNOWN }
 
 export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPlane): Operation[] => [
   operation(
+    'get /api/v1/sandboxes/search',
     {
-      method: 'get',
-      path: '/api/v1/sandboxes/search',
-      operationId: 'search_sandboxes_api_v1_sandboxes_search_get',
+      name: 'search_sandboxes',
       tag,
-      summary: 'Search Sandboxes',
       query: PAGING,
       replies: { 200: { description: 'The newest first', schema: pageOfSchema(SANDBOX) } },
     },
@@ -32,24 +29,15 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
     },
   ),
   batchGet(
-    {
-      path: '/api/v1/sandboxes',
-      operationId: 'batch_get_sandboxes_api_v1_sandboxes_get',
-      tag,
-      summary: 'Batch Get Sandboxes',
-      what: 'sandboxes',
-      by: 'id',
-      schema: SANDBOX,
-    },
+    'get /api/v1/sandboxes',
+    { name: 'batch_get_sandboxes', tag, what: 'sandboxes', by: 'id', schema: SANDBOX },
     (ids) => sandboxes.infos(ids),
   ),
   operation(
+    'post /api/v1/sandboxes',
     {
-      method: 'post',
-      path: '/api/v1/sandboxes',
-      operationId: 'start_sandbox_api_v1_sandboxes_post',
+      name: 'start_sandbox',
       tag,
-      summary: 'Start Sandbox',
       query: { sandbox_spec_id: optional(text()) },
       replies: {
         200: { description: 'Begun', schema: SANDBOX },
@@ -63,30 +51,16 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
     },
   ),
   operation(
-    {
-      method: 'post',
-      path: '/api/v1/sandboxes/{sandbox_id}/pause',
-      operationId: 'pause_sandbox_api_v1_sandboxes__sandbox_id__pause_post',
-      tag,
-      summary: 'Pause Sandbox',
-      params: byId,
-      replies: done,
-    },
+    'post /api/v1/sandboxes/{sandbox_id}/pause',
+    { name: 'pause_sandbox', tag, replies: done },
     async ({ path }) => {
       await sandboxes.pause(path.sandbox_id)
       return { body: SUCCESS }
     },
   ),
   operation(
-    {
-      method: 'post',
-      path: '/api/v1/sandboxes/{sandbox_id}/resume',
-      operationId: 'resume_sandbox_api_v1_sandboxes__sandbox_id__resume_post',
-      tag,
-      summary: 'Resume Sandbox',
-      params: byId,
-      replies: { ...done, ...NONE },
-    },
+    'post /api/v1/sandboxes/{sandbox_id}/resume',
+    { name: 'resume_sandbox', tag, replies: { ...done, ...NONE } },
     async ({ path }) => {
       await sandboxes.resume(path.sandbox_id)
       inBackground(whenUp(path.sandbox_id))
@@ -94,13 +68,10 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
     },
   ),
   operation(
+    'delete /api/v1/sandboxes/{sandbox_id}',
     {
-      method: 'delete',
-      path: '/api/v1/sandboxes/{sandbox_id}',
-      operationId: 'delete_sandbox_api_v1_sandboxes__sandbox_id__delete',
+      name: 'delete_sandbox',
       tag,
-      summary: 'Delete Sandbox',
-      params: byId,
       // Clients of the public service send the id twice.
       query: { sandbox_id: optional(text()) },
       replies: done,
@@ -111,12 +82,10 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
     },
   ),
   operation(
+    'get /api/v1/sandbox-specs/search',
     {
-      method: 'get',
-      path: '/api/v1/sandbox-specs/search',
-      operationId: 'search_sandbox_specs_api_v1_sandbox_specs_search_get',
+      name: 'search_sandbox_specs',
       tag: SPECS_TAG,
-      summary: 'Search Sandbox Specs',
       query: PAGING,
       replies: { 200: { description: 'In the order of their configuration', schema: pageOfSchema(SPEC) } },
     },
@@ -128,15 +97,8 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
     },
   ),
   batchGet(
-    {
-      path: '/api/v1/sandbox-specs',
-      operationId: 'batch_get_sandbox_specs_api_v1_sandbox_specs_get',
-      tag: SPECS_TAG,
-      summary: 'Batch Get Sandbox Specs',
-      what: 'sandbox specs',
-      by: 'id',
-      schema: SPEC,
-    },
+    'get /api/v1/sandbox-specs',
+    { name: 'batch_get_sandbox_specs', tag: SPECS_TAG, what: 'sandbox specs', by: 'id', schema: SPEC },
     async (ids) => {
       const { specs } = sandboxes
       return ids.map((id) => specs.find((spec) => spec.id === id) ?? null)

@@ -74,11 +74,10 @@ const MAX_SUMMARY = 500
 export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | null): Operation[] => [
   {
     ...batchGet(
+      'get /api/shared-conversations',
       {
-        path: '/api/shared-conversations',
-        operationId: 'batch_get_shared_conversations_api_shared_conversations_get',
+        name: 'batch_get_shared_conversations',
         tag: 'Sharing',
-        summary: 'Batch Get Shared Conversations',
         what: 'conversations',
         by: 'ids',
         schema: SHARED,
@@ -92,12 +91,10 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     open: true,
   },
   operation(
+    'get /api/v1/conversation-summaries',
     {
-      method: 'get',
-      path: '/api/v1/conversation-summaries',
-      operationId: 'list_conversation_summaries_api_v1_conversation_summaries_get',
+      name: 'list_conversation_summaries',
       tag: 'Conversations',
-      summary: 'List Conversation Summaries',
       query: PAGING,
       replies: {
         200: {
@@ -131,13 +128,10 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     }),
   ),
   operation(
+    'get /api/v1/app-conversations/{conversation_id}/download',
     {
-      method: 'get',
-      path: '/api/v1/app-conversations/{conversation_id}/download',
-      operationId: 'download_app_conversation_api_v1_app_conversations__conversation_id__download_get',
+      name: 'download_app_conversation',
       tag: 'Conversations',
-      summary: 'Download App Conversation',
-      params,
       replies: {
         200: { description: 'A zip of its events', mediaType: 'application/zip', schema: string },
         404: { description: 'Unknown conversation' },
@@ -151,13 +145,10 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     },
   ),
   operation(
+    `get ${BASE}/files`,
     {
-      method: 'get',
-      path: `${BASE}/files`,
-      operationId: 'list_files_api_v1_app_conversations__conversation_id__files_get',
+      name: 'list_files',
       tag: FILES,
-      summary: 'List Files',
-      params,
       query: { path: withDefault(text(), '') },
       replies: {
         200: {
@@ -182,13 +173,10 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     },
   ),
   operation(
+    `get ${BASE}/file`,
     {
-      method: 'get',
-      path: `${BASE}/file`,
-      operationId: 'read_file_api_v1_app_conversations__conversation_id__file_get',
+      name: 'read_file',
       tag: FILES,
-      summary: 'Read File',
-      params,
       query: { file_path: withDefault(text(), 'PLAN.md') },
       replies: {
         200: { description: 'Its text', mediaType: 'text/plain', schema: string },
@@ -203,13 +191,10 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     },
   ),
   operation(
+    `get ${BASE}/git/changes`,
     {
-      method: 'get',
-      path: `${BASE}/git/changes`,
-      operationId: 'git_changes_api_v1_app_conversations__conversation_id__git_changes_get',
+      name: 'git_changes',
       tag: FILES,
-      summary: 'Git Changes',
-      params,
       query: { path: withDefault(text(), ''), ref: optional(text()) },
       replies: { 200: { description: 'By path', schema: CHANGES }, ...REFUSED },
     },
@@ -221,13 +206,10 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     },
   ),
   operation(
+    `get ${BASE}/git/diff`,
     {
-      method: 'get',
-      path: `${BASE}/git/diff`,
-      operationId: 'git_diff_api_v1_app_conversations__conversation_id__git_diff_get',
+      name: 'git_diff',
       tag: FILES,
-      summary: 'Git Diff',
-      params,
       query: { path: text(), ref: optional(text()) },
       replies: {
         200: { description: 'A file as it is and as it was', schema: DIFF },
@@ -267,7 +249,6 @@ async function summaryOf(
 }
 
 const FILES = 'Files'
-const params = { conversation_id: text() }
 const BASE = '/api/v1/app-conversations/{conversation_id}'
 
 /**

@@ -24,12 +24,10 @@ const REFUSED = { 409: { description: 'The id is taken' } }
 
 export const startOperations = (plane: ControlPlane): Operation[] => [
   operation(
+    'post /api/v1/app-conversations',
     {
-      method: 'post',
-      path: '/api/v1/app-conversations',
-      operationId: 'start_app_conversation_api_v1_app_conversations_post',
+      name: 'start_app_conversation',
       tag,
-      summary: 'Start App Conversation',
       body: startBody,
       replies: {
         200: { description: 'The task that starts it, in the background', schema: START_TASK },
@@ -39,12 +37,10 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
     async ({ body = {}, request }) => ({ body: await plane.tasks.create(body, originOf(request)) }),
   ),
   operation(
+    'post /api/v1/app-conversations/stream-start',
     {
-      method: 'post',
-      path: '/api/v1/app-conversations/stream-start',
-      operationId: 'stream_app_conversation_start_api_v1_app_conversations_stream_start_post',
+      name: 'stream_app_conversation_start',
       tag,
-      summary: 'Stream App Conversation Start',
       body: startBody,
       replies: {
         200: {
@@ -60,12 +56,10 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
     },
   ),
   operation(
+    'get /api/v1/app-conversations/start-tasks/search',
     {
-      method: 'get',
-      path: '/api/v1/app-conversations/start-tasks/search',
-      operationId: 'search_app_conversation_start_tasks_api_v1_app_conversations_start_tasks_search_get',
+      name: 'search_app_conversation_start_tasks',
       tag,
-      summary: 'Search App Conversation Start Tasks',
       query: {
         ...FILTERS,
         sort_order: withDefault(
@@ -74,7 +68,7 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
         ),
         ...PAGING,
       },
-      replies: { 200: { description: 'Successful Response', schema: pageOfSchema(START_TASK) } },
+      replies: { 200: { schema: pageOfSchema(START_TASK) } },
     },
     async ({ query: { sort_order, page_id, limit, ...filter } }) => {
       const order = { by: byOf(sort_order), descending: sort_order.endsWith('_DESC') }
@@ -86,23 +80,15 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
     },
   ),
   operation(
-    {
-      method: 'get',
-      path: '/api/v1/app-conversations/start-tasks/count',
-      operationId: 'count_app_conversation_start_tasks_api_v1_app_conversations_start_tasks_count_get',
-      tag,
-      summary: 'Count App Conversation Start Tasks',
-      query: { ...FILTERS, exact },
-      replies: COUNTED,
-    },
+    'get /api/v1/app-conversations/start-tasks/count',
+    { name: 'count_app_conversation_start_tasks', tag, query: { ...FILTERS, exact }, replies: COUNTED },
     async ({ query: { exact, ...filter } }) => countReply(await countTasks(plane, filter, exact)),
   ),
   batchGet(
+    'get /api/v1/app-conversations/start-tasks',
     {
-      path: '/api/v1/app-conversations/start-tasks',
-      operationId: 'batch_get_app_conversation_start_tasks_api_v1_app_conversations_start_tasks_get',
+      name: 'batch_get_app_conversation_start_tasks',
       tag,
-      summary: 'Batch Get App Conversation Start Tasks',
       what: 'start tasks',
       by: 'ids',
       schema: START_TASK,

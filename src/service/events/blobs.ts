@@ -5,7 +5,6 @@ import type { Store } from '../../store/contract/store.ts'
 import { textContent } from '../../store/kit/blobs.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { operation, type Operation } from '../http/operation.ts'
-import { text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 
 /** No browser shows or runs the text, whatever it looks like. */
@@ -22,13 +21,10 @@ export const blobOperations = (store: Store): Operation[] => {
   const read = maskedBlobs(store)
   return [
     operation(
+      'get /api/conversations/{conversation_id}/blobs/{hash}',
       {
-        method: 'get',
-        path: '/api/conversations/{conversation_id}/blobs/{hash}',
-        operationId: 'get_conversation_blob_api_conversations__conversation_id__blobs__hash__get',
+        name: 'get_conversation_blob',
         tag: 'Events',
-        summary: 'Get Conversation Blob',
-        params: { conversation_id: text(), hash: text() },
         replies: {
           200: {
             description: 'The UTF-8 bytes of the string',

@@ -25,15 +25,13 @@ const NOTHING: SharedReads = memoryStore()
 
 export const sharedEvents = (store: SharedReads): Operation[] => [
   operation(
+    'get /api/shared-events/search',
     {
-      method: 'get',
-      path: '/api/shared-events/search',
-      operationId: 'search_shared_events_api_shared_events_search_get',
+      name: 'search_shared_events',
       tag,
-      summary: 'Search Shared Events',
       open: true,
       query: { conversation_id: text(), ...FILTERS, ...PAGING },
-      replies: { 200: { description: 'Successful Response', schema: EVENT_PAGE } },
+      replies: { 200: { schema: EVENT_PAGE } },
     },
     async ({ query }) => {
       const id = await sharedId(store, query.conversation_id)
@@ -43,15 +41,13 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
     },
   ),
   operation(
+    'get /api/shared-events/count',
     {
-      method: 'get',
-      path: '/api/shared-events/count',
-      operationId: 'count_shared_events_api_shared_events_count_get',
+      name: 'count_shared_events',
       tag,
-      summary: 'Count Shared Events',
       open: true,
       query: { conversation_id: text(), ...FILTERS },
-      replies: { 200: { description: 'Successful Response', schema: { type: 'integer' } } },
+      replies: { 200: { schema: { type: 'integer' } } },
     },
     async ({ query }) => {
       const id = await sharedId(store, query.conversation_id)
@@ -60,22 +56,13 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
     },
   ),
   operation(
+    'get /api/shared-events',
     {
-      method: 'get',
-      path: '/api/shared-events',
-      operationId: 'batch_get_shared_events_api_shared_events_get',
+      name: 'batch_get_shared_events',
       tag,
-      summary: 'Batch Get Shared Events',
       open: true,
       query: { conversation_id: text(), id: texts() },
-      replies: {
-        200: {
-          description: 'Successful Response',
-          schema: listOf(EVENT_OR_NULL),
-        },
-        ...TOO_MANY_IDS,
-        ...TOO_LARGE,
-      },
+      replies: { 200: { schema: listOf(EVENT_OR_NULL) }, ...TOO_MANY_IDS, ...TOO_LARGE },
     },
     async ({ query: { conversation_id: conversationId, id: ids } }) => {
       checkIds(ids, 'events')
@@ -85,21 +72,8 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
     },
   ),
   operation(
-    {
-      method: 'get',
-      path: '/api/shared-events/{conversation_id}/{event_id}',
-      operationId: 'get_shared_event_api_shared_events__conversation_id___event_id__get',
-      tag,
-      summary: 'Get Shared Event',
-      open: true,
-      params: { conversation_id: text(), event_id: text() },
-      replies: {
-        200: {
-          description: 'Successful Response',
-          schema: EVENT_OR_NULL,
-        },
-      },
-    },
+    'get /api/shared-events/{conversation_id}/{event_id}',
+    { name: 'get_shared_event', tag, open: true, replies: { 200: { schema: EVENT_OR_NULL } } },
     async ({ path: { conversation_id: conversationId, event_id: eventId } }) => {
       const id = await sharedId(store, conversationId)
       const [event = null] = id === null ? [] : await getEvents(store, id, [eventId])

@@ -97,7 +97,7 @@ async function call(
   maxBodyBytes: number,
 ): Promise<Reply> {
   const { searchParams } = new URL(request.url)
-  const path = readParameters(operation.params ?? EMPTY, 'path', (name) => {
+  const path = readParameters(operation.params, 'path', (name) => {
     const value = params[name]
     return value === undefined ? [] : [value]
   })
@@ -122,7 +122,7 @@ function problem({ status, detail }: HttpProblem): Response {
 function fail(
   error: unknown,
   request: Request,
-  operation: Pick<Operation, 'params' | 'query' | 'body'>,
+  operation: Partial<Pick<Operation, 'params' | 'query' | 'body'>>,
   requestId: string,
   { onFailure }: AppOptions,
 ): Response {

@@ -1,7 +1,7 @@
 /** The operation that returns several things by their ids. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { listOf, maybe, operation, type Operation, type OperationSpec } from './operation.ts'
+import { listOf, maybe, operation, type Operation, type OperationName, type Route } from './operation.ts'
 import { type Parameter, texts } from './parameters.ts'
 import { HttpProblem } from './problem.ts'
 
@@ -24,10 +24,9 @@ export function checkIds(ids: readonly string[], what: string): void {
   throw new HttpProblem(400, `Cannot get more than ${MAX_IDS} ${what} at once, got ${ids.length}.`)
 }
 
-interface Named extends Pick<
-  OperationSpec<Record<never, never>, Record<never, never>, undefined>,
-  'path' | 'operationId' | 'tag' | 'summary'
-> {
+type Named = OperationName & {
+  readonly tag: string
+  readonly summary?: string
   /** The plural noun for errors. */
   readonly what: string
   readonly by: 'id' | 'ids'
@@ -36,13 +35,14 @@ interface Named extends Pick<
 
 /** @param find returns the items in the order of the ids, null for each unknown one */
 export const batchGet = (
+  route: Route,
   { what, by, schema, ...spec }: Named,
   find: (ids: readonly string[]) => Promise<readonly (object | null)[]>,
 ): Operation =>
   operation(
+    route,
     {
       ...spec,
-      method: 'get',
       query: { [by]: texts() } as { readonly [name in typeof by]: Parameter<readonly string[]> },
       replies: {
         200: {

@@ -102,7 +102,7 @@ const VALIDATION: Readonly<Record<string, JsonObject>> = {
 }
 
 function describe(operation: Operation): JsonObject {
-  const { tag, summary, operationId, query = {}, params = {}, body, replies, open = false } = operation
+  const { tag, summary, operationId, query = {}, params, body, replies, open = false } = operation
   const parameters = [...describeAll(params, 'path'), ...describeAll(query, 'query')]
   return {
     tags: [tag],
@@ -136,7 +136,10 @@ function describe(operation: Operation): JsonObject {
 }
 
 /** A response; a failure is a Problem unless it has another schema. */
-function answerOf(status: string, { description, schema, mediaType }: ReplySpec): JsonObject {
+function answerOf(
+  status: string,
+  { description = 'Successful Response', schema, mediaType }: ReplySpec,
+): JsonObject {
   const body = schema ?? (Number(status) >= 400 ? ref('Problem') : undefined)
   return {
     description,

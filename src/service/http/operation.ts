@@ -1,7 +1,7 @@
 /** Operations of the service: the same definition serves the router and the OpenAPI document. */
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import type { Parameters, ValidationError, ValuesOf } from './parameters.ts'
+import { text, type Parameter, type Parameters, type ValidationError, type ValuesOf } from './parameters.ts'
 
 export interface BodySpec<B> {
   readonly schema: JsonObject
@@ -9,9 +9,9 @@ export interface BodySpec<B> {
   readonly optional?: boolean
 }
 
-interface Input<Q extends Parameters, P extends Parameters, B> {
+interface Input<Q extends Parameters, P, B> {
   readonly query: ValuesOf<Q>
-  readonly path: ValuesOf<P>
+  readonly path: P
   readonly body: B
   readonly request: Request
 }
@@ -20,39 +20,83 @@ interface Input<Q extends Parameters, P extends Parameters, B> {
 export type Reply = { readonly status?: number; readonly body: JsonValue | object | null } | Response
 
 export interface ReplySpec {
-  readonly description: string
+  /** Default: "Successful Response". */
+  readonly description?: string
   /** Default: no schema; a failure is a Problem. */
   readonly schema?: JsonObject
   /** Default: application/json. */
   readonly mediaType?: string
 }
 
-export interface OperationSpec<Q extends Parameters, P extends Parameters, B> {
-  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
-  readonly path: string
-  readonly operationId: string
+/** A method and a path, such as `get /things/{id}`. */
+export type Route = `${'get' | 'post' | 'put' | 'patch' | 'delete'} /${string}`
+
+interface Described {
   readonly tag: string
-  readonly summary: string
   readonly open?: boolean
   /** Authorizes a request instead of the check of its key. @throws HttpProblem. */
   readonly authorize?: (request: Request) => Promise<void>
-  readonly query?: Q
-  readonly params?: P
-  readonly body?: BodySpec<B>
   readonly replies: Readonly<Record<number, ReplySpec>>
 }
 
-export interface Operation extends OperationSpec<Parameters, Parameters, unknown> {
-  readonly handle: (input: Input<Parameters, Parameters, unknown>) => Promise<Reply> | Reply
+/** `name` gets the path and method appended, as published ids have; an `operationId` is used as it is. */
+export type OperationName =
+  | { readonly name: string; readonly operationId?: never }
+  | { readonly operationId: string; readonly name?: never }
+
+type OperationSpec<Q extends Parameters, P extends Parameters, B> = Described &
+  OperationName & {
+    /** Default: the words of its name. */
+    readonly summary?: string
+    readonly query?: Q
+    /** Parameters of the path that are not any text. */
+    readonly params?: P
+    readonly body?: BodySpec<B>
+  }
+
+export interface Operation extends Described {
+  readonly method: string
+  readonly path: string
+  readonly operationId: string
+  readonly summary: string
+  readonly query?: Parameters
+  readonly params: Parameters
+  readonly body?: BodySpec<unknown>
+  readonly handle: (
+    input: Input<Parameters, Readonly<Record<string, unknown>>, unknown>,
+  ) => Promise<Reply> | Reply
+}
+
+type NamesIn<R> = R extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never
+
+type PathOf<R, P extends Parameters> = {
+  readonly [N in NamesIn<R>]: P[N] extends Parameter<infer T> ? T : string
 }
 
 export function operation<
+  const R extends Route,
   const Q extends Parameters = Record<never, never>,
   const P extends Parameters = Record<never, never>,
   B = undefined,
->(spec: OperationSpec<Q, P, B>, handle: (input: Input<Q, P, B>) => Promise<Reply> | Reply): Operation {
+>(
+  route: R,
+  { name, operationId, summary, params, ...spec }: OperationSpec<Q, P, B>,
+  handle: (input: Input<Q, PathOf<R, P>, B>) => Promise<Reply> | Reply,
+): Operation {
+  const [method = '', path = ''] = route.split(' ')
+  const words = (name ?? operationId).split('_')
   // Parameters are read by the same table from which their types are derived.
-  return { ...spec, handle } as unknown as Operation
+  return {
+    ...spec,
+    method,
+    path,
+    operationId: operationId ?? `${name}${path.replaceAll(/\W/g, '_')}_${method}`,
+    summary: summary ?? words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(' '),
+    params: Object.fromEntries(
+      Array.from(path.matchAll(/\{(\w+)\}/g), ([, one = '']) => [one, params?.[one] ?? text()]),
+    ),
+    handle,
+  } as unknown as Operation
 }
 
 export const maybe = (schema: JsonObject): JsonObject => ({ anyOf: [schema, { type: 'null' }] })

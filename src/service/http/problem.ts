@@ -104,7 +104,7 @@ const FIELDS: Readonly<Record<string, string>> = {
 /** The problem for a library error; null for others, which are the service's own. */
 export function toProblem(
   error: unknown,
-  { params = {}, query = {}, body }: Pick<Operation, 'params' | 'query' | 'body'>,
+  { params = {}, query = {}, body }: Partial<Pick<Operation, 'params' | 'query' | 'body'>>,
 ): HttpProblem | null {
   if (!isColloquyError(error)) return null
   const status = STATUS[error.code]

@@ -7,7 +7,6 @@ import type { BlobMode } from '../../store/contract/blobs.ts'
 import { credentialOf, type Identify } from '../auth/caller.ts'
 import { keyInterval, KeyWatch } from '../auth/key-watch.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import { text } from '../http/parameters.ts'
 import { describeFailure, HttpProblem, invalid } from '../http/problem.ts'
 import { LIVE_QUERY, SlowReader, type StartValues } from './start.ts'
 import { errorFrame, type Format, type Frame } from './frame.ts'
@@ -30,13 +29,11 @@ export const streamOperations = (live: Live, identify: Identify): Operation[] =>
   const keys = new KeyWatch(identify, keyInterval(live.options.heartbeatInterval))
   return [
     operation(
+      'get /api/conversations/{conversation_id}/events/stream',
       {
-        method: 'get',
-        path: '/api/conversations/{conversation_id}/events/stream',
         operationId: 'stream_conversation_events',
         tag: 'Events',
         summary: 'Listen To A Conversation',
-        params: { conversation_id: text() },
         query: LIVE_QUERY,
         replies: {
           200: {

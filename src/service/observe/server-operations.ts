@@ -19,41 +19,38 @@ export const serverOperations = (
   canWrite = writeProbe(store),
 ): Operation[] => [
   operation(
+    'get /',
     {
-      method: 'get',
-      path: '/',
       operationId: 'root',
       tag: 'Server',
       summary: 'Name and documentation of this service',
       open: true,
-      replies: { 200: { description: 'Successful Response', schema: { type: 'object' } } },
+      replies: { 200: { schema: { type: 'object' } } },
     },
     () => ({ body: { title: 'Colloquy', docs: '/openapi.json', server_info: '/server_info' } }),
   ),
-  ...['/alive', '/health'].map((path) =>
+  ...(['/alive', '/health'] as const).map((path) =>
     operation(
+      `get ${path}`,
       {
-        method: 'get',
-        path,
         operationId: path.slice(1),
         tag: 'Server',
         summary: 'Whether the service is up',
         open: true,
-        replies: { 200: { description: 'Successful Response', schema: { type: 'object' } } },
+        replies: { 200: { schema: { type: 'object' } } },
       },
       () => ({ body: { status: 'ok' } }),
     ),
   ),
   operation(
+    'get /ready',
     {
-      method: 'get',
-      path: '/ready',
       operationId: 'ready',
       tag: 'Server',
       summary: 'Whether the service can serve: for load balancers',
       open: true,
       replies: {
-        200: { description: 'Successful Response', schema: { type: 'object' } },
+        200: { schema: { type: 'object' } },
         503: { description: 'The store does not respond, or the service is shutting down' },
       },
     },
@@ -68,14 +65,13 @@ export const serverOperations = (
     },
   ),
   operation(
+    'get /server_info',
     {
-      method: 'get',
-      path: '/server_info',
       operationId: 'server_info',
       tag: 'Server',
       summary: 'Versions and uptime',
       open: true,
-      replies: { 200: { description: 'Successful Response', schema: { type: 'object' } } },
+      replies: { 200: { schema: { type: 'object' } } },
     },
     () => ({
       body: {
@@ -109,9 +105,8 @@ export const inspectorOperations = (page: string | null): Operation[] =>
     ? []
     : [
         operation(
+          'get /inspect',
           {
-            method: 'get',
-            path: '/inspect',
             operationId: 'inspect',
             tag: 'Server',
             summary: 'A page that shows conversations event by event',
@@ -127,9 +122,8 @@ export const inspectorOperations = (page: string | null): Operation[] =>
 /** `/metrics` in the Prometheus text format; it needs a key if keys are configured. */
 export const showMetrics = (metrics: Metrics): Operation[] => [
   operation(
+    'get /metrics',
     {
-      method: 'get',
-      path: '/metrics',
       operationId: 'metrics',
       tag: 'Server',
       summary: 'Measures in the text format of Prometheus',

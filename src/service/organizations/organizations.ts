@@ -116,12 +116,10 @@ const USER = objectOf({
 
 export const organizationListOperations = ({ users, identify, credits }: OrganizationParts): Operation[] => [
   operation(
+    'get /api/organizations',
     {
-      method: 'get',
-      path: '/api/organizations',
-      operationId: 'list_organizations_api_organizations_get',
+      name: 'list_organizations',
       tag,
-      summary: 'List Organizations',
       replies: {
         200: {
           description: "The caller's organization, and all with provisioned users",
@@ -142,12 +140,10 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
     },
   ),
   operation(
+    'post /api/organizations/provision-user',
     {
-      method: 'post',
-      path: '/api/organizations/provision-user',
-      operationId: 'provision_user_api_organizations_provision_user_post',
+      name: 'provision_user',
       tag,
-      summary: 'Provision User',
       body: userBody,
       replies: {
         200: { description: 'The existing user; the key is not shown again', schema: USER },
@@ -172,12 +168,10 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
     },
   ),
   operation(
+    'get /api/billing/credits',
     {
-      method: 'get',
-      path: '/api/billing/credits',
-      operationId: 'get_credits_api_billing_credits_get',
+      name: 'get_credits',
       tag,
-      summary: 'Get Credits',
       replies: {
         200: {
           description: 'A decimal number; 0 where there is no balance',

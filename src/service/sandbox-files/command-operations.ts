@@ -145,12 +145,10 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
   }
   return [
     operation(
+      'post /api/bash/execute_bash_command',
       {
-        method: 'post',
-        path: '/api/bash/execute_bash_command',
-        operationId: 'execute_bash_command_api_bash_execute_bash_command_post',
+        name: 'execute_bash_command',
         tag,
-        summary: 'Run A Command',
         body: commandBody,
         replies: { 200: { description: 'The output', schema: EVENT }, ...REFUSED },
       },
@@ -159,12 +157,10 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
       }),
     ),
     operation(
+      'post /api/bash/start_bash_command',
       {
-        method: 'post',
-        path: '/api/bash/start_bash_command',
-        operationId: 'start_bash_command_api_bash_start_bash_command_post',
+        name: 'start_bash_command',
         tag,
-        summary: 'Start A Command',
         body: commandBody,
         replies: {
           200: { description: 'Started; its output is appended to the events', schema: EVENT },
@@ -182,12 +178,10 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
       },
     ),
     operation(
+      'get /api/bash/bash_events/search',
       {
-        method: 'get',
-        path: '/api/bash/bash_events/search',
-        operationId: 'search_bash_events_api_bash_bash_events_search_get',
+        name: 'search_bash_events',
         tag,
-        summary: 'Search Commands And Their Output',
         query: {
           kind__eq: optional(oneOf(['BashCommand', 'BashOutput'])),
           command_id__eq: optional(anyText()),
@@ -218,15 +212,8 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
       },
     ),
     operation(
-      {
-        method: 'get',
-        path: '/api/bash/bash_events/{event_id}',
-        operationId: 'get_bash_event_api_bash_bash_events__event_id__get',
-        tag,
-        summary: 'Get A Command, Or Its Output',
-        params: { event_id: anyText() },
-        replies: { 200: { description: 'Successful Response', schema: EVENT }, ...UNKNOWN },
-      },
+      'get /api/bash/bash_events/{event_id}',
+      { name: 'get_bash_event', tag, replies: { 200: { schema: EVENT }, ...UNKNOWN } },
       ({ path }) => {
         const event = historyOf(path).find(path.event_id)
         if (event === null) throw new HttpProblem(404, 'Event not found.')
@@ -234,12 +221,10 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
       },
     ),
     operation(
+      'delete /api/bash/bash_events',
       {
-        method: 'delete',
-        path: '/api/bash/bash_events',
-        operationId: 'clear_all_bash_events_api_bash_bash_events_delete',
+        name: 'clear_all_bash_events',
         tag,
-        summary: 'Delete Command Events',
         replies: {
           200: {
             description: 'The number of deleted events',
@@ -250,13 +235,10 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
       ({ path }) => ({ body: { cleared_count: historyOf(path).clear() } }),
     ),
     operation(
+      'post /api/bash/bash_commands/{command_id}/stop',
       {
-        method: 'post',
-        path: '/api/bash/bash_commands/{command_id}/stop',
-        operationId: 'stop_bash_command_api_bash_bash_commands__command_id__stop_post',
+        name: 'stop_bash_command',
         tag,
-        summary: 'Stop A Command',
-        params: { command_id: anyText() },
         replies: {
           200: { description: 'Stopped, or ended before', schema: SUCCESS_SCHEMA },
           404: { description: 'Unknown command' },

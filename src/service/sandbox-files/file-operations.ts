@@ -9,12 +9,10 @@ const LOCATIONS = listOf(objectOf({ label: string, path: string }))
 
 export const fileOperations = (files: SandboxFiles | null): Operation[] => [
   operation(
+    'get /api/file/home',
     {
-      method: 'get',
-      path: '/api/file/home',
-      operationId: 'get_home_directory_api_file_home_get',
+      name: 'get_home_directory',
       tag,
-      summary: 'Get Home Directory',
       query: { include_hidden: withDefault(boolean(), false) },
       replies: {
         200: {
@@ -26,12 +24,10 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
     () => ({ body: { home: files?.home ?? 'workspace', favorites: [], locations: [] } }),
   ),
   operation(
+    'get /api/file/search_subdirs',
     {
-      method: 'get',
-      path: '/api/file/search_subdirs',
-      operationId: 'search_subdirs_api_file_search_subdirs_get',
+      name: 'search_subdirs',
       tag,
-      summary: 'Search Subdirs',
       query: {
         path: text(),
         page_id: optional(text()),
@@ -56,12 +52,10 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
     },
   ),
   operation(
+    'get /api/file/download',
     {
-      method: 'get',
-      path: '/api/file/download',
-      operationId: 'download_file_api_file_download_get',
+      name: 'download_file',
       tag,
-      summary: 'Download File',
       query: { path: text() },
       replies: {
         200: { description: 'Its bytes', mediaType: 'application/octet-stream', schema: string },
@@ -76,10 +70,9 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
       }),
   ),
   operation(
+    'post /api/file/upload',
     {
-      method: 'post',
-      path: '/api/file/upload',
-      operationId: 'upload_file_api_file_upload_post',
+      name: 'upload_file',
       tag,
       summary: 'Upload File (a form with one `file`)',
       query: { path: text() },

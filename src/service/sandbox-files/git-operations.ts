@@ -173,29 +173,22 @@ const sha: Parameter<string> = {
 
 export const gitOperations = (files: SandboxFiles | null): Operation[] => [
   operation(
+    'get /api/git/changes',
     {
-      method: 'get',
-      path: '/api/git/changes',
-      operationId: 'git_changes_query_api_git_changes_get',
+      name: 'git_changes_query',
       tag,
-      summary: 'Git Changes',
       query: { path: text(), ref: optional(text()) },
-      replies: {
-        200: { description: 'By path; empty without a repository', schema: CHANGES },
-        ...REFUSED,
-      },
+      replies: { 200: { description: 'By path; empty without a repository', schema: CHANGES }, ...REFUSED },
     },
     async ({ query: { path, ref } }) => ({
       body: await changesOf(requireFiles(files), path, ref === null ? null : checkRef(ref)),
     }),
   ),
   operation(
+    'get /api/git/diff',
     {
-      method: 'get',
-      path: '/api/git/diff',
-      operationId: 'git_diff_query_api_git_diff_get',
+      name: 'git_diff_query',
       tag,
-      summary: 'Git Diff',
       query: { path: text(), ref: optional(text()), commit: optional(sha) },
       replies: {
         200: { description: 'The current and the original file; null for a missing one', schema: DIFF },
@@ -211,12 +204,10 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
     },
   ),
   operation(
+    'get /api/git/commits',
     {
-      method: 'get',
-      path: '/api/git/commits',
-      operationId: 'git_commits_query_api_git_commits_get',
+      name: 'git_commits_query',
       tag,
-      summary: 'Git Commits',
       query: { path: text(), limit: withDefault(integer({ min: 1, max: 200 }), 50) },
       replies: {
         200: {
@@ -229,12 +220,10 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
     async ({ query: { path, limit } }) => ({ body: await commitsOf(requireFiles(files), path, limit) }),
   ),
   operation(
+    'get /api/git/commits/{sha}/changes',
     {
-      method: 'get',
-      path: '/api/git/commits/{sha}/changes',
-      operationId: 'git_commit_changes_query_api_git_commits__sha__changes_get',
+      name: 'git_commit_changes_query',
       tag,
-      summary: 'Git Commit Changes',
       params: { sha },
       query: { path: text() },
       replies: { 200: { description: 'The changes of the commit', schema: CHANGES }, ...REFUSED },

@@ -105,13 +105,11 @@ export function scopedOperations(
       handle: (input) => bind(one, String(input.path['conversation_id']))(input),
     })),
     operation(
+      `post ${BASE}/file/create_directory`,
       {
-        method: 'post',
-        path: `${BASE}/file/create_directory`,
         operationId: 'conversation_create_directory',
         tag: 'Files',
         summary: 'Create Directory In The Folder Of A Conversation',
-        params: { conversation_id: text() },
         query: { path: text() },
         replies: { 200: { description: 'Created', schema: SUCCESS_SCHEMA }, ...REFUSED, ...OUTSIDE },
       },

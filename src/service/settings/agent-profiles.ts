@@ -5,7 +5,6 @@ import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { hasSecret, masked } from '../conversations/secrets.ts'
 import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
-import { text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { profileName, SEALED } from './operations.ts'
 import type { Profiles } from './profiles.ts'
@@ -169,12 +168,10 @@ export const agentProfileOperations = ({
   settings,
 }: AgentProfileParts): Operation[] => [
   operation(
+    `get ${BASE}`,
     {
-      method: 'get',
-      path: BASE,
-      operationId: 'list_agent_profiles_api_agent_profiles_get',
+      name: 'list_agent_profiles',
       tag,
-      summary: 'List Agent Profiles',
       replies: {
         200: {
           description: 'By name',
@@ -203,12 +200,10 @@ export const agentProfileOperations = ({
     },
   ),
   operation(
+    `get ${BASE}/{name}`,
     {
-      method: 'get',
-      path: `${BASE}/{name}`,
-      operationId: 'get_agent_profile_api_agent_profiles__name__get',
+      name: 'get_agent_profile',
       tag,
-      summary: 'Get Agent Profile',
       params,
       replies: {
         200: { description: 'Secrets masked', schema: objectOf({ name: string, profile: map }) },
@@ -219,12 +214,10 @@ export const agentProfileOperations = ({
     async ({ path: { name } }) => ({ body: { name, profile: masked(await agentProfiles.get(name)) } }),
   ),
   operation(
+    `post ${BASE}/{name}`,
     {
-      method: 'post',
-      path: `${BASE}/{name}`,
-      operationId: 'save_agent_profile_api_agent_profiles__name__post',
+      name: 'save_agent_profile',
       tag,
-      summary: 'Save Agent Profile',
       params,
       body: agentProfileBody,
       replies: {
@@ -239,12 +232,10 @@ export const agentProfileOperations = ({
     },
   ),
   operation(
+    `delete ${BASE}/{name}`,
     {
-      method: 'delete',
-      path: `${BASE}/{name}`,
-      operationId: 'delete_agent_profile_api_agent_profiles__name__delete',
+      name: 'delete_agent_profile',
       tag,
-      summary: 'Delete Agent Profile',
       params,
       replies: { 200: { description: 'Deleted', schema: RESULT }, ...SEALED },
     },
@@ -256,12 +247,10 @@ export const agentProfileOperations = ({
     },
   ),
   operation(
+    `post ${BASE}/{name}/rename`,
     {
-      method: 'post',
-      path: `${BASE}/{name}/rename`,
-      operationId: 'rename_agent_profile_api_agent_profiles__name__rename_post',
+      name: 'rename_agent_profile',
       tag,
-      summary: 'Rename Agent Profile',
       params,
       body: renameBody,
       replies: {
@@ -276,13 +265,10 @@ export const agentProfileOperations = ({
     },
   ),
   operation(
+    `post ${BASE}/{profile_id}/activate`,
     {
-      method: 'post',
-      path: `${BASE}/{profile_id}/activate`,
-      operationId: 'activate_agent_profile_api_agent_profiles__profile_id__activate_post',
+      name: 'activate_agent_profile',
       tag,
-      summary: 'Activate Agent Profile',
-      params: { profile_id: text() },
       replies: {
         200: {
           description: 'Active, with the model profile that it names if there is one',
@@ -305,12 +291,10 @@ export const agentProfileOperations = ({
     },
   ),
   operation(
+    `post ${BASE}/{name}/materialize`,
     {
-      method: 'post',
-      path: `${BASE}/{name}/materialize`,
-      operationId: 'materialize_agent_profile_api_agent_profiles__name__materialize_post',
+      name: 'materialize_agent_profile',
       tag,
-      summary: 'Resolve Agent Profile',
       params,
       replies: {
         200: { description: 'The model and the servers that the profile refers to', schema: map },

@@ -43,12 +43,10 @@ export const mcpOperations = (settings: Settings): Operation[] => {
   }
   return [
     operation(
+      `post ${path}`,
       {
-        method: 'post',
-        path,
-        operationId: 'create_mcp_server_api_settings_mcp__settings_key__post',
+        name: 'create_mcp_server',
         tag,
-        summary: 'Create Mcp Server',
         params,
         body: newServerBody,
         replies: { 201: NOW, 409: { description: 'The server already exists, or secrets cannot be stored' } },
@@ -65,12 +63,10 @@ export const mcpOperations = (settings: Settings): Operation[] => {
       },
     ),
     operation(
+      `patch ${path}`,
       {
-        method: 'patch',
-        path,
-        operationId: 'patch_mcp_server_api_settings_mcp__settings_key__patch',
+        name: 'patch_mcp_server',
         tag,
-        summary: 'Change Mcp Server',
         params,
         body: serverBody,
         replies: {
@@ -85,12 +81,10 @@ export const mcpOperations = (settings: Settings): Operation[] => {
       }),
     ),
     operation(
+      `delete ${path}`,
       {
-        method: 'delete',
-        path,
-        operationId: 'delete_mcp_server_api_settings_mcp__settings_key__delete',
+        name: 'delete_mcp_server',
         tag,
-        summary: 'Delete Mcp Server',
         params,
         replies: {
           200: NOW,

@@ -110,12 +110,10 @@ const infoOf = (request: {
 
 export const secretOperations = (secrets: NamedSecrets): Operation[] => [
   operation(
+    'get /api/settings/secrets',
     {
-      method: 'get',
-      path: '/api/settings/secrets',
-      operationId: 'list_secrets_api_settings_secrets_get',
+      name: 'list_secrets',
       tag,
-      summary: 'List Secrets',
       replies: {
         200: { description: 'By name, without their values', schema: objectOf({ secrets: listOf(INFO) }) },
         ...SEALED,
@@ -124,12 +122,10 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     async () => ({ body: { secrets: await secrets.list() } }),
   ),
   operation(
+    'put /api/settings/secrets',
     {
-      method: 'put',
-      path: '/api/settings/secrets',
-      operationId: 'create_secret_api_settings_secrets_put',
+      name: 'create_secret',
       tag,
-      summary: 'Store Secret',
       body: secretBody,
       replies: { 200: { description: 'Stored', schema: INFO }, ...SEALED },
     },
@@ -139,10 +135,9 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     },
   ),
   operation(
+    'get /api/settings/secrets/{name}',
     {
-      method: 'get',
-      path: '/api/settings/secrets/{name}',
-      operationId: 'get_secret_value_api_settings_secrets__name__get',
+      name: 'get_secret_value',
       tag,
       summary: 'Check Whether A Secret Exists',
       params,
@@ -154,12 +149,10 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     },
   ),
   operation(
+    'delete /api/settings/secrets/{name}',
     {
-      method: 'delete',
-      path: '/api/settings/secrets/{name}',
-      operationId: 'delete_secret_api_settings_secrets__name__delete',
+      name: 'delete_secret',
       tag,
-      summary: 'Delete Secret',
       params,
       replies: {
         200: { description: 'Deleted', schema: objectOf({ deleted: { type: 'boolean' } }) },
@@ -173,12 +166,10 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     },
   ),
   operation(
+    'get /api/v1/secrets/search',
     {
-      method: 'get',
-      path: '/api/v1/secrets/search',
-      operationId: 'search_secrets_api_v1_secrets_search_get',
+      name: 'search_secrets',
       tag,
-      summary: 'Search Secrets',
       query: {
         name__contains: optional(anyText()),
         page_id: optional(anyText()),
@@ -201,12 +192,10 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     },
   ),
   operation(
+    'post /api/v1/secrets',
     {
-      method: 'post',
-      path: '/api/v1/secrets',
-      operationId: 'create_secret_api_v1_secrets_post',
+      name: 'create_secret',
       tag,
-      summary: 'Create Secret',
       body: secretBody,
       replies: { 201: { description: 'Stored', schema: INFO }, ...SEALED },
     },
@@ -216,10 +205,9 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     },
   ),
   operation(
+    'put /api/v1/secrets/{name}',
     {
-      method: 'put',
-      path: '/api/v1/secrets/{name}',
-      operationId: 'update_secret_api_v1_secrets__name__put',
+      name: 'update_secret',
       tag,
       summary: 'Rename Or Describe Secret',
       params,
@@ -232,12 +220,10 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     },
   ),
   operation(
+    'delete /api/v1/secrets/{name}',
     {
-      method: 'delete',
-      path: '/api/v1/secrets/{name}',
-      operationId: 'delete_secret_api_v1_secrets__name__delete',
+      name: 'delete_secret',
       tag,
-      summary: 'Delete Secret',
       params,
       replies: { 200: { description: 'Deleted', schema: SUCCESS_SCHEMA }, ...UNKNOWN, ...SEALED },
     },

@@ -58,12 +58,10 @@ export const SETTINGS = objectOf({
 
 export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): Operation[] => [
   operation(
+    'get /api/profiles',
     {
-      method: 'get',
-      path: '/api/profiles',
-      operationId: 'list_profiles_api_profiles_get',
+      name: 'list_profiles',
       tag,
-      summary: 'List Profiles',
       replies: {
         200: {
           description: 'By name',
@@ -95,12 +93,10 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
     }),
   ),
   operation(
+    'get /api/profiles/{name}',
     {
-      method: 'get',
-      path: '/api/profiles/{name}',
-      operationId: 'get_profile_api_profiles__name__get',
+      name: 'get_profile',
       tag,
-      summary: 'Get Profile',
       params,
       replies: {
         200: {
@@ -117,12 +113,10 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
     },
   ),
   operation(
+    'post /api/profiles/{name}',
     {
-      method: 'post',
-      path: '/api/profiles/{name}',
-      operationId: 'save_profile_api_profiles__name__post',
+      name: 'save_profile',
       tag,
-      summary: 'Save Profile',
       params,
       body: saveProfileBody,
       replies: {
@@ -140,12 +134,10 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
     },
   ),
   operation(
+    'delete /api/profiles/{name}',
     {
-      method: 'delete',
-      path: '/api/profiles/{name}',
-      operationId: 'delete_profile_api_profiles__name__delete',
+      name: 'delete_profile',
       tag,
-      summary: 'Delete Profile',
       params,
       replies: {
         200: { description: 'Deleted', schema: objectOf({ name: string, message: string }) },
@@ -159,12 +151,10 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
     },
   ),
   operation(
+    'post /api/profiles/{name}/rename',
     {
-      method: 'post',
-      path: '/api/profiles/{name}/rename',
-      operationId: 'rename_profile_api_profiles__name__rename_post',
+      name: 'rename_profile',
       tag,
-      summary: 'Rename Profile',
       params,
       body: renameBody,
       replies: {
@@ -180,12 +170,10 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
     },
   ),
   operation(
+    'post /api/profiles/{name}/activate',
     {
-      method: 'post',
-      path: '/api/profiles/{name}/activate',
-      operationId: 'activate_profile_api_profiles__name__activate_post',
+      name: 'activate_profile',
       tag,
-      summary: 'Activate Profile',
       params,
       replies: {
         200: {
@@ -202,12 +190,10 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
     },
   ),
   operation(
+    'post /api/profiles/{name}/validate',
     {
-      method: 'post',
-      path: '/api/profiles/{name}/validate',
-      operationId: 'validate_profile_api_profiles__name__validate_post',
+      name: 'validate_profile',
       tag,
-      summary: 'Validate Profile',
       params,
       body: validateBody,
       replies: {
@@ -227,23 +213,19 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
     }),
   ),
   operation(
+    'get /api/settings',
     {
-      method: 'get',
-      path: '/api/settings',
-      operationId: 'get_settings_api_settings_get',
+      name: 'get_settings',
       tag,
-      summary: 'Get Settings',
       replies: { 200: { description: 'Secrets masked', schema: SETTINGS }, ...SEALED },
     },
     async ({ request }) => ({ body: shownSettings(await settings.read(), request) }),
   ),
   operation(
+    'patch /api/settings',
     {
-      method: 'patch',
-      path: '/api/settings',
-      operationId: 'update_settings_api_settings_patch',
+      name: 'update_settings',
       tag,
-      summary: 'Update Settings',
       body: settingsBody,
       replies: {
         200: { description: 'The new settings, secrets masked', schema: SETTINGS },
@@ -293,12 +275,10 @@ const PATH = '/api/v1/settings'
 
 export const cloudSettingsOperations = (settings: Settings): Operation[] => [
   operation(
+    `get ${PATH}`,
     {
-      method: 'get',
-      path: PATH,
-      operationId: 'load_settings_api_v1_settings_get',
+      name: 'load_settings',
       tag: 'Settings',
-      summary: 'Load Settings',
       replies: { 200: { description: 'Secrets masked', schema: { type: 'object' } }, ...SEALED },
     },
     async ({ request }) => {
@@ -320,12 +300,10 @@ export const cloudSettingsOperations = (settings: Settings): Operation[] => [
     },
   ),
   operation(
+    `post ${PATH}`,
     {
-      method: 'post',
-      path: PATH,
-      operationId: 'store_settings_api_v1_settings_post',
+      name: 'store_settings',
       tag: 'Settings',
-      summary: 'Store Settings',
       body: storeBody,
       replies: {
         200: { description: 'Stored', schema: SUCCESS_SCHEMA },

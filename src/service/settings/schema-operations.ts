@@ -24,11 +24,10 @@ const SCHEMA = objectOf({
   ),
 })
 
-const schemaOperation = (path: string, summary: string, body: JsonObject): Operation =>
+const schemaOperation = (path: `/${string}`, summary: string, body: JsonObject): Operation =>
   operation(
+    `get ${path}`,
     {
-      method: 'get',
-      path,
       operationId: `get${path.replaceAll(/[/-]/g, '_')}`,
       tag,
       summary,
@@ -43,7 +42,7 @@ interface SchemaParts {
 }
 
 export const schemaOperations = (parts: SchemaParts): Operation[] => [
-  ...['/api', '/api/v1'].flatMap((base) => [
+  ...(['/api', '/api/v1'] as const).flatMap((base) => [
     schemaOperation(`${base}/settings/agent-schema`, 'Get Agent Settings Schema', AGENT),
     schemaOperation(`${base}/settings/conversation-schema`, 'Get Conversation Settings Schema', CONVERSATION),
   ]),
@@ -82,14 +81,13 @@ const SEALED = { 409: { description: 'Profiles or settings were encrypted with a
 
 const listOperation = (
   parts: SchemaParts,
-  path: string,
+  path: `/${string}`,
   summary: string,
   present: (models: readonly string[]) => object,
 ): Operation =>
   operation(
+    `get ${path}`,
     {
-      method: 'get',
-      path,
       operationId: `list${path.replaceAll('/', '_')}_get`,
       tag: 'Models',
       summary,
@@ -111,9 +109,8 @@ const searchOperation = (
   present: (models: readonly string[]) => readonly { readonly name: string }[],
 ): Operation =>
   operation(
+    `get /api/v1/config/${what}/search`,
     {
-      method: 'get',
-      path: `/api/v1/config/${what}/search`,
       operationId: `search_${what}_api_v1_config_${what}_search_get`,
       tag: 'Models',
       summary: what === 'models' ? 'Search Models' : 'Search Providers',

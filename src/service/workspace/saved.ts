@@ -66,63 +66,27 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
     return { deleted }
   }
   return [
+    operation('get /api/workspaces', { name: 'list_workspaces', tag, replies: { 200: LIST } }, async () => ({
+      body: shown((await records.find(COLLECTION))?.record ?? NONE),
+    })),
     operation(
-      {
-        method: 'get',
-        path: '/api/workspaces',
-        operationId: 'list_workspaces_api_workspaces_get',
-        tag,
-        summary: 'List Workspaces',
-        replies: { 200: LIST },
-      },
-      async () => ({ body: shown((await records.find(COLLECTION))?.record ?? NONE) }),
-    ),
-    operation(
-      {
-        method: 'post',
-        path: '/api/workspaces',
-        operationId: 'add_workspaces_api_workspaces_post',
-        tag,
-        summary: 'Save Workspaces',
-        body: workspacesBody,
-        replies: { 200: LIST, ...FULL },
-      },
+      'post /api/workspaces',
+      { name: 'add_workspaces', tag, body: workspacesBody, replies: { 200: LIST, ...FULL } },
       async ({ body }) => ({ body: await add('workspaces', body.workspaces) }),
     ),
     operation(
-      {
-        method: 'delete',
-        path: '/api/workspaces',
-        operationId: 'delete_workspace_api_workspaces_delete',
-        tag,
-        summary: 'Forget Workspace',
-        query: { path: anyText() },
-        replies: DELETED,
-      },
+      'delete /api/workspaces',
+      { name: 'delete_workspace', tag, query: { path: anyText() }, replies: DELETED },
       async ({ query }) => ({ body: await remove('workspaces', query.path) }),
     ),
     operation(
-      {
-        method: 'post',
-        path: '/api/workspaces/parents',
-        operationId: 'add_workspace_parents_api_workspaces_parents_post',
-        tag,
-        summary: 'Save Parents Of Workspaces',
-        body: parentsBody,
-        replies: { 200: LIST, ...FULL },
-      },
+      'post /api/workspaces/parents',
+      { name: 'add_workspace_parents', tag, body: parentsBody, replies: { 200: LIST, ...FULL } },
       async ({ body }) => ({ body: await add('workspaceParents', body.parents) }),
     ),
     operation(
-      {
-        method: 'delete',
-        path: '/api/workspaces/parents',
-        operationId: 'delete_workspace_parent_api_workspaces_parents_delete',
-        tag,
-        summary: 'Forget Parent Of Workspaces',
-        query: { path: anyText() },
-        replies: DELETED,
-      },
+      'delete /api/workspaces/parents',
+      { name: 'delete_workspace_parent', tag, query: { path: anyText() }, replies: DELETED },
       async ({ query }) => ({ body: await remove('workspaceParents', query.path) }),
     ),
   ]

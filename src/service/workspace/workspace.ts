@@ -15,12 +15,10 @@ export interface Editor {
 
 export const editorOperations = (editor: Editor | null): Operation[] => [
   operation(
+    'get /api/vscode/url',
     {
-      method: 'get',
-      path: '/api/vscode/url',
-      operationId: 'get_vscode_url_api_vscode_url_get',
+      name: 'get_vscode_url',
       tag: 'Workspace',
-      summary: 'Get Editor Url',
       query: { base_url: optional(text()), workspace_dir: withDefault(text(), 'workspace') },
       replies: {
         200: {
@@ -32,12 +30,10 @@ export const editorOperations = (editor: Editor | null): Operation[] => [
     ({ query }) => ({ body: { url: editor === null ? null : editorUrl(editor, query) } }),
   ),
   operation(
+    'get /api/vscode/status',
     {
-      method: 'get',
-      path: '/api/vscode/status',
-      operationId: 'get_vscode_status_api_vscode_status_get',
+      name: 'get_vscode_status',
       tag: 'Workspace',
-      summary: 'Whether There Is An Editor',
       replies: {
         200: {
           description: 'As configured: the service does not check',
@@ -84,11 +80,10 @@ export interface Workspace {
 
 /** Without a workspace, every path is rejected. */
 export const workspaceOperations = (workspace: Workspace | null): Operation[] =>
-  ['/api/file/create_directory', '/file/create_directory'].map((path) =>
+  (['/api/file/create_directory', '/file/create_directory'] as const).map((path) =>
     operation(
+      `post ${path}`,
       {
-        method: 'post',
-        path,
         operationId: path.startsWith('/api')
           ? 'create_directory_api_file_create_directory_post'
           : 'create_directory',
