@@ -62,6 +62,17 @@ export const byKey = (key: 'role' | 'type', shapes: Shapes, fallback?: string): 
     }
   })
 
+/** An object with exactly one of these fields, and any of the others. */
+export function oneData(data: Shapes, others: Shapes = {}): Shape<unknown> {
+  const any = fields({}, { ...data, ...others })
+  return customShape((value, { path, findings }) => {
+    findings.push(...faultsOf(any, value, path))
+    const present = isObject(value) ? Object.keys(data).filter((name) => value[name] !== undefined) : ['']
+    const message = `has ${present.join(' and ') || 'no data'}`
+    if (present.length !== 1) findings.push({ fault: 'unknown-type', path, message })
+  })
+}
+
 const KINDS = {
   string: 'a string',
   boolean: 'a boolean',
@@ -275,7 +286,10 @@ export function isBase64(data: string): boolean {
   return data.length > 0 && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
 }
 
-export function imageUrlFault(url: string, schemes: readonly string[]): string | undefined {
+export const ANY_URL = ['https:', 'http:', 'data:']
+
+export function imageUrlFault(url: unknown, schemes: readonly string[]): string | undefined {
+  if (typeof url !== 'string') return undefined
   if (url !== url.trim() || !URL.canParse(url)) return 'not a URL'
   const { protocol } = new URL(url)
   if (!schemes.includes(protocol)) return `scheme ${protocol} is not one of ${schemes.join(' ')}`
@@ -395,36 +409,58 @@ export function judge<V>(rules: readonly Rule<V>[], view: V): Violation[] {
   return violations
 }
 
-export function formRules(
+const FORM = {
+  'wrong-type': ['wrong-type', 'Every field has the type of the API reference.'],
+  'missing-field': ['missing-field', 'Every required field is present.'],
+  'unknown-field': ['unknown-field', 'There is no field that the API reference does not name.'],
+  'known-role': ['unknown-role', 'Every role is one of the API reference.'],
+  'known-kind': ['unknown-type', 'A block is of exactly one known kind.'],
+} as const
+
+/** The rules of form; a fault without its own source has the common one. Roles are checked where they have one. */
+export function formRules<V extends { readonly request: unknown }>(
   shape: Shape<unknown>,
   source: string,
-  accept?: (value: unknown) => boolean,
-): readonly Rule<{ readonly request: unknown }>[] {
-  const ofShape = (id: string, fault: Fault, rule: string): Rule<{ readonly request: unknown }> => ({
-    id,
-    rule,
-    source,
-    check: faults(shape, '', fault),
-  })
+  sources: Readonly<Partial<Record<keyof typeof FORM | 'json-only' | 'text-well-formed', string>>> = {},
+  { root = '', accept }: { readonly root?: string; readonly accept?: (value: unknown) => boolean } = {},
+): readonly Rule<V>[] {
   return [
     {
       id: 'json-only',
       rule: 'The request is plain JSON, except bytes where the client takes them.',
-      source,
-      check: ({ request }) => notJson(request, '', accept),
+      source: sources['json-only'] ?? source,
+      check: ({ request }) => notJson(request, root, accept),
     },
     {
       id: 'text-well-formed',
       rule: 'No string has a lone surrogate.',
-      source: 'inferred: strings are UTF-8, which has no bytes for a lone surrogate',
-      check: ({ request }) => illFormedText(request, ''),
+      source: sources['text-well-formed'] ?? 'inferred: UTF-8 has no bytes for a lone surrogate',
+      check: ({ request }) => illFormedText(request, root),
     },
-    ofShape('wrong-type', 'wrong-type', 'Every field has the type of the API reference.'),
-    ofShape('missing-field', 'missing-field', 'Every required field is present.'),
-    ofShape('unknown-field', 'unknown-field', 'There is no field that the API reference does not name.'),
-    ofShape('known-kind', 'unknown-type', 'A block is of exactly one known kind.'),
+    ...(Object.keys(FORM) as (keyof typeof FORM)[])
+      .filter((id) => id !== 'known-role' || id in sources)
+      .map((id) => {
+        const [fault, rule] = FORM[id]
+        return { id, rule, source: sources[id] ?? source, check: faults(shape, root, fault) }
+      }),
   ]
 }
+
+const PAIRS = {
+  'calls-have-results': ['Each call has its result directly after the turn that made it.', withoutResult],
+  'results-follow-calls': ['Each result is for a call of the turn directly before it.', orphans],
+  'one-result-each': ['No call has two results.', secondResults],
+  'call-ids-unique': ['No two calls of the request share an id.', repeatedCalls],
+} as const
+
+/** The rules of calls and results, by the sources that a provider has for them. */
+export const pairRules = <V extends { readonly turns: readonly Turn[] }>(
+  sources: Readonly<Partial<Record<keyof typeof PAIRS, string>>>,
+): readonly Rule<V>[] =>
+  Object.entries(sources).map(([id, source]) => {
+    const [rule, check] = PAIRS[id as keyof typeof PAIRS]
+    return { id, rule, source, check: ({ turns }) => check(turns) }
+  })
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -440,6 +476,61 @@ export function asObject(value: unknown): JsonObject {
 
 export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
+}
+
+/** An object of a request, and its path. */
+export interface Part {
+  readonly path: string
+  readonly body: JsonObject
+}
+
+export const listed = (value: unknown, path: string): Part[] =>
+  asList(value).map((item, index) => ({ path: `${path}[${index}]`, body: asObject(item) }))
+
+/** Yields a finding for each item with a fault, at a field of it. */
+export function* each<I extends { readonly path: string }>(
+  items: readonly I[],
+  faultOf: (item: I, index: number) => string | false | undefined,
+  field = '',
+): Generator<Finding> {
+  for (const [index, item] of items.entries()) {
+    const message = faultOf(item, index)
+    if (typeof message === 'string') yield { path: `${item.path}${field}`, message }
+  }
+}
+
+export function* nonEmpty(list: unknown, path: string): Generator<Finding> {
+  if (Array.isArray(list) && list.length === 0) yield { path, message: 'empty' }
+}
+
+const NAME = /^[a-zA-Z0-9_-]+$/
+
+export const nameFault = (name: unknown, most = 64): string | false =>
+  typeof name === 'string' && (!NAME.test(name) || name.length > most) && JSON.stringify(name)
+
+const FUNCTION_NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/
+
+/** Names of functions at Google. */
+export const functionNameFault = (name: unknown): string | false =>
+  typeof name === 'string' && !FUNCTION_NAME.test(name) && JSON.stringify(name)
+
+export const lengthFault = (id: unknown, most: number): string | false =>
+  typeof id === 'string' && (id.length < 1 || id.length > most) && `${id.length} characters`
+
+export const argumentsFault = (args: unknown): string | false =>
+  typeof args === 'string' && parseObject(args) === undefined && 'not the JSON text of an object'
+
+export const isSystem = (role: unknown): boolean => role === 'system' || role === 'developer'
+
+/** The first message that is no system message is of the user. */
+export function* userFirst(
+  messages: readonly { readonly path: string; readonly role: unknown; readonly type?: unknown }[],
+  path: string,
+): Generator<Finding> {
+  const first = messages.find(({ role }) => !isSystem(role))
+  if (first === undefined && messages.length > 0) yield { path, message: 'no user message' }
+  else if (first !== undefined && first.role !== 'user')
+    yield { path: first.path, message: `begins with ${String(first.role ?? first.type)}` }
 }
 
 export interface Ref {

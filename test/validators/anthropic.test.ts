@@ -156,23 +156,23 @@ const broken: Broken[] = [
   {
     name: 'the system role',
     request: ask(user, { role: 'system', content: 'Be brief.' }),
-    breaks: ['known-role'],
+    breaks: ['system-role'],
   },
   {
     name: 'a system message before what the user says',
     request: ask(user, { role: 'system', content: 'Be brief.' }, user),
-    breaks: ['known-role', 'system-place'],
+    breaks: ['system-role', 'system-place'],
   },
   { name: 'the tool role', request: ask(user, { role: 'tool', content: 'a.txt' }), breaks: ['known-role'] },
   {
     name: 'a chat image part',
     request: ask(from({ type: 'image_url', image_url: { url: 'https://example.com/a.png' } })),
-    breaks: ['known-block'],
+    breaks: ['known-kind'],
   },
   {
     name: 'a call in a result',
     request: ask(user, assistant(call('a')), from(result('a', [call('b')]))),
-    breaks: ['known-block'],
+    breaks: ['known-kind'],
   },
   { name: 'an image from the assistant', request: ask(user, assistant(png)), breaks: ['block-of-role'] },
   { name: 'a call from the user', request: ask(from(call('a'))), breaks: ['block-of-role'] },

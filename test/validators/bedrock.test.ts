@@ -88,7 +88,7 @@ const broken: Broken[] = [
   {
     name: 'two results',
     request: of(user, calls(use('a')), says(result('a'), result('a'))),
-    breaks: ['calls-have-results'],
+    breaks: ['one-result-each'],
   },
   {
     name: 'a result without a call',

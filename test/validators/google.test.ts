@@ -105,11 +105,11 @@ const broken: Broken[] = [
     request: of(user, { role: 'assistant', parts: [{ text: 'a' }] }, user),
     breaks: ['known-role'],
   },
-  { name: 'a part of nothing', request: of({ role: 'user', parts: [{}] }), breaks: ['one-data-field'] },
+  { name: 'a part of nothing', request: of({ role: 'user', parts: [{}] }), breaks: ['known-kind'] },
   {
     name: 'a part of two kinds',
     request: of({ role: 'user', parts: [{ text: 'a', ...png }] }),
-    breaks: ['one-data-field'],
+    breaks: ['known-kind'],
   },
   { name: 'no parts', request: of({ role: 'user', parts: [] }), breaks: ['parts-nonempty'] },
   {

@@ -92,7 +92,7 @@ const broken: Broken[] = [
   {
     name: 'two results',
     request: of(user, thought, call('a'), result('a'), result('a')),
-    breaks: ['calls-have-results'],
+    breaks: ['one-result-each'],
   },
   { name: 'a result without a call', request: of(user, result('a')), breaks: ['results-follow-calls'] },
   {

@@ -146,17 +146,17 @@ const broken: Broken[] = [
   {
     name: 'a thinking part',
     request: [user, { role: 'assistant', content: [{ type: 'thinking', thinking: 'Hm.' }] }],
-    breaks: ['known-part'],
+    breaks: ['known-kind'],
   },
   {
     name: 'a refusal from the user',
     request: [{ role: 'user', content: [{ type: 'refusal', refusal: 'No.' }] }],
-    breaks: ['known-part'],
+    breaks: ['known-kind'],
   },
   {
     name: 'a call of another type',
     request: [user, calls({ ...call('a'), type: 'retrieval' }), tool('a')],
-    breaks: ['known-part'],
+    breaks: ['known-kind'],
   },
   { name: 'a system message later', request: [user, system, done], breaks: ['system-first'] },
   { name: 'two system messages', request: [system, system, user], breaks: ['system-first'] },

@@ -156,12 +156,12 @@ const broken: Broken[] = [
   {
     name: 'an item reference',
     request: ask(user, { type: 'item_reference', id: 'fc_1' }),
-    breaks: ['known-type'],
+    breaks: ['known-kind'],
   },
   {
     name: 'a chat text part',
     request: ask({ role: 'user', content: [{ type: 'text', text: 'Hi' }] }),
-    breaks: ['known-type'],
+    breaks: ['known-kind'],
   },
   {
     name: 'a system message later',

@@ -3,13 +3,13 @@
 import {
   anthropicFileFault,
   anthropicFiles,
-  asList,
   asObject,
+  byKey,
+  each,
   endsInSpace,
-  faults,
   fields,
   type Finding,
-  illFormedText,
+  formRules,
   IMAGE_TYPES,
   imageUrlFault,
   isBase64,
@@ -17,16 +17,15 @@ import {
   isObject,
   type JsonObject,
   judge,
-  notJson,
-  orphans,
-  repeatedCalls,
+  listed,
+  nameFault,
+  nonEmpty,
+  pairRules,
+  type Part,
   type Rule,
-  secondResults,
   textOr,
   type Turn,
   type Violation,
-  withoutResult,
-  byKey,
 } from '../rules.ts'
 import {
   anything,
@@ -57,33 +56,34 @@ export const serverRules: readonly Rule<View>[] = [
     id: 'server-call-once',
     rule: 'No two calls of server tools share an id.',
     source: 'inferred from "`tool_use` ids must be unique"',
-    *check({ messages }) {
+    check({ blocks }) {
       const seen = new Set<string>()
-      for (const block of blocksIn(messages)) {
+      return each(blocks, (block) => {
         const pair = serverPair(block)
-        if (pair?.call !== true) continue
-        if (seen.has(pair.id)) yield { path: block.path, message: 'id of an earlier call' }
-        seen.add(pair.id)
-      }
+        const isRepeated = pair?.call === true && seen.has(pair.id)
+        if (pair?.call === true) seen.add(pair.id)
+        return isRepeated && 'id of an earlier call'
+      })
     },
   },
   {
     id: 'caller-known',
     rule: 'A call made by a server tool names a call of that tool before it.',
     source: 'inferred from the two above: `caller.tool_id` is the id of a server_tool_use',
-    *check({ messages }) {
+    check({ blocks }) {
       const seen = new Set<unknown>()
-      for (const block of blocksIn(messages)) {
-        if (block.type === 'server_tool_use') seen.add(block.body['id'])
-        const { tool_id } = asObject(block.body['caller'])
-        if (tool_id !== undefined && !seen.has(tool_id))
-          yield { path: `${block.path}.caller`, message: 'unknown' }
-      }
+      return each(
+        blocks,
+        ({ type, body }) => {
+          if (type === 'server_tool_use') seen.add(body['id'])
+          const { tool_id } = asObject(body['caller'])
+          return tool_id !== undefined && !seen.has(tool_id) && 'unknown'
+        },
+        '.caller',
+      )
     },
   },
 ]
-
-const blocksIn = (messages: readonly Message[]): readonly Block[] => messages.flatMap(({ blocks }) => blocks)
 
 /** A user message that has only results continues the reply before it; any other user message ends it. */
 function pairFindings(messages: readonly Message[]): (Finding & { readonly half: 'call' | 'result' })[] {
@@ -114,13 +114,8 @@ export const blockRules: readonly Rule<View>[] = [
     id: 'text-nonblank',
     rule: 'Every text block, inside of results too, has more than white space.',
     source: 'errors: "messages: text content blocks must be non-empty", "… must contain non-whitespace text"',
-    *check({ listLeavesIn }) {
-      for (const { path, type, body } of listLeavesIn) {
-        if (type === 'text' && typeof body['text'] === 'string' && isBlank(body['text'])) {
-          yield { path, message: 'blank text' }
-        }
-      }
-    },
+    check: ({ blocks, inner }) =>
+      each([...blocks, ...inner], ({ type, body }) => type === 'text' && blankFault(body['text'])),
   },
   {
     id: 'system-nonblank',
@@ -128,37 +123,34 @@ export const blockRules: readonly Rule<View>[] = [
     source:
       'errors: "system: text content blocks must be non-empty" (also for a string, t8y2/dbx#1298), "system: … must contain non-whitespace text"; empty array inferred',
     *check({ request, system }) {
-      if (system.length === 0 && asObject(request)['system'] !== undefined) {
+      if (system.length === 0 && asObject(request)['system'] !== undefined)
         yield { path: 'system', message: 'empty' }
-      }
-      for (const { path, body } of system) {
-        if (typeof body['text'] === 'string' && isBlank(body['text'])) yield { path, message: 'blank text' }
-      }
+      yield* each(system, ({ body }) => blankFault(body['text']))
     },
   },
   {
     id: 'final-space',
     rule: 'A final assistant message does not end in white space.',
     source: 'error: "messages: final assistant content cannot end with trailing whitespace"',
-    *check({ messages }) {
-      const last = messages.at(-1)
-      const block = last?.blocks.at(-1)
-      const end = block?.body['text']
-      if (last?.role === 'assistant' && block !== undefined && typeof end === 'string' && endsInSpace(end)) {
-        yield { path: block.path, message: 'ends in white space' }
-      }
-    },
+    check: ({ messages }) =>
+      each(
+        assistants(messages.slice(-1)).flatMap(({ blocks }) => blocks.slice(-1)),
+        ({ body: { text } }) => {
+          return typeof text === 'string' && endsInSpace(text) && 'ends in white space'
+        },
+      ),
   },
   {
     id: 'thinking-signed',
     rule: 'Thinking carries its signature, redacted thinking its data; the thinking text itself may be empty.',
     source:
       'SDK: "Thinking blocks must be passed back unmodified … a modified block results in a 400"; display "omitted" gives signed empty thinking',
-    *check({ messages }) {
-      for (const block of messages.flatMap(({ blocks }) => blocks).filter(isThinking)) {
-        const key = block.type === 'thinking' ? 'signature' : 'data'
-        if (block.body[key] === '') yield { path: `${block.path}.${key}`, message: 'empty' }
-      }
+    *check({ blocks }) {
+      for (const [kind, key] of [
+        ['thinking', 'signature'],
+        ['redacted_thinking', 'data'],
+      ] as const)
+        yield* each(blocks, ({ type, body }) => type === kind && body[key] === '' && 'empty', `.${key}`)
     },
   },
   {
@@ -167,12 +159,11 @@ export const blockRules: readonly Rule<View>[] = [
     source:
       'error: "If an assistant message contains any thinking blocks, the first block must be thinking or redacted_thinking. Found text."; SDK: consecutive turns are combined',
     *check({ messages }) {
-      for (const turn of assistantTurns(messages)) {
-        const thinking = turn.find(isThinking)
-        if (thinking !== undefined && thinking !== turn[0]) {
-          yield { path: thinking.path, message: `turn begins with ${String(turn[0]?.type)}` }
-        }
-      }
+      for (const turn of assistantTurns(messages))
+        yield* each(
+          turn.filter(isThinking).slice(0, 1),
+          (thinking) => thinking !== turn[0] && `turn begins with ${String(turn[0]?.type)}`,
+        )
     },
   },
   {
@@ -180,25 +171,22 @@ export const blockRules: readonly Rule<View>[] = [
     rule: 'The last block of an assistant message is not thinking.',
     source:
       'error: "messages.17: The final block in an assistant message cannot be `thinking`."; redacted inferred',
-    *check({ messages }) {
-      for (const { blocks } of messages) {
-        const last = blocks.at(-1)
-        if (last !== undefined && isThinking(last)) yield { path: last.path, message: 'last block' }
-      }
-    },
+    check: ({ messages }) =>
+      each(
+        messages.flatMap(({ blocks }) => blocks.slice(-1)),
+        (block) => isThinking(block) && 'last block',
+      ),
   },
   {
     id: 'thinking-leads-loop',
     rule: 'Where thinking is on, the calls whose results end the request follow thinking.',
     source:
       'error: "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)"',
-    *check({ target, messages }) {
+    check({ target, messages }) {
       const [calling, closing] = messages.slice(-2)
-      const loop = closing?.blocks.some(({ type }) => type === 'tool_result') ?? false
-      const first = calling?.blocks[0]
-      if (target.thinking === true && loop && first !== undefined && !isThinking(first)) {
-        yield { path: first.path, message: `found ${String(first.type)}` }
-      }
+      const isLoop = closing?.blocks.some(({ type }) => type === 'tool_result') ?? false
+      const first = target.thinking === true && isLoop ? (calling?.blocks.slice(0, 1) ?? []) : []
+      return each(first, (block) => !isThinking(block) && `found ${String(block.type)}`)
     },
   },
   {
@@ -207,16 +195,10 @@ export const blockRules: readonly Rule<View>[] = [
     source:
       'errors: "tool_result: content cannot be empty if `is_error` is true", "all content must be type `text` if `is_error` is true"',
     *check({ results }) {
-      for (const { path, body, inner } of results) {
-        if (body['is_error'] !== true) continue
-        const { content = '' } = body
-        if (content === '' || (Array.isArray(content) && content.length === 0)) {
-          yield { path: `${path}.content`, message: 'empty' }
-        }
-        for (const leaf of inner) {
-          if (leaf.type !== 'text') yield { path: leaf.path, message: `${String(leaf.type)} in an error` }
-        }
-      }
+      const errors = results.filter(({ body }) => body['is_error'] === true)
+      yield* each(errors, ({ body: { content = '' } }) => isEmpty(content) && 'empty', '.content')
+      for (const { inner } of errors)
+        yield* each(inner, ({ type }) => type !== 'text' && `${String(type)} in an error`)
     },
   },
   {
@@ -224,49 +206,46 @@ export const blockRules: readonly Rule<View>[] = [
     rule: 'An image is base64 data of a jpeg, png, gif or webp, or an https URL.',
     source:
       'SDK type Base64ImageSource; errors: "image.source.base64: image cannot be empty", "Invalid media type"; https inferred',
-    *check({ listLeavesIn }) {
-      for (const { path, type, body } of listLeavesIn) {
-        if (type !== 'image') continue
-        const fault = sourceFault(asObject(body['source']))
-        if (fault !== undefined) yield { path: `${path}.source`, message: fault }
-      }
-    },
+    check: ({ blocks, inner }) =>
+      each(
+        [...blocks, ...inner],
+        ({ type, body }) => type === 'image' && sourceFault(asObject(body['source'])),
+        '.source',
+      ),
   },
   {
     id: 'file-source',
     rule: 'A document is a PDF, plain text, texts and images, an https URL or an uploaded file; neither it nor a search result is blank.',
     source:
       'SDK types Base64PDFSource, PlainTextSource and so on; "title" of 1 to 500 characters in the API reference',
-    *check({ messages, results }) {
-      const inner = results.flatMap((result) => result.inner)
-      for (const { path, type, body } of [...messages.flatMap(({ blocks }) => blocks), ...inner]) {
-        const fault = anthropicFileFault(type, body)
-        if (fault !== undefined) yield { path, message: fault }
-      }
-    },
+    check: ({ blocks, inner }) =>
+      each([...blocks, ...inner], ({ type, body }) => anthropicFileFault(type, body)),
   },
   {
     id: 'citations-agree',
     rule: 'Citations are enabled on all documents and search results of a request, or on none.',
     source:
       'Citations, in the guides: "citations must be enabled on all or none of the documents within a request"',
-    *check({ messages, results }) {
-      const all = [...messages.flatMap(({ blocks }) => blocks), ...results.flatMap(({ inner }) => inner)]
-      const citable = all.filter(({ type }) => type === 'document' || type === 'search_result')
-      for (const block of citable)
-        if (citable[0] !== undefined && cites(block) !== cites(citable[0]))
-          yield { path: block.path, message: `citations ${cites(block) ? 'enabled' : 'left out'}` }
+    check({ blocks, inner }) {
+      const citable = [...blocks, ...inner].filter(
+        ({ type }) => type === 'document' || type === 'search_result',
+      )
+      const [isFirstCiting] = citable.map(cites)
+      return each(
+        citable,
+        (block) => cites(block) !== isFirstCiting && `citations ${cites(block) ? 'enabled' : 'left out'}`,
+      )
     },
   },
   {
     id: 'cache-breakpoints',
     rule: 'At most four blocks carry cache_control.',
     source: 'error: "A maximum of 4 blocks with cache_control may be provided. Found 5."',
-    *check({ messages, results, system }) {
-      const inner = results.flatMap((result) => result.inner)
-      const blocks = [...system, ...messages.flatMap((message) => message.blocks), ...inner]
-      const marked = blocks.filter(({ body }) => (body['cache_control'] ?? null) !== null)
-      for (const { path } of marked.slice(4)) yield { path, message: `${marked.length} breakpoints` }
+    check({ system, blocks, inner }) {
+      const marked = [...system, ...blocks, ...inner].filter(
+        ({ body }) => (body['cache_control'] ?? null) !== null,
+      )
+      return each(marked.slice(4), () => `${marked.length} breakpoints`)
     },
   },
   {
@@ -274,18 +253,30 @@ export const blockRules: readonly Rule<View>[] = [
     rule: 'No block cached for an hour follows one cached for five minutes, which is the default.',
     source:
       "error: \"messages.0.content.4.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`.\"",
-    *check({ messages, system }) {
+    check({ system, blocks }) {
       let isShort = false
-      for (const { path, body } of [...system, ...messages.flatMap(({ blocks }) => blocks)]) {
-        const mark = body['cache_control'] ?? null
-        if (mark === null) continue
-        const isLong = asObject(mark)['ttl'] === '1h'
-        if (isLong && isShort) yield { path: `${path}.cache_control.ttl`, message: '1h after 5m' }
-        isShort ||= !isLong
-      }
+      return each(
+        [...system, ...blocks],
+        ({ body: { cache_control: mark } }) => {
+          if ((mark ?? null) === null) return false
+          const isLong = asObject(mark)['ttl'] === '1h'
+          isShort ||= !isLong
+          return isLong && isShort && '1h after 5m'
+        },
+        '.cache_control.ttl',
+      )
     },
   },
 ]
+
+const blankFault = (text: unknown): string | false =>
+  typeof text === 'string' && isBlank(text) && 'blank text'
+
+const isEmpty = (content: unknown): boolean =>
+  content === '' || (Array.isArray(content) && content.length === 0)
+
+const assistants = (messages: readonly Message[]): Message[] =>
+  messages.filter(({ role }) => role === 'assistant')
 
 function assistantTurns(messages: readonly Message[]): Block[][] {
   const turns: Block[][] = []
@@ -319,14 +310,11 @@ interface Target {
   readonly systemMessages?: boolean
 }
 
-export interface Block {
-  readonly path: string
+export interface Block extends Part {
   readonly type: unknown
-  readonly body: JsonObject
 }
 
-export interface Message {
-  readonly path: string
+export interface Message extends Part {
   readonly role: unknown
   readonly content: unknown
   readonly blocks: readonly Block[]
@@ -337,9 +325,12 @@ export interface View {
   readonly target: Target
   readonly messages: readonly Message[]
   readonly system: readonly Block[]
+  /** The blocks of all messages. */
+  readonly blocks: readonly Block[]
   readonly calls: readonly Block[]
   readonly results: readonly Result[]
-  readonly listLeavesIn: readonly Block[]
+  /** The blocks of all results. */
+  readonly inner: readonly Block[]
   readonly turns: readonly Turn[]
 }
 
@@ -415,19 +406,24 @@ const shape = fields(
   { system: texts },
 )
 
-function viewOf(request: unknown, target: Target): View {
+export function validateAnthropic(request: unknown, target: Target = {}): Violation[] {
   const body = asObject(request)
-  const messages = asList(body['messages']).map((value, index): Message => {
-    const path = `messages[${index}]`
-    const { role, content } = asObject(value)
-    return { path, role, content, blocks: blocksOf(content, `${path}.content`) }
+  const messages = listed(body['messages'], 'messages').map((message): Message => {
+    const { role, content } = message.body
+    return { ...message, role, content, blocks: blocksOf(content, `${message.path}.content`) }
   })
-  const blocks = messages.flatMap((message) => message.blocks)
   const results = messages.flatMap(resultsOf)
-  const listLeavesIn = [...blocks, ...results.flatMap(({ inner }) => inner)].filter(isLeaf)
-  const calls = messages.flatMap(callsOf)
-  const system = blocksOf(body['system'], 'system')
-  return { request, target, messages, system, calls, results, listLeavesIn, turns: turnsIn(messages) }
+  return judge(anthropicRules, {
+    request,
+    target,
+    messages,
+    system: blocksOf(body['system'], 'system'),
+    blocks: messages.flatMap(({ blocks }) => blocks),
+    calls: messages.flatMap(callsOf),
+    results,
+    inner: results.flatMap(({ inner }) => inner),
+    turns: turnsIn(messages),
+  })
 }
 
 function serverPair({ type, body }: Block): { readonly call: boolean; readonly id: string } | null {
@@ -438,222 +434,129 @@ function serverPair({ type, body }: Block): { readonly call: boolean; readonly i
   return { call: false, id: `server_tool_use ${String(body['tool_use_id'])}` }
 }
 
-const SERVER_KINDS: readonly string[] = Object.keys(serverShapes)
-
-function isThinking({ type }: Block): boolean {
-  return type === 'thinking' || type === 'redacted_thinking'
-}
-
-function isLeaf({ type }: Block): boolean {
-  return type === 'text' || type === 'image'
-}
+const isThinking = ({ type }: Block): boolean => type === 'thinking' || type === 'redacted_thinking'
 
 function blocksOf(content: unknown, path: string): Block[] {
   if (content === '') return []
   if (typeof content === 'string') return [{ path, type: 'text', body: { text: content } }]
-  return asList(content).map((value, index) => {
-    const body = asObject(value)
-    return { path: `${path}[${index}]`, type: body['type'], body }
+  return listed(content, path).map((part) => ({ ...part, type: part.body['type'] }))
+}
+
+const callsOf = ({ role, blocks }: Message): Block[] =>
+  role === 'assistant' ? blocks.filter(({ type }) => type === 'tool_use') : []
+
+const resultsOf = ({ role, blocks }: Message): Result[] =>
+  (role === 'user' ? blocks.filter(({ type }) => type === 'tool_result') : []).map((result) => {
+    const { content } = result.body
+    const inner = typeof content === 'string' ? [] : blocksOf(content, `${result.path}.content`)
+    return { ...result, inner }
   })
-}
-
-function callsOf({ role, blocks }: Message): Block[] {
-  return role === 'assistant' ? blocks.filter(({ type }) => type === 'tool_use') : []
-}
-
-function resultsOf({ role, blocks }: Message): Result[] {
-  if (role !== 'user') return []
-  return blocks
-    .filter(({ type }) => type === 'tool_result')
-    .map((result) => {
-      const content = result.body['content']
-      const inner = typeof content === 'string' ? [] : blocksOf(content, `${result.path}.content`)
-      return { ...result, inner }
-    })
-}
 
 /** Results belong to the very next message; others are a turn of their own. */
-function turnsIn(messages: readonly Message[]): Turn[] {
-  const turns = messages.map((message, index): Turn => {
-    if (message.role === 'assistant') {
-      const next = messages[index + 1]
-      return { calls: refs(callsOf(message), 'id'), results: next ? resultRefs(next) : [] }
-    }
+const turnsIn = (messages: readonly Message[]): Turn[] =>
+  messages.map((message, index): Turn => {
+    if (message.role === 'assistant')
+      return { calls: refs(callsOf(message), 'id'), results: resultRefs(messages[index + 1]) }
     const follows = messages[index - 1]?.role === 'assistant'
     return { calls: [], results: follows ? [] : resultRefs(message) }
   })
-  return turns
-}
 
-const resultRefs = (message: Message) => refs(resultsOf(message), 'tool_use_id')
+const resultRefs = (message?: Message) => refs(message === undefined ? [] : resultsOf(message), 'tool_use_id')
 
-function refs(blocks: readonly Block[], key: string) {
-  return blocks.map(({ path, body }) => ({ id: body[key], path }))
-}
-
-export function validateAnthropic(request: unknown, target: Target = {}): Violation[] {
-  return judge(anthropicRules, viewOf(request, target))
-}
+const refs = (blocks: readonly Block[], key: string) =>
+  blocks.map(({ path, body }) => ({ id: body[key], path }))
 
 export const anthropicRules: readonly Rule<View>[] = [
-  {
-    id: 'json-only',
-    rule: 'The request is plain JSON: no undefined, no class instance, no cycle.',
-    source: 'error: "The request body is not valid JSON"',
-    check: ({ request }) => notJson(request, ''),
-  },
-  {
-    id: 'text-well-formed',
-    rule: 'No string has a lone surrogate.',
-    source: 'error: "The request body is not valid JSON: no low surrogate in string"',
-    check: ({ request }) => illFormedText(request, ''),
-  },
+  ...formRules<View>(shape, 'SDK types MessageParam and ContentBlockParam', {
+    'json-only': 'error: "The request body is not valid JSON"',
+    'text-well-formed': 'error: "The request body is not valid JSON: no low surrogate in string"',
+    'missing-field': 'SDK types; error: "thinking.signature: Field required"',
+    'unknown-field':
+      'errors: "messages.1.reasoning_details: Extra inputs are not permitted", "messages.13.content.0.thinking.cache_control: Extra inputs are not permitted"',
+    'known-role': 'SDK type MessageParam',
+    'known-kind': 'SDK type ContentBlockParam, less what the library never sends',
+  }),
   {
     id: 'messages-nonempty',
     rule: 'There is at least one message.',
     source: 'error: "messages: at least one message is required"',
-    *check({ request }) {
-      const { messages } = asObject(request)
-      if (Array.isArray(messages) && messages.length === 0) {
-        yield { path: 'messages', message: 'empty' }
-      }
-    },
+    check: ({ request }) => nonEmpty(asObject(request)['messages'], 'messages'),
   },
   {
-    id: 'wrong-type',
-    rule: 'Every field has the type of the API reference.',
-    source: 'SDK types MessageParam and ContentBlockParam',
-    check: faults(shape, '', 'wrong-type'),
-  },
-  {
-    id: 'missing-field',
-    rule: 'Every required field is present.',
-    source: 'SDK types; error: "thinking.signature: Field required"',
-    check: faults(shape, '', 'missing-field'),
-  },
-  {
-    id: 'unknown-field',
-    rule: 'There is no field that the API reference does not name; thinking has no cache_control.',
-    source:
-      'errors: "messages.1.reasoning_details: Extra inputs are not permitted", "messages.13.content.0.thinking.cache_control: Extra inputs are not permitted"',
-    check: faults(shape, '', 'unknown-field'),
-  },
-  {
-    id: 'known-role',
-    rule: 'A role is user or assistant; system text goes into the system field, or with newer models into messages.',
+    id: 'system-role',
+    rule: 'System text goes into the system field, or with newer models into messages.',
     source: 'error of models before Claude Opus 4.8: "role \'system\' is not supported on this model"',
-    *check(view) {
-      yield* faults(shape, '', 'unknown-role')(view)
-      if (view.target.systemMessages === true) return
-      for (const { role, path } of view.messages) if (role === 'system') yield { path, message: 'system' }
-    },
+    check: ({ target, messages }) =>
+      each(messages, ({ role }) => target.systemMessages !== true && role === 'system' && 'system'),
   },
   {
     id: 'system-place',
     rule: 'A system message is last or before an assistant message; no two are adjacent.',
     source:
       'Placement rules of mid-conversation system messages: "Must either be the last entry in `messages` or be followed by an assistant turn"; "Consecutive system messages are not allowed"',
-    *check({ messages }) {
-      for (const [index, { role, path }] of messages.entries()) {
+    check: ({ messages }) =>
+      each(messages, ({ role }, index) => {
         const next = messages[index + 1]
-        if (role === 'system' && next !== undefined && next.role !== 'assistant')
-          yield { path, message: `before ${String(next.role)}` }
-      }
-    },
-  },
-  {
-    id: 'known-block',
-    rule: 'Blocks are text, image, thinking, redacted_thinking, tool_use, tool_result and blocks of its own tools; results contain text and images.',
-    source: 'SDK type ContentBlockParam, less what the library never sends',
-    check: faults(shape, '', 'unknown-type'),
+        const fits = role !== 'system' || next === undefined || next.role === 'assistant'
+        return !fits && `before ${String(next.role)}`
+      }),
   },
   {
     id: 'block-of-role',
     rule: 'Thinking and calls are in assistant messages, images and results in user messages.',
     source: 'error: "\'image\' blocks are not permitted within assistant turns" (SEMOSS/Semoss#2323)',
     *check({ messages }) {
-      for (const { role, blocks } of messages) {
-        for (const { path, type } of blocks) {
-          const owner = OWNERS.get(type)
-          if (owner !== undefined && owner !== role) {
-            yield { path, message: `${String(type)} in a message of ${String(role)}` }
-          }
-        }
-      }
+      for (const { role, blocks } of messages)
+        yield* each(
+          blocks,
+          ({ type }) =>
+            (OWNERS.get(type) ?? role) !== role && `${String(type)} in a message of ${String(role)}`,
+        )
     },
   },
   {
     id: 'user-first',
     rule: 'The history begins with a user message.',
     source: 'error: "messages: first message must use the \\"user\\" role" (lobehub/lobehub#1601)',
-    *check({ messages: [first] }) {
-      if (first !== undefined && first.role !== 'user') {
-        yield { path: first.path, message: `begins with ${String(first.role)}` }
-      }
-    },
+    check: ({ messages }) =>
+      each(messages.slice(0, 1), ({ role }) => role !== 'user' && `begins with ${String(role)}`),
   },
   {
     id: 'message-nonempty',
     rule: 'Every message except a final assistant message has content.',
     source:
       'error: "all messages must have non-empty content except for the optional final assistant message"',
-    *check({ messages }) {
-      for (const { role, content, path } of messages) {
-        const optional = role === 'assistant' && path === messages.at(-1)?.path
-        const empty = content === '' || (Array.isArray(content) && content.length === 0)
-        if (empty && !optional) yield { path: `${path}.content`, message: 'empty' }
-      }
-    },
+    check: ({ messages }) =>
+      each(
+        messages,
+        ({ role, content }, index) =>
+          isEmpty(content) && !(role === 'assistant' && index === messages.length - 1) && 'empty',
+        '.content',
+      ),
   },
   {
     id: 'ends-with-user',
     rule: 'If the model accepts no prefill, the last message is from the user.',
     source:
       'error: "This model does not support assistant message prefill. The conversation must end with a user message."',
-    *check({ target, messages }) {
-      const last = messages.at(-1)
-      if (target.prefill === false && last?.role === 'assistant') {
-        yield { path: last.path, message: 'ends with the assistant' }
-      }
-    },
+    check: ({ target, messages }) =>
+      each(assistants(messages.slice(-1)), () => target.prefill === false && 'ends with the assistant'),
   },
-  {
-    id: 'calls-have-results',
-    rule: 'Each tool_use has its tool_result in the very next message.',
-    source:
+  ...pairRules<View>({
+    'calls-have-results':
       'error: "`tool_use` ids were found without `tool_result` blocks immediately after: …. Each `tool_use` block must have a corresponding `tool_result` block in the next message."',
-    check: ({ turns }) => withoutResult(turns),
-  },
-  {
-    id: 'results-follow-calls',
-    rule: 'Each tool_result is for a tool_use of the message directly before.',
-    source:
+    'results-follow-calls':
       'error: "unexpected `tool_use_id` found in `tool_result` blocks: …. Each `tool_result` block must have a corresponding `tool_use` block in the previous message."',
-    check: ({ turns }) => orphans(turns),
-  },
-  {
-    id: 'one-result-each',
-    rule: 'No tool_use has two results.',
-    source: 'error: "each tool_use must have a single result" (QwenLM/qwen-code#8163)',
-    check: ({ turns }) => secondResults(turns),
-  },
-  {
-    id: 'call-ids-unique',
-    rule: 'No two tool_use blocks of the request share an id.',
-    source: 'error: "messages.1.content.1: `tool_use` ids must be unique"',
-    check: ({ turns }) => repeatedCalls(turns),
-  },
+    'one-result-each': 'error: "each tool_use must have a single result" (QwenLM/qwen-code#8163)',
+    'call-ids-unique': 'error: "messages.1.content.1: `tool_use` ids must be unique"',
+  }),
   {
     id: 'call-id-charset',
     rule: 'A call id has one or more letters, digits, underscores and dashes.',
     source: 'error: "messages.1.content.1.tool_use.id: String should match pattern \'^[a-zA-Z0-9_-]+$\'"',
     *check({ calls, results }) {
-      const ids = [...calls.map(fieldOf('id')), ...results.map(fieldOf('tool_use_id'))]
-      for (const { path, value } of ids) {
-        if (typeof value === 'string' && !/^[a-zA-Z0-9_-]+$/.test(value)) {
-          yield { path, message: JSON.stringify(value) }
-        }
-      }
+      yield* each(calls, ({ body }) => nameFault(body['id'], Infinity), '.id')
+      yield* each(results, ({ body }) => nameFault(body['tool_use_id'], Infinity), '.tool_use_id')
     },
   },
   {
@@ -661,23 +564,18 @@ export const anthropicRules: readonly Rule<View>[] = [
     rule: 'A tool name has 1 to 128 letters, digits, underscores and dashes.',
     source:
       'error: "tools.18.custom.name: String should have at most 128 characters"; in tool_use itself up to 200 (openclaw/openclaw#13134)',
-    *check({ calls }) {
-      for (const { path, value } of calls.map(fieldOf('name'))) {
-        if (typeof value === 'string' && !/^[a-zA-Z0-9_-]{1,128}$/.test(value)) {
-          yield { path, message: JSON.stringify(value) }
-        }
-      }
-    },
+    check: ({ calls }) => each(calls, ({ body }) => nameFault(body['name'], 128), '.name'),
   },
   {
     id: 'input-object',
     rule: 'The input of a call is an object.',
     source: 'error: "messages.61.content.0.tool_use.input: Input should be a valid dictionary"',
-    *check({ calls }) {
-      for (const { path, value } of calls.map(fieldOf('input'))) {
-        if (value !== undefined && !isObject(value)) yield { path, message: 'not an object' }
-      }
-    },
+    check: ({ calls }) =>
+      each(
+        calls,
+        ({ body: { input } }) => input !== undefined && !isObject(input) && 'not an object',
+        '.input',
+      ),
   },
   {
     id: 'results-first',
@@ -686,11 +584,16 @@ export const anthropicRules: readonly Rule<View>[] = [
       'error: "Messages following tool_use blocks must begin with a matching number of tool_result blocks"; text before a result gives the error of calls-have-results (QwenLM/qwen-code#8161)',
     *check({ messages }) {
       for (const { role, blocks } of messages) {
-        if (role !== 'user') continue
         const other = blocks.findIndex(({ type }) => type !== 'tool_result')
-        for (const { path, type } of other < 0 ? [] : blocks.slice(other)) {
-          if (type === 'tool_result') yield { path, message: 'result after other content' }
-        }
+        yield* each(
+          blocks,
+          ({ type }, index) =>
+            role === 'user' &&
+            type === 'tool_result' &&
+            index > other &&
+            other >= 0 &&
+            'result after other content',
+        )
       }
     },
   },
@@ -700,18 +603,18 @@ export const anthropicRules: readonly Rule<View>[] = [
     source:
       'vercel/ai#13019 for server tool blocks (error of calls-have-results); stacklok/mecatl#1465 for text at the end; UKGovernmentBEIS/inspect_ai#4922 for thinking between calls, which must not be moved; gotgenes/pi-anthropic-auth#66 for text between calls',
     *check({ messages }) {
-      for (const { role, blocks } of messages) {
-        if (role !== 'assistant') continue
+      for (const { blocks } of assistants(messages)) {
         const last = blocks.findLastIndex(({ type }) => type === 'tool_use')
         const bound = blocks.findLastIndex((block, index) => index < last && isThinking(block))
         let isBehind = false
-        for (const [index, block] of blocks.entries()) {
+        yield* each(blocks, (block, index) => {
           if (index === bound) isBehind = false
+          const wasBehind = isBehind
+          if (block.type === 'tool_use') isBehind = true
           const fits =
             block.type === 'tool_use' || (index < bound && (block.type === 'text' || isThinking(block)))
-          if (isBehind && !fits) yield { path: block.path, message: `${String(block.type)} after a call` }
-          if (block.type === 'tool_use') isBehind = true
-        }
+          return wasBehind && !fits && `${String(block.type)} after a call`
+        })
       }
     },
   },
@@ -725,9 +628,5 @@ const OWNERS = new Map<unknown, string>([
   ['tool_use', 'assistant'],
   ['tool_result', 'user'],
   ['image', 'user'],
-  ...SERVER_KINDS.map((kind): [string, string] => [kind, 'assistant']),
+  ...Object.keys(serverShapes).map((kind): [string, string] => [kind, 'assistant']),
 ])
-
-function fieldOf(key: string) {
-  return ({ path, body }: Block) => ({ path: `${path}.${key}`, value: body[key] })
-}

@@ -1,31 +1,34 @@
 /** OpenAI Responses: the rules for `instructions` and `input`. */
 
 import {
-  asList,
+  ANY_URL,
+  argumentsFault,
   asObject,
-  faults,
+  byKey,
+  each,
   fields,
-  illFormedText,
+  formRules,
   imageUrlFault,
   inputFile,
   inputFileFault,
   isBlank,
-  type JsonObject,
+  isSystem,
   judge,
-  notJson,
-  orphans,
-  parseObject,
+  lengthFault,
+  listed,
+  nameFault,
+  nonEmpty,
+  pairRules,
+  type Part,
   type Ref,
   repeats,
   type Rule,
-  secondResults,
   type Step,
   textOr,
   type Turn,
   turnsOf,
+  userFirst,
   type Violation,
-  withoutResult,
-  byKey,
 } from '../rules.ts'
 import {
   anything,
@@ -65,37 +68,30 @@ export const serverRules: readonly Rule<View>[] = [
     rule: 'An async call has at most one output, anywhere after it.',
     source:
       'developers.openai.com/api/docs/guides/async-tool-calling; SDK type ResponseFunctionToolCall.async',
-    *check({ items }) {
+    check({ items }) {
       const isAsync = asyncIds(items)
       const open = new Set<unknown>()
-      for (const { path, type, body } of items) {
-        const id = body['call_id']
-        if (!isAsync.has(id)) continue
+      return each(items, ({ type, body: { call_id: id } }) => {
+        if (!isAsync.has(id)) return false
         if (isCall(type)) open.add(id)
-        else if (isOutput(type) && !open.delete(id))
-          yield { path, message: 'without an async call that waits' }
-      }
+        return !isCall(type) && isOutput(type) && !open.delete(id) && 'without an async call that waits'
+      })
     },
   },
   {
     id: 'approval-follows-request',
     rule: 'An approval settles an earlier request, once.',
     source: 'inferred: an approval names its request by id, and a server approves one call of a tool',
-    *check({ items }) {
+    check({ items }) {
       const requests = new Set<unknown>()
-      for (const { path, type, body } of items) {
-        if (type === 'mcp_approval_request') requests.add(body['id'])
-        if (type === 'mcp_approval_response' && !requests.delete(body['approval_request_id']))
-          yield { path, message: 'without a request that waits' }
-      }
+      return each(items, ({ type, body: { id, approval_request_id } }) => {
+        if (type === 'mcp_approval_request') requests.add(id)
+        const isApproval = type === 'mcp_approval_response'
+        return isApproval && !requests.delete(approval_request_id) && 'without a request that waits'
+      })
     },
   },
 ]
-
-interface Part {
-  readonly path: string
-  readonly body: JsonObject
-}
 
 interface Item extends Part {
   readonly type: unknown
@@ -108,6 +104,8 @@ export interface View {
   readonly request: unknown
   readonly input: unknown
   readonly items: readonly Item[]
+  /** The parts of items, with the item's type and role. */
+  readonly parts: readonly (Part & Pick<Item, 'type' | 'role'>)[]
   readonly calls: readonly (Item & Ref)[]
   readonly turns: readonly Turn[]
 }
@@ -215,27 +213,24 @@ const shape = fields({
   ),
 })
 
-function viewOf(request: unknown): View {
+export function validateOpenAiResponses(request: unknown): Violation[] {
   const { input } = asObject(request)
-  const items = asList(input).map((item, index): Item => {
-    const path = `input[${index}]`
-    const body = asObject(item)
+  const items = listed(input, 'input').map(({ path, body }): Item => {
     const type = body['type'] ?? 'message'
     const inside = isOutput(type) ? 'output' : 'content'
     const content = body[inside]
-    const parts = asList(type === 'reasoning' ? [] : content).map((part, position) => ({
-      path: `${path}.${inside}[${position}]`,
-      body: asObject(part),
-    }))
+    const parts = listed(type === 'reasoning' ? [] : content, `${path}.${inside}`)
     return { path, body, type, role: type === 'message' ? body['role'] : undefined, content, parts }
   })
+  const parts = items.flatMap(({ type, role, parts: all }) => all.map((part) => ({ ...part, type, role })))
   const calls = items
     .filter(({ type }) => isCall(type))
     .map((item) => ({ ...item, id: item.body['call_id'] }))
   // An async call may have its output later, or none yet: `async-pairs` checks those.
   const isAsync = asyncIds(items)
   const synchronous = items.filter(({ body }) => !isAsync.has(body['call_id']))
-  return { request, input, items, calls, turns: turnsOf(synchronous.flatMap(stepOf)) }
+  const turns = turnsOf(synchronous.flatMap(stepOf))
+  return judge(openAiResponsesRules, { request, input, items, parts, calls, turns })
 }
 
 const asyncIds = (items: readonly Item[]): ReadonlySet<unknown> =>
@@ -301,196 +296,107 @@ const AFTER_REASONING: readonly string[] = [
   'local_shell_call',
 ]
 
-export function validateOpenAiResponses(request: unknown): Violation[] {
-  return judge(openAiResponsesRules, viewOf(request))
-}
-
 export const openAiResponsesRules: readonly Rule<View>[] = [
-  {
-    id: 'json-only',
-    rule: 'The request is plain JSON: no undefined, no class instance, no cycle.',
-    source: 'error: "We could not parse the JSON body of your request"',
-    check: ({ request }) => notJson(request, ''),
-  },
-  {
-    id: 'text-well-formed',
-    rule: 'No string has a lone surrogate.',
-    source: 'inferred from Chat Completions and from strict JSON parsers',
-    check: ({ request }) => illFormedText(request, ''),
-  },
+  ...formRules<View>(shape, 'SDK type ResponseInputItem; Open Responses schema, ItemParam', {
+    'json-only': 'error: "We could not parse the JSON body of your request"',
+    'text-well-formed': 'inferred from Chat Completions and from strict JSON parsers',
+    'missing-field':
+      'errors: "Missing required parameter: \'input[7].summary\'", "Missing required parameter: \'input[24].output\'", even when empty',
+    'unknown-field':
+      'errors: "Unknown parameter: \'input[1].metadata\'", "Unknown parameter: \'input[3].status\'" on a reasoning item (1jehuang/jcode#1028)',
+    'known-role': 'SDK type EasyInputMessage',
+    'known-kind': 'SDK type ResponseInputItem, less what the library never sends',
+  }),
   {
     id: 'input-nonempty',
     rule: 'The input has at least one item.',
     source: 'pydantic/pydantic-ai#3470: a request without input is refused, even with instructions',
-    *check({ input }) {
-      if (Array.isArray(input) && input.length === 0) yield { path: 'input', message: 'empty' }
-    },
-  },
-  {
-    id: 'wrong-type',
-    rule: 'Every field has the type of the API reference.',
-    source: 'SDK type ResponseInputItem; Open Responses schema, ItemParam',
-    check: faults(shape, '', 'wrong-type'),
-  },
-  {
-    id: 'missing-field',
-    rule: "Every required field is present: a reasoning item's summary and a call's output too, even when empty.",
-    source:
-      'errors: "Missing required parameter: \'input[7].summary\'", "Missing required parameter: \'input[24].output\'"',
-    check: faults(shape, '', 'missing-field'),
-  },
-  {
-    id: 'unknown-field',
-    rule: 'There is no field that the API reference does not name; a reasoning item has no status.',
-    source:
-      'errors: "Unknown parameter: \'input[1].metadata\'", "Unknown parameter: \'input[3].status\'" on a reasoning item (1jehuang/jcode#1028)',
-    check: faults(shape, '', 'unknown-field'),
-  },
-  {
-    id: 'known-role',
-    rule: 'The role of a message is user, assistant, system or developer.',
-    source: 'SDK type EasyInputMessage',
-    check: faults(shape, '', 'unknown-role'),
-  },
-  {
-    id: 'known-type',
-    rule: 'Items are messages, calls and outputs, reasoning and items of server tools; parts are text, image and refusal.',
-    source: 'SDK type ResponseInputItem, less what the library never sends',
-    check: faults(shape, '', 'unknown-type'),
+    check: ({ input }) => nonEmpty(input, 'input'),
   },
   {
     id: 'instructions-nonblank',
     rule: 'Instructions are null or not blank.',
     source: 'inferred: null means no instructions',
-    *check({ request }) {
+    check({ request }) {
       const { instructions } = asObject(request)
-      if (typeof instructions === 'string' && isBlank(instructions)) {
-        yield { path: 'instructions', message: 'blank' }
-      }
+      const isEmpty = typeof instructions === 'string' && isBlank(instructions)
+      return each([{ path: 'instructions' }], () => isEmpty && 'blank')
     },
   },
   {
     id: 'system-first',
     rule: 'There is at most one system or developer message, and it is first.',
     source: "inferred: the library's own promise",
-    *check({ items }) {
-      for (const { path, role } of items.slice(1)) {
-        if (isSystem(role)) yield { path, message: `${String(role)} message after the first item` }
-      }
-    },
+    check: ({ items }) =>
+      each(items.slice(1), ({ role }) => isSystem(role) && `${String(role)} message after the first item`),
   },
   {
     id: 'user-first',
     rule: 'After the system message the input begins with a user message.',
     source: 'inferred: OpenAI accepts any order, the providers behind compatible servers do not',
-    *check({ items }) {
-      const first = items.find(({ role }) => !isSystem(role))
-      if (first === undefined && items.length > 0) {
-        yield { path: 'input', message: 'no user message' }
-      } else if (first !== undefined && first.role !== 'user') {
-        yield { path: first.path, message: `begins with ${String(first.role ?? first.type)}` }
-      }
-    },
+    check: ({ items }) => userFirst(items, 'input'),
   },
   {
     id: 'content-nonempty',
     rule: "Message texts, content and output arrays and text parts are not empty; an output's text may be.",
     source:
       'inferred: the schema has no lower bound, an empty assistant message breaks pairing (CLIProxyAPI#2132)',
-    *check({ items }) {
-      for (const { path, type, content, parts } of items) {
-        if (type === 'message' && content === '') {
-          yield { path: `${path}.content`, message: 'empty' }
-        }
-        if (type !== 'reasoning' && Array.isArray(content) && content.length === 0) {
-          yield { path, message: 'empty array' }
-        }
-        for (const part of parts) {
-          const { text, refusal } = part.body
-          if (text === '' || refusal === '') yield { path: part.path, message: 'empty text part' }
-        }
-      }
+    *check({ items, parts }) {
+      yield* each(items, ({ type, content }) => type === 'message' && content === '' && 'empty', '.content')
+      for (const { type, path, content } of items) if (type !== 'reasoning') yield* nonEmpty(content, path)
+      yield* each(
+        parts,
+        ({ body: { text, refusal } }) => (text === '' || refusal === '') && 'empty text part',
+      )
     },
   },
   {
     id: 'part-of-role',
     rule: 'Assistant content is output_text and refusal, all other content is input_text, input_image and input_file.',
     source: "error: \"Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.\"",
-    *check({ items }) {
-      for (const { role, type, parts } of items) {
-        if (type !== 'message') continue
-        for (const { path, body } of parts) {
-          const isOutputPart = body['type'] === 'output_text' || body['type'] === 'refusal'
-          if (isOutputPart !== (role === 'assistant')) {
-            yield { path, message: `${String(body['type'])} in a message of ${String(role)}` }
-          }
-        }
-      }
-    },
+    check: ({ parts }) =>
+      each(parts, ({ type, role, body: { type: kind } }) => {
+        const isOfModel = kind === 'output_text' || kind === 'refusal'
+        const fits = type !== 'message' || isOfModel === (role === 'assistant')
+        return !fits && `${String(kind)} in a message of ${String(role)}`
+      }),
   },
   {
     id: 'images-from-user',
     rule: 'Only user messages and call outputs have images.',
     source:
       'Open Responses schema: system and developer content is input_text; SDK: call outputs may be text, image or file',
-    *check({ items }) {
-      for (const { role, type, parts } of items) {
-        if (type !== 'message' || role === 'user') continue
-        for (const { path, body } of parts) {
-          if (body['type'] === 'input_image' || body['type'] === 'input_file')
-            yield { path, message: `image from ${String(role)}` }
-        }
-      }
-    },
+    check: ({ parts }) =>
+      each(parts, ({ type, role, body: { type: kind } }) => {
+        const isFile = kind === 'input_image' || kind === 'input_file'
+        return type === 'message' && role !== 'user' && isFile && `image from ${String(role)}`
+      }),
   },
   {
     id: 'image-url',
     rule: 'An image is an http(s) URL or a base64 data URL of a jpeg, png, gif or webp.',
     source:
       'error: "Invalid \'input[101].content[1].image_url\'. Expected a base64-encoded data URL with an image MIME type … but got empty base64-encoded bytes"',
-    *check({ items }) {
-      for (const { path, body } of items.flatMap(({ parts }) => parts)) {
-        const url = body['image_url']
-        if (typeof url !== 'string') continue
-        const fault = imageUrlFault(url, ['https:', 'http:', 'data:'])
-        if (fault !== undefined) yield { path: `${path}.image_url`, message: fault }
-      }
-    },
+    check: ({ parts }) => each(parts, ({ body }) => imageUrlFault(body['image_url'], ANY_URL), '.image_url'),
   },
   {
     id: 'file-source',
     rule: 'A file has one source: a named data URL, an address, or an id; so has an image.',
     source: 'SDK types ResponseInputFile and ResponseInputImage; guide "File inputs"',
-    *check({ items }) {
-      for (const { path, body } of items.flatMap(({ parts }) => parts)) {
-        const isImage = body['type'] === 'input_image'
-        const fault = body['type'] === 'input_file' ? inputFileFault(body) : undefined
-        if (fault !== undefined) yield { path, message: fault }
-        if (isImage && (body['image_url'] === undefined) === (body['file_id'] === undefined))
-          yield { path, message: 'neither an address nor an id, or both' }
-      }
-    },
+    check: ({ parts }) =>
+      each(parts, ({ body }) => {
+        if (body['type'] === 'input_file') return inputFileFault(body)
+        const isOne = (body['image_url'] === undefined) !== (body['file_id'] === undefined)
+        return body['type'] === 'input_image' && !isOne && 'neither an address nor an id, or both'
+      }),
   },
-  {
-    id: 'calls-have-results',
-    rule: 'Each function_call has its output after the turn that made it, before any other item.',
-    source:
+  ...pairRules<View>({
+    'calls-have-results':
       'error: "No tool output found for function call …"; OpenAI itself accepts the output anywhere later',
-    check: ({ turns }) => withoutResult(turns),
-  },
-  {
-    id: 'results-follow-calls',
-    rule: 'Each function_call_output is for a call of the turn directly before it.',
-    source: 'error: "No tool call found for function call output with call_id …"',
-    check: ({ turns }) => orphans(turns),
-  },
-  {
-    id: 'one-result-each',
-    rule: 'No call has two outputs.',
-    source:
+    'results-follow-calls': 'error: "No tool call found for function call output with call_id …"',
+    'one-result-each':
       'error: "Duplicate function_call_output for call_id \'…\'. Each function_call must have exactly one matching function_call_output" (a compatible server, NousResearch/hermes-agent#102629)',
-    check: ({ turns }) => secondResults(turns),
-  },
+  }),
   {
     id: 'call-ids-unique',
     rule: 'No two calls of the request share a call_id.',
@@ -503,51 +409,30 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
     rule: 'A call_id has 1 to 64 characters.',
     source:
       'errors: "Invalid \'input[95].call_id\': string too long. Expected a string with maximum length 64", "empty string. Expected a string with minimum length 1"',
-    *check({ items }) {
-      for (const { path, body } of items) {
-        const id = body['call_id']
-        if (typeof id === 'string' && (id.length < 1 || id.length > 64)) {
-          yield { path: `${path}.call_id`, message: `${id.length} characters` }
-        }
-      }
-    },
+    check: ({ items }) => each(items, ({ body }) => lengthFault(body['call_id'], 64), '.call_id'),
   },
   {
     id: 'call-id-charset',
     rule: 'A call_id is made of visible ASCII characters.',
     source: 'inferred: the schema states a length and no pattern',
-    *check({ items }) {
-      for (const { path, body } of items) {
-        const id = body['call_id']
-        if (typeof id === 'string' && !/^[!-~]*$/.test(id)) yield { path: `${path}.call_id`, message: id }
-      }
-    },
+    check: ({ items }) =>
+      each(
+        items,
+        ({ body: { call_id } }) => typeof call_id === 'string' && !/^[!-~]*$/.test(call_id) && call_id,
+        '.call_id',
+      ),
   },
   {
     id: 'call-name',
     rule: 'A function name has 1 to 64 letters, digits, underscores and dashes.',
     source: 'Open Responses schema, FunctionCallItemParam.name: 1 to 64, ^[a-zA-Z0-9_-]+$',
-    *check({ calls }) {
-      for (const { path, body } of calls) {
-        const { name } = body
-        if (typeof name === 'string' && !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
-          yield { path: `${path}.name`, message: JSON.stringify(name) }
-        }
-      }
-    },
+    check: ({ calls }) => each(calls, ({ body }) => nameFault(body['name']), '.name'),
   },
   {
     id: 'arguments-object',
     rule: 'The arguments of a call are the JSON text of an object.',
     source: 'SDK: "A JSON string of the arguments to pass to the function"; object inferred',
-    *check({ calls }) {
-      for (const { path, body } of calls) {
-        const args = body['arguments']
-        if (typeof args === 'string' && parseObject(args) === undefined) {
-          yield { path: `${path}.arguments`, message: 'not the JSON text of an object' }
-        }
-      }
-    },
+    check: ({ calls }) => each(calls, ({ body }) => argumentsFault(body['arguments']), '.arguments'),
   },
   {
     id: 'item-ids-unique',
@@ -555,9 +440,9 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
     source: 'error: "Duplicate item found with id …. Remove duplicate items from your input and try again."',
     check: ({ items }) =>
       repeats(
-        items.flatMap(({ path, body }) =>
-          body['id'] === undefined ? [] : [{ id: body['id'], path: `${path}.id` }],
-        ),
+        items
+          .map(({ path, body }) => ({ id: body['id'], path: `${path}.id` }))
+          .filter(({ id }) => id !== undefined),
         'id of an earlier item',
       ),
   },
@@ -566,30 +451,27 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
     rule: 'An item id, when given, has up to 64 letters, digits, underscores and dashes and begins as its kind does.',
     source:
       'errors: "Invalid \'input[66].id\': … Expected an ID that begins with \'rs\'", "… that contains letters, numbers, underscores, or dashes", "… string too long. Expected a string with maximum length 64"',
-    *check({ items }) {
-      for (const { path, type, body } of items) {
-        const { id } = body
-        const prefix = PREFIXES.get(String(type)) ?? ''
-        if (typeof id !== 'string') continue
-        if (!id.startsWith(prefix) || !/^[a-zA-Z0-9_-]{1,64}$/.test(id)) {
-          yield { path: `${path}.id`, message: `${JSON.stringify(id)}, expected ${prefix}…` }
-        }
-      }
-    },
+    check: ({ items }) =>
+      each(
+        items,
+        ({ type, body: { id } }) => {
+          const prefix = PREFIXES.get(String(type)) ?? ''
+          const fits = typeof id !== 'string' || (id.startsWith(prefix) && nameFault(id) === false)
+          return !fits && `${JSON.stringify(id)}, expected ${prefix}…`
+        },
+        '.id',
+      ),
   },
   {
     id: 'reasoning-followed',
     rule: 'A reasoning item is directly before the assistant message, the call or the server tool item that it led to.',
     source: "error: \"Item 'rs_…' of type 'reasoning' was provided without its required following item.\"",
-    *check({ items }) {
-      for (const [index, { type, path }] of items.entries()) {
-        if (type !== 'reasoning') continue
+    check: ({ items }) =>
+      each(items, ({ type }, index) => {
         const next = items[index + 1]
-        if (next?.role !== 'assistant' && !AFTER_REASONING.includes(String(next?.type))) {
-          yield { path, message: `followed by ${String(next?.role ?? next?.type ?? 'nothing')}` }
-        }
-      }
-    },
+        const fits = next?.role === 'assistant' || AFTER_REASONING.includes(String(next?.type))
+        return type === 'reasoning' && !fits && `followed by ${String(next?.role ?? next?.type ?? 'nothing')}`
+      }),
   },
   ...serverRules,
   {
@@ -597,17 +479,14 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
     rule: 'A reasoning item has no content: only its summary and its encrypted content are sent back.',
     source:
       'error: "Invalid \'input[39].content\': array too long. Expected an array with maximum length 0" (musistudio/claude-code-router#1783)',
-    *check({ items }) {
-      for (const { type, content, path } of items) {
-        if (type !== 'reasoning' || content === undefined || content === null) continue
-        if (!Array.isArray(content) || content.length > 0) {
-          yield { path: `${path}.content`, message: 'not an empty array' }
-        }
-      }
-    },
+    check: ({ items }) =>
+      each(
+        items,
+        ({ type, content }) =>
+          type === 'reasoning' &&
+          (Array.isArray(content) ? content.length > 0 : (content ?? null) !== null) &&
+          'not an empty array',
+        '.content',
+      ),
   },
 ]
-
-function isSystem(role: unknown): boolean {
-  return role === 'system' || role === 'developer'
-}
