@@ -16,7 +16,7 @@ import { backOff } from './async.ts'
 import type { EngineContext } from './engine-context.ts'
 import { decideComplete, workingTip } from './late-results.ts'
 import type { Decision, Replica } from './replica.ts'
-import { keyedId } from './stamp.ts'
+import { keyedId } from '../event/ids.ts'
 
 /** The result of a call that outlived its reply. */
 export interface CallCompletion {

@@ -26,7 +26,8 @@ import {
   userMessage,
   policyUpdate,
 } from './decide.ts'
-import { checkDelta, checkEvents, keyedId } from './stamp.ts'
+import { keyedId } from '../event/ids.ts'
+import { checkDelta, checkEvents } from './stamp.ts'
 import { FORK_OPTIONS, type ForkOptions, planFork, writeFork } from './fork.ts'
 import {
   type CallCompletion,

@@ -2,7 +2,6 @@
 
 import type { Event, StreamingDeltaEvent } from '../event/types.ts'
 import type { Store } from '../store/contract/store.ts'
-import { hashText } from '../event/text.ts'
 import { decodeEvent } from '../event/decode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { KINDS } from '../event/kinds.ts'
@@ -73,13 +72,6 @@ export function stampEvents(
     return Object.freeze({ ...event, id, timestamp })
   })
 }
-
-/** The same id for the same key in every process; different in every conversation. */
-export const keyedId = (
-  kind: 'message' | 'policy' | 'edit' | 'erasure' | 'work' | 'child',
-  conversationId: string,
-  key: string,
-): string => `${kind}-${hashText(`${conversationId}\n${key}`)}`
 
 /** Stamps the events whose id the store does not know. Null when it knows none of the ids. O(events). */
 export async function stampUnknown(

@@ -10,7 +10,7 @@ import { hasCode } from '../event/errors.ts'
 import { CHILD_TAGS } from './engine-context.ts'
 import type { RunOptions, RunResult } from './run/options.ts'
 import type { ChildReply, ChildRequest, Step } from './run/step.ts'
-import { keyedId } from './stamp.ts'
+import { keyedId } from '../event/ids.ts'
 
 interface Child {
   sendMessage(text: string, options: { readonly key: string }): Promise<unknown>

@@ -28,6 +28,13 @@ export function isLegalId(text: string): boolean {
   return PLAIN_ID.test(text) ? text !== ROOT : LEGAL_ID.test(text)
 }
 
+/** The same id for the same key in every process; different in every conversation. */
+export const keyedId = (
+  kind: 'message' | 'policy' | 'edit' | 'erasure' | 'work' | 'child',
+  conversationId: string,
+  key: string,
+): string => `${kind}-${hashText(`${conversationId}\n${key}`)}`
+
 /**
  * Derives an event's id from conversation, position and body, so replays write the same bytes and repeated
  * imports change nothing (design D15). O(size).

@@ -1,6 +1,6 @@
 import type { Conversation } from '../../conversation/conversation.ts'
 import { decidePolicy, userMessage, policyUpdate } from '../../conversation/decide.ts'
-import { keyedId } from '../../conversation/stamp.ts'
+import { keyedId } from '../../event/ids.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event, MessageEvent } from '../../event/types.ts'
