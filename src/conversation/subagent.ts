@@ -41,6 +41,7 @@ export async function runChild(
     maxChildren = MAX_CHILDREN,
     run = {},
     signal,
+    onOpen,
   }: ChildRequest,
 ): Promise<ChildReply> {
   const id = childId(parent.id, parent.actionId)
@@ -64,6 +65,7 @@ export async function runChild(
       if (!hasCode(error, 'conversation_exists')) throw error
     })
   }
+  onOpen?.(id)
   const child = open(id)
   await child.sendMessage(text, { key: parent.actionId })
   const { status, error } = await child.run(step, { until: 'settled', ...run, wait: true, signal })

@@ -48,7 +48,7 @@ export function subagent(options: SubagentOptions): StepTool {
     maxChildren,
     run,
   } = options
-  const callChild = (text: string, { runChild, signal }: ToolContext): Promise<ChildReply> => {
+  const callChild = (text: string, { runChild, signal, report }: ToolContext): Promise<ChildReply> => {
     if (runChild === undefined) throw new TypeError('A subagent runs only in a step of a conversation.')
     return runChild({
       text,
@@ -58,6 +58,8 @@ export function subagent(options: SubagentOptions): StepTool {
       ...(maxDepth !== undefined && { maxDepth }),
       ...(maxChildren !== undefined && { maxChildren }),
       ...(run !== undefined && { run }),
+      // The completion of a working call does not name the child, unlike a SubagentObservation.
+      onOpen: (subagent) => void report?.({ task: { subagent } }).catch(() => undefined),
     })
   }
   return {

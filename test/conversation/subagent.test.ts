@@ -122,6 +122,9 @@ describe('a subagent', () => {
     await stuck.reached
     expect(listWorkingCalls(await conversation.state()).map(({ action }) => action.id)).toEqual(['a'])
     const [record] = await conversation.children()
+    await expect
+      .poll(async () => listWorkingCalls(await conversation.state()).map(({ task }) => task))
+      .toEqual([{ subagent: record?.id }])
     await conversation.cancel('a')
     const opened = await engine.open(String(record?.id))
     await opened.waitFor('paused')

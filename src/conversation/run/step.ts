@@ -22,6 +22,8 @@ export interface ChildRequest {
   readonly maxChildren?: number
   readonly run?: Omit<RunOptions, 'signal' | 'wait' | 'from'>
   readonly signal: AbortSignal
+  /** Called with the child's id when the child exists, before it runs. */
+  readonly onOpen?: (conversationId: string) => void
 }
 
 /** Reply of a child conversation. */
