@@ -139,8 +139,9 @@ export interface WorkingCallInfo {
  * listWorkingCalls(replay([action, result])).map(({ action, task }) => [action.id, task]) // [['a', 7]]
  */
 export function listWorkingCalls({ branch, header }: State): WorkingCallInfo[] {
+  const reports = new Map(header.callProgress.map((report) => [report.action_id, report]))
   return listPendingCallsIn(branch.workingCalls).map(({ entry: action, result }) => {
-    const progress = header.callProgress.find(({ action_id }) => action_id === action.id) ?? null
+    const progress = reports.get(action.id) ?? null
     const { task = null } = result.event.observation as WorkingObservation
     return { action, result, task: progress?.task ?? task, progress }
   })
