@@ -47,6 +47,7 @@ function writePage(file: string, template: string, length: number): void {
     conversation: '',
     name: 'bench',
     parent: null,
+    call: null,
     lines: null,
     issues: [],
     notes: [],

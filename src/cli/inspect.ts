@@ -24,7 +24,7 @@ import type { Options, RequestOf } from './commands.ts'
 import { getConversation, withStore } from './db/store.ts'
 import { writeTo } from './export.ts'
 import { FileError, notListening } from './failure.ts'
-import { quarantineNote, readRecording, readStored, type Recording } from './input/recording.ts'
+import { openingCall, quarantineNote, readRecording, readStored, type Recording } from './input/recording.ts'
 import { ClosedPipe, type Io, progressOn, writeAll, writeLines } from './print/io.ts'
 import { counted, plain, safe } from './print/text.ts'
 
@@ -139,7 +139,7 @@ async function recordsOf(
 
 function recordTitle(record: ConversationRecord, redact: boolean): LogTitle {
   const { id, title, parentConversationId: parent } = redact ? redactRecord(record, redactionRules()) : record
-  return { title: plain(title ?? id), conversation: id, name: id, parent }
+  return { title: plain(title ?? id), conversation: id, name: id, parent, call: openingCall(record) }
 }
 
 function documentsOf(recording: Recording, redact: boolean): LogDocument[] {
@@ -148,7 +148,13 @@ function documentsOf(recording: Recording, redact: boolean): LogDocument[] {
   const name = session?.id ?? file
   const ownDocument = documentOf(
     recording,
-    { title: plain(title), conversation: '', name, parent: session?.parentId ?? null },
+    {
+      title: plain(title),
+      conversation: '',
+      name,
+      parent: session?.parentId ?? null,
+      call: session?.subagent?.actionId ?? null,
+    },
     redact,
   )
   return session === null ? [ownDocument] : [ownDocument, ...childrenOf(session, ownDocument, redact)]
@@ -197,6 +203,7 @@ function childrenOf({ children }: Session, parent: LogTitle, redact: boolean): L
       conversation: '',
       name: child.id ?? `${parent.name}/${index}`,
       parent: parent.name,
+      call: child.subagent?.actionId ?? null,
       lines: child.facts.map(({ line }) => line),
       issues: [],
       notes: notesOf(child, redact),

@@ -8,13 +8,7 @@ import {
   type JsonValue,
   type Observation,
 } from '../event/shapes.ts'
-import {
-  type CallProgress,
-  completionOf,
-  type CompletionOutcome,
-  progressOf,
-  WORKING,
-} from '../event/completion.ts'
+import { type CallProgress, completionOf, progressOf, WORKING } from '../event/completion.ts'
 import type { Issue } from '../event/issues.ts'
 import { maskSecrets } from '../event/mask.ts'
 import type { Quarantined } from '../event/quarantine.ts'
@@ -22,6 +16,7 @@ import type { ActionEvent, Event, MessageEvent, ObservationEvent } from '../even
 import { unreachable } from '../event/errors.ts'
 import type { Entry } from '../log/entry.ts'
 import { glimpse } from './glimpse.ts'
+import type { WorkStatus } from './model/calls.ts'
 import { counted } from '../explain/explanation.ts'
 
 /** How a text is styled. */
@@ -122,14 +117,18 @@ function described(role: string, tone: Tone, subject: string, text: string): Des
 }
 
 /** Progress as text: a share in percent, and what the tool reported. */
-function progressText({ progress, content }: CallProgress): string {
+export function progressText({ progress, content }: CallProgress): string {
   const share = typeof progress === 'number' && progress >= 0 && progress <= 1
   const amount = progress === undefined ? '' : share ? `${Math.round(progress * 100)}%` : valueText(progress)
   const more = content === undefined ? '' : typeof content === 'string' ? content : valueText(content)
   return [amount, more].filter((text) => text !== '').join(' ') || '(empty)'
 }
 
-const OUTCOMES: Readonly<Record<CompletionOutcome, { readonly role: string; readonly tone: Tone }>> = {
+/** A call that works after its reply, by how far it is. */
+export const WORK_STATUSES: Readonly<
+  Record<WorkStatus['outcome'], { readonly role: string; readonly tone: Tone }>
+> = {
+  working: { role: 'working', tone: 'tool' },
   done: { role: 'completed', tone: 'tool' },
   failed: { role: 'failed', tone: 'bad' },
   cancelled: { role: 'cancelled', tone: 'warn' },
@@ -140,7 +139,7 @@ function message(event: MessageEvent): Described {
   const { source, llm_message } = event
   const completes = completionOf(event)
   if (completes !== null) {
-    const { role, tone } = OUTCOMES[completes.outcome]
+    const { role, tone } = WORK_STATUSES[completes.outcome]
     return described(role, tone, completes.tool_name, contentText(llm_message.content ?? []) || '(empty)')
   }
   const calls = (llm_message.tool_calls ?? []).map((call) => call.name)

@@ -19,6 +19,8 @@ export interface LogDocument {
   readonly conversation: string
   readonly name: string
   readonly parent: string | null
+  /** Id of the parent's action that opened it; null if none did, or it is unknown. */
+  readonly call: string | null
   /** The line of each position, unless these are 1, 2, 3 and so on. */
   readonly lines: readonly number[] | null
   readonly issues: readonly LogIssue[]
@@ -35,7 +37,7 @@ export const findingOptions = (length: number): FindingOptions =>
   length > LONG_LOG ? { grammars: [], secrets: false } : {}
 
 /** An entry of a list of logs. */
-export type LogTitle = Pick<LogDocument, 'title' | 'conversation' | 'name' | 'parent'>
+export type LogTitle = Pick<LogDocument, 'title' | 'conversation' | 'name' | 'parent' | 'call'>
 
 /** The source of a page's logs. */
 export interface PageSource {
@@ -110,9 +112,10 @@ export function* inspectorPage(
 }
 
 /** The entry of a log in a list. */
-export const titleOf = ({ title, conversation, name, parent }: LogDocument): LogTitle => ({
+export const titleOf = ({ title, conversation, name, parent, call }: LogDocument): LogTitle => ({
   title,
   conversation,
   name,
   parent,
+  call,
 })

@@ -9,8 +9,15 @@ import { promisify } from 'node:util'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { writeInspector } from '../../src/build/inspector.ts'
+import { createEngine } from '../../src/conversation/index.ts'
+import type { Step } from '../../src/conversation/run/step.ts'
+import { completionMessage } from '../../src/event/completion.ts'
+import type { Event } from '../../src/event/types.ts'
 import { loadLine } from '../../src/event/load.ts'
+import { executeCalls } from '../../src/steps/execute.ts'
+import { type StepTool, subagent } from '../../src/steps/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { call, gate, says, script } from '../conversation/script.ts'
 import { FIELD_BUGS } from '../explain/field-bugs.ts'
 import { AXE, openPage, startBrowser, type Watched } from './browser.ts'
 
@@ -59,6 +66,8 @@ async function opened(
   return watched
 }
 
+const TABS = ['view', 'sent', 'event', 'why', 'cost', 'what-if', 'calls']
+
 /** A message of the user. */
 const say = (id: string, text: string) => ({
   kind: 'MessageEvent',
@@ -66,6 +75,21 @@ const say = (id: string, text: string) => ({
   source: 'user',
   llm_message: { role: 'user', content: [{ type: 'text', text }] },
 })
+
+const working = (id: string, more: object = {}): object => ({
+  kind: 'ObservationEvent',
+  tool_name: 'report',
+  tool_call_id: id,
+  action_id: id,
+  observation: { kind: 'WorkingObservation', ...more },
+})
+const progress = (action_id: string, value: object): object => ({
+  kind: 'ConversationStateUpdateEvent',
+  key: 'call_progress',
+  value: { action_id, ...value },
+})
+const ends = (id: string, outcome: 'done' | 'lost'): Event =>
+  completionMessage({ id, event: call(id, 'report') }, [{ type: 'text', text: 'Sales.' }], outcome)
 
 const status = (page: Page): Promise<string | null> => page.textContent('#status')
 const placeOf = async (page: Page): Promise<number> => Number(await page.inputValue('.scrub input'))
@@ -151,7 +175,7 @@ describe('a page that opens without a server', () => {
       },
     ])
     const { page, troubles, requests } = await opened([log])
-    for (const tab of ['view', 'sent', 'event', 'why', 'cost', 'what-if']) {
+    for (const tab of TABS) {
       await page.click(`#tab-${tab}`)
       for (const position of ['1', '3', '6']) await page.fill('.scrub input', position)
     }
@@ -217,13 +241,89 @@ describe('a page that opens without a server', () => {
     await page.getByText('No event of this log is').waitFor()
   })
 
+  it('shows the calls that work after their reply, at each place of a hostile log too', async () => {
+    const lines = [
+      say('m', 'Report'),
+      { ...ends('none', 'done'), id: 'of no call' },
+      call('a', 'report'),
+      working('a', { task: { job: '</script><b>' } }),
+      progress('none', { progress: 1 }),
+      progress('a', { progress: 0.42, content: 'reading \u202e' }),
+      call('b', 'report', { llm_response_id: 'r2' }),
+      working('b'),
+      ends('a', 'lost'),
+      { ...ends('a', 'done'), id: 'again' },
+    ]
+    const many = Array.from({ length: 3000 }, (_, n) => [call(`m${n}`, 'report'), working(`m${n}`)]).flat()
+    const files = [fileOf('calls.jsonl', lines), fileOf('many.jsonl', [say('m', 'Report'), ...many])]
+    const { page, troubles } = await opened(files)
+    await page.getByText('1 working call', { exact: true }).waitFor()
+    await page.keyboard.press('7')
+    const rows = page.locator('#calls tbody tr')
+    await page.getByText('2 calls of the branch worked after the reply').waitFor()
+    expect(await rows.nth(0).innerText()).toMatch(
+      /^report\s+lost\s+#4\s+#9\s+42% reading �\s+\{"job":"<\/script><b>"\}/,
+    )
+    expect(await rows.nth(1).innerText()).toMatch(/^report\s+working\s+#8\s*$/)
+    // Three lines of the lane: two that work beside each other, and the dots of their ends.
+    expect(await page.locator('.row >> nth=7 >> .calls .lane').count()).toBe(2)
+    expect(await page.locator('.row >> nth=8 >> .calls .lane').count()).toBe(2)
+    expect(await page.locator('.row >> nth=9 >> .calls .lane').count()).toBe(1)
+    await page.fill('.scrub input', '4')
+    await page.getByText('1 call of the branch worked after the reply').waitFor()
+    expect(await rows.nth(0).innerText()).toMatch(/^report\s+working\s+#4/)
+    await page.fill('.scrub input', '2')
+    await page.getByText('0 calls of the branch worked after the reply').waitFor()
+    await page.selectOption('.bar select', '1')
+    await page.getByText('3,000 working calls').waitFor()
+    await page.click('#tab-calls')
+    await page.getByText('2,800 earlier calls not shown').waitFor()
+    expect(await rows.count()).toBe(200)
+    expect(await page.locator('.row >> nth=5 >> svg.calls').getAttribute('width')).toBe('48')
+    expect(troubles).toEqual([])
+  })
+
+  it('leads from the call of a subagent to its conversation and back, or says where that is', async () => {
+    const db = join(folder, 'subagents.db')
+    const store = sqliteStore({ file: db })
+    const engine = createEngine({ store })
+    const parent = await engine.create({ id: 'parent' })
+    await parent.sendMessage('Find out')
+    await parent.run(stepWith(helperOf(script([[says('Found.')]]).step), [asksHelper('a')]), {
+      until: 'settled',
+    })
+    const child = (await parent.children())[0]?.id ?? ''
+    await engine.close()
+    await store.close()
+    const html = join(folder, 'subagents.html')
+    const write = (id: string): Promise<string> =>
+      colloquy('inspect', '--db', db, '--conversation', id, '--html', html, '--force')
+    await write('parent')
+    const { page, troubles } = await openPage(browser)
+    await page.goto(`file://${html}#event=a`)
+    await page.waitForSelector('#status')
+    await page.click('#tab-event')
+    await page.locator('#panel dl button', { hasText: 'helper' }).click()
+    await page.locator('.row', { hasText: 'Found.' }).waitFor()
+    await page.locator('#parent button').click()
+    await page.locator('#picked', { hasText: 'helper' }).waitFor()
+    await page.click('#tab-calls')
+    await page.locator('#subagents button', { hasText: 'helper' }).click()
+    await page.locator('.row', { hasText: 'Found.' }).waitFor()
+    await write(child)
+    await page.goto('about:blank')
+    await page.goto(`file://${html}`)
+    await page.locator('#parent', { hasText: 'parent, which is not on this page' }).waitFor()
+    expect(troubles).toEqual([])
+  })
+
   it('tells screen readers all, in light and dark', async () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       const { page } = await opened([SAMPLE], '#at=32', { colorScheme })
       // As the page lets no other script run, this one comes by the browser itself.
       const session = await page.context().newCDPSession(page)
       await session.send('Runtime.evaluate', { expression: AXE })
-      for (const tab of ['view', 'sent', 'event', 'why', 'cost', 'what-if']) {
+      for (const tab of TABS) {
         await page.click(`#tab-${tab}`)
         const result = (await page.evaluate('axe.run().then(({ violations }) => violations)')) as readonly {
           readonly id: string
@@ -238,6 +338,15 @@ describe('a page that opens without a server', () => {
     }
   })
 })
+
+const asksHelper = (id: string): Event =>
+  call(id, 'helper', { action: { kind: 'helperAction', task: 'Look.' }, llm_response_id: `r-${id}` })
+
+const helperOf = (step: Step): StepTool =>
+  subagent({ name: 'helper', description: 'Helps.', step, background: true })
+
+const stepWith = (tool: StepTool, ...replies: Parameters<typeof script>[0]): Step =>
+  script(replies, (input) => executeCalls(input, new Map([[tool.name, tool]]), {})).step
 
 /** Starts the command, and waits until it says where it serves. */
 async function serving(
@@ -281,6 +390,49 @@ describe('a page that is served', () => {
       expect(troubles).toEqual([])
     } finally {
       end()
+    }
+  })
+
+  it('shows calls that work in a service as they work, and leads to a subagent that is newer than the page', async () => {
+    const db = join(folder, 'live.db')
+    const store = sqliteStore({ file: db })
+    const engine = createEngine({ store })
+    const parent = await engine.create({ id: 'parent' })
+    await parent.sendMessage('Find out')
+    const { url, end } = await serving(['serve', '--port', '0', '--db', db, '--inspect'], {
+      COLLOQUY_SESSION_API_KEYS: 'the-key',
+    })
+    try {
+      const { page, troubles } = await openPage(browser)
+      await page.goto(`${url}/inspect`)
+      await page.fill('input[type=password]', 'the-key')
+      await page.click('button[type=submit]')
+      await page.waitForSelector('#status')
+      const stuck = gate()
+      const slow = script([
+        async function* () {
+          await stuck.pass()
+          yield says('Found.')
+        },
+      ])
+      const run = parent.run(stepWith(helperOf(slow.step), [asksHelper('a')]), { until: 'settled' })
+      await page.getByText('1 working call', { exact: true }).waitFor()
+      await page.click('#tab-calls')
+      await page.locator('#subagents button', { hasText: 'child-' }).click()
+      await page.locator('h1', { hasText: /^helper$/ }).waitFor()
+      await page.locator('.row', { hasText: 'Look.' }).waitFor()
+      await page.locator('#parent button').click()
+      await page.locator('.row', { hasText: 'Find out' }).waitFor()
+      await page.click('#tab-calls')
+      stuck.open()
+      await page.locator('#calls td', { hasText: /^completed$/ }).waitFor()
+      await run
+      // The page tries without a key first.
+      expect(troubles.filter((text) => !text.includes('401'))).toEqual([])
+    } finally {
+      end()
+      await engine.close()
+      await store.close()
     }
   })
 

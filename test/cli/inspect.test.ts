@@ -129,6 +129,7 @@ describe('the cost of a conversation', () => {
       conversation: '',
       name: '',
       parent: null,
+      call: null,
       lines: null,
       issues: [],
       notes: [],

@@ -35,6 +35,7 @@ const documentOf = (facts: LogDocument['facts'], title = 'log'): LogDocument => 
   conversation: '',
   name: title,
   parent: null,
+  call: null,
   lines: null,
   issues: [],
   notes: [],

@@ -1,12 +1,20 @@
 /**
- * Working calls, their progress and their completions have distinct roles, in the command and in the
- * inspector.
+ * Working calls, their progress and their completions: their roles in the command and in the inspector, and
+ * the inspector's lane of the calls that work.
  */
 
-import { expect, it } from 'vitest'
-import { describeEvent } from '../../src/inspector/index.ts'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { describeEvent, type LogDocument, type LogTitle } from '../../src/inspector/index.ts'
+import { childNames, type WorkSpan, workSpans, workStatus } from '../../src/inspector/model/calls.ts'
+import { callLanesOf, NO_COLUMN } from '../../src/inspector/model/lanes.ts'
+import { replayed, stateOf } from '../../src/inspector/model/replayed.ts'
 import { completionMessage, type CompletionOutcome } from '../../src/event/completion.ts'
+import { keyedId } from '../../src/event/ids.ts'
 import type { Event } from '../../src/event/types.ts'
+import { listWorkingCalls, pathTo } from '../../src/state/read.ts'
+import { branchOf, type State } from '../../src/state/state.ts'
+import { hostileLog } from '../../src/testing/hostile-log.ts'
 import { call } from '../conversation/script.ts'
 
 const ACTION = { id: 'a', event: call('a', 'report') }
@@ -23,14 +31,16 @@ const described = (event: Event): string[] => {
   return [role, subject, text]
 }
 
+const working = (id: string, observation: object = {}): Event => ({
+  kind: 'ObservationEvent',
+  tool_name: 'report',
+  tool_call_id: id,
+  action_id: id,
+  observation: { kind: 'WorkingObservation', content: [{ type: 'text', text: 'Started.' }], ...observation },
+})
+
 it('a working result', () => {
-  const observation = { kind: 'WorkingObservation', content: [{ type: 'text' as const, text: 'Started.' }] }
-  const call = { tool_name: 'report', tool_call_id: 'a', action_id: 'a' }
-  expect(described({ kind: 'ObservationEvent', ...call, observation })).toEqual([
-    'working',
-    'report',
-    'Started.',
-  ])
+  expect(described(working('a'))).toEqual(['working', 'report', 'Started.'])
 })
 
 it('progress', () => {
@@ -47,4 +57,148 @@ it.each<[CompletionOutcome, string]>([
 ])('a completion: %s', (outcome, role) => {
   const message = completionMessage(ACTION, [{ type: 'text', text: 'Sales went up.' }], outcome)
   expect(described(message)).toEqual([role, 'report', 'Sales went up.'])
+})
+
+const documentOf = (facts: LogDocument['facts']): LogDocument => ({
+  title: 'log',
+  conversation: 'log',
+  name: 'log',
+  parent: null,
+  call: null,
+  lines: null,
+  issues: [],
+  notes: [],
+  findings: null,
+  facts,
+})
+
+/** Spans read off the indices of working calls at each event of HEAD's path. */
+function spansByIndex(state: State): [action: number, result: number, end: number | null][] {
+  const spans = new Map<number, [number, number, number | null]>()
+  let before: readonly number[] = []
+  for (const entry of pathTo(state)) {
+    const calls = listWorkingCalls({ ...state, branch: branchOf(entry) })
+    const now = calls.map(({ action }) => action.seq)
+    for (const { action, result } of calls)
+      if (!before.includes(action.seq)) spans.set(action.seq, [action.seq, result.seq, null])
+    for (const seq of before)
+      if (!now.includes(seq)) spans.set(seq, [seq, spans.get(seq)?.[1] ?? -1, entry.seq])
+    before = now
+  }
+  return [...spans.values()]
+}
+
+const seqs = ({ action, result, end }: WorkSpan): [number, number, number | null] => [
+  action.seq,
+  result.seq,
+  end?.seq ?? null,
+]
+
+describe('the lane of working calls', () => {
+  it('has the calls of the branch, from their working result to their completion, in a hostile log', () => {
+    let [ended, open, reported] = [0, 0, 0]
+    fc.assert(
+      fc.property(hostileLog(), fc.nat(), (facts, at) => {
+        const log = replayed(documentOf(facts))
+        const position = at % (facts.length + 1)
+        const state = stateOf(log, position)
+        const spans = workSpans(state)
+        expect(spans.map(seqs)).toEqual(spansByIndex(state))
+        for (const span of spans) {
+          const { outcome, task, progress } = workStatus(log, position, span)
+          const { action, end } = span
+          // The state before the completion; its branch is that of the completion's parent.
+          const { header, ...rest } = end === null ? state : stateOf(log, end.seq)
+          const branch = end === null ? rest.branch : branchOf(end.parent)
+          const known = listWorkingCalls({ ...rest, header, branch }).find(
+            (info) => info.action.seq === action.seq,
+          )
+          expect([task, progress]).toEqual([known?.task, known?.progress])
+          expect(outcome === 'working').toBe(end === null)
+          if (end === null) open += 1
+          else ended += 1
+          if (progress !== null) reported += 1
+        }
+        const lanes = callLanesOf(state)
+        const dots = new Set(spans.flatMap(({ result, end }) => [result.seq, end?.seq ?? result.seq]))
+        for (const [seq, column] of lanes?.column.entries() ?? [])
+          expect(column !== NO_COLUMN).toBe(dots.has(seq))
+        expect(lanes === null).toBe(spans.length === 0)
+      }),
+      { numRuns: 300 },
+    )
+    expect(Math.min(ended, open, reported)).toBeGreaterThan(20)
+  })
+
+  it('ignores a completion without a call, progress of an unknown call, and a second completion', () => {
+    const facts: Event[] = [
+      completionMessage({ id: 'none', event: call('none', 'report') }, [], 'done'),
+      { ...call('a', 'report'), id: 'a' },
+      progress({ progress: 0.1 }),
+      working('a', { task: 7 }),
+      progress({ action_id: 'none', progress: 0.5 }),
+      progress({ progress: 0.9 }),
+      completionMessage(ACTION, [], 'lost'),
+      { ...completionMessage(ACTION, [], 'done'), id: 'again' },
+    ]
+    const log = replayed(documentOf(facts))
+    const spans = workSpans(stateOf(log, facts.length))
+    expect(spans.map(seqs)).toEqual([[1, 3, 6]])
+    expect(spans.map((span) => workStatus(log, facts.length, span))).toEqual([
+      { outcome: 'lost', task: 7, progress: { action_id: 'a', progress: 0.9 } },
+    ])
+    expect(callLanesOf(stateOf(log, facts.length))?.through).toEqual(
+      Uint32Array.from([0, 0, 0, 1, 1, 1, 0, 0]),
+    )
+  })
+
+  it('is bounded in width for thousands of calls that work', () => {
+    const ids = Array.from({ length: 5000 }, (_, index) => `c${index}`)
+    const facts = ids.flatMap((id): Event[] => [{ ...call(id, 'report'), id }, working(id)])
+    const state = stateOf(replayed(documentOf(facts)), facts.length)
+    expect(workSpans(state)).toHaveLength(5000)
+    const lanes = callLanesOf(state)
+    expect(lanes?.width).toBe(4)
+    // All of them continue below the last event.
+    expect(lanes?.through.at(-1)).toBe(0b1111)
+  })
+})
+
+const title = (name: string, call: string | null = null): LogTitle => ({
+  title: name,
+  conversation: name,
+  name,
+  parent: 'log',
+  call,
+})
+const log = (...facts: Event[]) => replayed(documentOf(facts))
+
+describe('the conversation that a call opened', () => {
+  it('is named by the page, by a result, by a task handle, or by its derived id', () => {
+    const result = { kind: 'SubagentObservation', conversation_id: 'by-result' }
+    const derived = keyedId('child', 'log', 'd')
+    const names = childNames(
+      log(
+        ...['a', 'b', 'c', 'd', 'e', 'f'].map((id): Event => ({ ...call(id, 'report'), id })),
+        { ...working('b'), observation: result } as Event,
+        working('c', { task: { subagent: 'by-task' } }),
+        progress({ action_id: 'e', task: { subagent: 'by-progress' } }),
+      ),
+      [title('by-page', 'a'), title(derived), { ...title('stranger', 'f'), parent: 'another' }],
+    )
+    expect(Object.fromEntries(names)).toEqual({
+      a: 'by-page',
+      b: 'by-result',
+      c: 'by-task',
+      d: derived,
+      e: 'by-progress',
+    })
+  })
+
+  it('is not read off values that name none', () => {
+    for (const bad of [null, 7, {}, ['x'], { subagent: 7 }, { subagent: null }, { conversation_id: 'x' }])
+      expect([...childNames(log(working('a', { task: bad }), progress({ task: bad })), [])]).toEqual([])
+    const other = { kind: 'ToolObservation', conversation_id: 'x' }
+    expect([...childNames(log({ ...working('a'), observation: other } as Event), [])]).toEqual([])
+  })
 })

@@ -102,6 +102,12 @@ export async function readStored(
   return { file, conversation: record.id, children: [], form: null, session: null, ...read }
 }
 
+/** The parent's action that opened a conversation; null if its record does not name it. */
+export function openingCall({ metadata }: ConversationRecord): string | null {
+  const { action_id: call } = { ...(metadata['subagent'] as JsonObject | undefined) }
+  return typeof call === 'string' ? call : null
+}
+
 /** Reads the subagents of a stored conversation. */
 export async function readSubagents(
   store: Store,
@@ -121,13 +127,17 @@ export async function readSubagents(
       // Records may name each other as parents.
       if (known.has(record.id)) continue
       known.add(record.id)
-      const { id, title, metadata } = record
+      const { id, title } = record
       let state = initialState({ conversationId: id })
       for await (const events of readLog(store, record))
         for (const { fact } of events) state = reduce(state, fact)
-      const { action_id: call } = { ...(metadata['subagent'] as JsonObject | undefined) }
-      const actionId = typeof call === 'string' ? call : null
-      trees.push({ id, title, actionId, state, children: await readSubagents(store, id, known) })
+      trees.push({
+        id,
+        title,
+        actionId: openingCall(record),
+        state,
+        children: await readSubagents(store, id, known),
+      })
     }
     cursor = page.next_page_id
   } while (cursor !== null)

@@ -1,10 +1,13 @@
-/** The tree as columns next to the log: the column of each entry, and where one column leaves another. */
+/**
+ * Lines next to the log: the tree, whose columns fork, and the calls that work after their reply.
+ */
 
 import { anchorOf } from '../../log/entry.ts'
 import type { State } from '../../state/state.ts'
+import { workSpans } from './calls.ts'
 
 export interface Lanes {
-  /** The column of each position; 255 for an entry outside the tree. */
+  /** The column of each position; 255 for an entry without a dot, such as one outside the tree. */
   readonly column: Uint8Array
   /** A bit for each column with a line through a position, from above to below. */
   readonly through: Uint32Array
@@ -19,8 +22,9 @@ interface Chain {
   column: number
 }
 
-/** Maximum number of columns; further ones overlap. */
+/** Maximum numbers of columns; further lines overlap. */
 const MAX_COLUMNS = 10
+const MAX_CALL_COLUMNS = 4
 
 export const NO_COLUMN = 255
 
@@ -50,15 +54,34 @@ export function lanesOf({ log }: State): Lanes {
       chainOf[entry.seq] = begun
     }
   }
-  const width = placeChains(chains)
+  const width = placeChains(chains, MAX_COLUMNS)
   return drawn(count, chains, chainOf, width)
 }
 
-function placeChains(chains: Chain[]): number {
+/**
+ * Computes a line for each call of HEAD's branch that works after its reply: from its working result to its
+ * completion, or to the end of the log. Null without such calls. O(n + calls).
+ */
+export function callLanesOf(state: State): Lanes | null {
+  const spans = workSpans(state)
+  if (spans.length === 0) return null
+  const count = state.log.entries.length
+  const chainOf = Array.from<Chain | undefined>({ length: count })
+  const chains = spans.map(({ result, end }) => {
+    const chain = { from: result.seq, first: result.seq, to: end?.seq ?? count, column: 0 }
+    chainOf[result.seq] = chain
+    if (end !== null) chainOf[end.seq] = chain
+    return chain
+  })
+  const width = placeChains(chains, MAX_CALL_COLUMNS)
+  return drawn(count, chains, chainOf, width)
+}
+
+function placeChains(chains: Chain[], maximum: number): number {
   const ends: number[] = []
   for (const chain of chains.toSorted((a, b) => a.from - b.from || a.first - b.first)) {
     const free = ends.findIndex((end) => end < chain.from)
-    chain.column = Math.min(free < 0 ? ends.length : free, MAX_COLUMNS - 1)
+    chain.column = Math.min(free < 0 ? ends.length : free, maximum - 1)
     ends[chain.column] = Math.max(ends[chain.column] ?? -1, chain.to)
   }
   return Math.max(1, ends.length)

@@ -2,18 +2,26 @@
 
 import type { ComponentChild } from 'preact'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { LogDocument, LogTitle } from '../log-document.ts'
 import type { Filter } from '../model/search.ts'
 import type { Form } from '../model/request.ts'
 import { budgetLine, type BudgetLine, NONE, PARTS, type Tokens, totalOf } from '../model/view-reading.ts'
 import { flagsOf } from '../model/replayed.ts'
-import { lengthOf, named, placeOf, type Reader, rename, type Session, stateHere } from './session.ts'
+import {
+  type Family,
+  lengthOf,
+  named,
+  placeOf,
+  type Reader,
+  rename,
+  type Session,
+  stateHere,
+} from './session.ts'
 import { CostPanel } from './cost-panel.tsx'
 import { EventPanel, FindingItem, WhyPanel } from './event-panel.tsx'
 import { LogTools, Timeline } from './timeline.tsx'
 import { RequestPanel } from './request-panel.tsx'
 import { useFindings, useFound, useReading, useSettled } from './hooks.ts'
-import { ViewPanel } from './view-panel.tsx'
+import { CallsPanel, ViewPanel } from './view-panel.tsx'
 import { WhatIfPanel } from './what-if-panel.tsx'
 import { glimpse } from '../glimpse.ts'
 import { counted } from '../../explain/explanation.ts'
@@ -28,6 +36,7 @@ const TABS = {
   why: 'Why',
   cost: 'Cost',
   'what-if': 'What if',
+  calls: 'Calls',
 } as const
 
 type Tab = keyof typeof TABS
@@ -39,13 +48,11 @@ const BUDGET = 200_000
 
 interface AppProps {
   readonly session: Session
-  readonly titles: readonly LogTitle[]
-  readonly index: number
-  readonly read: (index: number) => Promise<LogDocument>
+  readonly family: Family
   readonly head: ComponentChild
 }
 
-export function App({ session, titles, index, read: readLog, head }: AppProps): ComponentChild {
+export function App({ session, family, head }: AppProps): ComponentChild {
   const [position, go] = usePlace(session)
   // Read once: the page rewrites the address.
   const [missing] = useState(() => (linkedPlace(session) === null ? named('event') : null))
@@ -85,15 +92,21 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
       case 'why':
         return <WhyPanel reader={rested} findings={findings} />
       case 'cost':
-        return <CostPanel reader={rested} titles={titles} index={index} read={readLog} />
+        return <CostPanel reader={rested} family={family} />
       case 'what-if':
         return <WhatIfPanel reader={rested} state={settled} form={form} setForm={setForm} />
+      case 'calls':
+        return <CallsPanel reader={rested} state={settled} family={family} />
     }
-  }, [session, settled, go, goTo, tab, form, findings, titles, index])
+  }, [session, settled, go, goTo, tab, form, findings, family.titles, family.index])
   const panel = (): ComponentChild => {
     if (tab === 'view')
       return <ViewPanel reader={reader} state={state} reading={read} budgetCut={line?.cut ?? 0} />
-    return tab === 'event' ? <EventPanel reader={reader} isSettled={settled === state} /> : resting
+    return tab === 'event' ? (
+      <EventPanel reader={reader} isSettled={settled === state} family={family} />
+    ) : (
+      resting
+    )
   }
   // Rendered again only when their inputs change, not at each step.
   const count = matches === null ? lengthOf(session) : matches.length
@@ -336,6 +349,7 @@ const TONES: Readonly<Record<Status, string>> = {
 function Facts({ reader }: { reader: Reader }): ComponentChild {
   const { header, log, branch } = stateHere(reader)
   const pending = pendingCallCount(branch.pendingCalls)
+  const working = pendingCallCount(branch.workingCalls)
   return (
     <div class="facts">
       <span class={`chip tone-${TONES[header.status]}`} id="status">
@@ -349,6 +363,7 @@ function Facts({ reader }: { reader: Reader }): ComponentChild {
       </span>
       <span>{counted(branch.view.length, 'event')} in the view</span>
       <span class={pending > 0 ? 'tone-warn' : 'quiet'}>{counted(pending, 'pending call')}</span>
+      {working > 0 && <span class="tone-tool">{counted(working, 'working call')}</span>}
     </div>
   )
 }

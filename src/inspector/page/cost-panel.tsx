@@ -3,12 +3,11 @@
 import type { ComponentChild } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { ModelUsage, Usage } from '../../context/usage.ts'
-import type { LogDocument, LogTitle } from '../log-document.ts'
 import { startedBy, usageAt, usageIn } from '../model/replayed.ts'
 import { safe } from '../glimpse.ts'
 import { counted } from '../../explain/explanation.ts'
 import { EventLink, Section, shown } from './parts.tsx'
-import { lengthOf, type Reader } from './session.ts'
+import { type Family, lengthOf, type Reader } from './session.ts'
 
 const REPLIES = 200
 
@@ -16,14 +15,10 @@ const HEAD = ['in', 'from cache', 'to cache', 'out', 'reasoning', 'cost'] as con
 
 export function CostPanel({
   reader,
-  titles,
-  index,
-  read,
+  family: { titles, index, read },
 }: {
   reader: Reader
-  titles: readonly LogTitle[]
-  index: number
-  read: (index: number) => Promise<LogDocument>
+  family: Family
 }): ComponentChild {
   const { session, position } = reader
   const { replayed } = session
@@ -108,10 +103,7 @@ export function CostPanel({
   )
 }
 
-function useSpent(
-  children: readonly number[],
-  read: (index: number) => Promise<LogDocument>,
-): ReadonlyMap<number, Usage | null> {
+function useSpent(children: readonly number[], read: Family['read']): ReadonlyMap<number, Usage | null> {
   const [spent, set] = useState<ReadonlyMap<number, Usage | null>>(new Map())
   useEffect(() => {
     let isWanted = true

@@ -1,23 +1,45 @@
 /** One event: its kind, its position, its explanation, and its JSON. */
 
 import type { ComponentChild } from 'preact'
+import { useMemo } from 'preact/hooks'
 import { safe } from '../glimpse.ts'
 import { counted } from '../../explain/explanation.ts'
+import { callOf, childNames } from '../model/calls.ts'
 import { lineOf } from '../model/replayed.ts'
 import { explain, type Finding, ruleOf } from '../../explain/index.ts'
 import { isColloquyError } from '../../event/errors.ts'
-import { linkWith, type Reader, stateHere } from './session.ts'
-import { EventLink, EventLinks, inWords, Json, kindText, Pairs, Section, shown } from './parts.tsx'
+import { type Family, linkWith, type Reader, stateHere } from './session.ts'
+import {
+  ConversationLink,
+  EventLink,
+  EventLinks,
+  inWords,
+  Json,
+  kindText,
+  Pairs,
+  Section,
+  shown,
+} from './parts.tsx'
 import { sentenceOf } from '../../laws/sentences.ts'
 import { LONG_LOG } from '../log-document.ts'
 
-export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: boolean }): ComponentChild {
+export function EventPanel({
+  reader,
+  isSettled,
+  family,
+}: {
+  reader: Reader
+  isSettled: boolean
+  family: Family
+}): ComponentChild {
   const { session, position } = reader
   const { replayed } = session
+  const names = useMemo(() => childNames(replayed, family.titles), [replayed, family.titles])
   const entry = replayed.states.at(-1)?.log.entries.get(position - 1)
   if (entry === undefined) return <p class="quiet">Before the first event of the log.</p>
   const words = inWords(entry)
   const { id, timestamp, parent, warnings, event, quarantined } = entry
+  const child = names.get(callOf(event) ?? '')
   return (
     <div>
       <Section title={`${words.role}${words.subject === '' ? '' : ` ${words.subject}`}`} />
@@ -37,6 +59,9 @@ export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: b
               <EventLink reader={reader} event={parent.id ?? parent.seq} />
             ),
           ],
+          ...(child === undefined
+            ? []
+            : [['subagent', <ConversationLink family={family} name={child} />] as const]),
           ['link', id === null ? '' : <a href={linkWith({ event: id, at: null })}>to this event</a>],
         ]}
       />

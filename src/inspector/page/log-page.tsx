@@ -2,39 +2,28 @@
 
 import type { ComponentChild } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { LogDocument, LogTitle } from '../log-document.ts'
 import { safe } from '../glimpse.ts'
 import { counted } from '../../explain/explanation.ts'
 import { App } from './app.tsx'
-import { lengthOf, type Session } from './session.ts'
+import { ConversationLink } from './parts.tsx'
+import { type Family, lengthOf, type Session } from './session.ts'
 
 type Select = { readonly currentTarget: HTMLSelectElement }
 
 interface LogPageProps {
   readonly session: Session | null
   readonly message: string
-  readonly titles: readonly LogTitle[]
-  readonly index: number
-  readonly choose: (index: number) => void
-  readonly read: (index: number) => Promise<LogDocument>
+  readonly family: Family
   /** Stable while the log grows. */
   readonly name: string
   readonly isLive: boolean
   readonly tools?: ComponentChild
 }
 
-export function LogPage({
-  session,
-  message,
-  titles,
-  index,
-  choose,
-  read,
-  name,
-  isLive,
-  tools,
-}: LogPageProps): ComponentChild {
-  const title = safe(titles[index]?.title ?? '')
+export function LogPage({ session, message, family, name, isLive, tools }: LogPageProps): ComponentChild {
+  const { titles, index } = family
+  const open = titles[index]
+  const title = safe(open?.title ?? '')
   useEffect(() => {
     document.title = `${title} – Colloquy inspector`
     if (session !== null) performance.mark('colloquy:shown')
@@ -43,7 +32,10 @@ export function LogPage({
     titles.length > 1 && (
       <label>
         <span class="out">Conversation</span>
-        <select value={String(index)} onChange={(event: Select) => choose(Number(event.currentTarget.value))}>
+        <select
+          value={String(index)}
+          onChange={(event: Select) => family.choose(Number(event.currentTarget.value))}
+        >
           {titles.map((each, index) => (
             <option key={index} value={String(index)}>
               {each.parent === null ? '' : '↳ '}
@@ -54,6 +46,12 @@ export function LogPage({
       </label>
     ),
     <h1>{session === null ? message : title}</h1>,
+    open !== undefined && open.parent !== null && (
+      <span id="parent">
+        {'started from '}
+        <ConversationLink family={family} name={open.parent} event={open.call} />
+      </span>
+    ),
     session !== null && (
       <span class="quiet" id="count">
         {counted(lengthOf(session), 'event')}
@@ -62,7 +60,7 @@ export function LogPage({
     isLive && session !== null && <span class="chip tone-good">live</span>,
     <span class="space" />,
     tools,
-    <span class="quiet">j k step · / search · 1–6 tabs</span>,
+    <span class="quiet">j k step · / search · 1–7 tabs</span>,
     <ThemeButton />,
   ]
   if (session === null)
@@ -71,7 +69,7 @@ export function LogPage({
         <header class="bar">{head}</header>
       </div>
     )
-  return <App key={name} session={session} titles={titles} index={index} read={read} head={head} />
+  return <App key={name} session={session} family={family} head={head} />
 }
 
 const NEXT = { auto: 'light', light: 'dark', dark: 'auto' } as const

@@ -37,13 +37,16 @@ function Page({ source }: { source: PageSource }): ComponentChild {
     <LogPage
       session={open?.index === index ? open.session : null}
       message={message}
-      titles={source.logs}
-      index={index}
-      choose={(index) => {
-        rename({ log: String(index), event: null, at: null })
-        setIndex(index)
+      family={{
+        titles: source.logs,
+        index,
+        choose(index, event = null) {
+          rename({ log: String(index), event, at: null })
+          setIndex(index)
+        },
+        find: null,
+        read: async (index) => logs.get(index) ?? readLog(source, index),
       }}
-      read={async (index) => logs.get(index) ?? readLog(source, index)}
       name={String(index)}
       isLive={false}
     />

@@ -6,8 +6,8 @@ import { maskSecrets } from '../../event/mask.ts'
 import { describeEntry, describeEvent, type Described } from '../describe.ts'
 import type { Event } from '../../event/types.ts'
 import { type Entry, kindOf } from '../../log/entry.ts'
-import { hideSecrets, safe } from '../glimpse.ts'
-import type { Reader } from './session.ts'
+import { glimpse, hideSecrets, safe } from '../glimpse.ts'
+import type { Family, Reader } from './session.ts'
 
 // Made once: creating a formatter is slower than formatting.
 const NUMBERS = new Intl.NumberFormat('en')
@@ -60,6 +60,31 @@ export function EventLinks({
       {some.map((id, index) => [index === 0 ? '' : ', ', <EventLink key={id} reader={reader} event={id} />])}
       {ids.length > limit ? ` and ${ids.length - limit} more` : ''}
     </span>
+  )
+}
+
+/** A link to another conversation of the page; on a page without it, where it is. */
+export function ConversationLink({
+  family: { titles, choose, find },
+  name,
+  event = null,
+}: {
+  family: Family
+  name: string
+  event?: string | null
+}): ComponentChild {
+  const index = titles.findIndex((title) => title.name === name)
+  const open = index >= 0 ? choose.bind(null, index) : find?.bind(null, name)
+  if (open === undefined)
+    return (
+      <span class="quiet">
+        <span class="mono">{glimpse(name)}</span>, which is not on this page: inspect its file or database
+      </span>
+    )
+  return (
+    <button type="button" class="link" onClick={() => open(event)}>
+      {glimpse(titles[index]?.title ?? name)}
+    </button>
   )
 }
 

@@ -17,7 +17,7 @@ export function ServicePage(): ComponentChild {
   const [titles, setTitles] = useState<readonly LogTitle[] | null>(null)
   const [message, say] = useState('')
   useEffect(() => {
-    listConversations(key).then(setTitles, (error: unknown) => {
+    listConversations(key, named('conversation')).then(setTitles, (error: unknown) => {
       const isFirst = key === '' && error instanceof Refused
       say(isFirst ? '' : error instanceof Error ? error.message : 'The service cannot be reached.')
     })
@@ -53,14 +53,8 @@ function Conversations({
   titles: readonly LogTitle[]
   password: string
 }): ComponentChild {
-  const linked = named('conversation')
-  const known = titles.findIndex(({ conversation }) => conversation === linked)
-  // A link may name a conversation that is older than the list.
-  const all =
-    known < 0 && linked !== null
-      ? [...titles, { title: linked, conversation: linked, name: linked, parent: null }]
-      : titles
-  const [index, setIndex] = useState(known < 0 && linked !== null ? all.length - 1 : Math.max(0, known))
+  const [all, setAll] = useState(titles)
+  const [index, setIndex] = useState(() => Math.max(0, positionOf(titles, named('conversation'))))
   const chosen = all[index]
   const [session, setSession] = useState<Session | null>(null)
   const [message, say] = useState('Reading the log…')
@@ -74,40 +68,40 @@ function Conversations({
     })
     return () => ended.abort()
   }, [index])
-  const show = ({ conversation_id: conversation, event_id: event }: Hit): void => {
-    const position = all.findIndex((title) => title.conversation === conversation)
-    const link = { conversation, event, at: null }
-    if (position === index) location.hash = linkWith(link)
-    else if (position >= 0) {
-      rename(link)
-      setIndex(position)
-    } else {
-      // A conversation that is older than the list.
-      location.hash = linkWith(link)
-      location.reload()
-    }
+  const choose = (position: number, event: string | null = null): void => {
+    rename({ event, at: null })
+    setIndex(position)
+  }
+  const show = (conversation: string, event: string | null): void => {
+    const position = positionOf(all, conversation)
+    if (position === index) location.hash = linkWith({ conversation, event, at: null })
+    else if (position >= 0) choose(position, event)
+    else
+      void readTitle(conversation, password).then((title) => {
+        setAll([...all, title])
+        choose(all.length, event)
+      })
   }
   if (chosen === undefined) return <p class="wait">The service has no conversations yet.</p>
   return (
     <LogPage
       session={session}
       message={message}
-      titles={all}
-      index={index}
-      choose={(index) => {
-        rename({ event: null, at: null })
-        setIndex(index)
+      family={{
+        titles: all,
+        index,
+        choose,
+        find: show,
+        read: async (index) =>
+          documentOf(all[index] as LogTitle, await readFacts(all[index]?.conversation ?? '', password)),
       }}
-      read={async (index) =>
-        documentOf(all[index] as LogTitle, await readFacts(all[index]?.conversation ?? '', password))
-      }
       name={chosen.conversation}
       isLive
       tools={
         <TextSearch
           find={(query, cursor) => findTexts(query, cursor, password)}
-          titleOf={(id) => all.find(({ conversation }) => conversation === id)?.title ?? id}
-          choose={show}
+          titleOf={(id) => all[positionOf(all, id)]?.title ?? id}
+          choose={({ conversation_id: conversation, event_id: event }: Hit) => show(conversation, event)}
         />
       }
     />
@@ -179,26 +173,50 @@ async function findTexts(query: string, cursor: string | null, key: string): Pro
 const MAX_TITLES = 2000
 
 interface Listed {
-  readonly items: readonly {
-    readonly id: string
-    readonly title?: string | null
-    readonly parent_conversation_id?: string | null
-  }[]
+  readonly id: string
+  readonly title?: string | null
+  readonly parent_conversation_id?: string | null
+}
+
+interface ListPage {
+  readonly items: readonly Listed[]
   readonly next_page_id?: string | null
 }
 
-async function listConversations(key: string): Promise<LogTitle[]> {
+const positionOf = (titles: readonly LogTitle[], id: string | null): number =>
+  titles.findIndex(({ conversation }) => conversation === id)
+
+const listedTitle = ({ id, title, parent_conversation_id: parent }: Listed): LogTitle => ({
+  title: title ?? id,
+  conversation: id,
+  name: id,
+  parent: parent ?? null,
+  call: null,
+})
+
+/** The entry of a conversation that is newer or older than the list. */
+async function readTitle(id: string, key: string): Promise<LogTitle> {
+  try {
+    const response = await fetchWithKey(`api/conversations/${encodeURIComponent(id)}`, key)
+    return listedTitle((await response.json()) as Listed)
+  } catch {
+    return listedTitle({ id })
+  }
+}
+
+/** The newest conversations, and the one that the address names. */
+async function listConversations(key: string, linked: string | null): Promise<LogTitle[]> {
   const titles: LogTitle[] = []
   for (let next = ''; titles.length < MAX_TITLES;) {
     // oxlint-disable-next-line no-await-in-loop -- each page names the next
     const response = await fetchWithKey(`api/conversations/search?limit=100${next}`, key)
     // oxlint-disable-next-line no-await-in-loop
-    const { items, next_page_id: page } = (await response.json()) as Listed
-    for (const { id, title, parent_conversation_id: parent } of items)
-      titles.push({ title: title ?? id, conversation: id, name: id, parent: parent ?? null })
+    const { items, next_page_id: page } = (await response.json()) as ListPage
+    titles.push(...items.map(listedTitle))
     if (page === null || page === undefined) break
     next = `&page_id=${encodeURIComponent(page)}`
   }
+  if (linked !== null && positionOf(titles, linked) < 0) titles.push(await readTitle(linked, key))
   return titles
 }
 

@@ -1,17 +1,29 @@
 /** State shared by all parts of the page: the log, the reader's place in it, and navigation. */
 
 import { type Ask, asksOf } from '../model/request.ts'
-import { type Lanes, lanesOf } from '../model/lanes.ts'
+import { callLanesOf, type Lanes, lanesOf } from '../model/lanes.ts'
 import { type Replayed, replaying, stateOf } from '../model/replayed.ts'
 import { findEvent } from '../../state/read.ts'
 import type { State } from '../../state/state.ts'
 import type { Fact } from '../../event/quarantine.ts'
-import type { LogDocument, LogHead, PageSource } from '../log-document.ts'
+import type { LogDocument, LogHead, LogTitle, PageSource } from '../log-document.ts'
 
 export interface Session {
   readonly replayed: Replayed
-  readonly lanes: Lanes
+  /** The tree, and the calls that work after their reply. */
+  readonly lanes: { readonly tree: Lanes; readonly calls: Lanes | null }
   readonly asks: readonly Ask[]
+}
+
+/** The conversations that the page can open, and the open one. */
+export interface Family {
+  readonly titles: readonly LogTitle[]
+  readonly index: number
+  /** Opens a conversation of the list, at an event. */
+  readonly choose: (index: number, event?: string | null) => void
+  /** Opens a conversation of the service that the list does not have; null where there is no service. */
+  readonly find: ((conversation: string, event: string | null) => void) | null
+  readonly read: (index: number) => Promise<LogDocument>
 }
 
 export interface Reader {
@@ -112,9 +124,10 @@ export async function openLog(document: LogDocument, tell: (done: number) => voi
 
 export function sessionOf(replayed: Replayed): Session {
   let asks: readonly Ask[] | null = null
+  const last = replayed.states.at(-1) as State
   return {
     replayed,
-    lanes: lanesOf(replayed.states.at(-1) as State),
+    lanes: { tree: lanesOf(last), calls: callLanesOf(last) },
     // Only two of the tabs need them.
     get asks() {
       return (asks ??= asksOf(replayed))

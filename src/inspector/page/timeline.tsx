@@ -94,7 +94,6 @@ export class Timeline extends Component<TimelineProps, Scroll> {
           index={index}
           count={count}
           lanes={result === null ? reader.session.lanes : null}
-          columns={reader.session.lanes.width}
           picked={index === picked}
           look={isLater ? (isMarked ? '' : ' later') : isGone ? ' gone' : ''}
           flag={flags.get(seq) ?? ''}
@@ -124,8 +123,7 @@ interface RowProps {
   readonly entry: Entry
   readonly index: number
   readonly count: number
-  readonly lanes: Lanes | null
-  readonly columns: number
+  readonly lanes: Session['lanes'] | null
   readonly picked: boolean
   readonly look: string
   readonly flag: string
@@ -201,11 +199,12 @@ class Row extends Component<RowProps> {
   }
 }
 
-function insideOf({ entry, lanes, columns, flag }: RowProps): readonly ComponentChild[] {
+function insideOf({ entry, lanes, flag }: RowProps): readonly ComponentChild[] {
   const words = inWords(entry)
   return [
     <span class="seq">{String(entry.seq + 1)}</span>,
-    lanes !== null && laneOf(lanes, entry.seq, columns, entry.canBeHead),
+    lanes !== null && laneOf(lanes.tree, entry.seq, entry.canBeHead),
+    lanes !== null && lanes.calls !== null && laneOf(lanes.calls, entry.seq, true, 'calls'),
     roleOf(words),
     saidOf(words),
     flag !== '' && (
@@ -216,7 +215,8 @@ function insideOf({ entry, lanes, columns, flag }: RowProps): readonly Component
   ]
 }
 
-function laneOf(lanes: Lanes, seq: number, columns: number, isReal: boolean): ComponentChild {
+function laneOf(lanes: Lanes, seq: number, isReal: boolean, look = ''): ComponentChild {
+  const columns = lanes.width
   const x = (column: number): number => column * COLUMN + 7
   const above = seq === 0 ? 0 : (lanes.through[seq - 1] ?? 0)
   const below = lanes.through[seq] ?? 0
@@ -240,7 +240,7 @@ function laneOf(lanes: Lanes, seq: number, columns: number, isReal: boolean): Co
         />,
       )
   return (
-    <svg width={columns * COLUMN + 4} height={ROW} aria-hidden="true">
+    <svg class={look} width={columns * COLUMN + 4} height={ROW} aria-hidden="true">
       {lines}
       {ownValue !== NO_COLUMN && (
         <circle class={`dot c${ownValue % 5}`} cx={x(ownValue)} cy={middle} r={isReal ? 3.5 : 1.5} />

@@ -1,13 +1,17 @@
-/** The view at the reader's place: its units, cut points, condensations and pending calls. */
+/** The view at the reader's place, and the calls of its branch that are pending or work after their reply. */
 
 import { Component, type ComponentChild } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
+import { maskSecrets } from '../../event/mask.ts'
 import { listDroppedResults, listPendingCalls } from '../../state/read.ts'
 import type { State } from '../../state/state.ts'
 import { counted } from '../../explain/explanation.ts'
+import { progressText, WORK_STATUSES } from '../describe.ts'
+import { glimpse } from '../glimpse.ts'
+import { childNames, workSpans, workStatus } from '../model/calls.ts'
 import { type Reading, tokensOfUnit, totalOf, type UnitRow, unitRows } from '../model/view-reading.ts'
-import { EventLink, EventLinks, inWords, roleOf, saidOf, Section, shown } from './parts.tsx'
-import type { Reader } from './session.ts'
+import { ConversationLink, EventLink, EventLinks, inWords, roleOf, saidOf, Section, shown } from './parts.tsx'
+import { type Family, placeOf, type Reader } from './session.ts'
 import { eventsIn, removedWholeUnits } from '../../explain/removal.ts'
 import { findEventIn } from '../../log/log.ts'
 import { unitEvents } from '../../view/unit.ts'
@@ -189,3 +193,82 @@ function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChi
     </details>
   )
 }
+
+/** Maximum number of rows. */
+const ROWS = 200
+
+export function CallsPanel({
+  reader,
+  state,
+  family,
+}: {
+  reader: Reader
+  state: State
+  family: Family
+}): ComponentChild {
+  const { session, position } = reader
+  const { replayed } = session
+  const spans = useMemo(() => workSpans(state), [state])
+  const names = useMemo(() => childNames(replayed, family.titles), [replayed, family.titles])
+  const children = [...names].filter(([action]) => (placeOf(session, action) ?? Infinity) <= position)
+  const rest = spans.length - ROWS
+  return (
+    <div>
+      <Section title={`${counted(spans.length, 'call')} of the branch worked after the reply`}>
+        {rest > 0 && <p class="quiet">{`${counted(rest, 'earlier call')} not shown`}</p>}
+        {spans.length > 0 && (
+          <table id="calls">
+            <thead>
+              <tr>
+                {['Call', 'Status', 'Working result', 'Completion', 'Progress', 'Task'].map((name) => (
+                  <th scope="col" key={name}>
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {spans.slice(-ROWS).map((span) => {
+                const { action, result, end } = span
+                const { outcome, task, progress } = workStatus(replayed, position, span)
+                const { role, tone } = WORK_STATUSES[outcome]
+                return (
+                  <tr key={action.seq}>
+                    <td>
+                      <EventLink reader={reader} event={action.seq} text={glimpse(action.event.tool_name)} />
+                    </td>
+                    <td class={`tone-${tone}`}>{role}</td>
+                    <td>
+                      <EventLink reader={reader} event={result.seq} />
+                    </td>
+                    <td>{end !== null && <EventLink reader={reader} event={end.seq} />}</td>
+                    <td>{progress !== null && shortened(progressText(maskSecrets(progress)))}</td>
+                    <td class="mono">{task !== null && shortened(JSON.stringify(maskSecrets(task)))}</td>
+                  </tr>
+                )
+              })}
+            </tbody>
+          </table>
+        )}
+      </Section>
+      {children.length > 0 && (
+        <Section title={counted(children.length, 'subagent')}>
+          <ul class="list" id="subagents">
+            {children.slice(0, ROWS).map(([action, name]) => (
+              <li key={action}>
+                <EventLink reader={reader} event={action} />
+                <div>
+                  {'opened '}
+                  <ConversationLink family={family} name={name} />
+                </div>
+              </li>
+            ))}
+          </ul>
+          {children.length > ROWS && <p class="quiet">{`and ${children.length - ROWS} more`}</p>}
+        </Section>
+      )}
+    </div>
+  )
+}
+
+const shortened = (text: string): string => glimpse(text).slice(0, 160)
