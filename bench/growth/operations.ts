@@ -126,7 +126,7 @@ export async function storeOperations(store: Store, events: readonly Event[]): P
   const requests = Array.from({ length: 997 }, () => events[Math.floor(random() * length)]?.id ?? '')
   const middle = events[length >> 1]
   const search = (query: object) => () => store.search({ conversationId: ID, limit: 20, ...query })
-  const { next_page_id } = await store.search({ conversationId: ID, limit: Math.min(100, length >> 1) })
+  const { cursor } = await store.search({ conversationId: ID, limit: Math.min(100, length >> 1) })
   const end = await store.feed({ from: 'end' })
   return [
     { name: 'append', growth: 'logarithmic', run: (n) => store.append(ID, [more(n)]) },
@@ -146,7 +146,7 @@ export async function storeOperations(store: Store, events: readonly Event[]): P
     {
       name: 'page, by its cursor',
       growth: 'logarithmic',
-      run: search({ cursor: next_page_id, limit: Math.min(100, length >> 1) }),
+      run: search({ cursor, limit: Math.min(100, length >> 1) }),
     },
     { name: 'page, of a kind', growth: 'logarithmic', run: search({ kinds: ['ObservationEvent'] }) },
     { name: 'page, of a source', growth: 'logarithmic', run: search({ source: 'user' }) },

@@ -94,9 +94,9 @@ async function rowsOver(
   const filter = { conversationId: 'c', excludeKinds: ['ConversationStateUpdateEvent'] as const, limit }
   const cursors: (string | null)[] = [null]
   for (const cursor of cursors) {
-    const { next_page_id } = await store.search({ ...filter, ...(cursor !== null && { cursor }) })
+    const { cursor: next } = await store.search({ ...filter, ...(cursor !== null && { cursor }) })
     // The list grows while it is walked, until there is no next page.
-    if (next_page_id !== null) cursors.push(next_page_id)
+    if (next !== null) cursors.push(next)
   }
   const paths = cursors.map((cursor) => {
     const page = cursor === null ? '' : `&page_id=${encodeURIComponent(cursor)}`

@@ -220,7 +220,7 @@ async function sharedStateOf(conversation: Conversation): Promise<{ readonly val
     for (const { fact } of page.items)
       if (!isQuarantined(fact) && fact.kind === 'ConversationStateUpdateEvent' && fact.key === SHARED_STATE)
         return { value: (fact.value ?? null) as JsonValue }
-    cursor = page.next_page_id
+    cursor = page.cursor
   }
   return null
 }

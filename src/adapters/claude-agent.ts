@@ -211,7 +211,7 @@ async function listAll(store: Store, query: ConversationQuery): Promise<Conversa
     // oxlint-disable-next-line no-await-in-loop
     const page = await store.listConversations({ ...query, ...(cursor !== undefined && { cursor }) })
     pages.push(page.items)
-    cursor = page.next_page_id
+    cursor = page.cursor
   }
   return pages.flat()
 }

@@ -117,7 +117,7 @@ const LEAF = { leaf: option('EVENT_ID', asText) }
 const BUDGET = { budget: option('TOKENS', numberIn(0, Infinity, 'an integer')) }
 const JSON_FLAG = { json: FLAG }
 const PORT = { port: option('PORT', numberIn(0, 65_535)) }
-const PAGE = { limit: option('N', numberIn(1, MAX_PAGE_SIZE)), page: option('CURSOR', asText) }
+const PAGE = { limit: option('N', numberIn(1, MAX_PAGE_SIZE)), cursor: option('CURSOR', asText) }
 
 type Input = 'files-or-conversation' | 'files-or-database' | 'files' | 'database' | 'nothing'
 
@@ -367,8 +367,8 @@ export const COMMANDS = {
     more: [
       'Events are in order of time. --since is inclusive and --until exclusive (ISO 8601; UTC unless TIME has a zone).',
       `SOURCE is one of ${SOURCES.join(', ')}; TEXT is part of a message; case is ignored.`,
-      `With --leaf, finds only events on the branch that ends at that event. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is the next_page_id of a page.`,
-      'With --json, one object {"items","next_page_id"} on one line.',
+      `With --leaf, finds only events on the branch that ends at that event. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the page before.`,
+      'With --json, one object {"items","cursor"} on one line.',
     ],
   }),
   'search-text': command({
@@ -392,8 +392,8 @@ export const COMMANDS = {
       'All words of TEXT must occur; "words in quotes" must be next to each other, and -word must not occur.',
       'Matches are sorted newest first, with --rank by relevance; --results also searches tool results.',
       '--index creates the full-text index if the database has none, and waits until it is complete.',
-      `ROLE is one of ${TEXT_ROLES.join(', ')}. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is the next_page_id of a page.`,
-      'With --json, one object {"items","next_page_id"} on one line.',
+      `ROLE is one of ${TEXT_ROLES.join(', ')}. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the page before.`,
+      'With --json, one object {"items","cursor"} on one line.',
     ],
   }),
   conversations: command({
@@ -402,8 +402,8 @@ export const COMMANDS = {
     options: { ...NEEDS_DATABASE, owner: option('ID', asText), ...PAGE, ...JSON_FLAG },
     more: [
       '--owner lists the conversations of one owner.',
-      `N is 1 to ${MAX_PAGE_SIZE}; CURSOR is the next_page_id of a page.`,
-      'With --json, one object {"items","next_page_id"} on one line.',
+      `N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the page before.`,
+      'With --json, one object {"items","cursor"} on one line.',
     ],
   }),
   'audit-blobs': command({

@@ -128,7 +128,7 @@ async function recordsOf(
     for (const record of page.items)
       if (root === null || (record.parentConversationId !== null && record.id !== root.id))
         records.push(record)
-    cursor = page.next_page_id
+    cursor = page.cursor
   } while (cursor !== null && count < maximum)
   if (cursor !== null)
     await complain(io, `shows the newest ${maximum.toLocaleString('en')}; --conversation ID for another`)

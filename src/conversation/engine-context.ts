@@ -204,7 +204,7 @@ export class EngineContext {
         ...(cursor !== null && { cursor }),
       })
       children.push(...page.items)
-      cursor = page.next_page_id
+      cursor = page.cursor
     } while (cursor !== null)
     return children
   }

@@ -149,6 +149,6 @@ async function* pagesOf(store: Store, query: ConversationQuery): AsyncGenerator<
       ...(cursor !== null && { cursor }),
     })
     yield* page.items
-    cursor = page.next_page_id
+    cursor = page.cursor
   } while (cursor !== null)
 }

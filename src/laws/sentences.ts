@@ -92,7 +92,7 @@ export const LAWS: Readonly<Record<string, string>> = {
   E8: "Losses of JavaScript's JSON are reported: a number that would be written as another one, and a duplicate key.",
   E9: 'The session of another agent is read completely: each message, reply, call and result once, in order, on its branch, a reply whole however its file divides it, with summarized events outside of the view. Reading never throws, gives the same log again, keeps unknown lines, and its result is valid in every grammar, except that signed thinking follows the text of a reply that a damaged file puts first.',
   E10: 'Exports for evaluation and tracing contain each message, call and result of the branch once, are deterministic, and never fail on a complete log: a trajectory reads back with them and its subagents, and each span ends after it begins, inside another of its trace.',
-  C1: 'The pages of a query partition its result, for any limit; `next_page_id` is null exactly when nothing is left.',
+  C1: 'The pages of a query partition its result, for any limit; the `cursor` of a page is null exactly when nothing is left.',
   C2: 'Appending while paging repeats and skips no existing item.',
   C3: 'Descending is the mirror of ascending, ties included.',
   C4: 'A cursor of another filter, order, conversation or version, or an altered one, is rejected.',

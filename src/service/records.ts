@@ -57,8 +57,8 @@ export function recordsOf<T extends object>(
     return item === null ? null : keptOf(item)
   }
   const list = async (query: ItemQuery = {}): Promise<Page<Kept<T>>> => {
-    const { items, next_page_id } = await store.listItems(collection, query)
-    return { items: items.map(keptOf), next_page_id }
+    const { items, cursor } = await store.listItems(collection, query)
+    return { items: items.map(keptOf), cursor }
   }
   const make: Records<T>['make'] = async (changes) => {
     const items = await store.changeItems(changes)

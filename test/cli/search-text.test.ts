@@ -39,7 +39,7 @@ it('text is found once the database has an index, a page at a time', async () =>
         ],
       },
     ],
-    next_page_id: null,
+    cursor: null,
   })
   const shown = await colloquy([...argv, '--query', 'deploy', '--rank', '--limit', '1'])
   expect(shown.out).toContain('1 event, more follow')

@@ -33,22 +33,20 @@ const ASKS = [
   ...FORMATS.map((format) => `messages --format ${format}`),
 ]
 
-async function page(
-  argv: readonly string[],
-): Promise<{ items: { id: string }[]; next_page_id: string | null }> {
+async function page(argv: readonly string[]): Promise<{ items: { id: string }[]; cursor: string | null }> {
   const { code, out, err } = await colloquy([...argv, '--json'])
   expect({ code, err, lines: out.split('\n').length }).toEqual({ code: 0, err: '', lines: 2 })
   const answer = JSON.parse(out)
-  expect(Object.keys(answer)).toEqual(['items', 'next_page_id'])
+  expect(Object.keys(answer)).toEqual(['items', 'cursor'])
   return answer
 }
 
 async function pages(argv: readonly string[]): Promise<string[]> {
   const ids: string[] = []
   for (let next: string | null = ''; next !== null;) {
-    const { items, next_page_id } = await page(next === '' ? argv : [...argv, '--page', next])
+    const { items, cursor } = await page(next === '' ? argv : [...argv, '--cursor', next])
     ids.push(...items.map(({ id }) => id))
-    next = next_page_id
+    next = cursor
   }
   return ids
 }
@@ -144,7 +142,7 @@ describe('search', () => {
     expect(command).toMatch(/^npm run -s colloquy -- search --db /)
     const next = await colloquy(command.split(' ').slice(5))
     expect(next.out).toContain('Hello there')
-    expect(next.out).not.toContain('--page')
+    expect(next.out).not.toContain('--cursor')
   })
 
   it('quotes what the shell would take for something else', async () => {
@@ -153,7 +151,7 @@ describe('search', () => {
     })
     await colloquy(['import', index('it’s $HOME.jsonl'), '--db', index('x.db')])
     const argv = ['search', '--db', index('x.db'), '--conversation', 'it’s $HOME', '--limit', '1']
-    expect((await colloquy(argv)).out).toContain(`--conversation 'it’s $HOME' --limit 1 --page `)
+    expect((await colloquy(argv)).out).toContain(`--conversation 'it’s $HOME' --limit 1 --cursor `)
   })
 
   it('shows no secret, and nothing that drives a terminal', async () => {
@@ -233,8 +231,8 @@ describe('conversations', () => {
     const argv = ['conversations', '--db', index('x.db')]
     expect((await pages(argv)).toSorted()).toEqual(['a', 'b'])
     const first = await page([...argv, '--limit', '1'])
-    const last = await page([...argv, '--limit', '1', '--page', first.next_page_id ?? ''])
-    expect([first.items.length, last.items.length, last.next_page_id]).toEqual([1, 1, null])
+    const last = await page([...argv, '--limit', '1', '--cursor', first.cursor ?? ''])
+    expect([first.items.length, last.items.length, last.cursor]).toEqual([1, 1, null])
   })
 
   it('are found with and without the dashes of their UUID', async () => {

@@ -43,8 +43,8 @@ describe.each(PLACES.names)('over %s', (name) => {
     const latest = await conversation.search(query)
     expect(latest.items).toEqual([second])
     expect(JSON.parse(JSON.stringify(latest))).toEqual(latest)
-    const cursor = latest.next_page_id as string
-    expect(await conversation.search({ ...query, cursor })).toEqual({ items: [first], next_page_id: null })
+    const cursor = latest.cursor as string
+    expect(await conversation.search({ ...query, cursor })).toEqual({ items: [first], cursor: null })
     expect((await conversation.search()).items).toEqual(events)
     await expect(conversation.search({ limit: 0 })).rejects.toMatchObject({ code: 'invalid_query' })
     await end()

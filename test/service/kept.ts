@@ -14,10 +14,12 @@ export const keptIn = <T extends object>(store: Store, collection: string): Kept
     const all = new Map<string, T>()
     let cursor: string | null = null
     do {
-      const page: { readonly items: readonly Item[]; readonly next_page_id: string | null } =
-        await store.listItems(collection, cursor === null ? {} : { cursor })
+      const page: { readonly items: readonly Item[]; readonly cursor: string | null } = await store.listItems(
+        collection,
+        cursor === null ? {} : { cursor },
+      )
       for (const { id, body } of page.items) all.set(id, body as object as T)
-      cursor = page.next_page_id
+      cursor = page.cursor
     } while (cursor !== null)
     return all
   },

@@ -83,12 +83,12 @@ describe('an import', () => {
 async function everything(
   page: (
     cursor: string | null,
-  ) => Promise<{ readonly items: readonly StoredEvent[]; readonly next_page_id: string | null }>,
+  ) => Promise<{ readonly items: readonly StoredEvent[]; readonly cursor: string | null }>,
 ): Promise<StoredEvent[]> {
   const all: StoredEvent[] = []
   let cursor: string | null = null
   do {
-    const { items, next_page_id: next } = await page(cursor)
+    const { items, cursor: next } = await page(cursor)
     all.push(...items)
     cursor = next
   } while (cursor !== null)

@@ -10,7 +10,7 @@ export const LIST_FAULTS: readonly Fault[] = [
       altered((inner) => ({
         async listConversations(query) {
           const page = await inner.listConversations(query)
-          return { ...page, next_page_id: page.items.length === 0 ? null : page.next_page_id }
+          return { ...page, cursor: page.items.length === 0 ? null : page.cursor }
         },
       })),
   ],

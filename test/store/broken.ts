@@ -17,7 +17,7 @@ export async function all(store: Store, query: EventQuery): Promise<StoredEvent[
   do {
     const page: EventPage = await store.search({ ...query, limit: 100, ...(cursor !== null && { cursor }) })
     matches.push(...page.items)
-    cursor = page.next_page_id
+    cursor = page.cursor
   } while (cursor !== null)
   return matches
 }
@@ -70,7 +70,7 @@ export const offsetCursor = (): Store =>
       const offset = cursor === undefined ? 0 : Number(decodeCursor(scope, cursor)[0])
       const result = await all(inner, whole)
       const next = offset + limit < result.length ? encodeCursor(scope, [String(offset + limit)]) : null
-      return { items: result.slice(offset, offset + limit), next_page_id: next }
+      return { items: result.slice(offset, offset + limit), cursor: next }
     },
   }))
 
@@ -97,7 +97,7 @@ export const textTimes = (): Store =>
         const start = result.findIndex(({ seq }) => String(seq) === last) + 1
         const items = result.slice(start, start + limit)
         const more = start + limit < result.length
-        return { items, next_page_id: more ? encodeCursor(scope, [String(items.at(-1)?.seq)]) : null }
+        return { items, cursor: more ? encodeCursor(scope, [String(items.at(-1)?.seq)]) : null }
       },
       count: async (filter) => (await find(filter)).length,
     }
@@ -188,16 +188,16 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'gives a cursor after every full page',
-    'cursor: next_page_id is null exactly when nothing is left',
+    'cursor: null exactly when nothing is left',
     () =>
       altered((inner) => ({
         async search(query) {
           const page = await inner.search(query)
           const last = page.items.at(-1)
-          if (page.next_page_id !== null || last === undefined || page.items.length < (query.limit ?? 100))
+          if (page.cursor !== null || last === undefined || page.items.length < (query.limit ?? 100))
             return page
           const { scope } = checkEventQuery(query)
-          return { ...page, next_page_id: encodeCursor(scope, [String(last.time), String(last.seq)]) }
+          return { ...page, cursor: encodeCursor(scope, [String(last.time), String(last.seq)]) }
         },
       })),
   ],
@@ -209,10 +209,10 @@ export const FAULTS: readonly Fault[] = [
         async search(query) {
           const page = await inner.search(query)
           const last = page.items.at(-1)
-          if (page.next_page_id === null || last === undefined) return page
+          if (page.cursor === null || last === undefined) return page
           const { scope } = checkEventQuery(query)
           const beyond = query.order === 'timestamp_desc' ? 0 : 999_999
-          return { ...page, next_page_id: encodeCursor(scope, [String(last.time), String(beyond)]) }
+          return { ...page, cursor: encodeCursor(scope, [String(last.time), String(beyond)]) }
         },
       })),
   ],
@@ -228,7 +228,7 @@ export const FAULTS: readonly Fault[] = [
             const last = page.items.at(-1)
             return {
               ...page,
-              next_page_id: page.next_page_id && encodeCursor('', [String(last?.time), String(last?.seq)]),
+              cursor: page.cursor && encodeCursor('', [String(last?.time), String(last?.seq)]),
             }
           }
           return inner.search({ ...query, cursor: encodeCursor(scope, decodeCursor('', query.cursor)) })
@@ -246,7 +246,7 @@ export const FAULTS: readonly Fault[] = [
           const items = (await all(inner, { ...query, cursor: undefined as unknown as string })).filter(
             ({ seq }) => seq <= (leaf?.seq ?? -1),
           )
-          return { items, next_page_id: null }
+          return { items, cursor: null }
         },
       })),
   ],

@@ -113,7 +113,7 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
       })
       seen.push(page.items.length)
       matches = [...matches, ...page.items.map((record) => record.id)]
-      cursor = page.next_page_id
+      cursor = page.cursor
     } while (cursor !== null)
     expect([matches, seen.length]).toEqual([[id(MANY)], 11])
   })

@@ -107,8 +107,8 @@ function player(store: Store) {
       do {
         const query = { ...input, ...(cursor !== undefined && { cursor }) }
         const page = await store.listItems(order.collection, query)
-        pages.push([page.items.map(shown), page.next_page_id])
-        cursor = page.next_page_id ?? undefined
+        pages.push([page.items.map(shown), page.cursor])
+        cursor = page.cursor ?? undefined
       } while (cursor !== undefined)
       return pages
     }

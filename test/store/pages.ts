@@ -7,7 +7,7 @@ export async function pages(store: Store, requests: EventQuery): Promise<EventPa
   for (let cursor: string | null | undefined; cursor !== null;) {
     const page: EventPage = await store.search({ ...requests, ...(cursor !== undefined && { cursor }) })
     all.push(page)
-    cursor = page.next_page_id
+    cursor = page.cursor
   }
   return all
 }

@@ -100,8 +100,8 @@ async function doAll(store: Store): Promise<void> {
   for (const descending of [false, true])
     for (const query of [{}, { by: 'k' }, { by: 'k', value: 'v' }, { by: 'k', from: 'a', below: 'z' }]) {
       const first = await store.listItems('k', { ...query, descending, limit: 1 })
-      if (first.next_page_id !== null)
-        await store.listItems('k', { ...query, descending, limit: 1, cursor: first.next_page_id })
+      if (first.cursor !== null)
+        await store.listItems('k', { ...query, descending, limit: 1, cursor: first.cursor })
       await store.countItems('k', query)
     }
   await store.changeItems([{ collection: 'k', id: 'i', put: null }])
@@ -157,7 +157,7 @@ it('a page walks the index of its order alone, both ways, from a place to a plac
     timestamp: '2026-01-01T00:00:00Z',
   }))
   await store.append('c', pauses)
-  const { next_page_id: cursor } = await store.search({ conversationId: 'c', limit: 1 })
+  const { cursor } = await store.search({ conversationId: 'c', limit: 1 })
   expect(await steps({ limit: 1, ...(cursor !== null && { cursor }) })).toEqual([
     walk('time (log=?', 'time=? AND rowid>?'),
     walk('time (log=?', instants),

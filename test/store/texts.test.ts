@@ -129,7 +129,7 @@ describe('a SQLite database that had no index of text', () => {
     for (let cursor: string | null = null; ;) {
       const page = await other.searchText({ query: 'word', limit: 100, ...(cursor !== null && { cursor }) })
       matches.push(...page.items.map(({ id }) => id))
-      cursor = page.next_page_id
+      cursor = page.cursor
       if (cursor === null) break
     }
     expect(matches.toSorted()).toEqual([...ids, 'new'].toSorted())

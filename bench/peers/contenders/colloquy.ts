@@ -95,8 +95,8 @@ async function openSession(makeStore: () => Store, keepsStore: boolean): Promise
     async findPages(length) {
       const cursors: (string | null)[] = [null]
       for (let seen = PAGE; seen < length; seen += PAGE) {
-        const { next_page_id } = await store.search(query(cursors.at(-1) ?? null))
-        cursors.push(next_page_id)
+        const { cursor } = await store.search(query(cursors.at(-1) ?? null))
+        cursors.push(cursor)
       }
       const page = (number: number) => async (): Promise<number> =>
         (await store.search(query(cursors[number] ?? null))).items.length

@@ -139,7 +139,7 @@ export async function readSubagents(
         children: await readSubagents(store, id, known),
       })
     }
-    cursor = page.next_page_id
+    cursor = page.cursor
   } while (cursor !== null)
   return trees
 }

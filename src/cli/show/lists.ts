@@ -21,7 +21,7 @@ import { CALLED, eventRow, heading, idWidth, type Page, shownId } from './page.t
 
 interface PageOf<Item> {
   readonly items: readonly Item[]
-  readonly next_page_id: string | null
+  readonly cursor: string | null
 }
 
 type ListCommand = 'search' | 'search-text' | 'conversations'
@@ -40,7 +40,7 @@ const search: List<'search', StoredEvent> = {
     // The store finds nothing above an unknown event; the user who typed its id needs to know.
     if (leaf !== undefined && (await store.get(id, leaf).catch(noSuchId)) === null)
       throw new FileError('unknown_event', `no event ${quoted(leaf)} in this conversation`)
-    const { desc, limit, page: cursor } = options
+    const { desc, limit, cursor } = options
     const filter = given({ kinds, source, timestampGte: since, timestampLt: until, text, leafId: leaf })
     const order = desc === true ? 'timestamp_desc' : 'timestamp'
     return store.search({ conversationId: id, order, ...filter, ...given({ limit, cursor }) })
@@ -53,7 +53,7 @@ const search: List<'search', StoredEvent> = {
 const searchText: List<'search-text', TextHit> = {
   unit: 'event',
   async find(store, { query, conversation: id, owner, role, since: from, until: to, ...options }, io) {
-    const { index, rank, results, limit, page: cursor } = options
+    const { index, rank, results, limit, cursor } = options
     if (index === true) await completeIndex(store, io)
     const conversation = id === undefined ? undefined : (await getConversation(store, id)).id
     const filter = given({ conversation, owner, role, from, to, limit, cursor })
@@ -71,7 +71,7 @@ const searchText: List<'search-text', TextHit> = {
 
 const conversations: List<'conversations', ConversationRecord> = {
   unit: 'conversation',
-  find: (store, { owner, limit, page: cursor }) => store.listConversations(given({ owner, limit, cursor })),
+  find: (store, { owner, limit, cursor }) => store.listConversations(given({ owner, limit, cursor })),
   json: recordJson,
   rows: recordRows,
 }
@@ -96,9 +96,9 @@ export async function printPage(request: RequestOf<ListCommand>, io: Io, page: P
   const access = { write: isText && request.options.index === true, fullText: isText }
   return attempt(about, io, async () => {
     const find = (store: Store) => list.find(store, options, io)
-    const { items, next_page_id: next } = await withStore(options.db, access, find)
+    const { items, cursor: next } = await withStore(options.db, access, find)
     if (options.json === true) {
-      await writeAll(io.stdout, jsonLine({ items: items.map(list.json), next_page_id: next }))
+      await writeAll(io.stdout, jsonLine({ items: items.map(list.json), cursor: next }))
       return 0
     }
     const remark = counted(items.length, list.unit) + (next === null ? '' : ', more follow')
@@ -108,7 +108,7 @@ export async function printPage(request: RequestOf<ListCommand>, io: Io, page: P
       items.length === 0 ? [page.paint('dim', '  nothing')] : list.rows(page, items),
     )
     if (next === null) return 0
-    const line = commandLine(command, { ...options, page: next })
+    const line = commandLine(command, { ...options, cursor: next })
     await writeLines(io.stdout, [
       page.paint('dim', 'The next page:'),
       `  ${page.paint('strong', safe(line))}`,
@@ -213,7 +213,7 @@ function* recordRows(page: Page, items: readonly ConversationRecord[]): Iterable
 const shownTime = (time: string): string => time.replace(/(?:\.\d+)?Z$/, '').replace('T', ' ')
 
 /** The command line of a page, from the options of the one before it. */
-function commandLine(command: string, options: { readonly db: Address; readonly page: string }): string {
+function commandLine(command: string, options: { readonly db: Address; readonly cursor: string }): string {
   const words = Object.entries<unknown>({ ...options, db: options.db.label }).flatMap(([name, value]) => {
     if (name === 'index') return []
     if (value === true) return [`--${name}`]

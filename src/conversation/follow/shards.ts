@@ -181,7 +181,7 @@ export class Share {
         }
         await store.changeItems([{ collection, id, expected: version, put: null }]).catch(ignoreConflict)
       }
-      cursor = page.next_page_id
+      cursor = page.cursor
     } while (cursor !== null)
     return { live, nextEnd }
   }

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { type Status, STATUSES } from '../../state/status.ts'
 import type { ConversationOrder, ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { hasCode } from '../../event/errors.ts'
-import { type Count, MAX_PAGE_SIZE, MOST_COUNTED, type Page } from '../../store/contract/query.ts'
+import { type Count, MAX_PAGE_SIZE, MOST_COUNTED } from '../../store/contract/query.ts'
 import { TEXT_ROLES } from '../../store/contract/text.ts'
 import { describe, openConversation, isUnknown, type Lifecycle } from '../conversations/conversations.ts'
 import {
@@ -21,7 +21,7 @@ import { changeRecord, findConversation } from '../conversations/find-conversati
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
 import { listOf, maybe, operation, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { pageInBytes, readByIds } from '../http/page-bytes.ts'
+import { type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
 import {
   boolean,
   dateTime,
@@ -128,7 +128,7 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
     async ({ query: requested }) => {
       const id = requested.conversation_id
       const conversation = id === null ? null : ((await findConversation(store, id))?.id ?? id)
-      const { items, next_page_id } = await store
+      const { items, cursor } = await store
         .searchText({
           query: requested.query,
           order: requested.sort_order === 'RANK' ? 'rank' : 'time',
@@ -155,7 +155,7 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
             position: seq,
             ...hit,
           })),
-          next_page_id,
+          next_page_id: cursor,
         },
       }
     },
@@ -337,7 +337,7 @@ interface Search extends Filter {
 async function search(
   lifecycle: Lifecycle,
   { status, tags, owner, archived, order, cursor, limit }: Search,
-): Promise<Page<JsonObject>> {
+): Promise<PageBody<JsonObject>> {
   const { store } = lifecycle.engine
   const isListed = status !== null && (await settle(lifecycle, MAX_PAGE_SIZE))
   const storeFilter = { tags, ...(owner !== null && { owner }), ...(isListed && { status }) }

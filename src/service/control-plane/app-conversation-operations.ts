@@ -12,7 +12,7 @@ import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { COUNTED, countReply, exact, listPage } from '../conversations/listing.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
 import { listOf, maybe, objectOf, operation, type Operation, pageOfSchema } from '../http/operation.ts'
-import { pageInBytes, readByIds } from '../http/page-bytes.ts'
+import { type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
 import { boolean, dateTime, optional, text, texts, type ValuesOf, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { ControlPlane } from './control-plane.ts'
@@ -179,7 +179,7 @@ const search = (
   plane: ControlPlane,
   { page_id: cursor, limit, ...filter }: ValuesOf<typeof FILTERS & typeof PAGING>,
   request: Request,
-): Promise<Page<JsonObject>> =>
+): Promise<PageBody<JsonObject>> =>
   pageInBytes({
     cursor,
     limit,
@@ -209,7 +209,7 @@ async function searchConversations(
   paging: { readonly cursor: string | null; readonly limit: number },
 ): Promise<Page<ConversationRecord>> {
   const criteria = storeFilter(filter)
-  if (criteria === null) return { items: [], next_page_id: null }
+  if (criteria === null) return { items: [], cursor: null }
   return listPage(store, criteria, { list: 'app-conversations', order: 'created_at_desc', filter, ...paging })
 }
 

@@ -22,9 +22,9 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
       replies: { 200: { description: 'The newest first', schema: pageOfSchema(SANDBOX) } },
     },
     async ({ query: { page_id, limit } }) => {
-      const { items, next_page_id } = await sandboxes.list(page_id, limit)
+      const { items, cursor } = await sandboxes.list(page_id, limit)
       return {
-        body: { items: await Promise.all(items.map((one) => sandboxes.info(one))), next_page_id },
+        body: { items: await Promise.all(items.map((one) => sandboxes.info(one))), next_page_id: cursor },
       }
     },
   ),
@@ -93,7 +93,8 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
       const { specs } = sandboxes
       const start = page_id === null ? 0 : indexAfter(page_id)
       const page = specs.slice(start, start + limit + 1)
-      return { body: pageOf(page, limit, () => encodeCursor(SCOPE, [String(start + limit)])) }
+      const { items, cursor } = pageOf(page, limit, () => encodeCursor(SCOPE, [String(start + limit)]))
+      return { body: { items, next_page_id: cursor } }
     },
   ),
   batchGet(

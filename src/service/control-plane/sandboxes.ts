@@ -94,14 +94,14 @@ export class Sandboxes {
    * A page, the newest first.
    * @throws ColloquyError `invalid_cursor`.
    */
-  async list(cursor: string | null, limit: number): Promise<Page<SandboxRecord>> {
-    const { items, next_page_id } = await this.#records.list({
+  async list(after: string | null, limit: number): Promise<Page<SandboxRecord>> {
+    const { items, cursor } = await this.#records.list({
       by: 'created_at',
       descending: true,
       limit,
-      ...(cursor !== null && { cursor }),
+      ...(after !== null && { cursor: after }),
     })
-    return { items: items.map(({ record }) => withoutUp(record)), next_page_id }
+    return { items: items.map(({ record }) => withoutUp(record)), cursor }
   }
 
   async find(id: string): Promise<SandboxRecord | null> {

@@ -2,12 +2,12 @@
 
 import { mapConcurrent } from '../../conversation/async.ts'
 import { parseInstant } from '../../event/time.ts'
-import type { Count, Page } from '../../store/contract/query.ts'
+import type { Count } from '../../store/contract/query.ts'
 import { decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/page.ts'
 import { COUNTED, countReply, exact } from '../conversations/listing.ts'
 import { batchGet } from '../http/batch-get.ts'
 import { listOf, operation, type Operation, pageOfSchema } from '../http/operation.ts'
-import { pageInBytes, readByIds } from '../http/page-bytes.ts'
+import { type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
 import { dateTime, oneOf, optional, text, withDefault } from '../http/parameters.ts'
 import { originOf } from './app-conversation-operations.ts'
 import { AT_ONCE } from './app-conversations.ts'
@@ -121,7 +121,7 @@ async function findTasks(
   { conversation_id__eq: id, created_at__gte: since }: Filter,
   { by, descending }: { readonly by: 'created_at' | 'updated_at'; readonly descending: boolean },
   { cursor, limit }: { readonly cursor: string | null; readonly limit: number },
-): Promise<Page<StoredTask>> {
+): Promise<PageBody<StoredTask>> {
   const from = since === null ? null : atLeast(since)
   const fits = (task: StoredTask): boolean => from === null || task.created_at >= from
   if (id !== null) {

@@ -37,13 +37,13 @@ export async function listPage(
   const listScope = scopeOf(list, order, filter)
   const { scope } = checkConversationQuery({ ...storeFilter, order })
   const storeCursor = cursor === null ? null : encodeCursor(scope, decodeCursor(listScope, cursor))
-  const { items, next_page_id: next } = await store.listConversations({
+  const { items, cursor: next } = await store.listConversations({
     ...storeFilter,
     order,
     limit,
     ...(storeCursor !== null && { cursor: storeCursor }),
   })
-  return { items, next_page_id: next === null ? null : encodeCursor(listScope, decodeCursor(scope, next)) }
+  return { items, cursor: next === null ? null : encodeCursor(listScope, decodeCursor(scope, next)) }
 }
 
 export const exact = withDefault(boolean(), false)
@@ -80,7 +80,7 @@ export async function* walkConversations(
       ...(next !== null && { cursor: next }),
     })
     yield* page.items
-    next = page.next_page_id
+    next = page.cursor
   } while (next !== null)
 }
 

@@ -15,7 +15,7 @@ import { blobText } from '../../event/text.ts'
 import { type EventFilter, MAX_PAGE_SIZE, type StoredEvent } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { maybe } from '../http/operation.ts'
-import { MAX_PAGE_BYTES, readByIds } from '../http/page-bytes.ts'
+import { MAX_PAGE_BYTES, type PageBody, readByIds } from '../http/page-bytes.ts'
 import { dateTime, integer, oneOf, optional, text, withDefault } from '../http/parameters.ts'
 
 export const FILTERS = {
@@ -51,9 +51,7 @@ interface PageValues extends FilterValues {
   readonly blobs?: BlobMode
 }
 
-interface EventPageBody {
-  readonly items: readonly Event[]
-  readonly next_page_id: string | null
+interface EventPageBody extends PageBody<Event> {
   readonly blobs?: readonly (BlobReference & { readonly event_id: string })[]
 }
 
@@ -83,7 +81,7 @@ export async function searchPage(
   filter: EventFilter,
   { sort_order, page_id, limit, blobs = 'whole' }: Omit<PageValues, keyof FilterValues>,
 ): Promise<EventPageBody> {
-  const { items, next_page_id } = await store.search({
+  const { items, cursor: next_page_id } = await store.search({
     ...filter,
     order: sort_order === 'TIMESTAMP' ? 'timestamp' : 'timestamp_desc',
     limit,

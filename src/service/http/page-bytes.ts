@@ -46,6 +46,12 @@ export async function readByIds<T extends object>(
   return ids.map((id) => byId.get(id) ?? null)
 }
 
+/** A page as the interface writes it. */
+export interface PageBody<T> {
+  readonly items: readonly T[]
+  readonly next_page_id: string | null
+}
+
 interface PageParts<R, T> {
   readonly cursor: string | null
   readonly limit: number
@@ -60,7 +66,7 @@ interface PageParts<R, T> {
  * A page of items. Large items, read a few at a time, shorten it; the maximum number of checked items may
  * leave it short or empty. O(checked items).
  */
-export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): Promise<Page<T>> {
+export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): Promise<PageBody<T>> {
   const { limit, read, show, isCompared } = parts
   const items: T[] = []
   let next = parts.cursor
@@ -77,7 +83,7 @@ export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): 
       items.push(one)
     }
     if (bytes < MAX_PAGE_BYTES / 8) step = Math.min(2 * step, 4 * READ_FIRST)
-    next = page.next_page_id
+    next = page.cursor
     checked += Math.max(1, page.items.length)
     isShort = isCompared && page.items.length < count
   } while (

@@ -81,7 +81,7 @@ async function firstSince(store: Store, id: string, timestampGte: string, end: n
   do {
     const page = await store.search({ conversationId: id, timestampGte, ...(cursor !== null && { cursor }) })
     for (const { seq } of page.items) first = Math.min(first, seq)
-    cursor = page.next_page_id
+    cursor = page.cursor
   } while (cursor !== null)
   return first
 }

@@ -70,12 +70,12 @@ export interface EventQuery extends EventFilter {
 }
 
 /**
- * A page. `next_page_id` is null exactly at the end; earlier pages are full, unless bounded by bytes or
- * compared conversations.
+ * A page. Its `cursor`, passed in the same query, returns the next one, and is null exactly at the end.
+ * Earlier pages are full, unless bounded by bytes or compared conversations.
  */
 export interface Page<T> {
   readonly items: readonly T[]
-  readonly next_page_id: string | null
+  readonly cursor: string | null
 }
 
 export type EventPage = Page<StoredEvent>

@@ -151,7 +151,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    * By creation, unfiltered, with creation times, and with any one of `public: true`, `parentConversationId`,
    * `sandboxId`, `owner`, `status` and a tag, and by change, unfiltered and with times of change, a page has
    * `limit` items if they exist, and costs O(limit + log n). Other filters compare at most {@link
-   * MOST_LOOKED_AT}: the page may have fewer items, or none, and a `next_page_id`. @throws `invalid_query`,
+   * MOST_LOOKED_AT}: the page may have fewer items, or none, and still a `cursor`. @throws `invalid_query`,
    * `invalid_cursor`.
    */
   listConversations(query?: ConversationQuery): Promise<Page<ConversationRecord>>

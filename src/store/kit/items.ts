@@ -236,9 +236,9 @@ export async function* itemPages(
 ): AsyncGenerator<readonly Item[]> {
   let page: Page<Item> = await items.listItems(collection, query)
   yield page.items
-  while (page.next_page_id !== null) {
+  while (page.cursor !== null) {
     // oxlint-disable-next-line no-await-in-loop
-    page = await items.listItems(collection, { ...query, cursor: page.next_page_id })
+    page = await items.listItems(collection, { ...query, cursor: page.cursor })
     yield page.items
   }
 }

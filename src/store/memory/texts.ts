@@ -76,7 +76,7 @@ export class MemoryTexts {
     const checked = checkTextQuery(query)
     const result = findTextPage(checked, this.#source(checked)).next()
     // The source has no steps.
-    return result.done === true ? result.value : { items: [], next_page_id: null }
+    return result.done === true ? result.value : { items: [], cursor: null }
   }
 
   #source(query: CheckedTextQuery): TextSource<never, never> {

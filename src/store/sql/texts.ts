@@ -78,7 +78,7 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
 
   function* search(query: CheckedTextQuery): Work<TextPage> {
     const ownEvents = query.conversation === null ? null : yield* events.findLog(query.conversation)
-    if (ownEvents === undefined) return { items: [], next_page_id: null }
+    if (ownEvents === undefined) return { items: [], cursor: null }
     return yield* findTextPage(query, source(query, ownEvents?.number ?? null))
   }
 

@@ -20,7 +20,7 @@ const mixed = (count: number, prefix: string, hour = '00') =>
 const ORDERS = ['timestamp', 'timestamp_desc'] as const
 
 async function cursorOf(store: Store, query: EventQuery): Promise<string> {
-  const { next_page_id: cursor } = await store.search(query)
+  const { cursor } = await store.search(query)
   if (cursor === null) throw new Error(`there should be a second page of ${JSON.stringify(query)}`)
   return cursor
 }
@@ -68,7 +68,7 @@ export const CURSORS: readonly Check[] = [
                 `a page of at most ${maxBytes} bytes continued after ${before}`,
               )
               matches.push(...idsOf(page.items))
-              cursor = page.next_page_id
+              cursor = page.cursor
             } while (cursor !== null)
             equal(matches, whole, `pages of ${maxBytes} bytes, ${order}`)
           }
@@ -82,7 +82,7 @@ export const CURSORS: readonly Check[] = [
     },
   },
   {
-    name: 'cursor: next_page_id is null exactly when nothing is left',
+    name: 'cursor: null exactly when nothing is left',
     async run({ store }) {
       const id = await begin(store, 'c', mixed(20, 'p'))
       for (const order of ORDERS) {
@@ -92,13 +92,13 @@ export const CURSORS: readonly Check[] = [
           [21, false],
           [100, false],
         ] as const) {
-          const { next_page_id: next } = await store.search({ conversationId: id, order, limit })
+          const { cursor: next } = await store.search({ conversationId: id, order, limit })
           equal(next !== null, more, `a cursor after the first ${limit} of 20, ${order}`)
         }
       }
       // What the filter hides must not keep the cursor alive: seven pauses, then no other.
       const seven = { conversationId: id, kinds: ['PauseEvent'] as const, limit: 7 }
-      const { items, next_page_id: next } = await store.search(seven)
+      const { items, cursor: next } = await store.search(seven)
       equal([items.length, next], [7, null], 'all that the filter lets through')
     },
   },
@@ -111,7 +111,7 @@ export const CURSORS: readonly Check[] = [
       let cursor: string | null = null
       for (const limit of [1, 10, 3, 100]) {
         const query: EventQuery = { conversationId: id, limit, ...(cursor !== null && { cursor }) }
-        const { items, next_page_id: next }: Awaited<ReturnType<Store['search']>> = await store.search(query)
+        const { items, cursor: next }: Awaited<ReturnType<Store['search']>> = await store.search(query)
         matches.push(...idsOf(items))
         cursor = next
       }
@@ -188,7 +188,7 @@ export const CURSORS: readonly Check[] = [
         () => store.listConversations({ cursor }),
         'a cursor of events, for conversations',
       )
-      const listed = (await store.listConversations({ limit: 1 })).next_page_id as string
+      const listed = (await store.listConversations({ limit: 1 })).cursor as string
       await rejects(
         'invalid_cursor',
         () => store.search({ ...query, cursor: listed }),

@@ -46,7 +46,7 @@ export async function walk(store: Store, query: ItemQuery = {}): Promise<string[
     })
     holds(page.items.length <= (query.limit ?? 2), 'a page holds no more than its limit')
     ids.push(...page.items.map(({ id }) => id))
-    cursor = page.next_page_id
+    cursor = page.cursor
   } while (cursor !== null)
   return ids
 }

@@ -133,7 +133,7 @@ export const ITEM_LISTS: readonly Check[] = [
           ...(cursor !== null && { cursor }),
         })
         seen.push(...page.items.map(({ id }) => id))
-        cursor = page.next_page_id
+        cursor = page.cursor
         if (cursor === null) break
         await put(store, `s${round}a`, {}, { keys: { by: `s${round}a` } })
         await put(store, 's0', { round }, { keys: { by: 's0' } })
@@ -178,7 +178,7 @@ export const ITEM_LISTS: readonly Check[] = [
         await rejects('invalid_argument', () => store.claimItems('c', { ttl }), `a ttl of ${ttl}`)
       for (const query of [{ limit: 0 }, { limit: 101 }, { by: 'A' }, { value: '\u0000' }, { by: '' }])
         await rejects('invalid_query', () => store.listItems('c', query), JSON.stringify(query))
-      const { next_page_id: cursor } = await store.listItems('c', { limit: 1 })
+      const { cursor } = await store.listItems('c', { limit: 1 })
       for (const query of [{ descending: true }, { from: 'a' }, { by: 'name' }])
         await rejects(
           'invalid_cursor',

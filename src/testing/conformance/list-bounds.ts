@@ -18,8 +18,8 @@ async function walk(store: Store, filter: ConversationFilter, limit: number): Pr
     )
     ids.push(...page.items.map(({ id }) => id))
     holds(pages < limit, `a walk of ${JSON.stringify(filter)} should need at most ${limit} pages`)
-    if (page.next_page_id === null) return ids
-    cursor = page.next_page_id
+    if (page.cursor === null) return ids
+    cursor = page.cursor
   }
 }
 

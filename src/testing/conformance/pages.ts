@@ -17,14 +17,14 @@ export async function allPages<T>(
   const cursors = new Set<string>()
   let cursor: string | null = null
   for (let pages = 0; ; pages += 1) {
-    const { items, next_page_id: next }: Page<T> = await page(cursor === null ? {} : { cursor })
+    const { items, cursor: next }: Page<T> = await page(cursor === null ? {} : { cursor })
     all.push(...items)
     holds(items.length <= limit, `a page of at most ${limit} held ${items.length} items`)
     holds(
       next === null || items.length === limit,
-      `there is a next_page_id after a page of ${items.length} of ${limit}`,
+      `there is a cursor after a page of ${items.length} of ${limit}`,
     )
-    holds(pages === 0 || items.length > 0, 'there is a next_page_id, and nothing follows')
+    holds(pages === 0 || items.length > 0, 'there is a cursor, and nothing follows')
     if (next === null) return all
     holds(!cursors.has(next) && pages < 2000, 'the pages go round in circles')
     cursors.add(next)

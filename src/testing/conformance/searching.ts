@@ -90,7 +90,7 @@ export const SEARCHING: readonly Check[] = [
     name: 'search: a page of nothing, and of an unknown conversation',
     async run({ store }) {
       const id = await begin(store, 'c')
-      const nothing = { items: [], next_page_id: null }
+      const nothing = { items: [], cursor: null }
       equal(await store.search({ conversationId: id }), nothing, 'an empty log')
       equal(await store.search({ conversationId: 'nowhere' }), nothing, 'an unknown conversation')
       equal(await store.count({ conversationId: 'nowhere' }), 0, 'an unknown conversation, counted')

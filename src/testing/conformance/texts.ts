@@ -337,7 +337,7 @@ export const TEXTS: readonly Check[] = [
           holds(items.length <= 1, `one text was found ${items.length} times`)
         }
       for (const query of ['', ' ', '"', '-', '(', '-a', '\u0000', '\ud800'])
-        equal(await store.searchText({ query }), { items: [], next_page_id: null }, JSON.stringify(query))
+        equal(await store.searchText({ query }), { items: [], cursor: null }, JSON.stringify(query))
       const property = fc.asyncProperty(anyText(), async (query) => {
         holds((await store.searchText({ query })).items.length <= 1, 'one text at most')
       })
@@ -366,7 +366,7 @@ export const TEXTS: readonly Check[] = [
             ...(cursor !== null && { cursor }),
           })
           seen.push(...placesOf(page.items))
-          cursor = page.next_page_id
+          cursor = page.cursor
           pages += 1
           await store.append(`a${order}`, [message(`new${pages}`, 'user', 'word word word', 1_000 + pages)])
           await store.append(`a${order}`, [message(`old${pages}`, 'user', 'word', pages)])
@@ -508,7 +508,7 @@ export const TEXTS: readonly Check[] = [
         'an unknown option',
       )
       for (const order of ['time', 'rank'] as const) {
-        const { next_page_id: cursor } = await store.searchText({ query: 'a', order, limit: 1 })
+        const { cursor } = await store.searchText({ query: 'a', order, limit: 1 })
         holds(cursor !== null, 'a page follows')
         if (cursor === null) return
         const others: readonly TextQuery[] = [

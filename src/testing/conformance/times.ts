@@ -75,7 +75,7 @@ export const TIMES: readonly Check[] = [
         timestampGte: '2027-01-01T00:00:00',
         timestampLt: '2026-01-01T00:00:00',
       })
-      equal(none, { items: [], next_page_id: null }, 'from later than until')
+      equal(none, { items: [], cursor: null }, 'from later than until')
     },
   },
   {

@@ -199,8 +199,8 @@ export function lookedPage(
   const items = matches.slice(0, query.limit)
   const last = items.at(-1)
   if (matches.length > items.length && last !== undefined)
-    return { items, next_page_id: conversationCursor(query, last) }
-  return { items, next_page_id: looked && cursorAfter(query.scope, looked.time, looked.id) }
+    return { items, cursor: conversationCursor(query, last) }
+  return { items, cursor: looked && cursorAfter(query.scope, looked.time, looked.id) }
 }
 
 /**

@@ -12,9 +12,9 @@ const VERSION = '1'
 export type CursorFault = 'malformed' | 'truncated' | 'altered' | 'outdated' | 'foreign'
 
 const FAULTS: Readonly<Record<CursorFault, string>> = {
-  malformed: 'it is not a cursor. Pass the next_page_id of a page, unchanged',
-  truncated: 'it was truncated. Pass the whole next_page_id of a page',
-  altered: 'it was changed. Pass the next_page_id of a page, unchanged',
+  malformed: 'it is not one. Pass the cursor of the page before, unchanged',
+  truncated: 'it was truncated. Pass the whole cursor of the page before',
+  altered: 'it was changed. Pass the cursor of the page before, unchanged',
   outdated: 'another version created it. Start from the first page',
   foreign:
     'it belongs to another conversation, filter or order. Repeat the query of its page, or start from the first page',
@@ -155,13 +155,13 @@ export const cursorAfter = (scope: string, time: bigint | string, key: string | 
 /**
  * Builds a page from items read one past its end, to detect more. O(limit).
  * @example
- * pageOf(['a', 'b', 'c'], 2, (last) => `after ${last}`) // { items: ['a', 'b'], next_page_id: 'after b' }
- * pageOf(['a', 'b'], 2, (last) => `after ${last}`) // { items: ['a', 'b'], next_page_id: null }
+ * pageOf(['a', 'b', 'c'], 2, (last) => `after ${last}`) // { items: ['a', 'b'], cursor: 'after b' }
+ * pageOf(['a', 'b'], 2, (last) => `after ${last}`) // { items: ['a', 'b'], cursor: null }
  */
 export function pageOf<T>(matches: readonly T[], limit: number, cursorOf: (last: T) => string): Page<T> {
   const items = matches.slice(0, limit)
   const last = matches.length > limit ? items.at(-1) : undefined
-  return { items, next_page_id: last === undefined ? null : cursorOf(last) }
+  return { items, cursor: last === undefined ? null : cursorOf(last) }
 }
 
 /**

@@ -275,7 +275,7 @@ export function* findTextPage<S, R>(
   source: TextSource<S, R>,
 ): Generator<S, TextPage, R> {
   const { scope, limit } = query
-  if (!query.isPossible) return { items: [], next_page_id: null }
+  if (!query.isPossible) return { items: [], cursor: null }
   if (query.order === 'time') {
     const page = pageOf(yield* source.newest(query.after, limit + 1), limit, ({ place: position }) =>
       encodeCursor(scope, [String(position)]),
@@ -289,13 +289,13 @@ export function* findTextPage<S, R>(
     const top = result?.top ?? index.top
     const bottom = result?.bottom ?? index.bottom
     for (const { score, place: position, event } of result?.rows ?? []) {
-      if (items.length === limit) return { items, next_page_id: next }
+      if (items.length === limit) return { items, cursor: next }
       items.push(hitOf(event, query))
       next = encodeCursor(scope, [top, bottom, score, position].map(String))
     }
     // Those below are ranked apart, where there may be any.
     if (bottom === null || (index.bottom === null && (result?.count ?? 0) < MAX_RANKED))
-      return { items, next_page_id: null }
+      return { items, cursor: null }
     index = { top: bottom - 1n, bottom: null, after: null }
   }
 }
