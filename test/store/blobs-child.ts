@@ -1,12 +1,15 @@
 /** Writes or reads a string of several megabytes in its own process, and prints its peak memory. */
 
 import type { Event } from '../../src/event/types.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 
-const [file = '', work = '', megabytes = '0'] = process.argv.slice(2)
+const [place = '', work = '', megabytes = '0'] = process.argv.slice(2)
 const length = Number(megabytes) * 2 ** 20
 
-const store = sqliteStore({ file })
+const store = place.startsWith('postgres')
+  ? postgresStore({ url: place, timeout: 60_000 })
+  : sqliteStore({ file: place })
 if (work === 'write') {
   const image_urls = Object.freeze([`data:${'A'.repeat(length)}`])
   const content = Object.freeze([Object.freeze({ image_urls })])

@@ -1,21 +1,33 @@
 /** Long strings of bodies: disk bytes, memory, forks, and a process that ends between any two writes (law S8). */
 
 import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { copyFileSync, existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { Store } from '../../src/store/contract/store.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
 import { type SqliteDatabase, sqliteStore } from '../../src/store/sqlite/index.ts'
+import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 import { folder } from './sqlite-drivers.ts'
 
 const FILES = folder()
-afterAll(() => FILES.remove())
+let database: PooledDatabase
+let schemas = 0
+beforeAll(async () => {
+  database = await pooledDatabase()
+})
+afterAll(async () => {
+  FILES.remove()
+  await database.drop()
+})
 
 const MEGABYTE = 1_000_000
-const IMAGE = 'data:image/png;base64,'.padEnd(MEGABYTE, 'iVBORw0KGgo')
+/** As an encoder makes them: no compression makes it smaller. */
+const IMAGE = `data:image/png;base64,${randomBytes((MEGABYTE / 4) * 3).toString('base64')}`
 
 const seen = (id: string, url: string): Event => ({
   kind: 'MessageEvent',
@@ -24,37 +36,71 @@ const seen = (id: string, url: string): Event => ({
   llm_message: { role: 'user', content: [{ text: `See ${id}` }, { image_urls: [url] }] },
 })
 
-/** Size on disk, once the store is closed. */
-const bytesOf = (file: string): number =>
-  [file, `${file}-wal`].reduce((sum, one) => sum + (existsSync(one) ? statSync(one).size : 0), 0)
-
 const isSound = async (store: Store): Promise<void> =>
   expect(await store.auditBlobs()).toMatchObject({ unused: [], damaged: [], missing: [] })
 
-describe('on disk', () => {
-  it('60 events with one image of 1 MB take at most 1.1 MB, and 60 forks of one keep one copy', async () => {
-    const file = FILES.next()
-    const store = sqliteStore({ file })
-    await store.createConversation({ id: 'c' })
-    await store.close()
-    const empty = bytesOf(file)
-    const again = sqliteStore({ file })
-    for (let i = 0; i < 60; i += 1) await again.append('c', [seen(`m${i}`, IMAGE)])
-    await again.close()
-    expect(bytesOf(file) - empty).toBeLessThan(1.1 * MEGABYTE)
+interface Place {
+  readonly store: Store
+  /** Bytes on disk; closes the store. */
+  size(): Promise<number>
+}
 
-    const other = FILES.next()
-    const engine = createEngine({ store: sqliteStore({ file: other }) })
+function fileOf(): Place {
+  const file = FILES.next()
+  const store = sqliteStore({ file })
+  return {
+    store,
+    async size() {
+      await store.close()
+      return [file, `${file}-wal`].reduce((sum, one) => sum + (existsSync(one) ? statSync(one).size : 0), 0)
+    },
+  }
+}
+
+function schemaOf(): Place {
+  const schema = `blobs_${(schemas += 1)}`
+  const store = postgresStore({ client: database.pool, schema, listen: false })
+  return {
+    store,
+    async size() {
+      await store.close()
+      const { rows } = await database.pool.query<{ bytes: string }>(
+        `SELECT sum(pg_total_relation_size(oid)) AS bytes FROM pg_class
+        WHERE relkind = 'r' AND relnamespace = $1::regnamespace`,
+        [schema],
+      )
+      return Number(rows[0]?.bytes)
+    },
+  }
+}
+
+describe.each([
+  ['SQLite', fileOf],
+  ['PostgreSQL', schemaOf],
+])('on the disk of %s', (_, open) => {
+  it('60 events with one image of 1 MB take at most 1.1 MB, and so do 60 forks of one', async () => {
+    const none = open()
+    await none.store.createConversation({ id: 'c' })
+    const empty = await none.size()
+
+    const events = open()
+    await events.store.createConversation({ id: 'c' })
+    for (let i = 0; i < 60; i += 1) await events.store.append('c', [seen(`m${i}`, IMAGE)])
+    expect((await events.size()) - empty).toBeLessThan(1.1 * MEGABYTE)
+
+    const forks = open()
+    const engine = createEngine({ store: forks.store })
     const source = await engine.create({ id: 'c' })
     await source.append([seen('m', IMAGE)])
     for (let i = 0; i < 60; i += 1) await source.fork({ id: `fork${i}` })
     await isSound(engine.store)
     expect((await engine.store.auditBlobs()).blobs).toBe(1)
     await engine.close()
-    await engine.store.close()
-    expect(bytesOf(other) - empty).toBeLessThan(1.1 * MEGABYTE)
+    expect((await forks.size()) - empty).toBeLessThan(1.1 * MEGABYTE)
   })
+})
 
+describe('on disk', () => {
   it('a snapshot of a conversation has none of its images', async () => {
     const store = sqliteStore({ file: FILES.next() })
     const engine = createEngine({ store })
@@ -68,25 +114,26 @@ describe('on disk', () => {
 })
 
 /** Peak memory of a child process, in MiB. */
-const limit = (file: string, work: string): number => {
+const peakOf = (place: string, work: string): number => {
   const child = join(import.meta.dirname, 'blobs-child.ts')
-  const { stdout, stderr } = spawnSync(process.execPath, [child, file, work, '200'], { encoding: 'utf8' })
+  const { stdout, stderr } = spawnSync(process.execPath, [child, place, work, '200'], { encoding: 'utf8' })
   expect(stderr.replaceAll(/^.*Warning.*$|^\(Use.*$/gm, '').trim()).toBe('')
   return Number(stdout)
 }
 
-describe('in memory', () => {
-  it('a string of 200 MB is written, streamed and read whole without being there twice', () => {
-    const file = FILES.next()
+it.each(['SQLite', 'PostgreSQL'])(
+  'a string of 200 MB is written to, streamed and read whole from %s without being in memory twice',
+  (name) => {
+    const place = name === 'SQLite' ? FILES.next() : database.url
     const [none, written, streamed, whole] = ['none', 'write', 'stream', 'whole'].map((work) =>
-      limit(file, work),
+      peakOf(place, work),
     )
     const base = none ?? 0
     expect(written).toBeLessThan(base + 200 + 120)
     expect(streamed).toBeLessThan(base + 120)
     expect(whole).toBeLessThan(base + 200 + 120)
-  })
-})
+  },
+)
 
 /** Fails every statement after the first `count` ones, as a kill would. */
 function ending(

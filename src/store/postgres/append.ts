@@ -8,7 +8,7 @@ import { ColloquyError, isColloquyError } from '../../event/errors.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions, AppendResult } from '../contract/store.ts'
 import { type AppendDecision, idsToLoad } from '../kit/append/decide-append.ts'
-import { type Digests, type LargeString, referencesText, splitBody, utf8Pieces } from '../kit/blobs.ts'
+import { type Digests, type LargeString, referencesText, splitBody } from '../kit/blobs.ts'
 import { shardOf, TOLD } from '../kit/feed.ts'
 import {
   KnownLog,
@@ -20,9 +20,11 @@ import {
   TIP_COLUMNS,
   tipValues,
 } from '../sql/append.ts'
-import { confirm, type Engine, first, type SqlValue } from '../sql/dialect.ts'
+import { saveTexts, storedPieces } from '../sql/blobs.ts'
+import { confirm, type Engine, first, type SqlValue, type Work } from '../sql/dialect.ts'
 import { eventReads } from '../sql/events.ts'
 import { textRow } from '../sql/texts.ts'
+import type { Connection } from './connection.ts'
 import { FEED_MOMENT, NOW } from './dialect.ts'
 import { textValues } from './texts.ts'
 
@@ -66,16 +68,7 @@ const TURN_TIMEOUT = 1_000
 const MAX_LINES = 1_000
 
 /** Concurrent appends to one conversation are written together, with one disk wait (design D30). */
-export function appender(
-  engine: Engine,
-  schema: string,
-  transaction: <Row extends object>(
-    sql: string,
-    values: readonly SqlValue[],
-    work: (row: Row | undefined, handle: unknown) => Promise<boolean>,
-  ) => Promise<Row | undefined>,
-  fullText: boolean,
-) {
+export function appender(engine: Engine, schema: string, connection: Connection, fullText: boolean) {
   const reads = eventReads(engine.dialect)
   const lines = new Map<string, Line>()
 
@@ -244,45 +237,62 @@ export function appender(
     const marks = [...values, ...NO_PIECES].map(() => '?').join(', ')
     const sql = `SELECT ${schema}.append(${marks}) AS appended`
     const [only] = decided
-    const options = only?.append.options
+    const within = only?.append.options.within
+    const texts = [...strings.values()]
     const send = async <T extends string>(
       pieces: readonly SqlValue[],
+      isStreamed = false,
     ): Promise<T | 'written' | LogRow | null> => {
-      type Row = AppendRow<T>
-      const row = await (only === undefined || options?.within === undefined
-        ? engine.write(() => first<Row>(sql, ...values, ...pieces))
-        : transaction<Row>(sql, [...values, ...pieces], async (result, handle) => {
-            const isWritten = result?.appended === 'written'
-            if (isWritten) await options.within?.(handle, resultOf(only.decision))
-            return isWritten
-          }))
+      const call = () => first<AppendRow<T>>(sql, ...values, ...pieces)
+      function* save(): Work<AppendRow<T> | undefined> {
+        yield* saveTexts(engine.dialect, texts)
+        return yield* call()
+      }
+      if (within === undefined && !isStreamed) return (await engine.write(call))?.appended ?? null
+      let row: AppendRow<T> | undefined
+      await connection.transaction<AppendRow<T>>(sql, [...values, ...pieces], async (result, handle) => {
+        // The first call has locked the log, and its checks hold for the second.
+        row = isStreamed && result?.appended === 'blobs' ? await connection.runOn(handle, save) : result
+        const isWritten = row?.appended === 'written'
+        if (isWritten && only !== undefined) await within?.(handle, resultOf(only.decision))
+        return isWritten
+      })
       return row?.appended ?? null
     }
     // The bytes of long strings are sent only where the server does not have them all.
     const appended = await send<'blobs'>(NO_PIECES)
-    return appended === 'blobs' ? send<never>(piecesOf([...strings.values()])) : appended
+    if (appended !== 'blobs') return appended
+    const isStreamed = texts.reduce((sum, { bytes }) => sum + bytes, 0) > MAX_SENT
+    return isStreamed && (await connection.canHold())
+      ? send<never>(NO_PIECES, true)
+      : send<never>(piecesOf(texts))
   }
 
   return append
 }
 
-const NO_PIECES: readonly SqlValue[] = [[], [], [], null]
+const NO_PIECES: readonly SqlValue[] = [[], [], [], [], null]
+
+/** Bytes of long strings that one statement sends at most, where the client can hold a transaction for more. */
+const MAX_SENT = 8 * 2 ** 20
 
 function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {
-  const hashes: string[] = []
-  const starts: string[] = []
-  const lengths: string[] = []
-  const all = new Uint8Array(strings.reduce((sum, { bytes }) => sum + bytes, 0))
+  const pieces = strings.flatMap(({ hash, text }) =>
+    [...storedPieces(text)].map((piece) => ({ hash, ...piece })),
+  )
+  const all = new Uint8Array(pieces.reduce((sum, { bytes }) => sum + bytes.length, 0))
   let end = 0
-  for (const { hash, text } of strings)
-    for (const { start, bytes } of utf8Pieces(text)) {
-      hashes.push(hash)
-      starts.push(String(start))
-      lengths.push(String(bytes.length))
-      all.set(bytes, end)
-      end += bytes.length
-    }
-  return [hashes, starts, lengths, all]
+  for (const { bytes } of pieces) {
+    all.set(bytes, end)
+    end += bytes.length
+  }
+  return [
+    pieces.map(({ hash }) => hash),
+    pieces.map(({ start }) => String(start)),
+    pieces.map(({ base64 }) => String(base64)),
+    pieces.map(({ bytes }) => String(bytes.length)),
+    all,
+  ]
 }
 
 const textOf = (value: number | bigint | undefined): string | null =>
@@ -352,7 +362,8 @@ CREATE FUNCTION ${schema}.append(
   p_sizes bigint[], p_opened integer[], p_opened_times bigint[], p_opened_parent_lanes integer[],
   p_opened_parent_seqs integer[], p_opened_parent_times bigint[], p_full_text boolean, p_text_numbers bigint[],
   p_text_seqs integer[], p_text_times bigint[], p_text_roles integer[], p_text_sizes integer[], p_text_lines text,
-  p_piece_hashes text[], p_piece_starts bigint[], p_piece_lengths integer[], p_piece_bytes bytea
+  p_piece_hashes text[], p_piece_starts bigint[], p_piece_base64s integer[], p_piece_lengths integer[],
+  p_piece_bytes bytea
 ) RETURNS jsonb LANGUAGE plpgsql SET enable_seqscan = off AS $body$
 DECLARE
   v ${schema}.log%ROWTYPE;
@@ -388,10 +399,11 @@ BEGIN
         SELECT n.hash, n.bytes FROM unnest(p_hashes, p_sizes) AS n (hash, bytes) ORDER BY n.hash
         ON CONFLICT (hash) DO UPDATE SET bytes = b.bytes RETURNING b.hash, b.xmax = 0 AS is_new
       )
-      INSERT INTO ${schema}.blob_piece (hash, start, bytes)
-      SELECT p.hash, p.start, substring(p_piece_bytes FROM p.first FOR p.length) FROM (
+      INSERT INTO ${schema}.blob_piece (hash, start, base64, bytes)
+      SELECT p.hash, p.start, p.base64, substring(p_piece_bytes FROM p.first FOR p.length) FROM (
         SELECT n.*, (1 + sum(n.length) OVER (ORDER BY n.nth) - n.length)::integer AS first
-        FROM unnest(p_piece_hashes, p_piece_starts, p_piece_lengths) WITH ORDINALITY AS n (hash, start, length, nth)
+        FROM unnest(p_piece_hashes, p_piece_starts, p_piece_base64s, p_piece_lengths) WITH ORDINALITY
+          AS n (hash, start, base64, length, nth)
       ) AS p JOIN new ON new.hash = p.hash AND new.is_new;
     END IF;
   END IF;

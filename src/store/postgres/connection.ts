@@ -170,6 +170,12 @@ export class Connection {
     return client.transaction(steps)
   }
 
+  /** Whether {@link Connection.transaction} can run on the client. */
+  async canHold(): Promise<boolean> {
+    const client = await this.open()
+    return isPool(client) || isListening(client) || isTransacting(client)
+  }
+
   runOn<T>(connection: PostgresClient, work: () => Work<T>): Promise<T> {
     return perform(work, async (step) => {
       if (!('sql' in step)) throw new Error('Such a step has a transaction of its own.')

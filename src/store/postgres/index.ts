@@ -46,7 +46,7 @@ export function postgresStore(options: PostgresStoreOptions): DisposableStore {
   const clock = (): bigint | null => options.clock?.() ?? null
   const ownValue = { name: 'postgres', dialect: postgresDialect(schema), clock, read: run, write: run }
   const fullText = options.fullText === true
-  const append = appender(ownValue, schema, connection.transaction, fullText)
+  const append = appender(ownValue, schema, connection, fullText)
   const call = <T>(work: () => Work<T>): Promise<T> => connection.call(() => run(work))
   let closing: Promise<void> | null = null
   let isSettled = false

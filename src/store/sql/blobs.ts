@@ -14,6 +14,7 @@ import {
   utf8Pieces,
 } from '../kit/blobs.ts'
 import { type Bigint, type BodyStrings, readEvent } from '../kit/row.ts'
+import { compareIds } from '../kit/record.ts'
 import { all, type Dialect, type Engine, first, statement, type Work } from './dialect.ts'
 
 export interface EventRow {
@@ -33,9 +34,16 @@ const MAX_TOGETHER = 2 ** 20
 
 const AUDIT_PAGE = 1_000
 
+/** UTF-8 bytes, and the number of bytes before them. */
+interface TextPiece {
+  readonly start: number
+  readonly bytes: Uint8Array
+}
+
 interface Piece {
   readonly hash: string
   readonly start: Bigint
+  readonly base64: number
   readonly bytes: Uint8Array
 }
 
@@ -46,20 +54,30 @@ export function* saveBlobs(
   seq: number,
   strings: readonly LargeString[],
 ): Work<void> {
-  const saved = new Set<string>()
-  for (const { hash, bytes, text } of strings) {
-    if (saved.has(hash)) continue
-    saved.add(hash)
-    if (yield* insertOrLock(d, hash, bytes))
-      for (const piece of utf8Pieces(text))
-        yield statement(
-          `INSERT INTO ${d.table('blob_piece')} (hash, start, bytes) VALUES (?, ?, ?)`,
-          hash,
-          piece.start,
-          piece.bytes,
-        )
+  yield* saveTexts(d, strings)
+  for (const hash of new Set(strings.map((one) => one.hash)))
     yield statement(`INSERT INTO ${d.table('blob_use')} (log, seq, hash) VALUES (?, ?, ?)`, log, seq, hash)
-  }
+}
+
+/** Writes strings that the database lacks, and locks all, in one order. The transaction must also use them. */
+export function* saveTexts(d: Dialect, strings: readonly LargeString[]): Work<void> {
+  const insert = `INSERT INTO ${d.table('blob_piece')} (hash, start, base64, bytes) VALUES (?, ?, ?, ?)`
+  for (const { hash, bytes, text } of strings.toSorted((a, b) => compareIds(a.hash, b.hash)))
+    if (yield* insertOrLock(d, hash, bytes))
+      for (const piece of storedPieces(text))
+        yield statement(insert, hash, piece.start, piece.base64, piece.bytes)
+}
+
+/** Pieces of a text as rows; the base64 of a data URL begins a piece. O(length). */
+export function* storedPieces(text: string): Generator<TextPiece & Pick<Piece, 'base64'>> {
+  const comma = text.startsWith('data:') ? text.indexOf(',') + 1 : 0
+  let start = 0
+  for (const part of [text.slice(0, comma), text.slice(comma)])
+    for (const { bytes } of utf8Pieces(part)) {
+      const decoded = fromBase64(bytes)
+      yield { start, base64: Number(decoded !== null), bytes: decoded ?? bytes }
+      start += bytes.length
+    }
 }
 
 /** Inserts a blob and returns true, or locks the one that exists: no other transaction may delete it meanwhile. */
@@ -78,18 +96,21 @@ export function blobReads(d: Dialect) {
   const use = d.table('blob_use')
   const log = d.table('log')
   const event = d.table('event')
-  const pieces = `SELECT p.hash, p.start, p.bytes FROM ${d.elements} JOIN ${piece} AS p ON p.hash = listed.value`
-  const pieceAt = `SELECT p.hash, p.start, p.bytes FROM ${piece} AS p WHERE p.hash = ? AND p.start <= ?
+  const pieces = `SELECT p.hash, p.start, p.base64, p.bytes FROM ${d.elements} JOIN ${piece} AS p ON p.hash = listed.value`
+  const pieceAt = `SELECT p.hash, p.start, p.base64, p.bytes FROM ${piece} AS p WHERE p.hash = ? AND p.start <= ?
     ORDER BY p.hash DESC, p.start DESC LIMIT 1`
 
   function* exists(hash: string): Work<boolean> {
     return (yield* all(`SELECT hash FROM ${blob} WHERE hash = ?`, hash)).length > 0
   }
 
-  function* readPiece(hash: string, index: number): Work<Piece> {
+  function* readPiece(hash: string, index: number): Work<TextPiece> {
     const row = yield* first<Piece>(pieceAt, hash, index)
-    if (row === undefined || Number(row.start) + row.bytes.length <= index) throw damagedBlob(hash)
-    return row
+    if (row !== undefined) {
+      const [start, bytes] = [Number(row.start), bytesOf(row)]
+      if (start + bytes.length > index) return { start, bytes }
+    }
+    throw damagedBlob(hash)
   }
 
   /** The texts of blobs, by hash; none for one that does not exist. O(bytes). */
@@ -122,8 +143,8 @@ export function blobReads(d: Dialect) {
 
   function* readTogether(hashes: readonly string[], matches: Map<string, string>): Work<void> {
     const rows = yield* all<Piece>(pieces, JSON.stringify(hashes))
-    for (const { hash, bytes } of rows.toSorted((a, b) => Number(a.start) - Number(b.start)))
-      matches.set(hash, (matches.get(hash) ?? '') + decode(bytes))
+    for (const row of rows.toSorted((a, b) => Number(a.start) - Number(b.start)))
+      matches.set(row.hash, (matches.get(row.hash) ?? '') + decode(bytesOf(row)))
   }
 
   /**
@@ -195,8 +216,7 @@ export function blobReads(d: Dialect) {
   ): AsyncGenerator<Uint8Array> {
     for (let index = from; index < to;) {
       const row = await read(() => readPiece(hash, index))
-      const start = Number(row.start)
-      const part = row.bytes.subarray(index - start, to - start)
+      const part = row.bytes.subarray(index - row.start, to - row.start)
       yield new Uint8Array(part)
       index += part.length
     }
@@ -301,3 +321,47 @@ function referencesOf(conversationId: string, { seq, blobs }: EventRow): readonl
 }
 
 const decode = (bytes: Uint8Array): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
+
+const DIGITS = Uint8Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/', (digit) =>
+  digit.charCodeAt(0),
+)
+const DIGIT_VALUES = new Int8Array(256).fill(-1)
+for (const [value, digit] of DIGITS.entries()) DIGIT_VALUES[digit] = value
+const PADDING = 61
+
+const bytesOf = ({ base64, bytes }: Piece): Uint8Array => (base64 === 0 ? bytes : toBase64(bytes))
+
+/** The bytes of a text that {@link toBase64} returns; null for any other. O(length). */
+function fromBase64(text: Uint8Array): Uint8Array | null {
+  const padding = text.at(-1) !== PADDING ? 0 : text.at(-2) !== PADDING ? 1 : 2
+  if (text.length % 4 !== 0) return null
+  const bytes = new Uint8Array((text.length / 4) * 3)
+  const end = text.length - padding
+  const bits = (index: number, shift: number): number =>
+    index < end ? (DIGIT_VALUES[text[index] ?? 0] ?? 0) << shift : 0
+  // Negative once a digit is none.
+  let signs = 0
+  for (let from = 0, to = 0; from < text.length; from += 4, to += 3) {
+    const group = bits(from, 18) | bits(from + 1, 12) | bits(from + 2, 6) | bits(from + 3, 0)
+    signs |= group
+    bytes[to] = group >> 16
+    bytes[to + 1] = group >> 8
+    bytes[to + 2] = group
+  }
+  const length = bytes.length - padding
+  return signs < 0 || bytes.subarray(length).some((rest) => rest !== 0) ? null : bytes.subarray(0, length)
+}
+
+/** Bytes as base64, with padding. O(length). */
+function toBase64(bytes: Uint8Array): Uint8Array {
+  const text = new Uint8Array(Math.ceil(bytes.length / 3) * 4)
+  for (let from = 0, to = 0; from < bytes.length; from += 3, to += 4) {
+    const group = ((bytes[from] ?? 0) << 16) | ((bytes[from + 1] ?? 0) << 8) | (bytes[from + 2] ?? 0)
+    text[to] = DIGITS[group >> 18] ?? 0
+    text[to + 1] = DIGITS[(group >> 12) & 63] ?? 0
+    text[to + 2] = DIGITS[(group >> 6) & 63] ?? 0
+    text[to + 3] = DIGITS[group & 63] ?? 0
+  }
+  const length = Math.ceil((bytes.length * 4) / 3)
+  return text.fill(PADDING, length)
+}

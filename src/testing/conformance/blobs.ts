@@ -23,6 +23,12 @@ const LONG_TEXTS: readonly string[] = [
   '日本語'.repeat(LARGE_STRING / 2),
   `${'a'.repeat(2 ** 18 - 1)}😀${'é'.repeat(2 ** 17)}`,
   '😀'.repeat(2 ** 18 + 1),
+  // In base64, and almost: bits after the end, padding before it, another alphabet, a comma that begins it.
+  `data:image/png;base64,${'iVBORw0K'.repeat(2 ** 13)}QQ==`,
+  `${'QUJD'.repeat(2 ** 16)}QR==`,
+  `${'QUJD'.repeat(2 ** 14)}QQ==QUI=`,
+  `${'QUJD'.repeat(2 ** 14)}A-_/`,
+  `data:é,日,${'QUJD'.repeat(2 ** 14)}=`,
 ]
 
 const SHORT_TEXTS: readonly string[] = [
