@@ -67,7 +67,7 @@ interface Measured {
   readonly name: string
   readonly store: Store
   insert(texts: readonly string[]): unknown
-  own(query: Query, order: Order): unknown
+  bareQuery(query: Query, order: Order): unknown
 }
 
 async function fill({ store, insert }: Measured): Promise<void> {
@@ -94,7 +94,7 @@ const ms = (value: number): string => `${value.toFixed(2)} ms`.padStart(12)
 const verdict = (ratio: number, limit: number): string =>
   `${ratio.toFixed(2).padStart(8)}  (at most ${limit})  ${ratio <= limit ? 'holds' : 'MISSES'}`
 
-async function measurePages({ name, store, own: ownValue }: Measured): Promise<boolean> {
+async function measurePages({ name, store, bareQuery: ownValue }: Measured): Promise<boolean> {
   let holds = true
   // Warm up, as in a server that has run for a while.
   for (let round = 0; round < 300; round += 1) {
@@ -179,7 +179,7 @@ function sqlite(): Measured {
         )
       database.exec('COMMIT')
     },
-    own: ({ fts }, order) => pages[order].all(fts),
+    bareQuery: ({ fts }, order) => pages[order].all(fts),
   }
 }
 
@@ -206,7 +206,7 @@ async function postgres(url: string): Promise<Measured> {
     store: postgresStore({ url, schema: 'bench_search_store', fullText: true, timeout: 60_000 }),
     insert: (texts) =>
       pool.query('INSERT INTO bench_search.plain (text) SELECT * FROM unnest($1::text[])', [texts]),
-    own: ({ query }, order) => {
+    bareQuery: ({ query }, order) => {
       const text = query.startsWith('"') ? page(orders[order]) : together(orders[order])
       return pool.query({
         name: `${order} ${query.startsWith('"')}`,

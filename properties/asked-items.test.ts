@@ -34,8 +34,8 @@ const ASKS = {
 } as const
 
 const [text, outputs] = [
-  SETTLING.filter(({ place: position }) => position === 'user'),
-  SETTLING.filter(({ place: position }) => position === 'result'),
+  SETTLING.filter(({ role: position }) => position === 'user'),
+  SETTLING.filter(({ role: position }) => position === 'result'),
 ] as const
 
 const id = fc.constantFrom('mcpr_0', 'mcpr_1', 'mcpr_2')

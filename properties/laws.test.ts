@@ -152,7 +152,7 @@ describe('the check of any log', () => {
       (facts) => {
         const violations = total('E2', 'checkLog', () => checkLog(facts, { ended: true }))
         for (const { law } of violations) hold(law, Object.hasOwn(LAWS, law), 'no such law')
-        const repairs = readTree(facts).flatMap(({ at: index, warnings }) => warnings.map(() => index))
+        const repairs = readTree(facts).flatMap(({ position: index, warnings }) => warnings.map(() => index))
         const messages = violations.filter(
           ({ law, message }) => (law === 'T6' && !message.startsWith('the reply stands')) || law === 'E2',
         )

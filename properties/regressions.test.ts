@@ -109,7 +109,7 @@ describe('pinned logs', () => {
         { do: 'say', content, skills: [], late: false },
         { do: 'reply', content, meanwhile: null, pauses: 'yes' },
         { do: 'respond', calls, ...record, confirm: false, searches: false },
-        { do: 'condense', from: 1, to: 2, summary: null, asked: false },
+        { do: 'condense', from: 1, to: 2, summary: null, requested: false },
         { do: 'settle', form: 'result', content },
       ],
     })

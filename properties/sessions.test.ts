@@ -186,7 +186,7 @@ describe('E9, sessions of other agents', () => {
   it('E9: whatever is wrong with a file, reading it gives a log that can be sent', () => {
     const form = fc.constantFrom(...FORMS)
     const cut = fc.record({
-      at: fc.nat(),
+      index: fc.nat(),
       how: fc.constantFrom('drop', 'twice', 'swap', 'garble'),
       value: jsonValue(),
       path: fc.array(fc.nat(), { maxLength: 5 }),
@@ -257,16 +257,16 @@ function looksFor(values: readonly unknown[], from: SessionFormat): number {
 }
 
 interface Cut {
-  readonly at: number
+  readonly index: number
   readonly how: string
   readonly value: JsonValue
   readonly path: readonly number[]
 }
 
 /** With a line removed, duplicated, moved or changed. */
-function damaged(values: unknown[], { at, how, value, path }: Cut): unknown[] {
+function damaged(values: unknown[], { index: offset, how, value, path }: Cut): unknown[] {
   if (values.length === 0) return values
-  const position = at % values.length
+  const position = offset % values.length
   const one = values[position]
   const others = values.filter((_, index) => index !== position)
   if (how === 'drop' && values.length > 1) return others

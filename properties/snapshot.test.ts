@@ -30,7 +30,7 @@ const HOSTILE: readonly Across[] = [
 const damage = fc.record<Damage>({
   how: fc.constantFrom('flip', 'cut', 'grow', 'drop', 'swap', 'foreign', 'shift', 'zero'),
   part: fc.nat(100),
-  at: fc.nat(100_000),
+  position: fc.nat(100_000),
 })
 
 describe('R, snapshots', () => {

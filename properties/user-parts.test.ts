@@ -82,14 +82,14 @@ describe('M14, what users and tools say', () => {
           const part = input.make(id)
           const sent: OpenPart = marked ? { ...part, cache_prompt: true } : part
           if (frozen) Object.freeze(sent)
-          const request = write(holding([sent], input.place, is_error && input.place === 'result'))
+          const request = write(holding([sent], input.role, is_error && input.role === 'result'))
           expect(validate(request)).toEqual([])
           const text = JSON.stringify(withoutBytes(request))
           const isNamed = [placeholderOf(part), NO_IMAGE].some((name) =>
             text.includes(JSON.stringify(name).slice(1, -1)),
           )
           expect([text.split(id).length - 1 > 0, isNamed]).toContainEqual(true)
-          const cannotMove = is_error && input.place === 'result' && isNamed
+          const cannotMove = is_error && input.role === 'result' && isNamed
           if (input.grammar !== ownValue || !input.isSent || cannotMove) return
           const stands = [...objectsIn(request)].filter(
             (each) => JSON.stringify(each, unmarked) === JSON.stringify(part),

@@ -1,7 +1,7 @@
 /** Virtual time: hours pass in milliseconds, at the same speed on every machine. */
 
 interface Timer {
-  at: number
+  time: number
   readonly every: number | null
   readonly call: () => void
 }
@@ -27,7 +27,7 @@ export class VirtualTime {
   install(): void {
     const begin = (call: () => void, after: number, every: number | null): object => {
       const timer = { ref: () => timer, unref: () => timer, hasRef: () => true }
-      this.#timers.set(timer, { at: this.#now + Math.max(1, after), every, call })
+      this.#timers.set(timer, { time: this.#now + Math.max(1, after), every, call })
       return timer
     }
     const end = (timer: object): void => void this.#timers.delete(timer)
@@ -53,9 +53,9 @@ export class VirtualTime {
     while (this.#now < end) {
       const to = Math.min(end, this.#now + STEP)
       for (let next = this.#next(to); next !== null; next = this.#next(to)) {
-        this.#now = Math.max(this.#now, next.timer.at)
+        this.#now = Math.max(this.#now, next.timer.time)
         if (next.timer.every === null) this.#timers.delete(next.key)
-        else next.timer.at += next.timer.every
+        else next.timer.time += next.timer.every
         next.timer.call()
         await turn()
       }
@@ -67,7 +67,7 @@ export class VirtualTime {
   #next(to: number): { readonly key: object; readonly timer: Timer } | null {
     let first: { readonly key: object; readonly timer: Timer } | null = null
     for (const [key, timer] of this.#timers)
-      if (timer.at <= to && timer.at < (first?.timer.at ?? Infinity)) first = { key, timer }
+      if (timer.time <= to && timer.time < (first?.timer.time ?? Infinity)) first = { key, timer }
     return first
   }
 

@@ -136,7 +136,7 @@ it('replies, asks for consent, shows the same again, and stops', async () => {
 
 it('the terminal goes on where it was, and runs a command that its user agrees to', async () => {
   const terminal = write('terminal.ts', readFileSync(join(ROOT, 'examples/terminal.ts'), 'utf8'))
-  const talk = async (input: string): Promise<{ readonly code: number | null; readonly said: string }> => {
+  const talk = async (input: string): Promise<{ readonly code: number | null; readonly output: string }> => {
     const child = spawn(process.execPath, [terminal], {
       cwd: folder,
       env: { ...process.env, ...clientsOf(provider.url), FILE: join(folder, 'terminal.db') },
@@ -145,15 +145,15 @@ it('the terminal goes on where it was, and runs a command that its user agrees t
     child.stdin.end(input)
     const output = await text(child.stdout)
     if (child.exitCode === null) await once(child, 'exit')
-    return { code: child.exitCode, said: output }
+    return { code: child.exitCode, output: output }
   }
   const agreed = await talk('Say pwd\ny\n')
   expect(agreed.code).toBe(0)
-  expect(agreed.said).toMatch(/shell \{"command": ?"pwd"\} \(y\/n\) /)
-  expect(agreed.said.split(folder)).toHaveLength(3) // the command's result, and the model's repetition of it
+  expect(agreed.output).toMatch(/shell \{"command": ?"pwd"\} \(y\/n\) /)
+  expect(agreed.output.split(folder)).toHaveLength(3) // the command's result, and the model's repetition of it
   const refused = await talk('Say pwd\nn\n')
   expect(refused.code).toBe(0)
-  expect(refused.said).not.toContain(folder)
+  expect(refused.output).not.toContain(folder)
 })
 
 it('the agent with background calls replies while they work', async () => {

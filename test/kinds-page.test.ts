@@ -21,7 +21,7 @@ const PAGE = readFileSync(join(ROOT, 'docs/kinds.md'), 'utf8')
 const LIMITS: readonly Limits[] = GRAMMARS.map(({ limits }) => limits)
 
 /** The page's name for a part's form in a grammar. */
-function madeOf(part: OpenPart, limits: Limits, { grammar, place: position }: Sample): string {
+function madeOf(part: OpenPart, limits: Limits, { grammar, role: position }: Sample): string {
   const form = formOf(part, limits.parts)
   switch (form.as) {
     case 'text':

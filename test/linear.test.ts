@@ -56,7 +56,7 @@ describe('a regular expression of src', () => {
   // Tries each pattern once. A pattern without repetition checks a limited number of characters at each
   // position.
   const regexes = new Map(
-    FOUND.flatMap(({ place: position, regex }) =>
+    FOUND.flatMap(({ location: position, regex }) =>
       regex === null || !repeats(regex) ? [] : [[`${regex} in ${position}`, regex] as const],
     ).filter(
       ([, regex], index, all) => all.findIndex(([, other]) => String(other) === String(regex)) === index,
@@ -136,7 +136,7 @@ describe('what reads a text in', () => {
   it.each(Object.entries(WORK))('%s', (_, [work, words]) => holdGrowth(work, textsOf(words)))
 
   it('each file that makes a pattern at run time is tried', () => {
-    const files = FOUND.filter(({ regex }) => regex === null).map(({ place: position }) => position)
+    const files = FOUND.filter(({ regex }) => regex === null).map(({ location: position }) => position)
     const tried = new Set(Object.keys(WORK).map((name) => name.split(',')[0]))
     expect(files.filter((file) => !tried.has(file))).toEqual([])
     expect(files.length).toBeGreaterThan(5)

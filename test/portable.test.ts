@@ -92,7 +92,7 @@ describe('the core as a browser bundle', () => {
     expect(weigh((await bundle('index.ts', names)).code)).toBeLessThan(90_000)
   })
 
-  it.each(PARTS)('is at most $most bytes for $names', async ({ entry, names, most: limit }) => {
+  it.each(PARTS)('is at most $most bytes for $names', async ({ entry, names, max: limit }) => {
     const { code, files } = await bundle(entry, names)
     expect(weigh(code)).toBeLessThan(limit)
     // A writer includes only its own grammar.

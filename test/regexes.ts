@@ -8,7 +8,7 @@ const SRC = resolve(import.meta.dirname, '../src')
 
 /** A regular expression and its place. */
 export interface Found {
-  readonly place: string
+  readonly location: string
   /** Null for one that is built at run time. */
   readonly regex: RegExp | null
 }
@@ -37,8 +37,8 @@ function regexesIn(file: string, text: string): Found[] {
     if (typeof value !== 'object' || value === null) return
     const { type, regex, callee } = value as Node
     if (type === 'Literal' && regex !== undefined)
-      matches.push({ place: file, regex: new RegExp(regex.pattern, regex.flags) })
-    if (callee?.name === 'RegExp') matches.push({ place: file, regex: null })
+      matches.push({ location: file, regex: new RegExp(regex.pattern, regex.flags) })
+    if (callee?.name === 'RegExp') matches.push({ location: file, regex: null })
     for (const inner of Object.values(value)) visit(inner)
   }
   visit(parseAst(text, { lang: 'ts' }))
@@ -62,7 +62,7 @@ export const overflowing = (sources: readonly string[]): string[] =>
 /** All patterns, and all strings of the files that build patterns. */
 export function partsOfPatterns(): string[] {
   const composing = new Set(
-    regexesOfSource().flatMap(({ place: position, regex }) => (regex === null ? [position] : [])),
+    regexesOfSource().flatMap(({ location: position, regex }) => (regex === null ? [position] : [])),
   )
   return [
     ...new Set([

@@ -106,8 +106,8 @@ function drawPanel(
   const x = (length: number): number =>
     left + (to === from ? 0.5 : (Math.log10(length) - from) / (to - from)) * PANEL
   const grid = decades.map((micros) => {
-    const at = y(micros).toFixed(1)
-    return `<path class="grid" d="M${left} ${at}h${PANEL.toFixed(1)}"/>${isFirst ? text(left - 6, y(micros) + 4, duration(micros), 'end') : ''}`
+    const top = y(micros).toFixed(1)
+    return `<path class="grid" d="M${left} ${top}h${PANEL.toFixed(1)}"/>${isFirst ? text(left - 6, y(micros) + 4, duration(micros), 'end') : ''}`
   })
   const ticks = lengths.map((length) =>
     text(x(length), HEIGHT - BOTTOM + 18, length.toLocaleString('en'), 'middle'),
@@ -122,7 +122,9 @@ function drawPanel(
         .join('L')
       return `<path class="line c${colour}${isDashed ? ' dashed' : ''}" d="M${path}"/>`
     }),
-    ...placeNames(lines, y).map(({ name, colour, at }) => text(left + PANEL + 6, at + 4, name, `c${colour}`)),
+    ...placeNames(lines, y).map(({ name, colour, top }) =>
+      text(left + PANEL + 6, top + 4, name, `c${colour}`),
+    ),
   ]
 }
 
@@ -130,21 +132,21 @@ function drawPanel(
 function placeNames(
   lines: readonly Line[],
   y: (micros: number) => number,
-): { readonly name: string; readonly colour: number; readonly at: number }[] {
+): { readonly name: string; readonly colour: number; readonly top: number }[] {
   const sorted = lines
-    .map(({ name, colour, points }) => ({ name, colour, at: y(points.at(-1)?.[1] ?? 1) }))
-    .toSorted((a, b) => a.at - b.at)
+    .map(({ name, colour, points }) => ({ name, colour, top: y(points.at(-1)?.[1] ?? 1) }))
+    .toSorted((a, b) => a.top - b.top)
   let next = -Infinity
   const placed = sorted.map((label) => {
-    next = Math.max(label.at, next + APART)
-    return { ...label, at: next }
+    next = Math.max(label.top, next + APART)
+    return { ...label, top: next }
   })
   // Names below the bottom push the others up again.
   let lowest = HEIGHT - BOTTOM + 4
   return placed.toReversed().map((label) => {
-    const at = Math.min(label.at, lowest)
-    lowest = at - APART
-    return { ...label, at }
+    const top = Math.min(label.top, lowest)
+    lowest = top - APART
+    return { ...label, top }
   })
 }
 

@@ -46,7 +46,7 @@ export interface Contender {
   readonly survives: Survives
   /** The setting that replaces this one while a history grows. */
   readonly growsAs?: string
-  open(place: Place): Promise<Session>
+  open(database: Place): Promise<Session>
 }
 
 /** Name in tables, unique for each contender. */

@@ -12,8 +12,8 @@ export interface Grounds {
   readonly postgres: string
   make(ground: Contender['ground']): Promise<Place>
   /** Bytes of files, or of tables and indexes, after the database has done its deferred work. */
-  bytesIn(place: Place): Promise<number>
-  remove(place: Place): Promise<void>
+  bytesIn(database: Place): Promise<number>
+  remove(database: Place): Promise<void>
   close(): Promise<void>
 }
 
@@ -52,12 +52,12 @@ export async function openGrounds(): Promise<Grounds> {
       const client = new pg.Client({ connectionString: url })
       await client.connect()
       await client.query('VACUUM')
-      const found =
+      const sizes =
         await client.query(`SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::float8 AS bytes FROM pg_class
         WHERE relkind IN ('r', 'm') AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
         AND relnamespace::regnamespace::text NOT LIKE 'pg_toast%'`)
       await client.end()
-      return Number(found.rows[0]?.bytes)
+      return Number(sizes.rows[0]?.bytes)
     },
     async remove({ folder, url }) {
       rmSync(folder, { recursive: true, force: true })

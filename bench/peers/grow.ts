@@ -9,20 +9,27 @@ import { history, lettersOfItems, take, TURN } from './items.ts'
 export async function grow(contender: Contender, length: number, grounds: Grounds): Promise<GrownRow | null> {
   const { family, setting, ground } = contender
   if (ground === 'memory' || contender.growsAs !== undefined) return null
-  const place = await grounds.make(ground)
+  const database = await grounds.make(ground)
   try {
     const items = take(history(length), length)
-    const session = await contender.open(place)
+    const session = await contender.open(database)
     const first = length % TURN || TURN
     const start = performance.now()
     await session.append(items.slice(0, first))
-    for (let at = first; at < length; at += TURN) await session.append(items.slice(at, at + TURN))
+    for (let start = first; start < length; start += TURN)
+      await session.append(items.slice(start, start + TURN))
     const each = Math.round(((performance.now() - start) * 100_000) / length) / 100
     await session.leave()
     const isNamed = setting !== '' && setting !== 'default' && setting !== 'best'
     const name = isNamed ? `${family}, ${setting}` : family
-    return { family: name, length, each, bytes: await grounds.bytesIn(place), texts: lettersOfItems(items) }
+    return {
+      family: name,
+      length,
+      each,
+      bytes: await grounds.bytesIn(database),
+      texts: lettersOfItems(items),
+    }
   } finally {
-    await grounds.remove(place)
+    await grounds.remove(database)
   }
 }

@@ -77,10 +77,12 @@ const lengths = orUsage(() => {
 })
 
 /** Requested number of rounds. */
-const asked = orUsage(() => (options.rounds === undefined ? null : multipleOf(1, 'rounds', options.rounds)))
+const requestedRounds = orUsage(() =>
+  options.rounds === undefined ? null : multipleOf(1, 'rounds', options.rounds),
+)
 
 function roundsAt(length: number): number {
-  if (asked !== null) return asked
+  if (requestedRounds !== null) return requestedRounds
   if (options.quick) return 2
   return length < 4_000 ? 4 : 3
 }
@@ -89,11 +91,11 @@ const versionIn = (folder: string): string =>
   JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version
 
 function versions(): Record<string, string> {
-  const found = PACKAGES.map((name): [string, string] => [
+  const packageVersions = PACKAGES.map((name): [string, string] => [
     name,
     versionIn(join(import.meta.dirname, 'node_modules', name)),
   ])
-  return { colloquy: versionIn(join(import.meta.dirname, '../..')), ...Object.fromEntries(found) }
+  return { colloquy: versionIn(join(import.meta.dirname, '../..')), ...Object.fromEntries(packageVersions) }
 }
 
 /** Reports a contender's error without stopping the others; the run then fails. */
@@ -116,14 +118,14 @@ async function measure(length: number, contenders: readonly Contender[], grounds
     const from = Math.abs(round) % contenders.length
     for (const contender of [...contenders.slice(from), ...contenders.slice(0, from)]) {
       if (slow.has(contender)) continue
-      const place = await grounds.make(contender.ground)
+      const database = await grounds.make(contender.ground)
       globalThis.gc?.()
       const start = performance.now()
-      const samples = await attempt(contender, () => visit(contender, length, place, REPEAT))
+      const samples = await attempt(contender, () => visit(contender, length, database, REPEAT))
       const spent = performance.now() - start
       if (spent > LONGEST_VISIT) slow.add(contender)
       if (spent > LONGEST_VISIT) console.error(`${nameOf(contender)}: ${Math.round(spent / 1_000)} s a visit`)
-      await grounds.remove(place)
+      await grounds.remove(database)
       if (round < 0 || samples === null) continue
       const known = all.get(contender) ?? {}
       for (const work of WORKS) if (samples[work]) known[work] = [...(known[work] ?? []), ...samples[work]]

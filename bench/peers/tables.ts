@@ -62,14 +62,14 @@ export function whereOf({ taken, machine, load, versions, rounds }: Figures): st
 /** One row for each contender that does this work. */
 export function workTable({ lengths, rows }: Figures, work: Work): string {
   const names = [...new Set(rows.filter(({ times }) => times[work]).map(nameOf))]
-  const found = (name: string, length: number): Row | undefined =>
+  const rowOf = (name: string, length: number): Row | undefined =>
     rows.find((row) => nameOf(row) === name && row.length === length)
   const isTold = work === 'append'
   const columns = ['', ...(isTold ? ['survives'] : []), ...lengths.map(events)]
   return [
     ...heading(columns, isTold ? 2 : 1),
     ...names.map((name) => {
-      const cells = lengths.map((length) => cellOf(found(name, length)?.times[work]))
+      const cells = lengths.map((length) => cellOf(rowOf(name, length)?.times[work]))
       const survives = rows.find((row) => nameOf(row) === name)?.survives ?? ''
       return line([name, ...(isTold ? [survives] : []), ...cells])
     }),

@@ -17,16 +17,16 @@ const MOST = 5
 export async function visit(
   contender: Contender,
   length: number,
-  place: Place,
+  database: Place,
   longest: number,
 ): Promise<Samples> {
   const samples: Samples = {}
   const add = (work: Work, micros: number): void => void (samples[work] ??= []).push(micros)
   const items = history(length)
   // The history ends with a user's message, so that the model is called next.
-  const said: Item[] = take(items, length + 1)
-  const session = await contender.open(place)
-  await session.fill(said)
+  const messagesSoFar: Item[] = take(items, length + 1)
+  const session = await contender.open(database)
+  await session.fill(messagesSoFar)
 
   await repeat(longest, async () => {
     await session.leave()
@@ -36,14 +36,15 @@ export async function visit(
     const reopened = performance.now()
     const messages = await session.prompt()
     const end = performance.now()
-    check(contender, said, messages)
+    check(contender, messagesSoFar, messages)
     add('reopen', (reopened - start) * 1_000)
     add('reopen to prompt', (end - start) * 1_000)
     return end - start
   })
   await repeat(longest, async () => {
     const [count, micros] = await timed(() => session.readAll())
-    if (count !== said.length) throw new Error(`${contender.family} read ${count} events of ${said.length}`)
+    if (count !== messagesSoFar.length)
+      throw new Error(`${contender.family} read ${count} events of ${messagesSoFar.length}`)
     add('read all', micros)
     return micros / 1_000
   })
@@ -62,10 +63,10 @@ export async function visit(
   await repeat(longest, async () => {
     const turn = take(items, TURN)
     const [, micros] = await timed(() => session.append(turn))
-    said.push(...turn)
+    messagesSoFar.push(...turn)
     add('append', micros / TURN)
     const [messages, spent] = await timed(() => session.prompt())
-    check(contender, said, messages)
+    check(contender, messagesSoFar, messages)
     add('prompt', spent)
     return (micros + spent) / 1_000
   })
@@ -85,10 +86,10 @@ async function timed<T>(run: () => Promise<T>): Promise<readonly [T, number]> {
   return [result, (performance.now() - start) * 1_000]
 }
 
-function check({ family }: Contender, said: readonly Item[], messages: readonly object[]): void {
-  const [letters, expected] = [lettersOfPrompt(messages), lettersOfItems(said)]
-  if (messages.length !== said.length || letters !== expected)
+function check({ family }: Contender, messagesSoFar: readonly Item[], messages: readonly object[]): void {
+  const [letters, expected] = [lettersOfPrompt(messages), lettersOfItems(messagesSoFar)]
+  if (messages.length !== messagesSoFar.length || letters !== expected)
     throw new Error(
-      `${family} wrote ${messages.length} messages of ${letters} letters for ${said.length} events of ${expected}`,
+      `${family} wrote ${messages.length} messages of ${letters} letters for ${messagesSoFar.length} events of ${expected}`,
     )
 }

@@ -9,7 +9,7 @@ import { listen } from '../../src/service/node/server.ts'
 import { type Place, storeAt } from './fill.ts'
 
 export interface ChildConfig {
-  readonly place: Place
+  readonly database: Place
   /** Webhook URL, or null. */
   readonly webhook: string | null
   /** Whether it follows the feed. */
@@ -27,7 +27,7 @@ export type Said =
 const say = (text: Said): void => void process.send?.(text)
 
 const config = JSON.parse(process.argv[2] ?? '{}') as ChildConfig
-const store = storeAt(config.place)
+const store = storeAt(config.database)
 const engine = createEngine({ store })
 const service = createService({
   engine,

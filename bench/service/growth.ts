@@ -39,7 +39,7 @@ export interface GrowthOptions {
 /** A service over a database of one size. */
 interface Running {
   readonly size: number
-  readonly place: Place
+  readonly database: Place
   readonly child: ChildProcess
   readonly url: string
   readonly trivial: string
@@ -94,7 +94,7 @@ async function start(size: number, config: ChildConfig): Promise<Running> {
     child.removeAllListeners('exit')
     return 'value' in answer ? answer.value : 0
   }
-  return { size, place: config.place, child, ...text, ask }
+  return { size, database: config.database, child, ...text, ask }
 }
 
 async function stop({ child }: Running): Promise<void> {
@@ -256,7 +256,7 @@ async function measureAdapter(
   const starts = sizes.map((): number[] => [])
   for (let round = -1; round < STARTS; round += 1) {
     for (const [index, size] of sizes.entries()) {
-      const service = await start(size, { place: placeOf(size), webhook: null, follows: false })
+      const service = await start(size, { database: placeOf(size), webhook: null, follows: false })
       if (round >= 0) starts[index]?.push(service.started)
       await stop(service)
     }
@@ -264,7 +264,8 @@ async function measureAdapter(
   const listener = new Listener()
   const webhook = webhooks ? await listener.listen() : null
   const running: Running[] = []
-  for (const size of sizes) running.push(await start(size, { place: placeOf(size), webhook, follows: true }))
+  for (const size of sizes)
+    running.push(await start(size, { database: placeOf(size), webhook, follows: true }))
   const delay: Operation = [
     'webhook',
     ({ url }) =>
@@ -302,7 +303,7 @@ async function printThroughput(
   const services = [first]
   for (const processes of isShared ? [1, 2, 4] : [1]) {
     while (services.length < processes)
-      services.push(await start(first.size, { place: first.place, webhook: null, follows: false }))
+      services.push(await start(first.size, { database: first.database, webhook: null, follows: false }))
     const rate = await throughput(
       services.map(({ url }) => url),
       eventsOf,

@@ -72,7 +72,7 @@ export interface State {
   next: number
   readonly conversations: Map<string, Kept>
   readonly items: Map<string, Map<string, Item>>
-  readonly feed: (Told & { readonly no: number; readonly witness: string })[]
+  readonly feed: (Told & { readonly number: number; readonly witness: string })[]
 }
 
 export const newState = (): State => ({ next: 1, conversations: new Map(), items: new Map(), feed: [] })
@@ -96,7 +96,7 @@ export function apply(state: State, change: Change & { readonly witness: string 
   const number = state.next
   state.next += 1
   const report = toldBy(change)
-  if (report !== null) state.feed.push({ ...report, no: number, witness: change.witness })
+  if (report !== null) state.feed.push({ ...report, number: number, witness: change.witness })
   if (change.type === 'erased') return []
   if (change.type === 'items') {
     for (const { collection, id } of change.gone) state.items.get(collection)?.delete(id)

@@ -206,7 +206,7 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
       const { feed, conversations } = opened().latest()
       const rows = feed
         .filter(({ conversationId: id }) => checked.shard === null || kit.shardOf(id) === checked.shard)
-        .map(({ no: number, ...row }): kit.FeedRow => {
+        .map(({ number, ...row }): kit.FeedRow => {
           const since = conversations.get(row.conversationId)?.changes[0] ?? Number.POSITIVE_INFINITY
           return { ...row, place: String(number), isThere: since <= number }
         })

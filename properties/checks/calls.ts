@@ -21,7 +21,7 @@ export function checkOnce(story: Story, plan: Plan, now: State): void {
   for (const begin of executions(story)) {
     same(
       'P6',
-      `calls executed at once by step ${begin.no}`,
+      `calls executed at once by step ${begin.number}`,
       new Set(begin.executes).size,
       begin.executes.length,
     )
@@ -35,7 +35,7 @@ export function checkOnce(story: Story, plan: Plan, now: State): void {
           ({ seq, value }) =>
             seq < lengthOf(begin.state) && names(value, id) && seq >= startOf(now, id, before),
         )
-      hold('P6', again, `call ${id} was executed by step ${before.no} and again by step ${begin.no}`)
+      hold('P6', again, `call ${id} was executed by step ${before.number} and again by step ${begin.number}`)
     }
   }
 }
@@ -55,7 +55,11 @@ function startOf(now: State, id: string, begin: Begin): number {
     ({ seq, value }) => seq < lengthOf(begin.state) && names(value, id),
   )
   const last = starts.at(-1)
-  hold('P6', last !== undefined, `call ${id} was executed by step ${begin.no} without a record in the log`)
+  hold(
+    'P6',
+    last !== undefined,
+    `call ${id} was executed by step ${begin.number} without a record in the log`,
+  )
   return last.seq
 }
 
@@ -79,7 +83,7 @@ export function checkConsent(story: Story, plan: Plan, now: State): void {
       const approved = updates(now, 'approved_actions').some(
         ({ seq: index, value }) => index > since && index < seq && names(value, id),
       )
-      hold('P7', approved, `call ${id} was executed by step ${begin.no} though the policy wanted consent`)
+      hold('P7', approved, `call ${id} was executed by step ${begin.number} though the policy wanted consent`)
       const spent = updates(now, 'started_actions')
         .filter(({ seq: index, value }) => index < seq && names(value, id))
         .at(-1)
@@ -118,7 +122,7 @@ export function checkWords(story: Story, now: State): void {
       hold(
         'P11',
         begun === undefined,
-        `call ${entry.id} was executed by step ${begun?.no ?? 0}, and is said never to have been`,
+        `call ${entry.id} was executed by step ${begun?.number ?? 0}, and is said never to have been`,
       )
     }
   }
@@ -126,7 +130,7 @@ export function checkWords(story: Story, now: State): void {
 
 /** P8: no step begins on a branch that does not allow it. */
 export function checkAsks(story: Story): void {
-  for (const { no: number, state, executes } of story.begins) {
+  for (const { number, state, executes } of story.begins) {
     const { status } = state.header
     hold('I3', status === 'running', `step ${number} began in status ${status}`)
     if (executes.length === 0) {

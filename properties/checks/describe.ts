@@ -71,13 +71,13 @@ export function describeReading(reading: BranchReading): string {
 function describeNaive(unit: NaiveUnit): object {
   if (unit.type === 'message')
     return {
-      message: unit.item.at ?? sorted(unit.item.event),
+      message: unit.item.position ?? sorted(unit.item.event),
       ...(unit.completes !== undefined && { completes: unit.completes }),
     }
   return {
     response: unit.response,
-    calls: unit.calls.map((call) => call.at),
-    results: unit.results.map((answer) => [answer.at, answer.call]),
+    calls: unit.calls.map((call) => call.position),
+    results: unit.results.map((answer) => [answer.position, answer.call]),
     pending: pending(unit),
   }
 }

@@ -18,14 +18,14 @@ import { asks, executions, lengthOf, entries, yielder, isCutOff, headerBefore } 
 export function checkSettled({ runs, begins, ranOut, deaths, leaseLeft, isAbandoned }: Story): void {
   hold('I1', !leaseLeft || deaths.length > 0, 'nothing runs, and a lease is live')
   hold('I1', !isAbandoned, 'nothing runs, and nobody finds by its lease that it should')
-  for (const { no: number, outcome, dead, aborted, error, end, begun } of runs) {
+  for (const { number, outcome, dead, aborted, error, end, begun } of runs) {
     if (dead) continue
     hold('I1', outcome !== null, `run ${number} never settled`)
     hold('I1', outcome !== 'threw', () => `run ${number} threw ${String(error)}`)
     const lost = outcome === 'lease_lost'
     hold('I1', !lost || ranOut.some((index) => index < end), `run ${number} lost a lease that never ran out`)
     const beside = runs.some(
-      (other) => other.no !== number && other.begun < end && (other.dead || other.end > begun),
+      (other) => other.number !== number && other.begun < end && (other.dead || other.end > begun),
     )
     hold(
       'I1',
@@ -97,7 +97,7 @@ const isWord = (event: Event): boolean =>
 /** I6: hooks run before what they guard and can block it. */
 export function checkHooks(story: Story, plan: Plan, now: State): void {
   if (plan.hooks === null) return
-  for (const { no: number, state } of asks(story)) {
+  for (const { number, state } of asks(story)) {
     for (const { id, event } of viewEventsIn(state.branch.view)) {
       if (event.kind !== 'MessageEvent' || event.source === 'agent') continue
       if (event.source === 'user')
@@ -110,7 +110,7 @@ export function checkHooks(story: Story, plan: Plan, now: State): void {
       )
     }
   }
-  for (const { no: number, executes } of executions(story)) {
+  for (const { number, executes } of executions(story)) {
     const blocked = executes.find((id) => story.blockedCalls.has(id))
     hold('I6', blocked === undefined, `step ${number} executed ${blocked ?? ''}, which was blocked`)
   }
@@ -158,19 +158,20 @@ export function checkEnd(story: Story, now: State): void {
 function checkRelied(
   story: Story,
   now: State,
-  { no: number, outcome, aborted, begun, end, length }: RunStory,
+  { number, outcome, aborted, begun, end, length }: RunStory,
 ): void {
   const misfortune =
     aborted || story.ranOut.some((index) => index < end) || story.deaths.some((index) => index < end)
   if (misfortune || outcome === null || ['already_running', 'lease_lost', 'threw'].includes(outcome)) return
   const index = now.log.entries.get(length - 1)
   const message = index?.branch.lastUserMessage ?? null
-  const others = story.runs.filter((run) => run.no !== number && run.begun < end)
+  const others = story.runs.filter((run) => run.number !== number && run.begun < end)
   const goesOn = others.some((run) => run.end > end)
   if (index?.header.status !== 'idle' || message === null || goesOn || story.blockedPrompts.has(message.id))
     return
   if (asks(story).some(({ state }) => lengthOf(state) > message.seq)) return
-  const sent = story.done.find(({ events }) => events.some(({ seq }) => seq === message.seq))?.at ?? Infinity
+  const sent =
+    story.done.find(({ events }) => events.some(({ seq }) => seq === message.seq))?.checkpoint ?? Infinity
   const relied = others.some(
     (run) => run.outcome === 'already_running' && run.begun > Math.max(begun, sent) && run.end < end,
   )

@@ -91,7 +91,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
     if (checkRequest(requests, grammar, state, options, { tools, model }, mask)) occurred.push('shared')
     occurred.push(...checkSent(grammar, sent, standing(whole, sent.messages)))
     latest = facts.length
-    const script = { no: latest, word: `word number ${latest}`, tool: () => 'ls' }
+    const script = { number: latest, word: `word number ${latest}`, tool: () => 'ls' }
     const reply = replyParts(grammar, sent.seen, deed.parts, script)
     const after = state.log.head?.id ?? null
     input.set(reply.model, {

@@ -45,7 +45,7 @@ function codeOf({ reply }: Begin, text: readonly Entry[]): string | null {
 
 function checkEnds(story: Story, entries: readonly Entry[]): void {
   for (const begin of story.begins) {
-    const { no: number } = begin
+    const { number } = begin
     const messages = entries.filter(({ id }) => id?.startsWith(`${number}.`) === true)
     const code = begin.executes.length > 0 || begin.end === Infinity ? null : codeOf(begin, messages)
     if (code === null || !isFree(story, begin, entries)) continue
@@ -54,23 +54,23 @@ function checkEnds(story: Story, entries: readonly Entry[]): void {
       ({ seq, event }) => seq >= from && event?.kind === 'ConversationErrorEvent' && event.code === code,
     )
     hold('I7', report, `nobody is told of ${code} in step ${number}`)
-    const next = story.begins.find((later) => later.run === begin.run && later.no > number)
-    hold('I7', next === undefined, `step ${next?.no ?? 0} went on after ${code} in step ${number}`)
+    const next = story.begins.find((later) => later.run === begin.run && later.number > number)
+    hold('I7', next === undefined, `step ${next?.number ?? 0} went on after ${code} in step ${number}`)
   }
 }
 
 function checkSilence(story: Story, entries: readonly Entry[]): void {
-  for (const { no: run, outcome } of story.runs) {
+  for (const { number: run, outcome } of story.runs) {
     let silent = 0
     const begins = story.begins.filter((each) => each.run === run)
     for (const [index, begin] of begins.entries()) {
-      hold('I7', silent < MOST_SILENT, `step ${begin.no} was asked after ${silent} that said nothing`)
+      hold('I7', silent < MOST_SILENT, `step ${begin.number} was asked after ${silent} that said nothing`)
       const isSilent = begin.reply?.say === 'nothing' || begin.reply?.say === 'wordless'
       // Other appended events may be replies.
       const since = entries.slice(begin.state.log.entries.length, begins[index + 1]?.state.log.entries.length)
       const isAlone = since.every(
         ({ id, event }) =>
-          id?.startsWith(`${begin.no}.`) === true || event?.kind === 'ConversationErrorEvent',
+          id?.startsWith(`${begin.number}.`) === true || event?.kind === 'ConversationErrorEvent',
       )
       const counts = isSilent && isAlone && begin.end < Infinity && isFree(story, begin, entries)
       silent = counts ? silent + 1 : 0

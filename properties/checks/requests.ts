@@ -15,7 +15,7 @@ export function checkRequests(story: Story, plan: Plan, now: State): SentOccurre
   const matches: SentOccurrence[] = []
   const check = (sent: Sent, length: number, number: number): void => {
     const input = new Map<string, Given>()
-    for (const { no: requests, sent: request, given: reply, state } of story.begins) {
+    for (const { number: requests, sent: request, context: reply, state } of story.begins) {
       if (request === null || reply === null || requests >= number) continue
       const from = state.log.entries.length
       const isIntact = !plan.redacts && !changes.some((seq) => seq >= from && seq < length)
@@ -23,7 +23,7 @@ export function checkRequests(story: Story, plan: Plan, now: State): SentOccurre
     }
     matches.push(...checkSent(grammar, sent, input))
   }
-  for (const { sent, state, no: number } of story.begins) {
+  for (const { sent, state, number } of story.begins) {
     if (sent !== null) check(sent, state.log.entries.length, number)
   }
   for (const fork of story.forks) {

@@ -52,7 +52,7 @@ export type Deed =
       /** Whether it may contain results of unknown calls. */
       readonly lies: boolean
     }
-  | { readonly do: 'back' | 'forget'; readonly at: number; readonly count: number }
+  | { readonly do: 'back' | 'forget'; readonly index: number; readonly count: number }
 
 export const deed: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 1, arbitrary: fc.constant<Deed>({ do: 'user' }) },
@@ -71,7 +71,7 @@ export const deed: fc.Arbitrary<Deed> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       do: fc.constantFrom('back' as const, 'forget' as const),
-      at: fc.nat(),
+      index: fc.nat(),
       count: fc.nat(3),
     }),
   },
@@ -98,7 +98,7 @@ export function checkPairs(deeds: readonly Deed[], met: (happened: Met) => void)
     if (each.do === 'user') user()
     else if (each.do === 'back' || each.do === 'forget') {
       const ids = [...viewEventsIn(state.branch.view)].map(({ id }) => id)
-      const index = each.at % Math.max(1, ids.length)
+      const index = each.index % Math.max(1, ids.length)
       if (each.do === 'back')
         put({
           kind: 'ConversationStateUpdateEvent',

@@ -269,7 +269,7 @@ function isEqual(some: readonly SnapshotPart[], others: readonly SnapshotPart[])
 export interface Damage {
   readonly how: 'flip' | 'cut' | 'grow' | 'drop' | 'swap' | 'foreign' | 'shift' | 'zero'
   readonly part: number
-  readonly at: number
+  readonly position: number
 }
 
 /** R9: damaged parts are rejected, or open as the original state. */
@@ -307,10 +307,12 @@ function spoil(
   const { part, bytes } = parts[n] as SnapshotPart
   const replaced = (by: Uint8Array): SnapshotPart[] =>
     parts.map((each) => (each.part === part ? { part, bytes: by } : each))
-  const index = damage.at % bytes.length
+  const index = damage.position % bytes.length
   switch (damage.how) {
     case 'flip':
-      return replaced(bytes.map((byte, here) => (here === index ? byte ^ (1 << (damage.at % 8)) : byte)))
+      return replaced(
+        bytes.map((byte, here) => (here === index ? byte ^ (1 << (damage.position % 8)) : byte)),
+      )
     case 'zero':
       return replaced(bytes.map((byte, here) => (here >= index && here < index + 64 ? 0 : byte)))
     case 'cut':
@@ -320,19 +322,19 @@ function spoil(
     case 'drop':
       return parts.filter((each) => each.part !== part)
     case 'swap': {
-      const other = parts[damage.at % parts.length] as SnapshotPart
+      const other = parts[damage.position % parts.length] as SnapshotPart
       return parts.map((each) => ({
         part: each.part === part ? other.part : each.part === other.part ? part : each.part,
         bytes: each.bytes,
       }))
     }
     case 'foreign':
-      return replaced(others[damage.at % others.length]?.bytes ?? bytes)
+      return replaced(others[damage.position % others.length]?.bytes ?? bytes)
     case 'shift': {
       // The same bytes, unaligned in a larger buffer.
       const room = new Uint8Array(bytes.length + 9)
-      room.set(bytes, 1 + (damage.at % 8))
-      return replaced(room.subarray(1 + (damage.at % 8), 1 + (damage.at % 8) + bytes.length))
+      room.set(bytes, 1 + (damage.position % 8))
+      return replaced(room.subarray(1 + (damage.position % 8), 1 + (damage.position % 8) + bytes.length))
     }
   }
 }

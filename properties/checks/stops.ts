@@ -20,23 +20,27 @@ export function checkPauses(story: Story): void {
     // A resume or another process's run that was starting may follow the pause.
     const resumes = story.done.filter(({ command }) => command.do === 'resume')
     const others = story.runs.flatMap(({ begun, engine }) => {
-      const leased = story.leases.find((lease) => lease.engine === engine && lease.at > begun)
-      return engine === pause.engine ? [] : [{ begun, at: leased?.at ?? Infinity }]
+      const leased = story.leases.find((lease) => lease.engine === engine && lease.checkpoint > begun)
+      return engine === pause.engine ? [] : [{ begun, checkpoint: leased?.checkpoint ?? Infinity }]
     })
-    if ([...resumes, ...others].some(({ begun, at: index }) => begun < pause.at && index > pause.begun))
+    if (
+      [...resumes, ...others].some(
+        ({ begun, checkpoint: index }) => begun < pause.checkpoint && index > pause.begun,
+      )
+    )
       continue
     const until = Math.min(Infinity, ...releases.filter((index) => index > pause.begun))
-    const after = story.begins.filter(({ at: index }) => index > pause.at && index < until)
+    const after = story.begins.filter(({ checkpoint: index }) => index > pause.checkpoint && index < until)
     const ownValue = after.find(({ engine }) => engine === pause.engine)
-    hold('I3', ownValue === undefined, `step ${ownValue?.no ?? 0} began after the pause at ${seq}`)
+    hold('I3', ownValue === undefined, `step ${ownValue?.number ?? 0} began after the pause at ${seq}`)
     for (const run of new Set(after.map((begin) => begin.run))) {
       const begun = after.filter((begin) => begin.run === run)
       const [first] = begun
       const leased = story.leases.findLast(
-        ({ at: index, engine }) => engine === first?.engine && index < first.at,
+        ({ checkpoint: index, engine }) => engine === first?.engine && index < first.checkpoint,
       )
       // Another process may have been starting this run.
-      if (leased === undefined || leased.at > pause.begun) continue
+      if (leased === undefined || leased.checkpoint > pause.begun) continue
       hold('I3', begun.length <= 1, `run ${run} went on twice after the pause at ${seq} of another process`)
       const saw = first !== undefined && lengthOf(first.state) > seq
       hold('I3', !saw, `run ${run} went on after it had seen the pause at ${seq}`)
@@ -76,28 +80,32 @@ export function checkTextSoFar(story: Story, now: State): void {
     const from = lengthOf(begin.state)
     const stop = all.findIndex(({ seq, event }) => seq >= from && event?.kind === 'InterruptEvent')
     if (cut.length > 0) {
-      hold('I4', ownValue.length === 1, `step ${begin.no} was stopped and said more than its text so far`)
+      hold('I4', ownValue.length === 1, `step ${begin.number} was stopped and said more than its text so far`)
       const [{ seq, event, header }] = cut as [Entry]
-      hold('I4', stop >= 0 && stop < seq, `the text of step ${begin.no} is kept without an interrupt`)
+      hold('I4', stop >= 0 && stop < seq, `the text of step ${begin.number} is kept without an interrupt`)
       same('I4', 'the status after a text so far', header.status, headerBefore(now, seq).status)
       same('I4', 'what it was asked at', replyOf(event as Event)?.after, begin.state.log.head?.id ?? null)
     }
     if (!begin.silent || begin.streamed === null || stop < 0) continue
     const lost = story.runs[begin.run]?.dead === true || story.ranOut.length > 0
-    hold('I4', lost || cut.length === 1, `the text that step ${begin.no} had streamed is not kept`)
+    hold('I4', lost || cut.length === 1, `the text that step ${begin.number} had streamed is not kept`)
   }
 }
 
 export function checkHeard(story: Story): void {
-  for (const { command, begun, at: index, events, outcome } of story.done) {
+  for (const { command, begun, checkpoint: index, events, outcome } of story.done) {
     if (command.do !== 'interrupt' || events.length > 0 || outcome !== null) continue
     const deaf = story.begins.find((begin) => {
       const dead = story.runs[begin.run]?.dead === true || story.ranOut.some((moment) => moment < index)
       // A step that ignores its signal ends with its run.
       const end = Math.min(begin.end, story.runs[begin.run]?.end ?? 0)
-      return !dead && begin.at < begun && end > index && !aborted(story, begin)
+      return !dead && begin.checkpoint < begun && end > index && !aborted(story, begin)
     })
-    hold('I4', deaf === undefined, `an interrupt came to nothing while step ${deaf?.no ?? 0} was under way`)
+    hold(
+      'I4',
+      deaf === undefined,
+      `an interrupt came to nothing while step ${deaf?.number ?? 0} was under way`,
+    )
   }
 }
 
@@ -110,7 +118,8 @@ export function checkLeases(story: Story, now: State): void {
   for (const entry of entries(now)) {
     const begin = yielder(story, entry)
     const lost =
-      begin && story.leases.find(({ at: index, length }) => index > begin.at && length <= entry.seq)
+      begin &&
+      story.leases.find(({ checkpoint: index, length }) => index > begin.checkpoint && length <= entry.seq)
     hold(
       'I4',
       lost === undefined,

@@ -71,7 +71,7 @@ class Reader {
   readonly unlisten: () => void
   next: number
   /** Progress in its latest reply. */
-  place: ReplyOffset | null
+  offset: ReplyOffset | null
   content = ''
   reasoning = ''
   from: ReplyOffset | null
@@ -81,7 +81,7 @@ class Reader {
   constructor(process: Process, next: number, had: ReplyOffset | null) {
     this.process = process
     this.next = next
-    this.place = had
+    this.offset = had
     this.from = had
     this.reader = new ReplyReader(process.replies, had)
     const ends = [process.shared.listen(), process.replies.news.add(() => this.reader.notice())]
@@ -166,8 +166,8 @@ class World {
         const process = this.processes[pick % PROCESSES] as Process
         process.known = this.log.length
         const next = before?.next ?? this.log.length
-        this.readers.push(new Reader(process, next, before?.place ?? null))
-        if (before?.place) streamsSeen.resumed += 1
+        this.readers.push(new Reader(process, next, before?.offset ?? null))
+        if (before?.offset) streamsSeen.resumed += 1
         return settle()
       }
       case 'leave': {
@@ -262,7 +262,7 @@ class World {
   take(reader: Reader, seq: number): void {
     for (let next = reader.reader.next(seq); next !== null; next = reader.reader.next(seq)) {
       const { event, offset: text } = next
-      const isOther = reader.place?.reply !== text.reply
+      const isOther = reader.offset?.reply !== text.reply
       if (isOther) {
         reader.content = ''
         reader.reasoning = ''
@@ -270,7 +270,7 @@ class World {
       }
       reader.content += event.content ?? ''
       reader.reasoning += event.reasoning_content ?? ''
-      reader.place = text
+      reader.offset = text
       reader.hasBegun = true
       const truth = this.truths.get(text.reply)
       const from = reader.from ?? { content: 0, reasoning: 0 }
@@ -283,12 +283,12 @@ class World {
 
   /** Every reader that began the reply has received all of it. */
   checkEnd(reader: Reader): void {
-    const truth = this.truths.get(reader.place?.reply ?? '')
-    if (truth === undefined || reader.place === null) return
+    const truth = this.truths.get(reader.offset?.reply ?? '')
+    if (truth === undefined || reader.offset === null) return
     if (truth.end === 'lost') streamsSeen.lost += 1
     if (truth.end !== 'ended' || truth.isGone || this.hasStalled) return
     if (!reader.hasBegun) return void (streamsSeen.behindTheEnd += 1)
-    const { content, reasoning } = reader.place
+    const { content, reasoning } = reader.offset
     same('B5', 'characters', [content, reasoning], [truth.content.length, truth.reasoning.length])
     streamsSeen.whole += 1
     if (reader.process !== this.maker) streamsSeen.wholeElsewhere += 1

@@ -30,7 +30,7 @@ export function checkTree(facts: readonly Fact[]): void {
     listWarningsIn(state.log).flatMap(({ seq, code }) =>
       code === 'nothing_completed' ? [] : `${seq} ${code}`,
     ),
-    nodes.flatMap((node) => node.warnings.map((code) => `${node.at} ${code}`)),
+    nodes.flatMap((node) => node.warnings.map((code) => `${node.position} ${code}`)),
   )
   for (const entry of state.log.entries) checkEntry(state, nodes, entry)
   const name = 'c-1'
@@ -69,7 +69,7 @@ function checkEntry(state: State, nodes: readonly Node[], entry: Entry): void {
   same('T3', `position ${entry.seq}`, here, { id, inTree, parent, timestamp })
   const path = pathToEntry(entry)
   hold('T1', new Set(path).size === path.length && path[0]?.parent === null, `path to position ${entry.seq}`)
-  const expected = pathOf(nodes, node.at)
+  const expected = pathOf(nodes, node.position)
   same(
     'T1',
     `path to position ${entry.seq}`,
@@ -89,34 +89,39 @@ function checkEntry(state: State, nodes: readonly Node[], entry: Entry): void {
 
 function checkLeaves(state: State, nodes: readonly Node[]): void {
   const real = nodes.filter((node) => node.inTree && node.kind !== 'ConversationStateUpdateEvent')
-  const ends = real.filter(({ at: index }) =>
-    real.every((other) => other.at === index || !pathOf(nodes, other.at).includes(index)),
+  const ends = real.filter(({ position: index }) =>
+    real.every((other) => other.position === index || !pathOf(nodes, other.position).includes(index)),
   )
   same(
     'T7',
     'leaves',
     listLeavesIn(state.log).map((entry) => entry.seq),
-    ends.map((node) => node.at),
+    ends.map((node) => node.position),
   )
 }
 
 function checkStateAt(states: readonly State[], nodes: readonly Node[], node: Node, id: string): void {
   const now = states.at(-1) as State
-  const then = total('T4', `stateAt(${node.at})`, () => stateAt(now, id))
-  same('T4', 'length of the log then', then.log.entries.length, node.at + 1)
-  same('T4', 'HEAD then', then.log.head?.seq ?? null, realAt(nodes, node.at))
+  const then = total('T4', `stateAt(${node.position})`, () => stateAt(now, id))
+  same('T4', 'length of the log then', then.log.entries.length, node.position + 1)
+  same('T4', 'HEAD then', then.log.head?.seq ?? null, realAt(nodes, node.position))
   const { status, error } = then.header
-  same('T4', 'status then', { status, error }, readStatus(nodes, node.at + 1))
-  if (node.head === node.at) {
-    same('T4', `the state at ${node.at}`, encodeState(then), encodeState(states[node.at + 1] as State))
+  same('T4', 'status then', { status, error }, readStatus(nodes, node.position + 1))
+  if (node.head === node.position) {
+    same(
+      'T4',
+      `the state at ${node.position}`,
+      encodeState(then),
+      encodeState(states[node.position + 1] as State),
+    )
   }
-  const there = total('T4', `switchTo(${node.at})`, () => switchTo(now, id))
-  same('T4', 'HEAD there', there.log.head?.seq ?? null, realAt(nodes, node.at))
+  const there = total('T4', `switchTo(${node.position})`, () => switchTo(now, id))
+  same('T4', 'HEAD there', there.log.head?.seq ?? null, realAt(nodes, node.position))
   same('T4', 'length of the log there', there.log.entries.length, nodes.length)
   hold('T4', there.header === now.header, 'switching to another branch changed the header')
   const real = there.log.head
-  if (node.at % 5 === 0 && real !== null && real.id !== null) checkSwitched(now, there, real.id)
-  hold('T4', entryOf(now.log, id).seq === node.at, 'an id names another event')
+  if (node.position % 5 === 0 && real !== null && real.id !== null) checkSwitched(now, there, real.id)
+  hold('T4', entryOf(now.log, id).seq === node.position, 'an id names another event')
 }
 
 /** T8: appending after a switch of branches equals naming the parent. */

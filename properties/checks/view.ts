@@ -23,7 +23,7 @@ import { isBlank } from '../../src/messages/rules.ts'
 
 export function checkViews(facts: readonly Fact[]): void {
   const nodes = readTree(facts)
-  const expected = nodes.map((node) => describeReading(readBranch(nodes, node.inTree ? node.at : null)))
+  const expected = nodes.map((node) => describeReading(readBranch(nodes, node.inTree ? node.position : null)))
   const empty = describeReading(readBranch([], null))
   const naive = (index: number | null) => (index === null ? empty : (expected[index] ?? empty))
 
@@ -37,13 +37,13 @@ export function checkViews(facts: readonly Fact[]): void {
       const index = total('V1', 'stateAt', () => stateAt(state, node.id ?? ''))
       same(
         'V1',
-        `the view at ${node.at}, seen after ${length} facts`,
+        `the view at ${node.position}, seen after ${length} facts`,
         describeBranch(index.branch),
-        naive(node.at),
+        naive(node.position),
       )
       const there = total('V1', 'switchTo', () => switchTo(state, node.id ?? ''))
-      const real = naive(realAt(nodes, node.at))
-      same('V1', `the view from ${node.at}, after ${length} facts`, describeBranch(there.branch), real)
+      const real = naive(realAt(nodes, node.position))
+      same('V1', `the view from ${node.position}, after ${length} facts`, describeBranch(there.branch), real)
     }
   }
   const state = replay(facts)

@@ -47,7 +47,7 @@ type ToldEnd = Exclude<EarlyEnd, 'broken_off' | 'failed'>
 
 /** The early end is included only if the step reports it. */
 function report(
-  { end, told: tells }: { end: ToldEnd | null; told: boolean },
+  { end, isTold: tells }: { end: ToldEnd | null; isTold: boolean },
   events: readonly Event[],
 ): Yielded {
   if (!tells) return events
@@ -90,7 +90,7 @@ const numbered = (number: number, yielded: Yielded, from: number): Yielded => {
 
 const forever = (): Promise<never> => new Promise(() => undefined)
 
-const PLAIN: Reply = { say: 'text', pieces: 1, thoughts: [], end: null, told: false }
+const PLAIN: Reply = { say: 'text', pieces: 1, thoughts: [], end: null, isTold: false }
 
 export const isRepeatable = ({ tool_name }: { readonly tool_name: string }): boolean => tool_name === 'safe'
 
@@ -136,14 +136,14 @@ export class Cast {
     const step = (input: StepInput): AsyncGenerator<Yielded> => {
       const { state, approved } = input
       const begin: Begin = {
-        at: this.#fate.tick(),
-        no: (this.#steps += 1),
+        checkpoint: this.#fate.tick(),
+        number: (this.#steps += 1),
         run,
-        engine: machine.no,
+        engine: machine.number,
         state,
         executes: approved.map(({ id }) => id),
         sent: approved.length > 0 ? null : sendState(this.#grammar, state),
-        given: null,
+        context: null,
         reply: null,
         streamed: null,
         silent: false,
@@ -160,11 +160,11 @@ export class Cast {
   async *#play(machine: Machine, begin: Begin, input: StepInput): AsyncGenerator<Yielded> {
     try {
       this.#cues.give(begin.executes.length > 0 ? 'executing' : 'asking')
-      for (let n = 0; n < 3; n += 1) await machine.point(`step ${begin.no}`)
+      for (let n = 0; n < 3; n += 1) await machine.point(`step ${begin.number}`)
       if (this.#isReady) yield* this.#ready(machine, begin, input)
       else
         yield* begin.executes.length > 0 ? this.#execute(machine, begin, input) : this.#reply(machine, begin)
-      await machine.point(`step ${begin.no} ends`)
+      await machine.point(`step ${begin.number} ends`)
     } finally {
       begin.end = this.#fate.tick()
     }
@@ -172,7 +172,7 @@ export class Cast {
 
   /** Uses a ready step if its provider could return this reply. */
   async *#ready(machine: Machine, begin: Begin, input: StepInput): AsyncGenerator<Yielded> {
-    const { no: number, sent } = begin
+    const { number, sent } = begin
     const isAsked = begin.executes.length === 0
     const [reply = PLAIN] = this.#replies
     if (isAsked && !isRaw(reply, this.#grammar)) return yield* this.#reply(machine, begin)
@@ -227,7 +227,7 @@ export class Cast {
   }
 
   async *#reply(machine: Machine, begin: Begin): AsyncGenerator<Yielded> {
-    const { no: number } = begin
+    const { number } = begin
     const reply = this.#replies.shift() ?? PLAIN
     begin.reply = reply
     if (reply.say !== 'error' && reply.say !== 'nothing') {
@@ -278,10 +278,10 @@ export class Cast {
     end: ToldEnd | null,
     isWhole = true,
   ): { readonly made: Made; readonly events: readonly Event[] } {
-    const { no: number, sent } = begin
+    const { number, sent } = begin
     if (sent === null) throw new Error(`step ${number} was not asked`)
     const script = {
-      no: number,
+      number,
       word: `${SECRET} ${number}`,
       tool: (index: number): string => tools[index] ?? 'safe',
     }
@@ -290,14 +290,14 @@ export class Cast {
       ? replyParts(this.#grammar, sent.seen, parts, script)
       : replyParts(this.#grammar, sent.seen, parts, script, false)
     const record: ReplyRecord = recordOf(this.#grammar, made, sent.request) ?? {}
-    const { own: _, parts: __, ...about } = record
-    begin.given = made
+    const { digest: _, parts: __, ...about } = record
+    begin.context = made
     const stop = end === 'paused' ? 'pause_turn' : 'stop'
     const ending = end === null ? {} : { outcome: end, stop_reason: stop }
     return { made, events: made.events({ ...(isWhole ? record : about), ...ending }) }
   }
 
-  async *#execute(machine: Machine, { no: number }: Begin, { approved }: StepInput): AsyncGenerator<Yielded> {
+  async *#execute(machine: Machine, { number }: Begin, { approved }: StepInput): AsyncGenerator<Yielded> {
     const outcome = this.#outcomes.shift() ?? 'results'
     if (outcome === 'silence') await forever()
     if (outcome === 'nothing') return

@@ -43,7 +43,7 @@ const never = (): Promise<never> => new Promise(() => undefined)
 
 /** Once it dies, none of its work continues. */
 export class Machine {
-  readonly no: number
+  readonly number: number
   readonly store: Store
   readonly #fate: Fate
   readonly #death = Promise.withResolvers<void>()
@@ -56,11 +56,11 @@ export class Machine {
     store: Store,
     reports: (call: string, args: readonly unknown[], result: unknown) => void,
   ) {
-    this.no = number
+    this.number = number
     this.#fate = fate
     this.store = scheduled(store, (label) => this.point(`${number} ${label}`), {
       atOnce: AT_ONCE,
-      told: reports,
+      onCall: reports,
     })
   }
 

@@ -15,7 +15,7 @@ export type Reply =
       readonly pieces: number
       readonly thoughts: readonly Part[]
       readonly end: Exclude<EarlyEnd, 'broken_off' | 'failed'> | null
-      readonly told: boolean
+      readonly isTold: boolean
     }
   /** `split` yields calls separately; `two` divides them between two LLM responses. */
   | {
@@ -25,7 +25,7 @@ export type Reply =
       readonly two: boolean
       readonly thoughts: readonly Part[]
       readonly end: Exclude<EarlyEnd, 'broken_off' | 'failed'> | null
-      readonly told: boolean
+      readonly isTold: boolean
     }
   /** `lingers` never ends after its reply. `wordless` is an empty message. */
   | { readonly say: 'nothing' | 'wordless' | 'failed' | 'broken_off' | 'error' | 'silence' | 'lingers' }
@@ -65,7 +65,7 @@ const end = {
     { weight: 3, arbitrary: fc.constant('truncated' as const) },
     { weight: 1, arbitrary: fc.constantFrom('refused' as const, 'filtered' as const) },
   ),
-  told: fc.boolean(),
+  isTold: fc.boolean(),
 }
 
 const reply = fc.oneof(

@@ -136,7 +136,7 @@ class Stage {
       if (call !== 'acquireLease' || result === null) return
       this.#cues.give('leased')
       if (leases.some((known) => known.owner === owner)) return
-      leases.push({ at: this.#fate.tick(), engine: number, owner, length: this.#length })
+      leases.push({ checkpoint: this.#fate.tick(), engine: number, owner, length: this.#length })
     })
     let ids = 0
     const engine = createEngine({
@@ -162,7 +162,7 @@ class Stage {
     const begun = this.#fate.tick()
     const note = (events: readonly LoggedEvent[], outcome: string | null): void => {
       const index = this.#fate.tick()
-      story.done.push({ command, begun, at: index, engine: process.machine.no, events, outcome })
+      story.done.push({ command, begun, checkpoint: index, engine: process.machine.number, events, outcome })
     }
     try {
       switch (command.do) {
@@ -261,8 +261,8 @@ class Stage {
     const { story } = this
     const number = story.runs.length
     const run: RunStory = {
-      no: number,
-      engine: process.machine.no,
+      number: number,
+      engine: process.machine.number,
       begun: this.#fate.tick(),
       end: Infinity,
       outcome: null,

@@ -30,7 +30,7 @@ export function readySituationsOf({ begins, facts }: Story, { grammar }: Plan): 
   const text = JSON.stringify(facts)
   const kinds = new Set(facts.map((fact) => ('kind' in fact ? fact.kind : '')))
   const occurred: readonly (readonly [ReadySituation, boolean])[] = [
-    [`asked ${grammar}`, begins.some(({ given: input, streamed }) => input !== null && streamed !== null)],
+    [`asked ${grammar}`, begins.some(({ context: input, streamed }) => input !== null && streamed !== null)],
     ['repeated_after_a_death', new Set(executed).size < executed.length],
     ['tool_threw', text.includes('the tool is broken')],
     ['unknown_tool', text.includes('there is no tool')],

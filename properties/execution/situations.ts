@@ -84,7 +84,10 @@ export function situationsOf(story: Story): Situation[] {
       if (done.command.do !== wish || seq === undefined) return []
       return story.begins
         .filter(
-          (begin) => begin.executes.length > 0 === executes && begin.at < done.at && done.begun < begin.end,
+          (begin) =>
+            begin.executes.length > 0 === executes &&
+            begin.checkpoint < done.checkpoint &&
+            done.begun < begin.end,
         )
         .filter(({ state }) => state.log.entries.length <= seq)
         .map((begin) => ({ done, begin }))
@@ -95,7 +98,7 @@ export function situationsOf(story: Story): Situation[] {
     )
   const granted = (wish: string): Done[] =>
     story.done.filter(({ command, events }) => command.do === wish && events.length > 0)
-  const isLive = ({ at: index }: Done): boolean =>
+  const isLive = ({ checkpoint: index }: Done): boolean =>
     story.runs.some(
       ({ begun, end, outcome }) => begun < index && index < end && outcome !== 'already_running',
     )
@@ -119,7 +122,7 @@ export function situationsOf(story: Story): Situation[] {
   note(
     'paused_before_it_began',
     story.runs.some(
-      ({ outcome, no: number }) => outcome === 'paused' && !story.begins.some(({ run }) => run === number),
+      ({ outcome, number }) => outcome === 'paused' && !story.begins.some(({ run }) => run === number),
     ),
   )
   note('resumed_while_running', granted('resume').some(isLive))
@@ -213,10 +216,12 @@ export function situationsOf(story: Story): Situation[] {
     story.runs.some(({ outcome }) => outcome === 'already_running'),
   )
   const owners = (index: number, until: number): number =>
-    story.leases.filter((lease) => lease.at > index && lease.at < until).length
+    story.leases.filter((lease) => lease.checkpoint > index && lease.checkpoint < until).length
   note(
     'taken_over_while_executing',
-    story.begins.some(({ executes, at: index, end }) => executes.length > 0 && owners(index, end) > 0),
+    story.begins.some(
+      ({ executes, checkpoint: index, end }) => executes.length > 0 && owners(index, end) > 0,
+    ),
   )
   const failed = (name: string): boolean =>
     has((event) => event.kind === 'ConversationErrorEvent' && event.code === name)
@@ -238,11 +243,11 @@ export function situationsOf(story: Story): Situation[] {
   note(
     'paused_reply_gone_on_with',
     story.begins.some(
-      ({ reply, run, no: number }) =>
+      ({ reply, run, number }) =>
         reply !== null &&
         'end' in reply &&
         reply.end === 'paused' &&
-        story.begins.some((next) => next.run === run && next.no > number),
+        story.begins.some((next) => next.run === run && next.number > number),
     ),
   )
   note(

@@ -12,9 +12,9 @@ export type Checkpoint = number
 
 /** One call of the step. */
 export interface Begin {
-  readonly at: Checkpoint
+  readonly checkpoint: Checkpoint
   /** Also the prefix of its events' ids. */
-  readonly no: number
+  readonly number: number
   readonly run: number
   readonly engine: number
   readonly state: State
@@ -23,7 +23,7 @@ export interface Begin {
   /** Null unless the model is asked. */
   readonly sent: Sent | null
   /** Null for an unsigned reply. `model` is the name of its record. */
-  given: (Pick<Given, 'signed'> & { readonly model: string }) | null
+  context: (Pick<Given, 'signed'> & { readonly model: string }) | null
   /** Null unless the model is asked. */
   reply: Reply | null
   /** Text streamed before the first event. */
@@ -35,7 +35,7 @@ export interface Begin {
 export interface Done {
   readonly command: Command
   readonly begun: Checkpoint
-  readonly at: Checkpoint
+  readonly checkpoint: Checkpoint
   readonly engine: number
   readonly events: readonly LoggedEvent[]
   /** Error code, or the result of a recovery. */
@@ -43,7 +43,7 @@ export interface Done {
 }
 
 export interface RunStory {
-  readonly no: number
+  readonly number: number
   readonly engine: number
   readonly begun: Checkpoint
   end: Checkpoint
@@ -70,7 +70,7 @@ export interface Story {
   readonly ranOut: Checkpoint[]
   readonly deaths: Checkpoint[]
   readonly leases: {
-    readonly at: Checkpoint
+    readonly checkpoint: Checkpoint
     readonly engine: number
     readonly owner: unknown
     readonly length: number

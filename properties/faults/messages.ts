@@ -170,7 +170,7 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'a change within a reply goes unnoticed',
     file: 'messages/prefix.ts',
-    find: "return written === ownValue || written === cuts?.[message.tool_calls.length - 1] ? null : 'own'",
+    find: "return written === digest || written === cuts?.[message.tool_calls.length - 1] ? null : 'reply'",
     replace: 'return null',
   },
   {

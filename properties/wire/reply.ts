@@ -52,7 +52,7 @@ export type WireGrammar = keyof typeof WIRES
 
 export interface Script {
   /** The prefix of its events' ids. */
-  readonly no: number
+  readonly number: number
   readonly word: string
   readonly tool: (index: number) => string
 }
@@ -77,7 +77,7 @@ export function replyParts(
   script: Script,
   signsCalls = grammar === 'google',
 ): Made {
-  const { no: n, word, tool } = script
+  const { number: n, word, tool } = script
   const isResponses = grammar === 'openai-responses'
   const parts = legalParts(grammar, wanted)
   const blocks = [...seen.blocks]
@@ -310,15 +310,15 @@ export function recordOf(
   const result = requestRecord(request)
   if (result === null) return null
   const { leftOut: _, ...stored } = result
-  const about: ReplyRecord = { ...stored, model: made.model, asked: requests, parts: made.parts }
+  const about: ReplyRecord = { ...stored, model: made.model, requested_model: requests, parts: made.parts }
   const [message] = toMessages(replay(made.events(about)), { pending: { close: '' } }).filter(
     ({ role }) => role === 'assistant',
   )
-  if (message?.role !== 'assistant') return { ...about, own: '' }
+  if (message?.role !== 'assistant') return { ...about, digest: '' }
   const { limits } = WIRES[grammar]
   const inOrder = partsOf(message, limits)
   const ownValue = ownDigest(message, inOrder)
   const ordered = inOrder.refs.map((ref) => (ref.kind === 'other' ? { other: ref.value } : ref))
   const cuts = cutDigests(message, inOrder, ordered, ownValue, limits)
-  return { ...about, own: ownValue, ...(cuts === null ? {} : { cuts }) }
+  return { ...about, digest: ownValue, ...(cuts === null ? {} : { cuts }) }
 }

@@ -3,7 +3,7 @@ import { invalidArgument } from '../store/kit/query/check-value.ts'
 
 interface Range {
   readonly least: number
-  readonly most?: number
+  readonly max?: number
   /** Whether it must be an integer. Default: yes. */
   readonly whole?: boolean
 }
@@ -12,7 +12,7 @@ interface Range {
 export function checkNumber(
   name: string,
   value: number,
-  { least, most: limit = Infinity, whole = true }: Range,
+  { least, max: limit = Infinity, whole = true }: Range,
 ): number {
   const fine = value >= least && value <= limit && (!whole || Number.isInteger(value))
   if (fine) return value

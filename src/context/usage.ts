@@ -101,7 +101,7 @@ export const usageTotals = ({ log }: State, { from = 0 }: UsageOptions = {}): Us
 
 /** Usage of a conversation without and with its subagents. */
 export interface TreeUsage {
-  readonly own: Usage
+  readonly alone: Usage
   readonly withChildren: Usage
 }
 
@@ -117,7 +117,10 @@ export function usageOfTree(tree: StateTree): TreeUsage {
   const all = [ownUsage, ...usagesBelow(tree)]
   const by_id = sumsBy(all.flatMap((usage) => [...usage.by_id]))
   const by_model = sumsBy(all.flatMap((usage) => [...usage.by_model]))
-  return { own: ownUsage, withChildren: { ...withHitRate(totalOf([...by_model.values()])), by_id, by_model } }
+  return {
+    alone: ownUsage,
+    withChildren: { ...withHitRate(totalOf([...by_model.values()])), by_id, by_model },
+  }
 }
 
 const usagesBelow = ({ children }: StateTree): Usage[] =>

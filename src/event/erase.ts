@@ -159,7 +159,7 @@ const RECORD_FIELDS = [
   'after',
   'grammar',
   'model',
-  'asked',
+  'requested_model',
   'stop_reason',
   'outcome',
   'tokens',

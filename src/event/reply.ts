@@ -34,12 +34,12 @@ export interface ReplyRecord {
   readonly grammar?: GrammarName
   readonly model?: string
   /** The requested model, where the name differs and the reply has reasoning. */
-  readonly asked?: string
+  readonly requested_model?: string
   /** Digest of the system prompt and the messages of the request. */
   readonly prefix?: string
   readonly tools?: string
   /** Digest of the reply's own signed parts. */
-  readonly own?: string
+  readonly digest?: string
   /** The same digest with HEAD at its first call, at its second and so on, where it differs. */
   readonly cuts?: readonly string[]
   /** Why the model stopped, as the provider names it, where that was not its ordinary end. */

@@ -149,7 +149,7 @@ function checkSigned(
     const entry = reply === undefined ? undefined : records.get(reply)
     return entry === undefined ? [] : [{ entry, reason, prefix: reply?.prefix }]
   })
-  for (const { entry } of suspects.filter(({ reason }) => reason === 'own')) {
+  for (const { entry } of suspects.filter(({ reason }) => reason === 'reply')) {
     const should = 'a correct server keeps them byte for byte'
     report('M5', entry, `the signed parts of this reply do not match its record; ${should}`)
   }

@@ -19,7 +19,7 @@ import { jumpFrom } from './ancestry.ts'
 const NO_WARNINGS: readonly LogWarning[] = Object.freeze([])
 
 /** Returns the entry of a fact that is appended to a log (design D8, D15, D16). Never throws. O(log n). */
-export function place(log: Log, fact: Fact, conversationId: string): Entry {
+export function placeFact(log: Log, fact: Fact, conversationId: string): Entry {
   const seq = log.entries.length
   const warnings: LogWarning[] = []
   const event = isQuarantined(fact) ? null : fact

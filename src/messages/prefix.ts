@@ -161,7 +161,7 @@ export interface WriteOptions {
  * the reply did, as by redaction. `grammar`, `model`: another one made it. `earlier`: an earlier reply has
  * such a reason, and no record proves this one.
  */
-export type LeftOutReason = 'prefix' | 'tools' | 'own' | 'grammar' | 'model' | 'earlier'
+export type LeftOutReason = 'prefix' | 'tools' | 'reply' | 'grammar' | 'model' | 'earlier'
 
 export interface LeftOut {
   readonly message: number
@@ -240,7 +240,7 @@ export const withoutDate = (model: string): string => model.replace(/[-@]\d{4}-?
  * name is unknown. O(1).
  */
 export function isOfModel({ reply = {} }: AssistantMessage, grammar: string, model = ''): boolean {
-  const { model: named, asked: requested = named } = reply
+  const { model: named, requested_model: requested = named } = reply
   return reply.grammar === grammar && model !== '' && withoutDate(String(requested)) === withoutDate(model)
 }
 
@@ -259,10 +259,10 @@ export function startProof(grammar: string, { tools, model, onPrefix, prove = tr
     const {
       grammar: made,
       model: named,
-      asked: requested = named,
+      requested_model: requested = named,
       prefix,
       tools: seen,
-      own: ownValue,
+      digest,
       cuts,
     } = message.reply ?? {}
     const isOther = typeof made === 'string' && made !== grammar
@@ -275,9 +275,9 @@ export function startProof(grammar: string, { tools, model, onPrefix, prove = tr
       return 'model'
     if (typeof prefix === 'string' && prefix !== nameOf(state.digest)) return 'prefix'
     if (typeof seen === 'string' && toolList !== null && seen !== toolList) return 'tools'
-    if (typeof ownValue !== 'string') return null
+    if (typeof digest !== 'string') return null
     const written = nameOf(boundDigest(message, refs.slice(0, bound)))
-    return written === ownValue || written === cuts?.[message.tool_calls.length - 1] ? null : 'own'
+    return written === digest || written === cuts?.[message.tool_calls.length - 1] ? null : 'reply'
   }
 
   return {

@@ -137,11 +137,11 @@ function recordOf(
     ownDigest === null && !reasons
       ? null
       : modelName((request as { readonly model?: unknown } | undefined)?.model)
-  if (requested !== null && withoutDate(requested) !== withoutDate(model)) record.asked = requested
+  if (requested !== null && withoutDate(requested) !== withoutDate(model)) record.requested_model = requested
   // Without signed parts nothing has to be proved.
   if (proof !== null && ownDigest !== null) record.prefix = proof.prefix
   if (proof?.tools !== undefined && ownDigest !== null) record.tools = proof.tools
-  if (ownDigest !== null) record.own = ownDigest
+  if (ownDigest !== null) record.digest = ownDigest
   const cuts = ownDigest === null ? null : cutDigests(message, inOrder, order, ownDigest, limits)
   if (cuts !== null) record.cuts = cuts
   if (!isOrdinary) record.stop_reason = stopReason

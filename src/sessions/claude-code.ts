@@ -214,7 +214,7 @@ export function readLine(line: Line, chain: Chain): void {
       return addReply(reply.id, reply.lines, writer, chain.hasResult)
     }
     case 'system': {
-      const position = chain.turns.place(line, origin)
+      const position = chain.turns.originOf(line, origin)
       if (fields['subtype'] === 'api_error') return readApiError(line, writer, position)
       if (fields['subtype'] === 'compact_boundary') chain.boundary = line
       return writer.update(
@@ -224,10 +224,10 @@ export function readLine(line: Line, chain: Chain): void {
       )
     }
     case 'attachment':
-      return addAttachment(line, writer, chain.turns.place(line, origin))
+      return addAttachment(line, writer, chain.turns.originOf(line, origin))
     default:
       if (!OUTSIDE.has(type)) return writer.keep(record, `unknown record type "${type}"`)
-      if (type === 'progress') chain.turns.place(line, origin)
+      if (type === 'progress') chain.turns.originOf(line, origin)
       if (type === 'summary') chain.titles.push(stringOf(fields['summary']))
       if (type === 'ai-title') chain.titles.push(stringOf(fields['aiTitle']) || stringOf(fields['title']))
       if (type === 'custom-title') chain.titles.push(stringOf(fields['customTitle']))
@@ -283,11 +283,11 @@ function readUser(line: Line, chain: Chain): void {
   const typed = others.filter((part) => !isInterruption(part))
   const source = line.isTyped || results.length > 0 ? 'user' : 'environment'
   if (typed.length === others.length) {
-    if (results.length === 0 || others.length > 0) writer.say(source, others, turns.place(line, position))
+    if (results.length === 0 || others.length > 0) writer.say(source, others, turns.originOf(line, position))
     return
   }
   // A text next to it is an ordinary prompt, in the position of a prompt.
-  const interruption = typed.length === 0 ? position : turns.place(line, position)
+  const interruption = typed.length === 0 ? position : turns.originOf(line, position)
   writer.add({ kind: 'InterruptEvent', source: 'user' }, interruption)
   const { line: number, id, time } = position
   if (typed.length > 0)
@@ -463,7 +463,7 @@ export class Turns {
   }
 
   /** The origin of a line's event: after its parent in the file, where that starts a branch. */
-  place(line: Line, origin: Origin): Origin {
+  originOf(line: Line, origin: Origin): Origin {
     const { uuid, parent, isTyped } = line
     if (uuid === null) return origin
     const above = this.#above(parent)

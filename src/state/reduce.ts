@@ -3,7 +3,7 @@
 import { completionOf } from '../event/completion.ts'
 import type { Fact } from '../event/quarantine.ts'
 import type { Entry, LogWarning } from '../log/entry.ts'
-import { headAfter, place as placeFact } from '../log/place.ts'
+import { headAfter, placeFact } from '../log/place.ts'
 import { appendEntry, hasResponse } from '../log/log.ts'
 import { MAX_PASSED, replyPlace } from '../view/reply-place.ts'
 import { type Branch, emptyBranch, foldBranch } from './branch.ts'

@@ -4,7 +4,7 @@
  */
 
 import type { Fact } from '../event/quarantine.ts'
-import { headAfter, place } from '../log/place.ts'
+import { headAfter, placeFact } from '../log/place.ts'
 import { findEventIn } from '../log/log.ts'
 import { Chunk } from '../log/columnar/chunk.ts'
 import { chunksFrom, lastSeal } from './snapshot/chunks.ts'
@@ -159,7 +159,7 @@ export function isEvicted({ log }: State, eventId: string): boolean {
 export function canReduce(state: State, fact: Fact): boolean {
   const { log, conversationId } = state
   if (log.index.columns === null) return true
-  const entry = place(log, fact, conversationId)
+  const entry = placeFact(log, fact, conversationId)
   const head = headAfter(log, entry).head
   // The new entry itself has no checkpoint yet.
   const isLoaded = (index: typeof head) =>

@@ -59,7 +59,7 @@ export function testScheduler(seed: number): fc.Scheduler {
 export interface ScheduledOptions {
   /** Methods that are called at once. Default: no method. */
   readonly atOnce?: ReadonlySet<string>
-  readonly told?: (method: string, args: readonly unknown[], result: unknown) => void
+  readonly onCall?: (method: string, args: readonly unknown[], result: unknown) => void
 }
 
 /**
@@ -76,7 +76,7 @@ export interface ScheduledOptions {
 export function scheduled<T extends object>(
   target: T,
   turn: (label: string) => Promise<unknown>,
-  { atOnce = new Set(), told: report }: ScheduledOptions = {},
+  { atOnce = new Set(), onCall: report }: ScheduledOptions = {},
 ): T {
   return new Proxy(target, {
     get: (object, name) => {

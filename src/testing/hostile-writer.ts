@@ -10,7 +10,7 @@ interface Written {
   readonly facts: Fact[]
   /** The id of each fact, derived ones included; null for a line without one. */
   readonly ids: (string | null)[]
-  readonly calls: { readonly at: number; readonly callId: string; readonly response: string }[]
+  readonly calls: { readonly index: number; readonly callId: string; readonly response: string }[]
   readonly ended: Set<number>
 }
 
@@ -21,13 +21,13 @@ export function writeHostileLog(steps: readonly Step[]): readonly Fact[] {
     const fact = frozen(
       saying.say === 'broken'
         ? broken(written, placing, saying)
-        : { ...said(written, saying), ...placed(written, placing) },
+        : { ...eventOf(written, saying), ...placed(written, placing) },
     )
     const index = written.facts.length
     written.facts.push(fact)
     written.ids.push(fact.id ?? ('quarantined' in fact ? null : deriveEventId('', index, fact)))
     if ('kind' in fact && fact.kind === 'ActionEvent') {
-      written.calls.push({ at: index, callId: fact.tool_call_id, response: fact.llm_response_id })
+      written.calls.push({ index: index, callId: fact.tool_call_id, response: fact.llm_response_id })
     }
   }
   return written.facts
@@ -38,8 +38,8 @@ function position(written: Written, ref: Ref): number | null {
   if (ref.to === 'back')
     return written.facts.length === 0 ? null : (written.facts.length - 1 - ref.n + 512) % written.facts.length
   const calls =
-    ref.to === 'call' ? written.calls : written.calls.filter((call) => !written.ended.has(call.at))
-  return calls.at(-1 - (ref.n % Math.max(1, calls.length)))?.at ?? null
+    ref.to === 'call' ? written.calls : written.calls.filter((call) => !written.ended.has(call.index))
+  return calls.at(-1 - (ref.n % Math.max(1, calls.length)))?.index ?? null
 }
 
 function idOf(written: Written, ref: Ref): string {
@@ -87,7 +87,7 @@ function parentOf(written: Written, parent: Placing['parent'], ownValue: string)
   return `e${written.facts.length + 2}`
 }
 
-function said(written: Written, saying: Exclude<Saying, { readonly say: 'broken' }>): Event {
+function eventOf(written: Written, saying: Exclude<Saying, { readonly say: 'broken' }>): Event {
   switch (saying.say) {
     case 'event':
       return saying.body
@@ -120,7 +120,7 @@ function said(written: Written, saying: Exclude<Saying, { readonly say: 'broken'
     case 'result': {
       const index = position(written, saying.call)
       if (index !== null) written.ended.add(index)
-      const call = written.calls.find((each) => each.at === index)
+      const call = written.calls.find((each) => each.index === index)
       const link = { ...saying.body, tool_call_id: saying.callId ?? call?.callId ?? 'c-none' }
       if (link.kind === 'AgentErrorEvent') return link
       const actionId =

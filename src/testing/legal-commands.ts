@@ -19,7 +19,7 @@ export type AnswerForm = 'result' | 'working' | 'failure' | 'rejected' | 'blocke
 
 export interface Meanwhile {
   readonly content: readonly Content[]
-  readonly at: number
+  readonly position: number
 }
 
 /** A command that does not fit the state is skipped, so any list of commands makes a log. */
@@ -61,7 +61,7 @@ export type Command =
       readonly from: number
       readonly to: number
       readonly summary: string | null
-      readonly asked: boolean
+      readonly requested: boolean
     }
   | { readonly do: 'go'; readonly back: number | null }
   | { readonly do: 'aside'; readonly event: Event }
@@ -88,7 +88,10 @@ const form = (): fc.Arbitrary<AnswerForm> =>
 const some = <T>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary })
 
 const meanwhile = (): fc.Arbitrary<Meanwhile | null> =>
-  fc.oneof(some(4, fc.constant(null)), some(1, shape<Meanwhile>({ content: plainContent(), at: fc.nat(1) })))
+  fc.oneof(
+    some(4, fc.constant(null)),
+    some(1, shape<Meanwhile>({ content: plainContent(), position: fc.nat(1) })),
+  )
 
 type Do<K extends Command['do']> = Extract<Command, { readonly do: K }>
 
@@ -123,7 +126,7 @@ function command(): fc.Arbitrary<Command> {
     from: fc.nat(20),
     to: fc.nat(20),
     summary: fc.option(words()),
-    asked: fc.boolean(),
+    requested: fc.boolean(),
   })
   const simple = fc.constantFrom(
     'finish' as const,

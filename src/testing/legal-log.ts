@@ -244,7 +244,7 @@ class Server {
     const first = { ...requested, ...this.#searched(searches, counts) }
     for (const [n, call] of calls.entries()) {
       // A reply without a record must be contiguous.
-      if (meanwhile !== null && n === (this.#plan.recorded ? meanwhile.at : 0)) this.#hear(meanwhile)
+      if (meanwhile !== null && n === (this.#plan.recorded ? meanwhile.position : 0)) this.#hear(meanwhile)
       if (n === 0 && searches) this.#waiting = this.events.length
       const id = this.#plan.reusedCallIds ? `call_${n}` : `call_${this.events.length}`
       const words = n === 0 && text !== null ? [{ type: 'text' as const, text }] : []
@@ -337,7 +337,7 @@ class Server {
   }
 
   /** Condenses events between two cut points, but never the system prompt or the loop of a pending batch. */
-  #condense({ from, to, summary, asked: requested }: Do<'condense'>): void {
+  #condense({ from, to, summary, requested }: Do<'condense'>): void {
     const { view } = this.#state.branch
     const points = cutPointsIn(view).filter((point) => point > 0)
     const picked = [from, to]

@@ -153,7 +153,7 @@ describe('functions of a tree', () => {
 
   it('count usage with and without subagents', async () => {
     const { engine, tree } = await family()
-    const { own: ownUsage, withChildren } = usageOfTree(tree)
+    const { alone: ownUsage, withChildren } = usageOfTree(tree)
     expect(ownUsage).toEqual(usageTotals(tree.state))
     expect([ownUsage.prompt_tokens, withChildren.prompt_tokens, withChildren.completion_tokens]).toEqual([
       1, 221, 5,

@@ -12,13 +12,13 @@ interface Version {
 
 type Step =
   | { readonly do: 'push'; readonly on: number; readonly many: number }
-  | { readonly do: 'set'; readonly on: number; readonly at: number }
-  | { readonly do: 'prefix'; readonly on: number; readonly at: number }
+  | { readonly do: 'set'; readonly on: number; readonly index: number }
+  | { readonly do: 'prefix'; readonly on: number; readonly index: number }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('push' as const), on: fc.nat(), many: fc.oneof(fc.nat(3), fc.nat(1_100)) }),
-  fc.record({ do: fc.constant('set' as const), on: fc.nat(), at: fc.nat() }),
-  fc.record({ do: fc.constant('prefix' as const), on: fc.nat(), at: fc.nat() }),
+  fc.record({ do: fc.constant('set' as const), on: fc.nat(), index: fc.nat() }),
+  fc.record({ do: fc.constant('prefix' as const), on: fc.nat(), index: fc.nat() }),
 )
 
 let serial = 0
@@ -47,7 +47,7 @@ function apply({ vector, model }: Version, step: Step): Version {
     }
     return { vector: next, model: copy }
   }
-  const position = model.length === 0 ? 0 : step.at % (model.length + 1)
+  const position = model.length === 0 ? 0 : step.index % (model.length + 1)
   if (step.do === 'prefix') return { vector: vector.prefix(position), model: model.slice(0, position) }
   if (position >= model.length) return { vector, model }
   serial += 1

@@ -57,7 +57,7 @@ function replied(
   const { leftOut: _, ...known } = record
   const made = { ...reply, reply: { ...known, ...more } }
   const limits = grammar === 'openai-responses' ? RESPONSES : ANTHROPIC
-  return { ...made, reply: { ...made.reply, own: ownDigest(made, partsOf(made, { ...limits, grammar })) } }
+  return { ...made, reply: { ...made.reply, digest: ownDigest(made, partsOf(made, { ...limits, grammar })) } }
 }
 
 const leftOut = (
@@ -115,7 +115,7 @@ describe.each(['anthropic', 'ai-sdk', 'openai-responses'] as const)('%s', (gramm
 
   it('holds what a reply has signed itself, and the grammar that it was made in', () => {
     const other = { ...first, ...reasons('a', 7), reply: first.reply ?? {} }
-    expect(leftOut(grammar, [...requests, other, user('two')])).toEqual(['2 own'])
+    expect(leftOut(grammar, [...requests, other, user('two')])).toEqual(['2 reply'])
     const foreign = { ...first, reply: { ...first.reply, grammar: 'openai-chat' as const } }
     expect(leftOut(grammar, [...requests, foreign, user('two')])).toEqual(['2 grammar'])
   })

@@ -150,7 +150,7 @@ function sizeOf(events: Reply['events']): { readonly all: number; readonly recor
 describe('the record of a reply', () => {
   it.each(Object.entries(REPLIES))('adds a tenth at most: %s', (_, read) => {
     const { all, records } = sizeOf(read().events)
-    const isSigned = JSON.stringify(read().events).includes('"own"')
+    const isSigned = JSON.stringify(read().events).includes('"digest"')
     expect(records).toBeGreaterThan(60)
     // As docs/messages.md says of all replies without parts, be they short or long.
     expect(records).toBeLessThanOrEqual(isSigned ? 200 : 95)

@@ -179,7 +179,7 @@ export const TABLES = {
 /** A sample of a kind. */
 export interface Sample {
   readonly grammar: keyof typeof TABLES
-  readonly place: 'user' | 'result'
+  readonly role: 'user' | 'result'
   readonly kind: string
   /** Whether its own grammar writes it as it stands, wherever that is. */
   readonly isSent: boolean
@@ -193,7 +193,7 @@ export const SAMPLES: readonly Sample[] = Object.entries(TABLES).flatMap(([gramm
       if (typeof of === 'string' || position === 'item') return []
       const isSent = 'sent' in of
       const made = isSent ? of.sent : 'named' in of ? of.named : of.settles
-      return made.map((make) => ({ grammar, place: position, kind, isSent, make }) as Sample)
+      return made.map((make) => ({ grammar, role: position, kind, isSent, make }) as Sample)
     }),
   ),
 )

@@ -34,7 +34,7 @@ export interface BranchReading {
 
 /** The ids in units. */
 const namesIn = (units: readonly Unit[]): string[] =>
-  units.flatMap(current).map(({ id, at: index }) => (index === null ? id.replace(/-summary$/, '') : id))
+  units.flatMap(current).map(({ id, position: index }) => (index === null ? id.replace(/-summary$/, '') : id))
 
 /** Reads the path from the root to a node, event by event. */
 export function readBranch(
@@ -59,7 +59,7 @@ export function readBranch(
     const node = nodes[here] as Node
     const { event, id } = node
     if (event === null || id === null) continue
-    const item: Item = { id, at: here, event }
+    const item: Item = { id, position: here, event }
     switch (event.kind) {
       case 'SystemPromptEvent':
         systemPrompt = here
@@ -106,7 +106,7 @@ export function readBranch(
           if (open.length > 0) note('works_in_open_batch')
         }
         const index = units.findIndex(
-          (unit) => unit.type === 'batch' && unit.calls.some((each) => each.at === call),
+          (unit) => unit.type === 'batch' && unit.calls.some((each) => each.position === call),
         )
         if (index < 0) {
           note('late_answer')
@@ -215,7 +215,7 @@ function completedBy(
   const named = completes?.action_id
   if (role !== 'user' || Array.isArray(completes) || typeof named !== 'string') return null
   const call = working.find(([index]) => nodes[index]?.id === named)
-  const before = nodes.slice(0, node.at)
+  const before = nodes.slice(0, node.position)
   if (call !== undefined) note('call_completed')
   else if (before.some((each) => isCompletion(each.event, named))) note('completed_again')
   else note('completes_nothing')
@@ -227,11 +227,11 @@ const isCompletion = (event: Event | null, actionId: string): boolean =>
   (event.llm_message as { completes?: { action_id?: unknown } | null }).completes?.action_id === actionId
 
 const rankOf = (before: readonly Unit[], item: Item, passed: readonly Unit[]): number =>
-  passed.length === 0 ? (item.at ?? -1) : (before.at(-1)?.rank ?? -1)
+  passed.length === 0 ? (item.position ?? -1) : (before.at(-1)?.rank ?? -1)
 
 /** U10: the last units that a reply precedes, since they arrived after its request. */
 function passedBy(units: readonly Unit[], nodes: readonly Node[], item: Item, note: Note): readonly Unit[] {
-  const here = item.at ?? 0
+  const here = item.position ?? 0
   const after = afterOf(item.event)
   if (after === undefined) return []
   const parent = nodes[here]?.parent ?? null
@@ -239,27 +239,29 @@ function passedBy(units: readonly Unit[], nodes: readonly Node[], item: Item, no
   const position = after === null ? null : after === true ? parent : named(nodes.slice(0, here), after)
   const isUpdate = position !== null && nodes[position]?.kind === 'ConversationStateUpdateEvent'
   if (after !== null && after !== true && (position === null || isUpdate)) {
-    note(nodes.some((node) => node.id === after && node.at > here) ? 'asked_at_later' : 'asked_at_nothing')
+    note(
+      nodes.some((node) => node.id === after && node.position > here) ? 'asked_at_later' : 'asked_at_nothing',
+    )
     return []
   }
   const requests = position ?? -1
   if (position !== null) {
     if (!pathOf(nodes, here).includes(position)) note('asked_on_another_branch')
-    else if (!units.some((unit) => current(unit).some(({ at: index }) => index === position)))
+    else if (!units.some((unit) => current(unit).some(({ position: index }) => index === position)))
       note('asked_at_forgotten')
   }
   const stops = units.findLastIndex(
     (unit) =>
       unit.type === 'batch' ||
       afterOf(unit.item.event) !== undefined ||
-      (unit.item.at !== null && unit.item.at <= requests),
+      (unit.item.position !== null && unit.item.position <= requests),
   )
   const later = units.slice(stops + 1)
   if (later.length > 1_024) return []
-  const first = later.findIndex((unit) => unit.type === 'message' && unit.item.at !== null)
+  const first = later.findIndex((unit) => unit.type === 'message' && unit.item.position !== null)
   if (first < 0) return []
   note('reply_placed')
-  if (later.slice(first).some((unit) => unit.type === 'message' && unit.item.at === null)) {
+  if (later.slice(first).some((unit) => unit.type === 'message' && unit.item.position === null)) {
     note('reply_before_summary')
   }
   return later.slice(first)
@@ -295,7 +297,7 @@ function callFor(
   note: Note,
 ): number | 'duplicate_result' | 'orphan_result' {
   const actionId = answer.kind === 'AgentErrorEvent' ? null : answer.action_id
-  const target = actionId === null ? null : named(nodes.slice(0, node.at), actionId)
+  const target = actionId === null ? null : named(nodes.slice(0, node.position), actionId)
   if (target !== null) {
     const isCall = nodes[target]?.event?.kind === 'ActionEvent'
     if (!isCall) return 'orphan_result'

@@ -42,7 +42,7 @@ function summaryOf({ id, timestamp, event }: PlacedCondensation): Item | null {
     source: event.source ?? 'environment',
     summary: event.summary ?? '',
   }
-  return { id: `${id}-summary`, at: null, event: summary }
+  return { id: `${id}-summary`, position: null, event: summary }
 }
 
 /**
@@ -91,6 +91,6 @@ function noteCuts(
       const parts = units.flatMap((_, k) => (names[k] === names[index] ? [joined(units, k)] : []))
       note(parts.includes('reply') ? 'paused_cut' : 'loop_cut')
     }
-    if (unit.type === 'message' && unit.item.at === null) note('summary_forgotten')
+    if (unit.type === 'message' && unit.item.position === null) note('summary_forgotten')
   }
 }

@@ -29,7 +29,7 @@ export function situationsOf(facts: readonly Fact[]): Set<Situation> {
 }
 
 function noteTree(nodes: readonly Node[], node: Node, fact: Fact, note: Note): void {
-  const { at: index, warnings, inTree, parent } = node
+  const { position: index, warnings, inTree, parent } = node
   if (warnings.includes('duplicate_id')) note('duplicate_id')
   if (warnings.includes('unreadable_timestamp')) note('unreadable_timestamp')
   if (warnings.includes('head_ignored')) note('head_ignored')
@@ -65,7 +65,7 @@ function noteBranch(nodes: readonly Node[], node: Node, branch: BranchReading, n
   const { units, unhandled, systemPrompt } = branch
   if (unhandled) note('unhandled_request')
   const items = viewOf(units)
-  if (systemPrompt !== null && items.every(({ at: index }) => index !== systemPrompt))
+  if (systemPrompt !== null && items.every(({ position: index }) => index !== systemPrompt))
     note('prompt_forgotten')
   if (new Set(items.map(({ id }) => id)).size < items.length) note('id_of_two_units')
   for (const [index, unit] of units.entries()) {

@@ -37,15 +37,15 @@ export function readStatus(nodes: readonly Node[], length: number, note: Note = 
     }
     if (status !== 'error') error = null
     else if (error !== null && node.event.kind !== 'ConversationErrorEvent') note('error_kept')
-    if (status === 'paused' && before !== 'paused') pausedAt = node.at
+    if (status === 'paused' && before !== 'paused') pausedAt = node.position
     if (status === 'finished' && before !== 'finished') note('finished')
   }
   return { status, error }
 }
 
 const completes = (nodes: readonly Node[], node: Node): boolean =>
-  readBranch(nodes.slice(0, node.at + 1), node.at).working.length <
-  readBranch(nodes.slice(0, node.at), node.parent).working.length
+  readBranch(nodes.slice(0, node.position + 1), node.position).working.length <
+  readBranch(nodes.slice(0, node.position), node.parent).working.length
 
 /** The status from the first matching row, or null. */
 function row(
@@ -57,7 +57,7 @@ function row(
   note: Note,
 ): string | null {
   const is = (...names: readonly string[]) => names.includes(status)
-  const open = (index: number | null) => readBranch(nodes.slice(0, node.at + 1), index).open.length > 0
+  const open = (index: number | null) => readBranch(nodes.slice(0, node.position + 1), index).open.length > 0
 
   if (event.kind === 'ConversationStateUpdateEvent') {
     if (event.key === 'execution_status') return one(event.value)
@@ -82,11 +82,11 @@ function row(
   if (event.kind === 'ActionEvent') {
     if (is('idle', 'finished', 'error', 'stuck')) return 'running'
     if (!is('paused')) return null
-    const replies = newResponses(nodes, pausedAt, node.at)
+    const replies = newResponses(nodes, pausedAt, node.position)
     if (replies.includes(event.llm_response_id) && replies.length === 1) note('reply_in_flight')
     const second = replies.length > 1 && replies.at(-1) === event.llm_response_id
     if (second) note('second_reply')
-    return second && firstOf(nodes, event.llm_response_id) === node.at ? 'running' : null
+    return second && firstOf(nodes, event.llm_response_id) === node.position ? 'running' : null
   }
   if (
     event.kind === 'ObservationEvent' &&
@@ -117,7 +117,7 @@ function row(
     event.kind === 'ObservationEvent' ||
     event.kind === 'UserRejectObservation' ||
     event.kind === 'AgentErrorEvent'
-  if (results && is('waiting_for_confirmation') && !open(node.at)) {
+  if (results && is('waiting_for_confirmation') && !open(node.position)) {
     note('confirmation_answered')
     const byUser = event.kind === 'UserRejectObservation' && (event.rejection_source ?? 'user') === 'user'
     return byUser ? 'idle' : 'running'
@@ -132,12 +132,12 @@ const one = (value: unknown): string | null =>
 const firstOf = (nodes: readonly Node[], response: string): number =>
   nodes.find(
     ({ inTree, event }) => inTree && event?.kind === 'ActionEvent' && event.llm_response_id === response,
-  )?.at ?? -1
+  )?.position ?? -1
 
 /** The LLM responses whose first action is after `from`, up to and including `to`, in order. */
 function newResponses(nodes: readonly Node[], from: number, to: number): string[] {
   const matches: string[] = []
-  for (const { at: index, inTree, event } of nodes.slice(0, to + 1)) {
+  for (const { position: index, inTree, event } of nodes.slice(0, to + 1)) {
     if (!inTree || event?.kind !== 'ActionEvent' || index <= from) continue
     if (firstOf(nodes, event.llm_response_id) === index) matches.push(event.llm_response_id)
   }

@@ -94,7 +94,7 @@ function calls(one: Batch, other: Batch): boolean {
 function whole(one: Batch, other: Batch): boolean {
   const read = (step: Batch) =>
     step.results.map(({ event, call }) => [
-      deed(step.calls.find(({ at: index }) => index === call)?.event as Event),
+      deed(step.calls.find(({ position: index }) => index === call)?.event as Event),
       outcome(event),
     ])
   return alike(read(one), read(other))

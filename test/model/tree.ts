@@ -7,7 +7,7 @@ import type { Event } from '../../src/event/types.ts'
 
 /** A fact at its position. Parents and HEAD are positions; null is the root, or the empty HEAD. */
 export interface Node {
-  readonly at: number
+  readonly position: number
   readonly id: string | null
   readonly event: Event | null
   readonly kind: string | null
@@ -73,14 +73,14 @@ export function readTree(facts: readonly Fact[], conversationId = ''): Node[] {
         moved = true
       } else warnings.push('head_ignored')
     }
-    nodes.push({ at: index, id, event, kind, timestamp, inTree, parent, head, moved, warnings })
+    nodes.push({ position: index, id, event, kind, timestamp, inTree, parent, head, moved, warnings })
   }
   return nodes
 }
 
 /** Position of the tree's node with an id, or null. */
 export function named(nodes: readonly Node[], id: string): number | null {
-  return nodes.find((node) => node.inTree && node.id === id)?.at ?? null
+  return nodes.find((node) => node.inTree && node.id === id)?.position ?? null
 }
 
 /** The node itself, or the event before a state update on its branch (D7). */

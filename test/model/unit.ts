@@ -5,7 +5,7 @@ import type { Event } from '../../src/event/types.ts'
 /** An event of a view; `at` is its position in the log, null for a condensation's derived summary. */
 export interface Item {
   readonly id: string
-  readonly at: number | null
+  readonly position: number | null
   readonly event: Event
 }
 
@@ -40,7 +40,8 @@ export const current = (unit: Unit): readonly Item[] =>
 
 /** Whether a call of the batch has no result (U4). */
 export const pending = (unit: Unit): boolean =>
-  unit.type === 'batch' && unit.calls.some((call) => !unit.results.some((answer) => answer.call === call.at))
+  unit.type === 'batch' &&
+  unit.calls.some((call) => !unit.results.some((answer) => answer.call === call.position))
 
 /** The events that a unit adds to the view (U4, U9). */
 export const shown = (unit: Unit): readonly Item[] => (pending(unit) ? [] : current(unit))

@@ -17,18 +17,18 @@ import { until } from './sandbox-commands.ts'
 type Step =
   | {
       readonly do: 'append' | 'create' | 'delete' | 'renew' | 'title'
-      readonly at: number
+      readonly index: number
       readonly many: number
     }
-  | { readonly do: 'crash'; readonly at: number; readonly many: number }
-  | { readonly do: 'hold'; readonly at: number; readonly many: number; readonly milliseconds: number }
+  | { readonly do: 'crash'; readonly index: number; readonly many: number }
+  | { readonly do: 'hold'; readonly index: number; readonly many: number; readonly milliseconds: number }
   | { readonly do: 'answer'; readonly answers: readonly ('hang' | 'lose' | 500 | 200)[] }
   | { readonly do: 'wait'; readonly milliseconds: number }
 
 const index = fc.nat({ max: 2 })
 const many = fc.integer({ min: 1, max: 8 })
 const change = (name: 'append' | 'create' | 'delete' | 'renew' | 'title') =>
-  fc.record({ do: fc.constant(name), at: index, many })
+  fc.record({ do: fc.constant(name), index, many })
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: change('append') },
   { weight: 2, arbitrary: change('create') },
@@ -37,13 +37,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: change('title') },
   {
     weight: 3,
-    arbitrary: fc.record({ do: fc.constant('crash'), at: fc.nat({ max: 1 }), many: fc.nat({ max: 12 }) }),
+    arbitrary: fc.record({ do: fc.constant('crash'), index: fc.nat({ max: 1 }), many: fc.nat({ max: 12 }) }),
   },
   {
     weight: 3,
     arbitrary: fc.record({
       do: fc.constant('hold'),
-      at: fc.nat({ max: 1 }),
+      index: fc.nat({ max: 1 }),
       many: fc.nat({ max: 12 }),
       milliseconds: fc.integer({ min: 20, max: 120 }),
     }),
@@ -67,13 +67,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 /** Cases that must occur: a lost message that is sent again, and a deleted conversation. */
 const SCRIPTED: readonly Step[] = [
   { do: 'answer', answers: ['lose'] },
-  { do: 'append', at: 0, many: 2 },
-  { do: 'append', at: 1, many: 2 },
+  { do: 'append', index: 0, many: 2 },
+  { do: 'append', index: 1, many: 2 },
   { do: 'wait', milliseconds: 60 },
-  { do: 'title', at: 0, many: 1 },
-  { do: 'delete', at: 1, many: 1 },
+  { do: 'title', index: 0, many: 1 },
+  { do: 'delete', index: 1, many: 1 },
   { do: 'wait', milliseconds: 60 },
-  { do: 'crash', at: 0, many: 1 },
+  { do: 'crash', index: 0, many: 1 },
 ]
 
 const NAMES = ['a', 'b', 'c']
@@ -142,10 +142,10 @@ it.each<[string, () => Store, number]>([
     }
     try {
       for (const one of steps) {
-        const id = 'at' in one ? (NAMES[one.at] ?? '') : ''
+        const id = 'index' in one ? (NAMES[one.index] ?? '') : ''
         if (one.do === 'wait') await new Promise((resolve) => setTimeout(resolve, one.milliseconds))
         else if (one.do === 'answer') receiver.answers.push(...one.answers)
-        else if (one.do === 'hold') services[one.at]?.holdAfter(one.many, one.milliseconds)
+        else if (one.do === 'hold') services[one.index]?.holdAfter(one.many, one.milliseconds)
         else if (one.do === 'create') await create(id)
         else if (one.do === 'delete') await engine.delete(id)
         else if (one.do === 'title') {
@@ -154,11 +154,11 @@ it.each<[string, () => Store, number]>([
           seen.titles += 1
         } else if (one.do === 'crash') {
           seen.crashes += 1
-          services[one.at]?.dieAfter(one.many)
+          services[one.index]?.dieAfter(one.many)
           await new Promise((resolve) => setTimeout(resolve, 10))
-          services[one.at]?.dieAfter(0)
-          await services[one.at]?.end()
-          services[one.at] = begin()
+          services[one.index]?.dieAfter(0)
+          await services[one.index]?.end()
+          services[one.index] = begin()
         } else {
           if (one.do === 'renew') await engine.delete(id)
           await create(id)

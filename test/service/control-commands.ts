@@ -3,11 +3,11 @@ import fc from 'fast-check'
 export const IDS = ['0f8fad5b-d9cb-469f-a165-70867728950e', '1f8fad5b-d9cb-469f-a165-70867728950e', 'plain']
 
 export type Command = { readonly slot: number } & (
-  | { readonly do: 'start'; readonly at: number; readonly says: boolean; readonly child: boolean }
-  | { readonly do: 'start in'; readonly at: number; readonly sandbox: number }
-  | { readonly do: 'pend' | 'delete' | 'patch'; readonly at: number; readonly byTask: boolean }
-  | { readonly do: 'send'; readonly at: number }
-  | { readonly do: 'listen'; readonly at: number }
+  | { readonly do: 'start'; readonly index: number; readonly says: boolean; readonly child: boolean }
+  | { readonly do: 'start in'; readonly index: number; readonly sandbox: number }
+  | { readonly do: 'pend' | 'delete' | 'patch'; readonly index: number; readonly byTask: boolean }
+  | { readonly do: 'send'; readonly index: number }
+  | { readonly do: 'listen'; readonly index: number }
   | { readonly do: 'pause' | 'resume' | 'end'; readonly sandbox: number }
   | { readonly do: 'crash'; readonly calls: number }
   | { readonly do: 'hold'; readonly calls: number; readonly milliseconds: number }
@@ -23,22 +23,22 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('start' as const),
       slot,
-      at: index,
+      index,
       says: fc.boolean(),
       child: fc.nat(3).map((n) => n === 0),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('start in' as const), slot, at: index, sandbox }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('start in' as const), slot, index, sandbox }) },
   {
     weight: 10,
-    arbitrary: fc.record({ do: fc.constant('pend' as const), slot, at: index, byTask: fc.boolean() }),
+    arbitrary: fc.record({ do: fc.constant('pend' as const), slot, index, byTask: fc.boolean() }),
   },
   {
     weight: 4,
     arbitrary: fc.record({
       do: fc.constantFrom('delete' as const, 'delete' as const, 'patch' as const),
       slot,
-      at: index,
+      index,
       byTask: fc.boolean(),
     }),
   },
@@ -52,7 +52,7 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
   },
   {
     weight: 8,
-    arbitrary: fc.record({ do: fc.constantFrom('send' as const, 'listen' as const), slot, at: index }),
+    arbitrary: fc.record({ do: fc.constantFrom('send' as const, 'listen' as const), slot, index }),
   },
   {
     weight: 5,
@@ -78,17 +78,17 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
  * deleted conversation.
  */
 export const SCRIPTS: readonly (readonly Command[])[] = [1, 2, 3, 4].map((calls) => [
-  { do: 'start', slot: 0, at: 0, says: true, child: false },
-  { do: 'start', slot: 1, at: 1, says: true, child: false },
-  { do: 'start in', slot: 1, at: 2, sandbox: 0 },
-  { do: 'listen', slot: 0, at: 0 },
-  { do: 'send', slot: 1, at: 0 },
+  { do: 'start', slot: 0, index: 0, says: true, child: false },
+  { do: 'start', slot: 1, index: 1, says: true, child: false },
+  { do: 'start in', slot: 1, index: 2, sandbox: 0 },
+  { do: 'listen', slot: 0, index: 0 },
+  { do: 'send', slot: 1, index: 0 },
   { do: 'wait', slot: 0, milliseconds: 30 },
-  { do: 'delete', slot: 1, at: 1, byTask: false },
+  { do: 'delete', slot: 1, index: 1, byTask: false },
   { do: 'crash', slot: 0, calls },
-  { do: 'pend', slot: 0, at: 0, byTask: false },
-  { do: 'pend', slot: 1, at: 0, byTask: false },
-  { do: 'listen', slot: 1, at: 0 },
-  { do: 'send', slot: 0, at: 0 },
-  { do: 'start', slot: 1, at: 0, says: true, child: false },
+  { do: 'pend', slot: 0, index: 0, byTask: false },
+  { do: 'pend', slot: 1, index: 0, byTask: false },
+  { do: 'listen', slot: 1, index: 0 },
+  { do: 'send', slot: 0, index: 0 },
+  { do: 'start', slot: 1, index: 0, says: true, child: false },
 ])

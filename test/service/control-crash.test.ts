@@ -86,7 +86,7 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
       }
       if (order.do === 'start' || order.do === 'start in') {
         const isBroken = order.do === 'start in' && order.sandbox < 2
-        const id = isBroken ? null : (IDS[order.at] ?? null)
+        const id = isBroken ? null : (IDS[order.index] ?? null)
         const text = `first ${(texts += 1)}`
         const boxes = await oldest(world.service)
         const broken = isBroken
@@ -111,9 +111,9 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
         if (order.do === 'start' && order.says) of(conversation).push({ text, accepted: true })
         return
       }
-      if (order.do === 'listen') return readers.get(IDS[order.at] ?? '')?.listen(world)
+      if (order.do === 'listen') return readers.get(IDS[order.index] ?? '')?.listen(world)
       if (order.do === 'send') {
-        const id = IDS[order.at] ?? 'plain'
+        const id = IDS[order.index] ?? 'plain'
         const text = `sent ${(texts += 1)}`
         const body = { content: [{ text }], key: text, run: true }
         const { status } = await world.send('POST', `/api/conversations/${id}/events`, body)
@@ -130,8 +130,8 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
         expect([200, 404, 503]).toContain(status)
         return
       }
-      const known = started[(order.at + started.length) % Math.max(1, started.length)]
-      const id = IDS[order.at] ?? known?.conversation ?? 'none'
+      const known = started[(order.index + started.length) % Math.max(1, started.length)]
+      const id = IDS[order.index] ?? known?.conversation ?? 'none'
       if (order.do === 'patch') {
         const { status } = await world.send('PATCH', `${BASE}/${otherForm(id)}`, {
           title: 'New',

@@ -140,7 +140,7 @@ describe('sandboxes', () => {
   })
 
   it('never run in greater number than they may: the oldest is paused', async () => {
-    await begin(memoryStore(), { specs: SPECS, most: 2 })
+    await begin(memoryStore(), { specs: SPECS, max: 2 })
     const ids = await Promise.all(['idle', 'idle', 'idle', 'idle'].map((spec) => startSandbox(spec)))
     // Started together, they are still created one after another.
     const order = (await client.service.controlPlane.sandboxes.list(null, 9)).items
@@ -178,7 +178,7 @@ describe('sandboxes', () => {
 
   it('that are starting are not paused for others while there is one that runs', async () => {
     await begin(memoryStore(), {
-      most: 2,
+      max: 2,
       specs: [{ id: 'slow', command: server(300), health: '/alive' }, SPECS[1]],
     })
     const old = await startSandbox('idle')
@@ -199,7 +199,7 @@ describe('sandboxes', () => {
   })
 
   it('are listed, the newest first, and their specs in order, secrets masked', async () => {
-    await begin(memoryStore(), { specs: SPECS, most: 9 })
+    await begin(memoryStore(), { specs: SPECS, max: 9 })
     const ids = [await startSandbox('idle'), await startSandbox('idle'), await startSandbox('idle')]
     expect((await client.send(`${SANDBOXES}?sandbox_spec_id=nope`, { method: 'POST' })).status).toBe(404)
     const first = (await client.get<Page<Sandbox>>(`${SANDBOXES}/search`, { limit: 2 })).body

@@ -50,10 +50,10 @@ export const ends: (() => Promise<void> | void)[] = []
 /** Starts a service, with sandboxes if specs are passed. */
 export async function begin(
   store: Store = memoryStore(),
-  specs?: Partial<ProcessSandboxesOptions> & { most?: number },
+  specs?: Partial<ProcessSandboxesOptions> & { max?: number },
   options: Partial<ServiceOptions> = {},
 ): Promise<Client> {
-  const { most: limit, ...rest } = specs ?? {}
+  const { max: limit, ...rest } = specs ?? {}
   const path = specs === undefined ? null : folder()
   const provider =
     path === null

@@ -24,14 +24,14 @@ const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 
 interface Wanted {
   readonly form: string
-  readonly at: number
+  readonly index: number
   readonly policy: 'AlwaysConfirm' | 'NeverConfirm' | null
   readonly text: string | null
 }
 
 const wanted: fc.Arbitrary<Wanted> = fc.record({
   form: fc.constantFrom(ID, ID.replaceAll('-', ''), ID.toUpperCase()),
-  at: fc.nat(1),
+  index: fc.nat(1),
   policy: fc.constantFrom(null, 'AlwaysConfirm' as const, 'NeverConfirm' as const),
   text: fc.constantFrom(null, 'One', 'One', 'Two'),
 })
@@ -82,11 +82,11 @@ it('one begins it, and the others find what it has said', async () => {
       if (dies !== null) processes[0]?.dieAfter(dies)
       let created = 0
       let changed = false
-      const ask = async ({ at: index, ...rest }: Wanted): Promise<void> => {
+      const ask = async ({ index, ...rest }: Wanted): Promise<void> => {
         const process = processes[index]
         if (process === undefined) return
         try {
-          const { isNew, conversation } = await create(process.lifecycle, bodyOf({ at: index, ...rest }))
+          const { isNew, conversation } = await create(process.lifecycle, bodyOf({ index: index, ...rest }))
           created += isNew ? 1 : 0
           if (!isNew || !changes) return
           await conversation.setConfirmationPolicy(LATER)
@@ -100,7 +100,7 @@ it('one begins it, and the others find what it has said', async () => {
       else expect(created).toBeLessThan(2)
       const before = await text(real).catch(() => null)
       // Requests without a response are repeated at the living process.
-      for (const one of all) await scheduler.waitFor(ask({ ...one, at: 1 }))
+      for (const one of all) await scheduler.waitFor(ask({ ...one, index: 1 }))
       const { policies, texts } = await text(real)
       // The log contains one request's policy and text.
       const first = policies.filter((kind) => kind !== LATER.kind)

@@ -9,7 +9,7 @@ const { begin, send } = world
 
 describe.each(Object.entries(STORES))('profiles, over %s', (_, make) => {
   it('are kept sealed over a restart, told without their keys, and open to the embedder', async () => {
-    const { store, given: input } = overheard(make())
+    const { store, writtenText: input } = overheard(make())
     await begin(store)
     expect((await send('POST', profile('one'), { llm: LLM })).status).toBe(201)
     const { body } = await send('GET', profile('one'))

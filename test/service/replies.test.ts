@@ -24,7 +24,7 @@ function party(store = memoryStore()): { readonly engine: Engine; readonly servi
 interface Sent {
   readonly id: string
   readonly type: string
-  readonly said?: string
+  readonly after_delta?: string
   readonly event: { readonly kind: string; readonly content?: string | null; readonly source?: string }
 }
 
@@ -108,7 +108,7 @@ it.each(['the process that makes it', 'another process'])(
     expect(wordsIn(again)).toBe('lo wor')
     say(3)
     // The same, from the envelope's position, as on a socket.
-    const position = `&after=${first.at(-1)?.id.split(';')[0]}&after_delta=${again.at(-1)?.said}`
+    const position = `&after=${first.at(-1)?.id.split(';')[0]}&after_delta=${again.at(-1)?.after_delta}`
     const rest = listen(service, isOver, {}, position)
     const later = listen(service, isOver)
     await listen(service, says('ld'))

@@ -20,7 +20,7 @@ function latch(): { readonly passed: Promise<void>; readonly open: () => void } 
 function dial(
   { port }: Listening,
   text: string,
-): { readonly socket: Socket; readonly said: Promise<string> } {
+): { readonly socket: Socket; readonly output: Promise<string> } {
   const socket = connect(port, '127.0.0.1')
   socket.write(text)
   let all = ''
@@ -28,7 +28,7 @@ function dial(
   const output = new Promise<string>((resolve) => {
     socket.on('error', () => undefined).on('close', () => resolve(all))
   })
-  return { socket, said: output }
+  return { socket, output: output }
 }
 
 const UPGRADE =
@@ -102,8 +102,8 @@ describe('closing', () => {
     const upgraded = dial(server, `GET / HTTP/1.1\r\nHost: localhost\r\n${UPGRADE}`)
     await new Promise((resolve) => upgraded.socket.once('data', resolve))
     await server.close()
-    expect(await waiting.said).toBe('')
-    expect(await upgraded.said).toContain('101')
+    expect(await waiting.output).toBe('')
+    expect(await upgraded.output).toContain('101')
   })
 })
 
@@ -121,7 +121,7 @@ describe('what is no request', () => {
     ['a host that is none', 'GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n', 400],
   ])('is answered: %s', async (_what, text, status) => {
     const server = await start()
-    const { said: output } = dial(server, text)
+    const { output } = dial(server, text)
     expect(await output).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
     expect((await fetch(server.url)).status).toBe(200)
   })
@@ -129,7 +129,7 @@ describe('what is no request', () => {
 
 it.each([true, false])('HTTP/1.0 without a host is answered, to this machine only: %s', async (onlyLocal) => {
   const server = await start({ onlyLocal })
-  const { said: text } = dial(server, 'GET /health HTTP/1.0\r\n\r\n')
+  const { output: text } = dial(server, 'GET /health HTTP/1.0\r\n\r\n')
   expect(await text).toMatch(/^HTTP\/1\.[01] 200 /)
 })
 
@@ -148,7 +148,7 @@ describe('a request that offers another protocol', () => {
   ])('is answered as any other, again and again on one connection: %s', async (_where, options) => {
     const server = await start({ fetch: echo, ...options })
     const head = `Host: localhost\r\n${OFFER}`
-    const { socket, said: output } = dial(server, `GET /a HTTP/1.1\r\n${head}X-A: \xe9\r\n\r\n`)
+    const { socket, output } = dial(server, `GET /a HTTP/1.1\r\n${head}X-A: \xe9\r\n\r\n`)
     await new Promise((resolve) => socket.once('data', resolve))
     socket.write(`POST /b HTTP/1.1\r\n${head}Content-Length: 5\r\n\r\nhel`)
     socket.write('lo')
@@ -167,7 +167,7 @@ describe('a request that offers another protocol', () => {
 
   it('ends with the server as any other', async () => {
     const server = await start({ upgrade: (_request, socket) => void socket.destroy(), fetch: echo })
-    const { socket, said: text } = dial(server, `GET /a HTTP/1.1\r\nHost: localhost\r\n${OFFER}\r\n`)
+    const { socket, output: text } = dial(server, `GET /a HTTP/1.1\r\nHost: localhost\r\n${OFFER}\r\n`)
     await new Promise((resolve) => socket.once('data', resolve))
     await server.close()
     expect(await text).toContain('GET /a')
@@ -181,7 +181,7 @@ describe('a socket that nobody can make sense of', () => {
         throw new Error('not caught where it is thrown')
       },
     })
-    const { said: text } = dial(server, `GET //[ HTTP/1.1\r\nHost: localhost\r\n${UPGRADE}`)
+    const { output: text } = dial(server, `GET //[ HTTP/1.1\r\nHost: localhost\r\n${UPGRADE}`)
     expect(await text).toMatch(/^HTTP\/1\.1 400 /)
     expect((await fetch(server.url)).status).toBe(200)
   })
@@ -214,7 +214,7 @@ describe('a service for this machine only', () => {
       },
     })
     const ask = (headers: string): Promise<string> =>
-      dial(server, `GET / HTTP/1.1\r\n${headers}\r\n${UPGRADE}`).said
+      dial(server, `GET / HTTP/1.1\r\n${headers}\r\n${UPGRADE}`).output
     const ownValue = `Host: 127.0.0.1:${server.port}`
     expect(await ask(ownValue)).toContain('101')
     expect(await ask(`${ownValue}\r\nOrigin: http://127.0.0.1:${server.port}`)).toContain('101')

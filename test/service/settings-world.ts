@@ -60,10 +60,10 @@ export function settingsWorld(): SettingsWorld {
 export const profile = (name: string, rest = ''): string => `/api/profiles/${name}${rest}`
 
 /** Wraps a store and records everything it receives, as text. */
-export function overheard(store: Store): { readonly store: Store; readonly given: () => string } {
+export function overheard(store: Store): { readonly store: Store; readonly writtenText: () => string } {
   const input: unknown[] = []
   return {
     store: heardStore(store, (_, all) => input.push(all)),
-    given: () => JSON.stringify(input),
+    writtenText: () => JSON.stringify(input),
   }
 }

@@ -9,7 +9,7 @@ const { begin, send } = world
 
 describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
   it('are merged, masked and kept', async () => {
-    const { store, given: input } = overheard(make())
+    const { store, writtenText: input } = overheard(make())
     await begin(store)
     expect((await send('GET', '/api/settings')).body).toEqual({
       agent_settings: {},

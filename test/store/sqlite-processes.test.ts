@@ -26,7 +26,7 @@ interface Child {
   /** Resolves with its standard error when it has ended. */
   readonly ended: Promise<string>
   /** Resolves after `count` lines. */
-  readonly said: (count: number) => Promise<void>
+  readonly waitForLines: (count: number) => Promise<void>
 }
 
 function start(driver: Driver, file: string, ...more: readonly string[]): Child {
@@ -50,7 +50,7 @@ function start(driver: Driver, file: string, ...more: readonly string[]): Child 
       void ended.then((problem) => reject(new Error(`the child has ended: ${problem}`)))
       look()
     })
-  return { process: child, lines, ended, said: output }
+  return { process: child, lines, ended, waitForLines: output }
 }
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
@@ -166,7 +166,7 @@ describe.each(DRIVERS)('several processes with %s', (driver) => {
         for (let life = 0; life < (early ? 1 : 4) && round < KILLS; life += 1) {
           const child = start(driver, file, 'forever', `r${round}`)
           if (early) await sleep(60 + Math.random() * 120)
-          else await child.said(2)
+          else await child.waitForLines(2)
           await sleep(Math.random() * 60)
           child.process.kill('SIGKILL')
           await child.ended

@@ -20,18 +20,18 @@ import { makeLines } from '../../bench/workload.ts'
 
 interface Counts {
   readonly calls: readonly string[]
-  readonly said: number
+  readonly count: number
   /** Cannot be frozen; only states of these tests have it. */
   readonly seen?: Map<unknown, unknown> | Set<unknown> | Int32Array
 }
 
-const initial: Counts = { calls: [], said: 0 }
+const initial: Counts = { calls: [], count: 0 }
 
 /** A custom reader, which counts calls and messages. */
 function count(state: Counts, fact: Fact): Counts {
   if (!('kind' in fact)) return state
   if (fact.kind === 'ActionEvent') return { ...state, calls: [...state.calls, fact.tool_name] }
-  return fact.kind === 'MessageEvent' ? { ...state, said: state.said + 1 } : state
+  return fact.kind === 'MessageEvent' ? { ...state, count: state.count + 1 } : state
 }
 
 const right: ReplaySubject<Counts, string> = {
@@ -133,7 +133,7 @@ const WRONG: readonly (readonly [law: string, wrong: string, Partial<ReplaySubje
   [
     'R5',
     'counts outside of its state',
-    { reduce: (state, fact) => (isAction(fact) ? { ...state, said: (seen += 1) } : state) },
+    { reduce: (state, fact) => (isAction(fact) ? { ...state, count: (seen += 1) } : state) },
   ],
   ['R7', 'loses what it keeps', { decode: (text) => ({ ...(JSON.parse(text) as Counts), calls: [] }) }],
   [

@@ -65,8 +65,8 @@ async function openSession(makeStore: () => Store, keepsStore: boolean): Promise
   let conversation = await engine.create({ id: ID })
   return {
     async fill(items) {
-      for (let at = 0; at < items.length; at += BATCH)
-        await conversation.append(items.slice(at, at + BATCH).map(eventOf))
+      for (let start = 0; start < items.length; start += BATCH)
+        await conversation.append(items.slice(start, start + BATCH).map(eventOf))
     },
     async append(turn) {
       for (const item of turn) await conversation.append(eventOf(item))

@@ -35,8 +35,8 @@ async function openSession(open: () => Promise<Opened>): Promise<Session> {
   }
   return {
     async fill(items) {
-      for (let at = 0; at < items.length; at += BATCH)
-        await store.appendToStream(STREAM, items.slice(at, at + BATCH).map(eventOf))
+      for (let start = 0; start < items.length; start += BATCH)
+        await store.appendToStream(STREAM, items.slice(start, start + BATCH).map(eventOf))
     },
     async append(turn) {
       for (const item of turn) await store.appendToStream(STREAM, [eventOf(item)])
@@ -57,16 +57,20 @@ async function openSession(open: () => Promise<Opened>): Promise<Session> {
         return (await store.readStream<ItemEvent>(STREAM, { from: BigInt(from), to })).events.length
       }
       const pages = Math.ceil(length / PAGE)
-      const at = (number: number): number => number * PAGE + 1
-      return { first: page(at(0)), middle: page(at((pages - 1) >> 1)), last: page(at(pages - 1)) }
+      const positionOf = (number: number): number => number * PAGE + 1
+      return {
+        first: page(positionOf(0)),
+        middle: page(positionOf((pages - 1) >> 1)),
+        last: page(positionOf(pages - 1)),
+      }
     },
   }
 }
 
 function openSqlite({ folder }: Place): Promise<Opened> {
   const store = getSQLiteEventStore({ fileName: join(folder, 'emmett.db') })
-  const appendToStream: Opened['store']['appendToStream'] = (...given) =>
-    again(() => store.appendToStream(...given))
+  const appendToStream: Opened['store']['appendToStream'] = (...args) =>
+    again(() => store.appendToStream(...args))
   return Promise.resolve({ store: { ...store, appendToStream }, close: () => Promise.resolve() })
 }
 
@@ -105,7 +109,7 @@ export const EMMETT: readonly Contender[] = [
     means: '`getSQLiteEventStore({ fileName })`: a connection for each call, WAL',
     ground: 'files',
     survives: 'a power cut',
-    open: (place) => openSession(() => openSqlite(place)),
+    open: (database) => openSession(() => openSqlite(database)),
   },
   {
     family: 'Emmett SQLite',
@@ -114,7 +118,7 @@ export const EMMETT: readonly Contender[] = [
     ground: 'files',
     survives: 'a kill',
     growsAs: 'default',
-    open: (place) => openSession(() => openKept(place)),
+    open: (database) => openSession(() => openKept(database)),
   },
   {
     family: 'Emmett PostgreSQL',
@@ -122,6 +126,6 @@ export const EMMETT: readonly Contender[] = [
     means: '`getPostgreSQLEventStore(url)`: a pool; no setting was found that makes it faster',
     ground: 'postgres',
     survives: 'a power cut',
-    open: (place) => openSession(() => openPostgres(place)),
+    open: (database) => openSession(() => openPostgres(database)),
   },
 ]

@@ -89,7 +89,7 @@ async function openSession(
   const queue: BaseMessage[] = []
   let opened = await open()
   let graph = makeGraph(opened.saver, isDelta, queue)
-  let held: BaseMessage[] = []
+  let current: BaseMessage[] = []
   const load = async (): Promise<BaseMessage[]> => (await graph.getState(CONFIG)).values.messages ?? []
   const append = async (turn: readonly Item[], how: Durability): Promise<void> => {
     const [first, ...rest] = turn.map(messageOf)
@@ -98,7 +98,7 @@ async function openSession(
     queue.push(...rest)
     const limits = { recursionLimit: turn.length + 5, durability: how }
     const { messages } = await graph.invoke({ messages: [first] }, { ...CONFIG, ...limits })
-    held = messages
+    current = messages
   }
   return {
     async fill(items) {
@@ -109,15 +109,15 @@ async function openSession(
     },
     append: (turn) => append(turn, durability),
     async leave() {
-      held = []
+      current = []
       if (!keepsSaver) await opened.close()
     },
     async reopen() {
       if (!keepsSaver) opened = await open()
       graph = makeGraph(opened.saver, isDelta, queue)
-      held = await load()
+      current = await load()
     },
-    prompt: () => Promise.resolve(convertMessagesToCompletionsMessageParams({ messages: held })),
+    prompt: () => Promise.resolve(convertMessagesToCompletionsMessageParams({ messages: current })),
     async readAll() {
       return (await load()).length
     },
@@ -140,9 +140,9 @@ async function openPostgres({ url }: Place): Promise<Opened> {
 }
 
 const colloquy =
-  (open: (place: Place) => Store) =>
-  async (place: Place): Promise<Opened> => {
-    const store = open(place)
+  (open: (database: Place) => Store) =>
+  async (database: Place): Promise<Opened> => {
+    const store = open(database)
     return { saver: colloquySaver({ store }), close: () => store.close() }
   }
 
@@ -193,13 +193,13 @@ function saved(
   family: string,
   ground: Contender['ground'],
   survives: Contender['survives'],
-  open: (place: Place) => Promise<Opened>,
+  open: (database: Place) => Promise<Opened>,
 ): Contender[] {
   const common = { family, ground, survives }
-  const at = (setting: Setting) => (place: Place) => openSession(() => open(place), setting, false)
+  const opener = (setting: Setting) => (database: Place) => openSession(() => open(database), setting, false)
   return [
-    { ...common, setting: 'default', means: FULL_MEANS, open: at(FULL) },
-    { ...common, setting: 'delta', means: DELTA_MEANS, open: at(DELTA) },
-    { ...common, setting: 'delta, exit', means: EXIT_MEANS, open: at(EXIT) },
+    { ...common, setting: 'default', means: FULL_MEANS, open: opener(FULL) },
+    { ...common, setting: 'delta', means: DELTA_MEANS, open: opener(DELTA) },
+    { ...common, setting: 'delta, exit', means: EXIT_MEANS, open: opener(EXIT) },
   ]
 }

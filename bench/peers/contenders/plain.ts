@@ -194,7 +194,7 @@ export const PLAIN: readonly Contender[] = [
     means: "Node's own driver, WAL, `synchronous = FULL`; id, conversation, seq, JSON, and a primary key",
     ground: 'files',
     survives: 'a power cut',
-    open: (place) => openTable(() => openSqliteTable(place)),
+    open: (database) => openTable(() => openSqliteTable(database)),
   },
   {
     family: 'Bare table, PostgreSQL',
@@ -202,6 +202,6 @@ export const PLAIN: readonly Contender[] = [
     means: 'a pool, statements prepared by name; id, conversation, seq, JSON, and a primary key',
     ground: 'postgres',
     survives: 'a power cut',
-    open: (place) => openTable(() => openPostgresTable(place)),
+    open: (database) => openTable(() => openPostgresTable(database)),
   },
 ]

@@ -14,7 +14,7 @@ export const SAME_JSON: readonly Contender[] = [
     means: MEANS,
     ground: 'files',
     survives: 'a power cut',
-    open: (place) => openTable(() => openSqliteTable(place, bodyOf)),
+    open: (database) => openTable(() => openSqliteTable(database, bodyOf)),
   },
   {
     family: "Bare table, PostgreSQL, Colloquy's JSON",
@@ -22,7 +22,7 @@ export const SAME_JSON: readonly Contender[] = [
     means: MEANS,
     ground: 'postgres',
     survives: 'a power cut',
-    open: (place) => openTable(() => openPostgresTable(place, bodyOf)),
+    open: (database) => openTable(() => openPostgresTable(database, bodyOf)),
   },
 ]
 

@@ -169,7 +169,7 @@ const REPLY: Shape = {
   grammar: 'keep',
   prefix: 'keep',
   tools: 'keep',
-  own: 'keep',
+  digest: 'keep',
   cuts: 'keep',
   model: 'open',
   stop_reason: 'open',

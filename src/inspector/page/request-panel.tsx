@@ -162,7 +162,7 @@ function Compared({
 const REASONS = {
   prefix: 'the messages before them have changed',
   tools: 'the tool list has changed',
-  own: 'the reply itself was changed',
+  reply: 'the reply itself was changed',
   grammar: 'they were made in another grammar',
   model: 'another model made them',
   earlier: 'an earlier reply lost its signed parts',

@@ -117,7 +117,7 @@ function reply(
     text: ({ text, cache }, more) => ({ type: 'text', text, ...mark(cache), ...more }),
     thinking(block) {
       const isUnsigned = 'thinking' in block && !block.signature
-      const { outcome, interrupted, own: ownValue } = turn.message.reply ?? {}
+      const { outcome, interrupted, digest: ownValue } = turn.message.reply ?? {}
       // Claude signs all its thinking, and refuses unsigned thinking. Under another name too, interrupted or
       // redacted thinking lacks its signature.
       const isWhole = outcome === undefined && interrupted !== true && ownValue === undefined

@@ -22,7 +22,7 @@ import {
 const NAME = /^[\w-]{1,64}$/
 
 type ReplyPart =
-  | { readonly said: string }
+  | { readonly content: string }
   | { readonly refused: string }
   | { readonly call: ChatToolCall }
   | JsonObject
@@ -49,7 +49,7 @@ const startWriter = (options: WriteOptions, list: ChatMessage[]) => ({
   reply: ({ message, ...turn }: AssistantTurn, keepsSigned: boolean) =>
     replyBlocks<ReplyPart>({ message, ...turn }, keepsSigned, {
       text: ({ text }, more) =>
-        text === '' ? null : more?.['type'] === 'refusal' ? { refused: text } : { said: text },
+        text === '' ? null : more?.['type'] === 'refusal' ? { refused: text } : { content: text },
       call: (call, more) => ({ call: toolCall(call, more) }),
       other: (value) =>
         !keepsSigned && isSealed(LIMITS, value) ? null : reasoningIn(value, message, options),
@@ -87,8 +87,8 @@ function assistantMessage(
   const refusals: string[] = []
   const tool_calls: ChatToolCall[] = []
   const fields = {}
-  for (const part of parts as readonly { said?: string; refused?: string; call?: ChatToolCall }[])
-    if (part.said !== undefined) texts.push(part.said)
+  for (const part of parts as readonly { content?: string; refused?: string; call?: ChatToolCall }[])
+    if (part.content !== undefined) texts.push(part.content)
     else if (part.refused !== undefined) refusals.push(part.refused)
     else if (part.call !== undefined) tool_calls.push(part.call)
     else Object.assign(fields, part)

@@ -11,7 +11,7 @@ import { LARGE_STRING, withReferences } from '../../store/kit/blobs.ts'
 import { wireBlobs, wireEvent, withDefaults } from '../events/pages.ts'
 
 /**
- * Form of frames. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, `said` for a delta,
+ * Form of frames. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, `after_delta` for a delta,
  * `blobs` for an event with references.
  *
  * Types: `event` is from the log; `state` a state update not in the log, with key `full_state` or
@@ -30,7 +30,7 @@ export class Frame {
   /** The reader has received the log up to this position and resumes after it. -1: nothing yet. */
   readonly position: number
   /** The end of a delta in its reply, as `after_delta` accepts it. */
-  readonly said: string | null
+  readonly resumeOffset: string | null
   readonly #event: string
   readonly #bytes: Partial<Record<Format, Uint8Array>> = {}
   readonly #blobs: string
@@ -47,7 +47,7 @@ export class Frame {
   ) {
     this.type = type
     this.position = position
-    this.said = resumeOffset
+    this.resumeOffset = resumeOffset
     this.#event = JSON.stringify(event)
     this.#blobs = blobs.length === 0 ? '' : `,"blobs":${JSON.stringify(blobs)}`
     this.#makeRefs = makeRefs
@@ -65,7 +65,7 @@ export class Frame {
 
   text(format: Format): string {
     if (format === 'event') return this.#event
-    const resumeOffset = this.said === null ? '' : `"said":"${this.said}",`
+    const resumeOffset = this.resumeOffset === null ? '' : `"after_delta":"${this.resumeOffset}",`
     return `{"type":"${this.type}","position":${this.position},${resumeOffset}"event":${this.#event}${this.#blobs}}`
   }
 
@@ -86,7 +86,7 @@ export function eventFrame(item: LoggedEvent): Frame | null {
   })
 }
 
-/** Frame of a delta that ends at `said`, with an id and time, as clients ignore events without them. */
+/** Frame of a delta that ends at `after_delta`, with an id and time, as clients ignore events without them. */
 export const deltaFrame = (position: number, event: Event, resumeOffset: ReplyOffset): Frame =>
   new Frame(
     'delta',

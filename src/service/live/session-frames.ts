@@ -66,7 +66,7 @@ export class SessionFrames {
   }
 
   *#delta(frame: Frame, { content, reasoning_content }: Delta): Generator<string, void, undefined> {
-    const id = readReplyOffset(frame.said ?? '')?.reply ?? 'reply'
+    const id = readReplyOffset(frame.resumeOffset ?? '')?.reply ?? 'reply'
     if (this.#item?.id !== id) {
       yield* this.#retire('superseded')
       this.#item = { id, order: 0 }

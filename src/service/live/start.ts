@@ -15,7 +15,7 @@ export const LIVE_QUERY = {
    */
   resend_mode: optional(oneOf(['all', 'since'])),
   after_timestamp: optional(dateTime()),
-  /** `said` of the last received delta. Default: the stream repeats the reply so far. */
+  /** `after_delta` of the last received delta. Default: the stream repeats the reply so far. */
   after_delta: optional(text()),
   format: withDefault(oneOf(['event', 'envelope']), 'event'),
   ...BLOBS_QUERY,

@@ -56,7 +56,7 @@ export const streamOperations = (live: Live, identify: Identify): Operation[] =>
         if (request.method === 'HEAD' || request.signal.aborted) stream.end()
         if (request.method === 'HEAD') return new Response(null, { headers: HEADERS })
         const watch = (end: () => void) => keys.watch({ caller, credential, org }, end)
-        const from = { ...stream, said: start.after_delta }
+        const from = { ...stream, resumeOffset: start.after_delta }
         return new Response(bodyOf(live, from, query, request.signal, watch), { headers: HEADERS })
       },
     ),
@@ -84,7 +84,7 @@ const written = (frame: Frame, format: Format, resumeOffset: string | null): str
 
 function bodyOf(
   live: Live,
-  stream: Pick<LiveSession, 'frames' | 'end'> & { readonly said: string | null },
+  stream: Pick<LiveSession, 'frames' | 'end'> & { readonly resumeOffset: string | null },
   { format, blobs }: { readonly format: Format; readonly blobs: BlobMode },
   signal: AbortSignal,
   watchKey: (end: () => void) => () => void,
@@ -93,7 +93,7 @@ function bodyOf(
   const { frames, end } = stream
   const encoder = new TextEncoder()
   let position = -1
-  let { said: resumeOffset } = stream
+  let { resumeOffset } = stream
   let heartbeats: ReturnType<typeof setInterval>
   let timer: ReturnType<typeof setTimeout> | undefined
   let isOver = false
@@ -137,7 +137,7 @@ function bodyOf(
             return
           }
           ;({ position } = value)
-          resumeOffset = value.said ?? resumeOffset
+          resumeOffset = value.resumeOffset ?? resumeOffset
           controller.enqueue(encoder.encode(written(value.as(blobs), format, resumeOffset)))
           if ((controller.desiredSize ?? 0) > 0) return
           // A reader that reads nothing is disconnected after the write timeout.

@@ -19,7 +19,7 @@ interface Told {
 }
 
 /** Returns all feed items from a position, at least `count`: other writers may delay them. */
-export async function told(
+export async function followAll(
   { store, watchTimeout }: Pick<Trial, 'store' | 'watchTimeout'>,
   count: number,
   query: FeedQuery = {},
@@ -45,7 +45,7 @@ async function fill(trial: Pick<Trial, 'store' | 'watchTimeout'>): Promise<Told>
   await store.append('b', pauses(7, 'q'))
   await store.updateConversation('a', { title: 'T' })
   await store.append('a', pauses(2, 'r'))
-  return told(trial, ALL)
+  return followAll(trial, ALL)
 }
 
 const OF_A = ['changed', 'p0', 'p1', 'p2', 'changed', 'r0', 'r1']
@@ -94,14 +94,14 @@ export const FEED: readonly Check[] = [
         equal(ownId, await store.read(id), 'events as they are read')
       }
       for (const limit of [1, 2, 3, 100]) {
-        const paged = await told(trial, ALL, { limit })
+        const paged = await followAll(trial, ALL, { limit })
         equal(of(paged.items, 'a'), OF_A, `items of one, ${limit} a page`)
         equal(of(paged.items, 'b'), OF_B, `of another, ${limit} a page`)
       }
       equal((await store.feed({ after: next })).items, [], 'behind the end')
       await store.append('b', pauses(1, 's'))
-      equal((await told(trial, 1, { after: next })).words, ['b s0'], 'what came since')
-      equal((await told(trial, ALL, { after: empty.next })).words.length, ALL + 1, 'since it was empty')
+      equal((await followAll(trial, 1, { after: next })).words, ['b s0'], 'what came since')
+      equal((await followAll(trial, ALL, { after: empty.next })).words.length, ALL + 1, 'since it was empty')
     },
   },
   {
@@ -113,7 +113,7 @@ export const FEED: readonly Check[] = [
       const ends: string[] = []
       let count = 0
       for (let shard = 0; shard < SHARDS; shard += 1) {
-        const { items, next } = await told(trial, 0, { shard, limit: 2 })
+        const { items, next } = await followAll(trial, 0, { shard, limit: 2 })
         ends.push(next)
         count += items.length
         for (const { conversationId } of items) {
@@ -125,7 +125,7 @@ export const FEED: readonly Check[] = [
       await store.append('a', pauses(1, 's'))
       const ownValue = shards.get('a') ?? 0
       equal(
-        (await told(trial, 1, { shard: ownValue, after: ends[ownValue] ?? '' })).words,
+        (await followAll(trial, 1, { shard: ownValue, after: ends[ownValue] ?? '' })).words,
         ['a s0'],
         'what came there',
       )
@@ -149,7 +149,7 @@ export const FEED: readonly Check[] = [
         [{ after: next }, 4],
         [{ limit: 1 }, others + 4],
       ] as const) {
-        const { items } = await told(trial, count, query)
+        const { items } = await followAll(trial, count, query)
         const all = of(items, 'a')
         equal(all.slice(all.indexOf('deleted')), ['deleted', 'changed', 'new0', 'new1'], 'from it on')
         holds(all.indexOf('new0') > all.indexOf('deleted'), 'the new one is reported before the deletion')
@@ -166,8 +166,12 @@ export const FEED: readonly Check[] = [
       const late = await store.feed({ from: 'end' })
       equal([late.items, late.more, late.reset], [[], false, false], 'at the end')
       await store.append('a', pauses(1, 's'))
-      equal((await told(trial, 1, { after: late.next })).words, ['a s0'], 'what came')
-      equal((await told(trial, ALL + 1, { after: early.next })).words.length, ALL + 1, 'since it was empty')
+      equal((await followAll(trial, 1, { after: late.next })).words, ['a s0'], 'what came')
+      equal(
+        (await followAll(trial, ALL + 1, { after: early.next })).words.length,
+        ALL + 1,
+        'since it was empty',
+      )
     },
   },
   {
@@ -186,7 +190,7 @@ export const FEED: readonly Check[] = [
       await store.changeItems([{ collection: 'c', id: 'a', put: { body: {} } }])
       await store.append('a', pauses(1, 's'))
       await store.updateConversation('a', {})
-      equal((await told(trial, 2, { after: next })).words, ['a s0', 'a changed'], 'what is told')
+      equal((await followAll(trial, 2, { after: next })).words, ['a s0', 'a changed'], 'what is told')
     },
   },
   {
@@ -196,13 +200,13 @@ export const FEED: readonly Check[] = [
       await fill(trial)
       const { next } = await trial.store.feed({ limit: 5 })
       const again = { ...trial, store: await trial.reopen() }
-      equal((await told(again, ALL - 5, { after: next })).words.length, ALL - 5, 'what is left')
+      equal((await followAll(again, ALL - 5, { after: next })).words.length, ALL - 5, 'what is left')
       const other = { ...trial, store: await trial.another() }
       equal((await other.store.feed({ after: next })).reset, true, 'in a store that holds nothing')
       await fill(other)
       const page = await other.store.feed({ after: next })
       equal([page.items, page.more, page.reset], [[], true, true], 'in one that holds the same')
-      equal((await told(other, ALL, { after: page.next })).words.length, ALL, 'what it begins with then')
+      equal((await followAll(other, ALL, { after: page.next })).words.length, ALL, 'what it begins with then')
     },
   },
   {

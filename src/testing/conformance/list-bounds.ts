@@ -3,7 +3,7 @@ import { MOST_LOOKED_AT } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
-import { told } from './feed.ts'
+import { followAll } from './feed.ts'
 import { begin, pause } from './facts.ts'
 import { put } from './item-facts.ts'
 
@@ -72,7 +72,7 @@ export const LIST_BOUNDS: readonly Check[] = [
       await store.createConversation({ id: 'd', status: 'idle' })
       await store.append('c', [pause('a'), pause('b')])
       const before = await store.getConversation('c')
-      const { next } = await told(trial, 4)
+      const { next } = await followAll(trial, 4)
       equal(await store.setStatus('c', 'running', 1), false, 'set for an older log')
       equal(await store.setStatus('none', 'running', 0), false, 'said of none')
       for (const version of [-1, 1.5, NaN, 2 ** 40, undefined, '2'] as number[])

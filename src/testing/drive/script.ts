@@ -21,7 +21,7 @@ export interface DriveCase {
 
 export interface PlayedCase extends DriveCase {
   readonly touched: ReadonlyMap<string, number>
-  readonly asked: () => number
+  readonly requestCount: () => number
   readonly hangs: () => number
 }
 
@@ -43,7 +43,7 @@ export function playCase(
       : { ...part, args: { [argument]: `key ${requestCount}.${index}` } }
   return {
     touched,
-    asked: () => requestCount,
+    requestCount: () => requestCount,
     hangs: () => hanging,
     model() {
       requestCount += 1
