@@ -13,6 +13,7 @@ import type { Event } from '../event/types.ts'
 import { replyParts } from '../messages/ui/write.ts'
 import { listPendingCalls } from '../state/read.ts'
 import type { State } from '../state/state.ts'
+import { allItems } from '../store/kit/query/page.ts'
 import { chunkTranslator, eventsOfLogged, type LogDetail, SHARED_STATE } from './ag-ui-events.ts'
 import { agUiMessages, eventOf } from './ag-ui-messages.ts'
 import { Subagents } from './ag-ui-subagents.ts'
@@ -212,16 +213,10 @@ const sharedState = (value: JsonValue): Event => ({
 
 /** Returns the latest shared state, or null. O(state updates after it). */
 async function sharedStateOf(conversation: Conversation): Promise<{ readonly value: JsonValue } | null> {
-  const kinds = ['ConversationStateUpdateEvent'] as const
-  for (let cursor: string | null | undefined; cursor !== null;) {
-    const query = { kinds, order: 'timestamp_desc' as const, ...(cursor !== undefined && { cursor }) }
-    // oxlint-disable-next-line no-await-in-loop
-    const page = await conversation.search(query)
-    for (const { fact } of page.items)
-      if (!isQuarantined(fact) && fact.kind === 'ConversationStateUpdateEvent' && fact.key === SHARED_STATE)
-        return { value: (fact.value ?? null) as JsonValue }
-    cursor = page.cursor
-  }
+  const query = { kinds: ['ConversationStateUpdateEvent'], order: 'timestamp_desc' } as const
+  for await (const { fact } of allItems((at) => conversation.search({ ...query, ...at })))
+    if (!isQuarantined(fact) && fact.kind === 'ConversationStateUpdateEvent' && fact.key === SHARED_STATE)
+      return { value: (fact.value ?? null) as JsonValue }
   return null
 }
 

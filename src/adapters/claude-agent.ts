@@ -10,6 +10,7 @@ import type { JsonValue } from '../event/shapes.ts'
 import type { ConversationQuery, ConversationRecord } from '../store/contract/conversation-record.ts'
 import type { Store } from '../store/contract/store.ts'
 import { retryConflicts } from '../store/kit/items.ts'
+import { allPages } from '../store/kit/query/page.ts'
 import { isKeepable } from '../store/kit/record.ts'
 import { digest } from './channel-values.ts'
 import {
@@ -206,14 +207,10 @@ async function createSession(store: Store, id: string, key: SessionKey): Promise
 }
 
 async function listAll(store: Store, query: ConversationQuery): Promise<ConversationRecord[]> {
-  const pages: (readonly ConversationRecord[])[] = []
-  for (let cursor: string | null | undefined; cursor !== null;) {
-    // oxlint-disable-next-line no-await-in-loop
-    const page = await store.listConversations({ ...query, ...(cursor !== undefined && { cursor }) })
-    pages.push(page.items)
-    cursor = page.cursor
-  }
-  return pages.flat()
+  const records: ConversationRecord[] = []
+  for await (const page of allPages((at) => store.listConversations({ ...query, ...at })))
+    records.push(...page)
+  return records
 }
 
 async function listSessions(store: Store, projectKey: string): Promise<Session[]> {

@@ -6,7 +6,8 @@ import type { Checkpoint, CheckpointPendingWrite, CheckpointTuple } from '@langc
 import { LRUCache } from 'lru-cache'
 import { ColloquyError } from '../event/errors.ts'
 import type { Item, ItemChange, ItemQuery, Items } from '../store/contract/items.ts'
-import { itemPages, retryConflicts } from '../store/kit/items.ts'
+import { retryConflicts } from '../store/kit/items.ts'
+import { allItems, allPages } from '../store/kit/query/page.ts'
 import { ChannelValues, digest, type SerializedValue } from './channel-values.ts'
 
 /** How a saver is made: its store, and what writes values as bytes (default: LangGraph's own serializer). */
@@ -169,7 +170,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
   }
 
   async deleteThread(thread: string): Promise<void> {
-    for await (const page of itemPages(this.#items, collectionOf(thread)))
+    for await (const page of allPages((at) => this.#items.listItems(collectionOf(thread), at)))
       await this.#items.changeItems(page.map(({ collection, id }) => ({ collection, id, put: null })))
     await this.#items.changeItems([{ collection: THREADS, id: digest(thread), put: null }])
   }
@@ -222,8 +223,8 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
     return this.#items.getItem(collectionOf(thread), id)
   }
 
-  async *#walk(collection: string, query?: ItemQuery): AsyncGenerator<Item> {
-    for await (const page of itemPages(this.#items, collection, query)) yield* page
+  #walk(collection: string, query?: ItemQuery): AsyncGenerator<Item> {
+    return allItems((at) => this.#items.listItems(collection, { ...query, ...at }))
   }
 }
 

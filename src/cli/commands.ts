@@ -9,6 +9,7 @@ import { MAX_PAGE_SIZE, TEXT_ROLES } from '../store/kit/index.ts'
 import { nearestName } from '../store/kit/index.ts'
 import { addressOf, isDatabaseUrl } from './db/address.ts'
 import { UsageError } from './failure.ts'
+import { wrapWords } from './print/text.ts'
 
 const GRAMMAR_NAMES: readonly string[] = GRAMMARS.map(({ name }) => name)
 
@@ -698,10 +699,10 @@ function commandPage(name: CommandName, { about, input, options, operand, more }
     '',
     ...ways.flatMap((words, index) => {
       const lead = `${index === 0 ? 'Usage:' : '      '} colloquy ${name} `
-      return wrapped(words, lead, ' '.repeat(lead.length))
+      return [...wrapWords(words, COLUMNS, lead, lead.length)]
     }),
     ...(paragraphs.length > 0 ? [''] : []),
-    ...paragraphs.flatMap((text) => wrapped(text.split(' '))),
+    ...paragraphs.flatMap((text) => [...wrapWords(text.split(' '), COLUMNS)]),
     ...(input === 'nothing' ? [] : ['']),
     ...(readsFiles ? ABOUT_FILES : []),
     ...(input === 'nothing' ? [] : [...ABOUT_DATABASES, '', ...EXIT_CODES]),
@@ -728,22 +729,6 @@ const shownOption = (name: string, { value }: Option): string =>
 
 const without = (options: OptionTable, ...names: readonly string[]): OptionTable =>
   Object.fromEntries(Object.entries(options).filter(([name]) => !names.includes(name)))
-
-function wrapped(words: readonly string[], lead = '', indent = ''): string[] {
-  const lines: string[] = []
-  let line = lead
-  let isEmpty = true
-  for (const word of words) {
-    if (!isEmpty && line.length + 1 + word.length > COLUMNS) {
-      lines.push(line)
-      line = indent
-      isEmpty = true
-    }
-    line += isEmpty ? word : ` ${word}`
-    isEmpty = false
-  }
-  return [...lines, line.trimEnd()]
-}
 
 const ABOUT_EVENT_IDS =
   'EVENT_ID can be shortened to a prefix that no other id has; a number that is no prefix of an id is a line number.'

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { basename, extname, relative, resolve } from 'node:path'
-import { type JsonObject, isLegalId, KINDS, parseInstant, ROOT, UPCASTERS } from '../event/index.ts'
+import { type JsonObject, isLegalId, KINDS, parseInstant, ROOT } from '../event/index.ts'
 import {
   type ConversationRecord,
   type Event,
@@ -31,6 +31,7 @@ import {
 import { factsOf, openFacts, type ReadFact, type Source } from './input/facts.ts'
 import {
   type DocumentName,
+  follow,
   type Form,
   isBlank,
   type SessionFile,
@@ -38,20 +39,18 @@ import {
   type SidecarFiles,
 } from './input/open.ts'
 import {
-  type Broken,
+  type Problems,
   issueAsJson,
-  issuesOf,
-  type LineIssue,
+  newProblems,
   noJsonMessage,
-  noteBroken,
+  noteRead,
   quarantineNote,
   type Tally,
   tally,
-  warningsOf,
 } from './input/recording.ts'
 import { ClosedPipe, type Io, lasting, type Progress, writeAll, writeLines } from './print/io.ts'
 import { counted, glimpse, jsonLine, plain, quoted, safe } from './print/text.ts'
-import { type Repair, repairRows } from './show/check.ts'
+import { type Repair, repairRows, upcastRepairs } from './show/check.ts'
 import { heading, type Page } from './show/page.ts'
 
 type Request = RequestOf<'import'>
@@ -185,16 +184,16 @@ async function copyConversation(
     report.conversation = known?.id ?? plan.id
     const record = known === null ? await create(copy, plan, report) : await checkZone(store, known, plan)
     const { version, headId } = record
-    const end = await copyInto(copy, resumed(first, batches), report, { length: 0, version, headId })
+    const end = await copyInto(copy, follow(first.done === true ? [] : [first.value], batches), report, {
+      length: 0,
+      version,
+      headId,
+    })
     await moveHead(store, report, plan.head, end)
     return report
   } finally {
     await batches.return?.()
   }
-}
-
-async function* resumed<T>(first: IteratorResult<T>, rest: AsyncIterator<T>): AsyncIterableIterator<T> {
-  for (let next = first; next.done !== true; next = await rest.next()) yield next.value
 }
 
 async function create(
@@ -366,10 +365,8 @@ async function* batchesOf(
   }
   for await (const some of read) {
     for (const decoded of some) {
-      noteRead(report, decoded)
-      const { fact, line, broken } = decoded
-      if (report.form === 'array' && broken === 'not JSON')
-        throw new FileError('not_json', `element ${line} is not JSON`)
+      noteRead(report, decoded, report.form, MAX_ISSUES)
+      const { fact, line } = decoded
       // No store keeps transient events.
       if (!isQuarantined(fact) && !KINDS[fact.kind].stored) {
         report.skipped += 1
@@ -504,7 +501,7 @@ const REPAIRS = {
 /** Maximum number of issues that are listed: a file of the wrong kind has as many as lines. */
 const MAX_ISSUES = 1000
 
-interface ImportReport {
+interface ImportReport extends Problems {
   readonly file: string
   readonly form: Form
   conversation: string
@@ -514,11 +511,6 @@ interface ImportReport {
   added: number
   /** Transient events, which no store keeps. */
   skipped: number
-  quarantined: number
-  broken: Broken | null
-  readonly issues: LineIssue[]
-  readonly warnings: LineIssue[]
-  readonly upcasts: Map<string, Tally>
   readonly repairs: Map<keyof typeof REPAIRS, Tally>
   /** The new position of HEAD from base_state.json; undefined when it was not moved. */
   head: { readonly value: string | null; readonly added: boolean } | undefined
@@ -533,27 +525,11 @@ const newReport = (file: string, form: Form, { id, notes }: Plan): ImportReport 
   events: 0,
   added: 0,
   skipped: 0,
-  quarantined: 0,
-  broken: null,
-  issues: [],
-  warnings: [],
-  upcasts: new Map(),
+  ...newProblems(),
   repairs: new Map(),
   head: undefined,
   notes: [...notes],
 })
-
-function noteRead(report: ImportReport, { line, fact, upcasts, warnings, broken }: ReadFact): void {
-  report.broken = noteBroken(report.broken, line, broken)
-  for (const name of upcasts) tally(report.upcasts, name, line)
-  if (isQuarantined(fact)) report.quarantined += 1
-  addIssues(report.issues, issuesOf(fact, line))
-  addIssues(report.warnings, warningsOf(fact, warnings, line))
-}
-
-function addIssues(list: LineIssue[], more: readonly LineIssue[]): void {
-  list.push(...more.slice(0, MAX_ISSUES - list.length))
-}
 
 function noteStored({ repairs }: ImportReport, line: number, fact: Fact, stored: StoredEvent): void {
   const parent = fact.parent_id ?? null
@@ -608,7 +584,8 @@ function* showReport(page: Page, report: ImportReport, database: string): Iterab
   for (const note of notes) yield `  ${page.paint('warn', 'note')}: ${glimpse(note)}`
 }
 
-function repairsIn({ upcasts, issues, warnings, repairs, quarantined }: ImportReport): Repair[] {
+function repairsIn(report: ImportReport): Repair[] {
+  const { issues, warnings, repairs, quarantined } = report
   const first = new Map(issues.toReversed().map((issue) => [issue.line, issue]))
   const aside = Array.from(first.values(), ({ line, issue }): Repair => {
     return { line, what: 'quarantined', detail: glimpseIssue(issue) }
@@ -617,20 +594,10 @@ function repairsIn({ upcasts, issues, warnings, repairs, quarantined }: ImportRe
   const last = aside.at(-1)
   if (more > 0 && last !== undefined)
     aside.push({ line: last.line, what: 'quarantined', detail: `and ${counted(more, 'more line')}` })
-  const older = Array.from(upcasts, ([name, { line, count }]): Repair => {
-    const about = UPCASTERS.find((upcaster) => upcaster.name === name)?.description ?? ''
-    return {
-      line,
-      what: 'older shape',
-      detail: `${name}${count === 1 ? '' : ` ${onLines(count)}`}: ${about}`,
-    }
-  })
   const repaired = Array.from(repairs, ([code, { line, count }]): Repair => {
     const { what, detail } = REPAIRS[code]
-    return { line, what, detail: count === 1 ? detail : `${onLines(count)}: ${detail}` }
+    return { line, what, detail: count === 1 ? detail : `on ${counted(count, 'line')}: ${detail}` }
   })
   const odd = warnings.map(({ line, issue }): Repair => ({ line, what: 'odd', detail: glimpseIssue(issue) }))
-  return [...older, ...aside, ...odd, ...repaired].toSorted((a, b) => a.line - b.line)
+  return [...upcastRepairs(report), ...aside, ...odd, ...repaired].toSorted((a, b) => a.line - b.line)
 }
-
-const onLines = (count: number): string => `on ${counted(count, 'line')}`

@@ -21,7 +21,7 @@ import {
 import type { Session } from '../sessions/index.ts'
 import { aboutFile, aboutStored, attempt, complain } from './attempt.ts'
 import type { Options, RequestOf } from './commands.ts'
-import { getConversation, withStore } from './db/store.ts'
+import { eachConversation, getConversation, withStore } from './db/store.ts'
 import { writeTo } from './export.ts'
 import { FileError, notListening } from './failure.ts'
 import { openingCall, quarantineNote, readRecording, readStored, type Recording } from './input/recording.ts'
@@ -118,20 +118,13 @@ async function recordsOf(
   const records: ConversationRecord[] = root === null ? [] : [root]
   // The conversations that one started may be anywhere in the list.
   const maximum = root === null ? MAX_CONVERSATIONS : Infinity
-  let count = 0
-  let cursor: string | null = null
-  do {
-    const input = { limit: 100, ...(cursor !== null && { cursor }) }
-    // oxlint-disable-next-line no-await-in-loop -- each page names the next
-    const page: Awaited<ReturnType<Store['listConversations']>> = await store.listConversations(input)
-    count += page.items.length
-    for (const record of page.items)
-      if (root === null || (record.parentConversationId !== null && record.id !== root.id))
-        records.push(record)
-    cursor = page.cursor
-  } while (cursor !== null && count < maximum)
-  if (cursor !== null)
-    await complain(io, `shows the newest ${maximum.toLocaleString('en')}; --conversation ID for another`)
+  for await (const record of eachConversation(store, { limit: 100 })) {
+    if (records.length === maximum) {
+      await complain(io, `shows the newest ${maximum.toLocaleString('en')}; --conversation ID for another`)
+      break
+    }
+    if (root === null || (record.parentConversationId !== null && record.id !== root.id)) records.push(record)
+  }
   if (root === null) return records
   const titles = records.map((record) => recordTitle(record, redact))
   return [root, ...startedBy(0, titles).map((index) => records[index] as ConversationRecord)]

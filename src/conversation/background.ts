@@ -11,7 +11,7 @@ import { listWorkingCalls, type WorkingCallInfo } from '../state/read.ts'
 import type { State } from '../state/state.ts'
 import type { Item } from '../store/contract/items.ts'
 import type { Store } from '../store/contract/store.ts'
-import { itemPages } from '../store/kit/items.ts'
+import { allItems } from '../store/kit/query/page.ts'
 import { backOff } from './async.ts'
 import type { EngineContext } from './engine-context.ts'
 import { decideComplete, workingTip } from './late-results.ts'
@@ -272,8 +272,9 @@ export async function workExpiresAt(store: Store, conversationId: string): Promi
 
 async function itemsOf(store: Store, conversationId: string): Promise<Map<string, Item>> {
   const items = new Map<string, Item>()
-  for await (const page of itemPages(store, COLLECTION, { by: 'conversation', value: conversationId }))
-    for (const item of page) items.set(item.id, item)
+  const query = { by: 'conversation', value: conversationId }
+  for await (const item of allItems((at) => store.listItems(COLLECTION, { ...query, ...at })))
+    items.set(item.id, item)
   return items
 }
 

@@ -2,8 +2,8 @@ import { LRUCache } from 'lru-cache'
 import { ColloquyError } from '../event/errors.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
-import type { Page } from '../store/contract/query.ts'
 import type { Store } from '../store/contract/store.ts'
+import { allPages } from '../store/kit/query/page.ts'
 import { addReports, type DeletionReport, EMPTY_REPORT } from './deletion-report.ts'
 import { Replica } from './replica.ts'
 import { briefOwner } from './run/lease.ts'
@@ -195,17 +195,9 @@ export class EngineContext {
   /** Returns the conversations that a conversation's calls opened, in order of creation. O(children). */
   async children(id: string): Promise<ConversationRecord[]> {
     const children: ConversationRecord[] = []
-    let cursor: string | null = null
-    do {
-      const page: Page<ConversationRecord> = await this.store.listConversations({
-        parentConversationId: id,
-        tags: CHILD_TAGS,
-        order: 'created_at',
-        ...(cursor !== null && { cursor }),
-      })
-      children.push(...page.items)
-      cursor = page.cursor
-    } while (cursor !== null)
+    const query = { parentConversationId: id, tags: CHILD_TAGS, order: 'created_at' } as const
+    for await (const page of allPages((at) => this.store.listConversations({ ...query, ...at })))
+      children.push(...page)
     return children
   }
 

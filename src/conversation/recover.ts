@@ -55,7 +55,7 @@ export type ConversationRecovery = { readonly conversationId: string } & (
  */
 export async function recoverAll(context: EngineContext): Promise<ConversationRecovery[]> {
   const all: ConversationRecovery[] = []
-  for await (const conversationId of expiredLeases(context)) {
+  for await (const conversationId of expiredLeases(context.store)) {
     try {
       all.push({ conversationId, ...(await recoverOne(context, conversationId)) })
     } catch (error) {
@@ -73,7 +73,8 @@ export async function recoverAll(context: EngineContext): Promise<ConversationRe
 
 const PAGE = 100
 
-async function* expiredLeases({ store }: EngineContext): AsyncGenerator<string> {
+/** Yields the ids of conversations with an expired lease. O(expired leases). */
+export async function* expiredLeases(store: Store): AsyncGenerator<string> {
   let page
   let after: string | undefined
   do {

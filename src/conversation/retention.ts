@@ -3,10 +3,10 @@
 import { hasCode } from '../event/errors.ts'
 import { parseInstant } from '../event/time.ts'
 import type { ConversationQuery, ConversationRecord } from '../store/contract/conversation-record.ts'
-import type { Page } from '../store/contract/query.ts'
 import type { Store } from '../store/contract/store.ts'
 import { checkConversationFilter } from '../store/kit/query/conversation-query.ts'
 import { checkInteger, checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
+import { allItems } from '../store/kit/query/page.ts'
 import { formatInstant } from '../store/kit/record.ts'
 import { addReports, type DeletionReport, EMPTY_REPORT } from './deletion-report.ts'
 import { CHILD_TAGS, type EngineContext } from './engine-context.ts'
@@ -69,8 +69,9 @@ export async function deleteConversations(
   if (Object.keys(query).length === 0) invalidArgument('filter', 'must name an owner, tags or an instant')
   let report = EMPTY_REPORT
   // By the time of creation, which no change moves to another page.
-  for await (const { id } of pagesOf(engine.store, { ...query, order: 'created_at' }))
-    report = addReports(report, await engine.deleteCounted(id))
+  const { store } = engine
+  const read = (at: object) => store.listConversations({ ...query, order: 'created_at', ...at })
+  for await (const { id } of allItems(read)) report = addReports(report, await engine.deleteCounted(id))
   return report
 }
 
@@ -105,7 +106,8 @@ export async function applyRetention(
     let stored = 0
     const walk: ConversationQuery =
       limit === null || keepLast !== null ? query : { ...query, updatedAtLt: formatInstant(limit) }
-    for await (const record of pagesOf(store, { ...walk, order: 'updated_at_desc' })) {
+    const read = (at: object) => store.listConversations({ ...walk, order: 'updated_at_desc', ...at })
+    for await (const record of allItems(read)) {
       job.lost.throwIfAborted()
       signal?.throwIfAborted()
       engine.check()
@@ -139,16 +141,4 @@ async function isInUse(store: Store, { id, updatedAt }: ConversationRecord, now:
   const lease = await store.getLease(id)
   if (lease !== null && BigInt(Math.ceil(lease.expiresAt)) * 1000n > now) return true
   return (await store.getConversation(id))?.updatedAt !== updatedAt
-}
-
-async function* pagesOf(store: Store, query: ConversationQuery): AsyncGenerator<ConversationRecord> {
-  let cursor: string | null = null
-  do {
-    const page: Page<ConversationRecord> = await store.listConversations({
-      ...query,
-      ...(cursor !== null && { cursor }),
-    })
-    yield* page.items
-    cursor = page.cursor
-  } while (cursor !== null)
 }

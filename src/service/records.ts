@@ -4,7 +4,8 @@ import type { JsonObject } from '../event/shapes.ts'
 import type { Item, ItemChange, ItemFilter, ItemQuery, NewItem } from '../store/contract/items.ts'
 import type { Count, CountOptions, Page } from '../store/contract/query.ts'
 import type { Store } from '../store/contract/store.ts'
-import { itemPages, retryConflicts } from '../store/kit/items.ts'
+import { retryConflicts } from '../store/kit/items.ts'
+import { allItems } from '../store/kit/query/page.ts'
 
 /** A record with its id and version. */
 export interface Kept<T extends object> {
@@ -80,7 +81,8 @@ export function recordsOf<T extends object>(
       return store.countItems(collection, filter, options)
     },
     async *walk(query = {}) {
-      for await (const page of itemPages(store, collection, query)) yield* page.map(keptOf)
+      const read = (at: object) => store.listItems(collection, { ...query, ...at })
+      for await (const item of allItems(read)) yield keptOf(item)
     },
     changeOf,
     make,

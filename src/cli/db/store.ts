@@ -11,6 +11,7 @@ import {
   type Store,
   type StoredEvent,
 } from '../../index.ts'
+import type { ConversationQuery } from '../../store/kit/index.ts'
 import { FileError, fromFileSystem, OldRuntime } from '../failure.ts'
 import { readPackage } from '../package.ts'
 import { quoted } from '../print/text.ts'
@@ -112,6 +113,19 @@ export async function getConversation(store: Store, id: string): Promise<Convers
   const record = await findConversation(store, id)
   if (record !== null) return record
   throw new FileError('unknown_conversation', `no conversation ${quoted(id)} in this database`)
+}
+
+/** Yields conversations, in the order of the query. */
+export async function* eachConversation(
+  store: Store,
+  query: ConversationQuery,
+): AsyncIterableIterator<ConversationRecord> {
+  let page = await store.listConversations(query)
+  yield* page.items
+  while (page.cursor !== null) {
+    page = await store.listConversations({ ...query, cursor: page.cursor })
+    yield* page.items
+  }
 }
 
 /** The log up to the version of the record, in batches; later events are left out. */

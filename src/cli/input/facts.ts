@@ -6,7 +6,7 @@ import type { From } from '../commands.ts'
 import { FileError } from '../failure.ts'
 import type { Io } from '../print/io.ts'
 import { type Decoded, decodePiece } from './decode.ts'
-import { type Form, openInput, type SidecarFiles } from './open.ts'
+import { follow, type Form, openInput, type SidecarFiles } from './open.ts'
 import { type Piece, valueOf } from './split.ts'
 
 export interface ReadFact extends Decoded {
@@ -37,13 +37,12 @@ export async function openFacts(
     return { form, facts: decoded(pieces), sidecarFiles, session: null }
   const iterator = pieces[Symbol.asyncIterator]()
   const first: Piece[] = []
-  let isOpen = true
-  while (isOpen && first.length < DETECTION_RECORDS) {
+  while (first.length < DETECTION_RECORDS) {
     const next = await iterator.next()
-    if (next.done === true) isOpen = false
-    else first.push(...next.value)
+    if (next.done === true) break
+    first.push(...next.value)
   }
-  const all = joined(first, isOpen ? iterator : null)
+  const all = follow<readonly Piece[]>([first], iterator)
   const format = from ?? detectSession(first.slice(0, DETECTION_RECORDS).map(({ bytes }) => valueOf(bytes)))
   if (format === null) {
     if (form === 'document') rejectDocument(first)
@@ -67,19 +66,6 @@ export async function* factsOf({ facts }: Session): AsyncIterableIterator<readon
 
 async function* decoded(pieces: AsyncIterable<readonly Piece[]>): AsyncIterableIterator<readonly ReadFact[]> {
   for await (const some of pieces) yield some.map(({ line, bytes }) => ({ line, ...decodePiece(bytes) }))
-}
-
-async function* joined(
-  first: readonly Piece[],
-  rest: AsyncIterator<readonly Piece[]> | null,
-): AsyncIterableIterator<readonly Piece[]> {
-  try {
-    if (first.length > 0) yield first
-    if (rest === null) return
-    for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
-  } finally {
-    await rest?.return?.()
-  }
 }
 
 function rejectDocument([piece]: readonly Piece[]): never {

@@ -155,12 +155,10 @@ async function begin(source: Chunks): Promise<Begun> {
   return { iterator, head, first: first ?? null }
 }
 
-async function* follow(
-  read: readonly Buffer[],
-  iterator: AsyncIterator<Uint8Array>,
-): AsyncIterableIterator<Uint8Array> {
+/** What was read ahead of an iterator, and then the rest of it. */
+export async function* follow<T>(read: readonly T[], iterator: AsyncIterator<T>): AsyncIterableIterator<T> {
   try {
-    for (const chunk of read) if (chunk.length > 0) yield chunk
+    yield* read
     for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value
   } finally {
     // A reader that stops early must not leave the source open, or the process would wait for it.

@@ -4,7 +4,6 @@ import { decodeEvent, type Issue, type JsonObject, type Loaded } from '../../eve
 import {
   ColloquyError,
   type ConversationRecord,
-  type Fact,
   findEvent,
   initialState,
   isQuarantined,
@@ -16,9 +15,8 @@ import {
 } from '../../index.ts'
 import type { Session } from '../../sessions/index.ts'
 import type { StateTree } from '../../state/index.ts'
-import type { Page } from '../../store/kit/index.ts'
 import type { From } from '../commands.ts'
-import { readLog } from '../db/store.ts'
+import { eachConversation, readLog } from '../db/store.ts'
 import { FileError } from '../failure.ts'
 import type { Io, Progress } from '../print/io.ts'
 import { quoted } from '../print/text.ts'
@@ -52,7 +50,48 @@ export interface Tally {
   readonly line: number
 }
 
-export interface Recording {
+/** What was noticed while reading a log, line by line. */
+export interface Problems {
+  quarantined: number
+  broken: Broken | null
+  readonly issues: LineIssue[]
+  readonly warnings: LineIssue[]
+  readonly upcasts: Map<string, Tally>
+}
+
+export const newProblems = (): Problems => ({
+  quarantined: 0,
+  broken: null,
+  issues: [],
+  warnings: [],
+  upcasts: new Map(),
+})
+
+/**
+ * Notes one piece; `limit` is the maximum number of issues and of warnings that are listed.
+ * @throws FileError `not_json` for an element of an array.
+ */
+export function noteRead(
+  problems: Problems,
+  { line, fact, upcasts, warnings, broken: why }: ReadFact,
+  form: Form | null,
+  limit = Infinity,
+): void {
+  const { broken } = problems
+  if (broken !== null)
+    problems.broken = { ...broken, count: broken.count + (why === null ? 0 : 1), isLast: false }
+  else if (why !== null) problems.broken = { line, why, count: 1, isLast: true }
+  if (form === 'array' && why === 'not JSON') throw new FileError('not_json', `element ${line} is not JSON`)
+  for (const name of upcasts) tally(problems.upcasts, name, line)
+  const isRead = !isQuarantined(fact)
+  if (!isRead) problems.quarantined += 1
+  const kind = isRead ? fact.kind : (fact.event_kind ?? null)
+  const list = isRead ? problems.warnings : problems.issues
+  const found = (isRead ? warnings : fact.issues).map((issue) => ({ line, kind, issue }))
+  list.push(...found.slice(0, limit - list.length))
+}
+
+export interface Recording extends Readonly<Problems> {
   /** As typed; `-` for standard input; for a database without its password. */
   readonly file: string
   readonly conversation: string | null
@@ -65,11 +104,6 @@ export interface Recording {
   readonly loaded: readonly Loaded[]
   /** The line number of each position of the log; for a database the position plus 1. */
   readonly lines: readonly number[]
-  readonly quarantined: number
-  readonly issues: readonly LineIssue[]
-  readonly warnings: readonly LineIssue[]
-  readonly broken: Broken | null
-  readonly upcasts: ReadonlyMap<string, Tally>
 }
 
 /**
@@ -115,32 +149,18 @@ export async function readSubagents(
   known = new Set([parentId]),
 ): Promise<StateTree[]> {
   const trees: StateTree[] = []
-  let cursor: string | null = null
-  do {
-    const page: Page<ConversationRecord> = await store.listConversations({
-      parentConversationId: parentId,
-      tags: { subagent: 'true' },
-      order: 'created_at',
-      ...(cursor !== null && { cursor }),
-    })
-    for (const record of page.items) {
-      // Records may name each other as parents.
-      if (known.has(record.id)) continue
-      known.add(record.id)
-      const { id, title } = record
-      let state = initialState({ conversationId: id })
-      for await (const events of readLog(store, record))
-        for (const { fact } of events) state = reduce(state, fact)
-      trees.push({
-        id,
-        title,
-        actionId: openingCall(record),
-        state,
-        children: await readSubagents(store, id, known),
-      })
-    }
-    cursor = page.cursor
-  } while (cursor !== null)
+  const query = { parentConversationId: parentId, tags: { subagent: 'true' }, order: 'created_at' } as const
+  for await (const record of eachConversation(store, query)) {
+    // Records may name each other as parents.
+    if (known.has(record.id)) continue
+    known.add(record.id)
+    const { id, title } = record
+    let state = initialState({ conversationId: id })
+    for await (const events of readLog(store, record))
+      for (const { fact } of events) state = reduce(state, fact)
+    const children = await readSubagents(store, id, known)
+    trees.push({ id, title, actionId: openingCall(record), state, children })
+  }
   return trees
 }
 
@@ -165,30 +185,21 @@ async function collect(
 ): Promise<Collected> {
   const lines: number[] = []
   const loaded: Loaded[] = []
-  const issues: LineIssue[] = []
-  const warnings: LineIssue[] = []
-  const upcasts = new Map<string, Tally>()
-  let broken: Broken | null = null
-  let quarantined = 0
+  const problems = newProblems()
   let state = initial ?? initialState()
   for await (const batch of facts) {
-    for (const { line, broken: why, ...piece } of batch) {
+    for (const piece of batch) {
+      const { fact, upcasts, warnings } = piece
       if (initial !== null) {
-        state = reduce(state, piece.fact)
-        loaded.push(piece)
+        state = reduce(state, fact)
+        loaded.push({ fact, upcasts, warnings })
       }
-      lines.push(line)
-      for (const name of piece.upcasts) tally(upcasts, name, line)
-      broken = noteBroken(broken, line, why)
-      if (form === 'array' && why === 'not JSON')
-        throw new FileError('not_json', `element ${line} is not JSON`)
-      if (isQuarantined(piece.fact)) quarantined += 1
-      issues.push(...issuesOf(piece.fact, line))
-      warnings.push(...warningsOf(piece.fact, piece.warnings, line))
+      lines.push(piece.line)
+      noteRead(problems, piece, form)
     }
     progress.tick(lines.length)
   }
-  return { state, loaded, lines, quarantined, issues, warnings, broken, upcasts }
+  return { state, loaded, lines, ...problems }
 }
 
 export const fieldsOf = ({
@@ -200,20 +211,6 @@ export const fieldsOf = ({
 /** How a heading names a recording. */
 export const titleOf = ({ file, conversation }: Pick<Recording, 'file' | 'conversation'>): string =>
   conversation === null ? file : `${conversation} in ${file}`
-
-export function issuesOf(fact: Fact, line: number): LineIssue[] {
-  if (!isQuarantined(fact)) return []
-  return fact.issues.map((issue) => ({ line, kind: fact.event_kind ?? null, issue }))
-}
-
-export const warningsOf = (fact: Fact, warnings: readonly Issue[], line: number): LineIssue[] =>
-  isQuarantined(fact) ? [] : warnings.map((issue) => ({ line, kind: fact.kind, issue }))
-
-/** Adds one more piece to the record of broken ones; `why` is null for a sound piece. */
-export function noteBroken(before: Broken | null, line: number, why: string | null): Broken | null {
-  if (before === null) return why === null ? null : { line, why, count: 1, isLast: true }
-  return { ...before, count: before.count + (why === null ? 0 : 1), isLast: false }
-}
 
 export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
   const before = counts.get(key)

@@ -51,6 +51,26 @@ export function padStart(text: string, columns: number): string {
   return ' '.repeat(Math.max(0, columns - width(text))) + text
 }
 
+/** Words on lines of a width: the first begins with the lead, the others with an indent of as many columns. */
+export function* wrapWords(
+  words: readonly string[],
+  columns: number,
+  lead = '',
+  indent = 0,
+): IterableIterator<string> {
+  let line = ''
+  let before = lead
+  for (const word of words) {
+    if (line !== '' && indent + line.length + 1 + word.length > columns) {
+      yield before + line
+      before = ' '.repeat(indent)
+      line = ''
+    }
+    line += line === '' ? word : ` ${word}`
+  }
+  yield (before + line).trimEnd()
+}
+
 /** Quotes a text of unknown origin, shortened; the printer of the message makes it safe. */
 export function quoted(text: string): string {
   const shown = JSON.stringify(text)

@@ -126,7 +126,7 @@ export function repairsOf(recording: Recording, state: State = recording.state):
   )
 }
 
-function upcastRepairs({ upcasts }: Recording): Repair[] {
+export function upcastRepairs({ upcasts }: Pick<Recording, 'upcasts'>): Repair[] {
   return Array.from(upcasts, ([name, { count, line }]) => {
     const description = UPCASTERS.find((upcaster) => upcaster.name === name)?.description ?? ''
     return {

@@ -2,7 +2,7 @@ import type { State } from '../../index.ts'
 import { type Described, ROLE_WIDTH } from '../../inspector/index.ts'
 import type { FileCommand, RequestOf } from '../commands.ts'
 import type { Recording } from '../input/recording.ts'
-import { fit, glimpse, pad, type Paint, safe, width } from '../print/text.ts'
+import { fit, glimpse, pad, type Paint, safe, width, wrapWords } from '../print/text.ts'
 
 /** Where text will be read. */
 export interface Page {
@@ -78,24 +78,8 @@ export function heading({ paint }: Page, title: string, remark = ''): string {
   return paint('strong', title) + (remark === '' ? '' : `  ${paint('dim', remark)}`)
 }
 
-export function* wrapped(
-  { columns }: Page,
-  lead: string,
-  indent: number,
-  text: string,
-): IterableIterator<string> {
-  let line = ''
-  let before = lead
-  for (const word of glimpse(text).split(' ')) {
-    if (line !== '' && indent + line.length + 1 + word.length > columns) {
-      yield before + line
-      before = ' '.repeat(indent)
-      line = ''
-    }
-    line += line === '' ? word : ` ${word}`
-  }
-  yield before + line
-}
+export const wrapped = ({ columns }: Page, lead: string, indent: number, text: string): Iterable<string> =>
+  wrapWords(glimpse(text).split(' '), columns, lead, indent)
 
 /** How to call colloquy here: in its own repository it is not a command of the shell. */
 export const CALLED = import.meta.url.endsWith('.ts') ? 'npm run -s colloquy --' : 'npx colloquy'

@@ -4,6 +4,7 @@ import { ColloquyError, hasCode } from '../../event/errors.ts'
 import { SHARDS } from '../../store/contract/feed.ts'
 import type { Item, ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
+import { allItems } from '../../store/kit/query/page.ts'
 import { pause, serialQueue } from '../async.ts'
 
 export interface HeldShard {
@@ -166,23 +167,15 @@ export class Share {
     const collection = membersOf(name)
     let live = 1
     let nextEnd = Infinity
-    let cursor: string | null = null
-    do {
-      const page: Awaited<ReturnType<Store['listItems']>> = await store.listItems(
-        collection,
-        cursor === null ? {} : { cursor },
-      )
-      for (const { id, dueAt, version } of page.items) {
-        if (id === member) continue
-        if ((dueAt ?? 0) > now) {
-          live += 1
-          nextEnd = Math.min(nextEnd, dueAt ?? 0)
-          continue
-        }
-        await store.changeItems([{ collection, id, expected: version, put: null }]).catch(ignoreConflict)
+    for await (const { id, dueAt, version } of allItems((at) => store.listItems(collection, at))) {
+      if (id === member) continue
+      if ((dueAt ?? 0) > now) {
+        live += 1
+        nextEnd = Math.min(nextEnd, dueAt ?? 0)
+        continue
       }
-      cursor = page.cursor
-    } while (cursor !== null)
+      await store.changeItems([{ collection, id, expected: version, put: null }]).catch(ignoreConflict)
+    }
     return { live, nextEnd }
   }
 

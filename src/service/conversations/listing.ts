@@ -12,7 +12,7 @@ import type {
 import { type Count, MOST_COUNTED, type Page } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { checkConversationQuery } from '../../store/kit/query/conversation-query.ts'
-import { decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/page.ts'
+import { allItems, decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/page.ts'
 import { boolean, withDefault } from '../http/parameters.ts'
 
 interface Listing {
@@ -69,20 +69,11 @@ export const countReply = ({ count, more }: Count): Response =>
  * All conversations that match a query, in its order. O(conversations).
  * @throws ColloquyError `invalid_query`.
  */
-export async function* walkConversations(
+export const walkConversations = (
   store: Pick<Store, 'listConversations'>,
   query: ConversationQuery = {},
-): AsyncGenerator<ConversationRecord, void, undefined> {
-  let next = query.cursor ?? null
-  do {
-    const page: Page<ConversationRecord> = await store.listConversations({
-      ...query,
-      ...(next !== null && { cursor: next }),
-    })
-    yield* page.items
-    next = page.cursor
-  } while (next !== null)
-}
+): AsyncGenerator<ConversationRecord, void, undefined> =>
+  allItems((at) => store.listConversations({ ...query, ...at }))
 
 /** The ids of a conversation's children and forks, the oldest first. O(children). */
 export async function childIdsOf(store: Pick<Store, 'listConversations'>, id: string): Promise<string[]> {

@@ -1,6 +1,7 @@
 /** Continues runs whose process died, at an interval. */
 
 import type { Engine } from '../../conversation/engine.ts'
+import { expiredLeases } from '../../conversation/recover.ts'
 import { ColloquyError, hasCode } from '../../event/errors.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import { type Job } from '../../conversation/jobs.ts'
@@ -10,8 +11,6 @@ import { isOfService } from './transient.ts'
 import type { WorkingCalls } from './working-calls.ts'
 
 type OnFailure = (error: unknown) => void
-
-const PAGE = 100
 
 /** Checks for lost runs when it starts, and then at an interval. */
 export class LostRuns {
@@ -62,27 +61,20 @@ export class LostRuns {
    * each.
    */
   async check(): Promise<void> {
-    const { store } = this.#engine
     await this.#carryOutCommands()
     await this.#workingCalls.startDue()
-    let page
-    let after: string | undefined
-    do {
-      page = await store.listLeases({ expired: true, limit: PAGE, ...(after !== undefined && { after }) })
-      for (const { conversationId: id } of page) {
-        if (this.#closed) return
-        if (this.#runs.has(id)) continue
-        try {
-          await this.#runs.takeOver(await this.#engine.open(id), true)
-        } catch (error) {
-          if (hasCode(error, 'unknown_conversation')) continue
-          if (isOfService(error)) throw error
-          // A failure of one conversation does not affect the others.
-          this.#onFailure(error)
-        }
+    for await (const id of expiredLeases(this.#engine.store)) {
+      if (this.#closed) return
+      if (this.#runs.has(id)) continue
+      try {
+        await this.#runs.takeOver(await this.#engine.open(id), true)
+      } catch (error) {
+        if (hasCode(error, 'unknown_conversation')) continue
+        if (isOfService(error)) throw error
+        // A failure of one conversation does not affect the others.
+        this.#onFailure(error)
       }
-      after = page.at(-1)?.conversationId
-    } while (page.length === PAGE)
+    }
   }
 
   async #carryOutCommands(): Promise<void> {

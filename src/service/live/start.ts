@@ -2,6 +2,7 @@ import { readReplyOffset, type ReplyOffset } from '../../conversation/streamed.t
 import { isLegalId } from '../../event/ids.ts'
 import { BLOBS_QUERY } from '../events/pages.ts'
 import type { Store } from '../../store/contract/store.ts'
+import { allItems } from '../../store/kit/query/page.ts'
 import { dateTime, integer, oneOf, optional, text, withDefault } from '../http/parameters.ts'
 import { invalid } from '../http/problem.ts'
 
@@ -77,12 +78,8 @@ export async function startAfter(
  */
 async function firstSince(store: Store, id: string, timestampGte: string, end: number): Promise<number> {
   let first = end + 1
-  let cursor: string | null = null
-  do {
-    const page = await store.search({ conversationId: id, timestampGte, ...(cursor !== null && { cursor }) })
-    for (const { seq } of page.items) first = Math.min(first, seq)
-    cursor = page.cursor
-  } while (cursor !== null)
+  const read = (at: object) => store.search({ conversationId: id, timestampGte, ...at })
+  for await (const { seq } of allItems(read)) first = Math.min(first, seq)
   return first
 }
 

@@ -5,7 +5,7 @@ import { copyJson } from '../../event/freeze.ts'
 import { isLegalId } from '../../event/ids.ts'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, Items, NewItem } from '../contract/items.ts'
+import type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, NewItem } from '../contract/items.ts'
 import { MAX_PAGE_SIZE, type Page } from '../contract/query.ts'
 import {
   checkBoolean,
@@ -226,21 +226,6 @@ function checkKeys(keys: Given): Readonly<Record<string, string>> {
       invalidArgument(`keys.${name}`, `must be at most ${MOST_VALUE} characters without NUL`)
   }
   return Object.freeze(Object.fromEntries(entries) as Record<string, string>)
-}
-
-/** Yields the pages of a collection, in the order of the query. O(limit + log n) for each page. */
-export async function* itemPages(
-  items: Pick<Items, 'listItems'>,
-  collection: string,
-  query: ItemQuery = {},
-): AsyncGenerator<readonly Item[]> {
-  let page: Page<Item> = await items.listItems(collection, query)
-  yield page.items
-  while (page.cursor !== null) {
-    // oxlint-disable-next-line no-await-in-loop
-    page = await items.listItems(collection, { ...query, cursor: page.cursor })
-    yield page.items
-  }
 }
 
 /** Repeats a change that reads its expected state, while other writers of its items are faster. */

@@ -186,3 +186,20 @@ export function countWithin<T>(
   }
   return Math.max(1, count)
 }
+
+type ReadPage<T> = (cursor: { readonly cursor?: string }) => Promise<Page<T>>
+
+/** Yields the pages of a list, in order. `read` accepts the cursor of a page, and none for the first. */
+export async function* allPages<T>(read: ReadPage<T>): AsyncGenerator<readonly T[], void, undefined> {
+  let page = await read({})
+  yield page.items
+  while (page.cursor !== null) {
+    page = await read({ cursor: page.cursor })
+    yield page.items
+  }
+}
+
+/** Yields the items of all pages of a list, in order. */
+export async function* allItems<T>(read: ReadPage<T>): AsyncGenerator<T, void, undefined> {
+  for await (const items of allPages(read)) yield* items
+}
