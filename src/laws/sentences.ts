@@ -1,4 +1,4 @@
-/** The sentence of each law by its number, for what is printed of one; made from properties/laws.md and held to it. */
+/** The sentence of each law by its number, for reports. A test compares them with properties/laws.md. */
 
 export const LAWS: Readonly<Record<string, string>> = {
   R1: 'Folding a log in two parts equals folding it at once: fold(a ++ b) is fold(b) on top of fold(a).',

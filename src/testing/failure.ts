@@ -9,7 +9,7 @@ export interface FailingCase {
   readonly error: unknown
   readonly seed?: number
   readonly path?: string
-  /** The log. Default: that of the error. */
+  /** The log. Default: the error's. */
   readonly facts?: readonly Fact[]
 }
 

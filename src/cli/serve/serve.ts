@@ -220,7 +220,7 @@ export function sandboxFolder(db: Address, workspace: string | undefined): strin
   return join(dir, `${name}-sandboxes`)
 }
 
-/** @throws FileError for what is no folder. */
+/** @throws FileError if the path is not a folder. */
 async function checkWorkspace(folder: string): Promise<void> {
   const what = `--workspace ${folder}`
   const stats = await stat(folder).catch((error: unknown) => Promise.reject(fromFileSystem(error, what)))

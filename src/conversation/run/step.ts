@@ -1,4 +1,4 @@
-/** The caller's step: its input, what it may yield, and how that is read. */
+/** The caller's step: its input, and reading what it yields. */
 
 import type { Content, JsonValue } from '../../event/shapes.ts'
 import type { ActionEvent, Event } from '../../event/types.ts'

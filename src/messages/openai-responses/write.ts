@@ -276,7 +276,7 @@ export function toOpenAIResponses(
   }
 }
 
-/** Ids of pairs of which only one half could be sent in the latest request. */
+/** Ids of pairs that have only one half in the latest request. */
 let latestSplit: readonly string[] = []
 
 function start(input: ResponsesItem[], newMap: NewMap) {

@@ -7,7 +7,7 @@ import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { operation, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 
-/** No browser shows or runs the text, whatever it looks like. */
+/** Prevents browsers from rendering or running the text. */
 const HEADERS = {
   'content-type': 'application/octet-stream',
   'content-security-policy': "sandbox; default-src 'none'",

@@ -34,7 +34,7 @@ export interface ConversationRecord {
   readonly headId: string | null
 }
 
-/** What a new conversation begins with; what is left out is null, false or empty. */
+/** Fields of a new conversation; omitted ones are null, false or empty. */
 export interface NewConversation {
   readonly id: string
   readonly title?: string | null
@@ -54,7 +54,7 @@ export interface NewConversation {
   readonly status?: string | null
 }
 
-/** What may be changed later; what is left out stays. */
+/** Fields that may be changed later; omitted ones stay. */
 export type ConversationPatch = Partial<
   Pick<ConversationRecord, 'title' | 'public' | 'tags' | 'metadata' | 'timeZone' | 'owner'>
 >

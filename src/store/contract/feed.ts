@@ -37,7 +37,7 @@ export interface FeedPage {
   readonly reset: boolean
 }
 
-/** Gives the feed of a store. */
+/** Reads the feed of a store. */
 export interface Feed {
   /**
    * Returns all conversations' events, changes and deletions, at least once and in order per conversation,

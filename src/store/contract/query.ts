@@ -28,7 +28,7 @@ export interface Count {
   readonly more: boolean
 }
 
-/** Which events of a conversation to find; what is left out does not narrow. */
+/** Which events of a conversation to find; an omitted field does not narrow the search. */
 export interface EventFilter {
   readonly conversationId: string
   /** None at all lets nothing through. */

@@ -1,4 +1,4 @@
-/** Checks what is asked of items, so that every adapter keeps the same. */
+/** Checks arguments of item methods, for all adapters alike. */
 
 import { ColloquyError, hasCode } from '../../event/errors.ts'
 import { copyJson } from '../../event/freeze.ts'

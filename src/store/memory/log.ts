@@ -125,7 +125,7 @@ function groupIn(groups: Groups, kind: EventKind, source: Source): Group {
   return group
 }
 
-/** A list of which some may fit, and until where in time and in the order of facts. */
+/** A list that may have results, and its bounds in time and in position. */
 interface Stretch {
   readonly rows: readonly Row[]
   readonly upTo: number

@@ -112,9 +112,9 @@ class MemoryFeed {
 
 /** How a memory store is made. */
 export interface MemoryStoreOptions {
-  /** Gives the time of records and leases. Default: the system's. */
+  /** The clock of records and leases. Default: the system's. */
   readonly clock?: Clock
-  /** Whether {@link Store.searchText} finds what is appended. Default: false. */
+  /** Whether {@link Store.searchText} finds later events. Default: false. */
   readonly fullText?: boolean
 }
 

@@ -38,7 +38,7 @@ interface Common {
    * statement may still commit. Default: 10,000.
    */
   readonly timeout?: number
-  /** Gives the time of records and leases. Default: the server's, which all processes share. */
+  /** The clock of records and leases. Default: the server's, which all processes share. */
   readonly clock?: Clock
   /**
    * Whether to index text for `searchText`; existing events in the background. Set it in all appending

@@ -74,7 +74,7 @@ class Listener {
     this.#attempt = this.#connect()
   }
 
-  /** Whether the process is to live on for what is heard. Without, it ends as if there were no connection. */
+  /** Whether the connection keeps the process alive. */
   keepAlive(on: boolean): void {
     this.#keepsAlive = on
     this.#refer()

@@ -275,7 +275,7 @@ export function blobReads(d: Dialect) {
             d.placeOf(after, 2 ** 31 - 1),
           ),
         )
-        // Each hash of a body, and each recorded use of it: what is left over is in one of them only.
+        // Compares the hashes in bodies with the recorded uses: a fault is in one of them only.
         const differing = new Set<string>()
         const bodies = new Set<number>()
         for (const { seq, hash, blobs } of rows) {
@@ -339,7 +339,7 @@ function fromBase64(text: Uint8Array): Uint8Array | null {
   const end = text.length - padding
   const bits = (index: number, shift: number): number =>
     index < end ? (DIGIT_VALUES[text[index] ?? 0] ?? 0) << shift : 0
-  // Negative once a digit is none.
+  // Negative after an invalid digit.
   let signs = 0
   for (let from = 0, to = 0; from < text.length; from += 4, to += 3) {
     const group = bits(from, 18) | bits(from + 1, 12) | bits(from + 2, 6) | bits(from + 3, 0)

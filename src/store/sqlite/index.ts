@@ -37,11 +37,10 @@ export type SqliteStoreOptions = (
   /** For how many milliseconds a call waits while another process writes. Default: 5,000. */
   readonly busyTimeout?: number
   /**
-   * How often it is looked, in milliseconds, whether another process has appended, while there are watches. Default:
-   * 50.
+   * Milliseconds between checks for appends of other processes, while there are watches. Default: 50.
    */
   readonly pollInterval?: number
-  /** Gives the time of records and leases. Default: the system's. */
+  /** The clock of records and leases. Default: the system's. */
   readonly clock?: Clock
   /**
    * Whether to index text for {@link Store.searchText}; existing events in the background. Set it in all

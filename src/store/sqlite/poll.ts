@@ -63,7 +63,7 @@ export class Poll {
     this.#rest()
   }
 
-  /** Begins to look; what is written from now on is noticed. Does nothing while it looks already. */
+  /** Starts polling: later writes are noticed. Does nothing while it runs. */
   #start(): void {
     if (this.#timer !== null) return
     this.#place = this.#last()

@@ -16,7 +16,7 @@ export interface ConnectionSource {
   check(): void
 }
 
-/** A unit's value, or what it threw, after which nothing of it remains. */
+/** The value of a unit of work, or its error, after which it is undone. */
 type Outcome = { readonly value: unknown } | { readonly error: unknown }
 
 interface QueuedWrite {

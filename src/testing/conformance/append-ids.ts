@@ -1,4 +1,4 @@
-/** Checks of append: what is kept, and how events are known by their ids (law S). */
+/** Checks of append: stored content, and identity of events by id (law S). */
 
 import type { Fact } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'

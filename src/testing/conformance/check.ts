@@ -8,7 +8,7 @@ export interface OwnRows {
   list(tx: unknown): readonly string[] | Promise<readonly string[]>
 }
 
-/** A store to try, empty when the trial begins; whatever a trial opens is closed after it. */
+/** A store to test, empty at first. Everything that a trial opens is closed after it. */
 export interface Trial {
   readonly store: Store
   /** Opens the same data once more, as another process would, or the same one after a crash. */

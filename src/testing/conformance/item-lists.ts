@@ -1,4 +1,4 @@
-/** Checks of items that are claimed and listed, of what is refused, and of data that is opened again. */
+/** Checks of items: claims, lists, invalid arguments, and reopened data. */
 
 import type { ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'

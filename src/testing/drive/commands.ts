@@ -81,7 +81,7 @@ export interface DriveOptions extends ServerCommandsOptions {
  * acknowledged events are logged once and in order, read events are unchanged, search equals the live stream,
  * every log keeps its laws, pauses are kept, no call executes twice, the provider rejects nothing, and
  * restarts change nothing.
- * @throws Error for people: the law that is broken, its sentence, what was done, the seed, and the log; all of the
+ * @throws Error for people: the broken law, its sentence, the commands, the seed and the log; all of the
  * smallest case that was found.
  */
 export async function driveServer(options: DriveOptions): Promise<void> {

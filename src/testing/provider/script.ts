@@ -1,4 +1,4 @@
-/** Arbitraries of what a model does: whatever models and their providers have been seen to do. */
+/** Arbitrary behaviour of models and providers: all that has been observed. */
 
 import * as fc from 'fast-check'
 import { shape, weighed } from '../shape.ts'
