@@ -40,7 +40,7 @@ import {
   Users,
 } from './organizations/organizations.ts'
 import { type Quota, startsConversations, withQuota } from './organizations/quota.ts'
-import { commandOperations } from './sandbox-files/command-operations.ts'
+import { commandOperations, Commands } from './sandbox-files/command-operations.ts'
 import { fileOperations } from './sandbox-files/file-operations.ts'
 import { makeFolder, scopedOperations } from './sandbox-files/scoped-operations.ts'
 import { gitOperations } from './sandbox-files/git-operations.ts'
@@ -143,6 +143,8 @@ export interface Service {
   readonly runs: Runs
   readonly lostRuns: LostRuns
   readonly live: Live
+  /** Commands that clients run in sandboxes, without a conversation. */
+  readonly commands: Commands
   readonly log: RequestLog | null
   readonly controlPlane: ControlPlane
   readonly webhookDispatcher: WebhookDispatcher
@@ -226,6 +228,7 @@ export function createService(options: ServiceOptions): Service {
   metrics.measured('colloquy_conversations_in_memory', 'Conversations in memory.', () => engine.size)
   const { publicRedaction } = options
   const { sandboxes } = controlPlane
+  const commands = new Commands(sandboxes.files)
   const shared = publicRedaction === undefined ? engine.store : redactedReads(engine.store, publicRedaction)
   const ownSettings = settingsOperations({ profiles, settings, ask: options.askLlm ?? askChatCompletions })
   const all: Operation[] = [
@@ -257,7 +260,7 @@ export function createService(options: ServiceOptions): Service {
     ...scopedOperations(engine.store, sandboxes, [
       ...fileOperations(sandboxes.files),
       ...gitOperations(sandboxes.files),
-      ...commandOperations(sandboxes.files),
+      ...commandOperations(sandboxes.files, commands),
       ...editorOperations(options.editor ?? null),
     ]),
     ...workspaceOperations(options.workspace ?? null),
@@ -312,6 +315,7 @@ export function createService(options: ServiceOptions): Service {
     runs,
     lostRuns,
     live,
+    commands,
     log: options.log ?? null,
     controlPlane,
     webhookDispatcher,

@@ -2091,7 +2091,7 @@ const NOT_HERE: Readonly<Record<string, string>> = {
     'F01.preload-tools F04.create-agent-profile F04.title-llm-profile F05.pause-tool-step F05.interrupt-tool-call F08.secrets-terminal F08.secrets-override F08.secrets-lookup F08.secrets-lookup-self F08.secrets-profile-scope F08.confirm-real F10.condense-llm F10.condense-llm-failure F10.condense-status F15.agent-changes F20.activate-conversation F20.activate-acp F21.conversation-start F21.secret-scope F21.launch-additions F21.acp-kind F21.acp-skill-sourcing F21.seed-acp F21.delete-active-acp-reset',
   'not there: static files, and a cookie of a workspace':
     'F01.static-files F01.debug-tracebacks F02.workspace-session-mint F02.workspace-cookie-access F02.workspace-session-delete F02.workspace-cookie-root-path F02.workspace-session-ipv6-loopback F02.cors-workspace-routes',
-  'not there: /sockets/bash-events': 'F13.ws-live F13.ws-command F13.ws-resend-all F13.ws-subscriber-cap',
+  'in bash-events-socket.test.ts': 'F13.ws-live F13.ws-command F13.ws-resend-all F13.ws-subscriber-cap',
   'not there: archives of folders':
     'F14.archive-tar F14.archive-excludes F14.archive-git-delta F14.archive-auto-base F14.archive-nested-repo F14.archive-format-doc F14.archive-errors F14.scoped-trajectory-archive',
   'not there: the history of commands ends with the process, and long output is cut':

@@ -35,7 +35,7 @@ export interface ClientOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent when the socket opens. */
   readonly first?: unknown
-  readonly protocol?: 'events' | 'session'
+  readonly protocol?: 'events' | 'session' | 'bash-events'
 }
 
 /** A frame in the envelope format. */
@@ -89,10 +89,9 @@ export async function world(options: WorldOptions = {}): Promise<World> {
     failures,
     conversation: (id = 'c') => engine.create({ id }),
     connect(id, input) {
-      const made = client(
-        `${server.url.replace('http', 'ws')}/sockets/${input?.protocol ?? 'events'}/${encodeURIComponent(id)}`,
-        input,
-      )
+      const { protocol = 'events' } = input ?? {}
+      const path = protocol === 'bash-events' ? protocol : `${protocol}/${encodeURIComponent(id)}`
+      const made = client(`${server.url.replace('http', 'ws')}/sockets/${path}`, input)
       clients.add(made)
       return made
     },

@@ -118,7 +118,7 @@ export const errorFrame = (position: number, code: string, detail: string): Fram
     ...fresh(),
   } satisfies ServerErrorEvent)
 
-const fresh = (): { readonly id: string; readonly timestamp: string } => ({
+export const fresh = (): { readonly id: string; readonly timestamp: string } => ({
   id: crypto.randomUUID(),
   timestamp: new Date().toISOString(),
 })

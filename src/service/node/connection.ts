@@ -1,24 +1,16 @@
-/** One socket from upgrade to close: authenticates, streams, and appends the client's messages. */
+/** One socket from upgrade to close: authenticates, then carries a channel. */
 
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
-import type { Conversation } from '../../conversation/conversation.ts'
 import { hasCode } from '../../event/errors.ts'
-import { freezeJson } from '../../event/freeze.ts'
-import { isObject } from '../../event/json.ts'
-import type { JsonValue } from '../../event/shapes.ts'
 import type { Credential, Identify } from '../auth/caller.ts'
 import type { Access, KeyWatch } from '../auth/key-watch.ts'
-import { type Lifecycle, sendMessage } from '../conversations/conversations.ts'
-import { authFrame, sessionMessage, socketMessage } from '../request-schema.ts'
-import { readParameters } from '../http/parameters.ts'
-import type { ValidationError } from '../http/parameters.ts'
+import { authFrame } from '../request-schema.ts'
 import { describeFailure, type FailureText, HttpProblem, problemText } from '../http/problem.ts'
-import type { BlobMode } from '../../store/contract/blobs.ts'
-import { CLOSE, errorFrame, type Format, type Frame } from '../live/frame.ts'
-import type { Live, LiveSession } from '../live/live.ts'
-import { MAX_SESSION_FRAME, SESSION_QUERY, SessionFrames } from '../live/session-frames.ts'
-import { LIVE_QUERY, SlowReader } from '../live/start.ts'
+import { type Channel, Closing, invalidFrame, readFrame } from '../live/channels.ts'
+import { CLOSE } from '../live/frame.ts'
+import type { Live } from '../live/live.ts'
+import { SlowReader } from '../live/start.ts'
 import type { Admission, Budget, ConnectionOptions } from './budget.ts'
 
 interface ConnectionParts {
@@ -28,8 +20,7 @@ interface ConnectionParts {
   readonly socket: WebSocket
   readonly raw: Duplex
   readonly admission: Admission
-  readonly protocol: 'events' | 'session'
-  readonly id: string
+  readonly channel: Channel
   readonly query: URLSearchParams
   readonly options: ConnectionOptions
   readonly inbound: Budget
@@ -46,11 +37,6 @@ export class Connection {
   readonly #parts: ConnectionParts
   readonly #outlet: Outlet
   readonly #inbox: Inbox
-  #session: LiveSession | null = null
-  #sessionFrames: SessionFrames | null = null
-  #format: Format = 'event'
-  #blobs: BlobMode = 'whole'
-  #position: number | null = null
   #missed = 0
   #acceptedBefore = 0
   #access: Access | null = null
@@ -103,12 +89,11 @@ export class Connection {
   }
 
   close(code: number, reason: string): void {
-    const { socket, options } = this.#parts
+    const { socket, options, channel } = this.#parts
     this.#end()
     if (socket.readyState !== socket.OPEN) return
-    const isSession = this.#parts.protocol === 'session'
-    const position = this.#position === null || isSession ? '' : `; resume after ${this.#position}`
-    socket.close(code, clip(reason, 120 - position.length) + position)
+    const resume = channel.resume()
+    socket.close(code, clip(reason, 120 - resume.length) + resume)
     // Reads the client's last frames, also when reading was paused.
     socket.resume()
     const closeTimeout =
@@ -123,7 +108,7 @@ export class Connection {
 
   #end(): void {
     this.#unwatch()
-    this.#session?.end()
+    this.#parts.channel.end()
   }
 
   async #admit(): Promise<boolean> {
@@ -169,52 +154,18 @@ export class Connection {
   }
 
   async #stream(): Promise<void> {
-    const { live, socket, id, query } = this.#parts
-    const isSession = this.#parts.protocol === 'session'
-    const known = isSession ? SESSION_QUERY : LIVE_QUERY
-    const unknown = [...query.keys()].find((name) => !Object.hasOwn(known, name))
-    if (unknown !== undefined)
-      return this.close(CLOSE.badRequest, `Unknown parameter ${JSON.stringify(unknown)}`)
-    let getAll = (name: string): readonly string[] => query.getAll(name)
-    if (isSession) {
-      const { values, errors } = {
-        errors: null,
-        values: null,
-        ...readParameters(SESSION_QUERY, 'query', getAll),
-      }
-      if (errors !== null) throw new HttpProblem(422, errors)
-      const seq = values?.after_seq ?? null
-      this.#sessionFrames = new SessionFrames(seq)
-      getAll = (name) => (name === 'after' && seq !== null ? [String(Math.max(-1, seq))] : [])
-    }
-    const read = readParameters(LIVE_QUERY, 'query', getAll)
-    if ('errors' in read) throw new HttpProblem(422, read.errors)
-    this.#format = read.values.format
-    this.#blobs = read.values.blobs
-    this.#session = await live.connect(id, read.values)
+    const { channel, socket, query } = this.#parts
+    const messages = await channel.open(query)
     if (socket.readyState !== socket.OPEN) return
-    void this.#listen(this.#session).catch((error: unknown) => this.#fail(error))
-    for await (const frame of this.#session.frames) {
-      this.#position = frame.position
-      await this.#write(frame)
+    void this.#listen().catch((error: unknown) => this.#fail(error))
+    for await (const bytes of messages) {
+      await this.#outlet.write(bytes)
       if (socket.readyState !== socket.OPEN) return
     }
     this.close(CLOSE.away, 'The service is shutting down')
   }
 
-  async #write(frame: Frame): Promise<void> {
-    if (this.#sessionFrames === null) {
-      await this.#outlet.write(frame.as(this.#blobs).bytes(this.#format))
-      return
-    }
-    for (const json of this.#sessionFrames.translate(frame)) {
-      const bytes = Buffer.from(json)
-      if (bytes.byteLength > MAX_SESSION_FRAME) return this.close(CLOSE.busy, 'frame_too_large')
-      await this.#outlet.write(bytes)
-    }
-  }
-
-  async #listen({ conversation }: LiveSession): Promise<void> {
+  async #listen(): Promise<void> {
     for (;;) {
       const frame = await this.#inbox.next()
       if (frame === null) return
@@ -223,11 +174,7 @@ export class Connection {
         const failure =
           frame.text === null
             ? invalidFrame('Binary frames are not supported. Send JSON as text.')
-            : await (this.#sessionFrames === null ? sendFrameMessage : sendSessionMessage)(
-                this.#parts.live.lifecycle,
-                conversation,
-                frame.text,
-              )
+            : await this.#parts.channel.receive(frame.text)
         if (failure !== null) this.#report(failure)
       } catch (error) {
         this.#report(this.#describe(error))
@@ -239,27 +186,22 @@ export class Connection {
     return this.#access !== null && (await this.#parts.keys.isGood(this.#access))
   }
 
-  #report({ code, detail }: { readonly code: string; readonly detail: string }): void {
-    const { socket, options } = this.#parts
+  #report(failure: FailureText): void {
+    const { socket, options, channel } = this.#parts
     // A client that sends nonsense and reads no errors is sent no more of them.
     if (socket.readyState !== socket.OPEN || this.#outlet.pending > options.maxBufferedBytes) return
-    const bytes =
-      this.#sessionFrames === null
-        ? errorFrame(this.#position ?? -1, code, detail).bytes(this.#format)
-        : Buffer.from(JSON.stringify({ type: 'error', code, detail }))
-    this.#outlet.write(bytes)?.catch(() => undefined)
+    this.#outlet.write(channel.failure(failure))?.catch(() => undefined)
   }
 
-  #describe(error: unknown): { readonly code: string; readonly detail: string } {
+  #describe(error: unknown): FailureText {
     const failure = describeFailure(error)
     if (failure.code === 'InternalError') this.#parts.live.options.onFailure(error)
     return failure
   }
 
   #fail(error: unknown): void {
-    const isSession = this.#parts.protocol === 'session'
-    if (error instanceof SlowReader)
-      return isSession ? this.close(CLOSE.busy, 'slow_consumer') : this.close(CLOSE.slow, 'Too slow')
+    if (error instanceof Closing) return this.close(...error.close)
+    if (error instanceof SlowReader) return this.close(...this.#parts.channel.slow)
     if (hasCode(error, 'unknown_conversation')) return this.close(CLOSE.unknown, 'Unknown conversation')
     if (hasCode(error, 'closed')) return this.close(CLOSE.away, 'The service is shutting down')
     if (error instanceof HttpProblem) {
@@ -368,66 +310,6 @@ class Inbox {
     this.#unfinished = 0
   }
 }
-
-const invalidFrame = (detail: string): FailureText => ({ code: 'InvalidFrame', detail })
-
-function readFrame(text: string): { readonly value: JsonValue } | FailureText {
-  let value
-  try {
-    value = JSON.parse(text) as JsonValue
-  } catch {
-    // The parser's message quotes the text, which may contain a key.
-    return invalidFrame('The frame is not JSON.')
-  }
-  const [issue] = freezeJson(value)
-  return issue === undefined ? { value } : invalidFrame(`Invalid frame: ${issue.msg}`)
-}
-
-/**
- * Appends a message and, with an agent, runs the conversation unless `run` is false. Ignores a second
- * authentication frame.
- * @throws ColloquyError as `sendMessage` does; HttpProblem 429.
- */
-export async function sendFrameMessage(
-  lifecycle: Lifecycle,
-  conversation: Conversation,
-  text: string,
-): Promise<FailureText | null> {
-  const read = readFrame(text)
-  if (!('value' in read)) return read
-  const { value } = read
-  if (isObject(value) && value['type'] === 'auth') return null
-  const checked = socketMessage.read(value)
-  if ('errors' in checked) return invalidFrame(errorsText(checked.errors))
-  const { run = true, ...message } = checked.value
-  await sendMessage(lifecycle, conversation, message, run)
-  return null
-}
-
-/** Appends a message of a session socket, whose other fields are ignored, and always runs the conversation. */
-async function sendSessionMessage(
-  lifecycle: Lifecycle,
-  conversation: Conversation,
-  text: string,
-): Promise<FailureText | null> {
-  const read = readFrame(text)
-  if (!('value' in read)) return { ...read, code: 'JSONDecodeError' }
-  const { value } = read
-  if (isObject(value) && value['type'] === 'auth') return null
-  const checked = sessionMessage.read(value)
-  if ('errors' in checked) return { code: 'ValidationError', detail: errorsText(checked.errors) }
-  const { role, content } = checked.value
-  if (role !== 'user')
-    return { code: 'ValidationError', detail: 'Only user messages are allowed to be sent to the agent.' }
-  await sendMessage(lifecycle, conversation, { content }, true)
-  return null
-}
-
-const errorsText = (errors: readonly ValidationError[]): string =>
-  errors
-    .slice(0, 3)
-    .map(({ loc, msg }) => `${loc.slice(1).join('.') || 'frame'}: ${msg}`)
-    .join(' ')
 
 interface OutletOptions {
   readonly maxBytes: number

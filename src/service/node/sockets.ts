@@ -6,6 +6,7 @@ import { WebSocketServer } from 'ws'
 import { keyInterval, KeyWatch } from '../auth/key-watch.ts'
 import { requestIdOf } from '../http/app.ts'
 import { HttpProblem, redactForClient, toProblem } from '../http/problem.ts'
+import { type Channel, commandsChannel, eventsChannel, sessionChannel } from '../live/channels.ts'
 import { CLOSE } from '../live/frame.ts'
 import type { Service } from '../service.ts'
 import { type Admission, admit, Budget, type ConnectionOptions } from './budget.ts'
@@ -36,17 +37,24 @@ export interface Sockets {
 
 const BASE = 'http://localhost'
 
-const PATH = /^\/sockets\/(events|session)\/([^/]+)\/?$/
+const PATH = /^\/sockets\/(?:(events|session)\/([^/]+)|bash-events)\/?$/
 
 /**
- * Serves `/sockets/events/{conversation_id}` and `/sockets/session/{conversation_id}`. Without keys, rejects
- * pages of other sites, since browsers let them open sockets to this machine. Logs closes.
+ * Serves `/sockets/events/{conversation_id}`, `/sockets/session/{conversation_id}` and `/sockets/bash-events`.
+ * Without keys, rejects pages of other sites, since browsers let them open sockets to this machine. Logs
+ * closes.
  *
  * Frames, start positions and close codes: `Format`, `LIVE_QUERY` and `CLOSE` in `service/live`. Pass
  * `upgrade` and `close` to `listen`, as `serve` does.
  */
 export function createSockets(
-  { live, identify, log, allowOrigin }: Pick<Service, 'live' | 'identify' | 'log' | 'allowOrigin'>,
+  {
+    live,
+    identify,
+    log,
+    allowOrigin,
+    commands,
+  }: Pick<Service, 'live' | 'identify' | 'log' | 'allowOrigin' | 'commands'>,
   options: SocketOptions = {},
 ): Sockets {
   const {
@@ -86,7 +94,7 @@ export function createSockets(
   const accept = (
     raw: Duplex,
     head: Buffer,
-    { request, protocol, id, url, admission, logSocket }: UpgradeRequest,
+    { request, channel, url, admission, logSocket }: UpgradeRequest,
   ): void => {
     server.handleUpgrade(request, raw, head, (socket) => {
       socket.once('close', (code) => logSocket(101, code))
@@ -97,8 +105,7 @@ export function createSockets(
         socket,
         raw,
         admission,
-        protocol,
-        id,
+        channel,
         query: url.searchParams,
         options: bounds,
         inbound,
@@ -125,6 +132,14 @@ export function createSockets(
       void connection.serve()
     })
   }
+  const channelOf = (path: string): Channel | null => {
+    const [match, protocol, part] = PATH.exec(path) ?? []
+    if (match === undefined) return null
+    if (part === undefined) return commandsChannel(commands)
+    const id = decoded(part)
+    if (id === null) return null
+    return protocol === 'session' ? sessionChannel(live, id) : eventsChannel(live, id)
+  }
   const upgrade = (request: IncomingMessage, raw: Duplex, head: Buffer): void => {
     const target = request.url ?? '/'
     // An error thrown here is not caught, and would end the process.
@@ -145,23 +160,13 @@ export function createSockets(
         ...(code !== undefined && { close_code: code }),
         milliseconds: Math.round((performance.now() - start) * 1_000) / 1_000,
       })
-    const [, protocol, part] = PATH.exec(url.pathname) ?? []
-    const id = decoded(part)
-    if (id === null) return refuse(raw, 404)
+    const channel = channelOf(url.pathname)
+    if (channel === null) return refuse(raw, 404)
     // A peer that disconnects is not a server failure.
     raw.on('error', () => raw.destroy())
     void admit(identify, request, url.searchParams, allowOrigin).then(
       (admission) =>
-        live.closed
-          ? refuse(raw, 503)
-          : accept(raw, head, {
-              request,
-              protocol: protocol === 'session' ? 'session' : 'events',
-              id,
-              url,
-              admission,
-              logSocket,
-            }),
+        live.closed ? refuse(raw, 503) : accept(raw, head, { request, channel, url, admission, logSocket }),
       (error: unknown) => {
         const problem = error instanceof HttpProblem ? error : toProblem(error, {})
         if (problem === null) live.options.onFailure(error)
@@ -186,8 +191,7 @@ export function createSockets(
   }
 }
 
-function decoded(text: string | undefined): string | null {
-  if (text === undefined) return null
+function decoded(text: string): string | null {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -203,8 +207,7 @@ function refuse(raw: Duplex, status: number): void {
 
 interface UpgradeRequest {
   readonly request: IncomingMessage
-  readonly protocol: 'events' | 'session'
-  readonly id: string
+  readonly channel: Channel
   readonly url: URL
   readonly admission: Admission
   readonly logSocket: (status: number, code?: number) => void

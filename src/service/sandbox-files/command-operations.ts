@@ -12,11 +12,13 @@ import {
   text as anyText,
   withDefault,
 } from '../http/parameters.ts'
-import { HttpProblem } from '../http/problem.ts'
+import { describeFailure, HttpProblem } from '../http/problem.ts'
+import { fresh } from '../live/frame.ts'
+import { SlowReader } from '../live/start.ts'
 import { commandBody } from '../request-schema.ts'
-import { REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
+import { type CommandOutput, REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
 
-type CommandEvent =
+export type CommandEvent =
   | {
       readonly kind: 'BashCommand'
       readonly id: string
@@ -36,76 +38,135 @@ type CommandEvent =
       readonly stderr: string
     }
 
-interface Command {
+interface Body {
   readonly command: string
-  readonly cwd: string
+  readonly cwd?: string | null | undefined
   /** Seconds. */
-  readonly timeout: number
+  readonly timeout?: number | undefined
+}
+
+interface Reader {
+  wake: (() => void) | null
 }
 
 const MAX_EVENTS = 1_000
 const MAX_SCOPES = 100
 const MAX_CHARS = 2 ** 26
+const MAX_READERS = 50
 
 const STOPPED = -15
 
-class Commands {
-  readonly #events = new Map<string, CommandEvent>()
-  readonly #running = new Map<string, AbortController>()
+/** The commands of the service, or of one conversation, and their output: the latest of this process. */
+export class Commands {
+  readonly #files: SandboxFiles | null
+  #events: CommandEvent[] = []
+  /** Number of events that are no longer stored, and of those before the last `clear`. */
+  #dropped = 0
+  #cleared = 0
   #text = 0
+  readonly #running = new Map<string, AbortController>()
+  readonly #readers = new Set<Reader>()
+
+  constructor(files: SandboxFiles | null) {
+    this.#files = files
+  }
 
   get all(): readonly CommandEvent[] {
-    return [...this.#events.values()]
+    return this.#events
   }
 
   find(id: string): CommandEvent | null {
-    return this.#events.get(id) ?? null
+    return this.#events.find((event) => event.id === id) ?? null
   }
 
   clear(): number {
-    const { size } = this.#events
-    this.#events.clear()
+    const { length } = this.#events
+    this.#cleared = this.#dropped += length
+    this.#events = []
     this.#text = 0
-    return size
+    return length
   }
 
-  /** Starts a command. `output` resolves when it has ended, and rejects if it cannot be run. */
-  start(
-    files: SandboxFiles,
-    { command, cwd, timeout }: Command,
-  ): { readonly event: CommandEvent; readonly output: Promise<CommandEvent> } {
+  /**
+   * Starts a command. `output` resolves when it has ended; rejects if it cannot be run, which is an output
+   * for readers.
+   * @throws HttpProblem for an invalid folder, and without a folder.
+   */
+  async start(body: Body): Promise<{ readonly event: CommandEvent; readonly output: Promise<CommandEvent> }> {
+    const files = requireFiles(this.#files)
+    const { command, cwd = null, timeout = 300 } = body
+    if (cwd === null) throw new HttpProblem(400, '`cwd` is missing. Pass the folder of a sandbox.')
+    // Report an invalid folder now: not every client waits for the end.
+    await files.list(cwd)
     const event = this.#add({ kind: 'BashCommand', ...fresh(), command, cwd, timeout })
     const stop = new AbortController()
     this.#running.set(event.id, stop)
+    const end = (result: CommandOutput): CommandEvent =>
+      this.#add({ kind: 'BashOutput', ...fresh(), command_id: event.id, order: 0, ...result })
     const output = files
       .run(command, cwd, timeout * 1_000, stop.signal)
       .finally(() => this.#running.delete(event.id))
-      .then((result) =>
-        this.#add({
-          kind: 'BashOutput',
-          ...fresh(),
-          command_id: event.id,
-          order: 0,
-          ...result,
-          ...(stop.signal.aborted && { exit_code: STOPPED }),
-        }),
+      .then(
+        (result) => end({ ...result, ...(stop.signal.aborted && { exit_code: STOPPED }) }),
+        (error: unknown) => {
+          const { detail } = describeFailure(error)
+          end({ exit_code: -1, stdout: '', stderr: `Error executing command: ${detail}` })
+          throw error
+        },
       )
+    output.catch(() => undefined)
     return { event, output }
   }
 
   stop(id: string): boolean {
     this.#running.get(id)?.abort()
-    return this.#events.get(id)?.kind === 'BashCommand'
+    return this.find(id)?.kind === 'BashCommand'
+  }
+
+  /**
+   * Events from now on, or all stored ones first, each once and in order, until the signal is aborted. A
+   * reader has no queue: it reads the history, and throws SlowReader if events were dropped before it read
+   * them.
+   * @throws HttpProblem 429 for too many readers.
+   */
+  follow(includeStored: boolean, signal: AbortSignal): AsyncGenerator<CommandEvent, void, undefined> {
+    if (this.#readers.size >= MAX_READERS) throw new HttpProblem(429, 'Too many bash event connections')
+    const reader: Reader = { wake: null }
+    this.#readers.add(reader)
+    signal.addEventListener('abort', () => {
+      this.#readers.delete(reader)
+      reader.wake?.()
+    })
+    const begin = this.#dropped + (includeStored ? 0 : this.#events.length)
+    return this.#read(begin, reader, signal)
+  }
+
+  async *#read(
+    begin: number,
+    reader: Reader,
+    signal: AbortSignal,
+  ): AsyncGenerator<CommandEvent, void, undefined> {
+    for (let next = begin; !signal.aborted;) {
+      next = Math.max(next, this.#cleared)
+      if (next < this.#dropped) throw new SlowReader('The reader is too slow.')
+      const event = this.#events[next - this.#dropped]
+      if (event === undefined) await new Promise<void>((resolve) => (reader.wake = resolve))
+      else {
+        next += 1
+        yield event
+      }
+    }
   }
 
   #add(event: CommandEvent): CommandEvent {
-    this.#events.set(event.id, event)
+    this.#events.push(event)
     this.#text += sizeOf(event)
-    for (const [id, oldest] of this.#events) {
-      if (this.#events.size <= MAX_EVENTS && this.#text <= MAX_CHARS) break
-      this.#events.delete(id)
+    while (this.#events.length > MAX_EVENTS || this.#text > MAX_CHARS) {
+      const [oldest = event] = this.#events.splice(0, 1)
       this.#text -= sizeOf(oldest)
+      this.#dropped += 1
     }
+    for (const { wake } of this.#readers) wake?.()
     return event
   }
 }
@@ -113,33 +174,18 @@ class Commands {
 const sizeOf = (event: CommandEvent): number =>
   event.kind === 'BashCommand' ? event.command.length : event.stdout.length + event.stderr.length
 
-const fresh = (): { readonly id: string; readonly timestamp: string } => ({
-  id: crypto.randomUUID(),
-  timestamp: new Date().toISOString(),
-})
-
 const tag = 'Commands'
 
 const EVENT = { type: 'object', required: ['kind', 'id', 'timestamp'] } as const
 const UNKNOWN = { 404: { description: 'Unknown event' } }
 
-function commandOf(body: {
-  readonly command: string
-  readonly cwd?: string | null | undefined
-  readonly timeout?: number | undefined
-}): Command {
-  const { command, cwd = null, timeout = 300 } = body
-  if (cwd === null) throw new HttpProblem(400, '`cwd` is missing. Pass the folder of a sandbox.')
-  return { command, cwd, timeout }
-}
-
-export function commandOperations(files: SandboxFiles | null): Operation[] {
-  const commands = new Commands()
+/** @param commands those of requests without a conversation */
+export function commandOperations(files: SandboxFiles | null, commands: Commands): Operation[] {
   const scopes = new Latest<Commands>(MAX_SCOPES)
   const historyOf = (path: object): Commands => {
     const { conversation_id: id } = path as { readonly conversation_id?: string }
     if (id === undefined) return commands
-    const history = scopes.get(id) ?? new Commands()
+    const history = scopes.get(id) ?? new Commands(files)
     scopes.set(id, history)
     return history
   }
@@ -152,9 +198,7 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
         body: commandBody,
         replies: { 200: { description: 'The output', schema: EVENT }, ...REFUSED },
       },
-      async ({ body, path }) => ({
-        body: await historyOf(path).start(requireFiles(files), commandOf(body)).output,
-      }),
+      async ({ body, path }) => ({ body: await (await historyOf(path).start(body)).output }),
     ),
     operation(
       'post /api/bash/start_bash_command',
@@ -167,15 +211,7 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
           ...REFUSED,
         },
       },
-      async ({ body, path }) => {
-        const available = requireFiles(files)
-        const command = commandOf(body)
-        // Report an invalid folder now: the client does not wait for the end.
-        await available.list(command.cwd)
-        const { event, output } = historyOf(path).start(available, command)
-        output.catch(() => undefined)
-        return { body: event }
-      },
+      async ({ body, path }) => ({ body: (await historyOf(path).start(body)).event }),
     ),
     operation(
       'get /api/bash/bash_events/search',

@@ -1,0 +1,309 @@
+/**
+ * What a socket carries after its key: a conversation's events, its session frames, or the events of
+ * commands. Each channel reads its query, makes messages, and handles those of the client.
+ */
+
+import type { Conversation } from '../../conversation/conversation.ts'
+import { readReplyOffset } from '../../conversation/streamed.ts'
+import { freezeJson } from '../../event/freeze.ts'
+import { isObject } from '../../event/json.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import type { Event } from '../../event/types.ts'
+import { type Lifecycle, sendMessage } from '../conversations/conversations.ts'
+import {
+  boolean,
+  integer,
+  oneOf,
+  optional,
+  type Parameters,
+  readParameters,
+  type ValidationError,
+  type ValuesOf,
+  withDefault,
+} from '../http/parameters.ts'
+import { type FailureText, HttpProblem } from '../http/problem.ts'
+import { commandBody, sessionMessage, socketMessage } from '../request-schema.ts'
+import type { Commands } from '../sandbox-files/command-operations.ts'
+import { CLOSE, errorFrame, type Format, type Frame, fresh } from './frame.ts'
+import type { Live, LiveSession } from './live.ts'
+import { LIVE_QUERY } from './start.ts'
+
+/** A close code and its reason. */
+export type Close = readonly [code: number, reason: string]
+
+/** Closes its socket. */
+export class Closing extends Error {
+  readonly close: Close
+
+  constructor(...close: Close) {
+    super(close[1])
+    this.close = close
+  }
+}
+
+export interface Channel {
+  /**
+   * Connects, and returns the messages for the client.
+   * @throws HttpProblem 422 for an invalid query, others for a channel that is unavailable; `Closing`.
+   */
+  readonly open: (query: URLSearchParams) => Promise<AsyncGenerator<Uint8Array, void, undefined>>
+  /** Handles a text of the client, after `open`. Returns, or throws, what is wrong with it. */
+  readonly receive: (text: string) => Promise<FailureText | null>
+  readonly failure: (failure: FailureText) => Uint8Array
+  /** How the socket of a slow client closes. */
+  readonly slow: Close
+  /** Appended to the reason of a close: how to resume. */
+  readonly resume: () => string
+  readonly end: () => void
+}
+
+const encoder = new TextEncoder()
+const encoded = (value: object): Uint8Array => encoder.encode(JSON.stringify(value))
+
+/** @throws Closing for an unknown parameter, HttpProblem 422 for an invalid one. */
+function read<P extends Parameters>(parameters: P, query: URLSearchParams): ValuesOf<P> {
+  const unknown = [...query.keys()].find((name) => !Object.hasOwn(parameters, name))
+  if (unknown !== undefined)
+    throw new Closing(CLOSE.badRequest, `Unknown parameter ${JSON.stringify(unknown)}`)
+  const result = readParameters(parameters, 'query', (name) => query.getAll(name))
+  if ('errors' in result) throw new HttpProblem(422, result.errors)
+  return result.values
+}
+
+/** `/sockets/events/{conversation_id}`. */
+export function eventsChannel(live: Live, id: string): Channel {
+  let session: LiveSession | null = null
+  let format: Format = 'event'
+  let position: number | null = null
+  return {
+    async open(query) {
+      const values = read(LIVE_QUERY, query)
+      const { frames } = (session = await live.connect(id, values))
+      ;({ format } = values)
+      return (async function* () {
+        for await (const frame of frames) {
+          ;({ position } = frame)
+          yield frame.as(values.blobs).bytes(values.format)
+        }
+      })()
+    },
+    receive: async (text) =>
+      session === null ? null : sendFrameMessage(live.lifecycle, session.conversation, text),
+    failure: ({ code, detail }) => errorFrame(position ?? -1, code, detail).bytes(format),
+    slow: [CLOSE.slow, 'Too slow'],
+    resume: () => (position === null ? '' : `; resume after ${position}`),
+    end: () => session?.end(),
+  }
+}
+
+/** Query parameter: replay events after this position; -1: all. Default: live events only. */
+const SESSION_QUERY = { after_seq: optional(integer({})) } as const
+
+/** `/sockets/session/{conversation_id}`. */
+export function sessionChannel(live: Live, id: string): Channel {
+  let session: LiveSession | null = null
+  return {
+    async open(query) {
+      const { after_seq: seq } = read(SESSION_QUERY, query)
+      const after = seq === null ? null : Math.max(-1, seq)
+      const { frames } = (session = await live.connect(id, { ...NO_START, after }))
+      const translation = new SessionFrames(seq)
+      return (async function* () {
+        for await (const frame of frames)
+          for (const json of translation.translate(frame)) {
+            const bytes = encoder.encode(json)
+            if (bytes.byteLength > MAX_SESSION_FRAME) throw new Closing(CLOSE.busy, 'frame_too_large')
+            yield bytes
+          }
+      })()
+    },
+    receive: async (text) =>
+      session === null ? null : sendSessionMessage(live.lifecycle, session.conversation, text),
+    failure: ({ code, detail }) => encoded({ type: 'error', code, detail }),
+    slow: [CLOSE.busy, 'slow_consumer'],
+    resume: () => '',
+    end: () => session?.end(),
+  }
+}
+
+const NO_START = { after_event_id: null, resend_mode: null, after_timestamp: null, after_delta: null }
+
+/** Query parameters: send the stored events first. `resend_all` is the older name. */
+const COMMANDS_QUERY = {
+  resend_mode: optional(oneOf(['all'])),
+  resend_all: withDefault(boolean(), false),
+} as const
+
+/** `/sockets/bash-events`: events of commands that belong to no conversation; a client's frame starts one. */
+export function commandsChannel(commands: Commands): Channel {
+  const stop = new AbortController()
+  return {
+    async open(query) {
+      const { resend_mode: mode, resend_all } = read(COMMANDS_QUERY, query)
+      const events = commands.follow(mode === 'all' || resend_all, stop.signal)
+      return (async function* () {
+        for await (const event of events) yield encoded(event)
+      })()
+    },
+    async receive(text) {
+      const body = readMessage(text)
+      if (body === null || 'code' in body) return body
+      const checked = commandBody.read(body.value)
+      if ('errors' in checked) return { code: 'ValidationError', detail: errorsText(checked.errors) }
+      await commands.start(checked.value)
+      return null
+    },
+    failure: ({ code, detail }) => encoded({ kind: 'BashError', ...fresh(), code, detail }),
+    slow: [CLOSE.slow, 'Too slow'],
+    resume: () => '',
+    end: () => stop.abort(),
+  }
+}
+
+/** The JSON of a client; null for a second authentication frame, which is ignored. */
+function readMessage(text: string): { readonly value: JsonValue } | FailureText | null {
+  const read = readFrame(text)
+  return 'value' in read && isObject(read.value) && read.value['type'] === 'auth' ? null : read
+}
+
+export const invalidFrame = (detail: string): FailureText => ({ code: 'InvalidFrame', detail })
+
+export function readFrame(text: string): { readonly value: JsonValue } | FailureText {
+  let value
+  try {
+    value = JSON.parse(text) as JsonValue
+  } catch {
+    // The parser's message quotes the text, which may contain a key.
+    return invalidFrame('The frame is not JSON.')
+  }
+  const [issue] = freezeJson(value)
+  return issue === undefined ? { value } : invalidFrame(`Invalid frame: ${issue.msg}`)
+}
+
+/**
+ * Appends a message and, with an agent, runs the conversation unless `run` is false. Ignores a second
+ * authentication frame.
+ * @throws ColloquyError as `sendMessage` does; HttpProblem 429.
+ */
+export async function sendFrameMessage(
+  lifecycle: Lifecycle,
+  conversation: Conversation,
+  text: string,
+): Promise<FailureText | null> {
+  const read = readMessage(text)
+  if (read === null || 'code' in read) return read
+  const checked = socketMessage.read(read.value)
+  if ('errors' in checked) return invalidFrame(errorsText(checked.errors))
+  const { run = true, ...message } = checked.value
+  await sendMessage(lifecycle, conversation, message, run)
+  return null
+}
+
+/** Appends a message of a session socket, whose other fields are ignored, and always runs the conversation. */
+async function sendSessionMessage(
+  lifecycle: Lifecycle,
+  conversation: Conversation,
+  text: string,
+): Promise<FailureText | null> {
+  const read = readMessage(text)
+  if (read === null) return null
+  if ('code' in read) return { ...read, code: 'JSONDecodeError' }
+  const checked = sessionMessage.read(read.value)
+  if ('errors' in checked) return { code: 'ValidationError', detail: errorsText(checked.errors) }
+  const { role, content } = checked.value
+  if (role !== 'user')
+    return { code: 'ValidationError', detail: 'Only user messages are allowed to be sent to the agent.' }
+  await sendMessage(lifecycle, conversation, { content }, true)
+  return null
+}
+
+const errorsText = (errors: readonly ValidationError[]): string =>
+  errors
+    .slice(0, 3)
+    .map(({ loc, msg }) => `${loc.slice(1).join('.') || 'frame'}: ${msg}`)
+    .join(' ')
+
+/** Maximum bytes of a frame: a larger one closes the socket, and a reader resumes behind it. */
+const MAX_SESSION_FRAME = 4 * 2 ** 20
+
+/**
+ * Translates one stream's frames. An item is a streamed reply. Its event's id is unknown before the append,
+ * so `item_aborted` with reason `replaced` retires it right before its durable event.
+ */
+class SessionFrames {
+  readonly #afterSeq: number | null
+  #snapshot: string | null = null
+  #item: { readonly id: string; order: number } | null = null
+  #isSynced = false
+
+  constructor(afterSeq: number | null) {
+    this.#afterSeq = afterSeq
+  }
+
+  /** The session frames for one frame, as JSON. O(size). */
+  *translate(frame: Frame): Generator<string, void, undefined> {
+    const json = frame.text('event')
+    if (frame.type === 'event') {
+      const { source } = JSON.parse(json) as Event
+      if (source === 'agent') yield* this.#retire('replaced')
+      yield `{"type":"durable","seq":${frame.position},"event":${json}}`
+    } else if (frame.type === 'delta') yield* this.#delta(frame, JSON.parse(json) as Delta)
+    else if (frame.type === 'error') {
+      const { code, detail } = JSON.parse(json) as { readonly code: string; readonly detail: string }
+      yield JSON.stringify({ type: 'error', code, detail })
+    } else if (frame.type === 'reset') {
+      yield* this.#retire('reset')
+      this.#isSynced = false
+    } else if (frame.type === 'caught_up') {
+      if (this.#snapshot !== null) yield `{"type":"transient","event":${this.#snapshot}}`
+      this.#snapshot = null
+    } else if (this.#isSynced) {
+      yield* this.#retire('ended')
+      yield `{"type":"transient","event":${json}}`
+    } else {
+      // The snapshot follows the replay.
+      this.#snapshot = json
+      yield JSON.stringify({ type: 'sync', ...this.#range(frame, json) })
+      this.#isSynced = true
+    }
+  }
+
+  #range(frame: Frame, json: string) {
+    const { value } = JSON.parse(json) as { readonly value: { readonly event_count: number } }
+    const isRestart = frame.position === -1 && this.#afterSeq !== null && this.#afterSeq >= 0
+    return {
+      ...(this.#afterSeq !== null && { from_seq: isRestart ? -1 : this.#afterSeq }),
+      ...(value.event_count > 0 && { through_seq: value.event_count - 1 }),
+    }
+  }
+
+  *#delta(frame: Frame, { content, reasoning_content }: Delta): Generator<string, void, undefined> {
+    const id = readReplyOffset(frame.resumeOffset ?? '')?.reply ?? 'reply'
+    if (this.#item?.id !== id) {
+      yield* this.#retire('superseded')
+      this.#item = { id, order: 0 }
+      const anchor = frame.position >= 0 && { anchor_seq: frame.position }
+      yield JSON.stringify({ type: 'item_started', item_id: id, attempt: 1, ...anchor })
+    }
+    for (const [kind, text] of [
+      ['reasoning', reasoning_content],
+      ['text', content],
+    ] as const) {
+      if (typeof text !== 'string' || text === '') continue
+      const order = this.#item?.order ?? 0
+      if (this.#item !== null) this.#item.order += 1
+      yield JSON.stringify({ type: 'delta', item_id: id, attempt: 1, order, kind, content: text })
+    }
+  }
+
+  *#retire(reason: string): Generator<string, void, undefined> {
+    if (this.#item === null) return
+    yield JSON.stringify({ type: 'item_aborted', item_id: this.#item.id, attempt: 1, reason })
+    this.#item = null
+  }
+}
+
+interface Delta {
+  readonly content?: string | null
+  readonly reasoning_content?: string | null
+}
