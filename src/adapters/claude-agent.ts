@@ -7,6 +7,7 @@ import { CHILD_TAGS } from '../conversation/engine-context.ts'
 import { ColloquyError, hasCode } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonValue } from '../event/shapes.ts'
+import { objectOf } from '../messages/text.ts'
 import type { ConversationQuery, ConversationRecord } from '../store/contract/conversation-record.ts'
 import type { Store } from '../store/contract/store.ts'
 import { retryConflicts } from '../store/kit/items.ts'
@@ -22,6 +23,8 @@ import {
   linesIn,
   parseLines,
   readEvents,
+  sideKey,
+  SIDES,
   subagentKey,
   type Transcript,
 } from './claude-transcript.ts'
@@ -90,7 +93,7 @@ export function sessionStore({ store }: { readonly store: Store }): Required<Ses
     key: SessionKey,
     entries: readonly SessionStoreEntry[],
   ): Promise<void> => {
-    const record = (await store.getConversation(id)) ?? (await createSession(store, id, key))
+    const record = await recordOf(key)
     const transcript = await transcriptOf(record, key)
     const fresh = new Map<unknown, SessionStoreEntry>()
     for (const entry of entries) {
@@ -98,7 +101,7 @@ export function sessionStore({ store }: { readonly store: Store }): Required<Ses
       if (!transcript.uuids.has(uuid) && !fresh.has(uuid)) fresh.set(uuid, entry)
     }
     const [first] = fresh.values()
-    if (first === undefined) return
+    if (first === undefined) return appendSubagents(transcript, key)
     const { head, title } = transcript
     const text = [...fresh.values()].map((entry) => JSON.stringify(entry)).join('\n')
     const isKnown = transcript.uuids.has(first['parentUuid'])
@@ -115,17 +118,33 @@ export function sessionStore({ store }: { readonly store: Store }): Required<Ses
       transcripts.delete(id)
       throw error
     }
-    for (const [agent, action] of transcript.subagents) await linkSubagent(subagentKey(key, agent), action)
+    await appendSubagents(transcript, key)
     if (transcript.title && transcript.title !== title && isKeepable(transcript.title, 200))
       await store.updateConversation(id, { title: transcript.title })
   }
 
-  /** Adds the action that opened a subagent to the record of its conversation, which may still be empty. */
-  const linkSubagent = async (key: SessionKey, action: string): Promise<void> => {
+  /** Appends side chains to their conversations, and adds to the records of subagents what opened them. */
+  const appendSubagents = async ({ sides, subagents }: Transcript, key: SessionKey): Promise<void> => {
+    for (const [name, events] of sides) {
+      if (events.length === 0) continue
+      const { id } = await recordOf(sideKey(key, name))
+      // An import recognizes events of a process that has ended by their ids.
+      await store.append(id, events, { mode: 'import' })
+      sides.set(name, [])
+    }
+    for (const [agent, action_id] of subagents) {
+      // The conversation may still be empty.
+      const { id, metadata } = await recordOf((sides.has(agent) ? sideKey : subagentKey)(key, agent))
+      const isLinked = objectOf(metadata['subagent'])['action_id'] === action_id
+      const subagent = { action_id, depth: 1 }
+      if (!isLinked) await store.updateConversation(id, { metadata: { ...metadata, subagent } })
+      subagents.delete(agent)
+    }
+  }
+
+  const recordOf = async (key: SessionKey): Promise<ConversationRecord> => {
     const id = conversationIdOf(key)
-    const { metadata } = (await store.getConversation(id)) ?? (await createSession(store, id, key))
-    const subagent = { action_id: action, depth: 1 }
-    await store.updateConversation(id, { metadata: { ...metadata, subagent } })
+    return (await store.getConversation(id)) ?? createSession(store, id, key)
   }
 
   const remove = async (id: string): Promise<void> => {
@@ -192,8 +211,10 @@ async function createSession(store: Store, id: string, key: SessionKey): Promise
   const { projectKey, sessionId, subpath } = key
   const main = { tags: { [PROJECT]: digest(projectKey) } }
   const child = { tags: CHILD_TAGS, parentConversationId: conversationIdOf({ projectKey, sessionId }) }
+  const isSide = subpath?.startsWith(SIDES) === true
   const metadata = {
-    claude_agent: { projectKey, sessionId, ...(subpath !== undefined && { subpath }) },
+    // A side chain is not listed as a transcript of the SDK.
+    ...(!isSide && { claude_agent: { projectKey, sessionId, ...(subpath !== undefined && { subpath }) } }),
     ...(subpath !== undefined && { subagent: { depth: 1 } }),
   }
   try {

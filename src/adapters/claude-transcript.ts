@@ -8,7 +8,8 @@ import type { Event } from '../event/types.ts'
 import { toAnthropic } from '../messages/anthropic/write.ts'
 import { toMessages } from '../messages/neutral.ts'
 import { objectOf } from '../messages/text.ts'
-import { growingClaudeCode, type ReadLines } from '../sessions/growing-claude-code.ts'
+import { growingClaudeCode } from '../sessions/growing-claude-code.ts'
+import type { SessionFact } from '../sessions/session.ts'
 import { pathTo } from '../state/read.ts'
 import { replay } from '../state/reduce.ts'
 import type { StoredEvent } from '../store/contract/query.ts'
@@ -36,6 +37,16 @@ export const subagentKey = ({ projectKey, sessionId }: SessionKey, agent: string
   subpath: `subagents/agent-${agent}`,
 })
 
+/** Starts the subpath of a side chain. */
+export const SIDES = 'sides/'
+
+/** A side chain in the lines of the session has no transcript of its own. */
+export const sideKey = ({ projectKey, sessionId }: SessionKey, name: string): SessionKey => ({
+  projectKey,
+  sessionId,
+  subpath: `${SIDES}${name}`,
+})
+
 /** A session as this process has read it, up to a version of its log. */
 export interface Transcript {
   readonly createdAt: string
@@ -46,19 +57,23 @@ export interface Transcript {
   readonly ids: Set<string>
   head: string | null
   title: string | null
-  subagents: ReadLines['subagents']
+  /** Links of subagents to the events of their calls that are not known to be stored. */
+  readonly subagents: Map<string, string>
+  /** Events of the side chains in its lines that are not known to be stored, by name. */
+  readonly sides: Map<string, readonly Event[]>
 }
 
 export const emptyTranscript = (createdAt: string, key: SessionKey): Transcript => ({
   createdAt,
-  read: growingClaudeCode((agent) => conversationIdOf(subagentKey(key, agent))),
+  read: growingClaudeCode((name, isSide) => conversationIdOf((isSide ? sideKey : subagentKey)(key, name))),
   version: 0,
   count: 0,
   uuids: new Set(),
   ids: new Set(),
   head: null,
   title: null,
-  subagents: [],
+  subagents: new Map(),
+  sides: new Map(),
 })
 
 /** The events of a log at positions from `start`, below `end`. O(result). */
@@ -81,18 +96,25 @@ export function addLines(transcript: Transcript, text: string): Event[] {
     return { line: transcript.count + index + 1, raw: '', value: entry as JsonValue }
   })
   transcript.count += records.length
-  const { facts, title, subagents } = transcript.read(records)
-  Object.assign(transcript, { title, subagents })
-  return facts.flatMap(({ fact }) => {
-    if (isQuarantined(fact)) return []
-    const isUpdate = fact.kind === 'ConversationStateUpdateEvent'
-    if (isUpdate && fact.key !== 'leaf_event_id') return []
-    if (isUpdate) transcript.head = typeof fact.value === 'string' ? fact.value : null
-    else transcript.head = fact.id ?? null
-    if (fact.id !== undefined) transcript.ids.add(fact.id)
-    return [fact]
-  })
+  const { facts, title, sides, subagents } = transcript.read(records)
+  transcript.title = title
+  for (const [agent, actionId] of subagents) transcript.subagents.set(agent, actionId)
+  for (const [name, more] of sides)
+    transcript.sides.set(name, [...(transcript.sides.get(name) ?? []), ...more.flatMap(eventsIn)])
+  const events = facts.flatMap(eventsIn)
+  for (const { id, kind, ...rest } of events) {
+    const moved = 'value' in rest && typeof rest.value === 'string' ? rest.value : null
+    transcript.head = kind === 'ConversationStateUpdateEvent' ? moved : (id ?? null)
+    if (id !== undefined) transcript.ids.add(id)
+  }
+  return events
 }
+
+/** The event of a fact, except of a record that is not part of the conversation. */
+const eventsIn = ({ fact }: SessionFact): Event[] =>
+  isQuarantined(fact) || (fact.kind === 'ConversationStateUpdateEvent' && fact.key !== 'leaf_event_id')
+    ? []
+    : [fact]
 
 export const parseLines = (text: string): SessionStoreEntry[] =>
   text.split('\n').map((line) => JSON.parse(line) as SessionStoreEntry)

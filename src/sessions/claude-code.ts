@@ -24,7 +24,11 @@ import {
 export function readClaudeCode(records: readonly SessionRecord[]): Session {
   const { lines, chains, hasResult, repeated } = indexLines(records)
   const names = chains.map((chain, index) => agentIn(chain) ?? `side-${index + 1}`)
-  const calls = subagentCalls(lines, chains, names)
+  const known = new SubagentCalls()
+  for (const line of lines) known.add(line)
+  for (const [index, chain] of chains.entries())
+    for (const line of chain) known.addSide(names[index] ?? '', line)
+  const calls = known.find()
   const main = readLines(lines, hasResult, null, calls, repeated)
   const callOf = new Map([...calls].map(([callId, agent]) => [agent, callId]))
   const children = chains.map((chain, index): Session => {
@@ -39,33 +43,41 @@ export function readClaudeCode(records: readonly SessionRecord[]): Session {
 const NO_CALLS: ReadonlyMap<string, string> = new Map()
 
 /**
- * Subagent names by call id: from the call's result, or in older versions from the side chain whose first
- * message is the call's prompt. O(lines).
+ * Finds the calls of subagents: from the call's result, or in older versions from the side chain whose first
+ * message is the call's prompt.
  */
-function subagentCalls(
-  lines: readonly Line[],
-  chains: readonly (readonly Line[])[],
-  names: readonly string[],
-): ReadonlyMap<string, string> {
-  const calls = new Map<string, string>()
-  const prompts = new Map<string, string[]>()
-  for (const { fields, blocks } of lines) {
+export class SubagentCalls {
+  readonly #calls = new Map<string, string>()
+  readonly #prompts = new Map<string, string[]>()
+  readonly #firstMessages = new Map<string, string>()
+
+  add({ fields, blocks }: Line): void {
     const agent = stringOf(objectOf(fields['toolUseResult'])['agentId'])
     for (const block of blocks) {
-      if (isResult(block) && agent !== '') calls.set(stringOf(block['tool_use_id']), agent)
+      if (isResult(block) && agent !== '') this.#calls.set(stringOf(block['tool_use_id']), agent)
       const prompt = stringOf(objectOf(block['input'])['prompt'])
       if (block['type'] !== 'tool_use' || prompt === '') continue
-      prompts.set(prompt, [...(prompts.get(prompt) ?? []), stringOf(block['id'])])
+      this.#prompts.set(prompt, [...(this.#prompts.get(prompt) ?? []), stringOf(block['id'])])
     }
   }
-  const known = new Set(calls.values())
-  for (const [index, name] of names.entries()) {
-    if (known.has(name)) continue
-    const first = chains[index]?.find(({ type }) => type === 'user')
-    const callId = prompts.get(textIn(first?.message['content']))?.find((id) => !calls.has(id))
-    if (callId !== undefined) calls.set(callId, name)
+
+  /** Adds a line of a side chain. */
+  addSide(name: string, { type, message }: Line): void {
+    if (type === 'user' && !this.#firstMessages.has(name))
+      this.#firstMessages.set(name, textIn(message['content']))
   }
-  return calls
+
+  /** Returns the subagents' names by call id. O(calls of subagents). */
+  find(): ReadonlyMap<string, string> {
+    const calls = new Map(this.#calls)
+    const known = new Set(calls.values())
+    for (const [name, message] of this.#firstMessages) {
+      if (known.has(name)) continue
+      const callId = this.#prompts.get(message)?.find((id) => !calls.has(id))
+      if (callId !== undefined) calls.set(callId, name)
+    }
+    return calls
+  }
 }
 
 const subagentId = (session: string | null, agent: string): string =>
@@ -361,21 +373,29 @@ function indexLines(records: readonly SessionRecord[]): Lines {
   if (isSideFile || !hasSides) return { lines: all, chains: [], hasResult, repeated }
   const lines: Line[] = []
   const chains = new Map<string, Line[]>()
-  const roots = new Map<string, string>()
+  const rootOf = sideRoots()
   for (const line of all) {
     if (!line.isSide) {
       lines.push(line)
       continue
     }
-    const { uuid, parent, fields } = line
-    const agent = stringOf(fields['agentId'])
-    const root = agent || (parent === null ? undefined : roots.get(parent)) || uuid || 'side'
-    if (uuid !== null) roots.set(uuid, root)
+    const root = rootOf(line)
     const chain = chains.get(root)
     if (chain === undefined) chains.set(root, [line])
     else chain.push(line)
   }
   return { lines, chains: [...chains.values()], hasResult, repeated }
+}
+
+/** Returns a function that names the side chain of each line in turn. */
+export function sideRoots(): (line: Line) => string {
+  const roots = new Map<string, string>()
+  return ({ uuid, parent, fields }) => {
+    const agent = stringOf(fields['agentId'])
+    const root = agent || (parent === null ? undefined : roots.get(parent)) || uuid || 'side'
+    if (uuid !== null) roots.set(uuid, root)
+    return root
+  }
 }
 
 const isSame = (one: Line, other: Line): boolean =>

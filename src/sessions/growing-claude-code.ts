@@ -1,72 +1,136 @@
-import { objectOf, stringOf } from '../messages/text.ts'
-import { type Chain, type Line, lineOf, originOf, readLine, type SplitReply, Turns } from './claude-code.ts'
+import { stringOf } from '../messages/text.ts'
+import {
+  type Chain,
+  type Line,
+  lineOf,
+  originOf,
+  readLine,
+  sideRoots,
+  type SplitReply,
+  SubagentCalls,
+  Turns,
+} from './claude-code.ts'
 import type { SessionFact, SessionRecord } from './session.ts'
 import { SessionWriter } from './writer.ts'
 
 export interface ReadLines {
   readonly facts: readonly SessionFact[]
   readonly title: string | null
+  /** New facts of the side chains in the session's own file. */
+  readonly sides: readonly (readonly [name: string, facts: readonly SessionFact[]])[]
+  /** New or changed links of subagents, side chains included, to the events of their calls. */
   readonly subagents: readonly (readonly [agent: string, actionId: string])[]
 }
 
 /**
  * Returns a reader of a growing session: each call returns the next lines' facts. Final lines of unfinished
- * thinking wait for the next call. Replies continued after a result become separate; side chains in the
- * session's own file are omitted. Deterministic. O(new lines).
- * @param childOf the conversation of a subagent, by its id
+ * thinking wait for the next call. Replies continued after a result become separate. Side chains and links
+ * are those of {@link readClaudeCode}, however the lines are split. Deterministic. O(new lines + calls of
+ * subagents).
+ * @param childOf the conversation of a subagent, by its id, or of a side chain in the file, by its name
  */
 export function growingClaudeCode(
-  childOf: (agent: string) => string,
+  childOf: (name: string, isSide: boolean) => string,
 ): (records: readonly SessionRecord[]) => ReadLines {
-  const writer = new SessionWriter()
-  const lines: Line[] = []
-  const replies = new Map<Line, SplitReply>()
-  const agents = new Map<string, string>()
-  const chain: Chain = {
-    writer,
-    // A result may still follow.
-    hasResult: () => true,
-    childOf(callId) {
-      const agent = agents.get(callId)
-      return agent === undefined ? undefined : childOf(agent)
-    },
-    turns: new Turns(writer, lines),
-    replies,
-    titles: [],
-    named: () => new Map(lines.map((line) => [line.uuid ?? '', line])),
-    boundary: null,
+  const calls = new SubagentCalls()
+  let agents: ReadonlyMap<string, string> = new Map()
+  let linked: ReadonlyMap<string, string> = new Map()
+  const main = new GrowingChain((callId) => {
+    const agent = agents.get(callId)
+    return agent === undefined ? undefined : childOf(agent, sideNames.has(agent))
+  })
+  const rootOf = sideRoots()
+  const sides = new Map<string, { readonly name: string; readonly chain: GrowingChain }>()
+  const sideNames = new Set<string>()
+  const addSide = (line: Line): void => {
+    const root = rootOf(line)
+    let side = sides.get(root)
+    if (side === undefined) {
+      const name = stringOf(line.fields['agentId']) || `side-${sides.size + 1}`
+      side = { name, chain: new GrowingChain(() => undefined) }
+      sides.set(root, side)
+      sideNames.add(name)
+    }
+    calls.addSide(side.name, line)
+    side.chain.add(line)
   }
-  const counts = new Map<string, number>()
   let isSide: boolean | null = null
-  let waiting: Line[] = []
-  let last: Line | null = null
   return (records) => {
     for (const line of records.map(lineOf)) {
       if (line.uuid !== null) isSide ??= line.isSide
-      if (line.uuid === null || line.isSide === isSide) waiting.push(line)
+      if (line.uuid === null || line.isSide === isSide) {
+        calls.add(line)
+        main.add(line)
+      } else if (line.isSide) addSide(line)
     }
-    const complete = waiting.slice(0, completeLength(waiting))
-    waiting = waiting.slice(complete.length)
+    agents = calls.find()
+    const facts = main.read()
+    const links = new Map(
+      [...agents].flatMap(([callId, agent]) => {
+        const actionId = main.writer.actionOf(callId)
+        return actionId === null ? [] : [[agent, actionId] as const]
+      }),
+    )
+    const subagents = [...links].filter(([agent, actionId]) => linked.get(agent) !== actionId)
+    linked = links
+    return {
+      facts,
+      title: main.title,
+      sides: [...sides.values()].map(({ name, chain }) => [name, chain.read()] as const),
+      subagents,
+    }
+  }
+}
+
+class GrowingChain {
+  readonly writer = new SessionWriter()
+  readonly #lines: Line[] = []
+  readonly #replies = new Map<Line, SplitReply>()
+  readonly #counts = new Map<string, number>()
+  readonly #chain: Chain
+  readonly #waiting: Line[] = []
+  #last: Line | null = null
+
+  constructor(childOf: Chain['childOf']) {
+    this.#chain = {
+      writer: this.writer,
+      // A result may still follow.
+      hasResult: () => true,
+      childOf,
+      turns: new Turns(this.writer, this.#lines),
+      replies: this.#replies,
+      titles: [],
+      named: () => new Map(this.#lines.map((line) => [line.uuid ?? '', line])),
+      boundary: null,
+    }
+  }
+
+  get title(): string | null {
+    return this.#chain.titles.at(-1) ?? null
+  }
+
+  add(line: Line): void {
+    this.#waiting.push(line)
+  }
+
+  /** Reads the lines that were added, except those that wait. */
+  read(): readonly SessionFact[] {
+    const complete = this.#waiting.splice(0, completeLength(this.#waiting))
     for (const line of complete) {
-      if (line.reply !== null) replies.set(line, growingReply(line, last, replies, counts))
-      if (line.uuid !== null) last = line
-      lines.push(line)
+      if (line.reply !== null)
+        this.#replies.set(line, growingReply(line, this.#last, this.#replies, this.#counts))
+      if (line.uuid !== null) this.#last = line
+      this.#lines.push(line)
     }
-    chain.turns.addLines()
-    const start = writer.facts.length
-    const known = agents.size
+    const { turns } = this.#chain
+    turns.addLines()
+    const start = this.writer.facts.length
     for (const line of complete) {
-      const agent = stringOf(objectOf(line.fields['toolUseResult'])['agentId'])
-      if (agent !== '') for (const { tool_use_id: callId } of line.blocks) agents.set(stringOf(callId), agent)
-      chain.turns.resume(line, { ...originOf(line), id: null })
-      readLine(line, chain)
-      chain.turns.finish(line)
+      turns.resume(line, { ...originOf(line), id: null })
+      readLine(line, this.#chain)
+      turns.finish(line)
     }
-    const subagents = [...agents].slice(known).flatMap(([callId, agent]) => {
-      const actionId = writer.actionOf(callId)
-      return actionId === null ? [] : [[agent, actionId] as const]
-    })
-    return { facts: writer.facts.slice(start), title: chain.titles.at(-1) ?? null, subagents }
+    return this.writer.facts.slice(start)
   }
 }
 

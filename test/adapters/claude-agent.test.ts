@@ -252,6 +252,8 @@ const resultOf = (agentId: string): SessionStoreEntry => ({
   toolUseResult: { agentId },
 })
 
+const task = (id: string) => ({ type: 'tool_use', id, name: 'Task', input: { prompt: `task ${id}` } })
+
 describe('the session store', () => {
   it('links a subagent with its call, whichever is appended first', async () => {
     const store = await open()
@@ -269,6 +271,70 @@ describe('the session store', () => {
       [B, A].map((key) => conversationIdOf(key)),
     )
     expect(await lawsOf(store)).toEqual([])
+  })
+
+  it('keeps the side chains of older versions as children, linked to their calls while these run', async () => {
+    const side = (uuid: string, parentUuid: string | null, content: string): SessionStoreEntry => ({
+      ...prompt(uuid, content, parentUuid ?? undefined),
+      isSidechain: true,
+    })
+    const lines = [
+      prompt('u1'),
+      part('a1', 'u1', 'm1', task('t1'), 'tool_use'),
+      part('a2', 'a1', 'm1', task('t2'), 'tool_use'),
+      side('x1', null, 'task t1'),
+      side('y1', null, 'task t2'),
+      { ...part('x2', 'x1', 'sx', { type: 'text', text: 'Found.' }, 'end_turn'), isSidechain: true },
+      result('r1', 'a1', 't1'),
+    ]
+    const children = fc.array(fc.nat({ max: lines.length }), { maxLength: 4 })
+    await fc.assert(
+      fc.asyncProperty(children, fc.boolean(), async (cuts, isOneProcess) => {
+        const store = memoryStore()
+        const processes = [sessionStore({ store }), sessionStore({ store })]
+        const ends = [...cuts, lines.length].toSorted((a, b) => a - b)
+        for (const [index, end] of ends.entries())
+          await processes[isOneProcess ? 0 : index % 2]?.append(KEY, lines.slice(ends[index - 1] ?? 0, end))
+        const engine = createEngine({ store })
+        const tree = await (await engine.open(conversationIdOf(KEY))).tree()
+        expect(
+          tree.children
+            .map(({ actionId, state }) => [actionId, toMessages(state).map(({ role }) => role)])
+            .toSorted(),
+        ).toEqual([
+          ['a1', ['user', 'assistant']],
+          ['a2', ['user']],
+        ])
+        const results = (await factsOf(store)).filter((fact) => 'observation' in fact)
+        expect(results.map((fact) => 'observation' in fact && fact.observation['conversation_id'])).toEqual([
+          tree.children.find(({ actionId }) => actionId === 'a1')?.id,
+        ])
+        expect(await processes[0]?.load(KEY)).toEqual(lines)
+        expect(await processes[0]?.listSubkeys(KEY)).toEqual([])
+        await processes[0]?.delete(KEY)
+        expect((await store.listConversations()).items).toEqual([])
+        await engine.close()
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  it('stores a side chain and a link that a crash left out with the next entries', async () => {
+    const store = memoryStore()
+    const side = { ...prompt('x1', 'task'), isSidechain: true }
+    const crashing = {
+      ...store,
+      append: (id: string, ...rest: [never]) =>
+        id === conversationIdOf(KEY)
+          ? store.append(id, ...rest)
+          : Promise.reject(new Error('the process ends')),
+    } as Store
+    const use = { type: 'tool_use', id: 't1', name: 'Task', input: { prompt: 'task' } }
+    const lines = [prompt('u1'), part('a1', 'u1', 'm1', use, 'tool_use'), side]
+    await expect(sessionStore({ store: crashing }).append(KEY, lines)).rejects.toThrow('ends')
+    await sessionStore({ store }).append(KEY, [prompt('u2', 'more', 'u1')])
+    const children = await store.listConversations({ parentConversationId: conversationIdOf(KEY) })
+    expect(children.items.map((child) => [child.version, openerOf(child)])).toEqual([[1, 'a1']])
   })
 
   it('never refuses a uuid again, and keeps each line without one', async () => {
