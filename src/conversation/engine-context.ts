@@ -4,7 +4,7 @@ import type { StreamingDeltaEvent } from '../event/types.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
 import type { Store } from '../store/contract/store.ts'
 import { allPages } from '../store/kit/query/page.ts'
-import { addReports, type DeletionReport, EMPTY_REPORT } from './deletion-report.ts'
+import { addReports, type DeletionOptions, type DeletionReport, EMPTY_REPORT } from './deletion-report.ts'
 import { Replica } from './replica.ts'
 import { briefOwner } from './run/lease.ts'
 import { dropShared, realTime, SharedReplies } from './shared-replies.ts'
@@ -148,17 +148,26 @@ export class EngineContext {
   }
 
   async delete(id: string): Promise<boolean> {
-    return (await this.#delete(id, new Set(), async () => EMPTY_REPORT)).conversations > 0
+    return (await this.#delete(id, new Set(), false, async () => EMPTY_REPORT)).conversations > 0
   }
 
-  deleteCounted(id: string): Promise<DeletionReport> {
-    return this.#delete(id, new Set(), async (one) => {
+  /** Deletes a conversation and its children, or counts them. @param visited ids that are skipped; grows */
+  deleteCounted(
+    id: string,
+    { dryRun = false, onDelete }: DeletionOptions,
+    visited: Set<string>,
+  ): Promise<DeletionReport> {
+    return this.#delete(id, visited, dryRun, async (one) => {
       const record = await this.store.getConversation(one)
       if (record === null) return EMPTY_REPORT
+      if (!dryRun) await onDelete?.(record)
       const lease = await this.store.getLease(one)
-      const hasSnapshot = await this.store.deleteSnapshot(one)
+      const hasSnapshot = dryRun
+        ? (await this.store.loadSnapshot(one)).length > 0
+        : await this.store.deleteSnapshot(one)
       return {
         ...EMPTY_REPORT,
+        conversations: 1,
         events: record.version,
         leases: Number(lease !== null),
         snapshots: Number(hasSnapshot),
@@ -169,6 +178,7 @@ export class EngineContext {
   async #delete(
     id: string,
     deleted: Set<string>,
+    dryRun: boolean,
     count: (id: string) => Promise<DeletionReport>,
   ): Promise<DeletionReport> {
     this.check()
@@ -176,8 +186,10 @@ export class EngineContext {
     let report = EMPTY_REPORT
     for (const child of await this.track(this.children(id)))
       // Records may name each other as parents.
-      if (!deleted.has(child.id)) report = addReports(report, await this.#delete(child.id, deleted, count))
+      if (!deleted.has(child.id))
+        report = addReports(report, await this.#delete(child.id, deleted, dryRun, count))
     const counted = await this.track(count(id))
+    if (dryRun) return addReports(report, counted)
     const busy = this.#busy.get(id)
     const replica = busy === undefined ? this.#idleReplica(id) : busy.open
     const epoch = replica?.epoch

@@ -11,7 +11,7 @@ import { initialHeader } from '../state/header.ts'
 import type { Store } from '../store/contract/store.ts'
 import { Conversation } from './conversation.ts'
 import { recordIn } from './replica.ts'
-import type { DeletionReport } from './deletion-report.ts'
+import type { DeletionOptions, DeletionReport } from './deletion-report.ts'
 import {
   applyRetention,
   deleteConversations,
@@ -76,8 +76,8 @@ export interface Engine {
   delete(id: string): Promise<boolean>
   /**
    * Deletes conversations of an owner, with some tags, or unchanged since an instant, and those that their
-   * calls opened. Each is deleted whole; repeat a failed call for the rest. See erasure.md for what stays
-   * elsewhere. O(conversations that the filter scans, and what is deleted).
+   * calls opened. Each is deleted whole; repeat a failed call for the rest. O(conversations that the filter
+   * scans, and what is deleted).
    * @throws ColloquyError `invalid_argument` for a filter that names nothing, `invalid_query`.
    *
    * @example
@@ -88,7 +88,7 @@ export interface Engine {
    * [conversations, events] // [1, 1]
    * await engine.close()
    */
-  deleteConversations(filter: DeletionFilter): Promise<DeletionReport>
+  deleteConversations(filter: DeletionFilter, options?: DeletionOptions): Promise<DeletionReport>
   /**
    * Removes conversations unchanged for `olderThan` milliseconds, except the `keepLast` that changed last. A
    * subagent's conversation is removed with its parent; one with an active run stays. One process works, the
@@ -218,7 +218,7 @@ export function createEngine(options: EngineOptions): Engine {
       checkConversationId('id', id)
       return context.delete(id)
     },
-    deleteConversations: (filter) => deleteConversations(context, filter),
+    deleteConversations: (filter, how) => deleteConversations(context, filter, how),
     applyRetention: (input) => applyRetention(context, input, clock()),
     async recoverAll() {
       context.check()

@@ -5,20 +5,29 @@ import { parseInstant } from '../event/time.ts'
 import type { ConversationQuery, ConversationRecord } from '../store/contract/conversation-record.ts'
 import type { Store } from '../store/contract/store.ts'
 import { checkConversationFilter } from '../store/kit/query/conversation-query.ts'
-import { checkInteger, checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
+import {
+  checkBoolean,
+  checkInstant,
+  checkInteger,
+  checkOptionNames,
+  invalidArgument,
+} from '../store/kit/query/check-value.ts'
 import { allItems } from '../store/kit/query/page.ts'
-import { formatInstant } from '../store/kit/record.ts'
-import { addReports, type DeletionReport, EMPTY_REPORT } from './deletion-report.ts'
+import { checkConversationId, formatInstant } from '../store/kit/record.ts'
+import { addReports, type DeletionOptions, type DeletionReport, EMPTY_REPORT } from './deletion-report.ts'
 import { CHILD_TAGS, type EngineContext } from './engine-context.ts'
 import { Jobs } from './jobs.ts'
 
 export interface DeletionFilter {
+  /** Alone, without other criteria. Ids of unknown conversations are left out. */
+  readonly ids?: readonly string[]
   readonly owner?: string
   readonly tags?: Readonly<Record<string, string>>
+  /** Instant since which a conversation's record and log are unchanged. */
   readonly before?: string
 }
 
-export interface RetentionOptions {
+export interface RetentionOptions extends DeletionOptions {
   /** Milliseconds since the last change of a conversation's record or log, after which it is removed. */
   readonly olderThan?: number
   /** Number of last changed conversations that stay, whatever their age. Without `olderThan` all others are removed. */
@@ -31,9 +40,15 @@ export interface RetentionOptions {
   readonly leaseTtl?: number
 }
 
-const FILTER = { owner: true, tags: true, before: true } satisfies Record<keyof DeletionFilter, true>
+const FILTER = { ids: true, owner: true, tags: true, before: true } satisfies Record<
+  keyof DeletionFilter,
+  true
+>
+
+const DELETION = { dryRun: true, limit: true, onDelete: true } satisfies Record<keyof DeletionOptions, true>
 
 const RETENTION = {
+  ...DELETION,
   olderThan: true,
   keepLast: true,
   owner: true,
@@ -50,6 +65,7 @@ function queryOf(filter: Omit<RetentionOptions, 'signal'> & { readonly before?: 
     if (name in filter && (value === undefined || value === null)) invalidArgument(name, 'must have a value')
   if (tags !== undefined && Object.keys(tags).length === 0)
     invalidArgument('tags', 'must have at least one tag')
+  checkInstant('before', before)
   const query: ConversationQuery = {
     ...(owner !== undefined && { owner }),
     ...(tags !== undefined && { tags }),
@@ -63,15 +79,57 @@ function queryOf(filter: Omit<RetentionOptions, 'signal'> & { readonly before?: 
 export async function deleteConversations(
   engine: EngineContext,
   filter: DeletionFilter,
+  options: DeletionOptions = {},
 ): Promise<DeletionReport> {
   checkOptionNames(filter, FILTER)
+  checkOptionNames(options, DELETION)
+  checkDeletion(options)
+  if ('ids' in filter) return deleteEach(engine, recordsOf(engine.store, filter), options)
   const query = queryOf(filter)
-  if (Object.keys(query).length === 0) invalidArgument('filter', 'must name an owner, tags or an instant')
-  let report = EMPTY_REPORT
+  if (Object.keys(query).length === 0)
+    invalidArgument('filter', 'must name ids, an owner, tags or an instant')
   // By the time of creation, which no change moves to another page.
-  const { store } = engine
-  const read = (at: object) => store.listConversations({ ...query, order: 'created_at', ...at })
-  for await (const { id } of allItems(read)) report = addReports(report, await engine.deleteCounted(id))
+  return deleteEach(engine, listed(engine.store, { ...query, order: 'created_at' }), options)
+}
+
+/** @throws `invalid_argument`, `invalid_id`. */
+async function* recordsOf(store: Store, filter: DeletionFilter): AsyncGenerator<ConversationRecord> {
+  const { ids } = filter
+  if (!Array.isArray(ids) || ids.length === 0 || Object.keys(filter).length > 1)
+    invalidArgument('ids', 'must be a list with at least one id, without other criteria')
+  for (const id of ids as readonly unknown[]) checkConversationId('ids', id)
+  for (const id of new Set(ids)) {
+    const record = await store.getConversation(id)
+    if (record !== null) yield record
+  }
+}
+
+const listed = (store: Store, query: ConversationQuery) =>
+  allItems((at: object) => store.listConversations({ ...query, ...at }))
+
+function checkDeletion({ dryRun, limit, onDelete }: DeletionOptions): void {
+  checkBoolean('dryRun', dryRun, invalidArgument)
+  checkInteger('limit', limit, 1, Number.MAX_SAFE_INTEGER, null, invalidArgument)
+  if (onDelete !== undefined && typeof onDelete !== 'function')
+    invalidArgument('onDelete', 'must be a function')
+}
+
+async function deleteEach(
+  engine: EngineContext,
+  records: AsyncIterable<ConversationRecord>,
+  options: DeletionOptions,
+): Promise<DeletionReport> {
+  let report = EMPTY_REPORT
+  let count = 0
+  const visited = new Set<string>()
+  for await (const { id } of records) {
+    // A page has children that went with their parent.
+    if (visited.has(id)) continue
+    if (count === options.limit) return { ...report, more: true }
+    count += 1
+    report = addReports(report, await engine.deleteCounted(id, options, visited))
+    visited.delete(id)
+  }
   return report
 }
 
@@ -85,43 +143,49 @@ export async function applyRetention(
   now: bigint,
 ): Promise<DeletionReport | null> {
   checkOptionNames(options, RETENTION)
-  const { signal } = options
-  const olderThan = limitOf('olderThan', options.olderThan)
-  const keepLast = limitOf('keepLast', options.keepLast)
+  checkDeletion(options)
   const ttl = checkInteger('leaseTtl', options.leaseTtl, 1, 2 ** 31 - 1, 60_000, invalidArgument)
-  if (olderThan === null && keepLast === null)
-    invalidArgument('olderThan', 'or keepLast must be a number: otherwise nothing would be removed')
-  const { signal: _, ...filter } = options
-  const query = queryOf(filter)
-  const limit = olderThan === null ? null : now - BigInt(olderThan) * 1000n
-  const { store } = engine
-  const jobs = new Jobs<object>({ store, collection: 'retention', ttl })
+  const expired = expiredOf(engine, options, now)
+  if (options.dryRun === true) return deleteEach(engine, expired(null), options)
+  const jobs = new Jobs<object>({ store: engine.store, collection: 'retention', ttl })
   const job = await jobs.add('retention', {}).catch(async (error: unknown) => {
     if (!hasCode(error, 'version_conflict')) throw error
     return (await jobs.claim(1))[0] ?? null
   })
   if (job === null) return null
   try {
-    let report = EMPTY_REPORT
+    const report = await deleteEach(engine, expired(job.lost), options)
+    await job.finish()
+    return report
+  } finally {
+    job.abandon()
+  }
+}
+
+/** Checks the options, and finds what they remove. @throws `invalid_argument`. */
+function expiredOf(engine: EngineContext, options: RetentionOptions, now: bigint) {
+  const olderThan = limitOf('olderThan', options.olderThan)
+  const keepLast = limitOf('keepLast', options.keepLast)
+  if (olderThan === null && keepLast === null)
+    invalidArgument('olderThan', 'or keepLast must be a number: otherwise nothing would be removed')
+  const { signal, ...filter } = options
+  const query = queryOf(filter)
+  const limit = olderThan === null ? null : now - BigInt(olderThan) * 1000n
+  const { store } = engine
+  const walk: ConversationQuery =
+    limit === null || keepLast !== null ? query : { ...query, updatedAtLt: formatInstant(limit) }
+  return async function* (lost: AbortSignal | null): AsyncGenerator<ConversationRecord> {
     let stored = 0
-    const walk: ConversationQuery =
-      limit === null || keepLast !== null ? query : { ...query, updatedAtLt: formatInstant(limit) }
-    const read = (at: object) => store.listConversations({ ...walk, order: 'updated_at_desc', ...at })
-    for await (const record of allItems(read)) {
-      job.lost.throwIfAborted()
+    for await (const record of listed(store, { ...walk, order: 'updated_at_desc' })) {
+      lost?.throwIfAborted()
       signal?.throwIfAborted()
       engine.check()
       // A child goes with the conversation that has called it.
       if (await isChildOfAnother(store, record)) continue
       stored += 1
       if (stored <= (keepLast ?? 0) || !isBefore(record, limit)) continue
-      if (await isInUse(store, record, now)) continue
-      report = addReports(report, await engine.deleteCounted(record.id))
+      if (!(await isInUse(store, record, now))) yield record
     }
-    await job.finish()
-    return report
-  } finally {
-    job.abandon()
   }
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
+import type { DeletionOptions } from '../../src/conversation/deletion-report.ts'
 import type { DeletionFilter, RetentionOptions } from '../../src/conversation/retention.ts'
 import type { NewConversation } from '../../src/store/contract/conversation-record.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -16,6 +17,8 @@ afterAll(FILES.remove)
 
 const DAY = 86_400_000
 const CHILD = { subagent: 'true' }
+
+const refuse = (): Promise<void> => Promise.reject(new Error('nothing is deleted'))
 
 /** An engine on a memory store with a manual clock in milliseconds. */
 function world() {
@@ -56,7 +59,7 @@ describe('deleteConversations', () => {
     await conversation.append({ kind: 'PauseEvent' })
     await store.saveSnapshot('a', [{ part: 0, bytes: new Uint8Array(1) }])
     await store.acquireLease('a', 'someone', 10)
-    const none = { conversations: 0, events: 0, snapshots: 0, leases: 0, items: 0 }
+    const none = { conversations: 0, events: 0, snapshots: 0, leases: 0, items: 0, more: false }
     expect(await engine.deleteConversations({ owner: 'ann' })).toEqual({
       ...none,
       conversations: 1,
@@ -68,6 +71,78 @@ describe('deleteConversations', () => {
     await expect(conversation.state()).rejects.toMatchObject({ code: 'unknown_conversation' })
     await engine.close()
   })
+
+  it('a dry run reports the same and deletes nothing, and a child is counted once', async () => {
+    const { engine, store, ids } = world()
+    const parent = await engine.create({ id: 'a', owner: 'ann' })
+    await parent.sendMessage('Hello')
+    await engine.create({ id: 'a-child', owner: 'ann', parentConversationId: 'a', tags: CHILD })
+    await engine.create({ id: 'b', owner: 'ann' })
+    await store.saveSnapshot('a', [{ part: 0, bytes: new Uint8Array(1) }])
+    await store.acquireLease('b', 'someone', 10)
+    const planned = await engine.deleteConversations({ owner: 'ann' }, { dryRun: true, onDelete: refuse })
+    const retained = await engine.applyRetention({ keepLast: 0, dryRun: true })
+    expect(planned).toEqual({ conversations: 3, events: 1, snapshots: 1, leases: 1, items: 0, more: false })
+    // A conversation with an active run stays.
+    expect(retained).toEqual({ ...planned, conversations: 2, leases: 0 })
+    expect(await ids()).toEqual(['a', 'a-child', 'b'])
+    expect((await store.listItems('retention')).items).toEqual([])
+    expect(await engine.deleteConversations({ owner: 'ann' })).toEqual(planned)
+    expect(await ids()).toEqual([])
+    await engine.close()
+  })
+
+  it('a limit leaves the rest to the next call', async () => {
+    const { engine, ids } = world()
+    for (const id of ['a', 'b', 'c', 'd', 'e']) await engine.create({ id, owner: 'ann' })
+    await engine.create({ id: 'a-child', owner: 'ann', parentConversationId: 'a', tags: CHILD })
+    const first = await engine.deleteConversations({ owner: 'ann' }, { limit: 2 })
+    expect(first).toMatchObject({ conversations: 3, more: true })
+    expect(await ids()).toEqual(['c', 'd', 'e'])
+    expect(await engine.applyRetention({ keepLast: 0, limit: 2 })).toMatchObject({
+      conversations: 2,
+      more: true,
+    })
+    expect(await engine.deleteConversations({ owner: 'ann' }, { limit: 1 })).toMatchObject({
+      conversations: 1,
+      more: false,
+    })
+    await engine.close()
+  })
+
+  it('onDelete sees each conversation before it goes, and its error leaves that one', async () => {
+    const { engine, store, ids } = world()
+    for (const id of ['a', 'b', 'c']) await engine.create({ id, owner: 'ann' })
+    await engine.create({ id: 'a-child', parentConversationId: 'a', tags: CHILD })
+    const seen: string[] = []
+    const onDelete: DeletionOptions['onDelete'] = async ({ id }) => {
+      expect(await store.getConversation(id)).not.toBeNull()
+      if (id === 'b' && !seen.includes('b')) {
+        seen.push(id)
+        throw new Error('my rows')
+      }
+      seen.push(id)
+    }
+    await expect(engine.deleteConversations({ owner: 'ann' }, { onDelete })).rejects.toThrow('my rows')
+    expect(await ids()).toEqual(['b', 'c'])
+    expect(await engine.applyRetention({ keepLast: 0, onDelete })).toMatchObject({ conversations: 2 })
+    expect(seen.toSorted()).toEqual(['a', 'a-child', 'b', 'b', 'c'])
+    await engine.close()
+  })
+
+  it.each([{ dryRun: 1 }, { dryrun: true }, { limit: 0 }, { limit: 1.5 }, { limit: '1' }, { onDelete: 1 }])(
+    'refuses the options %j, and deletes nothing',
+    async (options) => {
+      const { engine, ids } = world()
+      await engine.create({ id: 'a', owner: 'ann' })
+      const refused = { code: 'invalid_argument' }
+      const bad = options as DeletionOptions
+      await expect(engine.deleteConversations({ owner: 'ann' }, bad)).rejects.toMatchObject(refused)
+      await expect(engine.applyRetention({ keepLast: 0, ...bad })).rejects.toMatchObject(refused)
+      expect(await ids()).toEqual(['a'])
+      await engine.close()
+    },
+  )
 
   it('ends for conversations that name each other as parents', async () => {
     const { engine, ids } = world()
