@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { integer } from '../event/shape-schema.ts'
+import { MAX_PAGE_SIZE } from '../store/contract/query.ts'
 import {
   bodyOf,
   id,
@@ -89,6 +90,21 @@ const update = z.strictObject({
 })
 export type AppUpdate = z.input<typeof update>
 export const updateBody = bodyOf(update)
+
+export const deletionBody = bodyOf(
+  z.strictObject({
+    ids: z.array(id).min(1).max(MAX_PAGE_SIZE).optional(),
+    owner: id.optional(),
+    tags: tags.optional(),
+    before: z.string().optional(),
+    older_than_days: z.number().min(0).max(100_000).optional(),
+    keep_last: wholeNumber.min(0).optional(),
+    dry_run: z.boolean().default(false).optional(),
+    limit: wholeNumber.min(1).max(10_000).default(MAX_PAGE_SIZE).optional(),
+  }),
+)
+
+export const erasureBody = bodyOf(z.strictObject({ reason: text(1, 1_000).optional() }), { optional: true })
 
 export const sendBody = bodyOf(
   z.strictObject({ ...messageFields, run: z.boolean().default(true).optional() }),

@@ -10,6 +10,7 @@ import { identifier, type Identify, requireCaller } from './auth/caller.ts'
 import { WebhookDispatcher, type WebhookDispatcherOptions } from './webhooks/dispatcher.ts'
 import type { WebhookOptions } from './webhooks/webhook.ts'
 import { appConversationOperations } from './control-plane/app-conversation-operations.ts'
+import { deletionOperations } from './control-plane/deletions.ts'
 import { sandboxOperations } from './control-plane/sandbox-operations.ts'
 import { sharingOperations } from './control-plane/sharing-operations.ts'
 import { startOperations } from './control-plane/start-operations.ts'
@@ -236,6 +237,7 @@ export function createService(options: ServiceOptions): Service {
     ...ownEvents(engine.store),
     ...agentEvents(engine.store),
     ...blobOperations(engine.store),
+    ...deletionOperations(controlPlane),
     ...lifecycleOperations(lifecycle, findLlm, {
       delete: (id) => controlPlane.deletions.delete(id),
       inherit: (source) => inheritedOf(sandboxes, source),

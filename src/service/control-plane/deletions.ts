@@ -3,15 +3,24 @@
  * deletion.
  */
 
+import { type DeletionOptions, EMPTY_REPORT } from '../../conversation/deletion-report.ts'
+import type { DeletionFilter, RetentionOptions } from '../../conversation/retention.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
-import type { Lifecycle } from '../conversations/conversations.ts'
+import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
+import { deletionBody, erasureBody } from '../request-schema.ts'
+import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { startOf } from '../conversations/starts.ts'
 import { type Job, Jobs, JobWorker } from '../../conversation/jobs.ts'
+import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
+import { objectOf, operation, type Operation } from '../http/operation.ts'
+import { HttpProblem } from '../http/problem.ts'
 import { appOf } from './app-metadata.ts'
 import type { PendingMessages } from './pending-messages.ts'
 import { newId } from './sandboxes.ts'
 import type { StartTasks } from './start-tasks.ts'
+
+type OnDelete = NonNullable<DeletionOptions['onDelete']>
 
 interface Deletion {
   readonly conversation_id: string
@@ -24,7 +33,7 @@ interface Deletion {
 /** The parts from which a conversation is deleted. */
 export interface DeletionParts {
   readonly lifecycle: Lifecycle
-  readonly tasks: Pick<StartTasks, 'forget' | 'release'>
+  readonly tasks: Pick<StartTasks, 'eraseMessage' | 'forget' | 'release'>
   readonly pending: Pick<PendingMessages, 'forget'>
 }
 
@@ -47,21 +56,47 @@ export class Deletions {
    * @throws HttpProblem 404.
    */
   async delete(id: string): Promise<void> {
-    const record = await getConversationOr404(this.#parts.lifecycle.engine.store, id)
-    const job = await this.#jobs.add(newId(), deletionOf(record))
-    try {
-      await this.#delete(job.record)
-    } catch (error) {
-      job.abandon()
-      throw error
-    }
-    this.worker.start(job)
+    const { engine } = this.#parts.lifecycle
+    const record = await getConversationOr404(engine.store, id)
+    await this.deleteEach(async (onDelete) => {
+      await onDelete(record)
+      await engine.delete(record.id)
+    })
   }
 
-  async #delete({ conversation_id: id, start_ref }: Deletion): Promise<void> {
-    const { lifecycle, tasks, pending } = this.#parts
+  /** Deletes what the service stores for each conversation that the work deletes and passes to `onDelete`. */
+  async deleteEach<R>(work: (onDelete: OnDelete) => Promise<R>): Promise<R> {
+    const jobs: Job<Deletion>[] = []
+    try {
+      const result = await work(async (record) => {
+        jobs.push(await this.#jobs.add(newId(), deletionOf(record)))
+        await this.#parts.tasks.forget(record.id)
+      })
+      for (const { record } of jobs) await this.#forget(record)
+      return result
+    } finally {
+      for (const job of jobs) this.worker.start(job)
+    }
+  }
+
+  /** Erases an event, and the message in a start task that sent it. @throws HttpProblem 404, and as `eraseEvent`. */
+  async erase(id: string, eventId: string, reason?: string): Promise<void> {
+    const { lifecycle, tasks } = this.#parts
+    const { conversation } = await openConversation(lifecycle, id)
+    await conversation.eraseEvent(eventId, reason)
+    await tasks.eraseMessage(conversation.id, eventId)
+  }
+
+  async #delete(deletion: Deletion): Promise<void> {
+    const { lifecycle, tasks } = this.#parts
+    const { conversation_id: id } = deletion
     await tasks.forget(id)
     await lifecycle.engine.delete(id)
+    await this.#forget(deletion)
+  }
+
+  async #forget({ conversation_id: id, start_ref }: Deletion): Promise<void> {
+    const { lifecycle, pending } = this.#parts
     await pending.forget(id)
     await lifecycle.starts.forget({ metadata: { start_ref } })
   }
@@ -83,3 +118,58 @@ const deletionOf = (record: ConversationRecord): Deletion => ({
   start_ref: startOf(record.metadata).start_ref,
   sandbox_id: appOf(record).sandbox_id,
 })
+
+interface DeletionContext {
+  readonly lifecycle: Lifecycle
+  readonly deletions: Deletions
+}
+
+export const deletionOperations = ({ lifecycle: { engine }, deletions }: DeletionContext): Operation[] => [
+  operation(
+    'post /api/conversations/delete',
+    {
+      operationId: 'delete_conversations',
+      tag: 'Conversations',
+      body: deletionBody,
+      replies: {
+        200: {
+          description: 'What was deleted, or would be. With `more`, repeat the request for the rest.',
+          schema: objectOf({
+            ...Object.fromEntries(Object.keys(EMPTY_REPORT).map((name) => [name, { type: 'integer' }])),
+            more: { type: 'boolean' },
+          }),
+        },
+        409: { description: 'Another process applies a retention' },
+      },
+    },
+    async ({ body: { dry_run: dryRun = false, limit = MAX_PAGE_SIZE, ...criteria } }) => {
+      const { older_than_days: days, keep_last: keepLast, ...filter } = criteria
+      const isRetention = days !== undefined || keepLast !== undefined
+      const retention = {
+        ...filter,
+        ...(days !== undefined && { olderThan: Math.round(days * 86_400_000) }),
+        ...(keepLast !== undefined && { keepLast }),
+      } as RetentionOptions
+      const report = await deletions.deleteEach((onDelete) =>
+        isRetention
+          ? engine.applyRetention({ ...retention, dryRun, limit, onDelete })
+          : engine.deleteConversations(filter as DeletionFilter, { dryRun, limit, onDelete }),
+      )
+      if (report === null) throw new HttpProblem(409, 'Another process applies a retention. Retry later.')
+      return { body: report }
+    },
+  ),
+  operation(
+    'post /api/conversations/{conversation_id}/events/{event_id}/erase',
+    {
+      operationId: 'erase_event',
+      tag: 'Events',
+      body: erasureBody,
+      replies: { 200: { schema: SUCCESS_SCHEMA }, 404: { description: 'Unknown conversation or event' } },
+    },
+    async ({ path, body }) => {
+      await deletions.erase(path.conversation_id, path.event_id, body?.reason)
+      return { body: SUCCESS }
+    },
+  ),
+]

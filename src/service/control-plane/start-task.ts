@@ -71,6 +71,8 @@ export const shown = ({
   return { ...task, app_conversation_id: made === null ? null : shownId(made) }
 }
 
+export const startKey = (taskId: string): string => `start-${taskId}`
+
 interface Making {
   readonly workingDir: string | null
   readonly signal: AbortSignal
@@ -94,7 +96,7 @@ export async function makeConversation(
   const message = request.initial_message ?? null
   if (message !== null) {
     const { content, run = true } = message
-    await sendOnce(lifecycle, conversation, { content, run, key: `start-${task.id}`, signal })
+    await sendOnce(lifecycle, conversation, { content, run, key: startKey(task.id), signal })
   }
   return conversation
 }

@@ -1,5 +1,6 @@
 /** Works on start tasks in the background: each creates a conversation, and its sandbox if it has one. */
 
+import { keyedId } from '../../conversation/stamp.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { ItemChange } from '../../store/contract/items.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
@@ -19,6 +20,7 @@ import {
   makeConversation,
   planTask,
   shown,
+  startKey,
   type StartTask,
   type StoredTask,
   idInUse,
@@ -138,6 +140,19 @@ export class StartTasks {
       })
     }
     return existed
+  }
+
+  /** Removes an erased message from the task that sent it. O(tasks of the conversation). */
+  async eraseMessage(conversationId: string, eventId: string): Promise<void> {
+    for await (const { id, record } of this.records.walk({ by: 'planned', value: plainId(conversationId) })) {
+      const isSender = keyedId('message', record.planned_id, startKey(id)) === eventId
+      if (!isSender || !isOver(record)) continue
+      const job = await this.#jobs.take(
+        id,
+        (task) => task && { ...task, request: { ...task.request, initial_message: null } },
+      )
+      await job?.release(null)
+    }
   }
 
   /**
