@@ -80,6 +80,7 @@ const CORE_ENTRIES: readonly string[] = [
 const MAY_LOAD: readonly string[] = [
   'store/sqlite/index.ts',
   'store/postgres/index.ts',
+  'service/index.ts',
   'service/node/index.ts',
 ]
 

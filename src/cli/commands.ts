@@ -99,15 +99,18 @@ const asOrigin: Parse<string> = (text) => {
   throw new UsageError('--allow-origin must be an origin such as https://app.example.com, or *')
 }
 
-const asNewId: Parse<string> = (text) => {
-  if (isLegalId(text)) return text
-  throw new UsageError('--conversation must be 1 to 200 characters without control characters')
+const asNewId: Parse<string> = (text) =>
+  isLegalId(text) ? text : fail('--conversation must be 1 to 200 characters without control characters')
+
+const asTag: Parse<Readonly<Record<string, string>>> = (text) => {
+  const [, key = '', value = ''] = /^([A-Za-z0-9]\w*):([^]*)$/.exec(text) ?? []
+  return key === ''
+    ? fail('--tag must be a key, a colon and a value, such as tenant_id:t1')
+    : { [key]: value }
 }
 
-const asVisible: Parse<string> = (text, name) => {
-  if (text.trim() !== '') return text
-  throw new UsageError(`--${name} must not be blank`)
-}
+const asVisible: Parse<string> = (text, name) =>
+  text.trim() === '' ? fail(`--${name} must not be blank`) : text
 
 const DATABASE = { db: option('FILE_OR_URL', addressOf) }
 const STORED = { ...DATABASE, conversation: option('ID', asText) }
@@ -117,6 +120,7 @@ const FILE = { from: option('FORM', oneOf(FROM)) }
 const LEAF = { leaf: option('EVENT_ID', asText) }
 const BUDGET = { budget: option('TOKENS', numberIn(0, Infinity, 'an integer')) }
 const JSON_FLAG = { json: FLAG }
+const CONFIRMED = { yes: FLAG, 'dry-run': FLAG, ...JSON_FLAG }
 const PORT = { port: option('PORT', numberIn(0, 65_535)) }
 const PAGE = { limit: option('N', numberIn(1, MAX_PAGE_SIZE)), cursor: option('CURSOR', asText) }
 
@@ -417,6 +421,41 @@ export const COMMANDS = {
       'With --json, one object {"blobs","bytes","events","unused","damaged","missing"} on one line.',
     ],
   }),
+  delete: command({
+    about: 'delete conversations of a database with everything stored for them',
+    input: 'database',
+    options: {
+      ...NEEDS_DATABASE,
+      conversation: repeated('ID', asText),
+      owner: option('ID', asVisible),
+      tag: repeated('KEY:VALUE', asTag),
+      before: option('TIME', asTime),
+      'older-than': option('DAYS', numberIn(0, 99_999)),
+      'keep-last': option('N', numberIn(0)),
+      ...CONFIRMED,
+    },
+    check({ db: _db, json: _json, yes: _yes, 'dry-run': _dryRun, ...criteria }) {
+      if (Object.keys(criteria).length === 0)
+        fail('delete needs a criterion, such as --conversation ID or --owner ID')
+    },
+    more: [
+      'Deletes each conversation that meets all criteria, with its subagents, their events, snapshots, leases and searched text, and what a service stores for it. TIME and DAYS apply to its last change. Needs --yes, or --dry-run, which changes nothing.',
+      'With --keep-last, the N conversations that changed last stay. With it or --older-than, so do those with an active run.',
+    ],
+  }),
+  erase: command({
+    about: 'replace the content of one event of a database by a placeholder',
+    input: 'database',
+    options: {
+      ...NEEDS_STORED,
+      event: required(option('EVENT_ID', asText)),
+      reason: option('TEXT', asVisible),
+      ...CONFIRMED,
+    },
+    more: [
+      'Replaces texts, files, arguments and reasoning of the event with this whole id. Its position and references stay, so the conversation continues. The log records the erasure and TEXT. Copies in forks, summaries and replies are other events. Needs --yes, or --dry-run, which changes nothing.',
+    ],
+  }),
   serve: command({
     about: 'serve conversations over HTTP and WebSocket',
     input: 'database',
@@ -625,6 +664,8 @@ function checkInput(
 ): void {
   const { input } = TABLE[name]
   const [hasDatabase, hasConversation] = [options['db'] !== undefined, options['conversation'] !== undefined]
+  if ('yes' in TABLE[name].options && options['yes'] === options['dry-run'])
+    fail(`${name} needs either --yes, or --dry-run to show what it would change`)
   if (files.filter((file) => file === '-').length > 1)
     fail('standard input (-) can be read only once: pass - once')
   switch (input) {

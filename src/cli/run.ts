@@ -15,6 +15,7 @@ import {
 } from './commands.ts'
 import { hideLogins } from './db/address.ts'
 import { getConversation, withStore } from './db/store.ts'
+import { deleteConversations, eraseEvent } from './delete.ts'
 import { exportConversation } from './export.ts'
 import { fromWriting, UsageError } from './failure.ts'
 import { importFiles } from './import.ts'
@@ -121,6 +122,10 @@ async function perform(request: Request, io: Io): Promise<number> {
       return await printPage(request, io, pageFor(io))
     case 'audit-blobs':
       return await auditBlobs(request, io, pageFor(io))
+    case 'delete':
+      return await deleteConversations(request, io, pageFor(io))
+    case 'erase':
+      return await eraseEvent(request, io, pageFor(io))
     case 'serve':
       return await serveConversations(request, io, (await readPackage()).version)
     default:

@@ -118,7 +118,7 @@ export async function printPage(request: RequestOf<ListCommand>, io: Io, page: P
 }
 
 /** No event has an invalid id. */
-function noSuchId(error: unknown): null {
+export function noSuchId(error: unknown): null {
   if (hasCode(error, 'invalid_id') || hasCode(error, 'invalid_query')) return null
   throw error
 }

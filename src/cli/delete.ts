@@ -1,0 +1,109 @@
+/** Deletes conversations of a database, and erases the content of an event, as a service does over HTTP. */
+
+import { createEngine } from '../conversation/index.ts'
+import { isQuarantined, type Store } from '../index.ts'
+import { describeEvent } from '../inspector/index.ts'
+import { aboutStored, attempt } from './attempt.ts'
+import type { RequestOf } from './commands.ts'
+import { getConversation, withStore } from './db/store.ts'
+import { FileError } from './failure.ts'
+import { type Io, writeAll, writeLines } from './print/io.ts'
+import { counted, jsonLine, quoted, safe } from './print/text.ts'
+import { noSuchId } from './show/lists.ts'
+import { eventRow, heading, type Page } from './show/page.ts'
+
+const NOTHING = { conversations: 0, events: 0, snapshots: 0, leases: 0, items: 0 }
+
+export async function deleteConversations(
+  { options }: RequestOf<'delete'>,
+  io: Io,
+  page: Page,
+): Promise<number> {
+  const { db, conversation, owner, tag, before, json, 'dry-run': dryRun = false } = options
+  const about = aboutStored(db, undefined, json)
+  return attempt(about, io, async () => {
+    // Opening a missing database for writing would create it.
+    const ids = await withStore(db, { write: false }, async (store) => {
+      await store.countConversations()
+      return Promise.all((conversation ?? []).map(async (text) => (await getConversation(store, text)).id))
+    })
+    const body = {
+      ...(conversation !== undefined && { ids }),
+      ...(tag !== undefined && { tags: Object.assign({}, ...tag) as object }),
+      older_than_days: options['older-than'],
+      keep_last: options['keep-last'],
+      owner,
+      before,
+      dry_run: dryRun,
+      limit: dryRun ? 10_000 : 100,
+    }
+    const sum = { ...NOTHING, more: false }
+    await withStore(db, { write: !dryRun }, async (store) => {
+      for (let isOver = false; !isOver;) {
+        const report = await post<typeof sum>(store, '/api/conversations/delete', body)
+        for (const name of Object.keys(NOTHING) as (keyof typeof NOTHING)[]) sum[name] += report[name]
+        sum.more = report.more
+        isOver = dryRun || !report.more
+      }
+    })
+    if (json === true) await writeAll(io.stdout, jsonLine({ ...sum, dry_run: dryRun }))
+    else {
+      const what = `${counted(sum.conversations, 'conversation')} with ${counted(sum.events, 'event')}${sum.more ? ', and more' : ''}`
+      await writeLines(io.stdout, [
+        heading(page, safe(about.name), `${dryRun ? 'would delete' : 'deleted'} ${what}`),
+      ])
+    }
+    return 0
+  })
+}
+
+export async function eraseEvent({ options }: RequestOf<'erase'>, io: Io, page: Page): Promise<number> {
+  const { db, conversation, event: eventId, reason, json, 'dry-run': dryRun = false } = options
+  return attempt(aboutStored(db, conversation, json), io, async () => {
+    const { id, stored } = await withStore(db, { write: false }, async (store) => {
+      const { id } = await getConversation(store, conversation)
+      return { id, stored: await store.get(id, eventId).catch(noSuchId) }
+    })
+    if (stored === null)
+      throw new FileError('unknown_event', `no event ${quoted(eventId)} in this conversation`)
+    const [conversationPath, eventPath] = [id, eventId].map(encodeURIComponent)
+    const path = `/api/conversations/${conversationPath}/events/${eventPath}/erase`
+    if (!dryRun) await withStore(db, { write: true }, (store) => post(store, path, { reason }))
+    if (json === true)
+      await writeAll(io.stdout, jsonLine({ conversation: id, event: eventId, dry_run: dryRun }))
+    else {
+      const described = isQuarantined(stored.fact) ? null : describeEvent(stored.fact)
+      await writeLines(io.stdout, [
+        `${dryRun ? 'would erase' : 'erased'} ${quoted(eventId)}`,
+        ...(described === null || !dryRun
+          ? []
+          : [eventRow(page, { lead: '  ', gutter: '', described, id: null, idColumns: 0 })]),
+      ])
+    }
+    return 0
+  })
+}
+
+/** Sends a request to a service over the store. @throws FileError for an error response. */
+async function post<T>(store: Store, path: string, body: object): Promise<T> {
+  const engine = createEngine({ store })
+  const { createService } = await import('../service/index.ts')
+  const service = createService({ engine, onFailure: () => undefined })
+  try {
+    const request = new Request(`http://localhost${path}`, { method: 'POST', body: JSON.stringify(body) })
+    const response = await service.fetch(request)
+    const reply = (await response.json()) as {
+      readonly detail?: string | readonly { readonly msg: string }[]
+    }
+    if (response.ok) return reply as T
+    const { detail = '' } = reply
+    throw new FileError(
+      'unexpected',
+      typeof detail === 'string' ? detail : detail.map(({ msg }) => msg).join('; '),
+    )
+  } finally {
+    // The service that runs a sandbox deletes it.
+    await service.controlPlane.deletions.worker.settle()
+    await engine.close()
+  }
+}

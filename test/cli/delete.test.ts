@@ -1,0 +1,236 @@
+/** Deletes conversations and erases an event from the command line. */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { createService } from '../../src/service/service.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { colloquy, folder } from './world.ts'
+
+const WORDS = 'unforgettable'
+const DAY = 86_400_000
+
+/** A database with conversations of two owners, the oldest first, and one that a service started. */
+async function database(): Promise<string> {
+  const file = folder({})('x.db')
+  const now = { ms: Date.now() - 100 * DAY }
+  const store = sqliteStore({ file, fullText: true, clock: () => BigInt(now.ms) * 1_000n })
+  const engine = createEngine({ store, clock: () => BigInt(now.ms) * 1_000n })
+  for (const [id, owner, team] of [
+    ['a', 'ann', 'red'],
+    ['b', 'ann', 'blue'],
+    ['c', 'bob', 'red'],
+  ] as const) {
+    const conversation = await engine.create({ id, owner, tags: { team } })
+    await conversation.sendMessage(`${id} says ${WORDS}`, { key: 'hello' })
+    now.ms += 30 * DAY
+  }
+  await engine.create({ id: 'a-child', parentConversationId: 'a', tags: { subagent: 'true' } })
+  const service = createService({ engine, secret: 'what it is sealed with' })
+  const body = { conversation_id: 'started', secrets: { T: 'hush' } }
+  await service.fetch(
+    new Request('http://x/api/conversations', { method: 'POST', body: JSON.stringify(body) }),
+  )
+  await engine.close()
+  await store.close()
+  return file
+}
+
+const idsIn = async (file: string): Promise<string[]> => {
+  const { out } = await colloquy(['conversations', '--db', file, '--json'])
+  return (JSON.parse(out).items as { readonly id: string }[]).map(({ id }) => id).toSorted()
+}
+
+const bytesOf = (file: string): string =>
+  readdirSync(dirname(file))
+    .filter((name) => name.startsWith(basename(file)))
+    .map((name) => readFileSync(join(dirname(file), name), 'latin1'))
+    .join('\n')
+
+describe('delete', () => {
+  it.each<readonly [readonly string[], readonly string[]]>([
+    [
+      ['--owner', 'ann'],
+      ['c', 'started'],
+    ],
+    [
+      ['--tag', 'team:red'],
+      ['b', 'started'],
+    ],
+    [
+      ['--tag', 'team:red', '--owner', 'ann'],
+      ['b', 'c', 'started'],
+    ],
+    [
+      ['--tag', 'team:red', '--tag', 'other:x'],
+      ['a', 'a-child', 'b', 'c', 'started'],
+    ],
+    [
+      ['--conversation', 'a'],
+      ['b', 'c', 'started'],
+    ],
+    [
+      ['--conversation', 'b', '--conversation', 'c'],
+      ['a', 'a-child', 'started'],
+    ],
+    [
+      ['--older-than', '60'],
+      ['c', 'started'],
+    ],
+    [
+      ['--keep-last', '2'],
+      ['c', 'started'],
+    ],
+    [
+      ['--older-than', '60', '--keep-last', '3'],
+      ['b', 'c', 'started'],
+    ],
+    [
+      ['--owner', 'nobody'],
+      ['a', 'a-child', 'b', 'c', 'started'],
+    ],
+    [
+      ['--before', new Date(Date.now() - 50 * DAY).toISOString()],
+      ['c', 'started'],
+    ],
+  ])('%j leaves %j, after a dry run that changes nothing', async (criteria, remaining) => {
+    const file = await database()
+    const before = await idsIn(file)
+    const planned = await colloquy(['delete', '--db', file, ...criteria, '--dry-run', '--json'])
+    expect([planned.code, planned.err]).toEqual([0, ''])
+    expect(await idsIn(file)).toEqual(before)
+    const done = await colloquy(['delete', '--db', file, ...criteria, '--yes', '--json'])
+    expect([done.code, done.err]).toEqual([0, ''])
+    expect(await idsIn(file)).toEqual(remaining)
+    const report = JSON.parse(done.out)
+    expect(report).toMatchObject({ conversations: before.length - remaining.length, dry_run: false })
+    expect(JSON.parse(planned.out)).toEqual({ ...report, dry_run: true })
+    const again = await colloquy(['delete', '--db', file, ...criteria, '--yes'])
+    const isById = criteria[0] === '--conversation'
+    expect(again.code).toBe(isById ? 1 : 0)
+    expect(isById ? again.err : again.out).toContain(isById ? 'no conversation' : 'deleted 0 conversations')
+  })
+
+  it('leaves no byte of it in the file, and deletes what the service stores', async () => {
+    const file = await database()
+    expect(bytesOf(file)).toContain(`a says ${WORDS}`)
+    const shown = await colloquy(['delete', '--db', file, '--owner', 'ann', '--dry-run'])
+    expect(shown.out).toContain('would delete 3 conversations with 2 events')
+    const done = await colloquy(['delete', '--db', file, '--owner', 'ann', '--yes'])
+    expect(done.out).toContain('deleted 3 conversations with 2 events')
+    expect(bytesOf(file)).not.toContain(`a says ${WORDS}`)
+    expect(bytesOf(file)).toContain(`c says ${WORDS}`)
+    await colloquy(['delete', '--db', file, '--conversation', 'started', '--yes'])
+    const store = sqliteStore({ file })
+    for (const name of ['conversation-starts', 'deletions', 'retention'])
+      expect((await store.countItems(name)).count, name).toBe(0)
+    await store.close()
+  })
+
+  it('deletes more conversations than one request does', async () => {
+    const file = folder({})('many.db')
+    const store = sqliteStore({ file })
+    for (let nth = 0; nth < 230; nth += 1) await store.createConversation({ id: `c${nth}`, owner: 'ann' })
+    await store.close()
+    const planned = await colloquy(['delete', '--db', file, '--owner', 'ann', '--dry-run', '--json'])
+    expect(JSON.parse(planned.out).conversations).toBe(230)
+    const done = await colloquy(['delete', '--db', file, '--keep-last', '5', '--yes', '--json'])
+    expect(JSON.parse(done.out).conversations).toBe(225)
+    expect(await idsIn(file)).toHaveLength(5)
+  })
+
+  it('fails for a retention that another process applies, and for a database that is not there', async () => {
+    const file = await database()
+    const store = sqliteStore({ file })
+    await store.changeItems([{ collection: 'retention', id: 'retention', put: { body: {}, dueIn: 60_000 } }])
+    await store.close()
+    const busy = await colloquy(['delete', '--db', file, '--keep-last', '0', '--yes', '--json'])
+    expect(busy.code).toBe(1)
+    expect(JSON.parse(busy.out).error.message).toContain('Another process applies a retention')
+    const missing = folder({})('none.db')
+    for (const how of ['--yes', '--dry-run']) {
+      const none = await colloquy(['delete', '--db', missing, '--owner', 'ann', how])
+      expect([none.code, none.err]).toEqual([1, expect.stringContaining('no such file')])
+    }
+    expect(existsSync(missing)).toBe(false)
+  })
+
+  it.each([
+    [[], 'needs --db'],
+    [['--db', 'x.db', '--yes'], 'needs a criterion'],
+    [['--db', 'x.db', '--owner', 'ann'], 'needs either --yes, or --dry-run'],
+    [['--db', 'x.db', '--owner', 'ann', '--yes', '--dry-run'], 'needs either --yes, or --dry-run'],
+    [['--db', 'x.db', '--owner', ' ', '--yes'], '--owner must not be blank'],
+    [['--db', 'x.db', '--owner', '', '--yes'], '--owner needs a value'],
+    [['--db', 'x.db', '--tag', 'red', '--yes'], '--tag must be a key, a colon and a value'],
+    [['--db', 'x.db', '--tag', 'a-b:c', '--yes'], '--tag must be a key, a colon and a value'],
+    [['--db', 'x.db', '--before', 'soon', '--yes'], '--before must be a date'],
+    [['--db', 'x.db', '--keep-last', '-1', '--yes'], '--keep-last must be'],
+    [['--db', 'x.db', '--older-than', 'old', '--yes'], '--older-than must be'],
+    [['c', '--db', 'x.db', '--yes'], 'accepts no FILE'],
+  ])('refuses the usage %j', async (argv, message) => {
+    const { code, out, err } = await colloquy(['delete', ...argv])
+    expect([code, out, err]).toEqual([2, '', expect.stringContaining(message)])
+  })
+
+  it.each([
+    [['--conversation', 'a', '--owner', 'ann'], 'without other criteria'],
+    [['--before', '2999-01-01', '--keep-last', '1'], 'before'],
+  ])('refuses %j, and deletes nothing', async (criteria, message) => {
+    const file = await database()
+    const { code, err } = await colloquy(['delete', '--db', file, ...criteria, '--yes'])
+    expect([code, err]).toEqual([1, expect.stringContaining(message)])
+    expect(await idsIn(file)).toHaveLength(5)
+  })
+})
+
+describe('erase', () => {
+  const eventIn = async (file: string): Promise<string> => {
+    const { out } = await colloquy(['search', '--db', file, '--conversation', 'a', '--json'])
+    return JSON.parse(out).items[0].id
+  }
+
+  it('shows the event in a dry run, then erases it once, from the file too', async () => {
+    const file = await database()
+    const id = await eventIn(file)
+    const argv = ['erase', '--db', file, '--conversation', 'a', '--event', id, '--reason', 'a password']
+    const shown = await colloquy([...argv, '--dry-run'])
+    expect([shown.code, shown.out]).toEqual([0, expect.stringContaining(`a says ${WORDS}`)])
+    expect(bytesOf(file)).toContain(`a says ${WORDS}`)
+    const done = await colloquy([...argv, '--yes', '--json'])
+    expect([done.code, JSON.parse(done.out)]).toEqual([0, { conversation: 'a', event: id, dry_run: false }])
+    const again = await colloquy([...argv, '--yes'])
+    expect([again.code, again.out, again.err]).toEqual([0, `erased "${id}"\n`, ''])
+    expect(bytesOf(file)).not.toContain(`a says ${WORDS}`)
+    const { out } = await colloquy(['export', '--db', file, '--conversation', 'a'])
+    expect(out.match(/"key":"erased"/g)).toHaveLength(1)
+    expect(out).toContain('a password')
+  })
+
+  it('refuses what is not there, a prefix of an id, and a wrong usage', async () => {
+    const file = await database()
+    const id = await eventIn(file)
+    const argv = ['erase', '--db', file]
+    for (const [conversation, event, message] of [
+      ['x', id, 'no conversation "x"'],
+      ['a', 'x', 'no event "x"'],
+      ['a', id.slice(0, 8), 'no event'],
+      ['a', '__root__', 'no event'],
+    ] as const) {
+      const given = [...argv, '--conversation', conversation, '--event', event, '--yes']
+      const { code, out, err } = await colloquy(given)
+      expect([code, out, err], event).toEqual([1, '', expect.stringContaining(message)])
+    }
+    for (const given of [
+      ['--conversation', 'a', '--yes'],
+      ['--event', id, '--yes'],
+      ['--conversation', 'a', '--event', id],
+      ['--conversation', 'a', '--event', id, '--reason', ' ', '--yes'],
+    ])
+      expect((await colloquy([...argv, ...given])).code).toBe(2)
+    const long = ['--conversation', 'a', '--event', id, '--reason', 'x'.repeat(1_001), '--yes']
+    expect((await colloquy([...argv, ...long])).code).toBe(1)
+    expect(bytesOf(file)).toContain(`a says ${WORDS}`)
+  })
+})
