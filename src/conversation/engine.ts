@@ -11,7 +11,6 @@ import { initialHeader } from '../state/header.ts'
 import type { Store } from '../store/contract/store.ts'
 import { Conversation } from './conversation.ts'
 import { recordIn } from './replica.ts'
-import type { DeletionOptions, DeletionReport } from './deletion-report.ts'
 import {
   applyRetention,
   deleteConversations,
@@ -20,7 +19,7 @@ import {
 } from './retention.ts'
 import { follow, type Follower, type FollowOptions, type FollowHandler } from './follow/follow.ts'
 import { type ConversationRecovery, recoverAll } from './recover.ts'
-import { EngineContext } from './engine-context.ts'
+import { type DeletionOptions, type DeletionReport, EngineContext } from './engine-context.ts'
 
 /** Options of an engine. */
 export interface EngineOptions {

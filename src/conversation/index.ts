@@ -3,7 +3,7 @@
 export type { BackgroundWork, CallCompletion, ProgressReport, ResumeWork } from './background.ts'
 export { Conversation, type SendOptions } from './conversation.ts'
 export { createEngine, type Engine, type EngineOptions } from './engine.ts'
-export type { DeletionOptions, DeletionReport } from './deletion-report.ts'
+export type { DeletionOptions, DeletionReport } from './engine-context.ts'
 export type { DeletionFilter, RetentionOptions } from './retention.ts'
 export type { Follower, FollowHandler, Following, FollowItem, FollowOptions } from './follow/follow.ts'
 export type { ForkOptions } from './fork.ts'

@@ -14,8 +14,14 @@ import {
 } from '../store/kit/query/check-value.ts'
 import { allItems } from '../store/kit/query/page.ts'
 import { checkConversationId, formatInstant } from '../store/kit/record.ts'
-import { addReports, type DeletionOptions, type DeletionReport, EMPTY_REPORT } from './deletion-report.ts'
-import { CHILD_TAGS, type EngineContext } from './engine-context.ts'
+import {
+  addReports,
+  CHILD_TAGS,
+  type DeletionOptions,
+  type DeletionReport,
+  EMPTY_REPORT,
+  type EngineContext,
+} from './engine-context.ts'
 import { Jobs } from './jobs.ts'
 
 export interface DeletionFilter {

@@ -48,6 +48,11 @@ const bytesOf = (file: string): string =>
     .map((name) => readFileSync(join(dirname(file), name), 'latin1'))
     .join('\n')
 
+const eventIn = async (file: string): Promise<string> => {
+  const { out } = await colloquy(['search', '--db', file, '--conversation', 'a', '--json'])
+  return JSON.parse(out).items[0].id
+}
+
 describe('delete', () => {
   it.each<readonly [readonly string[], readonly string[]]>([
     [
@@ -186,11 +191,6 @@ describe('delete', () => {
 })
 
 describe('erase', () => {
-  const eventIn = async (file: string): Promise<string> => {
-    const { out } = await colloquy(['search', '--db', file, '--conversation', 'a', '--json'])
-    return JSON.parse(out).items[0].id
-  }
-
   it('shows the event in a dry run, then erases it once, from the file too', async () => {
     const file = await database()
     const id = await eventIn(file)

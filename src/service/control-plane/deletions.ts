@@ -3,7 +3,7 @@
  * deletion.
  */
 
-import { type DeletionOptions, EMPTY_REPORT } from '../../conversation/deletion-report.ts'
+import { type DeletionOptions, EMPTY_REPORT } from '../../conversation/engine-context.ts'
 import type { DeletionFilter, RetentionOptions } from '../../conversation/retention.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'

@@ -1,7 +1,7 @@
 /** Works on start tasks in the background: each creates a conversation, and its sandbox if it has one. */
 
-import { keyedId } from '../../conversation/stamp.ts'
 import { hasCode } from '../../event/errors.ts'
+import { keyedId } from '../../event/ids.ts'
 import type { ItemChange } from '../../store/contract/items.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
 import { isUnknown } from '../conversations/conversations.ts'
