@@ -53,7 +53,7 @@ export interface ReplyRecord {
   readonly usage?: JsonObject
   /** The reply's parts in their order, where the standard fields cannot express it. */
   readonly parts?: readonly JsonValue[]
-  /** What the provider reported of the reply and does not accept back: sources, citations, ratings. */
+  /** What the provider reported of the reply and does not accept back: sources, citations, ratings, withheld inputs. */
   readonly metadata?: JsonObject
   /**
    * Change in the number of waiting calls of the provider's own tools; negative for results. Omitted if 0.

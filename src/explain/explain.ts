@@ -3,7 +3,7 @@
 import { kindOf, type LogWarning } from '../log/entry.ts'
 import type { Log } from '../log/log.ts'
 import type { State } from '../state/state.ts'
-import { counted, type Explanation, type NoteCode, type Reason } from './explanation.ts'
+import { counted, type Explanation, type NoteCode, type Reason, reportsOf } from './explanation.ts'
 import { sentNotes, type SentOptions } from './sent.ts'
 import { type Subject, subjectOf } from './subject.ts'
 import { type UnitPosition, judge, type Verdict } from './verdict.ts'
@@ -81,6 +81,9 @@ function notesOn(subject: Subject, verdict: Verdict, log: Log): Note[] {
   const { entry } = subject
   return [
     ...entry.warnings.map(repaired),
+    ...(entry.event === null ? [] : reportsOf(entry.event)).map(({ text }) =>
+      note('reported', 'D20', `the provider reported of its request: ${text}`, []),
+    ),
     ...(subject.derived ? [] : condensationNotes(subject, log)),
     ...(verdict.position === null ? [] : unitNotes(subject, verdict.position, pairsOf(subject, verdict))),
   ]

@@ -1,5 +1,10 @@
 /** Explanation of one event: whether the model may see it, and the facts of the fold that decide it. */
 
+import { replyOf } from '../event/reply.ts'
+import { quote } from '../event/text.ts'
+import type { Event } from '../event/types.ts'
+import { objectOf, objectsOf, stringOf } from '../messages/text.ts'
+
 /** Why an event is in the view or not. */
 export type VerdictCode =
   | 'unit'
@@ -38,6 +43,8 @@ export type NoteCode =
   | 'summary'
   | 'over_budget'
   | 'masked'
+  /** What the provider reported of the request for this reply. */
+  | 'reported'
   | 'repaired'
 
 /** One fact about an event, and its rule. */
@@ -98,3 +105,30 @@ export const ruleOf = (rule: string): string | null =>
 /** A number with its noun: `1 event` or `2,048 events`. */
 export const counted = (number: number, noun: string, plural = `${noun}s`): string =>
   `${number.toLocaleString('en')} ${number === 1 ? noun : plural}`
+
+interface Report {
+  readonly text: string
+  /** Whether it proves that the request did not extend the previous one. */
+  readonly isBreak: boolean
+}
+
+/** What the provider reported of the request for a reply: withheld reasoning, a missed cache, a refusal. O(size). */
+export function reportsOf(event: Event): Report[] {
+  const { input_transformations, prompt_cache_diagnostics, diagnostics, stop_details } = objectOf(
+    replyOf(event)?.metadata,
+  )
+  const withheld = objectsOf(input_transformations).flatMap(({ id, reason }): Report[] => {
+    const text = `it withheld the reasoning ${quote(stringOf(id))} from the model (${nameOf(reason)})`
+    return nameOf(reason) === '' ? [] : [{ text, isBreak: reason === 'prefix_mismatch' }]
+  })
+  const missed = objectOf(objectOf(diagnostics)['cache_miss_reason'])
+  const miss = [objectOf(prompt_cache_diagnostics)['reason'], missed['type']].map(nameOf).join('')
+  const { category } = objectOf(stop_details)
+  return [
+    ...withheld,
+    ...(miss === '' ? [] : [{ text: `it missed its cache (${miss})`, isBreak: /messages|input/.test(miss) }]),
+    ...(nameOf(category) === '' ? [] : [{ text: `it refused (${nameOf(category)})`, isBreak: false }]),
+  ]
+}
+
+const nameOf = (value: unknown): string => stringOf(value).slice(0, 40)

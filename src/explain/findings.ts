@@ -16,7 +16,7 @@ import {
   loopFindings,
   pendingFindings,
 } from './conversation-findings.ts'
-import { prefixFindings } from './prefix-findings.ts'
+import { prefixFindings, reportedFindings } from './prefix-findings.ts'
 import { DEFAULT_GRAMMAR, isGrammarName } from '../messages/grammars.ts'
 import { type Finder, type FindingDraft, finding, requestOn, type Scene, sentOf } from './scene.ts'
 import { counted } from './explanation.ts'
@@ -137,6 +137,7 @@ const FINDERS: readonly Finder[] = [
   callFindings,
   pendingFindings,
   prefixFindings,
+  reportedFindings,
   condensationFindings,
   loopFindings,
   cutOffFindings,

@@ -15,7 +15,7 @@ import { pathBetween } from './path.ts'
 import { holdsEntry } from './subject.ts'
 import { eventsIn, removedUnits } from './removal.ts'
 import { type FindingDraft, finding, requestOn, type Scene } from './scene.ts'
-import { counted } from './explanation.ts'
+import { counted, reportsOf } from './explanation.ts'
 
 /** Maximum number of changes to check, the latest ones. Each needs two requests. */
 const MAX_CHANGES = 64
@@ -39,6 +39,16 @@ export function* prefixFindings({
     const one = judge(point, (branch) => requestOn(state, branch, grammar, messages), state.log)
     if (one !== null) yield one
   }
+}
+
+/** Replies whose provider reports that their request did not extend the previous one. O(n). */
+export function* reportedFindings({ state }: Scene): IterableIterator<FindingDraft> {
+  for (const entry of state.log.entries)
+    for (const { text, isBreak } of entry.event === null ? [] : reportsOf(entry.event))
+      if (isBreak)
+        yield finding('signed_behind_change', 'error', entry, `the provider of this reply reports: ${text}`, {
+          rule: 'D23',
+        })
 }
 
 /** The requests after a change of the past. O(path). */

@@ -5,6 +5,9 @@ import { explain } from '../../src/explain/explain.ts'
 import { findings } from '../../src/explain/findings.ts'
 import type { FindingKind } from '../../src/explain/finding.ts'
 import type { Event } from '../../src/event/types.ts'
+import type { LogDocument } from '../../src/inspector/index.ts'
+import { asksOf, differenceAt } from '../../src/inspector/model/request.ts'
+import { replayed } from '../../src/inspector/model/replayed.ts'
 import { switchTo } from '../../src/state/at.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, agent, condensation, moveHead, observe, system, user, users } from '../build.ts'
@@ -17,6 +20,11 @@ const notes = (log: readonly Event[], id: string): string[] =>
   explain(replay(log), id).notes.map(({ text }) => text)
 const results = (log: readonly Event[], kind: FindingKind): string[] =>
   findings(log).flatMap((one) => (one.kind === kind ? [one.text] : []))
+
+const documentOf = (facts: readonly Event[]): LogDocument => ({
+  ...{ title: 'log', conversation: '', name: 'log', parent: null, lines: null },
+  ...{ issues: [], notes: [], findings: null, facts },
+})
 
 const away = (...events: readonly Event[]) => [user('a'), ...events, moveHead('h', 'a')]
 
@@ -65,6 +73,50 @@ describe('what a condensation took out', () => {
     expect(results([...log, agent('b'), user('end')], 'cache_broken')).toEqual([
       expect.stringContaining('the condensation "sum" removed 2 events from what had been sent'),
     ])
+  })
+})
+
+describe('what the provider reported of a request', () => {
+  const reply = (id: string, metadata: object): Event =>
+    ({
+      ...agent(id),
+      llm_message: { role: 'assistant', content: [{ type: 'text', text: 'x' }], reply: { metadata } },
+    }) as Event
+  const withheld = (reason: string) => ({
+    input_transformations: [{ type: 'reasoning', id: 'rs_1', action: 'removed', reason }],
+  })
+
+  it.each([
+    [withheld('prefix_mismatch'), 'it withheld the reasoning "rs_1" from the model (prefix_mismatch)', 1],
+    [withheld('model_mismatch'), 'it withheld the reasoning "rs_1" from the model (model_mismatch)', 0],
+    [
+      { diagnostics: { cache_miss_reason: { type: 'messages_changed' } } },
+      'it missed its cache (messages_changed)',
+      1,
+    ],
+    [
+      { prompt_cache_diagnostics: { type: 'cache_miss', reason: 'tools_changed' } },
+      'it missed its cache (tools_changed)',
+      0,
+    ],
+    [{ stop_details: { type: 'refusal', category: 'cyber', explanation: 'No.' } }, 'it refused (cyber)', 0],
+  ])('is a note on its reply, and a finding where the prefix broke: %j', (metadata, text, count) => {
+    const log = [user('m'), reply('a', metadata)]
+    expect(notes(log, 'a')).toEqual([`the provider reported of its request: ${text}`])
+    expect(results(log, 'signed_behind_change')).toEqual(
+      count === 0 ? [] : [`the provider of this reply reports: ${text}`],
+    )
+    const document = replayed(documentOf(log))
+    expect(differenceAt(document, asksOf(document), 1, 'openai-responses').reports).toEqual([text])
+  })
+
+  it('is not read from metadata of another shape', () => {
+    for (const metadata of [
+      { input_transformations: 'x' },
+      { input_transformations: [null, 7] },
+      { diagnostics: [], stop_details: 7 },
+    ])
+      expect(notes([user('m'), reply('a', metadata)], 'a')).toEqual([])
   })
 })
 

@@ -6,6 +6,7 @@ import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { requestRecord } from '../../src/messages/prefix.ts'
 import { replay } from '../../src/state/reduce.ts'
+import { replyOf } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
 import { recordedReplies } from './recorded-replies.ts'
 
@@ -155,6 +156,14 @@ describe('fromAnthropic', () => {
     ],
   ])('says what ended a reply: %j', (ending, outcome) => {
     expect(fromAnthropic({ content: [text('x')], ...ending } as never).outcome).toEqual(outcome)
+  })
+
+  it('records why the provider refused, and why its cache was missed', () => {
+    const stop_details = { type: 'refusal', category: 'cyber', explanation: 'No.' }
+    const diagnostics = { cache_miss_reason: { type: 'messages_changed', cache_missed_input_tokens: 9 } }
+    const reply = { content: [text('x')], stop_reason: 'refusal', stop_details, diagnostics }
+    const [event] = fromAnthropic(reply as never).events
+    expect(replyOf(event as Event)?.metadata).toEqual({ stop_details, diagnostics })
   })
 
   it('keeps what has no standard field, in its place', () => {

@@ -42,6 +42,17 @@ describe('fromOpenAIResponses', () => {
     ])
   })
 
+  it('records the inputs that the provider withheld, from a stream too', () => {
+    const input_transformations = [
+      { type: 'reasoning', id: 'rs_0', action: 'removed', reason: 'prefix_mismatch' },
+    ]
+    const response = { id: 'r', status: 'completed', output: [outputValue('A')], input_transformations }
+    const stream = collectOpenAIResponses()
+    stream.push({ type: 'response.completed', response })
+    for (const { events } of [fromOpenAIResponses(response), stream.end()])
+      expect(events[0]).toHaveProperty('llm_message.reply.metadata', { input_transformations })
+  })
+
   it.each(['', ' '])('sends no reasoning that led to words that are not sent: %j', (blank) => {
     const output = [
       outputValue('A'),

@@ -14,6 +14,7 @@ import type { Event } from '../../event/types.ts'
 import { type ReplyTokens, tokensIn } from '../../messages/reply-usage.ts'
 import { anchorOf, type Entry } from '../../log/entry.ts'
 import { findEvent } from '../../state/read.ts'
+import { reportsOf } from '../../explain/explanation.ts'
 
 export type Form = GrammarName
 
@@ -57,6 +58,8 @@ export interface Difference {
   readonly before: Ask | null
   readonly shared: number
   readonly broken: PrefixBreak | null
+  /** What the provider of the reply to this request reported. */
+  readonly reports: readonly string[]
 }
 
 interface PrefixBreak {
@@ -84,13 +87,14 @@ export function differenceAt(
 ): Difference {
   const index = askBefore(asks, position)
   const before = asks[index] ?? null
-  if (before === null) return { before, shared: 0, broken: null }
+  const reports = asks.find((ask) => ask.position === position)?.reports ?? []
+  if (before === null) return { before, shared: 0, broken: null, reports }
   const then = stateOf(replayed, before.position)
   const previous = requestOf(then, form)
   const sent = asSent(then, previous)
   const state = stateOf(replayed, position)
   const change = explainPrefix(sent, asSent(state, now))
-  if (change === null) return { before, shared: previous.messages.length, broken: null }
+  if (change === null) return { before, shared: previous.messages.length, broken: null, reports }
   const changes = (index: number): boolean => {
     const other = stateOf(replayed, index)
     return explainPrefix(sent, asSent(other, requestOf(other, form))) !== null
@@ -107,6 +111,7 @@ export function differenceAt(
       cacheTokens: estimateTokens(previous.neutral.slice(stableCount)),
       reasoning: Math.max(0, lost - lostBefore),
     },
+    reports,
   }
 }
 
@@ -127,6 +132,7 @@ export interface Ask {
   readonly position: number
   readonly model: string | null
   readonly tokens: ReplyTokens | null
+  readonly reports: readonly string[]
 }
 
 /** O(n log n). */
@@ -147,6 +153,7 @@ export function asksOf({ states }: Replayed): Ask[] {
       position: placeOf(state, entry, event),
       model: typeof record?.model === 'string' ? record.model : null,
       tokens: record === null ? null : tokensIn(record),
+      reports: reportsOf(event).map(({ text }) => text),
     })
   }
   return asks

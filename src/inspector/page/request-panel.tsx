@@ -62,6 +62,9 @@ function Written({ reader, state, form, setForm, isReal }: RequestProps): Compon
       {difference !== null && refused === null && (
         <Compared reader={reader} difference={difference} request={request} />
       )}
+      {difference?.reports.map((text) => (
+        <p key={text} class="note warning">{`The provider reported of this request: ${text}.`}</p>
+      ))}
       <LeftOut request={request} />
       {Object.entries(front).map(([name, value]) => (
         <Block key={name} role={name} value={value} look="" />

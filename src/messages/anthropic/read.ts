@@ -170,6 +170,7 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
       stopReason: stringOf(raw['stop_reason']),
       usage: usageOf(raw['usage']),
       reasoning: '',
+      metadata: moreOf({ stop_details: raw['stop_details'], diagnostics: raw['diagnostics'] }),
       container: stringOf(objectOf(raw['container'])['id']),
       parts: blocks.map((block, index) =>
         partOf(block, ending?.type === 'truncated' && index === blocks.length - 1),

@@ -251,6 +251,7 @@ export const fromOpenAIResponses = (reply: ResponsesReply, options: ReadOptions 
   readReply(objectOf(reply), options)
 
 function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
+  const { input_transformations, prompt_cache_diagnostics } = raw
   const items = objectsOf(raw['output'])
   const reason = stringOf(objectOf(raw['incomplete_details'])['reason'])
   const ending = broken ?? failureOf(raw) ?? endingOf(raw, reason, items)
@@ -265,6 +266,7 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
       stopReason: reason || stringOf(raw['status']),
       usage: usageOf(raw['usage']),
       reasoning: '',
+      metadata: moreOf({ input_transformations, prompt_cache_diagnostics }),
       parts: items.flatMap((item, index) =>
         partsOf(
           item,
