@@ -145,6 +145,11 @@ export interface WriteOptions {
    * had it. Default: those with calls that had it.
    */
   readonly reasoning?: 'calls' | 'all'
+  /**
+   * Whether the server of an Anthropic request signs all thinking, as Anthropic does. Unsigned thinking is
+   * then not sent. Default: yes.
+   */
+  readonly signs?: boolean
   /** Keeps what is written, so that the next request costs what is new. Default: none. */
   readonly cache?: RequestCache
   /** Called for each reply whose signed parts are left out, with the reason. */

@@ -5,6 +5,7 @@ import { type AnthropicReply, collectAnthropic, fromAnthropic } from '../message
 import type { AnthropicRequest } from '../messages/anthropic/blocks.ts'
 import { toAnthropic } from '../messages/anthropic/write.ts'
 import type { CacheTime } from '../messages/cache-marks.ts'
+import { dialectOf, type ServerName } from './servers.ts'
 import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
 import type { ToolDescription } from './tool.ts'
 
@@ -20,19 +21,32 @@ export interface AnthropicStepOptions extends StepOptions {
   readonly client: AnthropicClient
   readonly model: string
   readonly max_tokens: number
+  /** A server other than Anthropic's with requirements of its own. */
+  readonly server?: ServerName
   readonly [field: string]: unknown
 }
 
 /**
  * Returns a step that calls Anthropic Messages, and executes the calls of its replies.
- * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
+ * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model, or an unknown
+ *   server.
  * @example
  * const client = new Anthropic({ apiKey: 'sk-ant-…' })
  * const step = anthropicStep({ client, model: 'claude-sonnet-5-5', max_tokens: 4096 })
  * typeof step // 'function'
  */
 export function anthropicStep(options: AnthropicStepOptions): Step {
-  const { client, tools: toolOptions, system: _, stream = true, write: __, prove: ___, ...rest } = options
+  const {
+    client,
+    tools: toolOptions,
+    system: _,
+    stream = true,
+    write: __,
+    prove: ___,
+    server,
+    ...rest
+  } = options
+  const { signs = true } = dialectOf(server)
   const sorted = sortTools(toolOptions)
   const tools = [...describe(sorted.described), ...sorted.providerTools]
   return stepOf(
@@ -42,7 +56,7 @@ export function anthropicStep(options: AnthropicStepOptions): Step {
       tools,
       describe,
       write(messages, writing) {
-        const written = toAnthropic(messages, { ...writing, cached: timeOf(rest['cache_control']) })
+        const written = toAnthropic(messages, { ...writing, signs, cached: timeOf(rest['cache_control']) })
         return {
           ...rest,
           ...(hasBudget(rest['thinking']) && isUnthought(written) && { thinking: { type: 'disabled' } }),

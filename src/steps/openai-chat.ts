@@ -1,11 +1,10 @@
 /** The step for OpenAI Chat Completions, and for any server with its grammar. */
 
-import { ColloquyError } from '../event/errors.ts'
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/openai-chat/blocks.ts'
 import { type ChatReply, collectOpenAIChat, fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { toOpenAIChat } from '../messages/openai-chat/write.ts'
-import { SERVERS, type ServerName } from './servers.ts'
+import { dialectOf, type ServerName } from './servers.ts'
 import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
 import type { ToolDescription } from './tool.ts'
 
@@ -52,12 +51,7 @@ export function openaiChatStep(options: OpenAIChatStepOptions): Step {
     server,
     ...rest
   } = options
-  if (server !== undefined && !Object.hasOwn(SERVERS, server))
-    throw new ColloquyError(
-      'invalid_argument',
-      `Unknown server. Use one of ${Object.keys(SERVERS).join(', ')}.`,
-    )
-  const dialect = server === undefined ? {} : SERVERS[server]
+  const dialect = dialectOf(server)
   const sorted = sortTools(toolOptions)
   const tools = [...describe(sorted.described), ...sorted.providerTools]
   return stepOf(

@@ -1,9 +1,10 @@
-/** Requirements of servers beyond the Chat Completions grammar. */
+/** Requirements of servers beyond the grammars of OpenAI Chat Completions and Anthropic Messages. */
 
+import { ColloquyError } from '../event/errors.ts'
 import { hashText } from '../event/text.ts'
 import type { WriteOptions } from '../messages/prefix.ts'
 
-type Dialect = Pick<WriteOptions, 'callIds' | 'callContent' | 'reasoning' | 'plainText'>
+type Dialect = Pick<WriteOptions, 'callIds' | 'callContent' | 'reasoning' | 'plainText' | 'signs'>
 
 const NINE = /^[a-zA-Z0-9]{9}$/
 
@@ -22,11 +23,22 @@ function nineCharacterIds(): (logId: string) => string {
 export const SERVERS = {
   mistral: { callIds: nineCharacterIds, callContent: '' },
   /** Refuses calls without `reasoning_content` in thinking mode, including calls of another model. */
-  deepseek: { reasoning: 'calls' },
-  kimi: { reasoning: 'all' },
+  deepseek: { reasoning: 'calls', signs: false },
+  kimi: { reasoning: 'all', signs: false },
   /** Refuses `content: null`, and missing content. */
   lmstudio: { callContent: '' },
 } as const satisfies Readonly<Record<string, Dialect>>
 
 /** A server in {@link SERVERS}. */
 export type ServerName = keyof typeof SERVERS
+
+/** The requirements of a server. @throws ColloquyError `invalid_argument` for an unknown server. */
+export function dialectOf(server: ServerName | undefined): Dialect {
+  if (server === undefined) return {}
+  if (!Object.hasOwn(SERVERS, server))
+    throw new ColloquyError(
+      'invalid_argument',
+      `Unknown server. Use one of ${Object.keys(SERVERS).join(', ')}.`,
+    )
+  return SERVERS[server]
+}

@@ -22,8 +22,16 @@ const results = (log: readonly Event[], kind: FindingKind): string[] =>
   findings(log).flatMap((one) => (one.kind === kind ? [one.text] : []))
 
 const documentOf = (facts: readonly Event[]): LogDocument => ({
-  ...{ title: 'log', conversation: '', name: 'log', parent: null, lines: null },
-  ...{ issues: [], notes: [], findings: null, facts },
+  title: 'log',
+  conversation: '',
+  name: 'log',
+  parent: null,
+  call: null,
+  lines: null,
+  issues: [],
+  notes: [],
+  findings: null,
+  facts,
 })
 
 const away = (...events: readonly Event[]) => [user('a'), ...events, moveHead('h', 'a')]
@@ -76,16 +84,16 @@ describe('what a condensation took out', () => {
   })
 })
 
-describe('what the provider reported of a request', () => {
-  const reply = (id: string, metadata: object): Event =>
-    ({
-      ...agent(id),
-      llm_message: { role: 'assistant', content: [{ type: 'text', text: 'x' }], reply: { metadata } },
-    }) as Event
-  const withheld = (reason: string) => ({
-    input_transformations: [{ type: 'reasoning', id: 'rs_1', action: 'removed', reason }],
-  })
+const reply = (id: string, metadata: object): Event =>
+  ({
+    ...agent(id),
+    llm_message: { role: 'assistant', content: [{ type: 'text', text: 'x' }], reply: { metadata } },
+  }) as Event
+const withheld = (reason: string) => ({
+  input_transformations: [{ type: 'reasoning', id: 'rs_1', action: 'removed', reason }],
+})
 
+describe('what the provider reported of a request', () => {
   it.each([
     [withheld('prefix_mismatch'), 'it withheld the reasoning "rs_1" from the model (prefix_mismatch)', 1],
     [withheld('model_mismatch'), 'it withheld the reasoning "rs_1" from the model (model_mismatch)', 0],

@@ -20,10 +20,10 @@ const messagesOf = ({ events }: Reply): NeutralMessage[] =>
 
 const MODEL = 'deepseek-v4'
 
-const sent = (block: object, model: string, made = MODEL): unknown => {
+const sent = (block: object, model: string, signs = false): unknown => {
   const content = [block, { type: 'tool_use', id: 'a', name: 'ls', input: {} }]
-  const reply = fromAnthropic({ model: made, content } as never)
-  return toAnthropic(messagesOf(reply), { model }).messages[1]?.content[0]
+  const reply = fromAnthropic({ model: MODEL, content } as never)
+  return toAnthropic(messagesOf(reply), { model, signs }).messages[1]?.content[0]
 }
 
 describe('thinking in the grammar of Anthropic', () => {
@@ -32,11 +32,11 @@ describe('thinking in the grammar of Anthropic', () => {
     [{ type: 'thinking', thinking: 'I look.', signature: '' }],
     [{ type: 'thinking', thinking: '', signature: '' }],
     [{ type: 'thinking', thinking: '' }],
-  ])('%j goes back to its model alone', (block) => {
+  ])('%j goes back to its model alone, where the server does not sign', (block) => {
     expect(sent(block, MODEL)).toEqual(block)
     expect(sent(block, `${MODEL}-20261101`)).toEqual(block)
     expect(sent(block, 'kimi-k3')).toMatchObject({ type: 'tool_use' })
-    expect(sent(block, 'claude-opus-5', 'claude-opus-5')).toMatchObject({ type: 'tool_use' })
+    expect(sent(block, MODEL, true)).toMatchObject({ type: 'tool_use' })
   })
 
   it('goes to the model by the name that it was asked by', () => {
@@ -46,7 +46,9 @@ describe('thinking in the grammar of Anthropic', () => {
     ]
     const request = { model: 'deepseek-chat', messages: [] }
     const messages = messagesOf(fromAnthropic({ model: MODEL, content } as never, { request }))
-    expect(toAnthropic(messages, { model: 'deepseek-chat' }).messages[1]?.content).toEqual(content)
+    expect(
+      toAnthropic(messages, { model: 'deepseek-chat', ...SERVERS.deepseek }).messages[1]?.content,
+    ).toEqual(content)
   })
 })
 

@@ -23,7 +23,7 @@ import {
 /**
  * Returns a Messages request's system prompt and messages; valid for any log (law M). While its prefix is
  * unchanged, a reply is sent back unchanged, thinking byte for byte; otherwise without signed parts. Unsigned
- * thinking is sent back to its model, unless a Claude. A role's adjacent messages are merged. The first four
+ * thinking is sent back to its model with `signs: false`. A role's adjacent messages are merged. The first four
  * `cache_prompt` parts, the provider's maximum, become breakpoints. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
@@ -68,7 +68,7 @@ function startWriter(options: WriteOptions, list: OpenMessage[], newMap: NewMap)
     piece: (piece: Piece) => ({ ...pieceBlock(piece, cite), ...mark(piece.cache, timeOf(piece)) }),
     reply(turn: AssistantTurn, keepsSigned: boolean) {
       state.last = turn
-      return reply(turn, keepsSigned, mark, callers, options.model)
+      return reply(turn, keepsSigned, mark, callers, options)
     },
     move: (turn: AssistantTurn) => moveParts(turn, () => false, 'words'),
     // A mark inside of a result marks the whole.
@@ -110,7 +110,7 @@ function reply(
   keepsSigned: boolean,
   mark: Mark,
   callers: Map<unknown, true>,
-  model = '',
+  { model = '', signs = true }: WriteOptions,
 ): Written<AnthropicBlock>[] {
   const refs = keepsSigned ? turn.refs : callsLast(turn.refs)
   const blocks = replyBlocks<AnthropicBlock>({ ...turn, refs }, keepsSigned, {
@@ -118,10 +118,9 @@ function reply(
     thinking(block) {
       const isUnsigned = 'thinking' in block && !block.signature
       const { outcome, interrupted, digest: ownValue } = turn.message.reply ?? {}
-      // Claude signs all its thinking, and refuses unsigned thinking. Under another name too, interrupted or
-      // redacted thinking lacks its signature.
+      // Interrupted or redacted thinking may lack its signature.
       const isWhole = outcome === undefined && interrupted !== true && ownValue === undefined
-      if (isUnsigned && isWhole && isOfModel(turn.message, LIMITS.grammar, model) && !/claude/i.test(model)) {
+      if (!signs && isUnsigned && isWhole && isOfModel(turn.message, LIMITS.grammar, model)) {
         const { type, thinking, signature } = block
         return {
           type,
