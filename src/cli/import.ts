@@ -18,7 +18,7 @@ import type { Session, SubagentLink } from '../sessions/index.ts'
 import type { AppendResult, NewConversation } from '../store/kit/index.ts'
 import { aboutFile, attempt, complain } from './attempt.ts'
 import type { RequestOf } from './commands.ts'
-import { dashed, findConversation, withStore } from './db/store.ts'
+import { dashed, findConversation, readLog, withStore } from './db/store.ts'
 import { FileError } from './failure.ts'
 import {
   asObject,
@@ -162,11 +162,50 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<Import
     const plan = planSession(name, one, copy.request, parent)
     const report = await copyConversation(copy, { form, facts: factsOf(one) }, plan)
     reports.push(report)
+    await linkSubagents(copy.store, report.conversation, one)
     for (const [index, child] of one.children.entries())
       await copySession(child, { id: report.conversation, childNumber: index + 1 })
   }
   await copySession(session, null)
   return reports
+}
+
+/**
+ * Adds the calls that opened subagents to their records, because parent and child are imported in any order
+ * and may have grown. O(facts), and for a subagent's own file O(its parent's log).
+ */
+async function linkSubagents(store: Store, id: string, { facts, subagent }: Session): Promise<void> {
+  for (const { fact } of facts) {
+    const child = childIn(fact)
+    if (child !== null) await linkSubagent(store, child.id, child.actionId, id)
+  }
+  if (subagent === null) return
+  if (subagent.actionId !== null) return linkSubagent(store, id, subagent.actionId)
+  const parentId = (await store.getConversation(id))?.parentConversationId ?? ''
+  const parent = parentId === '' ? null : await store.getConversation(parentId)
+  if (parent === null) return
+  for await (const events of readLog(store, parent))
+    for (const { fact } of events) {
+      const child = childIn(fact)
+      if (child?.id === id) return linkSubagent(store, id, child.actionId)
+    }
+}
+
+/** The conversation that a result names as that of its subagent. */
+function childIn(fact: Fact): { readonly id: string; readonly actionId: string } | null {
+  if (isQuarantined(fact) || fact.kind !== 'ObservationEvent') return null
+  const { kind, conversation_id: name } = fact.observation as JsonObject
+  const id = kind === 'SubagentObservation' && typeof name === 'string' ? sessionId(name) : null
+  return id === null ? null : { id, actionId: fact.action_id }
+}
+
+async function linkSubagent(store: Store, id: string, actionId: string, parentId?: string): Promise<void> {
+  const record = await store.getConversation(id)
+  const subagent = asObject(record?.metadata['subagent'])
+  if (record === null || subagent === null || typeof subagent['action_id'] === 'string') return
+  if (parentId !== undefined && record.parentConversationId !== parentId) return
+  const metadata = { ...record.metadata, subagent: { ...subagent, action_id: actionId } }
+  await store.updateConversation(id, { metadata })
 }
 
 async function copyConversation(

@@ -197,6 +197,93 @@ it('an import links children as subagent() does', async () => {
   expect(spans.out).toContain('"s-side-1"')
 })
 
+/** The calls of the children of the conversation `s`, after imports of these files one after the other. */
+async function callsAfter(files: readonly (readonly object[])[]): Promise<unknown[]> {
+  const index = folder(
+    Object.fromEntries(
+      files.map((lines, n) => [`${n}.jsonl`, lines.map((one) => JSON.stringify(one)).join('\n')]),
+    ),
+  )
+  for (const [n, lines] of files.entries())
+    if (lines.length > 0)
+      expect(await colloquy(['import', index(`${n}.jsonl`), '--db', index('x.db')])).toMatchObject({
+        code: 0,
+      })
+  return inFile(index('x.db'), async (store) => {
+    const engine = createEngine({ store })
+    const tree = await (await engine.open('s')).tree()
+    await engine.close()
+    return tree.children.map(({ id, actionId }) => [id, actionId])
+  })
+}
+
+describe('importing sessions that grow', () => {
+  const whole = [
+    line('m', null, 'user', output('go')),
+    line('a', 'm', 'assistant', call('one', 'task')),
+    line('x', null, 'user', output('task'), { isSidechain: true }),
+    line('r', 'a', 'user', result('one')),
+  ]
+  const claudeParent = [
+    line('m', null, 'user', output('go')),
+    line('a', 'm', 'assistant', call('one', 'task')),
+    line('r', 'a', 'user', result('one'), { toolUseResult: { agentId: 'x' } }),
+  ]
+  const claudeChild = ['x1', 'x2'].map((uuid, index) =>
+    line(uuid, index === 0 ? null : 'x1', 'user', output(uuid), { isSidechain: true, agentId: 'x' }),
+  )
+  const codexParent = [
+    meta({ id: 's' }),
+    {
+      type: 'response_item',
+      payload: { type: 'function_call', name: 'spawn_agent', call_id: 'c', arguments: '{}' },
+    },
+    { type: 'event_msg', payload: { type: 'collab_agent_spawn_end', call_id: 'c', new_thread_id: 's-x' } },
+    { type: 'response_item', payload: { type: 'function_call_output', call_id: 'c', output: 'started' } },
+  ]
+  const spawned = { subagent: { thread_spawn: { parent_thread_id: 's', depth: 1 } } }
+  const codexChild = [
+    meta({ id: 's-x', source: spawned }),
+    { type: 'event_msg', payload: { type: 'user_message', message: 'task' } },
+  ]
+
+  it('links a side chain as the whole file does, however far it had grown before', async () => {
+    const expected = await callsAfter([whole])
+    expect(expected).toEqual([['s-side-1', 'a']])
+    for (let cut = 1; cut < whole.length; cut += 1)
+      expect(await callsAfter([whole.slice(0, cut), whole])).toEqual(expected)
+  })
+
+  it.each([
+    ['Claude Code', claudeParent, claudeChild, 'a'],
+    ['Codex', codexParent, codexChild, 'line-2'],
+  ])(
+    'links the files of %s in any order, however far they had grown before',
+    async (_, parent, child, action) => {
+      for (const [first, second] of [
+        [parent, child],
+        [child, parent],
+      ] as const)
+        for (let cut = 0; cut <= first.length; cut += 1)
+          expect(await callsAfter([first.slice(0, cut), second, first])).toEqual([['s-x', action]])
+    },
+  )
+
+  it('links no conversation that another parent opened, and keeps the first call', async () => {
+    const elsewhere = codexParent.with(0, meta({ id: 'other' }))
+    const again = [
+      ...codexParent,
+      ...codexParent
+        .slice(1)
+        .map((one) => JSON.parse(JSON.stringify(one).replaceAll('"c"', '"d"')) as object),
+    ]
+    expect(await callsAfter([codexParent, elsewhere, codexChild, elsewhere])).toEqual([['s-x', 'line-2']])
+    expect(await callsAfter([codexParent.slice(0, 2), codexChild, elsewhere, again])).toEqual([
+      ['s-x', 'line-2'],
+    ])
+  })
+})
+
 const MAIN = recordedSession('claude-code/ccl-worktrees-main.jsonl')
 const SUBAGENT = recordedSession('claude-code/ccl-worktrees-subagent.jsonl')
 
