@@ -350,7 +350,11 @@ export class Conversation {
           runChild: openChild,
           takeOverWork: (append) => takeOverWork(this.#engine, replica, resume, append),
         },
-        { ...options, signal: this.#orClosing(options.signal) },
+        {
+          ...options,
+          leaseTtl: options.leaseTtl ?? this.#engine.leaseTtl,
+          signal: this.#orClosing(options.signal),
+        },
       ),
     )
   }

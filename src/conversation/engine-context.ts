@@ -66,6 +66,7 @@ interface BusyReplica {
 export class EngineContext {
   readonly store: Store
   readonly stamp: Stamp
+  readonly leaseTtl: number
   readonly #cacheBytes: number
   readonly #shares: boolean
   readonly #busy = new Map<string, BusyReplica>()
@@ -83,9 +84,10 @@ export class EngineContext {
   #closed: Promise<void> | null = null
 
   /** @param cacheBytes maximum size of all idle replicas together; 0 keeps none */
-  constructor(store: Store, stamp: Stamp, cacheBytes: number, sharesReplies: boolean) {
+  constructor(store: Store, stamp: Stamp, cacheBytes: number, sharesReplies: boolean, leaseTtl: number) {
     this.store = store
     this.stamp = stamp
+    this.leaseTtl = leaseTtl
     this.#cacheBytes = cacheBytes
     this.#shares = sharesReplies
     this.#idle = new LRUCache({

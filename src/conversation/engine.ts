@@ -20,6 +20,7 @@ import {
 import { follow, type Follower, type FollowOptions, type FollowHandler } from './follow/follow.ts'
 import { type ConversationRecovery, recoverAll } from './recover.ts'
 import { type DeletionOptions, type DeletionReport, EngineContext } from './engine-context.ts'
+import { checkLeaseTtl } from './run/options.ts'
 
 /** Options of an engine. */
 export interface EngineOptions {
@@ -39,6 +40,11 @@ export interface EngineOptions {
    * store.
    */
   readonly shareReplies?: boolean
+  /**
+   * Milliseconds after which the run of a dead process may be recovered. Must exceed the longest suspension
+   * of a process or database. An option of each run, too. Default: 45,000.
+   */
+  readonly leaseTtl?: number
 }
 
 const OPTIONS = {
@@ -47,12 +53,14 @@ const OPTIONS = {
   newId: true,
   cacheBytes: true,
   shareReplies: true,
+  leaseTtl: true,
 } satisfies Record<keyof EngineOptions, true>
 
 /** Live conversations over one store. */
 export interface Engine {
   readonly store: Store
   readonly size: number
+  readonly leaseTtl: number
   /** Creates a conversation. @throws ColloquyError `conversation_exists`, `invalid_id`, `invalid_argument`. */
   create(options?: Partial<NewConversation>): Promise<Conversation>
   /**
@@ -105,7 +113,7 @@ export interface Engine {
   applyRetention(options: RetentionOptions): Promise<DeletionReport | null>
   /**
    * Recovers every conversation whose dead process's lease expired: see `Conversation.recover`. A failure
-   * does not affect the others. Unexpired leases (`leaseTtl`, 45 s by default) are left for a later call.
+   * does not affect the others. Unexpired leases are left for a later call.
    * O(unreleased leases), and the events of the recovered conversations.
    * @example
    * const engine = createEngine({ store: memoryStore() })
@@ -168,13 +176,16 @@ export function createEngine(options: EngineOptions): Engine {
     newId = ulids(clock),
     cacheBytes = 256 * 2 ** 20,
     shareReplies = false,
+    leaseTtl = 45_000,
   } = options ?? {}
   checkOptionNames(options, OPTIONS)
+  checkLeaseTtl(leaseTtl)
   if (typeof cacheBytes !== 'number' || Number.isNaN(cacheBytes) || cacheBytes < 0)
     invalidArgument('cacheBytes', 'must be a number of bytes from 0')
   const bytes = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(cacheBytes)))
   if (typeof store?.append !== 'function') invalidArgument('store', 'must be a store, such as memoryStore()')
-  const context = new EngineContext(store, { newId, now: () => formatInstant(clock()) }, bytes, shareReplies)
+  const stamp = { newId, now: () => formatInstant(clock()) }
+  const context = new EngineContext(store, stamp, bytes, shareReplies, leaseTtl)
   const create: Engine['create'] = async (record = {}) => {
     context.check()
     const { id } = await store.createConversation({
@@ -192,6 +203,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
   return {
     store,
+    leaseTtl,
     get size() {
       return context.size
     },

@@ -176,6 +176,7 @@ export function createService(options: ServiceOptions): Service {
   const starts = new Starts(engine.store, sealing)
   const { agent } = options
   const callTokens = new CallTokens(engine.store)
+  const leaseTtl = options.run?.leaseTtl ?? engine.leaseTtl
   const runs = new Runs({
     store: engine.store,
     starts,
@@ -191,10 +192,10 @@ export function createService(options: ServiceOptions): Service {
             ),
     options: { ...options.run, onPrefix: countLeftOut(metrics, options.run?.onPrefix) },
     maxRuns: options.maxRuns ?? 100,
+    leaseTtl,
     onFailure: report,
   })
   const lifecycle = { engine, runs, starts }
-  const leaseTtl = options.run?.leaseTtl ?? 45_000
   const workingCalls = new WorkingCalls(engine, runs, leaseTtl, report)
   const lostRuns = new LostRuns(engine, runs, workingCalls, leaseTtl / 3, report)
   const controlPlane = createPlane(lifecycle, report, options.controlPlane)

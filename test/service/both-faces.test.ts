@@ -27,7 +27,7 @@ function processOver(store: Store, failures: unknown[]) {
   const lifecycle = {
     engine,
     starts,
-    runs: new Runs({ store, starts, agent: null, options: {}, maxRuns: 1, onFailure }),
+    runs: new Runs({ store, starts, agent: null, options: {}, maxRuns: 1, leaseTtl: 45_000, onFailure }),
   }
   return { lifecycle, plane: createPlane(lifecycle, onFailure) }
 }

@@ -41,7 +41,15 @@ function processOver(real: Store, scheduler: fc.Scheduler) {
   const { store, dieAfter, isDead } = mortal(inTurn(real, scheduler))
   const engine = createEngine({ store })
   const starts = new Starts(store, BOX)
-  const options = { store, starts, agent: null, options: {}, maxRuns: 1, onFailure: () => undefined }
+  const options = {
+    store,
+    starts,
+    agent: null,
+    options: {},
+    maxRuns: 1,
+    leaseTtl: 45_000,
+    onFailure: () => undefined,
+  }
   return { lifecycle: { engine, starts, runs: new Runs(options) }, dieAfter, isDead }
 }
 

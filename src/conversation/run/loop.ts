@@ -48,9 +48,12 @@ interface RunParts {
  * Runs a conversation. @throws ColloquyError `already_running`, `lease_lost` when another run acquired the
  * lease, and the store's errors.
  */
-export async function runLoop(parts: RunParts, options: RunOptions = {}): Promise<RunResult> {
+export async function runLoop(
+  parts: RunParts,
+  options: RunOptions & { readonly leaseTtl: number },
+): Promise<RunResult> {
   const { store, replica, owner } = parts
-  const { leaseTtl = 45_000, signal, wait = false } = options
+  const { leaseTtl, signal, wait = false } = options
   // A pause or interrupt from now on applies to this run, though it may not have begun.
   const { header, log } = await replica.refresh()
   const { from = log.entries.length } = options

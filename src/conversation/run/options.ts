@@ -50,7 +50,7 @@ export interface RunOptions {
    * append back and is thrown by `run`.
    */
   readonly within?: NonNullable<AppendOptions['within']>
-  /** Milliseconds until the lease expires if it is not renewed. Default: 45,000. */
+  /** Milliseconds until the lease expires if it is not renewed. Default: the engine's. */
   readonly leaseTtl?: number
 }
 
@@ -127,9 +127,7 @@ export function checkRun(step: unknown, options: object): void {
   if (maxIterations !== undefined && !(typeof maxIterations === 'number' && maxIterations >= 0)) {
     invalidArgument('maxIterations', 'must be a number from 0')
   }
-  if (leaseTtl !== undefined && !(typeof leaseTtl === 'number' && leaseTtl > 0 && leaseTtl <= MAX_TTL)) {
-    invalidArgument('leaseTtl', `must be a number of milliseconds above 0, at most ${MAX_TTL}`)
-  }
+  if (leaseTtl !== undefined) checkLeaseTtl(leaseTtl)
   if (wait !== undefined && typeof wait !== 'boolean') invalidArgument('wait', 'must be true or false')
   if (from !== undefined && !(Number.isSafeInteger(from) && Number(from) >= 0))
     invalidArgument('from', 'must be a position of the log')
@@ -138,6 +136,11 @@ export function checkRun(step: unknown, options: object): void {
   if (hooks === undefined) return
   if (!Array.isArray(hooks)) invalidArgument('hooks', 'must be a list')
   for (const [index, hook] of hooks.entries()) checkHook(hook, `hooks.${index}`)
+}
+
+export function checkLeaseTtl(value: unknown): void {
+  if (!(typeof value === 'number' && value > 0 && value <= MAX_TTL))
+    invalidArgument('leaseTtl', `must be a number of milliseconds above 0, at most ${MAX_TTL}`)
 }
 
 const isCondenser = (value: unknown): boolean =>

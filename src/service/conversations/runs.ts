@@ -110,6 +110,7 @@ export interface RunsOptions {
   /** Options of every run. A conversation's own `max_iterations` takes precedence. */
   readonly options: Omit<RunOptions, 'signal' | 'from'>
   readonly maxRuns: number
+  readonly leaseTtl: number
   readonly onFailure: (error: unknown) => void
 }
 
@@ -275,11 +276,10 @@ export class Runs {
   constructor(options: RunsOptions) {
     this.#options = options
     this.#slots = new Slots(options.maxRuns)
-    const ttl = options.options.leaseTtl ?? 45_000
     this.wanted = new Jobs({
       store: options.store,
       collection: 'wanted-runs',
-      ttl,
+      ttl: options.leaseTtl,
       keysOf: ({ conversation_id: conversation }) => ({ conversation }),
     })
   }
