@@ -16,7 +16,7 @@ const PAGE = join(ROOT, 'docs/errors.md')
 const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   unknown_event: 'No event of this conversation has the id. Check the id and the conversation.',
   evicted: 'The state no longer has the bodies. Read through the conversation, which loads them again.',
-  empty_view: 'A grammar has nothing to send. Append a message first.',
+  empty_view: 'There is no message to send to a model. Append one first.',
   pending_calls:
     'The view has calls without a result, and `pending` is `refuse`. Run or recover the conversation.',
   invalid_argument: 'An argument or option is invalid. Correct the call.',

@@ -328,7 +328,8 @@ export class Conversation {
    * in all processes. After a dead run it appends `RunLost`, ends its calls with an error, executes those
    * approved since, and continues.
    * @throws ColloquyError `already_running` (unless `wait` is set) with `owner` and `expiresAt` of the other
-   * run's lease, `lease_lost`, `invalid_argument` for invalid options, and the store's errors. An error of
+   * run's lease, `lease_lost`, `empty_view` without a message or call, `invalid_argument` for invalid
+   * options, and the store's errors. An error of
    * the step ends the run in `error`.
    */
   async run(step: Step, options: RunOptions = {}): Promise<RunResult> {

@@ -39,6 +39,10 @@ function endsTurn(unit: Unit): boolean {
   return [...unit.results].some(({ entry }) => isFinish(entry.event))
 }
 
+/** Whether the branch has nothing to reply to, at most system prompts. O(size of the units). */
+export const isEmpty = (branch: Branch): boolean =>
+  branch.lastUserMessage === null && lastRendered(branch.view) === undefined && isAnswered(branch)
+
 /**
  * Whether the view has only system prompts and messages of the environment left, so there is nothing to
  * request. O(units of that kind).

@@ -136,6 +136,8 @@ for (;;) {
   try {
     await doOneThing()
   } catch (error) {
+    // HEAD may be on no message.
+    if (hasCode(error, 'empty_view')) continue
     // The killed run holds its lease for a moment.
     if (!hasCode(error, 'already_running')) throw error
     await sleep(20)

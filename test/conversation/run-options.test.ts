@@ -2,11 +2,15 @@
 
 import { afterEach, describe, expect, it } from 'vitest'
 import { createEngine, type Engine, type EngineOptions } from '../../src/conversation/engine.ts'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import type { Event } from '../../src/event/types.ts'
 import type { RunOptions } from '../../src/conversation/run/options.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import type { Status } from '../../src/state/status.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { agent, branch } from './agent.ts'
+import { script } from './script.ts'
+import { wrapStore } from './stores.ts'
 
 let engine: Engine | null = null
 afterEach(() => engine?.close())
@@ -48,6 +52,75 @@ describe('a run', () => {
       status: 'finished',
     })
   })
+})
+
+describe('a run without a message to reply to', () => {
+  const PROMPT: Event = {
+    kind: 'SystemPromptEvent',
+    system_prompt: { type: 'text', text: 'Be brief.' },
+    tools: [],
+  }
+
+  it.each<[string, (conversation: Conversation) => Promise<unknown>]>([
+    ['an empty log', async () => undefined],
+    ['a system prompt only', (conversation) => conversation.append(PROMPT)],
+    [
+      'an empty HEAD',
+      async (conversation) => {
+        await conversation.sendMessage('Hello')
+        await conversation.navigate(null)
+      },
+    ],
+    [
+      'a restart',
+      async (conversation) => {
+        await conversation.append(PROMPT)
+        await conversation.sendMessage('Hello')
+        await conversation.restart()
+      },
+    ],
+  ])('rejects before the step is called: %s', async (_, prepare) => {
+    const conversation = await begin()
+    await prepare(conversation)
+    const before = (await conversation.search()).items
+    const { status } = (await conversation.state()).header
+    const { step, requests } = script([])
+    for (const options of [{}, { wait: true }]) {
+      await expect(conversation.run(step, options)).rejects.toMatchObject({ code: 'empty_view' })
+    }
+    expect(requests).toEqual([])
+    expect((await conversation.search()).items).toEqual(before)
+    expect((await conversation.state()).header.status).toBe(status)
+    expect(await engine?.store.getLease(conversation.id)).toBeNull()
+    await conversation.sendMessage('Hello')
+    expect((await conversation.run(step)).status).toBe('finished')
+  })
+})
+
+it.each<[string, object, object, number]>([
+  ['by default', {}, {}, 45_000],
+  ['of the engine', { leaseTtl: 7_000 }, {}, 7_000],
+  ['of the run', { leaseTtl: 7_000 }, { leaseTtl: 3_000 }, 3_000],
+])('a lease lasts as long as its option says: %s', async (_, ofEngine, ofRun, ttl) => {
+  const ttls: number[] = []
+  const memory = memoryStore()
+  const store = wrapStore(memory, {
+    async acquireLease(...input) {
+      ttls.push(input[2])
+      return memory.acquireLease(...input)
+    },
+  })
+  engine = createEngine({ store, ...ofEngine })
+  const conversation = await engine.create()
+  await conversation.sendMessage('Hello')
+  await conversation.run(agent().step, ofRun)
+  expect(ttls).toEqual([ttl])
+})
+
+it.each([0, -1, Number.NaN, Infinity, 2 ** 33, '45000'])('an engine rejects %s as leaseTtl', (leaseTtl) => {
+  expect(() => createEngine({ store: memoryStore(), leaseTtl } as EngineOptions)).toThrow(
+    expect.objectContaining({ code: 'invalid_argument', data: { field: 'leaseTtl' } }),
+  )
 })
 
 it.each<[string, unknown]>([

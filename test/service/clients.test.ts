@@ -80,7 +80,7 @@ async function reader(id: string) {
 describe('full_state is the last frame of every run', () => {
   const RUNS: readonly (readonly [string, Agent, (id: string) => Promise<unknown>, string])[] = [
     ['one that replies', scriptedAgent(['Done.']), (id) => send(id), 'finished'],
-    ['one with nothing to do', scriptedAgent(['Done.']), async () => undefined, 'finished'],
+    ['one with nothing to do', scriptedAgent(['Done.']), async () => undefined, 'idle'],
     [
       'one that fails',
       () => () => {

@@ -16,7 +16,7 @@ import {
   callsOfLostRun,
   errorResults,
 } from '../decide.ts'
-import { hasNoPrompt, isTurnOver, isReplied } from '../turn.ts'
+import { hasNoPrompt, isEmpty, isTurnOver, isReplied } from '../turn.ts'
 import { add, mustStop, type RunContext, unstarted, latest } from './context.ts'
 import { contextMessage, runHooks, textOf } from './hooks.ts'
 import { planOf } from './plan-calls.ts'
@@ -140,7 +140,8 @@ function hasMoreWork(state: State): boolean {
     const approved = granted(header.callStatuses, 'approved')
     return open.some(({ id }) => approved.has(id))
   }
-  return header.status === 'idle' && (open.length > 0 || !(isTurnOver(branch) || hasNoPrompt(branch)))
+  const hasNothing = isTurnOver(branch) || hasNoPrompt(branch) || isEmpty(branch)
+  return header.status === 'idle' && (open.length > 0 || !hasNothing)
 }
 
 async function runUnderLease(
@@ -264,7 +265,7 @@ async function loop(run: RunContext, options: RunOptions): Promise<unknown> {
     begun = await startRun(run)
     for (let continues = begun; continues; continues = await takeNextAction(run, options));
   } catch (error) {
-    if (isOfStore(run, error)) throw error
+    if (isOfStore(run, error) || (!begun && hasCode(error, 'empty_view'))) throw error
     // The interrupt ended the step, whatever it throws now.
     if (run.signal.aborted) return undefined
     await add(run, (state) => failureOf(run, state, error))
@@ -344,6 +345,7 @@ async function callModel(run: RunContext): Promise<void> {
 
 /**
  * Sets the status running, and runs the hooks. False when nothing is to run, or a pause followed the request.
+ * @throws ColloquyError `empty_view`.
  */
 async function startRun(run: RunContext): Promise<boolean> {
   const begun = await add(run, (state) => {
@@ -354,6 +356,8 @@ async function startRun(run: RunContext): Promise<boolean> {
     if ((status === 'paused' || status === 'error') && isPausedSince(state, run.from)) return []
     if (status === 'waiting_for_confirmation' && planOf(run, state).execute.length === 0) return []
     if (isTurnOver(state.branch) || hasNoPrompt(state.branch)) return [statusUpdate('finished')]
+    if (isEmpty(state.branch))
+      throw new ColloquyError('empty_view', 'The conversation has no message to reply to. Send one first.')
     return [statusUpdate('running')]
   })
   if (begun.length === 0 || run.replica.state.header.status !== 'running') return false
