@@ -2,14 +2,19 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
+import pg from 'pg'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { DeletionOptions } from '../../src/conversation/engine-context.ts'
 import type { DeletionFilter, RetentionOptions } from '../../src/conversation/retention.ts'
 import type { NewConversation } from '../../src/store/contract/conversation-record.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { superDatabase } from '../postgres/database.ts'
 import { folder } from '../store/sqlite-drivers.ts'
 
 const FILES = folder()
@@ -201,6 +206,92 @@ describe('deleteConversations', () => {
     await engine.close()
     await store.close()
     expect(bytes()).not.toContain(`ann ${words}`)
+  })
+})
+
+function rowsOf(database: DatabaseSync, table: string) {
+  const statement = database.prepare(`SELECT * FROM "${table}"`)
+  statement.setReadBigInts(true)
+  return statement.all()
+}
+
+describe('a dump', () => {
+  const words = 'unforgettable-words'
+  /** Two conversations with words in every place that the store writes, of which one is deleted. */
+  async function deleteOne(store: Store): Promise<void> {
+    const engine = createEngine({ store, shareReplies: true })
+    for (const owner of ['ann', 'bob']) {
+      const text = `${owner} ${words}`
+      const conversation = await engine.create({
+        owner,
+        title: text,
+        tags: { note: text },
+        metadata: { text },
+      })
+      const [hello] = await conversation.sendMessage(text)
+      await conversation.sendMessage(`${text} `.repeat(10_000))
+      await store.updateConversation(conversation.id, { title: `again ${text}` })
+      await store.saveSnapshot(conversation.id, [{ part: 0, bytes: new TextEncoder().encode(text) }])
+      if (owner === 'bob') await conversation.eraseEvent(hello?.id ?? '')
+    }
+    await engine.deleteConversations({ owner: 'ann' })
+    await engine.close()
+  }
+
+  it('of SQLite has no word of what is gone, as a copy and as rows', async () => {
+    const file = FILES.next()
+    const store = sqliteStore({ file, fullText: true })
+    await deleteOne(store)
+    const database = new DatabaseSync(file)
+    const copy = FILES.next()
+    database.prepare('VACUUM INTO ?').run(copy)
+    const tables = database.prepare(`SELECT name FROM sqlite_master WHERE type = 'table'`).all()
+    const rows = tables.map(({ name }) =>
+      rowsOf(database, String(name))
+        .flatMap((row) => Object.values(row))
+        .map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : String(value)))
+        .join('\n'),
+    )
+    database.close()
+    await store.close()
+    for (const dump of [readFileSync(copy, 'latin1'), rows.join('\n')]) {
+      expect(dump).toContain(`bob ${words}`)
+      expect(dump).not.toContain(`ann ${words}`)
+    }
+  })
+
+  it('of PostgreSQL has none at once, and the files of the tables none after VACUUM FULL', async () => {
+    const { url, drop } = await superDatabase()
+    const pool = new pg.Pool({ connectionString: url })
+    pool.on('error', () => undefined)
+    const store = postgresStore({ client: pool, fullText: true })
+    await deleteOne(store)
+    await store.close()
+    const { rows: tables } = await pool.query<{ readonly name: string }>(
+      `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'colloquy'`,
+    )
+    expect(tables.length).toBeGreaterThan(8)
+    const read = async (sql: string): Promise<string> => {
+      const { rows } = await pool.query<{ readonly text: string | null }>(sql)
+      // A dump has bytes in hexadecimal digits.
+      return rows.map(({ text }) => `${text}${Buffer.from(text ?? '', 'hex').toString('latin1')}`).join('\n')
+    }
+    const dump = await Promise.all(
+      tables.map(({ name }) => read(`SELECT replace(CAST(t AS text), '\\x', '') AS text FROM ${name} AS t`)),
+    )
+    expect(dump.join('\n')).toContain(`bob ${words}`)
+    expect(dump.join('\n')).not.toContain(`ann ${words}`)
+    await pool.query('VACUUM FULL')
+    await pool.query('CHECKPOINT')
+    const { rows: files } = await pool.query<{ readonly bytes: Buffer }>(
+      `SELECT pg_read_binary_file(pg_relation_filepath(c.oid)) AS bytes FROM pg_class AS c
+      WHERE c.relkind IN ('r', 'i', 't') AND pg_relation_filepath(c.oid) IS NOT NULL`,
+    )
+    const bytes = files.map((one) => one.bytes.toString('latin1')).join('\n')
+    expect(bytes).toContain(`bob ${words}`)
+    expect(bytes).not.toContain(`ann ${words}`)
+    await pool.end()
+    await drop()
   })
 })
 

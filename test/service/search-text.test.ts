@@ -96,6 +96,34 @@ it('a service without an index says so, and nobody without a key learns anything
   expect(ids(await search('query=deploy', { 'x-session-api-key': 'k' }))).toEqual(['3', '2', '1'])
 })
 
+it('a request without a key does no work, whatever it asks for', async () => {
+  const store = await filled(memoryStore({ fullText: true }))
+  const calls: unknown[] = []
+  const watched = new Proxy(store, {
+    get: (target, name) => {
+      const method: unknown = Reflect.get(target, name)
+      if (typeof method !== 'function' || !/search|count|list/i.test(String(name))) return method
+      return (...values: unknown[]) => {
+        calls.push(name)
+        return Reflect.apply(method, target, values)
+      }
+    },
+  })
+  const search = client(watched, ['k'])
+  for (const query of [
+    'query=deploy',
+    'query=nothing',
+    'query=deploy&owner=bob',
+    'query=deploy&public=true',
+  ]) {
+    calls.length = 0
+    expect((await search(query, { 'x-session-api-key': 'wrong' })).status).toBe(401)
+    expect(calls.filter((name) => name === 'searchText')).toEqual([])
+  }
+  await search('query=deploy', { 'x-session-api-key': 'k' })
+  expect(calls).toContain('searchText')
+})
+
 it('what is deleted or was redacted is not found', async () => {
   const inner = memoryStore({ fullText: true })
   const rules = redactionRules({ secrets: ['correct horse battery'] })

@@ -8,11 +8,12 @@ import type { Event } from '../../src/event/types.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { MAX_RANKED } from '../../src/store/contract/text.ts'
+import { type SqliteDatabase, sqliteStore } from '../../src/store/sqlite/index.ts'
 import { storeConformance } from '../../src/testing/index.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 import { opener as postgresOpener, schemas } from '../postgres/schemas.ts'
-import { DRIVERS, folder, opener } from './sqlite-drivers.ts'
+import { DRIVERS, folder, openDatabase, opener } from './sqlite-drivers.ts'
 
 const parts = ['text'] as const
 
@@ -101,6 +102,56 @@ async function complete(store: Store): Promise<void> {
 
 const idsOf = async (store: Store, query: string): Promise<string[]> =>
   (await store.searchText({ query, limit: 100 })).items.map(({ id }) => id).toSorted()
+
+/** A database that counts the statements that read, and the rows that it returned. */
+function counting(database: SqliteDatabase, work: { statements: number; rows: number }): SqliteDatabase {
+  return {
+    exec: (sql) => database.exec(sql),
+    close: () => database.close(),
+    prepare(sql) {
+      const statement = database.prepare(sql)
+      return {
+        run: (...values) => statement.run(...values),
+        all(...values) {
+          const rows = statement.all(...values)
+          work.statements += 1
+          work.rows += rows.length
+          return rows
+        },
+      }
+    },
+  }
+}
+
+describe('what a caller may not read', () => {
+  it.each([
+    ['by rank', { order: 'rank' }],
+    ['by time', { order: 'time' }],
+    ['by rank in public', { order: 'rank', public: true }],
+  ] as const)('costs a search of SQLite no statement and no row, %s', async (_, query) => {
+    const costs = []
+    for (const words of ['other things', 'deploy deploy deploy']) {
+      const work = { statements: 0, rows: 0 }
+      const database = counting(openDatabase('node:sqlite', ':memory:'), work)
+      const store = sqliteStore({ database, fullText: true })
+      await store.createConversation({ id: 'own', owner: 'ann', public: true })
+      for (let nth = 0; nth < 7; nth += 1) await store.append('own', [say(`own${nth}`, `deploy ${nth}`)])
+      await store.createConversation({ id: 'private', owner: 'bob' })
+      // More than are ranked at once, newer, and better matches.
+      const events = Array.from({ length: MAX_RANKED + 500 }, (__, nth) => say(`other${nth}`, words))
+      await store.append('private', events)
+      Object.assign(work, { statements: 0, rows: 0 })
+      const first = await store.searchText({ query: 'deploy', owner: 'ann', limit: 5, ...query })
+      const cursor = first.cursor ?? ''
+      const second = await store.searchText({ query: 'deploy', owner: 'ann', limit: 5, cursor, ...query })
+      costs.push({ ...work, ids: [...first.items, ...second.items].map(({ id }) => id), end: second.cursor })
+      await store.close()
+    }
+    expect(costs[0]?.ids).toHaveLength(7)
+    expect(costs[0]?.rows).toBeLessThan(20)
+    expect(costs[1]).toEqual(costs[0])
+  })
+})
 
 describe('a SQLite database that had no index of text', () => {
   it('is indexed in the background, continues where it broke off, and by several processes at once', async () => {
