@@ -4,13 +4,7 @@ import { isLegalId } from './ids.ts'
 import { isObject } from './json.ts'
 import type { Content, JsonObject, JsonValue, Observation } from './shapes.ts'
 import { hashText } from './text.ts'
-import type {
-  ActionEvent,
-  ConversationStateUpdateEvent,
-  Event,
-  MessageEvent,
-  ObservationEvent,
-} from './types.ts'
+import type { ActionEvent, Event, MessageEvent, ObservationEvent } from './types.ts'
 
 /** Kind of the interim result of a call whose work continues after the reply. */
 export const WORKING = 'WorkingObservation'
@@ -77,7 +71,9 @@ export function completionOf(event: Event): Completes | null {
 }
 
 /** The progress that a state update reports; null if it reports none. O(1). */
-export function progressOf({ key, value }: ConversationStateUpdateEvent): CallProgress | null {
+export function progressOf(event: Event): CallProgress | null {
+  if (event.kind !== 'ConversationStateUpdateEvent') return null
+  const { key, value } = event
   return key === PROGRESS_KEY && isObject(value) && typeof value['action_id'] === 'string'
     ? (value as JsonObject & CallProgress)
     : null

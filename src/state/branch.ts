@@ -150,7 +150,8 @@ function withMessage(
 
 function afterText(branch: Branch, entry: EventEntry<MessageEvent>, index: number, log: Log): Branch {
   const { source, activated_skills: names = [] } = entry.event
-  const completed = completedCall(branch, entry.event, log)
+  const completes = branch.workingCalls === null ? null : completionOf(entry.event)
+  const completed = completes === null ? undefined : workingCallOf(branch, completes.action_id, log)
   return {
     ...withMessage(branch, entry, index, completed),
     lastUserMessage: source === 'user' ? entry : branch.lastUserMessage,
@@ -160,14 +161,13 @@ function afterText(branch: Branch, entry: EventEntry<MessageEvent>, index: numbe
   }
 }
 
-/** The working call of the branch that a message completes. O(log n). */
-function completedCall(branch: Branch, event: MessageEvent, log: Log): WorkingCall | undefined {
-  const completes = branch.workingCalls === null ? null : completionOf(event)
-  const action = completes === null ? undefined : findEventIn(log, completes.action_id)
+/** The call of an action that works on a branch. O(log n). */
+export function workingCallOf({ workingCalls }: Branch, actionId: string, log: Log): WorkingCall | undefined {
+  const action = workingCalls === null ? undefined : findEventIn(log, actionId)
   const toolCallId = action === undefined ? null : callIdOf(action)
   return action === undefined || toolCallId === null
     ? undefined
-    : openCallOf(branch.workingCalls, toolCallId, action.seq)
+    : openCallOf(workingCalls, toolCallId, action.seq)
 }
 
 function afterAction(branch: Branch, entry: EventEntry<ActionEvent>, index: number): Branch {

@@ -1,9 +1,8 @@
 /** The header: the part of a state that depends on the whole log. Contains the table of statuses. */
 
 import { type EventWith, KINDS } from '../event/kinds.ts'
-import { type CallProgress, progressOf } from '../event/completion.ts'
+import type { CallProgress } from '../event/completion.ts'
 import { isObject } from '../event/json.ts'
-import { listPendingCallsIn } from '../log/open-calls.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
 import { unreachable } from '../event/errors.ts'
@@ -38,7 +37,6 @@ interface HeaderStep {
   readonly id: string
   /** Branch state after the event; of the new HEAD when the event moved it. */
   readonly branch: Branch
-  readonly placed: Branch
   /** Whether the event moved HEAD. */
   readonly moved: boolean
   /**
@@ -47,6 +45,8 @@ interface HeaderStep {
    */
   readonly newResponse: boolean
   readonly completed: string | null
+  /** Progress of a call that works where it was reported. */
+  readonly reported: CallProgress | null
 }
 
 export const initialHeader = (): Header => INITIAL
@@ -80,26 +80,17 @@ export function foldHeader(header: Header, step: HeaderStep): Header {
 
 const FIELDS = Object.keys(INITIAL) as readonly (keyof Header)[]
 
-/** Progress of calls after an event. An update counts while its call works. O(calls with progress). */
+/** Progress of calls after an event. O(calls with progress). */
 function progressAfter(
   before: readonly CallProgress[],
-  { event, placed, completed }: HeaderStep,
+  { completed, reported }: HeaderStep,
 ): readonly CallProgress[] {
-  const ended = completed ?? null
-  if (ended !== null) {
-    return before.some(({ action_id }) => action_id === ended)
-      ? before.filter(({ action_id }) => action_id !== ended)
-      : before
-  }
-  if (placed.workingCalls === null || event.kind !== 'ConversationStateUpdateEvent') return before
-  const progress = progressOf(event)
-  if (progress === null) return before
-  const index = before.findIndex(({ action_id }) => action_id === progress.action_id)
-  const isWorking =
-    index >= 0 || listPendingCallsIn(placed.workingCalls).some(({ entry }) => entry.id === progress.action_id)
-  if (!isWorking) return before
+  const id = completed ?? reported?.action_id
+  if (id === undefined) return before
+  const index = before.findIndex(({ action_id }) => action_id === id)
+  if (reported === null) return index < 0 ? before : before.toSpliced(index, 1)
   // A report without a task keeps the previous one.
-  const merged = { ...before[index], ...progress }
+  const merged = { ...before[index], ...reported }
   return index < 0 ? [...before, merged] : before.with(index, merged)
 }
 

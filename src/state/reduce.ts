@@ -1,12 +1,12 @@
 /** The reducer: applies one event to a state. Total, pure, and independent of the log's length. */
 
-import { completionOf } from '../event/completion.ts'
+import { completionOf, type CallProgress, progressOf } from '../event/completion.ts'
 import type { Fact } from '../event/quarantine.ts'
 import type { Entry, LogWarning } from '../log/entry.ts'
 import { headAfter, placeFact } from '../log/place.ts'
 import { appendEntry, hasResponse } from '../log/log.ts'
 import { MAX_PASSED, replyPlace } from '../view/reply-place.ts'
-import { type Branch, emptyBranch, foldBranch } from './branch.ts'
+import { type Branch, emptyBranch, foldBranch, workingCallOf } from './branch.ts'
 import { quote } from '../event/text.ts'
 import { foldHeader, type Header } from './header.ts'
 import { branchOf, initialState, type Checkpoint, type State, type StateOptions } from './state.ts'
@@ -30,21 +30,25 @@ export function reduce(state: State, fact: Fact): State {
     checkpoint.warnings = [...warnings, { seq, id, code, message }]
   }
   let completed: string | null = null
+  let reported: CallProgress | null = null
   if (checkpoint.inTree) {
+    const { event } = checkpoint
     const branch = branchOf(checkpoint.parent)
     const index = replyPlace(branch.view, checkpoint, log)
     checkpoint.branch = foldBranch(branch, checkpoint, log, index)
     if (index === null)
       warn('reply_not_placed', `placed last: more than ${MAX_PASSED} messages followed its request`)
-    const completes = checkpoint.event === null ? null : completionOf(checkpoint.event)
+    const completes = event === null ? null : completionOf(event)
     if (completes !== null && checkpoint.branch.workingCalls === branch.workingCalls)
       warn('nothing_completed', `completes no working call: ${quote(completes.action_id)}`)
     else completed = completes?.action_id ?? null
+    const progress = event === null ? null : progressOf(event)
+    if (progress !== null && workingCallOf(branch, progress.action_id, log) !== undefined) reported = progress
   }
   const { head, move } = headAfter(log, checkpoint)
   if (move === 'unknown') warn('head_ignored', 'HEAD stays: the target is not earlier in the log')
   const branch = branchOf(head)
-  checkpoint.header = headerAfter(state, checkpoint, branch, move === 'made', completed)
+  checkpoint.header = headerAfter(state, checkpoint, branch, move === 'made', completed, reported)
   return {
     conversationId,
     header: checkpoint.header,
@@ -78,11 +82,12 @@ function headerAfter(
   branch: Branch,
   moved: boolean,
   completed: string | null,
+  reported: CallProgress | null,
 ): Header {
   const { event, id } = entry
   if (event === null || id === null || !entry.inTree) return state.header
   // Only needed while paused: it searches the log.
   const isNeeded = state.header.status === 'paused' && event.kind === 'ActionEvent'
   const newResponse = isNeeded && !hasResponse(state.log, event.llm_response_id)
-  return foldHeader(state.header, { event, id, branch, placed: entry.branch, moved, newResponse, completed })
+  return foldHeader(state.header, { event, id, branch, moved, newResponse, completed, reported })
 }
