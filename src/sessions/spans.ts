@@ -45,7 +45,7 @@ interface Span {
 /**
  * Converts HEAD's branch to one trace: `invoke_agent` for each turn of a user (or a reply before any), with
  * children `chat` for each reply, from the event under HEAD at its request, and `execute_tool` for each call
- * with a result. Ids are deterministic, so resending is harmless. A missing time is the previous event's.
+ * with a result, until the completion if it worked. Ids are deterministic, so resending is harmless. A missing time is the previous event's.
  * Turns of a tree's subagents (see `Conversation.tree`) are children of `execute_tool`. Pure; O(path).
  * @throws ColloquyError `evicted` like `toTimeline`.
  * @example
@@ -158,7 +158,7 @@ function spansOf(
       spans.push(chatSpan(item, { prefix, parent: turn.id }, { from: requested, to: now }, base, withContent))
     reply = replyId
     if (item.type !== 'call' || item.result === null) continue
-    const to = arrivals.get(item.result.id)?.time ?? now
+    const to = arrivals.get((item.completion ?? item.result).id)?.time ?? now
     spans.push(toolSpan(item, { prefix, parent: turn.id }, { from: now, to }, base, withContent))
     turn.to = to > turn.to ? to : turn.to
   }
@@ -238,7 +238,8 @@ function toolSpan(
   base: JsonObject,
   withContent: boolean,
 ): Span {
-  const { tool, status, result } = item
+  const { tool, status } = item
+  const result = item.completion ?? item.result
   return {
     id: spanId('tool', prefix, item.id),
     parent,
@@ -257,7 +258,7 @@ function toolSpan(
           }
         : {}),
     },
-    error: status === 'completed' ? null : status,
+    error: status === 'completed' || status === 'working' ? null : status,
   }
 }
 

@@ -69,6 +69,24 @@ it('a reply is asked for when the result before it has come, and a prompt begins
   ])
 })
 
+const toolSpans = (facts: readonly object[]) =>
+  spansOf(facts).filter(([name]) => name.startsWith('execute_tool'))
+
+const errorsIn = (facts: readonly object[]): RegExpMatchArray | null =>
+  JSON.stringify(toSpans(replay(facts as Parameters<typeof replay>[0]))).match(/"code":2/g)
+
+it('a call that works has a span without an error, which its completion ends', () => {
+  const working = { ...RESULT, timestamp: index(4), observation: { kind: 'WorkingObservation' } }
+  const completes = { action_id: 'a', tool_call_id: 'c', tool_name: 'sh', outcome: 'failed' }
+  const { llm_message, ...end } = message('e', 'environment', 40)
+  const facts = [message('u', 'user', 1), CALL, working, message('m', 'agent', 5)]
+  const completion = { ...end, llm_message: { ...llm_message, completes } }
+  expect(toolSpans(facts)).toEqual([['execute_tool sh', 3, 4]])
+  expect(toolSpans([...facts, completion])).toEqual([['execute_tool sh', 3, 40]])
+  expect(errorsIn(facts)).toBe(null)
+  expect(errorsIn([...facts, completion])).toHaveLength(1)
+})
+
 it('a log without a user has a turn where a reply has come, and none before', () => {
   expect(spansOf([SYSTEM, message('e', 'environment', 1)])).toEqual([])
   expect(spansOf([SYSTEM, CALL])).toEqual([
