@@ -5,6 +5,7 @@ import { describe, it } from 'vitest'
 import type { Fact } from '../src/event/quarantine.ts'
 import { GRANT_KEYS } from '../src/state/call-status.ts'
 import { hostileLog, legalLog } from '../src/testing/index.ts'
+import { backgroundLog } from './background-log.ts'
 import { checkTimeline } from './checks/timeline.ts'
 import { checkUIChunks } from './checks/ui-chunks.ts'
 import { checkUIMessages } from './checks/ui-messages.ts'
@@ -31,6 +32,8 @@ describe('O, on the screen', () => {
     alwaysOnLegal(check)
     const statuses = ['pending', 'waiting', 'approved', 'held', 'started', 'completed', 'failed', 'rejected']
     tally.require([...statuses, 'forgotten', 'evicted', 'evicted and whole'])
+    always(backgroundLog(), check, RUNS / 2)
+    tally.require(['working', 'progress', 'latest progress'])
   })
   it('O2 holds on hostile and legal logs', () => {
     const tally = new Tally<string>()
@@ -42,17 +45,28 @@ describe('O, on the screen', () => {
     always(settled, check, RUNS / 4)
     alwaysOnLegal(check)
     tally.require(['reply in an earlier turn'])
+    always(backgroundLog(), check, RUNS / 2)
+    tally.require(['works', 'works with progress', 'progress in a later turn'])
+    tally.require(['done', 'failed', 'cancelled', 'lost'])
   })
 
   it('O3 holds on hostile and legal logs', async () => {
     const tally = new Tally<string>()
+    const property = (log: fc.Arbitrary<readonly Fact[]>) =>
+      fc.asyncProperty(log, fc.array(fc.string(), { maxLength: 3 }), async (facts, deltas) => {
+        const met = new Set<string>()
+        await checkUIChunks(facts, deltas, (situation) => met.add(situation))
+        tally.count(met)
+      })
     const log = fc.oneof({ arbitrary: settled, weight: 1 }, { arbitrary: legalLog(), weight: 1 })
-    const property = fc.asyncProperty(log, fc.array(fc.string(), { maxLength: 3 }), async (facts, deltas) => {
-      const met = new Set<string>()
-      await checkUIChunks(facts, deltas, (situation) => met.add(situation))
-      tally.count(met)
-    })
-    await fc.assert(property, { numRuns: Math.max(1, Math.round(RUNS / 6)) })
-    tally.require(['a whole reply', 'a step taken back', 'words on their way'])
+    await fc.assert(property(log), { numRuns: Math.max(1, Math.round(RUNS / 6)) })
+    await fc.assert(property(backgroundLog()), { numRuns: Math.max(1, Math.round(RUNS / 2)) })
+    tally.require([
+      'a whole reply',
+      'a step taken back',
+      'words on their way',
+      'preliminary output',
+      'progress in place',
+    ])
   })
 })

@@ -1,9 +1,10 @@
 /** O1: the timeline contains everything on the branch exactly once, unchanged. */
 
-import { completionOf } from '../../src/event/completion.ts'
+import { completionOf, progressOf } from '../../src/event/completion.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import { type CallItem, type TimelineItem, toTimeline } from '../../src/messages/timeline.ts'
+import { maskSecrets } from '../../src/event/mask.ts'
 import { evict } from '../../src/state/snapshot.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
@@ -28,10 +29,13 @@ const TYPES: Readonly<Record<string, string>> = {
 /** At HEAD, after every fact. */
 export function checkTimeline(facts: readonly Fact[], met: (status: string) => void = () => undefined): void {
   const nodes = readTree(facts)
+  const reports = reportsIn(nodes)
   for (const [length, state] of statesOf(facts).entries()) {
     const items = total('O1', `toTimeline after ${length} facts`, () => toTimeline(state))
     const head = headAt(nodes, length)
     const reading = readBranch(nodes.slice(0, length), head)
+    const latest = latestIn(nodes, reports, length)
+    checkReports(state, items, reportsOn(nodes, reports, { head, length }), met)
     const shown = pathOf(nodes, head).filter((index) => nodes[index]?.event && TYPES[nodes[index].kind ?? ''])
     same(
       'O1',
@@ -41,7 +45,12 @@ export function checkTimeline(facts: readonly Fact[], met: (status: string) => v
     )
     hold('O1', !JSON.stringify(items).includes('"signature"'), 'a signature is shown')
     for (const item of items) {
-      if (item.type === 'call') met(item.status)
+      if (item.type === 'call') {
+        met(item.status)
+        const progress = item.status === 'working' ? latest.get(item.id) : undefined
+        same('O1', `progress of ${item.id}`, item.progress, progress)
+        if (progress !== undefined) met('latest progress')
+      }
       if (item.forgottenBy !== null) met('forgotten')
     }
     const middle = items[items.length >> 1]
@@ -54,6 +63,64 @@ export function checkTimeline(facts: readonly Fact[], met: (status: string) => v
   const input = JSON.stringify(facts)
   const anew = toTimeline(replay(JSON.parse(input) as readonly Fact[]))
   same('O1', 'of a log that was written and read again', anew, toTimeline(replay(facts)))
+}
+
+function checkReports(
+  state: State,
+  items: readonly TimelineItem[],
+  expected: readonly (readonly [number, object])[],
+  met: (situation: string) => void,
+): void {
+  const all = toTimeline(state, { progress: true })
+  const reported = all.flatMap((item) => (item.type === 'progress' ? [[item.seq, item.report]] : []))
+  same('O1', 'progress', reported, expected)
+  const others = all.filter(({ type }) => type !== 'progress')
+  same('O1', 'without progress', others, items)
+  if (expected.length > 0) met('progress')
+}
+
+/** Reports on the last event of the path before them. */
+function reportsOn(
+  nodes: readonly Node[],
+  reports: ReadonlyMap<number, object>,
+  { head, length }: { head: number | null; length: number },
+): [number, object][] {
+  const path = pathOf(nodes, head)
+  return [...reports].filter(
+    ([at]) => at < length && nodes[at]?.parent === path.findLast((position) => position < at),
+  )
+}
+
+/** Progress of calls that work where it is reported, by position. */
+function reportsIn(nodes: readonly Node[]): Map<number, object> {
+  return new Map(
+    nodes.flatMap(({ position: at, event, inTree, parent }) => {
+      const report = event === null || !inTree ? null : progressOf(event)
+      if (report === null) return []
+      const { working } = readBranch(nodes.slice(0, at), parent)
+      const isWorking = working.some(([call]) => nodes[call]?.id === report.action_id)
+      return isWorking ? [[at, maskSecrets(report)] as const] : []
+    }),
+  )
+}
+
+/** Their latest reports, until their first completion on any branch. */
+function latestIn(
+  nodes: readonly Node[],
+  reports: ReadonlyMap<number, object>,
+  length: number,
+): Map<string, object> {
+  const latest = new Map<string, object>()
+  for (const { position: at, event, inTree } of nodes.slice(0, length)) {
+    const report = reports.get(at)
+    const id = event === null ? undefined : progressOf(event)?.action_id
+    if (report !== undefined && id !== undefined) latest.set(id, { ...latest.get(id), ...report })
+    const completed = event === null || !inTree ? null : completionOf(event)
+    if (completed === null) continue
+    const { completions } = readBranch(nodes.slice(0, at + 1), at)
+    if ([...completions.values()].includes(at)) latest.delete(completed.action_id)
+  }
+  return latest
 }
 
 /** After eviction, the timeline is unchanged or reports that it is unavailable. */
@@ -74,6 +141,8 @@ const describe = (item: TimelineItem): object => ({
   type: item.type,
   forgottenBy: item.forgottenBy,
   ...(item.type === 'call' ? { status: item.status, result: item.result?.id ?? null } : {}),
+  ...(item.type === 'call' ? { completion: item.completion?.id ?? null } : {}),
+  ...(item.type === 'message' ? { completes: item.completes ?? null } : {}),
   ...(item.type === 'condensation' ? { forgot: item.forgot.toSorted() } : {}),
 })
 
@@ -91,8 +160,15 @@ const text =
       forgottenBy: forgottenBy.get(id ?? '') ?? null,
       ...(type === 'call' ? callSaid(nodes, index, reading, state) : {}),
       ...(type === 'condensation' ? { forgot } : {}),
+      ...(type === 'call' ? { completion: nodes[reading.completions.get(index) ?? -1]?.id ?? null } : {}),
+      ...(type === 'message' ? { completes: completedBy(nodes, reading, index) } : {}),
     }
   }
+
+function completedBy(nodes: readonly Node[], { completions }: BranchReading, index: number): string | null {
+  const call = [...completions].find(([, message]) => message === index)?.[0]
+  return nodes[call ?? -1]?.id ?? null
+}
 
 function callSaid(
   nodes: readonly Node[],

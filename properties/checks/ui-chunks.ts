@@ -36,6 +36,11 @@ async function checkReply(
     const next = advance(shown, parts)
     if (next === null) return false
     if (next.chunks.some(({ type }) => type === 'reset-step')) met('a step taken back')
+    if (next.chunks.some((chunk) => 'preliminary' in chunk)) met('preliminary output')
+    const isShown = ({ id }: { id?: unknown }): boolean =>
+      shown.some((part) => 'data' in part && part.id === id)
+    if (next.chunks.some((chunk) => chunk.type === 'data-progress' && isShown(chunk)))
+      met('progress in place')
     chunks.push(...next.chunks)
     ;({ parts: shown } = next)
     return true

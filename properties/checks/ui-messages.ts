@@ -1,6 +1,7 @@
 /** O2: AI SDK messages contain each item of the timeline once, in place. */
 
 import { isTextPart, type Content } from '../../src/event/shapes.ts'
+import type { JsonObject } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { UIPart } from '../../src/messages/ui/types.ts'
 import { replyId, replyParts, toUIMessages } from '../../src/messages/ui/write.ts'
@@ -57,6 +58,7 @@ export function checkUIMessages(
         replyId(user ?? state.conversationId),
       )
     }
+    checkProgress(state, messages, met)
     if (named.join('\n') !== shown.map(({ id }) => id).join('\n')) met('reply in an earlier turn')
     for (const id of users) {
       const whole = messages.find((message) => message.id === replyId(id) && message.role === 'assistant')
@@ -65,8 +67,57 @@ export function checkUIMessages(
   }
 }
 
+/** A call's part has its latest progress; the replies after its own have a part for what was reported in them. */
+function checkProgress(
+  state: State,
+  messages: ReturnType<typeof toUIMessages>,
+  met: (situation: string) => void,
+): void {
+  const items = toTimeline(state, { progress: true })
+  const replyOf = new Map(
+    messages.flatMap(({ id, parts }) =>
+      parts.flatMap((part) => ('toolCallId' in part ? [[part.toolCallId, { id, part }] as const] : [])),
+    ),
+  )
+  const reports = new Map<string, Map<string, object>>()
+  let turn = replyId(state.conversationId)
+  for (const item of items) {
+    if (item.type === 'message' && item.source === 'user') turn = replyId(item.id)
+    if (item.type !== 'progress' || replyOf.get(item.report.action_id)?.id === turn) continue
+    const { action_id, task: _, ...shown } = item.report
+    const inTurn = reports.get(turn) ?? new Map<string, object>()
+    inTurn.set(action_id, { ...inTurn.get(action_id), ...shown })
+    reports.set(turn, inTurn)
+    met('progress in a later turn')
+  }
+  for (const { id, role, parts } of messages) {
+    if (role === 'user') continue
+    const shown = parts.flatMap((part) => (part.type === 'data-progress' ? [[part.id, part.data]] : []))
+    same('O2', `progress in ${id}`, shown, [...(reports.get(id) ?? [])])
+  }
+  for (const item of items) {
+    const part = item.type === 'call' ? replyOf.get(item.id)?.part : undefined
+    if (item.type !== 'call' || part === undefined) continue
+    const isWorking = item.status === 'working'
+    same('O2', `whether ${item.id} works`, 'preliminary' in part, isWorking)
+    if (isWorking) {
+      const { progress, content = 'output' in part && (part.output as JsonObject)['content'] } = {
+        ...item.progress,
+      }
+      const output = { content, ...(progress !== undefined && { progress }) }
+      same('O2', `progress of ${item.id}`, part, { ...part, state: 'output-available', output })
+      met(item.progress === undefined ? 'works' : 'works with progress')
+    }
+    if (item.completion === undefined) continue
+    const text = item.completion.content.flatMap((each) => (isTextPart(each) ? each.text : [])).join('\n')
+    const end = item.completion.outcome === 'done' ? { output: text } : { errorText: text }
+    if (item.completion.content.every(isTextPart)) same('O2', `end of ${item.id}`, part, { ...part, ...end })
+    met(item.completion.outcome)
+  }
+}
+
 const nameOf = (part: UIPart): string[] =>
-  'toolCallId' in part ? [part.toolCallId] : 'data' in part ? [part.id] : []
+  'toolCallId' in part ? [part.toolCallId] : 'data' in part && part.type !== 'data-progress' ? [part.id] : []
 
 const wordsOf = (part: UIPart): string[] => ('text' in part ? [part.text] : [])
 

@@ -36,7 +36,9 @@ function messagesOf(item: TimelineItem): Message[] {
       const result = item.result
       if (result === null) return [...reasoningOf(item), message]
       const failed =
-        item.status === 'failed' || item.status === 'rejected' ? { error: textOf(result.content) } : {}
+        item.completion === undefined && (item.status === 'failed' || item.status === 'rejected')
+          ? { error: textOf(result.content) }
+          : {}
       const content = result.content.map(partOf)
       return [
         ...reasoningOf(item),

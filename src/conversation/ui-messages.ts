@@ -16,6 +16,7 @@ import { reduce } from '../state/reduce.ts'
 import type { State } from '../state/state.ts'
 import { checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
 import type { Conversation } from './conversation.ts'
+import type { RunOptions } from './run/options.ts'
 import { decideApprove, decideEdit, decideReject, openCallsOf } from './decide.ts'
 import { keyedId } from '../event/ids.ts'
 import { isExecutable } from './turn.ts'
@@ -37,6 +38,8 @@ export interface UIStreamOptions extends UIMessagesOptions {
    * run; the stream ends when nothing runs.
    */
   readonly run?: () => Promise<unknown>
+  /** `settled`: the stream also shows calls at work and the replies to their completions. Default: `replied`. */
+  readonly until?: RunOptions['until']
   readonly signal?: AbortSignal
   /**
    * Called with the cause of a failed stream, which its client does not learn, and with the rejection of
@@ -79,7 +82,7 @@ export async function* uiMessageStream(
   const signal = options.signal === undefined ? ended.signal : AbortSignal.any([ended.signal, options.signal])
   let run: Promise<Failure | null> | null = null
   const begin = (): Promise<Failure | null> => (run ??= outcomeOf(options))
-  const items = follow(conversation, begin, signal)
+  const items = follow(conversation, begin, signal, options.until)
   try {
     let state = await conversation.state()
     const to = options.to ?? state.branch.lastUserMessage?.id
@@ -159,6 +162,7 @@ async function* follow(
   conversation: Conversation,
   run: () => Promise<Failure | null>,
   signal: AbortSignal,
+  until: RunOptions['until'],
 ): AsyncGenerator<
   SubscriptionItem | { readonly type: 'settled'; readonly failure: Failure | null },
   void,
@@ -179,7 +183,7 @@ async function* follow(
   try {
     for (;;) {
       if (failure !== null && !isElsewhere(failure)) throw new RunFailed()
-      if (isSettled && isNews && (await conversation.state()).header.status !== 'running') break
+      if (isSettled && isNews && !isActive(await conversation.state(), until)) break
       const wasSettled = isSettled
       const result = await new Promise<Awaited<typeof next> | null>((resolve, reject) => {
         wake = resolve
@@ -198,6 +202,14 @@ async function* follow(
     next.catch(() => undefined)
     void items.return().catch(() => undefined)
   }
+}
+
+/** Whether a run, a working call, or a run that a completion needs can add to the reply. */
+function isActive({ header: { status }, branch }: State, until: RunOptions['until']): boolean {
+  if (status === 'running' || until !== 'settled') return status === 'running'
+  if (status === 'finished') return branch.workingCalls !== null
+  const last = branch.view.units.last()
+  return status === 'idle' && last?.type === 'message' && last.completes !== undefined
 }
 
 function withDelta(live: Live, delta: Event): Live {

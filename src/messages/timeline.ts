@@ -1,6 +1,12 @@
 /** Lists a branch for a user interface: each message and call with its outcome, as plain data. */
 
-import { completionOf, type CompletionOutcome, isWorkingResult } from '../event/completion.ts'
+import {
+  type CallProgress,
+  completionOf,
+  type CompletionOutcome,
+  isWorkingResult,
+  progressOf,
+} from '../event/completion.ts'
 import { type EventKind, isToolResult } from '../event/kinds.ts'
 import { maskSecrets } from '../event/mask.ts'
 import { requestHeadOf, type EarlyEnd, earlyEndOf, replyOf, type ReplyRecord } from '../event/reply.ts'
@@ -10,6 +16,7 @@ import { type Entry, type EventEntry, eventKindOf, loadedEvent } from '../log/en
 import type { Log } from '../log/log.ts'
 import { listPendingCallsIn } from '../log/open-calls.ts'
 import { entryOf } from '../state/at.ts'
+import { workingCallOf } from '../state/branch.ts'
 import type { CallStatus } from '../state/call-status.ts'
 import { callsEnded } from '../state/read.ts'
 import { branchOf, type State, type StateTree } from '../state/state.ts'
@@ -58,6 +65,8 @@ export interface MessageItem extends ItemBase {
   /** The model's reasoning, if readable; otherwise an empty text. */
   readonly reasoning: string
   readonly reply: TimelineReply | null
+  /** Id of the working call that it completed. */
+  readonly completes?: string
 }
 
 /**
@@ -83,6 +92,12 @@ export interface TimelineResult {
   readonly output?: JsonValue
 }
 
+/** The message that completed a working call; it is also an item. */
+export interface TimelineCompletion extends Omit<TimelineResult, 'output'> {
+  readonly seq: number
+  readonly outcome: CompletionOutcome
+}
+
 export const PAGE_OUTPUT = 'PageOutput'
 
 /** A tool call with its result. */
@@ -97,8 +112,15 @@ export interface CallItem extends ItemBase {
   readonly reply: TimelineReply
   readonly status: TimelineCallStatus
   readonly result: TimelineResult | null
-  /** Id of the message that completed a working call; that message is also an item. */
-  readonly completedBy?: string
+  /** Latest progress, while it works. */
+  readonly progress?: CallProgress
+  readonly completion?: TimelineCompletion
+}
+
+/** A progress report of a working call. */
+export interface ProgressItem extends ItemBase {
+  readonly type: 'progress'
+  readonly report: CallProgress
 }
 
 /** A condensation, or a summary of a condenser. */
@@ -121,11 +143,20 @@ export interface StopItem extends ItemBase {
   readonly type: 'pause' | 'interrupt'
 }
 
-export type TimelineItem = SystemItem | MessageItem | CallItem | CondensationItem | ErrorItem | StopItem
+export type TimelineItem =
+  | SystemItem
+  | MessageItem
+  | CallItem
+  | ProgressItem
+  | CondensationItem
+  | ErrorItem
+  | StopItem
 
 export interface TimelineOptions {
   /** Id of an event: only items after it in the log. Default: the whole branch. */
   readonly after?: string
+  /** Whether each progress report is an item. Default: no; a working call's item has the latest. */
+  readonly progress?: boolean
 }
 
 const READ_KINDS: readonly EventKind[] = [
@@ -167,8 +198,9 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
     eventKindOf(entry) === 'Condensation' ? forget(state.log, entry, forgottenBy) : [],
   )
   const statuses = pendingStatuses(state)
+  const working = new Map(state.header.callProgress.map((report) => [report.action_id, report]))
   const requestedAfter = requestPositions(path, events, replyAt(ancestor))
-  return path.flatMap((entry, index): TimelineItem[] => {
+  const items = path.flatMap((entry, index): TimelineItem[] => {
     const { id, seq, timestamp } = entry
     if (id === null) return []
     const event = events[index] ?? null
@@ -179,12 +211,24 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
       const completion = completions.get(id)
       const status =
         result === undefined ? (statuses.get(id) ?? 'pending') : statusOf(result.event, completion?.outcome)
-      const item = callItem(base, event, status, requestedAfter[index], result)
-      return [completion === undefined ? item : { ...item, completedBy: completion.id }]
+      const progress = status === 'working' ? working.get(id) : undefined
+      return [
+        {
+          ...callItem(base, event, status, requestedAfter[index], result),
+          ...(progress !== undefined && { progress: maskSecrets(progress) }),
+          ...(completion !== undefined && { completion }),
+        },
+      ]
     }
-    if (event.kind === 'MessageEvent') return [messageItem(base, event, requestedAfter[index])]
-    return itemOf(base, event, forgot[index] ?? [])
+    if (event.kind !== 'MessageEvent') return itemOf(base, event, forgot[index] ?? [])
+    const completes = completionOf(event)?.action_id ?? ''
+    const isCompletion = completions.get(completes)?.seq === seq
+    return [{ ...messageItem(base, event, requestedAfter[index]), ...(isCompletion && { completes }) }]
   })
+  const hasWorked = state.branch.workingCalls !== null || completions.size > 0
+  // Otherwise needs no body of a state update.
+  const reports = options.progress === true && hasWorked ? reportsIn(state, path, ancestor) : []
+  return reports.length === 0 ? items : [...items, ...reports].toSorted((a, b) => a.seq - b.seq)
 }
 
 /** An item of a conversation in a tree. */
@@ -247,19 +291,41 @@ function resultsOf(
   return results
 }
 
+/** The completions on a path, by call. */
 function completionsOf(
   path: readonly Entry[],
   events: readonly (Event | null)[],
-): Map<string, { readonly id: string; readonly outcome: CompletionOutcome }> {
-  const completions = new Map<string, { readonly id: string; readonly outcome: CompletionOutcome }>()
-  for (const [index, { id, warnings }] of path.entries()) {
+): Map<string, TimelineCompletion> {
+  const completions = new Map<string, TimelineCompletion>()
+  for (const [index, { id, seq, timestamp, warnings }] of path.entries()) {
     const event = events[index] ?? null
     const completes = event === null ? null : completionOf(event)
     if (completes === null || id === null || warnings.some(({ code }) => code === 'nothing_completed'))
       continue
-    completions.set(completes.action_id, { id, outcome: completes.outcome })
+    const { content = [] } = (event as MessageEvent).llm_message
+    completions.set(completes.action_id, { id, seq, timestamp, content, outcome: completes.outcome })
   }
   return completions
+}
+
+/** Progress of calls that work at the path's last event before it; most reports are beside the path. O(entries). */
+function reportsIn({ log }: State, path: readonly Entry[], before: Entry | null): ProgressItem[] {
+  const reports: ProgressItem[] = []
+  let tip = before
+  let next = 0
+  for (let seq = (before?.seq ?? -1) + 1; seq < log.entries.length; seq += 1) {
+    const entry = log.entries.get(seq) as Entry
+    const { id, timestamp, parent } = entry
+    const isNext = entry.inTree && parent?.seq === tip?.seq
+    const event = isNext ? loadedEvent(entry, ['ConversationStateUpdateEvent']) : null
+    const report = event === null ? null : progressOf(event)
+    if (id !== null && report !== null && workingCallOf(branchOf(tip), report.action_id, log) !== undefined)
+      reports.push({ id, seq, timestamp, forgottenBy: null, type: 'progress', report: maskSecrets(report) })
+    if (path[next]?.seq !== seq) continue
+    tip = entry
+    next += 1
+  }
+  return reports
 }
 
 /** Records which items a condensation removed; returns their ids. @throws ColloquyError `evicted`. */

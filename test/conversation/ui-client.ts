@@ -7,6 +7,7 @@ import type { Step } from '../../src/conversation/run/step.ts'
 import {
   receiveUIMessages,
   type UIReceiveOptions,
+  type UIStreamOptions,
   uiMessageResponse,
 } from '../../src/conversation/ui-messages.ts'
 
@@ -41,12 +42,13 @@ export function server(
   step: Step,
   options: RunOptions = {},
   ui: UIReceiveOptions = {},
+  until: UIStreamOptions['until'] = 'replied',
 ) {
   const runs: Promise<RunResult>[] = []
   const respond: typeof fetch = async (_, init) => {
     const signal = init?.signal ?? undefined
     let response: Response
-    if (init?.method === 'GET') response = uiMessageResponse(conversation, ui)
+    if (init?.method === 'GET') response = uiMessageResponse(conversation, { ...ui, until })
     else {
       const received = await receiveUIMessages(conversation, JSON.parse(String(init?.body)), ui)
       const run = (): Promise<RunResult> => {
@@ -54,7 +56,7 @@ export function server(
         runs.push(running)
         return running
       }
-      response = uiMessageResponse(conversation, { ...ui, ...received, run })
+      response = uiMessageResponse(conversation, { ...ui, ...received, run, until })
     }
     // An aborted fetch cancels the body, as a real connection does.
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()

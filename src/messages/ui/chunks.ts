@@ -2,7 +2,7 @@
 
 import { canonicalJson } from '../../event/encode.ts'
 import type { JsonValue } from '../../event/shapes.ts'
-import type { UIChunk, UIPart, UIReasoningPart, UITextPart, UIToolPart } from './types.ts'
+import type { UIChunk, UIDataPart, UIPart, UIReasoningPart, UITextPart, UIToolPart } from './types.ts'
 
 interface UIAdvance {
   readonly chunks: readonly UIChunk[]
@@ -72,9 +72,20 @@ function leadsTo(from: UIPart | undefined, to: UIPart | undefined): boolean {
   if ('text' in from && 'text' in to)
     return from.state === 'streaming' ? to.text.startsWith(from.text) : from.text === to.text
   if (isTool(from) && isTool(to))
-    return from.toolCallId === to.toolCallId && (from.state === to.state || !from.state.startsWith('output-'))
+    return (
+      from.toolCallId === to.toolCallId &&
+      (from.state === to.state || !hasOutput(from) || isReplaced(from, to))
+    )
+  if (isProgress(from)) return isData(to) && from.id === to.id
   return isTool(from) || canonicalJson(from as never as JsonValue) === canonicalJson(to as never as JsonValue)
 }
+
+const hasOutput = ({ state }: UIToolPart): boolean => state.startsWith('output-')
+
+/** Whether the call worked, and has another output now. */
+const isReplaced = (from: UIToolPart, to: UIToolPart): boolean => 'preliminary' in from && hasOutput(to)
+
+const isProgress = (part: UIPart): part is UIDataPart => part.type === 'data-progress'
 
 const isTool = (part: UIPart): part is UIToolPart => 'toolCallId' in part
 
@@ -103,6 +114,7 @@ const isData = (part: UIPart): part is Extract<UIPart, { data: unknown }> => 'da
 
 function changed(from: UIPart, to: UIPart, id: string): UIChunk[] {
   if (isTool(from) && isTool(to)) return isSameOutcome(from, to) ? [] : outcomeChunks(to)
+  if (isProgress(from) && isProgress(to)) return isSame(from.data, to.data) ? [] : [to]
   if (!('text' in from && 'text' in to) || from.state !== 'streaming') return []
   const delta = to.text.slice(from.text.length)
   return [
@@ -113,12 +125,14 @@ function changed(from: UIPart, to: UIPart, id: string): UIChunk[] {
 
 /** Compares outcomes: after HEAD moves, a call can have another result. */
 function isSameOutcome(from: UIToolPart, to: UIToolPart): boolean {
-  const [had, wanted] = [outcomeOf(from), outcomeOf(to)]
-  return from.state === to.state && (had === wanted || canonicalJson(had) === canonicalJson(wanted))
+  return from.state === to.state && isSame(outcomeOf(from), outcomeOf(to))
 }
 
+const isSame = (from: JsonValue, to: JsonValue): boolean =>
+  from === to || canonicalJson(from) === canonicalJson(to)
+
 function outcomeOf(part: UIToolPart): JsonValue {
-  if ('output' in part) return part.output
+  if ('output' in part) return [part.output, part.preliminary ?? false]
   if ('errorText' in part) return part.errorText
   return part.state === 'output-denied' ? (part.approval.reason ?? null) : null
 }
@@ -132,7 +146,14 @@ function outcomeChunks(part: UIToolPart): UIChunk[] {
     case 'approval-responded':
       return [...approvalRequest(part.approval.id, toolCallId), approval(part.approval)]
     case 'output-available':
-      return [{ type: 'tool-output-available', toolCallId, output: part.output }]
+      return [
+        {
+          type: 'tool-output-available',
+          toolCallId,
+          output: part.output,
+          ...(part.preliminary === true && { preliminary: true }),
+        },
+      ]
     case 'output-error':
       return [{ type: 'tool-output-error', toolCallId, errorText: part.errorText }]
     case 'output-denied':

@@ -38,7 +38,12 @@ export type UIToolState =
       readonly state: 'approval-responded'
       readonly approval: { readonly id: string; readonly approved: true }
     }
-  | { readonly state: 'output-available'; readonly output: JsonValue }
+  | {
+      readonly state: 'output-available'
+      readonly output: JsonValue
+      /** The call works; `output` is `{ content, progress? }`. */
+      readonly preliminary?: true
+    }
   | { readonly state: 'output-error'; readonly errorText: string }
   | {
       readonly state: 'output-denied'
@@ -54,7 +59,8 @@ export type UIToolPart = {
 
 /**
  * Log items other than replies, under their event's id: `data-message` (from the environment),
- * `data-condensation`, `data-error`, `data-pause`, `data-interrupt`.
+ * `data-condensation`, `data-error`, `data-pause`, `data-interrupt`; and `data-progress`, under the id of an
+ * earlier reply's working call.
  */
 export interface UIDataPart {
   readonly type: `data-${string}`
@@ -91,7 +97,12 @@ export type UIChunk =
       readonly approved: boolean
       readonly reason?: string
     }
-  | { readonly type: 'tool-output-available'; readonly toolCallId: string; readonly output: JsonValue }
+  | {
+      readonly type: 'tool-output-available'
+      readonly toolCallId: string
+      readonly output: JsonValue
+      readonly preliminary?: true
+    }
   | { readonly type: 'tool-output-error'; readonly toolCallId: string; readonly errorText: string }
   | { readonly type: 'tool-output-denied'; readonly toolCallId: string }
   | UIDataPart

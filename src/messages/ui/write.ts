@@ -1,11 +1,18 @@
 /** Writes a branch as the messages of the AI SDK's `useChat`: the user's, and after each the whole reply. */
 
 import { isImagePart, isTextPart, type Content, type JsonObject, type JsonValue } from '../../event/shapes.ts'
+import type { CallProgress } from '../../event/completion.ts'
 import { findEventIn } from '../../log/log.ts'
 import type { State } from '../../state/state.ts'
 import { readPart } from '../files.ts'
 import { placeholderOf } from '../pieces.ts'
-import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../timeline.ts'
+import {
+  type CallItem,
+  type MessageItem,
+  type ProgressItem,
+  type TimelineItem,
+  toTimeline,
+} from '../timeline.ts'
 import { isContent } from './chunks.ts'
 import type { AiSdkUIMessage, UIDataPart, UIFilePart, UIPart, UITextPart, UIToolState } from './types.ts'
 
@@ -28,7 +35,7 @@ export interface UIMessagesOptions {
  * toUIMessages(state) // [{ id: 'm', role: 'user', parts: [{ type: 'text', text: 'hi' }] }]
  */
 export function toUIMessages(state: State, options: UIMessagesOptions = {}): AiSdkUIMessage[] {
-  return turnsOf(state, toTimeline(state)).flatMap(({ message, items }) => {
+  return turnsOf(state, toTimeline(state, { progress: true })).flatMap(({ message, items }) => {
     const parts = partsOf(items, options)
     const id = replyId(message?.id ?? state.conversationId)
     return [
@@ -47,7 +54,9 @@ export const replyId = (messageId: string): string => `${messageId}-reply`
  */
 export function replyParts(state: State, messageId: string, options: UIMessagesOptions = {}): UIPart[] {
   const after = findEventIn(state.log, messageId)
-  const turns = turnsOf(state, toTimeline(state, { after: messageId }), { seq: after?.seq ?? -1 })
+  const turns = turnsOf(state, toTimeline(state, { after: messageId, progress: true }), {
+    seq: after?.seq ?? -1,
+  })
   return partsOf(turns[0]?.items ?? [], options)
 }
 
@@ -103,13 +112,28 @@ const userMessage = ({ id, content }: MessageItem): AiSdkUIMessage => ({
 
 function partsOf(items: readonly TimelineItem[], { pageTools = [] }: UIMessagesOptions): UIPart[] {
   const parts: UIPart[] = []
+  const calls = items.filter((item) => item.type === 'call')
+  const callIds = new Set(calls.map(({ id }) => id))
+  const isOfPage = ({ tool, status }: CallItem): boolean => status === 'waiting' && pageTools.includes(tool)
+  // The page posts its outputs once no part of its step is preliminary.
+  const isAsked = calls.some(isOfPage)
+  const reports = new Map<string, number>()
   let open: string | null = null
   for (const item of items) {
+    if (item.type === 'progress') {
+      // The part of a call of this reply has its latest progress.
+      if (callIds.has(item.report.action_id)) continue
+      const index = reports.get(item.report.action_id) ?? parts.push({ type: 'step-start' })
+      reports.set(item.report.action_id, index)
+      parts[index] = progressPart(item, parts[index])
+      open = null
+      continue
+    }
     if (item.type === 'call') {
       if (open === null || item.reply.id !== open) parts.push({ type: 'step-start' })
       open = item.reply.id
       addContent(parts, item)
-      parts.push(toolPart(item, pageTools.includes(item.tool)))
+      parts.push(toolPart(item, isOfPage(item), isAsked))
       continue
     }
     open = null
@@ -142,28 +166,28 @@ function addContent(parts: UIPart[], { reasoning, content }: MessageItem | CallI
   return parts.length > before
 }
 
-const toolPart = (item: CallItem, isOfPage: boolean): UIPart => ({
+const toolPart = (item: CallItem, isOfPage: boolean, isAsked: boolean): UIPart => ({
   type: `tool-${item.tool}`,
   toolCallId: item.id,
   input: item.arguments,
-  ...(isOfPage && item.status === 'waiting' ? { state: 'input-available' } : toolState(item)),
+  ...(isOfPage ? { state: 'input-available' } : toolState(item, isAsked)),
 })
 
-function toolState({ id, status, result, completedBy }: CallItem): UIToolState {
-  const content = result?.content ?? []
-  // The completion of a working call is a message of its own.
-  if (status === 'working' || completedBy !== undefined)
-    return { state: 'output-available', output: outputOf(content) }
+function toolState({ id, status, result, completion, progress }: CallItem, isAsked: boolean): UIToolState {
+  const content = completion?.content ?? result?.content ?? []
   switch (status) {
     case 'waiting':
       return { state: 'approval-requested', approval: { id } }
     case 'approved':
       return { state: 'approval-responded', approval: { id, approved: true } }
-    case 'completed':
-      return {
-        state: 'output-available',
-        output: result?.output === undefined ? outputOf(content) : result.output,
-      }
+    case 'working': {
+      const output = { content: outputOf(content), ...shownReport(progress) }
+      return { state: 'output-available', output, ...(!isAsked && { preliminary: true }) }
+    }
+    case 'completed': {
+      const { output } = completion === undefined ? (result ?? {}) : {}
+      return { state: 'output-available', output: output === undefined ? outputOf(content) : output }
+    }
     case 'failed':
       return { state: 'output-error', errorText: textOf(content) }
     case 'rejected':
@@ -172,6 +196,19 @@ function toolState({ id, status, result, completedBy }: CallItem): UIToolState {
       return { state: 'input-available' }
   }
 }
+
+/** A report without its handle. */
+const shownReport = ({ content, progress }: Partial<CallProgress> = {}): JsonObject => ({
+  ...(content !== undefined && { content }),
+  ...(progress !== undefined && { progress }),
+})
+
+/** A later report without a field keeps the previous value. */
+const progressPart = ({ report }: ProgressItem, before: UIPart | undefined): UIDataPart => ({
+  type: 'data-progress',
+  id: report.action_id,
+  data: { ...(before !== undefined && 'data' in before && before.data), ...shownReport(report) },
+})
 
 const outputOf = (content: readonly Content[]): JsonValue =>
   content.every(isTextPart) ? textOf(content) : (content as readonly object[] as readonly JsonObject[])
@@ -183,7 +220,14 @@ function dataPart(item: TimelineItem): UIDataPart {
   const part = { type: `data-${item.type}`, id: item.id } as const
   switch (item.type) {
     case 'message':
-      return { ...part, data: { source: item.source, text: textOf(item.content) } }
+      return {
+        ...part,
+        data: {
+          source: item.source,
+          text: textOf(item.content),
+          ...(item.completes !== undefined && { completes: item.completes }),
+        },
+      }
     case 'condensation':
       return { ...part, data: { summary: item.summary, forgot: item.forgot } }
     case 'error':
