@@ -174,7 +174,9 @@ export class Connection {
   #prepare(sql: string): Prepared {
     const known = this.#statements.get(sql)
     if (known !== undefined) return known
-    const prepared = { statement: this.database.prepare(sql), returnsRows: RETURNS_ROWS.test(sql) }
+    // SQLite compiles a statement again for each value of a plain `LIMIT ?`, to plan with it.
+    const statement = this.database.prepare(sql.replaceAll('LIMIT ?', 'LIMIT 0 + ?'))
+    const prepared = { statement, returnsRows: RETURNS_ROWS.test(sql) }
     if (this.#statements.size < MAX_PREPARED) this.#statements.set(sql, prepared)
     return prepared
   }
