@@ -3,7 +3,7 @@
  * (FTS5 with `snippet`, `tsvector` with `ts_headline`), and an append with the index to one without.
  * Medians of interleaved rounds.
  *
- * Usage: npm run bench:search [-- --events 1000000] [--rounds 11] [--postgres URL]
+ * Usage: npm run bench:search [-- --events 1000000] [--rounds 11] [--only sqlite] [--postgres URL]
  * Without a URL it starts its own PostgreSQL. 100,000 events take about a minute, 1,000,000 about six.
  */
 
@@ -26,6 +26,7 @@ const { values: args } = parseArgs({
   options: {
     events: { type: 'string', default: '100000' },
     rounds: { type: 'string', default: '11' },
+    only: { type: 'string' },
     postgres: { type: 'string' },
   },
 })
@@ -219,11 +220,14 @@ async function postgres(url: string): Promise<Measured> {
 
 console.log(machine())
 console.log(`${EVENTS.toLocaleString('en')} events; medians of ${ROUNDS}: the engine's own, ours, ratio`)
-const server = args.postgres === undefined ? await startServer({ durable: true }) : null
+const needsServer = args.postgres === undefined && args.only !== 'sqlite'
+const server = needsServer ? await startServer({ durable: true }) : null
 const url = args.postgres ?? server?.url ?? ''
 try {
   let holds = true
-  for (const make of [sqlite, () => postgres(url)]) {
+  const all = { sqlite, postgres: () => postgres(url) }
+  for (const [name, make] of Object.entries(all)) {
+    if (args.only !== undefined && args.only !== name) continue
     const measured = await make()
     const start = performance.now()
     await fill(measured)

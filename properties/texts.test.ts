@@ -3,8 +3,8 @@
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { memoryStore } from '../src/store/memory/store.ts'
-import { fitsText, parseTextQuery } from '../src/store/kit/query/text-query.ts'
-import { lineOf, sizeOfLine, tokensOf } from '../src/store/kit/query/text-tokens.ts'
+import { fitsText, parseTextQuery, tokensFor } from '../src/store/kit/query/text-query.ts'
+import { lineOf, sizeOfLine, type Token, tokensOf } from '../src/store/kit/query/text-tokens.ts'
 import { anyText } from '../src/testing/text.ts'
 
 const PIECES =
@@ -68,6 +68,29 @@ it('a text is found by itself in quotes, by each of its words, and by any stretc
     }),
     { numRuns: 2_000 },
   )
+})
+
+it('the tokens that a hit is shown by are all that its query matches', () => {
+  let matches = 0
+  const plain = fc
+    .array(fc.constantFrom('foo', 'Bar', 'fooBar', 'HTTPServer', 'x', '42', 'a'.repeat(70), 'Ab1C', '.', ' '))
+    .map((pieces) => pieces.join(''))
+  fc.assert(
+    fc.property(fc.oneof(plain, text()), fc.oneof(plain, text()), (input, query) => {
+      const { includes } = parseTextQuery(`${query} ${input.split(' ')[0]}`)
+      const places = (tokens: readonly Token[]): Set<string> =>
+        new Set(
+          tokens.flatMap(({ term, start, end }) =>
+            includes.some(({ terms }) => terms.includes(term)) ? [`${term} ${start} ${end}`] : [],
+          ),
+        )
+      const expected = places(tokensOf(input))
+      expect(places(tokensFor(input, includes))).toEqual(expected)
+      if (includes.every(({ terms }) => terms.length === 1)) matches += expected.size
+    }),
+    { numRuns: 2_000 },
+  )
+  expect(matches).toBeGreaterThan(1_000)
 })
 
 it('no query throws or takes long, and a word that is excluded is not found', () => {

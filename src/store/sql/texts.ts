@@ -232,10 +232,10 @@ const score = ({ includes }: CheckedTextQuery): Statement =>
     includes
       .map(
         () => `(1000000 - CAST(1000000 AS bigint) * (64 + t.size) /
-          (64 * ((length(t.line) - length(replace(t.line, ?, ''))) / CAST(? AS int)) + 64 + t.size))`,
+          (64 * ((octet_length(t.line) - octet_length(replace(t.line, ?, ''))) / CAST(? AS int)) + 64 + t.size))`,
       )
       .join(' + '),
-    ...includes.flatMap(({ piece }) => [piece, [...piece].length]),
+    ...includes.flatMap(({ piece }) => [piece, new TextEncoder().encode(piece).length]),
   )
 
 type HitRow = EventRow & { readonly number: string; readonly conversation_id: string }

@@ -25,7 +25,7 @@ import {
 } from './check-value.ts'
 import { type CheckedConversationFilter, checkConversationFilter } from './conversation-query.ts'
 import { decodeCursor, encodeCursor, pageOf, refuseCursor, scopeOf } from './page.ts'
-import { eventText, isLowSurrogate, isUnspaced, type Token, tokensOf } from './text-tokens.ts'
+import { eventText, isLowSurrogate, isUnspaced, isWordUnit, type Token, tokensOf } from './text-tokens.ts'
 
 export interface TextClause {
   /** Terms in a line, with a space at the end unless the last one may continue. */
@@ -254,7 +254,7 @@ export const placeBehind = (time: bigint): bigint =>
 
 export interface FoundText {
   readonly place: bigint
-  readonly event: StoredEvent
+  readonly event: Pick<StoredEvent, 'conversationId' | 'id' | 'seq' | 'time' | 'fact'>
 }
 
 export interface RankedHits {
@@ -304,9 +304,9 @@ const MAX_SNIPPET = 240
 const BEFORE_MATCH = 80
 
 /** The hit that an event is. O(length of its text). */
-function hitOf(event: StoredEvent, { includes }: Pick<CheckedTextQuery, 'includes'>): TextHit {
+function hitOf(event: FoundText['event'], { includes }: Pick<CheckedTextQuery, 'includes'>): TextHit {
   const { role, text } = eventText(event.fact) ?? { role: 'user', text: '' }
-  const matches = matchesIn(text, tokensOf(text), includes)
+  const matches = matchesIn(text, tokensFor(text, includes), includes)
   const first = matches[0]?.[0] ?? 0
   let start = Math.max(0, first - BEFORE_MATCH)
   if (start > 0) {
@@ -328,6 +328,29 @@ function hitOf(event: StoredEvent, { includes }: Pick<CheckedTextQuery, 'include
       from < end && to > start ? [[Math.max(from, start) - start, Math.min(to, end) - start] as const] : [],
     ),
   }
+}
+
+/** Characters of a text whose words cannot have more terms than a line. */
+const MAX_PLAIN = 2 ** 16
+
+/** The tokens that the clauses may match; in plain text, those of words that contain a term. O(length). */
+export function tokensFor(text: string, clauses: readonly TextClause[]): readonly Token[] {
+  const isPlain = text.length <= MAX_PLAIN && !text.includes('_') && /^\p{ASCII}*$/u.test(text)
+  if (!isPlain || clauses.some(({ terms }) => terms.length > 1)) return tokensOf(text)
+  const lower = text.toLowerCase()
+  const tokens: Token[] = []
+  for (const { terms } of clauses)
+    for (let from = 0; ;) {
+      const index = lower.indexOf(terms[0] ?? '', from)
+      if (index < 0) break
+      let [start, end] = [index, index + 1]
+      while (isWordUnit(lower.charCodeAt(start - 1))) start -= 1
+      while (isWordUnit(lower.charCodeAt(end))) end += 1
+      for (const token of tokensOf(text.slice(start, end)))
+        tokens.push({ term: token.term, start: start + token.start, end: start + token.end })
+      from = end
+    }
+  return tokens
 }
 
 function matchesIn(

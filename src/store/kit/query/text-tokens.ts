@@ -68,6 +68,17 @@ function foldTerm(word: string): string {
 
 const ASCII = /^\p{ASCII}*$/u
 
+const [OTHER, PLAIN_UNIT, CAPITAL, MARK] = [0, 1, 2, 3]
+
+/** What an ASCII unit is in a word: by a table, since a processor predicts comparisons of letters badly. */
+const WORD_UNITS = Uint8Array.from({ length: 128 }, (_, unit) => {
+  const character = String.fromCharCode(unit)
+  return PLAIN.test(character) ? PLAIN_UNIT : /[A-Z]/.test(character) ? CAPITAL : unit === 95 ? MARK : OTHER
+})
+
+/** Whether a UTF-16 unit is an ASCII letter, a digit or `_`. O(1). */
+export const isWordUnit = (unit: number): boolean => (WORD_UNITS[unit] ?? OTHER) !== OTHER
+
 /** `end`, if it differs from the term's. */
 type Add = (word: string, start: number, end?: number) => void
 
@@ -94,12 +105,15 @@ export function tokensOf(wholeText: string): Token[] {
     }
   }
   if (ASCII.test(text)) {
-    for (const { 0: word, index } of text.matchAll(/\w+/g)) {
-      if (room < 0) break
-      if (word.length > MAX_TERM || !PLAIN.test(word)) addWord(word, index, add)
+    for (let start = 0, end = 0; start < text.length && room >= 0; start = end + 1) {
+      end = start
+      while (isWordUnit(text.charCodeAt(end))) end += 1
+      if (end === start) continue
+      const word = text.slice(start, end)
+      if (word.length > MAX_TERM || !PLAIN.test(word)) addWord(word, start, add)
       else {
         room -= word.length + 1
-        if (room >= 0) tokens.push({ term: word, start: index, end: index + word.length })
+        if (room >= 0) tokens.push({ term: word, start, end })
       }
     }
     return tokens
@@ -133,54 +147,59 @@ function addWord(word: string, start: number, add: Add): void {
 
 /** Returns terms as a line, with a space before each and at the end; empty without terms. O(length). */
 export function lineOf(text: string): string {
-  const plain = plainLine(text)
-  if (plain !== null) return plain
+  const line = asciiLine(text)
+  if (line !== null) return line
   const terms = tokensOf(text).map(({ term }) => term)
   return terms.length === 0 ? '' : ` ${terms.join(' ')} `
 }
 
-const MAX_PLAIN = 20_000
+const MAX_ASCII = 20_000
 
-const units = new Uint8Array(MAX_PLAIN + 2)
+/** The terms of a word of n characters have at most 3n + 1, with their spaces. */
+const units = new Uint8Array(4 * MAX_ASCII + 2)
 /** Made by the first use: a runtime with the language alone loads this module. */
 let decoder: InstanceType<typeof TextDecoder> | null = null
 
-/**
- * Returns the line of an ASCII text with one term per word, the usual case; null for another text. O(length).
- */
-function plainLine(text: string): string | null {
-  if (text.length > MAX_PLAIN) return null
-  let [size, length, capitals] = [1, 0, 0]
+/** Returns the line of an ASCII text, the usual case; null for another or a long one. O(length). */
+function asciiLine(text: string): string | null {
+  if (text.length > MAX_ASCII) return null
+  let [size, length, capitals, isTerm] = [1, 0, 0, true]
   units[0] = 32
-  for (let index = 0; index < text.length; index += 1) {
-    const unit = text.charCodeAt(index)
-    if ((unit >= 97 && unit <= 122) || (unit >= 48 && unit <= 57)) {
-      if (capitals > 1 && unit > 57) return null
-      capitals = 0
-      units[size] = unit
-    } else if (unit >= 65 && unit <= 90) {
-      if (length > 0 && capitals === 0) return null
-      capitals += 1
-      units[size] = unit + 32
-    } else if (unit === 95 || unit > 127) return null
-    else {
-      if (length > 0) units[size] = 32
-      size += length > 0 ? 1 : 0
-      length = 0
-      capitals = 0
+  for (let index = 0; index <= text.length; index += 1) {
+    const unit = index < text.length ? text.charCodeAt(index) : 32
+    const kind = WORD_UNITS[unit]
+    if (kind === undefined) return null
+    if (kind !== OTHER) {
+      const isCapital = kind === CAPITAL
+      if (kind === MARK || (isCapital ? length > 0 && capitals === 0 : capitals > 1 && unit > 57))
+        isTerm = false
+      capitals = isCapital ? capitals + 1 : 0
+      units[size + length] = isCapital ? unit + 32 : unit
+      length += 1
       continue
     }
-    size += 1
-    length += 1
-    if (length > MAX_TERM) return null
+    if (length === 0) continue
+    if (isTerm && length <= MAX_TERM) {
+      size += length
+      units[size++] = 32
+    } else
+      for (const { term } of tokensOf(text.slice(index - length, index))) {
+        for (let from = 0; from < term.length; from += 1) units[size++] = term.charCodeAt(from)
+        units[size++] = 32
+      }
+    length = 0
+    capitals = 0
+    isTerm = true
   }
-  if (length > 0) units[size] = 32
-  size += length > 0 ? 1 : 0
   return size === 1 ? '' : (decoder ??= new TextDecoder()).decode(units.subarray(0, size))
 }
 
 /** Returns the number of terms in a line. O(length). */
-export const sizeOfLine = (line: string): number => Math.max(0, line.split(' ').length - 2)
+export function sizeOfLine(line: string): number {
+  let spaces = 0
+  for (let index = 0; index < line.length; index += 1) if (line.charCodeAt(index) === 32) spaces += 1
+  return Math.max(0, spaces - 1)
+}
 
 /**
  * Returns an event's searchable text and role; null without text, or in quarantine. O(length).
