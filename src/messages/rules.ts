@@ -1,15 +1,11 @@
 /** The rule engine: checks a request against a provider's table of rules, and returns the violations. */
 
+import type { Kinds } from './blocks.ts'
 import {
-  anything,
-  boolean as flag,
   either,
   type Fields,
   integer,
   type Judge,
-  listOf,
-  nullable as orNull,
-  object,
   oneOf,
   optional,
   record,
@@ -115,6 +111,11 @@ export function faultsOf(
       isObject(item)
         ? add(Object.entries(item).flatMap(([name, each]) => faultsOf(shape, each, join(path, name))))
         : wrong('an object', item),
+    typed(shapes, item) {
+      const count = findings.length
+      byKey('type', shapes)(item, judging)
+      return findings.length === count
+    },
     record: (shapes, isOpen, item) =>
       isObject(item) ? add(recordFaults(shapes, isOpen, item, path, known)) : wrong('an object', item),
   }
@@ -168,37 +169,17 @@ function join(path: string, name: string): string {
 
 type Shapes = Readonly<Record<string, Shape<unknown>>>
 
-export function anthropicFiles(
-  leaves: Shapes,
-  cached: Shapes,
-): { readonly user: Shapes; readonly result: Shapes } {
-  const citations = fields({}, { enabled: flag })
-  const document = fields(
-    {
-      source: byKey('type', {
-        base64: fields({ media_type: oneOf('application/pdf'), data: text }),
-        text: fields({ media_type: oneOf('text/plain'), data: text }),
-        url: fields({ url: text }),
-        file: fields({ file_id: text }),
-        content: fields({ content: textOr(listOf(byKey('type', leaves))) }),
-      }),
-    },
-    { citations: orNull(citations), context: orNull(text), title: orNull(text), ...cached },
+/** The forms of kinds, each with additional fields. */
+export const withMore = (kinds: Readonly<Record<string, Fields>>, more: Fields): Record<string, Fields> =>
+  Object.fromEntries(Object.entries(kinds).map(([kind, fields]) => [kind, { ...fields, ...more }]))
+
+/** The fields of the kinds that replies store whole. */
+export const storedFields = (table: Kinds): Record<string, Fields> =>
+  Object.fromEntries(
+    Object.entries(table).flatMap(([kind, { in: how, side, needs }]) =>
+      how === 'part' && side === 'assistant' && needs !== undefined ? [[kind, needs]] : [],
+    ),
   )
-  const search_result = fields(
-    { content: listOf(byKey('type', leaves)), source: text, title: text },
-    { citations, ...cached },
-  )
-  return {
-    user: { document, search_result, container_upload: fields({ file_id: text }, cached) },
-    result: {
-      document,
-      search_result,
-      tool_reference: fields({ tool_name: text }, cached),
-      browser_state: fields({ tabs: listOf(object) }, { state_changes: anything, ...cached }),
-    },
-  }
-}
 
 /** A file of Responses, with exactly one source. */
 export const inputFile = (cached: Shapes): Shape<unknown> =>

@@ -110,7 +110,7 @@ const broken: Broken[] = [
   {
     name: 'a map for input',
     request: ask(user, assistant(call('a', new Map())), from(result('a'))),
-    breaks: ['json-only', 'input-object'],
+    breaks: ['json-only', 'wrong-type'],
   },
   {
     name: 'half an emoji in the input',
@@ -164,6 +164,11 @@ const broken: Broken[] = [
     breaks: ['system-role', 'system-place'],
   },
   { name: 'the tool role', request: ask(user, { role: 'tool', content: 'a.txt' }), breaks: ['known-role'] },
+  {
+    name: 'a jpg by its short name',
+    request: ask(from({ type: 'image', source: { type: 'base64', media_type: 'image/jpg', data: 'aW1n' } })),
+    breaks: ['wrong-type'],
+  },
   {
     name: 'a chat image part',
     request: ask(from({ type: 'image_url', image_url: { url: 'https://example.com/a.png' } })),
@@ -256,12 +261,12 @@ const broken: Broken[] = [
   {
     name: 'input as text',
     request: ask(user, assistant(call('a', '{"path":"."}')), from(result('a'))),
-    breaks: ['input-object'],
+    breaks: ['wrong-type'],
   },
   {
     name: 'input as a list',
     request: ask(user, assistant(call('a', [])), from(result('a'))),
-    breaks: ['input-object'],
+    breaks: ['wrong-type'],
   },
   {
     name: 'text before a result',

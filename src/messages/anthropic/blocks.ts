@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
 import type { CacheControl } from '../cache-marks.ts'
-import { type FileRef, type ImageType, isAddress, isPdf } from '../files.ts'
+import { type FileRef, isAddress, isPdf } from '../files.ts'
 import { pairParts } from '../pairs.ts'
 import type { PartTable, Limits, PairHalf } from '../limits.ts'
 import {
@@ -11,11 +11,11 @@ import {
   anything,
   base64,
   boolean,
+  byType,
   either,
   integer,
   id,
   listOf,
-  nullable,
   object,
   objects,
   oneOf,
@@ -23,119 +23,107 @@ import {
   pdf,
   record,
   secureUrl,
-  type ShapeOf,
   string,
   text,
+  type Typed,
+  typed,
   where,
   visibleText,
 } from '../shape.ts'
 import { hasOwnParts, isSignedThinking, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
 
-/** Without a cache mark: marks inside of parts are not counted, so they are not sent. */
-const textBlock = record({ type: oneOf('text'), text: visibleText })
+const TEXT = { text: visibleText } as const
 
-const imageBlock = record({
-  type: oneOf('image'),
-  source: either([
-    record({
-      type: oneOf('base64'),
-      media_type: oneOf('image/jpeg', 'image/png', 'image/gif', 'image/webp'),
-      data: base64,
-    }),
-    record({ type: oneOf('url'), url: secureUrl }),
-  ]),
-})
+const IMAGE = {
+  source: byType({
+    base64: { media_type: oneOf('image/jpeg', 'image/png', 'image/gif', 'image/webp'), data: base64 },
+    url: { url: secureUrl },
+  }),
+} as const
 
 const citations = record({ enabled: optional(boolean) })
 
 const MAX_TITLE = 500
 
-const documentBlock = record({
-  type: oneOf('document'),
-  source: either([
-    record({ type: oneOf('base64'), media_type: oneOf('application/pdf'), data: pdf }),
-    record({ type: oneOf('url'), url: secureUrl }),
-    record({ type: oneOf('file'), file_id: visibleText }),
-    record({ type: oneOf('text'), media_type: oneOf('text/plain'), data: visibleText }),
-    record({
-      type: oneOf('content'),
-      content: either([visibleText, listOf(either([textBlock, imageBlock]), 1)]),
-    }),
-  ]),
+const DOCUMENT = {
+  source: byType({
+    base64: { media_type: oneOf('application/pdf'), data: pdf },
+    url: { url: secureUrl },
+    file: { file_id: visibleText },
+    text: { media_type: oneOf('text/plain'), data: visibleText },
+    content: { content: either([visibleText, listOf(byType({ text: TEXT, image: IMAGE }), 1)]) },
+  }),
   citations: absent(citations),
   context: absent(visibleText),
   title: absent(where(visibleText, (title) => title.length <= MAX_TITLE)),
-})
+} as const
 
-const searchResultBlock = record({
-  type: oneOf('search_result'),
-  content: listOf(textBlock, 1),
+const SEARCH_RESULT = {
+  content: listOf(byType({ text: TEXT }), 1),
   source: visibleText,
   title: visibleText,
   citations: optional(citations),
-})
+} as const
 
-const containerUpload = record({ type: oneOf('container_upload'), file_id: visibleText })
+const CONTAINER_UPLOAD = { file_id: visibleText } as const
 
-const toolReference = record({
-  type: oneOf('tool_reference'),
-  tool_name: where(string, (name) => /^[\w-]{1,256}$/.test(name)),
-})
+const TOOL_REFERENCE = { tool_name: where(string, (name) => /^[\w-]{1,256}$/.test(name)) } as const
 
-const browserState = record({
-  type: oneOf('browser_state'),
+const download = { download_id: visibleText, url: text } as const
+
+const BROWSER_STATE = {
   tabs: where(
     listOf(record({ tab_id: visibleText, title: text, url: text, active: optional(boolean) })),
     (tabs) => tabs.filter(({ active }) => active === true).length === Math.min(tabs.length, 1),
   ),
-  state_changes: optional(
-    nullable(
-      listOf(
-        either([
-          record({ type: oneOf('tab_opened'), tab_id: visibleText }),
-          record({ type: oneOf('download_started'), download_id: visibleText, url: text }),
-          record({
-            type: oneOf('download_completed'),
-            download_id: visibleText,
-            url: text,
-            path: absent(text),
-            size_bytes: absent(integer),
-          }),
-          record({
-            type: oneOf('download_failed'),
-            download_id: visibleText,
-            url: text,
-            error: absent(text),
-          }),
-        ]),
-        1,
-      ),
+  state_changes: absent(
+    listOf(
+      byType({
+        tab_opened: { tab_id: visibleText },
+        download_started: download,
+        download_completed: { ...download, path: absent(text), size_bytes: absent(integer) },
+        download_failed: { ...download, error: absent(text) },
+      }),
+      1,
     ),
   ),
-})
+} as const
 
-/** A part of a user's message, in addition to texts and images. */
-export type AnthropicPart =
-  | ShapeOf<typeof documentBlock>
-  | ShapeOf<typeof searchResultBlock>
-  | ShapeOf<typeof containerUpload>
+/** Without cache marks: those inside of parts are not counted, so they are not sent. */
+export const USER_FIELDS = {
+  text: TEXT,
+  image: IMAGE,
+  document: DOCUMENT,
+  search_result: SEARCH_RESULT,
+  container_upload: CONTAINER_UPLOAD,
+} as const
 
-/** A part of a tool result, in addition to texts and images. */
-export type AnthropicResultPart =
-  | ShapeOf<typeof documentBlock>
-  | ShapeOf<typeof searchResultBlock>
-  | ShapeOf<typeof toolReference>
-  | ShapeOf<typeof browserState>
+export const RESULT_FIELDS = {
+  text: TEXT,
+  image: IMAGE,
+  document: DOCUMENT,
+  search_result: SEARCH_RESULT,
+  tool_reference: TOOL_REFERENCE,
+  browser_state: BROWSER_STATE,
+} as const
+
+export const REPLY_FIELDS = {
+  thinking: { thinking: string, signature: string },
+  redacted_thinking: { data: string },
+  tool_use: { id: string, name: string, input: object },
+} as const
+
+const BOTH = { user: true, result: true } as const
+const OF_RESULT = { user: false, result: true } as const
 
 export const PARTS: PartTable = {
-  user: true,
-  result: true,
+  ...BOTH,
   kinds: {
-    document: { user: true, result: true, fits: documentBlock },
-    search_result: { user: true, result: true, fits: searchResultBlock },
-    container_upload: { user: true, result: false, fits: containerUpload },
-    tool_reference: { user: false, result: true, fits: toolReference },
-    browser_state: { user: false, result: true, fits: browserState },
+    document: { ...BOTH, fits: typed('document', DOCUMENT) },
+    search_result: { ...BOTH, fits: typed('search_result', SEARCH_RESULT) },
+    container_upload: { user: true, result: false, fits: typed('container_upload', CONTAINER_UPLOAD) },
+    tool_reference: { ...OF_RESULT, fits: typed('tool_reference', TOOL_REFERENCE) },
+    browser_state: { ...OF_RESULT, fits: typed('browser_state', BROWSER_STATE) },
   },
   write,
 }
@@ -182,7 +170,7 @@ export const KINDS = {
   },
   mcp_tool_result: {
     ...PART,
-    needs: { tool_use_id: id, is_error: absent(boolean) },
+    needs: { tool_use_id: id, content: optional(anything), is_error: absent(boolean) },
   },
   mcp_tool_listing: {
     ...PART,
@@ -200,7 +188,7 @@ export const KINDS = {
     },
     signed: 'encrypted_content',
   },
-  fallback: { ...PART, needs: { from: object, to: object } },
+  fallback: { ...PART, needs: { from: object, to: object, trigger: optional(anything) } },
 } as const satisfies Kinds
 
 export const LIMITS: Limits = {
@@ -233,50 +221,21 @@ function pairOf({ type, id, tool_use_id }: JsonObject): PairHalf | null {
   return { half: 'result', id: `${call} ${tool_use_id}`, waits: true }
 }
 
-export interface AnthropicText extends CacheControl {
-  readonly type: 'text'
-  readonly text: string
-}
+export type AnthropicText = CacheControl & Typed<Pick<typeof USER_FIELDS, 'text'>>
 
-export interface AnthropicImage extends CacheControl {
-  readonly type: 'image'
-  readonly source:
-    | { readonly type: 'base64'; readonly media_type: ImageType; readonly data: string }
-    | { readonly type: 'url'; readonly url: string }
-}
+/** A part of a user's message, in addition to texts and images. */
+export type AnthropicPart = Typed<Omit<typeof USER_FIELDS, 'text' | 'image'>>
 
-export interface AnthropicThinking {
-  readonly type: 'thinking'
-  readonly thinking: string
-  readonly signature: string
-}
-
-export interface AnthropicRedactedThinking {
-  readonly type: 'redacted_thinking'
-  readonly data: string
-}
-
-export interface AnthropicToolUse {
-  readonly type: 'tool_use'
-  readonly id: string
-  readonly name: string
-  readonly input: JsonObject
-}
-
-export interface AnthropicToolResult extends CacheControl {
+export type AnthropicToolResult = CacheControl & {
   readonly type: 'tool_result'
   readonly tool_use_id: string
-  readonly content?: (AnthropicText | AnthropicImage | AnthropicResultPart)[]
+  readonly content?: (CacheControl & Typed<typeof RESULT_FIELDS>)[]
   readonly is_error?: true
 }
 
 export type AnthropicBlock =
-  | AnthropicText
-  | AnthropicImage
-  | (AnthropicPart & CacheControl)
-  | AnthropicThinking
-  | AnthropicRedactedThinking
-  | AnthropicToolUse
+  | (CacheControl & Typed<typeof USER_FIELDS>)
+  | Typed<typeof REPLY_FIELDS>
   | AnthropicToolResult
 
 interface AnthropicTurnMessage {

@@ -2,19 +2,15 @@
 
 import {
   anthropicFileFault,
-  anthropicFiles,
   asObject,
   byKey,
   each,
   endsInSpace,
-  fields,
   type Finding,
   formRules,
-  IMAGE_TYPES,
   imageUrlFault,
   isBase64,
   isBlank,
-  isObject,
   type JsonObject,
   judge,
   listed,
@@ -23,19 +19,26 @@ import {
   pairRules,
   type Part,
   type Rule,
-  textOr,
+  storedFields,
   type Turn,
   type Violation,
+  withMore,
 } from '../rules.ts'
 import {
-  anything,
-  boolean as flag,
+  absent,
+  boolean,
+  byType,
+  either,
+  type Fields,
   listOf,
   object,
+  objects,
   oneOf,
-  nullable as orNull,
-  string as text,
+  optional,
+  record,
+  string,
 } from '../shape.ts'
+import { KINDS, REPLY_FIELDS, RESULT_FIELDS, USER_FIELDS } from './blocks.ts'
 
 export const serverRules: readonly Rule<View>[] = [
   {
@@ -289,14 +292,9 @@ function assistantTurns(messages: readonly Message[]): Block[][] {
   return turns
 }
 
-function sourceFault(source: JsonObject): string | undefined {
-  const { type, url, data, media_type } = source
-  if (type === 'url' && typeof url === 'string') return imageUrlFault(url, ['https:'])
-  if (type !== 'base64') return undefined
-  if (typeof media_type === 'string' && !IMAGE_TYPES.includes(media_type)) {
-    return `media type ${JSON.stringify(media_type)}`
-  }
-  return typeof data === 'string' && !isBase64(data) ? 'empty or malformed base64 data' : undefined
+function sourceFault({ type, url, data }: JsonObject): string | false | undefined {
+  if (type === 'url') return imageUrlFault(url, ['https:'])
+  return type === 'base64' && typeof data === 'string' && !isBase64(data) && 'empty or malformed base64 data'
 }
 
 const cites = ({ body }: Block): boolean => asObject(body['citations'])['enabled'] === true
@@ -338,73 +336,26 @@ interface Result extends Block {
   readonly inner: readonly Block[]
 }
 
-const cached = {
-  cache_control: orNull(byKey('type', { ephemeral: fields({}, { ttl: oneOf('5m', '1h') }) })),
-}
-const leafShapes = {
-  text: fields({ text }, cached),
-  image: fields(
-    {
-      source: byKey('type', {
-        base64: fields({ media_type: text, data: text }),
-        url: fields({ url: text }),
-      }),
-    },
-    cached,
-  ),
-}
-const files = anthropicFiles(leafShapes, cached)
-const caller = { caller: orNull(object) }
-const RESULTS = ['web_search', 'web_fetch', 'advisor', 'code_execution', 'bash_code_execution'].concat(
-  'text_editor_code_execution',
-  'tool_search',
-)
-const result = fields({ tool_use_id: text, content: anything }, { ...cached, ...caller })
-/** Blocks of the provider's own tools; their contents are not checked. */
-const serverShapes = {
-  server_tool_use: fields({ id: text, name: text, input: object }, { ...cached, ...caller }),
-  ...Object.fromEntries(RESULTS.map((name) => [`${name}_tool_result`, result])),
-  mcp_tool_use: fields({ id: text, name: text, server_name: text, input: object }, cached),
-  mcp_tool_result: fields({ tool_use_id: text }, { content: anything, is_error: orNull(flag), ...cached }),
-  mcp_tool_listing: fields({ mcp_server_name: text, tools: listOf(object) }),
-  compaction: fields(
-    {},
-    {
-      content: orNull(text),
-      encrypted_content: orNull(text),
-      signature: orNull(text),
-      tool_changes: anything,
-      ...cached,
-    },
-  ),
-  fallback: fields({ from: object, to: object }, { trigger: anything }),
-}
-const block = byKey('type', {
-  ...leafShapes,
-  text: fields({ text }, { ...cached, citations: orNull(listOf(object)) }),
-  ...files.user,
-  ...serverShapes,
-  thinking: fields({ thinking: text, signature: text }),
-  redacted_thinking: fields({ data: text }),
-  tool_use: fields(
-    { id: text, name: text, input: anything },
-    { ...cached, ...caller, toolset_name: orNull(text) },
-  ),
-  tool_result: fields(
-    { tool_use_id: text },
-    { content: textOr(listOf(byKey('type', { ...leafShapes, ...files.result }))), is_error: flag, ...cached },
-  ),
+const cached = { cache_control: absent(byType({ ephemeral: { ttl: optional(oneOf('5m', '1h')) } })) }
+const { mcp_tool_listing, fallback, ...server } = storedFields(KINDS)
+const serverFields = { ...withMore(server, cached), mcp_tool_listing, fallback } as Record<string, Fields>
+const { tool_use, ...thinking } = REPLY_FIELDS
+const user = withMore(USER_FIELDS, cached)
+const content = either([string, listOf(byType(withMore(RESULT_FIELDS, cached)))])
+const block = byType({
+  ...serverFields,
+  ...user,
+  ...thinking,
+  text: { ...user['text'], citations: absent(objects) },
+  tool_use: { ...tool_use, ...cached, caller: absent(object), toolset_name: absent(string) },
+  tool_result: { tool_use_id: string, content: optional(content), is_error: optional(boolean), ...cached },
 })
-const message = fields({ content: textOr(listOf(block)) })
-const texts = textOr(listOf(byKey('type', { text: leafShapes.text })))
-const shape = fields(
-  {
-    messages: listOf(
-      byKey('role', { user: message, assistant: message, system: fields({ content: texts }) }),
-    ),
-  },
-  { system: texts },
-)
+const message = record({ content: either([string, listOf(block)]) })
+const texts = either([string, listOf(byType({ text: { ...USER_FIELDS.text, ...cached } }))])
+const shape = record({
+  messages: listOf(byKey('role', { user: message, assistant: message, system: record({ content: texts }) })),
+  system: optional(texts),
+})
 
 export function validateAnthropic(request: unknown, target: Target = {}): Violation[] {
   const body = asObject(request)
@@ -470,6 +421,8 @@ export const anthropicRules: readonly Rule<View>[] = [
   ...formRules<View>(shape, 'SDK types MessageParam and ContentBlockParam', {
     'json-only': 'error: "The request body is not valid JSON"',
     'text-well-formed': 'error: "The request body is not valid JSON: no low surrogate in string"',
+    'wrong-type':
+      'SDK types; error: "messages.61.content.0.tool_use.input: Input should be a valid dictionary"',
     'missing-field': 'SDK types; error: "thinking.signature: Field required"',
     'unknown-field':
       'errors: "messages.1.reasoning_details: Extra inputs are not permitted", "messages.13.content.0.thinking.cache_control: Extra inputs are not permitted"',
@@ -567,17 +520,6 @@ export const anthropicRules: readonly Rule<View>[] = [
     check: ({ calls }) => each(calls, ({ body }) => nameFault(body['name'], 128), '.name'),
   },
   {
-    id: 'input-object',
-    rule: 'The input of a call is an object.',
-    source: 'error: "messages.61.content.0.tool_use.input: Input should be a valid dictionary"',
-    check: ({ calls }) =>
-      each(
-        calls,
-        ({ body: { input } }) => input !== undefined && !isObject(input) && 'not an object',
-        '.input',
-      ),
-  },
-  {
     id: 'results-first',
     rule: 'In a user message the results are first.',
     source:
@@ -628,5 +570,5 @@ const OWNERS = new Map<unknown, string>([
   ['tool_use', 'assistant'],
   ['tool_result', 'user'],
   ['image', 'user'],
-  ...Object.keys(serverShapes).map((kind): [string, string] => [kind, 'assistant']),
+  ...Object.keys(serverFields).map((kind): [string, string] => [kind, 'assistant']),
 ])
