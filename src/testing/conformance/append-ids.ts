@@ -100,9 +100,9 @@ export const APPEND_IDS: readonly Check[] = [
         equal((await store.append(id, [say('m', 'one')], { expected })).version, 2, `expected ${expected}`)
       }
       const what = 'a known id with another body, and a version that is wrong as well'
-      await rejects('id_conflict', () => store.append(id, [say('m', 'two')], { expected: 0 }), what)
+      await rejects('id_conflict', what, () => store.append(id, [say('m', 'two')], { expected: 0 }))
       const later = () => store.append(id, [pause('new'), say('m', 'two')], { expected: 0 })
-      await rejects('id_conflict', later, `${what}, behind a new event`)
+      await rejects('id_conflict', `${what}, behind a new event`, later)
     },
   },
   {
@@ -155,7 +155,7 @@ export const APPEND_IDS: readonly Check[] = [
         pause('m'),
       ]
       for (const event of others) {
-        const error = await rejects('id_conflict', () => store.append(id, [event]), JSON.stringify(event))
+        const error = await rejects('id_conflict', JSON.stringify(event), () => store.append(id, [event]))
         equal(error.data['id'], event.id, 'the id in the error')
       }
     },
@@ -176,7 +176,7 @@ export const APPEND_IDS: readonly Check[] = [
         ['invalid_event', 'PauseEvent' as unknown as Fact],
       ]
       for (const [code, fact] of bad) {
-        await rejects(code, () => store.append(id, [pause('n1'), pause('n2'), fact, pause('n3')]), code)
+        await rejects(code, code, () => store.append(id, [pause('n1'), pause('n2'), fact, pause('n3')]))
         equal(await store.getMany(id, ['n1', 'n2', 'n3']), [null, null, null], `after ${code}`)
         equal(await store.getConversation(id), before, `the record after ${code}`)
       }
@@ -190,7 +190,7 @@ export const APPEND_IDS: readonly Check[] = [
       const { events, version } = await store.append(id, [pause('p'), say('m', 'one'), pause('p')])
       equal([version, idsOf(events)], [2, ['p', 'm', 'p']], 'version and ids')
       equal(events[2], events[0], 'the second')
-      await rejects('id_conflict', () => store.append(id, [pause('q'), say('q', 'one')]), 'two bodies')
+      await rejects('id_conflict', 'two bodies', () => store.append(id, [pause('q'), say('q', 'one')]))
       equal(await store.get(id, 'q'), null, 'neither of them')
     },
   },
@@ -221,9 +221,9 @@ export const APPEND_IDS: readonly Check[] = [
     async run({ store }) {
       const id = await begin(store, 'c')
       const { id: _, ...without } = pause('x')
-      await rejects('invalid_id', () => store.append(id, [without]), 'no id')
+      await rejects('invalid_id', 'no id', () => store.append(id, [without]))
       for (const wrong of ['', '__root__', 'a\u0000b', 'a\nb', '\ud800', 'x'.repeat(201)]) {
-        await rejects('invalid_id', () => store.append(id, [pause(wrong)]), JSON.stringify(wrong))
+        await rejects('invalid_id', JSON.stringify(wrong), () => store.append(id, [pause(wrong)]))
       }
       equal((await store.append(id, [pause('x'.repeat(200))])).version, 1, 'the longest legal id')
     },
@@ -233,17 +233,17 @@ export const APPEND_IDS: readonly Check[] = [
     async run({ store }) {
       const id = await begin(store, 'c')
       const delta: Fact = { kind: 'StreamingDeltaEvent', id: 'd', content: 'a' }
-      const error = await rejects('transient_event', () => store.append(id, [delta]), 'live')
+      const error = await rejects('transient_event', 'live', () => store.append(id, [delta]))
       holds(/publish/i.test(error.message), `the error should recommend to publish it: ${error.message}`)
-      await rejects('transient_event', () => store.append(id, [delta], { mode: 'import' }), 'import')
+      await rejects('transient_event', 'import', () => store.append(id, [delta], { mode: 'import' }))
     },
   },
   {
     name: 'append: an unknown conversation is an error',
     async run({ store }) {
       await begin(store, 'c')
-      await rejects('unknown_conversation', () => store.append('d', [pause('p')]), 'another id')
-      await rejects('unknown_conversation', () => store.append('d', []), 'an empty batch')
+      await rejects('unknown_conversation', 'another id', () => store.append('d', [pause('p')]))
+      await rejects('unknown_conversation', 'an empty batch', () => store.append('d', []))
     },
   },
   {

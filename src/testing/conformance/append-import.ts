@@ -172,15 +172,11 @@ export const APPEND_IMPORT: readonly Check[] = [
       )
       equal((await store.read(id)).map(shown), replayed(id, facts).entries, 'the whole log')
       const other = [...facts.slice(0, 3), pause('other')]
-      await rejects(
-        'version_conflict',
-        () => store.append(id, other, { ...IMPORT, expected: 'none' }),
-        'another log',
+      await rejects('version_conflict', 'another log', () =>
+        store.append(id, other, { ...IMPORT, expected: 'none' }),
       )
-      await rejects(
-        'version_conflict',
-        () => store.append(id, [pause('y')], { ...IMPORT, expected: 8 }),
-        'a gap',
+      await rejects('version_conflict', 'a gap', () =>
+        store.append(id, [pause('y')], { ...IMPORT, expected: 8 }),
       )
       equal((await store.getConversation(id))?.version, 6, 'the version after all')
     },

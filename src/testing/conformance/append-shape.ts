@@ -67,7 +67,7 @@ export const APPEND_SHAPE: readonly Check[] = [
         await Promise.all([
           store.append(id, [pause(`a${i}`)]),
           ...modes.map((mode) =>
-            rejects('invalid_event', () => store.append(id, [input], { mode }), JSON.stringify(input)),
+            rejects('invalid_event', JSON.stringify(input), () => store.append(id, [input], { mode })),
           ),
           store.append(id, [say(`b${i}`, 'word')]),
         ])
@@ -88,9 +88,9 @@ export const APPEND_SHAPE: readonly Check[] = [
       for (const [i, value] of values.entries()) {
         const input = update('u', 'k', null) as object
         const what = `value ${i}`
-        await rejects('invalid_event', () => store.append(id, [{ ...input, value } as Fact]), what)
+        await rejects('invalid_event', what, () => store.append(id, [{ ...input, value } as Fact]))
         const whole = Object.freeze({ ...input, value }) as Fact
-        await rejects('invalid_event', () => store.append(id, [pause('p'), whole], { mode: 'import' }), what)
+        await rejects('invalid_event', what, () => store.append(id, [pause('p'), whole], { mode: 'import' }))
       }
       equal(await store.read(id), [], 'the log')
     },

@@ -67,7 +67,7 @@ export const APPEND_TREE: readonly Check[] = [
       await begin(store, 'd', [pause('there')])
       for (const parent of ['nowhere', 'there', 'b', 'later', '', 'a\u0000', '\ud800', 'x'.repeat(300)]) {
         const batch = [pause('b', { parent_id: parent }), pause('later')]
-        const error = await rejects('unknown_parent', () => store.append(id, batch), JSON.stringify(parent))
+        const error = await rejects('unknown_parent', JSON.stringify(parent), () => store.append(id, batch))
         equal(error.data['parentId'], parent, 'the parent in the error')
       }
       equal((await store.getConversation(id))?.version, 1, 'the version after them all')
@@ -140,10 +140,10 @@ export const APPEND_TREE: readonly Check[] = [
     async run({ store }) {
       const id = await begin(store, 'c', [pause('a')])
       for (const target of ['nowhere', 'x', 7, ['a'], '', 'a\u0000', '\ud800', 'a-summary']) {
-        await rejects('unknown_event', () => store.append(id, [leaf('x', target)]), JSON.stringify(target))
+        await rejects('unknown_event', JSON.stringify(target), () => store.append(id, [leaf('x', target)]))
       }
       const without: Event = { kind: 'ConversationStateUpdateEvent', id: 'x', key: 'leaf_event_id' }
-      await rejects('unknown_event', () => store.append(id, [without]), 'no value')
+      await rejects('unknown_event', 'no value', () => store.append(id, [without]))
       equal((await store.getConversation(id))?.headId, 'a', 'HEAD after them all')
       equal(
         (await store.append(id, [update('x', 'leaf', 'nowhere')])).headId,

@@ -91,7 +91,7 @@ export const APPEND_VERSION: readonly Check[] = [
       equal((await store.append(id, [pause('c')], { expected: 'any' })).version, 3, 'any')
       for (const expected of ['none', 0, 2, 4] as const) {
         const call = () => store.append(id, [pause('d'), pause('e')], { expected })
-        const error = await rejects('version_conflict', call, `${expected} where there are 3`)
+        const error = await rejects('version_conflict', `${expected} where there are 3`, call)
         equal(error.data['version'], 3, 'the real version in data.version')
       }
       equal(idsOf(await store.read(id)), ['a', 'b', 'c'], 'the log after all conflicts')
@@ -104,10 +104,8 @@ export const APPEND_VERSION: readonly Check[] = [
     async run({ store }) {
       const id = await begin(store, 'c')
       for (const expected of [-1, 0.5, Number.NaN, 'some' as 'any']) {
-        await rejects(
-          'invalid_argument',
-          () => store.append(id, [pause('a')], { expected }),
-          String(expected),
+        await rejects('invalid_argument', String(expected), () =>
+          store.append(id, [pause('a')], { expected }),
         )
       }
     },
@@ -148,16 +146,14 @@ export const APPEND_VERSION: readonly Check[] = [
       await Promise.all(
         Array.from({ length: WRITERS }, async (_, i) => {
           const all = [
-            rejects(
-              'version_conflict',
-              () => store.append(id, pauses(2, `v${i}-`), { expected: 0 }),
-              'a version',
+            rejects('version_conflict', 'a version', () =>
+              store.append(id, pauses(2, `v${i}-`), { expected: 0 }),
             ),
             store.append(id, pauses(2, `s${i}-`)),
-            rejects('unknown_parent', () => store.append(id, [pause(`u${i}`), lost(`n${i}`)]), 'a parent'),
-            rejects('id_conflict', () => store.append(id, [pause(`i${i}`), say('a', 'x')]), 'another body'),
+            rejects('unknown_parent', 'a parent', () => store.append(id, [pause(`u${i}`), lost(`n${i}`)])),
+            rejects('id_conflict', 'another body', () => store.append(id, [pause(`i${i}`), say('a', 'x')])),
             store.append(other, pauses(2, `o${i}-`)),
-            rejects('unknown_conversation', () => store.append('nowhere', [pause('p')]), 'a conversation'),
+            rejects('unknown_conversation', 'a conversation', () => store.append('nowhere', [pause('p')])),
           ]
           await Promise.all(all)
         }),
@@ -188,7 +184,7 @@ export const APPEND_VERSION: readonly Check[] = [
       await begin(store, 'c')
       await store.append(id, pauses(3, 'y'))
       for (const options of [{ expected: 3, createdAt }, { createdAt }])
-        await rejects('version_conflict', () => store.append(id, pauses(1, 'z'), options), 'another log')
+        await rejects('version_conflict', 'another log', () => store.append(id, pauses(1, 'z'), options))
       const now = (await store.getConversation(id))?.createdAt ?? ''
       equal((await store.append(id, pauses(1, 'z'), { expected: 3, createdAt: now })).version, 4, 'version')
     },

@@ -15,8 +15,8 @@ export function equal(actual: unknown, expected: unknown, what: string): void {
 /** Fails unless a call fails with an error of the library that has this code; returns that error. */
 export async function rejects(
   code: ErrorCode,
-  call: () => Promise<unknown> | void,
   what: string,
+  call: () => Promise<unknown> | void,
 ): Promise<ColloquyError> {
   let outcome: string
   try {

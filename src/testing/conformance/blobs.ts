@@ -172,12 +172,12 @@ export const BLOBS: readonly Check[] = [
       equal(bodies(whole.items), bodies(await store.read(id, { limit: whole.items.length })), 'a whole page')
       const items = await store.search({ conversationId: id, text: 'axx', blobs: 'refs' })
       equal(items.items.length, 2, 'what a part of the long text finds')
-      await rejects('invalid_query', () => store.search({ ...query, blobs: 'no' as 'refs' }), 'search')
+      await rejects('invalid_query', 'search', () => store.search({ ...query, blobs: 'no' as 'refs' }))
       for (const options of [{ blobs: 'no' }, { blob: 'refs' }] as object[]) {
-        await rejects('invalid_argument', () => store.get(id, 'm', options), 'get')
-        await rejects('invalid_argument', () => store.getMany(id, ['m'], options), 'getMany')
+        await rejects('invalid_argument', 'get', () => store.get(id, 'm', options))
+        await rejects('invalid_argument', 'getMany', () => store.getMany(id, ['m'], options))
       }
-      await rejects('invalid_argument', () => store.read(id, { blobs: 'no' as 'refs' }), 'read')
+      await rejects('invalid_argument', 'read', () => store.read(id, { blobs: 'no' as 'refs' }))
     },
   },
   {
@@ -217,7 +217,7 @@ export const BLOBS: readonly Check[] = [
         for (const one of ['', 'x', hash.toUpperCase(), `${hash}0`, 7 as unknown as string])
           equal(await store.readBlob(id, one), null, `the hash ${String(one)}`)
         for (const range of [{ start: -1 }, { start: 0.5 }, { start: 2, end: 1 }, { end: Number.NaN }])
-          await rejects('invalid_argument', () => store.readBlob(id, hash, range), JSON.stringify(range))
+          await rejects('invalid_argument', JSON.stringify(range), () => store.readBlob(id, hash, range))
       }
     },
   },
@@ -235,9 +235,9 @@ export const BLOBS: readonly Check[] = [
         { mode: 'import', expected: 0 },
       )
       equal(copied.version, 3, 'the version after a copy')
-      await rejects('id_conflict', () => store.append(id, [say('m', long('b'))]), 'another text')
+      await rejects('id_conflict', 'another text', () => store.append(id, [say('m', long('b'))]))
       const other = [say('x', long('only here'))]
-      await rejects('version_conflict', () => store.append(id, other, { expected: 1 }), 'an old version')
+      await rejects('version_conflict', 'an old version', () => store.append(id, other, { expected: 1 }))
       await isSound(store, 'after refusals')
       const { hash } = digestOf(long('only here'))
       equal(await store.readBlob(id, hash), null, 'the long string of what was refused')

@@ -83,10 +83,8 @@ export const CONVERSATIONS: readonly Check[] = [
     name: 'record: a conversation that exists cannot be created, nor one without a legal id',
     async run({ store }) {
       const before = await store.createConversation({ id: 'c', title: 'first' })
-      await rejects(
-        'conversation_exists',
-        () => store.createConversation({ id: 'c', title: 'second' }),
-        'the same id',
+      await rejects('conversation_exists', 'the same id', () =>
+        store.createConversation({ id: 'c', title: 'second' }),
       )
       equal(await store.getConversation('c'), before, 'the record after')
       for (const id of [
@@ -98,12 +96,10 @@ export const CONVERSATIONS: readonly Check[] = [
         'x'.repeat(201),
         undefined as unknown as string,
       ]) {
-        await rejects('invalid_id', () => store.createConversation({ id }), JSON.stringify(id))
+        await rejects('invalid_id', JSON.stringify(id), () => store.createConversation({ id }))
       }
-      await rejects(
-        'invalid_id',
-        () => store.createConversation({ id: 'd', parentConversationId: '' }),
-        'a parent',
+      await rejects('invalid_id', 'a parent', () =>
+        store.createConversation({ id: 'd', parentConversationId: '' }),
       )
       equal((await store.countConversations()).count, 1, 'conversations after them all')
       const many = await Promise.allSettled(
@@ -139,13 +135,13 @@ export const CONVERSATIONS: readonly Check[] = [
         const field = path.split('.')[0] as string
         const create = () => store.createConversation({ id: 'd', [field]: value })
         equal(
-          (await rejects('invalid_argument', create, `${path} of a new one`)).data['field'],
+          (await rejects('invalid_argument', `${path} of a new one`, create)).data['field'],
           path,
           'the field',
         )
         const patch = () => store.updateConversation('c', { [field]: value })
         equal(
-          (await rejects('invalid_argument', patch, `${path} in a patch`)).data['field'],
+          (await rejects('invalid_argument', `${path} in a patch`, patch)).data['field'],
           path,
           'the field',
         )
@@ -165,10 +161,10 @@ export const CONVERSATIONS: readonly Check[] = [
         equal([await store.getConversation(id), await store.getLease(id)], [null, null], what)
         equal([await store.deleteConversation(id), await store.deleteSnapshot(id)], [false, false], what)
         equal([await store.loadSnapshot(id), await store.setStatus(id, 'idle', 0)], [[], false], what)
-        await rejects('unknown_conversation', () => store.read(id), what)
-        await rejects('unknown_conversation', () => store.append(id, [pause('a')]), what)
-        await rejects('unknown_conversation', () => store.acquireLease(id, 'a', 1), what)
-        await rejects('unknown_conversation', () => store.updateConversation(id, {}), what)
+        await rejects('unknown_conversation', what, () => store.read(id))
+        await rejects('unknown_conversation', what, () => store.append(id, [pause('a')]))
+        await rejects('unknown_conversation', what, () => store.acquireLease(id, 'a', 1))
+        await rejects('unknown_conversation', what, () => store.updateConversation(id, {}))
       }
     },
   },
@@ -192,10 +188,8 @@ export const CONVERSATIONS: readonly Check[] = [
       equal(await store.getConversation('c'), all, 'as stored')
       const nothing = await store.updateConversation('c', {})
       equal({ ...nothing, updatedAt: '' }, { ...all, updatedAt: '' }, 'after an empty patch')
-      await rejects(
-        'unknown_conversation',
-        () => store.updateConversation('d', { title: 'x' }),
-        'an unknown one',
+      await rejects('unknown_conversation', 'an unknown one', () =>
+        store.updateConversation('d', { title: 'x' }),
       )
     },
   },
@@ -216,9 +210,9 @@ export const CONVERSATIONS: readonly Check[] = [
         'conversations of the second after it',
       )
       for (const owner of ['', '__root__', 'a\u0000', '\ud800', 'x'.repeat(201), 7] as string[]) {
-        await rejects('invalid_id', () => store.createConversation({ id: 'd', owner }), JSON.stringify(owner))
-        await rejects('invalid_id', () => store.updateConversation('c', { owner }), JSON.stringify(owner))
-        await rejects('invalid_query', () => store.listConversations({ owner }), JSON.stringify(owner))
+        await rejects('invalid_id', JSON.stringify(owner), () => store.createConversation({ id: 'd', owner }))
+        await rejects('invalid_id', JSON.stringify(owner), () => store.updateConversation('c', { owner }))
+        await rejects('invalid_query', JSON.stringify(owner), () => store.listConversations({ owner }))
       }
       equal((await store.countConversations()).count, 1, 'conversations after them all')
     },
@@ -240,10 +234,8 @@ export const CONVERSATIONS: readonly Check[] = [
       equal(await ids({ createdAtLt: '2002-01-01T00:00:00Z' }), ['old'], 'those before')
       await store.append('old', [pause('a')], { createdAt: old.createdAt })
       for (const createdAt of ['', 'today', 'x', null, 7, '+010000-01-01T00:00:00Z'] as string[]) {
-        const error = await rejects(
-          'invalid_argument',
-          () => store.createConversation({ id: 'd', createdAt }),
-          JSON.stringify(createdAt),
+        const error = await rejects('invalid_argument', JSON.stringify(createdAt), () =>
+          store.createConversation({ id: 'd', createdAt }),
         )
         equal(error.data['field'], 'createdAt', 'the field')
       }
@@ -260,7 +252,7 @@ export const CONVERSATIONS: readonly Check[] = [
       holds((after?.updatedAt ?? '') >= createdAt, 'updatedAt went back')
       await store.append('c', [pause('a')])
       await store.append('c', [])
-      await rejects('version_conflict', () => store.append('c', [pause('b')], { expected: 9 }), 'a conflict')
+      await rejects('version_conflict', 'a conflict', () => store.append('c', [pause('b')], { expected: 9 }))
       equal(await store.getConversation('c'), after, 'the record after nothing was appended')
     },
   },
@@ -289,12 +281,10 @@ export const CONVERSATIONS: readonly Check[] = [
       const after = await store.getConversation('c')
       equal(after?.metadata, { ...metadata, n: 6 }, 'the metadata')
       const late = () => store.updateConversation('c', { title: 'U' }, { expected: created })
-      await rejects('version_conflict', late, 'a change that expects what was there before')
+      await rejects('version_conflict', 'a change that expects what was there before', late)
       equal(await store.getConversation('c'), after, 'the record after a conflict')
-      await rejects(
-        'unknown_conversation',
-        () => store.updateConversation('d', { title: 'U' }, { expected: created }),
-        'an unknown one',
+      await rejects('unknown_conversation', 'an unknown one', () =>
+        store.updateConversation('d', { title: 'U' }, { expected: created }),
       )
     },
   },
@@ -334,7 +324,7 @@ export const CONVERSATIONS: readonly Check[] = [
         [0, 1],
         'what is counted',
       )
-      await rejects('unknown_conversation', () => store.read('c'), 'reading it')
+      await rejects('unknown_conversation', 'reading it', () => store.read('c'))
       const fresh = await begin(store, 'c')
       equal(await store.read(fresh), [], 'the log of a new one with its id')
       equal((await store.append(fresh, [pause('p0')], { expected: 'none' })).headId, 'p0', 'an append to it')

@@ -74,10 +74,8 @@ export const CURSORS: readonly Check[] = [
           }
         }
       }
-      await rejects(
-        'invalid_query',
-        () => store.search({ conversationId: id, maxBytes: 0 }).then(() => undefined),
-        'no bytes',
+      await rejects('invalid_query', 'no bytes', () =>
+        store.search({ conversationId: id, maxBytes: 0 }).then(() => undefined),
       )
     },
   },
@@ -176,23 +174,17 @@ export const CURSORS: readonly Check[] = [
         { leafId: 'p19' },
       ]
       for (const change of changes) {
-        const error = await rejects(
-          'invalid_cursor',
-          () => store.search({ ...query, cursor, ...change }),
-          JSON.stringify(change),
+        const error = await rejects('invalid_cursor', JSON.stringify(change), () =>
+          store.search({ ...query, cursor, ...change }),
         )
         equal(error.data['reason'], 'foreign', 'the reason in the error')
       }
-      await rejects(
-        'invalid_cursor',
-        () => store.listConversations({ cursor }),
-        'a cursor of events, for conversations',
+      await rejects('invalid_cursor', 'a cursor of events, for conversations', () =>
+        store.listConversations({ cursor }),
       )
       const listed = (await store.listConversations({ limit: 1 })).cursor as string
-      await rejects(
-        'invalid_cursor',
-        () => store.search({ ...query, cursor: listed }),
-        'a cursor of conversations, for events',
+      await rejects('invalid_cursor', 'a cursor of conversations, for events', () =>
+        store.search({ ...query, cursor: listed }),
       )
       const same: EventQuery = {
         ...query,
@@ -233,10 +225,8 @@ export const CURSORS: readonly Check[] = [
       }
       for (const text of wrong) {
         if (text === cursor) continue
-        await rejects(
-          'invalid_cursor',
-          () => store.search({ conversationId: id, cursor: text }),
-          JSON.stringify(text),
+        await rejects('invalid_cursor', JSON.stringify(text), () =>
+          store.search({ conversationId: id, cursor: text }),
         )
       }
       equal(

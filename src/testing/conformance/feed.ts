@@ -179,9 +179,9 @@ export const FEED: readonly Check[] = [
     async run(trial) {
       const { store } = trial
       const { next } = await fill(trial)
-      await rejects('version_conflict', () => store.append('a', pauses(1, 'x'), { expected: 0 }), 'a version')
-      await rejects('conversation_exists', () => store.createConversation({ id: 'a' }), 'an id')
-      await rejects('unknown_conversation', () => store.updateConversation('x', { title: 'x' }), 'a record')
+      await rejects('version_conflict', 'a version', () => store.append('a', pauses(1, 'x'), { expected: 0 }))
+      await rejects('conversation_exists', 'an id', () => store.createConversation({ id: 'a' }))
+      await rejects('unknown_conversation', 'a record', () => store.updateConversation('x', { title: 'x' }))
       await store.append('a', pauses(3))
       await store.append('a', [])
       const lease = await store.acquireLease('a', 'me', 60_000)
@@ -240,15 +240,15 @@ export const FEED: readonly Check[] = [
       const { store } = trial
       await fill(trial)
       for (const limit of [0, -1, 0.5, 101, Number.NaN])
-        await rejects('invalid_query', () => store.feed({ limit }), `limit ${limit}`)
+        await rejects('invalid_query', `limit ${limit}`, () => store.feed({ limit }))
       for (const shard of [-1, SHARDS, 0.5])
-        await rejects('invalid_query', () => store.feed({ shard }), `shard ${shard}`)
-      await rejects('invalid_query', () => store.feed({ from: 'now' as 'end' }), 'from')
+        await rejects('invalid_query', `shard ${shard}`, () => store.feed({ shard }))
+      await rejects('invalid_query', 'from', () => store.feed({ from: 'now' as 'end' }))
       const { next } = await store.feed({ shard: 1 })
-      await rejects('invalid_cursor', () => store.feed({ shard: 2, after: next }), 'of another shard')
-      await rejects('invalid_cursor', () => store.feed({ after: next }), 'the cursor of a shard for all')
+      await rejects('invalid_cursor', 'of another shard', () => store.feed({ shard: 2, after: next }))
+      await rejects('invalid_cursor', 'the cursor of a shard for all', () => store.feed({ after: next }))
       for (const after of ['', 'x', `${next}A`])
-        await rejects('invalid_cursor', () => store.feed({ shard: 1, after }), JSON.stringify(after))
+        await rejects('invalid_cursor', JSON.stringify(after), () => store.feed({ shard: 1, after }))
     },
   },
 ]

@@ -54,11 +54,9 @@ export const ITEM_LISTS: readonly Check[] = [
       const [yours] = await store.claimItems('c', { ttl: LONG })
       equal(yours?.body, { n: 2 }, 'the item of the other')
       const late = [{ collection: 'c', id: 'x', expected: current.version, put: { body: { n: 3 } } }]
-      await rejects('version_conflict', () => store.changeItems(late), 'a change of who was overtaken')
-      await rejects(
-        'version_conflict',
-        () => store.changeItems([{ collection: 'c', id: 'new', put: { body: {} } }, ...late]),
-        'also beside others',
+      await rejects('version_conflict', 'a change of who was overtaken', () => store.changeItems(late))
+      await rejects('version_conflict', 'also beside others', () =>
+        store.changeItems([{ collection: 'c', id: 'new', put: { body: {} } }, ...late]),
       )
       equal([await store.getItem('c', 'x'), await store.getItem('c', 'new')], [yours, null], 'as it is')
       await put(store, 'x', { n: 4 }, { expected: yours?.version ?? 0 })
@@ -167,25 +165,23 @@ export const ITEM_LISTS: readonly Check[] = [
       const first = { collection: 'c', id: 'first', put }
       for (const one of bad) {
         const call = () => store.changeItems([first, one as ItemChange])
-        await rejects('invalid_argument', call, `refused change ${bad.indexOf(one)}`)
+        await rejects('invalid_argument', `refused change ${bad.indexOf(one)}`, call)
       }
       const many = Array.from({ length: 101 }, (_, i) => ({ ...first, id: `m${i}` }))
-      await rejects('invalid_argument', () => store.changeItems(many), 'too many')
+      await rejects('invalid_argument', 'too many', () => store.changeItems(many))
       equal((await store.changeItems(many.slice(1))).length, 100, 'as many as may be')
       equal((await store.listItems('c', { from: 'm100', below: 'm2' })).items.length, 10, 'that are there')
       equal(await store.getItem('c', 'first'), null, 'an item of a rejected change')
       for (const ttl of [0, -1, 1.5, Number.NaN])
-        await rejects('invalid_argument', () => store.claimItems('c', { ttl }), `a ttl of ${ttl}`)
+        await rejects('invalid_argument', `a ttl of ${ttl}`, () => store.claimItems('c', { ttl }))
       for (const query of [{ limit: 0 }, { limit: 101 }, { by: 'A' }, { value: '\u0000' }, { by: '' }])
-        await rejects('invalid_query', () => store.listItems('c', query), JSON.stringify(query))
+        await rejects('invalid_query', JSON.stringify(query), () => store.listItems('c', query))
       const { cursor } = await store.listItems('c', { limit: 1 })
       for (const query of [{ descending: true }, { from: 'a' }, { by: 'name' }])
-        await rejects(
-          'invalid_cursor',
-          () => store.listItems('c', { ...query, cursor: cursor ?? '' }),
-          'foreign',
+        await rejects('invalid_cursor', 'foreign', () =>
+          store.listItems('c', { ...query, cursor: cursor ?? '' }),
         )
-      await rejects('invalid_cursor', () => store.listItems('d', { cursor: cursor ?? '' }), 'of another one')
+      await rejects('invalid_cursor', 'of another one', () => store.listItems('d', { cursor: cursor ?? '' }))
       for (const id of ['\u0000', 'a\n', '', ...NO_TEXTS])
         equal(await store.getItem('c', id), null, 'an id that none has')
     },

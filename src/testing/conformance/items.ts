@@ -69,7 +69,7 @@ export const ITEMS: readonly Check[] = [
           { ...of('new'), put: next },
           conflict,
         ]
-        const { data } = await rejects('version_conflict', () => store.changeItems(changes), 'a conflict')
+        const { data } = await rejects('version_conflict', 'a conflict', () => store.changeItems(changes))
         equal(data, { collection: 'c', id: conflict.id, version: real }, 'what the error names')
       }
       equal([await store.getItem('c', 'a'), await store.getItem('c', 'b')], [a, b], 'after conflicts')

@@ -115,7 +115,7 @@ export const LASTING: readonly Check[] = [
         claimItems: () => store.claimItems('c', { ttl: 1 }),
         watch: () => void store.watch('c', () => undefined),
       }
-      for (const [name, call] of Object.entries(calls)) await rejects('store_closed', call, name)
+      for (const [name, call] of Object.entries(calls)) await rejects('store_closed', name, call)
       await store.close()
     },
   },

@@ -72,10 +72,8 @@ export const LEASES: readonly Check[] = [
       await after(2 * SHORT)
       const second = await store.acquireLease(id, 'me', LONG)
       if (first === null || second === null) throw new Error('both leases should be granted')
-      await rejects(
-        'lease_lost',
-        () => store.append(id, [pause('a')], { lease: first }),
-        'an append under an old one',
+      await rejects('lease_lost', 'an append under an old one', () =>
+        store.append(id, [pause('a')], { lease: first }),
       )
       equal(await store.releaseLease(first), false, 'an old one')
       equal(await store.releaseLease({ ...second, owner: 'you' }), false, 'of another owner')
@@ -86,10 +84,8 @@ export const LEASES: readonly Check[] = [
         'the latest, twice',
       )
       equal(await store.getLease(id), null, 'the lease after that')
-      await rejects(
-        'lease_lost',
-        () => store.append(id, [pause('a')], { lease: second }),
-        'an append under it',
+      await rejects('lease_lost', 'an append under it', () =>
+        store.append(id, [pause('a')], { lease: second }),
       )
       const third = await store.acquireLease(id, 'you', LONG)
       holds((third?.generation ?? 0) > second.generation, 'the next one should have a higher generation')
@@ -99,10 +95,8 @@ export const LEASES: readonly Check[] = [
     name: 'lease: an append under a lease that is not the latest is lease_lost, and writes nothing',
     async run({ store }) {
       const id = await begin(store, 'c')
-      await rejects(
-        'lease_lost',
-        () => store.append(id, [pause('x')], { lease: { owner: 'me', generation: 1 } }),
-        'without any lease',
+      await rejects('lease_lost', 'without any lease', () =>
+        store.append(id, [pause('x')], { lease: { owner: 'me', generation: 1 } }),
       )
       const mine = await store.acquireLease(id, 'me', SHORT)
       if (mine === null) throw new Error('the lease should be granted')
@@ -115,15 +109,11 @@ export const LEASES: readonly Check[] = [
       )
       const yours = await store.acquireLease(id, 'you', LONG)
       if (yours === null) throw new Error('the lease should be granted')
-      await rejects(
-        'lease_lost',
-        () => store.append(id, [pause('x'), pause('y')], { lease: mine }),
-        'after a takeover',
+      await rejects('lease_lost', 'after a takeover', () =>
+        store.append(id, [pause('x'), pause('y')], { lease: mine }),
       )
-      await rejects(
-        'lease_lost',
-        () => store.append(id, [pause('x')], { lease: { ...yours, owner: 'me' } }),
-        'of another owner',
+      await rejects('lease_lost', 'of another owner', () =>
+        store.append(id, [pause('x')], { lease: { ...yours, owner: 'me' } }),
       )
       equal((await store.append(id, [pause('d')], { lease: yours })).version, 3, 'under the new one')
       equal((await store.append(id, [pause('e')])).version, 4, 'under none, as users append')
@@ -136,15 +126,11 @@ export const LEASES: readonly Check[] = [
       const id = await begin(store, 'c', [pause('a')])
       const lease = { owner: 'me', generation: 99 }
       equal((await store.append(id, [pause('a')], { lease, expected: 9 })).version, 1, 'a known event')
-      await rejects(
-        'version_conflict',
-        () => store.append(id, [pause('b')], { lease, expected: 9 }),
-        'a wrong version and a lost lease',
+      await rejects('version_conflict', 'a wrong version and a lost lease', () =>
+        store.append(id, [pause('b')], { lease, expected: 9 }),
       )
-      await rejects(
-        'lease_lost',
-        () => store.append(id, [pause('b', { parent_id: 'nowhere' })], { lease, expected: 1 }),
-        'a lost lease and an unknown parent',
+      await rejects('lease_lost', 'a lost lease and an unknown parent', () =>
+        store.append(id, [pause('b', { parent_id: 'nowhere' })], { lease, expected: 1 }),
       )
     },
   },
@@ -152,15 +138,13 @@ export const LEASES: readonly Check[] = [
     name: 'lease: an invalid one is an error, and an unknown one is false',
     async run({ store }) {
       const id = await begin(store, 'c')
-      await rejects(
-        'unknown_conversation',
-        () => store.acquireLease('d', 'me', LONG),
-        'an unknown conversation',
+      await rejects('unknown_conversation', 'an unknown conversation', () =>
+        store.acquireLease('d', 'me', LONG),
       )
       for (const owner of ['', 'a\u0000', '\ud800'])
-        await rejects('invalid_id', () => store.acquireLease(id, owner, LONG), JSON.stringify(owner))
+        await rejects('invalid_id', JSON.stringify(owner), () => store.acquireLease(id, owner, LONG))
       for (const ttl of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-        await rejects('invalid_argument', () => store.acquireLease(id, 'me', ttl), String(ttl))
+        await rejects('invalid_argument', String(ttl), () => store.acquireLease(id, 'me', ttl))
       }
       equal(await store.getLease('d'), null, 'the lease of an unknown conversation')
       const none = { conversationId: 'd', owner: 'me', generation: 1, expiresAt: 0 }
@@ -233,12 +217,10 @@ export const LEASES: readonly Check[] = [
       const id = await begin(store, 'c')
       await store.acquireLease(id, 'me', LONG)
       for (const limit of [0, -1, 0.5, 101, Number.NaN])
-        await rejects('invalid_argument', () => store.listLeases({ limit }), `limit ${limit}`)
+        await rejects('invalid_argument', `limit ${limit}`, () => store.listLeases({ limit }))
       for (const position of ['', 'a\u0000', '\ud800'])
-        await rejects(
-          'invalid_argument',
-          () => store.listLeases({ after: position }),
-          JSON.stringify(position),
+        await rejects('invalid_argument', JSON.stringify(position), () =>
+          store.listLeases({ after: position }),
         )
       equal((await store.listLeases({ after: 'a', limit: 100 })).length, 1, 'the most that a page holds')
     },

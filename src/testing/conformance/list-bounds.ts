@@ -97,9 +97,9 @@ export const LIST_BOUNDS: readonly Check[] = [
       await store.deleteConversation('c')
       equal([await listed('paused'), (await store.countConversations()).count], [[], 1], 'when it is gone')
       for (const status of ['', 'No', 'x'.repeat(41), 7 as unknown as string])
-        await rejects('invalid_argument', () => store.setStatus('d', status, 0), JSON.stringify(status))
-      await rejects('invalid_argument', () => store.createConversation({ id: 'e', status: '' }), 'created')
-      await rejects('invalid_id', () => store.createConversation({ id: 'e', sandboxId: '' }), 'a sandbox')
+        await rejects('invalid_argument', JSON.stringify(status), () => store.setStatus('d', status, 0))
+      await rejects('invalid_argument', 'created', () => store.createConversation({ id: 'e', status: '' }))
+      await rejects('invalid_id', 'a sandbox', () => store.createConversation({ id: 'e', sandboxId: '' }))
     },
   },
   {
@@ -120,7 +120,7 @@ export const LIST_BOUNDS: readonly Check[] = [
         [12, 8, 9, 3, 3, 0].map((count) => ({ count, more: false })),
         'counts',
       )
-      await rejects('invalid_query', () => store.countItems('c', { by: 'N' }), 'no name of a key')
+      await rejects('invalid_query', 'no name of a key', () => store.countItems('c', { by: 'N' }))
     },
   },
 ]

@@ -185,19 +185,15 @@ export const LISTS: readonly Check[] = [
         { createdAtLt: '2999-01-01T00:00:00Z' },
       ] as const
       for (const change of changes) {
-        const error = await rejects(
-          'invalid_cursor',
-          () => store.listConversations({ cursor, ...change }),
-          JSON.stringify(change),
+        const error = await rejects('invalid_cursor', JSON.stringify(change), () =>
+          store.listConversations({ cursor, ...change }),
         )
         equal(error.data['reason'], 'foreign', 'the reason in the error')
       }
-      await rejects(
-        'invalid_cursor',
-        () => store.listConversations({ cursor: `${cursor}A` }),
-        'an altered one',
+      await rejects('invalid_cursor', 'an altered one', () =>
+        store.listConversations({ cursor: `${cursor}A` }),
       )
-      await rejects('invalid_cursor', () => store.listConversations({ cursor: 'c2' }), 'an id')
+      await rejects('invalid_cursor', 'an id', () => store.listConversations({ cursor: 'c2' }))
       const wrong = [
         { limit: 0 },
         { limit: 101 },
@@ -207,9 +203,9 @@ export const LISTS: readonly Check[] = [
         { tags: { a: 1 as unknown as string } },
       ]
       for (const query of wrong) {
-        await rejects('invalid_query', () => store.listConversations(query), JSON.stringify(query))
+        await rejects('invalid_query', JSON.stringify(query), () => store.listConversations(query))
       }
-      await rejects('invalid_query', () => store.countConversations({ updatedAtLt: 'today' }), 'counted')
+      await rejects('invalid_query', 'counted', () => store.countConversations({ updatedAtLt: 'today' }))
     },
   },
 ]

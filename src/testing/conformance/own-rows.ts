@@ -34,7 +34,7 @@ async function refuses({ store }: Trial): Promise<void> {
   await begin(store, 'c')
   let called = false
   const within = (): void => void (called = true)
-  const error = await rejects('invalid_argument', () => store.append('c', [pause('a')], { within }), 'rows')
+  const error = await rejects('invalid_argument', 'rows', () => store.append('c', [pause('a')], { within }))
   equal([error.data['field'], called, await idsOf(store, 'c')], ['within', false, []], 'after it')
 }
 
@@ -86,10 +86,8 @@ export const OWN_ROWS: readonly Check[] = [
         equal(outcome === thrown, true, `the error of attempt ${nth}`)
         equal([await store.getConversation('c'), await idsOf(store, 'c')], [before, []], 'the conversation')
       }
-      await rejects(
-        'invalid_argument',
-        () => store.append('c', [pause('x')], { within: 'x' as unknown as Within }),
-        'what is no function',
+      await rejects('invalid_argument', 'what is no function', () =>
+        store.append('c', [pause('x')], { within: 'x' as unknown as Within }),
       )
       equal(await rowsIn(store, rows, prefix), [], 'the rows')
       await store.append('c', [pause('a')], { createdAt: before.createdAt })
@@ -107,7 +105,7 @@ export const OWN_ROWS: readonly Check[] = [
       ['lease_lost', () => store.append('c', [pause('b')], { within, lease: { owner: 'o', generation: 1 } })],
       ['unknown_conversation', () => store.append('d', [pause('b')], { within })],
     ]
-    for (const [code, append] of refused) await rejects(code as 'id_conflict', append, code)
+    for (const [code, append] of refused) await rejects(code as 'id_conflict', code, append)
     equal([await rowsIn(store, rows, prefix), await idsOf(store, 'c')], [[], ['a']], 'rows and events')
   }),
   check('rows and events agree, whatever fails beside them, at once', async (trial, rows, prefix) => {

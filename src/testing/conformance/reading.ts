@@ -75,7 +75,7 @@ export const READING: readonly Check[] = [
       const id = await begin(store, 'c')
       equal(await store.read(id), [], 'forward')
       equal(await store.read(id, { direction: 'backward' }), [], 'backward')
-      await rejects('unknown_conversation', () => store.read('d'), 'an unknown conversation')
+      await rejects('unknown_conversation', 'an unknown conversation', () => store.read('d'))
     },
   },
   {
@@ -91,7 +91,7 @@ export const READING: readonly Check[] = [
         { direction: 'up' as 'forward' },
       ]
       for (const options of wrong) {
-        await rejects('invalid_argument', () => store.read(id, options), JSON.stringify(options))
+        await rejects('invalid_argument', JSON.stringify(options), () => store.read(id, options))
       }
     },
   },

@@ -48,7 +48,7 @@ export const REPLACING: readonly Check[] = [
       (await store.search({ conversationId: 'c', text })).items.map(({ id }) => id)
     equal([await result('alpha'), await result('gamma')], [[], ['a']], 'what a search finds')
     equal((await store.append('c', [after])).version, 3, 'an append of the new body again')
-    await rejects('id_conflict', () => store.append('c', [say('a', 'alpha')]), 'an append of the old body')
+    await rejects('id_conflict', 'an append of the old body', () => store.append('c', [say('a', 'alpha')]))
   }),
   check('long strings go with the last body that has them', async ({ store }, replace) => {
     await begin(store, 'c', [say('a', LARGE), say('b', LARGE)])
@@ -83,12 +83,10 @@ export const REPLACING: readonly Check[] = [
       ['invalid_event', b, { ...b, kind: 'Nonsense' }],
     ]
     for (const [code, before, after] of wrong)
-      await rejects(
-        code as 'unknown_event',
-        () => replace('c', [fine, { before, after: after as Fact }]),
-        `${code} ${JSON.stringify(after)}`,
+      await rejects(code as 'unknown_event', `${code} ${JSON.stringify(after)}`, () =>
+        replace('c', [fine, { before, after: after as Fact }]),
       )
-    await rejects('unknown_conversation', () => replace('d', [fine]), 'an unknown conversation')
+    await rejects('unknown_conversation', 'an unknown conversation', () => replace('d', [fine]))
     equal(await factsIn(store, 'c'), [a, b], 'the log after them all')
     await replace('c', [])
   }),

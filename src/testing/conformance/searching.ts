@@ -216,13 +216,11 @@ export const SEARCHING: readonly Check[] = [
       ]
       for (const fields of wrong) {
         const call = () => store.search({ conversationId, ...fields })
-        const error = await rejects('invalid_query', call, JSON.stringify(fields))
+        const error = await rejects('invalid_query', JSON.stringify(fields), call)
         equal(error.data['field'], Object.keys(fields)[0], 'the field in the error')
       }
-      await rejects(
-        'invalid_query',
-        () => store.count({ conversationId, kinds: ['Pause' as 'PauseEvent'] }),
-        'counted',
+      await rejects('invalid_query', 'counted', () =>
+        store.count({ conversationId, kinds: ['Pause' as 'PauseEvent'] }),
       )
       equal((await store.search({ conversationId, limit: 100 })).items.length, 1, 'the largest limit')
     },

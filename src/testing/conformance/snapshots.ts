@@ -190,8 +190,8 @@ export const SNAPSHOTS: readonly Check[] = [
       await begin(store, 'c')
       for (const id of ['nowhere', 'C', '', 'c\u0000', '\ud800', 'x'.repeat(1000)]) {
         const name = JSON.stringify(id)
-        await rejects('unknown_conversation', () => store.saveSnapshot(id, [part(0, 1)]), name)
-        await rejects('unknown_conversation', () => store.saveSnapshot(id, []), `${name}, no parts`)
+        await rejects('unknown_conversation', name, () => store.saveSnapshot(id, [part(0, 1)]))
+        await rejects('unknown_conversation', `${name}, no parts`, () => store.saveSnapshot(id, []))
         equal(await store.loadSnapshot(id), [], `the snapshot of ${name}`)
         equal(await store.deleteSnapshot(id), false, `deleting the one of ${name}`)
       }
@@ -213,7 +213,7 @@ export const SNAPSHOTS: readonly Check[] = [
       ]
       for (const parts of wrong) {
         const save = () => store.saveSnapshot(id, [part(0, 2), ...parts], { complete: true })
-        await rejects('invalid_argument', save, `part ${String(parts[0]?.part)} of ${parts.length}`)
+        await rejects('invalid_argument', `part ${String(parts[0]?.part)} of ${parts.length}`, save)
       }
       await has(store, id, [part(0, 1)], 'after them all')
     },

@@ -462,10 +462,8 @@ export const TEXTS: readonly Check[] = [
         ].slice(0, 1),
         { mode: 'import' },
       )
-      await rejects(
-        'id_conflict',
-        () => store.append('c', [message('m', 'user', 'here again', 3)]),
-        'a taken id',
+      await rejects('id_conflict', 'a taken id', () =>
+        store.append('c', [message('m', 'user', 'here again', 3)]),
       )
       equal(placesOf(await findAll(store, { query: 'here' })), ['c m'], 'the hits')
       const { indexed, total } = await store.textIndex()
@@ -495,17 +493,13 @@ export const TEXTS: readonly Check[] = [
         { includeResults: 1 },
       ]
       for (const fields of wrong) {
-        const error = await rejects(
-          'invalid_query',
-          () => store.searchText({ query: 'a', ...fields }),
-          JSON.stringify(fields),
+        const error = await rejects('invalid_query', JSON.stringify(fields), () =>
+          store.searchText({ query: 'a', ...fields }),
         )
         equal(error.data['field'], Object.keys(fields)[0], 'the field in the error')
       }
-      await rejects(
-        'invalid_argument',
-        () => store.searchText({ query: 'a', text: 'b' } as TextQuery),
-        'an unknown option',
+      await rejects('invalid_argument', 'an unknown option', () =>
+        store.searchText({ query: 'a', text: 'b' } as TextQuery),
       )
       for (const order of ['time', 'rank'] as const) {
         const { cursor } = await store.searchText({ query: 'a', order, limit: 1 })
@@ -519,7 +513,7 @@ export const TEXTS: readonly Check[] = [
           { query: 'a', order, cursor: 'x' },
         ]
         for (const query of others)
-          await rejects('invalid_cursor', () => store.searchText(query), JSON.stringify(query))
+          await rejects('invalid_cursor', JSON.stringify(query), () => store.searchText(query))
         equal(
           placesOf((await store.searchText({ query: 'A', order, limit: 5, cursor })).items).length,
           1,

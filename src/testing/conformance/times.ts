@@ -129,13 +129,11 @@ export const TIMES: readonly Check[] = [
         '2026-01-01T24:00:00Z',
         '1767225600',
       ]) {
-        const gte = await rejects(
-          'invalid_query',
-          () => store.search({ conversationId: id, timestampGte: text }),
-          text,
+        const gte = await rejects('invalid_query', text, () =>
+          store.search({ conversationId: id, timestampGte: text }),
         )
         equal(gte.data['field'], 'timestampGte', 'the field in the error')
-        await rejects('invalid_query', () => store.count({ conversationId: id, timestampLt: text }), text)
+        await rejects('invalid_query', text, () => store.count({ conversationId: id, timestampLt: text }))
       }
     },
   },
