@@ -4,7 +4,7 @@ import type { Fact } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
-import { begin, idsOf, pause, pauses, say, update } from './facts.ts'
+import { begin, idsOf, pause, pauses, pluck, say, update } from './facts.ts'
 
 const action: Event = {
   kind: 'ActionEvent',
@@ -202,18 +202,10 @@ export const APPEND_IDS: readonly Check[] = [
         expected: 2,
       })
       equal([version, idsOf(events)], [4, ['b', 'c', 'a', 'd']], 'version and ids')
-      equal(
-        events.map(({ seq }) => seq),
-        [1, 2, 0, 3],
-        'positions',
-      )
+      equal(pluck(events, 'seq'), [1, 2, 0, 3], 'positions')
       const many = await store.append(id, pauses(3000))
       equal([many.version, many.events.length, many.headId], [3004, 3000, 'p2999'], 'a batch of 3,000')
-      equal(
-        (await store.read(id, { limit: 4000 })).map(({ seq }) => seq),
-        [...Array(3004).keys()],
-        'positions',
-      )
+      equal(pluck(await store.read(id, { limit: 4000 }), 'seq'), [...Array(3004).keys()], 'positions')
     },
   },
   {

@@ -12,7 +12,7 @@ import type { StoredEvent } from '../../store/contract/query.ts'
 import { hostileLog } from '../hostile-log.ts'
 import { equal, rejects } from './assert.ts'
 import type { Check } from './check.ts'
-import { begin, idsOf, leaf, pause, say, storable } from './facts.ts'
+import { begin, idsOf, leaf, pause, pluck, say, storable } from './facts.ts'
 
 const IMPORT = { mode: 'import' } as const
 
@@ -57,16 +57,8 @@ export const APPEND_IMPORT: readonly Check[] = [
         pause('e'),
       ]
       const { events, headId } = await store.append(id, facts, IMPORT)
-      equal(
-        events.map(({ fact }) => fact),
-        facts,
-        'bodies',
-      )
-      equal(
-        events.map(({ parentId }) => parentId),
-        [null, 'a', 'b', 'b', 'd', null],
-        'parents beside them',
-      )
+      equal(pluck(events, 'fact'), facts, 'bodies')
+      equal(pluck(events, 'parentId'), [null, 'a', 'b', 'b', 'd', null], 'parents beside them')
       equal(headId, 'e', 'HEAD')
     },
   },
@@ -82,11 +74,7 @@ export const APPEND_IMPORT: readonly Check[] = [
       const { events } = await store.append(id, facts, IMPORT)
       const ids = [deriveEventId(id, 0, facts[0] as Event), 'b', deriveEventId(id, 2, facts[2] as Event)]
       equal(idsOf(events), ids, 'ids')
-      equal(
-        events.map(({ time }) => time),
-        ['0', '1767225601000001', '1767225601000001'],
-        'times',
-      )
+      equal(pluck(events, 'time'), ['0', '1767225601000001', '1767225601000001'], 'times')
       equal((await store.get(id, ids[2] as string))?.fact, facts[2], 'the body under a derived id')
     },
   },
@@ -123,26 +111,14 @@ export const APPEND_IMPORT: readonly Check[] = [
         pause('b'),
       ]
       const { events, headId } = await store.append(id, facts, IMPORT)
-      equal(
-        events.map(({ fact }) => fact),
-        facts,
-        'facts',
-      )
-      equal(
-        events.map(({ inTree }) => inTree),
-        [true, false, true, true],
-        'what stands',
-      )
+      equal(pluck(events, 'fact'), facts, 'facts')
+      equal(pluck(events, 'inTree'), [true, false, true, true], 'what stands')
       equal(
         [idsOf(events), events[3]?.parentId, headId],
         [['a', null, 'q', 'b'], 'q', 'b'],
         'ids, a parent, HEAD',
       )
-      equal(
-        (await store.read(id)).map(({ fact }) => fact),
-        facts,
-        'facts as read',
-      )
+      equal(pluck(await store.read(id), 'fact'), facts, 'facts as read')
       equal((await store.get(id, 'q'))?.fact, facts[2], 'a line by id')
       equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'b'], 'what a search finds')
       equal(idsOf((await store.search({ conversationId: id, leafId: 'b' })).items), ['a', 'b'], 'on the path')
@@ -215,7 +191,7 @@ export const APPEND_IMPORT: readonly Check[] = [
       )
       const instants = ['2026-01-15T17:00:00.000001Z', '2026-07-15T16:00:00Z', '2026-07-15T12:00:00Z']
       equal(
-        events.map(({ time }) => time),
+        pluck(events, 'time'),
         instants.map((instant) => String(parseInstant(instant))),
         'times',
       )
@@ -234,11 +210,7 @@ export const APPEND_IMPORT: readonly Check[] = [
         for (let i = 0; index < facts.length; i += 1) {
           const batch = facts.slice(index, index + (steps[i % steps.length] as number))
           const done = await store.append(id, batch, { ...IMPORT, expected: index })
-          equal(
-            done.events.map(({ fact }) => fact),
-            batch,
-            'bodies',
-          )
+          equal(pluck(done.events, 'fact'), batch, 'bodies')
           index += batch.length
           equal(done.headId, replayed(id, facts.slice(0, index)).headId, `HEAD after ${index} facts`)
         }

@@ -4,7 +4,7 @@ import type { Event } from '../../event/types.ts'
 import type { StoredEvent } from '../../store/contract/query.ts'
 import { equal, rejects } from './assert.ts'
 import type { Check } from './check.ts'
-import { begin, leaf, pause, say, update } from './facts.ts'
+import { begin, leaf, pause, pluck, say, update } from './facts.ts'
 
 const parentOf = (event: StoredEvent | null | undefined): unknown => [
   event?.parentId,
@@ -83,11 +83,7 @@ export const APPEND_TREE: readonly Check[] = [
         update('v', 'title', null, { parent_id: 'u' }),
         pause('d', { parent_id: 'v' }),
       ])
-      equal(
-        done.events.map(({ parentId }) => parentId),
-        ['a', 'a', 'u', 'v'],
-        'parents',
-      )
+      equal(pluck(done.events, 'parentId'), ['a', 'a', 'u', 'v'], 'parents')
       equal(done.headId, 'd', 'HEAD')
     },
   },

@@ -5,7 +5,7 @@ import type { PauseEvent } from '../../event/types.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
-import { begin, idsOf, pause, pauses, say } from './facts.ts'
+import { begin, idsOf, pause, pauses, pluck, say } from './facts.ts'
 
 const WRITERS = 8
 
@@ -45,11 +45,7 @@ async function racesHaveOneWinner(stores: readonly Store[], id: string): Promise
     )
   }
   const events = await (stores[0] as Store).read(id)
-  equal(
-    events.map(({ seq }) => seq),
-    [0, 1, 2, 3, 4, 5],
-    'positions',
-  )
+  equal(pluck(events, 'seq'), [0, 1, 2, 3, 4, 5], 'positions')
 }
 
 /** Every writer accepts any version; no append is lost, and none creates a branch. */
@@ -66,7 +62,7 @@ async function allLandInLine(stores: readonly Store[], id: string): Promise<void
   )
   const events = await (stores[0] as Store).read(id)
   equal(
-    events.map(({ seq }) => seq),
+    pluck(events, 'seq'),
     [...Array(WRITERS * rounds * 2).keys()],
     'positions of all that was acknowledged',
   )

@@ -10,7 +10,7 @@ import { digestOf, LARGE_STRING, replaceStrings } from '../../store/kit/blobs.ts
 import { blobText } from '../../event/text.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
-import { begin, pause, say, update } from './facts.ts'
+import { begin, pause, pluck, say, update } from './facts.ts'
 
 const long = (start: string, length: number = LARGE_STRING + 1): string =>
   start + 'x'.repeat(length - start.length)
@@ -229,11 +229,7 @@ export const BLOBS: readonly Check[] = [
       const { events } = await store.append(id, facts)
       const again = await store.append(id, facts)
       equal([again.version, bodies(again.events)], [3, bodies(events)], 'what is appended again')
-      const copied = await store.append(
-        id,
-        events.map(({ fact }) => fact),
-        { mode: 'import', expected: 0 },
-      )
+      const copied = await store.append(id, pluck(events, 'fact'), { mode: 'import', expected: 0 })
       equal(copied.version, 3, 'the version after a copy')
       await rejects('id_conflict', 'another text', () => store.append(id, [say('m', long('b'))]))
       const other = [say('x', long('only here'))]

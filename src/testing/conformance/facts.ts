@@ -46,6 +46,10 @@ export async function begin(store: Store, id: string, facts: readonly Fact[] = [
 export const storable = (facts: readonly Fact[]): readonly Fact[] =>
   facts.filter((fact) => isQuarantined(fact) || fact.kind !== 'StreamingDeltaEvent')
 
-export const idsOf = (events: readonly StoredEvent[]): (string | null)[] => events.map(({ id }) => id)
+/** One field of each item. */
+export const pluck = <T, K extends keyof T>(items: readonly T[], field: K): T[K][] =>
+  items.map((item) => item[field])
+
+export const idsOf = (events: readonly StoredEvent[]): (string | null)[] => pluck(events, 'id')
 
 export const NO_TEXTS = [undefined, null, 7, {}, ['a']] as unknown as readonly string[]

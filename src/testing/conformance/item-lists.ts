@@ -2,7 +2,7 @@
 
 import type { ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { NO_TEXTS } from './facts.ts'
+import { NO_TEXTS, pluck } from './facts.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
 import { after, LONG, put, SHORT, walk } from './item-facts.ts'
@@ -207,11 +207,7 @@ export const ITEM_LISTS: readonly Check[] = [
       await put(store, 'held', {}, { expected: current?.version ?? 0, dueIn: LONG })
       await after(2 * SHORT)
       const taken = await again.claimItems('c', { ttl: LONG })
-      equal(
-        taken.map(({ id }) => id),
-        ['work'],
-        'items that another process claims',
-      )
+      equal(pluck(taken, 'id'), ['work'], 'items that another process claims')
     },
   },
 ]

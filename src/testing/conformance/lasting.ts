@@ -3,7 +3,7 @@
 import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
-import { begin, leaf, pause, pauses, say } from './facts.ts'
+import { begin, leaf, pause, pauses, pluck, say } from './facts.ts'
 import { searchAll } from './pages.ts'
 
 async function everything(store: Store, ids: readonly string[]): Promise<unknown> {
@@ -39,11 +39,7 @@ export const LASTING: readonly Check[] = [
       const before = await everything(store, ids)
       const again = await reopen()
       equal(await everything(again, ids), before, 'everything')
-      equal(
-        (await again.listConversations({ order: 'created_at' })).items.map(({ id }) => id),
-        ids,
-        'the list',
-      )
+      equal(pluck((await again.listConversations({ order: 'created_at' })).items, 'id'), ids, 'the list')
     },
   },
   {

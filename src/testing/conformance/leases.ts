@@ -3,7 +3,7 @@
 import { equal, holds, rejects } from './assert.ts'
 import type { Lease } from '../../store/contract/store.ts'
 import type { Check } from './check.ts'
-import { begin, idsOf, pause } from './facts.ts'
+import { begin, idsOf, pause, pluck } from './facts.ts'
 import { after } from './item-facts.ts'
 
 const LONG = 600_000
@@ -192,7 +192,7 @@ export const LEASES: readonly Check[] = [
         'one that expired and was claimed',
       )
       equal(
-        (await store.listLeases({ expired: true })).map(({ conversationId }) => conversationId),
+        pluck(await store.listLeases({ expired: true }), 'conversationId'),
         ['a', 'é', '\u{1f600}'],
         'those that have expired by then',
       )

@@ -3,7 +3,7 @@
 import { parseInstant } from '../../event/time.ts'
 import { equal, rejects } from './assert.ts'
 import type { Check } from './check.ts'
-import { begin, idsOf, pause, pauses, say, NO_TEXTS } from './facts.ts'
+import { begin, idsOf, NO_TEXTS, pause, pauses, pluck, say } from './facts.ts'
 
 export const READING: readonly Check[] = [
   {
@@ -27,7 +27,7 @@ export const READING: readonly Check[] = [
       ]
       equal(JSON.parse(JSON.stringify(result)), result, 'as JSON')
       equal(
-        page.items.map(({ time }) => time),
+        pluck(page.items, 'time'),
         times.map((timestamp) => String(parseInstant(timestamp))),
         'times, to the microsecond',
       )
@@ -53,11 +53,7 @@ export const READING: readonly Check[] = [
       ]
       for (const [options, expected] of cases) {
         const events = await store.read(id, options)
-        equal(
-          events.map(({ seq }) => seq),
-          expected,
-          `read with ${JSON.stringify(options)}`,
-        )
+        equal(pluck(events, 'seq'), expected, `read with ${JSON.stringify(options)}`)
       }
     },
   },

@@ -2,7 +2,7 @@
 
 import { equal, rejects } from './assert.ts'
 import type { Check } from './check.ts'
-import { begin, idsOf, pause } from './facts.ts'
+import { begin, idsOf, pause, pluck } from './facts.ts'
 import { searchAll } from './pages.ts'
 
 const IN_ORDER: readonly (readonly [id: string, timestamp: string])[] = [
@@ -109,11 +109,7 @@ export const TIMES: readonly Check[] = [
       ])
       await store.append(id, [pause('f', { timestamp: '2026-02-30T00:00:00Z' })])
       const days = ['0', '1767312000000000', '1767312000000000', '1767225600000000', '1767225600000000']
-      equal(
-        (await store.read(id)).map(({ time }) => time),
-        days,
-        'times',
-      )
+      equal(pluck(await store.read(id), 'time'), days, 'times')
       equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'e', 'f', 'b', 'd'], 'order')
     },
   },

@@ -5,6 +5,7 @@ import { hold, same } from '../failure.ts'
 import { bodyOf } from './client.ts'
 import { messagesOf, type ServerCheck, type Trial } from './trial.ts'
 import { type ScriptedTurn, type SentMessage, textOf } from './script.ts'
+import { pluck } from '../conformance/facts.ts'
 
 export const callsIn = (log: readonly Event[]): ActionEvent[] =>
   log.filter(({ kind }) => kind === 'ActionEvent') as never
@@ -268,12 +269,7 @@ export const CONSENT: readonly ServerCheck[] = [
       bodyOf(await trial.client.respond(id, false, 'Too dangerous'))
       const log = await trial.log(id)
       const results = callsIn(log).flatMap((call) => resultsOf(log, call))
-      same(
-        'P7',
-        'the results',
-        results.map(({ kind }) => kind),
-        ['UserRejectObservation'],
-      )
+      same('P7', 'the results', pluck(results, 'kind'), ['UserRejectObservation'])
       hold('P7', JSON.stringify(results).includes('Too dangerous'), 'the reason is lost')
       const { execution_status } = bodyOf(await trial.client.get(id))
       hold('T5', execution_status !== 'waiting_for_confirmation', 'it waits for consent still')
