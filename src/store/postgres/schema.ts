@@ -1,8 +1,9 @@
 /** Creates the schema of PostgreSQL: its tables, and the functions that the store calls. */
 
 import { ColloquyError } from '../../event/errors.ts'
+import { TOLD } from '../kit/feed.ts'
+import { TIP_COLUMNS } from '../sql/append.ts'
 import { schemaOf } from '../sql/schema.ts'
-import { appendFunction } from './append.ts'
 import { BE_DURABLE, FEED_MOMENT, NOW, postgresDialect } from './dialect.ts'
 import { codeOf, type PostgresClient } from './driver.ts'
 import { textStatements } from './texts.ts'
@@ -246,3 +247,114 @@ CREATE FUNCTION ${schema}.change_items(
   SELECT w.nth::integer, w.version, NULL, false FROM (${wrong}) w WHERE NOT ${fits};
 $body$`
 }
+
+const TIP_TYPES: Readonly<Record<(typeof TIP_COLUMNS)[number], string>> = {
+  version: 'integer',
+  time: 'bigint',
+  in_order: 'integer',
+  head_id: 'text',
+  head_parent_id: 'text',
+  head_seq: 'integer',
+  head_lane: 'integer',
+  head_time: 'bigint',
+  last_lane: 'integer',
+  last_lane_end: 'integer',
+}
+
+/**
+ * `append` writes a decision and returns "written"; or, unchanged, the log's row if log, zone or lease
+ * differs, or an id exists; null for an unknown conversation; "blobs" if a long string's bytes are neither
+ * stored nor passed. It locks blobs against deletion, by hash, as `drop_blobs` does.
+ */
+const appendFunction = (schema: string): string => `
+CREATE FUNCTION ${schema}.append(
+  p_conversation text, p_number bigint, p_zone text, p_owner text, p_generation integer,
+  p_now bigint, p_shard integer, p_witness bigint, p_from integer,
+  ${TIP_COLUMNS.map((name) => `p_${name} ${TIP_TYPES[name]}`).join(', ')},
+  p_ids text[], p_parent_ids text[], p_times bigint[], p_lanes integer[], p_kinds text[], p_sources text[],
+  p_messages text[], p_bodies text, p_blobs text[], p_use_seqs integer[], p_use_hashes text[], p_hashes text[],
+  p_sizes bigint[], p_opened integer[], p_opened_times bigint[], p_opened_parent_lanes integer[],
+  p_opened_parent_seqs integer[], p_opened_parent_times bigint[], p_full_text boolean, p_text_numbers bigint[],
+  p_text_seqs integer[], p_text_times bigint[], p_text_roles integer[], p_text_sizes integer[], p_text_lines text,
+  p_piece_hashes text[], p_piece_starts bigint[], p_piece_base64s integer[], p_piece_lengths integer[],
+  p_piece_bytes bytea
+) RETURNS jsonb LANGUAGE plpgsql SET enable_seqscan = off AS $body$
+DECLARE
+  v ${schema}.log%ROWTYPE;
+  known integer;
+BEGIN
+  SELECT * INTO v FROM ${schema}.log WHERE conversation_id = p_conversation FOR NO KEY UPDATE;
+  IF NOT FOUND THEN
+    RETURN NULL;
+  END IF;
+  IF v.number <> p_number OR v.version <> p_from OR v.time_zone IS DISTINCT FROM p_zone
+    OR (p_owner IS NOT NULL AND (v.lease_owner IS DISTINCT FROM p_owner OR v.lease_generation <> p_generation))
+    OR EXISTS (
+      SELECT FROM unnest(p_ids, p_lanes) AS n (id, lane) CROSS JOIN LATERAL (
+        SELECT FROM ${schema}.event e
+        WHERE e.log = p_number AND e.id BETWEEN n.id AND n.id AND e.lane IS NOT NULL ORDER BY e.id LIMIT 1
+      ) e WHERE n.lane IS NOT NULL
+    )
+  THEN
+    RETURN (SELECT to_jsonb(r) FROM (
+      SELECT ${LOG_COLUMNS} FROM ${schema}.log WHERE number = v.number
+    ) r);
+  END IF;
+  IF cardinality(p_hashes) > 0 THEN
+    SELECT count(*) INTO known FROM (
+      SELECT FROM ${schema}.blob b WHERE b.hash = ANY (p_hashes) ORDER BY b.hash FOR KEY SHARE
+    ) AS b;
+    IF known < cardinality(p_hashes) THEN
+      IF p_piece_bytes IS NULL THEN
+        RETURN '"blobs"';
+      END IF;
+      WITH new AS (
+        INSERT INTO ${schema}.blob AS b (hash, bytes)
+        SELECT n.hash, n.bytes FROM unnest(p_hashes, p_sizes) AS n (hash, bytes) ORDER BY n.hash
+        ON CONFLICT (hash) DO UPDATE SET bytes = b.bytes RETURNING b.hash, b.xmax = 0 AS is_new
+      )
+      INSERT INTO ${schema}.blob_piece (hash, start, base64, bytes)
+      SELECT p.hash, p.start, p.base64, substring(p_piece_bytes FROM p.first FOR p.length) FROM (
+        SELECT n.*, (1 + sum(n.length) OVER (ORDER BY n.nth) - n.length)::integer AS first
+        FROM unnest(p_piece_hashes, p_piece_starts, p_piece_base64s, p_piece_lengths) WITH ORDINALITY
+          AS n (hash, start, base64, length, nth)
+      ) AS p JOIN new ON new.hash = p.hash AND new.is_new;
+    END IF;
+  END IF;
+  IF current_setting('synchronous_commit') IN ('off', 'local', 'remote_write') THEN
+    PERFORM set_config('synchronous_commit', 'on', true);
+  END IF;
+  INSERT INTO ${schema}.event (log, seq, id, parent_id, time, lane, kind, source, message, body, blobs)
+  SELECT p_number, p_from + (n - 1)::integer, f.id, f.parent_id, f.time, f.lane, f.kind, f.source, f.message, f.body,
+    f.blobs
+  FROM unnest(
+    p_ids, p_parent_ids, p_times, p_lanes, p_kinds, p_sources, p_messages, string_to_array(p_bodies, E'\n'),
+    p_blobs
+  ) WITH ORDINALITY AS f (id, parent_id, time, lane, kind, source, message, body, blobs, n);
+  IF cardinality(p_hashes) > 0 THEN
+    INSERT INTO ${schema}.blob_use (log, seq, hash)
+    SELECT p_number, u.seq, u.hash FROM unnest(p_use_seqs, p_use_hashes) AS u (seq, hash);
+  END IF;
+  IF cardinality(p_opened) > 0 THEN
+    INSERT INTO ${schema}.lane (log, lane, time, parent_lane, parent_seq, parent_time)
+    SELECT p_number, o.* FROM unnest(
+      p_opened, p_opened_times, p_opened_parent_lanes, p_opened_parent_seqs, p_opened_parent_times
+    ) AS o;
+  END IF;
+  IF p_full_text AND v.text_version = p_from THEN
+    v.text_version := p_version;
+    IF cardinality(p_text_numbers) > 0 THEN
+      PERFORM ${schema}.write_texts(
+        p_number, p_text_numbers, p_text_seqs, p_text_times, p_text_roles, p_text_sizes, p_text_lines
+      );
+    END IF;
+  END IF;
+  UPDATE ${schema}.log SET text_version = v.text_version,
+    ${TIP_COLUMNS.map((name) => `${name} = p_${name}`).join(', ')},
+    updated_at = greatest(updated_at, coalesce(p_now, ${NOW}))
+  WHERE number = p_number;
+  INSERT INTO ${schema}.feed (shard, witness, number, conversation_id, told, from_seq, until_seq, moment)
+  VALUES (p_shard, p_witness, p_number, p_conversation, ${TOLD.events}, p_from, p_version, ${FEED_MOMENT});
+  RETURN '"written"';
+END
+$body$`
