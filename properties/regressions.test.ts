@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../src/event/types.ts'
 import { listPendingCallsIn } from '../src/log/open-calls.ts'
-import { pathToEntry } from '../src/log/ancestry.ts'
+import { pathToEntry } from '../src/log/entry.ts'
 import { toMessages } from '../src/messages/neutral.ts'
 import { toTimeline } from '../src/messages/timeline.ts'
 import { encodeState } from '../src/state/read.ts'

@@ -2,7 +2,7 @@
 
 import { isQuarantined } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
-import { isOnPathIn } from '../../src/log/ancestry.ts'
+import { isOnPathIn } from '../../src/log/entry.ts'
 import { renderMessage } from '../../src/messages/neutral.ts'
 import { isAnswered } from '../../src/state/branch.ts'
 import { encodeState } from '../../src/state/read.ts'

@@ -1,7 +1,7 @@
 /** P1 to P5, P12: every call in a view has exactly one result. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
-import { isOnPathIn } from '../../src/log/ancestry.ts'
+import { isOnPathIn } from '../../src/log/entry.ts'
 import { completionOf } from '../../src/event/completion.ts'
 import { listPendingCallsIn, pendingCallCount } from '../../src/log/open-calls.ts'
 import { replay } from '../../src/state/reduce.ts'

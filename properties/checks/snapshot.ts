@@ -3,8 +3,7 @@
 import { hasCode } from '../../src/event/errors.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { isOnPathIn, pathToEntry } from '../../src/log/ancestry.ts'
-import { kindOf } from '../../src/log/entry.ts'
+import { isOnPathIn, kindOf, pathToEntry } from '../../src/log/entry.ts'
 import { findEventIn, listWarningsIn } from '../../src/log/log.ts'
 import { listPendingCallsIn } from '../../src/log/open-calls.ts'
 import { listLeavesIn, stateAt, switchTo } from '../../src/state/at.ts'
@@ -13,14 +12,14 @@ import { reduce, replay } from '../../src/state/reduce.ts'
 import {
   canReduce,
   completeSnapshot,
-  evict,
   decodeSnapshot,
   encodeParts,
+  evict,
   isEvicted,
   readSnapshot,
   type SnapshotPart,
+  type StoredFact,
 } from '../../src/state/snapshot.ts'
-import type { StoredFact } from '../../src/state/snapshot/open.ts'
 import type { State } from '../../src/state/state.ts'
 import { listPendingBatchesIn, viewEventsIn } from '../../src/view/view.ts'
 import { type Across, across } from './across.ts'

@@ -1,8 +1,7 @@
 /** T1 to T8: the tree, HEAD, and results that depend on the whole log. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
-import { isOnPathIn, pathToEntry } from '../../src/log/ancestry.ts'
-import type { Entry } from '../../src/log/entry.ts'
+import { type Entry, isOnPathIn, pathToEntry } from '../../src/log/entry.ts'
 import { listWarningsIn } from '../../src/log/log.ts'
 import { entryOf, listLeavesIn, stateAt, switchTo } from '../../src/state/at.ts'
 import { encodeState } from '../../src/state/read.ts'

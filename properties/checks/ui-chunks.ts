@@ -2,7 +2,7 @@
 
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai'
 import type { Fact } from '../../src/event/quarantine.ts'
-import { isOnPathIn } from '../../src/log/ancestry.ts'
+import { isOnPathIn } from '../../src/log/entry.ts'
 import { advance, withLive } from '../../src/messages/ui/chunks.ts'
 import type { UIPart } from '../../src/messages/ui/types.ts'
 import { replyId, replyParts, toUIMessages } from '../../src/messages/ui/write.ts'

@@ -53,7 +53,7 @@ export const LOG_FAULTS: readonly Fault[] = [
   },
   {
     name: 'ancestry jumps too far',
-    file: 'log/ancestry.ts',
+    file: 'log/entry.ts',
     find: 'current = current.jump !== null && current.jump.depth >= above.depth ? current.jump : current.parent',
     replace:
       'current = current.jump !== null && current.jump.depth >= above.depth - 1 ? current.jump : current.parent',

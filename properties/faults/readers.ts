@@ -23,7 +23,7 @@ export const READERS_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a call id that a later reply begins anew is taken for the same call',
-    file: 'explain/conversation-findings.ts',
+    file: 'explain/findings.ts',
     find: "const isReply = one.llm_response_id === event.llm_response_id && event.llm_response_id !== ''",
     replace: 'const isReply = one.tool_call_id === event.tool_call_id',
   },

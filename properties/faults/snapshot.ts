@@ -29,19 +29,19 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a state update is taken for an entry that is not held',
-    file: 'state/snapshot/open.ts',
+    file: 'state/snapshot.ts',
     find: 'return anchor < 0 || anchor === this.#loaded.head',
     replace: 'return this.seq === this.#loaded.head',
   },
   {
     name: 'what was let go has an empty branch',
-    file: 'state/snapshot/open.ts',
+    file: 'state/snapshot.ts',
     find: 'if (!this.hasBranch) throw evicted(this)\n    // State updates do not change the branch, and entries outside the tree have none.\n    return this.columns.anchor(this.seq) < 0',
     replace: 'return !this.hasBranch',
   },
   {
     name: 'a snapshot takes the body of another event',
-    file: 'state/snapshot/open.ts',
+    file: 'state/snapshot.ts',
     find: ' || keyAt(chunk.ids, seq) !== id',
     replace: '',
   },

@@ -2,7 +2,7 @@
 
 import { isToolResult } from '../../src/event/kinds.ts'
 import type { ActionEvent, Event } from '../../src/event/types.ts'
-import { isOnPathIn } from '../../src/log/ancestry.ts'
+import { isOnPathIn } from '../../src/log/entry.ts'
 import { replay } from '../../src/state/reduce.ts'
 import {
   behindCall,

@@ -1,9 +1,8 @@
 /** Titles of conversations: the text to make one from, and a title made without a model. */
 
-import { pathToEntry } from '../log/ancestry.ts'
 import type { State } from '../state/state.ts'
 import { ellipsize, textsOf } from './text.ts'
-import { loadedEvent } from '../log/entry.ts'
+import { loadedEvent, pathToEntry } from '../log/entry.ts'
 
 /**
  * Returns the first user message with text on HEAD's branch, at most `max` UTF-16 units (default 1,000), or

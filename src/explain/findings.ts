@@ -1,34 +1,47 @@
 /** Problems and notable facts of a conversation, the worst first. */
 
-import type { Loaded } from '../event/load.ts'
-import { type GrammarName, replyOf } from '../event/reply.ts'
-import { type LawViolation, loadItem, type LogItem } from '../laws/load.ts'
-import type { RequestWriter } from '../laws/requests.ts'
-import { loadedEvent } from '../log/entry.ts'
-import { EVENT_KINDS } from '../event/kinds.ts'
-import { replay } from '../state/reduce.ts'
-import type { Checkpoint, State } from '../state/state.ts'
-import {
-  branchFindings,
-  callFindings,
-  condensationFindings,
-  cutOffFindings,
-  loopFindings,
-  pendingFindings,
-} from './conversation-findings.ts'
-import { prefixFindings, reportedFindings } from './prefix-findings.ts'
-import { DEFAULT_GRAMMAR, isGrammarName } from '../messages/grammars.ts'
-import { type Finder, type FindingDraft, finding, requestOn, type Scene, sentOf } from './scene.ts'
-import { counted } from './explanation.ts'
-import { type Finding, FINDING_KINDS, type FindingKind, type Severity } from './finding.ts'
-import { checkLog } from '../laws/check-log.ts'
-import { judgeResult } from './verdict.ts'
-import { readArguments } from '../messages/text.ts'
-import type { NeutralMessage } from '../messages/message.ts'
+import { estimateTokens } from '../context/estimate.ts'
+import { explainPrefix, type PrefixChange } from '../context/explain-prefix.ts'
 import { redact } from '../context/redaction/redact.ts'
 import { redactionRules } from '../context/redaction/rules.ts'
-import { quote } from '../event/text.ts'
+import { stuckDetector } from '../context/stuck.ts'
+import { textsOf } from '../context/text.ts'
+import { EVENT_KINDS, isToolResult } from '../event/kinds.ts'
+import type { Loaded } from '../event/load.ts'
 import { isQuarantined } from '../event/quarantine.ts'
+import {
+  type EarlyEnd,
+  earlyEndOf,
+  type GrammarName,
+  isOfReply,
+  replyOf,
+  requestHeadOf,
+} from '../event/reply.ts'
+import { hasText, quote } from '../event/text.ts'
+import type { ActionEvent, Event, MessageEvent, SystemPromptEvent } from '../event/types.ts'
+import { counted, reportsOf } from './explanation.ts'
+import { type Finding, FINDING_KINDS, type FindingKind, type Severity } from './finding.ts'
+import { describeParent, pathBetween, whereHeadLeft } from './path.ts'
+import { eventsIn, removedUnits } from './removal.ts'
+import { type Finder, finding, type FindingDraft, requestOn, type Scene, sentOf } from './scene.ts'
+import { holdsEntry } from './subject.ts'
+import { judgeResult } from './verdict.ts'
+import { checkLog } from '../laws/check-log.ts'
+import { type LawViolation, loadItem, type LogItem } from '../laws/load.ts'
+import { isCutOff, responseOf } from '../laws/replies.ts'
+import type { RequestWriter } from '../laws/requests.ts'
+import { type Entry, type EventEntry, isOnPathIn, loadedEvent } from '../log/entry.ts'
+import { findEventIn, type Log } from '../log/log.ts'
+import { listPendingCallsIn, openCallOf, pendingCallCount } from '../log/open-calls.ts'
+import { DEFAULT_GRAMMAR, isGrammarName } from '../messages/grammars.ts'
+import type { AssistantMessage, NeutralMessage } from '../messages/message.ts'
+import { readArguments } from '../messages/text.ts'
+import { listLeavesIn } from '../state/at.ts'
+import type { Branch } from '../state/branch.ts'
+import { replay } from '../state/reduce.ts'
+import { branchOf, type Checkpoint, type State } from '../state/state.ts'
+import { indexOfEvent } from '../view/condense.ts'
+import type { View } from '../view/view.ts'
 
 /** Repairs that the next request needs, one finding for each repair and grammar. O(content). */
 function* repairFindings({ state, grammars, messages: sent }: Scene): IterableIterator<FindingDraft> {
@@ -246,3 +259,374 @@ function difference(was: unknown, is: unknown, path: string): string | null {
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
+
+/** Maximum number of changes to check, the latest ones. Each needs two requests. */
+const MAX_CHANGES = 64
+
+interface RequestPoint {
+  readonly head: Checkpoint | null
+  readonly before: Checkpoint | null
+  readonly suspects: readonly Checkpoint[]
+}
+
+/**
+ * The requests on HEAD's branch that do not extend the previous one. O(path + content of the view for each).
+ */
+function* prefixFindings({ state, grammars: [grammar], messages }: Scene): IterableIterator<FindingDraft> {
+  if (grammar === undefined) return
+  for (const point of changedRequests(state).slice(-MAX_CHANGES)) {
+    const one = judge(point, (branch) => requestOn(state, branch, grammar, messages), state.log)
+    if (one !== null) yield one
+  }
+}
+
+/** Replies whose provider reports that their request did not extend the previous one. O(n). */
+function* reportedFindings({ state }: Scene): IterableIterator<FindingDraft> {
+  for (const entry of state.log.entries)
+    for (const { text, isBreak } of entry.event === null ? [] : reportsOf(entry.event))
+      if (isBreak)
+        yield finding('signed_behind_change', 'error', entry, `the provider of this reply reports: ${text}`, {
+          rule: 'D23',
+        })
+}
+
+/** The requests after a change of the past. O(path). */
+function changedRequests(state: State): RequestPoint[] {
+  const points: RequestPoint[] = []
+  const known = new Set<string>()
+  let before: Checkpoint | null = null
+  let isFirst = true
+  let suspects: Checkpoint[] = []
+  const addRequest = (head: Checkpoint | null): void => {
+    const reached = (one: Checkpoint): boolean => head !== null && one.depth <= head.depth
+    const reachedSuspects = suspects.filter(reached)
+    if (!isFirst && reachedSuspects.length > 0) points.push({ head, before, suspects: reachedSuspects })
+    suspects = suspects.filter((one) => !reached(one))
+    before = head
+    isFirst = false
+  }
+  for (const entry of pathBetween(null, state.log.head)) {
+    const { event } = entry
+    const response = event === null ? null : replyIn(event)
+    if (event !== null && response !== null && !known.has(response)) {
+      if (response !== '') known.add(response)
+      const after = requestHeadOf(event)
+      const named = typeof after === 'string' ? findEventIn(state.log, after) : undefined
+      addRequest(named ?? (entry.parent as Checkpoint | null))
+    }
+    if (mayChangeThePast(entry)) suspects.push(entry)
+  }
+  // The next request.
+  addRequest(state.log.head)
+  return points
+}
+
+const replyIn = (event: Event): string | null => (isOfReply(event) ? (responseOf(event) ?? '') : null)
+
+/** Whether an event did more than extend the view. O(1). */
+function mayChangeThePast(entry: Checkpoint): boolean {
+  const { event, branch } = entry
+  const above = branchOf(entry.parent)
+  if (event === null || branch.view.units === above.view.units) return false
+  if (event.kind === 'Condensation') return true
+  if (event.kind === 'SystemPromptEvent' && above.systemPrompt !== null) return true
+  const last = branch.view.units.last()
+  return last === undefined || !holdsEntry(last, entry.seq)
+}
+
+function judge(
+  { head, before, suspects }: RequestPoint,
+  request: (branch: Branch) => Sent,
+  log: Log,
+): FindingDraft | null {
+  const [was, is] = [request(branchOf(before)), request(branchOf(head))]
+  if (was.written === null || is.written === null) return null
+  // A prompt without tools proves nothing: the server may have its own list.
+  const tools = was.written.tools.length === 0 || is.written.tools.length === 0 ? { tools: [] } : {}
+  const change = explainPrefix({ ...was.written, ...tools }, { ...is.written, ...tools })
+  if (change === null) return null
+  const by = causeOf(change, suspects)
+  if (by === undefined) return null
+  const firstChange = was.messages.findIndex(
+    (one, index) => JSON.stringify(one) !== JSON.stringify(is.messages[index]),
+  )
+  const from = change.in === 'message' && firstChange >= 0 ? firstChange : 0
+  const lost = new Set(was.leftOut.map(({ message }) => was.messages[message]))
+  const newlyLost = is.leftOut.flatMap(({ message }) =>
+    lost.has(is.messages[message]) ? [] : [is.messages[message]],
+  )
+  const signed = new Set([...newlyLost, ...is.messages.slice(from)].filter(isSigned))
+  const cost = {
+    cacheTokens: estimateTokens(was.messages.slice(from)),
+    reasoningTokens: [...signed].reduce((sum, one) => sum + thinkingOf(one), 0),
+  }
+  const planned = by.event?.kind === 'Condensation'
+  const kind: FindingKind = signed.size > 0 ? 'signed_behind_change' : 'cache_broken'
+  const severity: Severity = planned ? 'note' : signed.size > 0 ? 'error' : 'warning'
+  const price = `about ${counted(cost.cacheTokens, 'token')} must be read again`
+  const reasoning =
+    signed.size === 0
+      ? ''
+      : `, and the signed thinking of ${counted(signed.size, 'reply', 'replies')} is after the change, where it is refused or dropped`
+  const others = suspects.map(({ id }) => id)
+  return finding(kind, severity, by, `${whatChanged(by, log)}: ${price}${reasoning}`, {
+    ids: others,
+    rule: signed.size > 0 ? 'D23' : 'D24',
+    law: planned ? null : 'M15',
+    cost,
+  })
+}
+
+type Sent = ReturnType<typeof requestOn>
+
+function causeOf(change: PrefixChange, suspects: readonly Checkpoint[]): Checkpoint | undefined {
+  const prompts = suspects.filter(({ event }) => event?.kind === 'SystemPromptEvent')
+  const others = suspects.filter((one) => !prompts.includes(one))
+  return change.in === 'message' ? (others[0] ?? prompts.at(-1)) : (prompts.at(-1) ?? others[0])
+}
+
+function whatChanged(entry: Checkpoint, log: Log): string {
+  const { id, event, parent } = entry
+  const above = branchOf(parent)
+  switch (event?.kind) {
+    case 'SystemPromptEvent': {
+      const old = above.systemPrompt?.event
+      const isDate = old !== undefined && differsByDate(old, event)
+      const how = isDate ? 'differs from the previous one only by a date or a number' : 'replaces another one'
+      return `the system prompt ${quote(id)} ${how}`
+    }
+    case 'Condensation': {
+      const removed = eventsIn(removedUnits(entry, log))
+      const what = removed > 0 ? `removed ${counted(removed, 'event')} from` : 'put its summary into'
+      return `the condensation ${quote(id)} ${what} what had been sent`
+    }
+    case 'ActionEvent':
+    case 'MessageEvent':
+      return `the reply ${quote(id)} arrived late, and is placed before messages that were already sent`
+    default:
+      return `the result ${quote(id)} arrived after the next request, so its reply moved back to its position`
+  }
+}
+
+function differsByDate(one: SystemPromptEvent, other: SystemPromptEvent): boolean {
+  const [was, is] = [one, other].map(({ system_prompt, dynamic_context, tools }) =>
+    JSON.stringify([system_prompt.text, dynamic_context?.text ?? null, tools]),
+  ) as [string, string]
+  return was !== is && withoutDates(was) === withoutDates(is)
+}
+
+const withoutDates = (text: string): string => text.replace(DATES, '#').replace(/#[#\s,]*#/g, '#')
+
+const DATES =
+  /\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b|\b(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b|\b[ap]m\b|\d[\d:.,/TZ+-]*/gi
+
+const isSigned = (message: NeutralMessage | undefined): message is AssistantMessage =>
+  message?.role === 'assistant' &&
+  (message.thinking_blocks.some((block) => !('thinking' in block) || (block.signature ?? '') !== '') ||
+    [
+      message.responses_reasoning_item,
+      ...message.tool_calls.map((call) => call.responses_reasoning_item),
+    ].some((item) => (item?.encrypted_content ?? '') !== ''))
+
+function thinkingOf(message: AssistantMessage): number {
+  const calls = message.tool_calls.map((call) => ({ ...call, responses_reasoning_item: null }))
+  const without = { ...message, thinking_blocks: [], responses_reasoning_item: null, tool_calls: calls }
+  return estimateTokens([message]) - estimateTokens([without])
+}
+
+/** Repeated calls, and results that arrived too late for the view. O(n log n). */
+function* callFindings({ state }: Scene): IterableIterator<FindingDraft> {
+  const last = new Map<string, Call>()
+  for (const entry of state.log.entries) {
+    if (!entry.inTree || entry.event === null) continue
+    if (isCall(entry)) {
+      const before = last.get(entry.event.tool_call_id)
+      last.set(entry.event.tool_call_id, entry)
+      if (before !== undefined && isRepeated(before, entry)) {
+        const { tool_name } = entry.event
+        const text = `the call of ${quote(tool_name)} is repeated: ${quote(entry.id)} equals ${quote(before.id)}, so its tool may have run twice`
+        yield finding('doubled_call', 'error', entry, text, { ids: [before.id], rule: 'U2', law: 'P6' })
+      }
+    } else if (isToolResult(entry.event) && isLate(entry)) {
+      const judged = judgeResult(state, entry)
+      if (judged === null) continue
+      const text = `a result arrived too late, and the model never sees it: ${judged.verdict.text}`
+      yield finding('late_result', 'warning', entry, text, { ids: judged.verdict.ids, rule: 'U6' })
+    }
+  }
+}
+
+function isLate({ branch, parent }: Checkpoint): boolean {
+  const above = branchOf(parent)
+  return (
+    branch.dropped !== above.dropped &&
+    pendingCallCount(branch.pendingCalls) < pendingCallCount(above.pendingCalls)
+  )
+}
+
+type Call = Checkpoint & EventEntry<ActionEvent>
+
+const isCall = (entry: Checkpoint): entry is Call => entry.event?.kind === 'ActionEvent'
+
+/** Ids alone do not identify a call, because many servers number them again in each reply. */
+function isRepeated(before: Call, { event, parent }: Call): boolean {
+  const one = before.event
+  const isSame = one.tool_name === event.tool_name && one.tool_call.arguments === event.tool_call.arguments
+  if (!isSame || !isOnPathIn(before, parent)) return false
+  const isReply = one.llm_response_id === event.llm_response_id && event.llm_response_id !== ''
+  return isReply || openCallOf(branchOf(parent).pendingCalls, one.tool_call_id, before.seq) !== undefined
+}
+
+function* pendingFindings({ state, ended }: Scene): IterableIterator<FindingDraft> {
+  const calls = listPendingCallsIn(state.branch.pendingCalls)
+  const [first] = calls
+  if (first === undefined || ended) return
+  const text = `${counted(calls.length, 'call has', 'calls have')} no result, so that ${calls.length === 1 ? 'its' : 'their'} reply is not sent: ${quote(first.entry.event.tool_name)} waits`
+  yield finding('pending_call', 'note', first.entry, text, {
+    ids: calls.map(({ entry }) => entry.id),
+    rule: 'U4',
+  })
+}
+
+/** Shorter words do not identify a task. */
+const LEAST_WORD = 4
+
+const SHARE = 0.25
+
+/**
+ * Condensations of HEAD's branch that removed the first or latest user message, with few of its words in the
+ * summary. A guess: other languages are reported too. O(path · log view).
+ */
+function* condensationFindings({ state }: Scene): IterableIterator<FindingDraft> {
+  let task: EventEntry<MessageEvent> | null = null
+  for (const entry of pathBetween(null, state.log.head)) {
+    const { event, id } = entry
+    if (event?.kind === 'MessageEvent' && event.source === 'user') task ??= entry as EventEntry<MessageEvent>
+    if (event?.kind !== 'Condensation' || task === null) continue
+    const above = branchOf(entry.parent)
+    const required = new Map([
+      [task, 'the task'],
+      ...(above.lastUserMessage === null || above.lastUserMessage.seq === task.seq
+        ? []
+        : [[above.lastUserMessage, 'the last message of the user'] as const]),
+    ])
+    const summary = event.summary ?? ''
+    for (const [message, what] of required) {
+      if (!holds(above.view, message) || holds(entry.branch.view, message) || mentions(summary, message))
+        continue
+      const how = hasText(summary) ? 'its summary has hardly a word of it' : 'it has no summary'
+      const text = `the condensation ${quote(id)} removed ${what} from the view, ${quote(message.id)}, and ${how}`
+      // Missing words are a guess; a missing summary is a fact.
+      const severity = hasText(summary) ? 'warning' : 'error'
+      yield finding('forgotten_task', severity, entry, text, { ids: [message.id], rule: 'U6' })
+    }
+  }
+}
+
+const holds = ({ units }: View, entry: EventEntry): boolean => indexOfEvent(units, entry) >= 0
+
+/** True for a message without words that identify it. */
+function mentions(summary: string, { event }: EventEntry<MessageEvent>): boolean {
+  const taskWords = wordsOf(textsOf(event.llm_message.content ?? []).join(' '))
+  if (taskWords.size === 0) return true
+  const summaryWords = wordsOf(summary)
+  return [...taskWords].filter((word) => summaryWords.has(word)).length >= taskWords.size * SHARE
+}
+
+const MAX_WORDS = 400
+
+function wordsOf(text: string): Set<string> {
+  const words = text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []
+  return new Set(words.filter((word) => word.length >= LEAST_WORD).slice(0, MAX_WORDS))
+}
+
+/**
+ * Branches without HEAD that contain tool results or replies. Where HEAD was moved away: a note; where an
+ * event has an older parent: possibly lost. O(n · branches).
+ */
+function* branchFindings({ state }: Scene): IterableIterator<FindingDraft> {
+  const { head } = state.log
+  const seen = new Set<Entry>()
+  for (const leaf of listLeavesIn(state.log)) {
+    if (head !== null && isOnPathIn(leaf, head)) continue
+    const path: Entry[] = []
+    for (let entry: Entry | null = leaf; entry !== null && !seen.has(entry); entry = entry.parent) {
+      if (head !== null && isOnPathIn(entry, head)) break
+      seen.add(entry)
+      path.push(entry)
+    }
+    const results = path.filter(({ event }) => event !== null && isToolResult(event)).length
+    const replies = path.filter(
+      ({ event }) => event?.kind === 'MessageEvent' && event.source === 'agent',
+    ).length
+    const first = path.at(-1)
+    if (first === undefined || results + replies === 0) continue
+    const by = whereHeadLeft(state, first)?.by ?? null
+    const moved = by?.event?.kind === 'ConversationStateUpdateEvent'
+    const work = [
+      ...(results === 0 ? [] : [counted(results, 'result')]),
+      ...(replies === 0 ? [] : [counted(replies, 'message')]),
+    ].join(' and ')
+    const isBefore = head === null || isOnPathIn(head, first)
+    const how =
+      by === null || (isBefore && !moved)
+        ? `HEAD ${isBefore ? 'is before it' : 'is on another one'}`
+        : moved
+          ? `HEAD was moved off it by ${quote(by.id)}`
+          : `${quote(by.id)} ${describeParent(by)}${by.parent === null ? '' : ', before it'}`
+    const text = `a branch with ${work} of the agent is out of the model's sight: ${how}`
+    yield finding('lost_branch', moved ? 'note' : 'warning', leaf, text, {
+      ids: [by?.id, first.id],
+      rule: 'D7',
+    })
+  }
+}
+
+const END_TEXTS: Readonly<Record<EarlyEnd, string | null>> = {
+  truncated: 'was cut off by its limit of tokens',
+  filtered: 'was held back by the provider',
+  refused: 'is a refusal',
+  paused: null,
+  broken_off: 'broke off',
+  failed: 'failed at the provider',
+}
+
+/** Replies that ended early. O(n). */
+function* cutOffFindings({ state }: Scene): IterableIterator<FindingDraft> {
+  const reported = new Set<string>()
+  for (const entry of state.log.entries) {
+    const { event, inTree } = entry
+    if (event === null || !inTree) continue
+    const reply = responseOf(event)
+    if (reply !== null && reported.has(reply)) continue
+    const end = earlyEndOf(event)
+    const endText = isCutOff(event) ? 'was cut off by its user' : end === null ? null : END_TEXTS[end]
+    if (endText === null) continue
+    if (reply !== null) reported.add(reply)
+    const reason: unknown = replyOf(event)?.stop_reason
+    const why = typeof reason === 'string' && end !== null ? ` (${reason.slice(0, 40)})` : ''
+    const text = `the reply ${endText}${why}, so it is incomplete`
+    yield finding('cut_off', isCutOff(event) ? 'note' : 'warning', entry, text, { rule: 'D20' })
+  }
+}
+
+/** Loops at the end of each branch, and before each user message. O(content of the latest steps) for each. */
+function* loopFindings({ state }: Scene): IterableIterator<FindingDraft> {
+  const { verdict } = stuckDetector()
+  const shown = new Set<string>()
+  const ends = new Set<Entry | null>([
+    ...Array.from(state.log.entries, ({ event, parent }) =>
+      event?.kind === 'MessageEvent' && event.source === 'user' ? parent : null,
+    ),
+    ...listLeavesIn(state.log),
+    state.log.head,
+  ])
+  for (const end of ends) {
+    const stuck = end === null ? null : verdict({ ...state, branch: branchOf(end) })
+    const first = stuck === null ? undefined : findEventIn(state.log, stuck.eventIds[0] ?? '')
+    if (stuck === null || first === undefined || shown.has(`${stuck.pattern} ${first.seq}`)) continue
+    shown.add(`${stuck.pattern} ${first.seq}`)
+    const text = `the agent goes round in circles: ${stuck.reason.replace(/\.$/, '')}`
+    yield finding('loop', 'warning', first, text, { ids: stuck.eventIds })
+  }
+}

@@ -2,8 +2,7 @@
 
 import { ROOT } from '../event/ids.ts'
 import { quote } from '../event/text.ts'
-import { isOnPathIn } from '../log/ancestry.ts'
-import { callIdOf, type Entry, responseIdOf } from '../log/entry.ts'
+import { callIdOf, type Entry, isOnPathIn, responseIdOf } from '../log/entry.ts'
 import { headAfter } from '../log/place.ts'
 import { findEventIn, logPrefix } from '../log/log.ts'
 import type { Checkpoint, State } from '../state/state.ts'

@@ -2,8 +2,15 @@
 
 import { type EventKind, isToolResult, KINDS } from '../event/kinds.ts'
 import { quote } from '../event/text.ts'
-import { isOnPathIn } from '../log/ancestry.ts'
-import { callIdOf, type Entry, type EventEntry, kindOf, loadedEvent, responseIdOf } from '../log/entry.ts'
+import {
+  callIdOf,
+  type Entry,
+  type EventEntry,
+  isOnPathIn,
+  kindOf,
+  loadedEvent,
+  responseIdOf,
+} from '../log/entry.ts'
 import { findEventIn, type Log, logPrefix } from '../log/log.ts'
 import type { Branch } from '../state/branch.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'

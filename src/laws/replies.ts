@@ -2,8 +2,7 @@
 
 import { requestHeadOf, replyOf } from '../event/reply.ts'
 import type { Event } from '../event/types.ts'
-import { isOnPathIn } from '../log/ancestry.ts'
-import type { Entry } from '../log/entry.ts'
+import { type Entry, isOnPathIn } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
 import type { Branch } from '../state/branch.ts'
 import { branchOf, type Checkpoint } from '../state/state.ts'

@@ -2,9 +2,9 @@
 
 import { ColloquyError } from '../event/errors.ts'
 import type { EventKind } from '../event/kinds.ts'
-import type { Event } from '../event/types.ts'
-import { quote } from '../event/text.ts'
 import type { Quarantined } from '../event/quarantine.ts'
+import { quote } from '../event/text.ts'
+import type { Event } from '../event/types.ts'
 
 /** A repair or an omission by replay. */
 export interface LogWarning {
@@ -135,4 +135,30 @@ export function loadedEvent(entry: Entry, kinds: readonly EventKind[]): Event | 
   const { id, seq } = entry
   const message = `The body of event ${quote(id)} (position ${seq}) was evicted by a snapshot or evict(). Replay the whole log.`
   throw new ColloquyError('evicted', message, { event_id: id, seq })
+}
+
+/** Jump pointer of a new child: skew-binary, so that any ancestor is O(log depth) hops away. */
+export function jumpFrom(parent: Entry | null): Entry | null {
+  if (parent === null) return null
+  const near = parent.jump
+  if (near === null) return parent
+  const far = near.jump
+  const even = far !== null && parent.depth - near.depth === near.depth - far.depth
+  return even ? far : parent
+}
+
+/** Whether `above` is on the path from `entry` to its root. An entry is on its own path. O(log depth). */
+export function isOnPathIn(above: Entry, entry: Entry | null): boolean {
+  let current = entry
+  while (current !== null && current.depth > above.depth) {
+    current = current.jump !== null && current.jump.depth >= above.depth ? current.jump : current.parent
+  }
+  return current === above
+}
+
+/** Entries from the root to `entry`, both included. Empty for null. O(depth), law T. */
+export function pathToEntry(entry: Entry | null): Entry[] {
+  const path: Entry[] = []
+  for (let current = entry; current !== null; current = current.parent) path.push(current)
+  return path.toReversed()
 }

@@ -3,8 +3,7 @@
  */
 
 import type { ToolResultEvent, ActionEvent, ObservationEvent } from '../event/types.ts'
-import { isOnPathIn } from './ancestry.ts'
-import { callIdOf, type DropReason, type EventEntry } from './entry.ts'
+import { callIdOf, type DropReason, type EventEntry, isOnPathIn } from './entry.ts'
 import { findEventIn, type Log } from './log.ts'
 import { work } from './work.ts'
 

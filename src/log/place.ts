@@ -9,12 +9,11 @@ import {
   canKindBeHead,
   effectiveParent,
 } from '../event/tree-rule.ts'
-import type { Entry, LogWarning } from './entry.ts'
+import { type Entry, jumpFrom, type LogWarning } from './entry.ts'
 import { findEventIn, type Log } from './log.ts'
 import { deriveEventId } from '../event/ids.ts'
 import { isQuarantined, type Fact } from '../event/quarantine.ts'
 import { isInstant } from '../event/time.ts'
-import { jumpFrom } from './ancestry.ts'
 
 const NO_WARNINGS: readonly LogWarning[] = Object.freeze([])
 

@@ -38,12 +38,13 @@ import {
   type Credits,
   organizationListOperations,
   organizationOf,
+  type Quota,
+  startsConversations,
   Users,
+  withQuota,
 } from './organizations/organizations.ts'
-import { type Quota, startsConversations, withQuota } from './organizations/quota.ts'
 import { commandOperations, Commands } from './sandbox-files/command-operations.ts'
-import { fileOperations } from './sandbox-files/file-operations.ts'
-import { makeFolder, scopedOperations } from './sandbox-files/scoped-operations.ts'
+import { fileOperations, makeFolder, scopedOperations } from './sandbox-files/file-operations.ts'
 import { gitOperations } from './sandbox-files/git-operations.ts'
 import { agentProfileOperations, AgentProfiles } from './settings/agent-profiles.ts'
 import { cloudProfileOperations, cloudSettingsOperations, settingsOperations } from './settings/operations.ts'

@@ -25,10 +25,9 @@ import {
 import { Vector } from '../log/vector.ts'
 import { withResult, withCall } from '../view/batch.ts'
 import { condense } from '../view/condense.ts'
-import { replyPlace } from '../view/reply-place.ts'
 import { type MessageUnit } from '../view/unit.ts'
 import { orderAt } from '../view/units.ts'
-import { emptyView, type View, withUnit } from '../view/view.ts'
+import { emptyView, replyPlace, type View, withUnit } from '../view/view.ts'
 
 /** A tool result outside the view (U3). A null reason requires the whole path. */
 export interface DroppedEntry {

@@ -1,7 +1,6 @@
 /** Tool results that are not in the view, and why (U3). */
 
-import { isOnPathIn } from '../log/ancestry.ts'
-import { type DropReason, callIdOf, type Entry } from '../log/entry.ts'
+import { callIdOf, type DropReason, type Entry, isOnPathIn } from '../log/entry.ts'
 import { hasCall, type Log } from '../log/log.ts'
 import type { Branch, DroppedEntry } from './branch.ts'
 

@@ -3,7 +3,14 @@
 import type { CallProgress, WorkingObservation } from '../event/completion.ts'
 import { canonicalJson } from '../event/encode.ts'
 import type { JsonValue } from '../event/shapes.ts'
-import { eventKindOf, type EventEntry, type Entry, type LogWarning } from '../log/entry.ts'
+import {
+  type Entry,
+  type EventEntry,
+  eventKindOf,
+  isOnPathIn,
+  type LogWarning,
+  pathToEntry,
+} from '../log/entry.ts'
 import { listWarningsIn, logPrefix, findEventIn } from '../log/log.ts'
 import { listPendingCallsIn, matchResult, type PendingCall } from '../log/open-calls.ts'
 
@@ -14,7 +21,6 @@ import { type State, branchOf } from './state.ts'
 import type { ActionEvent, ObservationEvent, ToolResultEvent } from '../event/types.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { quote } from '../event/text.ts'
-import { isOnPathIn, pathToEntry } from '../log/ancestry.ts'
 import { cutPointsIn, listPendingBatchesIn, viewEventsIn } from '../view/view.ts'
 import { listLeavesIn } from './at.ts'
 

@@ -1,10 +1,14 @@
 import type { Step } from '../conversation/run/step.ts'
+import { ColloquyError } from '../event/errors.ts'
+import { isObject } from '../event/json.ts'
+import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
 import { LIMITS } from '../messages/ai-sdk/blocks.ts'
 import { type AiSdkStep, collectAiSdk, fromAiSdk } from '../messages/ai-sdk/read.ts'
 import { toAiSdk } from '../messages/ai-sdk/write.ts'
-import { openStream, type Version } from './ai-sdk-6.ts'
+import { placeholderOf } from '../messages/pieces.ts'
+import { objectOf } from '../messages/text.ts'
 import { type AiSdkTools, sdkDescriptionOf, sdkToolOf, stepToolOf } from './ai-sdk-tools.ts'
-import { sortTools, type SortedTools, type StepOptions, stepOf } from './step-of.ts'
+import { type SortedTools, sortTools, stepOf, type StepOptions } from './step-of.ts'
 import type { StepTool, ToolDescription } from './tool.ts'
 
 /**
@@ -92,4 +96,136 @@ function ofSdk(tools: AiSdkTools): Tools {
       Object.entries(tools).map(([name, tool]) => [name, sdkDescriptionOf(name, tool)]),
     ),
   }
+}
+
+interface Request {
+  readonly messages: readonly object[]
+}
+
+/** The installed version; 7 until a request shows otherwise. */
+interface Version {
+  current: 6 | 7
+}
+
+type Stream = AsyncIterable<object>
+
+/**
+ * Opens an AI SDK stream. If the SDK refuses the messages, before calling a model, sends these and all later
+ * ones in version 6 form.
+ * @throws ColloquyError `invalid_argument` if the SDK refuses both forms.
+ */
+async function openStream<R extends Request>(
+  version: Version,
+  request: R,
+  open: (request: R) => Stream,
+): Promise<Stream> {
+  if (version.current === 7) {
+    const { stream, refusal } = await begin(open(request))
+    if (refusal === null) return stream
+  }
+  const { stream, refusal } = await begin(open({ ...request, messages: request.messages.map(messageIn6) }))
+  if (refusal !== null)
+    throw new ColloquyError(
+      'invalid_argument',
+      'The installed version of `ai` refuses the messages. Use version 6 or 7.',
+      {},
+      { cause: refusal },
+    )
+  version.current = 6
+  return stream
+}
+
+/** Reads a stream up to the part that shows whether the SDK refuses the messages. */
+async function begin(
+  opened: Stream | Promise<Stream>,
+): Promise<{ readonly stream: Stream; readonly refusal: object | null }> {
+  const source = await opened
+  // A test double of the SDK may return a whole reply.
+  if (typeof source[Symbol.asyncIterator] !== 'function') return { stream: source, refusal: null }
+  const iterator = source[Symbol.asyncIterator]()
+  const first: IteratorResult<object>[] = []
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop
+    const result = await iterator.next()
+    first.push(result)
+    if (result.done === true || (result.value as JsonObject)['type'] !== 'start') break
+  }
+  const last = first.at(-1)
+  const refusal = last === undefined || last.done === true ? null : refusalIn(last.value)
+  if (refusal !== null) await iterator.return?.()
+  const next = (): Promise<IteratorResult<object>> => {
+    const known = first.shift()
+    return known === undefined ? iterator.next() : Promise.resolve(known)
+  }
+  return {
+    stream: {
+      [Symbol.asyncIterator]: () => ({
+        next,
+        return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
+      }),
+    },
+    refusal,
+  }
+}
+
+function refusalIn(part: object): object | null {
+  const { type, error } = part as { readonly type?: unknown; readonly error?: unknown }
+  if (type !== 'error' || typeof error !== 'object' || error === null) return null
+  return (error as { readonly name?: unknown }).name === 'AI_InvalidPromptError' ? error : null
+}
+
+function messageIn6(message: object): object {
+  const { role, content } = message as JsonObject
+  if (!Array.isArray(content)) return message
+  const parts = content.filter(isObject)
+  switch (role) {
+    case 'user':
+      return { role, content: parts.map(userPartIn6) }
+    case 'assistant':
+      return { role, content: parts.filter(({ type }) => type !== 'custom' && type !== 'reasoning-file') }
+    case 'tool':
+      return { role, content: parts.map(resultIn6) }
+    default:
+      return message
+  }
+}
+
+function resultIn6(part: JsonObject): JsonObject {
+  const { type, value } = objectOf(part['output']) as JsonObject
+  if (type !== 'content' || !Array.isArray(value)) return part
+  return { ...part, output: { type, value: value.filter(isObject).map(resultPartIn6) } }
+}
+
+function userPartIn6(part: JsonObject): JsonObject {
+  const { type, mediaType, providerOptions } = part
+  if (type !== 'file') return part
+  const options = providerOptions === undefined ? {} : { providerOptions }
+  const data = dataIn6(part)
+  if (data === null) return asText(part)
+  // Version 6 accepts the address of an image only in this form.
+  return mediaType === 'image' ? { type: 'image', image: data, ...options } : { ...part, data }
+}
+
+function resultPartIn6(part: JsonObject): JsonObject {
+  const { type, mediaType } = part
+  if (type !== 'file') return part
+  const data = dataIn6(part)
+  if (data === null) return asText(part)
+  const isImage = typeof mediaType === 'string' && mediaType.startsWith('image/')
+  return { ...part, type: isImage ? 'image-data' : 'file-data', data }
+}
+
+/** Base64 or an address; null for a text, and for a provider's file. */
+function dataIn6({ data }: JsonObject): string | null {
+  if (typeof data === 'string') return data
+  const { type, data: inner } = objectOf(data)
+  return type === 'data' && typeof inner === 'string' ? inner : null
+}
+
+function asText(part: JsonObject): JsonObject {
+  const { type, text } = objectOf(part['data'])
+  const name: JsonValue | undefined = part['filename']
+  if (type !== 'text' || typeof text !== 'string')
+    return { type: 'text', text: placeholderOf(part as OpenPart) }
+  return { type: 'text', text: typeof name === 'string' ? `${name}\n${text}` : text }
 }

@@ -1,9 +1,20 @@
 /** The view: the units that the model may see, in order, and how to read them as events (design section 4). */
 
-import type { UnitOrder } from '../log/entry.ts'
+import { requestHeadOf } from '../event/reply.ts'
+import type { Entry, UnitOrder } from '../log/entry.ts'
+import { findEventIn, type Log } from '../log/log.ts'
 import { work } from '../log/work.ts'
-import { type BatchUnit, eventCount, isPending, type Unit, unitEvents, type ViewItem } from './unit.ts'
 import { stretchStarts } from './stretches.ts'
+import {
+  type BatchUnit,
+  eventCount,
+  isDerived,
+  isPending,
+  type MessageUnit,
+  type Unit,
+  unitEvents,
+  type ViewItem,
+} from './unit.ts'
 import { Units } from './units.ts'
 
 /** The units that a model may see on a branch. Immutable: a change returns a new view. */
@@ -79,4 +90,45 @@ export function cutPointsIn(view: View): number[] {
   }
   if (length > 0) points.push(length)
   return points
+}
+
+/** Units at the end that a reply may be inserted before; bounds hostile logs' cost. */
+export const MAX_PASSED = 1_024
+
+/**
+ * Index of an event's unit in the view: the end. A reply with an id or null in `reply.after` precedes the
+ * trailing messages logged after that event. Null, also the end, when more than 1,024 units would follow.
+ * O(units passed + log n).
+ */
+export function replyPlace({ units }: View, { event }: Entry, log: Log): number | null {
+  const end = units.length
+  const after = event === null ? undefined : requestHeadOf(event)
+  const last = units.last()
+  // Usually the reply was requested after the last unit, and there is nothing to search.
+  if (after === undefined || after === true || last === undefined || !isPassable(last)) return end
+  const requestedAt = positionOf(log, after)
+  if (requestedAt === null) return end
+  let index = end
+  for (let position = end - 1; position >= 0; position -= 1) {
+    const unit = units.get(position) as Unit
+    work.units += 1
+    if (!isPassable(unit)) break
+    // A derived summary has no position in the log. It is passed with the messages before it.
+    const isSummary = isDerived(unit)
+    if (!isSummary && unit.first <= requestedAt) break
+    if (end - position > MAX_PASSED) return null
+    if (!isSummary) index = position
+  }
+  return index
+}
+
+/** Parts of a reply keep their order, and replies never overtake each other. */
+const isPassable = (unit: Unit): unit is MessageUnit =>
+  unit.type === 'message' && requestHeadOf(unit.item.event) === undefined
+
+/** Position of the event under HEAD. -1 for none, null for no earlier possible HEAD. */
+function positionOf(log: Log, after: string | null): number | null {
+  if (after === null) return -1
+  const entry = log.head?.id === after ? log.head : findEventIn(log, after)
+  return entry?.canBeHead === true ? entry.seq : null
 }

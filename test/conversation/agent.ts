@@ -13,7 +13,7 @@ import type {
   HookExecutionEvent,
   MessageEvent,
 } from '../../src/event/types.ts'
-import { pathToEntry } from '../../src/log/ancestry.ts'
+import { pathToEntry } from '../../src/log/entry.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 
 const engines: Engine[] = []

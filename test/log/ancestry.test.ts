@@ -1,8 +1,7 @@
 /** Counts the jumps of a search along a long path. */
 
 import { expect, it } from 'vitest'
-import { jumpFrom } from '../../src/log/ancestry.ts'
-import type { Entry } from '../../src/log/entry.ts'
+import { type Entry, jumpFrom } from '../../src/log/entry.ts'
 
 /** The last entry of a path of this length. */
 function endOf(length: number): Entry {

@@ -6,7 +6,7 @@
 import { describe, expect, it } from 'vitest'
 import { hashText } from '../../src/event/text.ts'
 import type { Event } from '../../src/event/types.ts'
-import { isOnPathIn } from '../../src/log/ancestry.ts'
+import { isOnPathIn } from '../../src/log/entry.ts'
 import { findEventIn, listWarningsIn } from '../../src/log/log.ts'
 import { seal, unseal } from '../../src/log/columnar/sealed.ts'
 import { listLeavesIn, stateAt, switchTo } from '../../src/state/at.ts'

@@ -3,7 +3,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { hasCode } from '../../src/event/errors.ts'
-import { tooLong } from '../../src/steps/too-long.ts'
+import { tooLong } from '../../src/steps/step-of.ts'
 
 const failure = (message: string, fields: object = {}): Error => Object.assign(new Error(message), fields)
 

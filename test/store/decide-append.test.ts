@@ -6,17 +6,15 @@ import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
 import {
   type AppendContext,
+  type AppendDecision,
+  decideAppend,
   EMPTY_TIP,
+  idsToLoad,
+  isFact,
   type LaneOrigin,
   type LogTip,
   pathSegments,
   type TreeNode,
-} from '../../src/store/kit/append/append-context.ts'
-import {
-  type AppendDecision,
-  decideAppend,
-  idsToLoad,
-  isFact,
 } from '../../src/store/kit/append/decide-append.ts'
 import type { StoredEvent } from '../../src/store/contract/query.ts'
 import { storable } from '../../src/testing/conformance/facts.ts'

@@ -6,8 +6,7 @@ import { listWarningsIn } from '../../src/log/log.ts'
 import { evict } from '../../src/state/snapshot.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
-import { MAX_PASSED } from '../../src/view/reply-place.ts'
-import { viewEventsIn } from '../../src/view/view.ts'
+import { MAX_PASSED, viewEventsIn } from '../../src/view/view.ts'
 import { call, result, user } from '../../properties/pinned.ts'
 
 const requests = (after: unknown) => ({ reply: { after } })

@@ -42,17 +42,21 @@ export type { DisposableStore, ReadOptions, Store, Unwatch } from '../contract/s
 export type { StoredEvent } from '../contract/query.ts'
 
 // Appends: what the transaction reads of the log, and what it then writes.
-export { type AppendContext, EMPTY_TIP, type LogTip } from './append/append-context.ts'
-export { type AppendDecision, decideAppend, idsToLoad } from './append/decide-append.ts'
 export {
+  type AppendContext,
+  type AppendDecision,
+  decideAppend,
+  EMPTY_TIP,
+  idsToLoad,
   type Lane,
   type LaneEnd,
   type LaneOrigin,
+  type LogTip,
   type PathSegment,
   pathSegments,
+  type PlacedEvent,
   type TreeNode,
-} from './append/append-context.ts'
-export type { PlacedEvent } from './append/place.ts'
+} from './append/decide-append.ts'
 export { checkReplaced, checkReplacements } from './append/replace.ts'
 
 // Searches, lists and their pages.

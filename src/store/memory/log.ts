@@ -6,14 +6,14 @@ import type { Source } from '../../event/shapes.ts'
 import type { StoredEvent } from '../contract/query.ts'
 import {
   type AppendContext,
+  type AppendDecision,
   EMPTY_TIP,
   type LaneOrigin,
   type LogTip,
   type PathSegment,
   pathSegments,
   type TreeNode,
-} from '../kit/append/append-context.ts'
-import type { AppendDecision } from '../kit/append/decide-append.ts'
+} from '../kit/append/decide-append.ts'
 import type { CheckedEventFilter, CheckedEventQuery } from '../kit/query/event-query.ts'
 import { messageText } from '../kit/query/message-text.ts'
 import { firstFrom, insertSorted, merge, type Walk } from './sorted.ts'

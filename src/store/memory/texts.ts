@@ -1,6 +1,6 @@
 import type { StoredEvent } from '../contract/query.ts'
 import { MAX_RANKED, type TextPage, type TextQuery, type TextRole } from '../contract/text.ts'
-import type { PlacedEvent } from '../kit/append/place.ts'
+import type { PlacedEvent } from '../kit/append/decide-append.ts'
 import { fitsRecord } from '../kit/query/fits.ts'
 import {
   checkTextQuery,

@@ -2,7 +2,7 @@
 
 import { ColloquyError } from '../../event/errors.ts'
 import { TOLD } from '../kit/feed.ts'
-import { TIP_COLUMNS } from '../sql/append.ts'
+import { LOG_COLUMNS, TIP_COLUMNS } from '../sql/append.ts'
 import { schemaOf } from '../sql/schema.ts'
 import { BE_DURABLE, FEED_MOMENT, NOW, postgresDialect } from './dialect.ts'
 import { codeOf, type PostgresClient } from './driver.ts'

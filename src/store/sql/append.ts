@@ -5,9 +5,16 @@ import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import { canKindBeHead } from '../../event/tree-rule.ts'
 import type { AppendOptions, AppendResult } from '../contract/store.ts'
 import type { StoredEvent } from '../contract/query.ts'
-import type { AppendContext, LogTip, TreeNode } from '../kit/append/append-context.ts'
-import { type AppendDecision, decideAppend, idsToLoad, versionOf } from '../kit/append/decide-append.ts'
-import type { PlacedEvent } from '../kit/append/place.ts'
+import {
+  type AppendContext,
+  type AppendDecision,
+  decideAppend,
+  idsToLoad,
+  type LogTip,
+  type PlacedEvent,
+  type TreeNode,
+  versionOf,
+} from '../kit/append/decide-append.ts'
 import { messageText } from '../kit/query/message-text.ts'
 import { formatInstant } from '../kit/record.ts'
 import type { Bigint } from '../kit/row.ts'

@@ -1,9 +1,11 @@
-/** Checks of items: stored values, versions, several changes at once, and concurrent writers. */
+/** Checks of items: stored values, versions, concurrent writers, claims, lists and refusals. */
 
 import type { ItemChange } from '../../store/contract/items.ts'
+import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
-import { put, version, walk, write } from './item-facts.ts'
+import { NO_TEXTS, pluck } from './facts.ts'
+import { after, LONG, put, SHORT, version, walk, write } from './item-facts.ts'
 
 const of = (id: string): Pick<ItemChange, 'collection' | 'id'> => ({ collection: 'c', id })
 
@@ -140,6 +142,211 @@ export const ITEMS: readonly Check[] = [
       )
       const sums = await Promise.all(ids.map(async (id) => (await store.getItem('c', id))?.body['n']))
       equal(sums, [6, 6, 6, 6, 5, 4], 'how often each was added to')
+    },
+  },
+]
+
+/** The last two differ in order by code points and by UTF-16 units. */
+const NAMES = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']
+
+export const ITEM_LISTS: readonly Check[] = [
+  {
+    name: 'claim: those that are due, the longest first, each by one of many, until they are due again',
+    async run({ store }) {
+      for (let i = 0; i < 12; i += 1) {
+        await put(store, `due${i}`, { i }, { dueIn: 0, keys: { by: String(i) } })
+        // Each by itself, so that their order is known.
+        await after(2)
+      }
+      await put(store, 'later', {}, { dueIn: LONG })
+      await put(store, 'never', {})
+      equal(await store.claimItems('d', { ttl: LONG }), [], 'in another collection')
+      const before = await store.getItem('c', 'due0')
+      const first = await store.claimItems('c', { ttl: LONG, limit: 2 })
+      equal(
+        first.map(({ id, body, keys }) => [id, body, keys]),
+        [0, 1].map((i) => [`due${i}`, { i }, { by: String(i) }]),
+        'the first',
+      )
+      holds((first[0]?.version ?? 0) > (before?.version ?? 0), 'a claim sets a new version')
+      holds((first[0]?.dueAt ?? 0) > (before?.dueAt ?? 0) + LONG / 2, 'a claim moves when it is due')
+      equal(await store.getItem('c', 'due0'), first[0], 'as stored')
+      const rest = await Promise.all(
+        Array.from({ length: 5 }, () => store.claimItems('c', { ttl: LONG, limit: 3 })),
+      )
+      const ids = rest.flat().map(({ id }) => id)
+      equal(new Set(ids).size, ids.length, 'claimed by one each')
+      // Some may have stepped aside for others: what they left is there for the next.
+      const remaining = await store.claimItems('c', { ttl: LONG })
+      equal(ids.length + remaining.length, 10, 'claimed in all')
+      equal(await store.claimItems('c', { ttl: LONG }), [], 'and none twice')
+    },
+  },
+  {
+    name: 'claim: after it ends another process claims the item, and the first can no longer change it',
+    async run({ store }) {
+      await put(store, 'x', { n: 1 }, { dueIn: 0 })
+      await after(2)
+      const [mine] = await store.claimItems('c', { ttl: SHORT })
+      const current = await put(store, 'x', { n: 2 }, { expected: mine?.version ?? 0, dueIn: SHORT })
+      await after(2 * SHORT)
+      const [yours] = await store.claimItems('c', { ttl: LONG })
+      equal(yours?.body, { n: 2 }, 'the item of the other')
+      const late = [{ collection: 'c', id: 'x', expected: current.version, put: { body: { n: 3 } } }]
+      await rejects('version_conflict', 'a change of who was overtaken', () => store.changeItems(late))
+      await rejects('version_conflict', 'also beside others', () =>
+        store.changeItems([{ collection: 'c', id: 'new', put: { body: {} } }, ...late]),
+      )
+      equal([await store.getItem('c', 'x'), await store.getItem('c', 'new')], [yours, null], 'as it is')
+      await put(store, 'x', { n: 4 }, { expected: yours?.version ?? 0 })
+      equal(await store.claimItems('c', { ttl: LONG }), [], 'one that was put without a time is not due')
+    },
+  },
+  {
+    name: 'claim: many process and change items at once, and each item is processed once',
+    async run({ store }) {
+      const count = 12
+      for (let i = 0; i < count; i += 1) await put(store, `w${i}`, { done: 0 }, { dueIn: 0 })
+      await after(2)
+      const worker = async (): Promise<void> => {
+        for (;;) {
+          const claimed = await store.claimItems('c', { ttl: LONG, limit: 2 })
+          if (claimed.length === 0) return
+          for (const { id, version, body } of claimed) {
+            const change = { body: { done: Number(body['done']) + 1 }, keys: { done: 'yes' } }
+            await put(store, id, {}, { expected: version, put: change })
+          }
+        }
+      }
+      await Promise.all([worker(), worker(), worker()])
+      await worker()
+      const items = (await store.listItems('c', { by: 'done', value: 'yes' })).items
+      equal(
+        items.map(({ body }) => body['done']),
+        Array.from({ length: count }, () => 1),
+        'how often each was worked on',
+      )
+    },
+  },
+  {
+    name: 'items: pages by id and by key partition the collection, in the order of code points, both ways',
+    async run({ store }) {
+      for (const name of NAMES.toReversed())
+        await put(store, name, {}, { keys: { name, half: name === 'a' ? 'x' : 'y' } })
+      await put(store, 'other', {}, { keys: { elsewhere: 'a' } })
+      const all = ['B', 'a', 'a b', 'b', 'other', 'é', '\uffee', '\u{1f600}']
+      equal(await walk(store), all, 'by id')
+      equal(await walk(store, { descending: true }), all.toReversed(), 'by id, downwards')
+      equal(await walk(store, { by: 'name' }), NAMES, 'by key')
+      equal(await walk(store, { by: 'name', descending: true, limit: 1 }), NAMES.toReversed(), 'downwards')
+      equal(
+        await walk(store, { by: 'half', value: 'y' }),
+        NAMES.filter((one) => one !== 'a'),
+        'of one value',
+      )
+      equal(await walk(store, { by: 'half' }), ['a', ...NAMES.filter((one) => one !== 'a')], 'ties go by id')
+      equal(await walk(store, { by: 'name', from: 'a', below: 'é' }), ['a', 'a b', 'b'], 'within bounds')
+      equal(
+        await walk(store, { from: 'b', below: '\uffee', descending: true }),
+        ['é', 'other', 'b'],
+        'of ids',
+      )
+      equal(await walk(store, { by: 'name', value: 'none' }), [], 'of a value that nothing has')
+      equal(await walk(store, { by: 'none' }), [], 'by a key that nothing has')
+      equal((await store.listItems('none')).items, [], 'of a collection that there is not')
+    },
+  },
+  {
+    name: 'items: an item that stays is on exactly one page, whatever is stored and removed meanwhile',
+    async run({ store }) {
+      const stay = Array.from({ length: 9 }, (_, i) => `s${i}`)
+      for (const id of stay) await put(store, id, {}, { keys: { by: id } })
+      const seen: string[] = []
+      let cursor: string | null = null
+      for (let round = 0; ; round += 1) {
+        const page: Awaited<ReturnType<Store['listItems']>> = await store.listItems('c', {
+          by: 'by',
+          limit: 2,
+          ...(cursor !== null && { cursor }),
+        })
+        seen.push(...page.items.map(({ id }) => id))
+        cursor = page.cursor
+        if (cursor === null) break
+        await put(store, `s${round}a`, {}, { keys: { by: `s${round}a` } })
+        await put(store, 's0', { round }, { keys: { by: 's0' } })
+        await store.changeItems([{ collection: 'c', id: `s${round - 1}a`, put: null }])
+      }
+      equal(
+        seen.filter((id) => stay.includes(id)),
+        stay,
+        'those that stayed',
+      )
+    },
+  },
+  {
+    name: 'items: an invalid item or query is rejected, and changes nothing',
+    async run({ store }) {
+      const put = { body: {} }
+      const bad: readonly unknown[] = [
+        { collection: '', id: 'x', put },
+        { collection: 'c', id: 'a\n', put },
+        { collection: 'c', id: 'x', put: { body: 'text' } },
+        { collection: 'c', id: 'x', put: { body: { a: 1n } } },
+        { collection: 'c', id: 'x', put: { body: {}, keys: { Name: 'x' } } },
+        { collection: 'c', id: 'x', put: { body: {}, keys: { name: 'a\u0000' } } },
+        { collection: 'c', id: 'x', put: { body: {}, keys: { name: 'x'.repeat(201) } } },
+        { collection: 'c', id: 'x', put: { body: {}, keys: { name: 1 } } },
+        { collection: 'c', id: 'x', put: { body: {}, dueIn: -1 } },
+        { collection: 'c', id: 'x', put: { body: {}, dueIn: 0.5 } },
+        { collection: 'c', id: 'x', put, expected: 0 },
+        { collection: 'c', id: 'first', put },
+      ]
+      const first = { collection: 'c', id: 'first', put }
+      for (const one of bad) {
+        const call = () => store.changeItems([first, one as ItemChange])
+        await rejects('invalid_argument', `refused change ${bad.indexOf(one)}`, call)
+      }
+      const many = Array.from({ length: 101 }, (_, i) => ({ ...first, id: `m${i}` }))
+      await rejects('invalid_argument', 'too many', () => store.changeItems(many))
+      equal((await store.changeItems(many.slice(1))).length, 100, 'as many as may be')
+      equal((await store.listItems('c', { from: 'm100', below: 'm2' })).items.length, 10, 'that are there')
+      equal(await store.getItem('c', 'first'), null, 'an item of a rejected change')
+      for (const ttl of [0, -1, 1.5, Number.NaN])
+        await rejects('invalid_argument', `a ttl of ${ttl}`, () => store.claimItems('c', { ttl }))
+      for (const query of [{ limit: 0 }, { limit: 101 }, { by: 'A' }, { value: '\u0000' }, { by: '' }])
+        await rejects('invalid_query', JSON.stringify(query), () => store.listItems('c', query))
+      const { cursor } = await store.listItems('c', { limit: 1 })
+      for (const query of [{ descending: true }, { from: 'a' }, { by: 'name' }])
+        await rejects('invalid_cursor', 'foreign', () =>
+          store.listItems('c', { ...query, cursor: cursor ?? '' }),
+        )
+      await rejects('invalid_cursor', 'of another one', () => store.listItems('d', { cursor: cursor ?? '' }))
+      for (const id of ['\u0000', 'a\n', '', ...NO_TEXTS])
+        equal(await store.getItem('c', id), null, 'an id that none has')
+    },
+  },
+  {
+    name: 'items: they are there when the data is opened again, and a claim is held by who has its version',
+    reopens: true,
+    async run({ store, reopen }) {
+      const stored = await put(store, 'kept', { a: 1 }, { keys: { by: 'x' } })
+      const gone = await put(store, 'gone', {})
+      await store.changeItems([{ collection: 'c', id: 'gone', put: null }])
+      await put(store, 'work', {}, { dueIn: 0 })
+      await put(store, 'held', {}, { dueIn: 0 })
+      await after(2)
+      const claimed = await store.claimItems('c', { ttl: SHORT })
+      const again = await reopen()
+      equal(await again.getItem('c', 'kept'), stored, 'an item')
+      equal((await again.listItems('c', { by: 'by' })).items, [stored], 'a list')
+      const back = await put(again, 'gone', {})
+      holds(back.version > gone.version, 'versions do not repeat')
+      // The process that claimed them is dead, except for one item.
+      const current = claimed.find(({ id }) => id === 'held')
+      await put(store, 'held', {}, { expected: current?.version ?? 0, dueIn: LONG })
+      await after(2 * SHORT)
+      const taken = await again.claimItems('c', { ttl: LONG })
+      equal(pluck(taken, 'id'), ['work'], 'items that another process claims')
     },
   },
 ]

@@ -4,17 +4,117 @@
  */
 
 import { ColloquyError } from '../../../event/errors.ts'
-import { isLegalId } from '../../../event/ids.ts'
+import { deriveEventId, isLegalId } from '../../../event/ids.ts'
 import { isObject } from '../../../event/json.ts'
 import { isEventKind, KINDS } from '../../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../../event/quarantine.ts'
 import { type Content, isTextPart, type JsonValue, SOURCES } from '../../../event/shapes.ts'
+import { quote } from '../../../event/text.ts'
+import { canKindBeHead, effectiveParent, headAfterIn, type TreeAccess } from '../../../event/tree-rule.ts'
+import type { Event } from '../../../event/types.ts'
 import type { StoredEvent } from '../../contract/query.ts'
 import type { AppendOptions, ExpectedVersion } from '../../contract/store.ts'
+import { checkOwnFact, sameBody, stampedBody } from './body.ts'
 import { invalidArgument } from '../query/check-value.ts'
-import type { AppendContext, Lane, LogTip } from './append-context.ts'
-import { checkOwnFact, sameBody } from './body.ts'
-import { newAppendDraft, type PlacedEvent, placeNext } from './place.ts'
+import { instantIn } from '../query/time-zone.ts'
+
+/**
+ * A run of entries, each the parent of the next. An entry continues its parent's run if appended to last;
+ * otherwise it opens one. So within a run the tree's only other entries are ConversationStateUpdateEvents,
+ * each a run of its own.
+ */
+export interface Lane {
+  readonly lane: number
+  readonly time: bigint
+  readonly parent: LaneOrigin | null
+}
+
+/** Where a lane branches off: where its path continues upwards. */
+export interface LaneOrigin {
+  readonly lane: number
+  readonly seq: number
+  readonly time: bigint
+}
+
+/** A lane and the position of its last entry. */
+export interface LaneEnd {
+  readonly lane: number
+  readonly end: number
+}
+
+/** A segment of a path: the entries of a lane with `seq <= upTo`. */
+export interface PathSegment {
+  readonly lane: number
+  readonly upTo: number
+  readonly until: bigint
+}
+
+/** An entry of the tree, as far as others hang on it. */
+export interface TreeNode {
+  readonly seq: number
+  readonly id: string
+  readonly parentId: string | null
+  readonly canBeHead: boolean
+  readonly lane: number
+  readonly time: bigint
+}
+
+/** The lane of the next entry: its parent's, or one of its own. O(1). */
+const laneOf = (seq: number, canBeHead: boolean, parent: TreeNode | null, last: LaneEnd | null): number =>
+  canBeHead && parent !== null && last?.lane === parent.lane && last.end === parent.seq ? parent.lane : seq
+
+/**
+ * Segments of the path from a leaf to its root: an entry is on it exactly when its lane is among them and its
+ * position not beyond that segment. Lanes are unique. O(segments).
+ * @param parentOf where a lane branches off, null for one that begins at a root
+ *
+ * @example
+ * const leaf = { lane: 5, seq: 8, time: 80n }
+ * const segments = pathSegments(leaf, (lane) => (lane === 5 ? { lane: 0, seq: 2, time: 20n } : null))
+ * segments.map(({ lane, upTo }) => [lane, upTo]) // [[5, 8], [0, 2]]
+ */
+export function pathSegments(leaf: LaneOrigin, parentOf: (lane: number) => LaneOrigin | null): PathSegment[] {
+  const segments: PathSegment[] = []
+  for (let end: LaneOrigin | null = leaf; end !== null; end = parentOf(end.lane)) {
+    segments.push({ lane: end.lane, upTo: end.seq, until: end.time })
+  }
+  return segments
+}
+
+/** The end of a log: all that its next entry depends on, kept in the conversation's row. */
+export interface LogTip {
+  readonly version: number
+  /** The entry that HEAD means; null for the empty HEAD. */
+  readonly head: TreeNode | null
+  /** The time of the last entry; 0 for an empty log. */
+  readonly time: bigint
+  /** Whether no entry has an earlier instant than the one before it. */
+  readonly inOrder: boolean
+  readonly lane: LaneEnd | null
+}
+
+/** The tip of an empty log. */
+export const EMPTY_TIP: LogTip = Object.freeze({
+  version: 0,
+  head: null,
+  time: 0n,
+  inOrder: true,
+  lane: null,
+})
+
+/** The log before an append; a store reads it within the append's transaction. */
+export interface AppendContext {
+  readonly conversationId: string
+  readonly createdAt: string
+  readonly timeZone: string | null
+  readonly tip: LogTip
+  /** The latest lease; null if there is none or it was returned. */
+  readonly lease: { readonly owner: string; readonly generation: number } | null
+  /** Called for ids among `idsToLoad`, and for parents of found entries that cannot be HEAD. */
+  find(id: string): TreeNode | undefined
+  /** The entry at a position. Called for found entries, and by an import with a version. */
+  at(seq: number): StoredEvent
+}
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -254,5 +354,119 @@ function versionConflict(context: AppendContext, expected: number): ColloquyErro
     'version_conflict',
     `The log has ${tip.version} events, not the expected ${expected}. Read it again and retry.`,
     { conversationId, version: tip.version, expected },
+  )
+}
+
+/** An entry to be stored. */
+export interface PlacedEvent {
+  readonly event: StoredEvent
+  readonly time: bigint
+  /** Stored so that later events can refer to it; null outside of the tree. */
+  readonly node: TreeNode | null
+  /** Whether its body may have a string that `splitBody` takes out. */
+  readonly hasLargeString: boolean
+}
+
+interface AppendDraft {
+  readonly context: AppendContext
+  readonly live: boolean
+  readonly added: PlacedEvent[]
+  readonly opened: Lane[]
+  readonly nodes: Map<string, TreeNode>
+  tip: LogTip
+}
+
+function newAppendDraft(context: AppendContext, live: boolean): AppendDraft {
+  const { tip } = context
+  // HEAD is known already, and no announced id when a state update of this append hangs on it.
+  const nodes = new Map(tip.head === null ? [] : [[tip.head.id, tip.head]])
+  return { context, live, added: [], opened: [], nodes, tip }
+}
+
+/**
+ * Adds the next fact at the end of the log (design D7, D8, D15, D16).
+ * @throws for a live append: `unknown_parent`, `unknown_event` for a move of HEAD to an unknown event.
+ */
+function placeNext(draft: AppendDraft, fact: Fact, hasLargeString: boolean): StoredEvent {
+  const { context, live, tip } = draft
+  const { conversationId } = context
+  const seq = tip.version
+  const event = isQuarantined(fact) ? null : fact
+  const id = fact.id ?? (event === null ? null : deriveEventId(conversationId, seq, event))
+  // A live fact is new here, or it would have been deduplicated.
+  const inTree = id !== null && (live || find(draft, id) === undefined)
+  const parent = inTree ? parentOf(draft, fact) : null
+  const time = timeOf(event, context.timeZone) ?? tip.time
+  const inOrder = tip.inOrder && (seq === 0 || time >= tip.time)
+  const body = live && event !== null ? stampedBody(event, tip.head?.id ?? null, seq === 0) : fact
+  const stored: StoredEvent = Object.freeze({
+    conversationId,
+    seq,
+    id,
+    fact: body,
+    parentId: parent?.id ?? null,
+    inTree,
+    time: String(time),
+  })
+  const node = inTree ? treeNodeOf(draft, stored, parent, time) : null
+  const head = headAfter(draft, event, node)
+  const lane = node?.canBeHead === true ? { lane: node.lane, end: seq } : tip.lane
+  if (node !== null) draft.nodes.set(node.id, node)
+  draft.added.push({ event: stored, time, node, hasLargeString })
+  draft.tip = { version: seq + 1, head, time, inOrder, lane }
+  return stored
+}
+
+function find(draft: AppendDraft, id: string): TreeNode | undefined {
+  // Databases would change such an id and find another event.
+  return draft.nodes.get(id) ?? (isLegalId(id) ? draft.context.find(id) : undefined)
+}
+
+const DRAFT_TREE: TreeAccess<AppendDraft, TreeNode> = {
+  head: (draft) => draft.tip.head,
+  find,
+  above: (draft, { parentId }) => (parentId === null ? null : (find(draft, parentId) ?? null)),
+}
+
+function parentOf(draft: AppendDraft, fact: Fact): TreeNode | null {
+  const result = effectiveParent(DRAFT_TREE, draft, fact.parent_id)
+  if (result !== undefined) return result
+  if (!draft.live) return draft.tip.head
+  const requested = fact.parent_id ?? ''
+  throw new ColloquyError(
+    'unknown_parent',
+    `Unknown parent ${quote(requested)}. Append it first, or omit the parent to continue from HEAD.`,
+    { conversationId: draft.context.conversationId, id: fact.id, parentId: requested },
+  )
+}
+
+function timeOf(event: Event | null, timeZone: string | null): bigint | undefined {
+  return event?.timestamp === undefined ? undefined : instantIn(event.timestamp, timeZone)
+}
+
+function treeNodeOf(
+  draft: AppendDraft,
+  { seq, id, parentId, fact }: StoredEvent,
+  parent: TreeNode | null,
+  time: bigint,
+): TreeNode {
+  const canBeHead = canKindBeHead(isQuarantined(fact) ? fact.event_kind : fact.kind)
+  const lane = laneOf(seq, canBeHead, parent, draft.tip.lane)
+  if (lane === seq)
+    draft.opened.push({
+      lane,
+      time,
+      parent: parent && { lane: parent.lane, seq: parent.seq, time: parent.time },
+    })
+  return { seq, id: id as string, parentId, canBeHead, lane, time }
+}
+
+function headAfter(draft: AppendDraft, event: Event | null, node: TreeNode | null): TreeNode | null {
+  const { head, move } = headAfterIn(DRAFT_TREE, draft, node, event)
+  if (move !== 'unknown' || !draft.live || event?.kind !== 'ConversationStateUpdateEvent') return head
+  throw new ColloquyError(
+    'unknown_event',
+    `Cannot move HEAD to ${typeof event.value === 'string' ? quote(event.value) : 'an invalid id'}: the log has no such event.`,
+    { conversationId: draft.context.conversationId, id: event.value },
   )
 }
