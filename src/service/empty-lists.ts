@@ -15,7 +15,6 @@ const RESPONSES: Readonly<Record<Route, object | null>> = {
   'post /api/plugins': { plugins: [] },
   'get /api/plugins/installed': { plugins: [] },
   'get /api/plugins/marketplace': { plugins: [] },
-  'get /api/canvas-extensions/installed': { canvas_extensions: [] },
   'post /api/hooks': { hook_config: null },
   'get /api/tools/': [],
   'get /api/meta-profiles': { meta_profiles: [], active_meta_profile: null },

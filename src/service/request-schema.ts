@@ -167,3 +167,55 @@ export const newKeyBody = bodyOf(
     org_id: z.union([text(1, MAX_ORG_ID), z.null()]).optional(),
   }),
 )
+
+const KEBAB = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
+
+/** The name of a Canvas extension, as in its manifest and in paths. */
+export const EXTENSION_NAME = /^(?=.{1,255}$)[a-z0-9]+(?:-[a-z0-9]+)*$/
+
+const extensionPage = z.object({
+  id: z.string().regex(KEBAB, 'Must be in kebab case.'),
+  title: z.string(),
+  path: z.string().regex(/^(?:\/[a-z0-9]+(?:-[a-z0-9]+)*)+$/, 'Must be a route in kebab case.'),
+})
+
+const areUnique = (pages: readonly z.output<typeof extensionPage>[]): boolean =>
+  (['id', 'path'] as const).every((key) => new Set(pages.map((page) => page[key])).size === pages.length)
+
+/** `canvas-extension.json`. Other fields are ignored. */
+export const canvasManifest = bodyOf(
+  z.object({
+    schema_version: z.literal(1),
+    name: z.string().regex(EXTENSION_NAME, 'Must be in kebab case.'),
+    display_name: z.string(),
+    version: z.string(),
+    description: z.string().optional(),
+    entrypoint: z
+      .string()
+      .regex(/^(?!\/)(?!(?:.*\/)?\.\.(?:\/|$))./, 'Must be a relative path without `..`.'),
+    contributes: z
+      .object({
+        pages: z
+          .array(extensionPage)
+          .refine(areUnique, { error: 'Must have unique ids and paths.', params: { type: 'value_error' } })
+          .optional(),
+      })
+      .optional(),
+    icon: z.unknown().optional(),
+  }),
+)
+
+export const installBody = bodyOf(
+  z.strictObject({
+    source: text(1, 4_096),
+    ref: text(1, 255).nullable().optional(),
+    repo_path: text(1, 4_096).nullable().optional(),
+    force: z.boolean().default(false).optional(),
+  }),
+)
+
+export const enabledBody = bodyOf(z.strictObject({ enabled: z.boolean() }))
+
+export const refreshBody = bodyOf(
+  z.strictObject({ resolved_ref: text(1, 255).nullable().optional(), enabled: z.boolean() }),
+)

@@ -23,7 +23,6 @@ import { openApi } from './http/openapi.ts'
 import { type Operation, operation } from './http/operation.ts'
 import { apiKeys, type ApiKeys } from './auth/api-keys.ts'
 import { keyOperations } from './auth/key-operations.ts'
-import { organizationOperations } from './auth/organization-operations.ts'
 import { lifecycleOperations } from './agent-server/conversation-operations.ts'
 import { type Agent, Runs, type RunsOptions } from './conversations/runs.ts'
 import { Starts } from './conversations/starts.ts'
@@ -40,6 +39,7 @@ import {
   organizationOf,
   type Quota,
   startsConversations,
+  organizationOperations,
   Users,
   withQuota,
 } from './organizations/organizations.ts'
@@ -47,8 +47,12 @@ import { commandOperations, Commands } from './sandbox-files/command-operations.
 import { fileOperations, makeFolder, scopedOperations } from './sandbox-files/file-operations.ts'
 import { gitOperations } from './sandbox-files/git-operations.ts'
 import { agentProfileOperations, AgentProfiles } from './settings/agent-profiles.ts'
-import { cloudProfileOperations, cloudSettingsOperations, settingsOperations } from './settings/operations.ts'
-import { mcpOperations } from './settings/mcp-operations.ts'
+import {
+  cloudProfileOperations,
+  cloudSettingsOperations,
+  mcpOperations,
+  settingsOperations,
+} from './settings/operations.ts'
 import { NamedSecrets, secretOperations } from './settings/named-secrets.ts'
 import { schemaOperations } from './settings/schema-operations.ts'
 import { savedWorkspaceOperations } from './workspace/saved.ts'
@@ -56,6 +60,7 @@ import { Profiles } from './settings/profiles.ts'
 import { Settings } from './settings/settings.ts'
 import { type AskLlm, askChatCompletions } from './settings/validate.ts'
 import { secretBox } from './settings/secret-box.ts'
+import { type CanvasExtensions, canvasOperations, NO_EXTENSIONS } from './workspace/canvas-extensions.ts'
 import { type Editor, editorOperations, type Workspace, workspaceOperations } from './workspace/workspace.ts'
 import { countLeftOut, createMetrics, type Metrics } from './observe/metrics.ts'
 import { inspectorOperations, serverOperations, showMetrics } from './observe/server-operations.ts'
@@ -91,6 +96,8 @@ export interface ServiceOptions {
    */
   readonly publicRedaction?: RedactionRules
   readonly workspace?: Workspace
+  /** Extensions of the official web page. Default: none. */
+  readonly canvasExtensions?: CanvasExtensions
   readonly editor?: Editor
   /**
    * Origins that may use the service from a browser, in addition to this machine's; `*` for all. Default:
@@ -125,6 +132,7 @@ const OPTIONS = {
   askLlm: true,
   publicRedaction: true,
   workspace: true,
+  canvasExtensions: true,
   editor: true,
   allowOrigins: true,
   inspector: true,
@@ -267,6 +275,7 @@ export function createService(options: ServiceOptions): Service {
       ...commandOperations(sandboxes.files, commands),
       ...editorOperations(options.editor ?? null),
     ]),
+    ...canvasOperations(options.canvasExtensions ?? NO_EXTENSIONS),
     ...workspaceOperations(options.workspace ?? null),
     ...keyOperations(storedKeys, requireUser, userOf),
     ...organizationOperations(requireUser, userOf),

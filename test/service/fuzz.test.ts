@@ -11,6 +11,7 @@ import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import { createService, type Service } from '../../src/service/index.ts'
 import type { SandboxProvider } from '../../src/service/control-plane/sandbox-provider.ts'
 import { type ProcessSandboxes, processSandboxes } from '../../src/service/node/process-sandboxes.ts'
+import { directoryExtensions } from '../../src/service/node/canvas-extensions.ts'
 import { directoryWorkspace } from '../../src/service/node/workspace.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -75,6 +76,7 @@ const served = (store: () => ReturnType<typeof memoryStore>) => {
     secret: 'what seals the keys of the fuzz, long enough',
     askLlm: async () => undefined,
     workspace: directoryWorkspace(join(path.path, 'files')),
+    canvasExtensions: directoryExtensions(join(path.path, 'files')),
     editor: { port: 8001, token: 'of-the-editor' },
     controlPlane: {
       provider: withoutCommands(

@@ -11,6 +11,7 @@ import type { Io } from '../print/io.ts'
 export interface Config {
   readonly sandboxSpecs: NonNullable<Settings['sandbox_specs']> | null
   readonly sandboxDirectory: string | null
+  readonly canvasDirectory: string | null
   readonly maxSandboxes: number | null
   /** Whether clients may use the files of sandboxes, and run commands in them. */
   readonly givesFiles: boolean
@@ -70,6 +71,7 @@ function configOf(settings: Settings, folder: string, read: ReadVariable): Confi
   const {
     sandbox_specs,
     sandbox_directory,
+    canvas_extensions,
     max_sandboxes,
     sandbox_workspaces = false,
     webhooks = [],
@@ -82,6 +84,7 @@ function configOf(settings: Settings, folder: string, read: ReadVariable): Confi
   return {
     sandboxSpecs: sandbox_specs ?? null,
     sandboxDirectory: sandbox_directory === undefined ? null : resolve(folder, sandbox_directory),
+    canvasDirectory: canvas_extensions === undefined ? null : resolve(folder, canvas_extensions),
     maxSandboxes: max_sandboxes ?? null,
     givesFiles: sandbox_workspaces,
     redact: redact ?? [],
@@ -195,6 +198,7 @@ export const settings = z.strictObject({
     .refine((all) => areUnique(all.map(({ id }) => id)), 'must not hold two with one id')
     .exactOptional(),
   sandbox_directory: text.exactOptional(),
+  canvas_extensions: text.exactOptional(),
   sandbox_workspaces: z.boolean('must be true or false').exactOptional(),
   max_sandboxes: whole().exactOptional(),
   webhooks: z

@@ -35,7 +35,7 @@ export async function serveConversations(
   const origins = input['allow-origin'] ?? []
   const keys = keysOf(io)
   const secret = secretOf(io)
-  const { directoryWorkspace, isLoopback, processSandboxes, scriptedAgent, serve } =
+  const { directoryExtensions, directoryWorkspace, isLoopback, processSandboxes, scriptedAgent, serve } =
     await import('../../service/node/index.ts')
   if (keys.length === 0 && !isLoopback(host))
     throw new UsageError(
@@ -45,14 +45,15 @@ export async function serveConversations(
     throw new UsageError(
       `--allow-origin * gives every web page access without a key: set ${KEYS}, or list the origins`,
     )
-  if (workspace !== undefined) await checkWorkspace(workspace)
+  if (workspace !== undefined) await checkFolder(workspace, '--workspace ')
   const read = await readConfig(input.config, io)
   if ('problems' in read) {
     for (const problem of read.problems) await complain(io, failureText(problem))
     return 1
   }
   const agent: AgentModule | null = input.agent === undefined ? null : await loadAgent(input.agent)
-  const { sandboxSpecs: specs, maxSandboxes, givesFiles, options } = read.config
+  const { sandboxSpecs: specs, maxSandboxes, givesFiles, canvasDirectory, options } = read.config
+  if (canvasDirectory !== null) await checkFolder(canvasDirectory, 'canvas_extensions: ')
   const directory = read.config.sandboxDirectory ?? sandboxFolder(db, workspace)
   const redact = input.redact === true ? ['stored', 'public'] : read.config.redact
   const rules = redactionRules()
@@ -88,6 +89,7 @@ export async function serveConversations(
           ...(maxSandboxes !== null && { maxSandboxes }),
         },
         ...(secret !== null && { secret }),
+        ...(canvasDirectory !== null && { canvasExtensions: directoryExtensions(canvasDirectory) }),
         ...(workspace !== undefined && { workspace: directoryWorkspace(workspace) }),
         log: log.write,
         onFailure: (error, _request, requestId) =>
@@ -221,8 +223,8 @@ export function sandboxFolder(db: Address, workspace: string | undefined): strin
 }
 
 /** @throws FileError if the path is not a folder. */
-async function checkWorkspace(folder: string): Promise<void> {
-  const what = `--workspace ${folder}`
+async function checkFolder(folder: string, label: string): Promise<void> {
+  const what = label + folder
   const stats = await stat(folder).catch((error: unknown) => Promise.reject(fromFileSystem(error, what)))
   if (!stats.isDirectory()) throw new FileError('unreadable', `${what}: is not a directory`)
 }

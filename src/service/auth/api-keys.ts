@@ -119,9 +119,10 @@ function shown({ hash: _hash, ...info }: StoredKey): ApiKeyInfo {
 
 const encoder = new TextEncoder()
 
-/** SHA-256 of a text, in hexadecimal. O(length). */
-export async function sha256(text: string): Promise<string> {
-  const bytes = new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text)))
+/** SHA-256 of a text or bytes, in hexadecimal. O(length). */
+export async function sha256(data: string | Uint8Array<ArrayBuffer>): Promise<string> {
+  const input = typeof data === 'string' ? encoder.encode(data) : data
+  const bytes = new Uint8Array(await crypto.subtle.digest('SHA-256', input))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 

@@ -7,7 +7,7 @@ import { maybe, objectOf, operation, type Operation } from '../http/operation.ts
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { MAX_ORG_ID, newKeyBody } from '../request-schema.ts'
 import { type ApiKeys, isWithin } from './api-keys.ts'
-import type { UserOf } from './organization-operations.ts'
+import type { UserOf } from '../organizations/organizations.ts'
 
 const tag = 'Keys'
 

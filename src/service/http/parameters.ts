@@ -37,6 +37,14 @@ export const text = (): Parameter<string> => ({
   read: (raw) => ({ value: raw.at(-1) ?? '' }),
 })
 
+/** A text of a pattern. The error does not repeat the value: a client may have sent a secret in its place. */
+export const matching = (pattern: RegExp, msg: string): Parameter<string> => ({
+  schema: { type: 'string', pattern: pattern.source },
+  required: true,
+  read: ([value = '']) =>
+    pattern.test(value) ? { value } : { wrong: { type: 'string_pattern_mismatch', msg } },
+})
+
 /** An integer in a range, both ends included. */
 export function integer(range: { readonly min?: number; readonly max?: number }): Parameter<number> {
   const { min: least = Number.MIN_SAFE_INTEGER, max: limit = Number.MAX_SAFE_INTEGER } = range

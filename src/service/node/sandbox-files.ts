@@ -151,7 +151,7 @@ async function directory(path: string): Promise<string> {
 }
 
 /** Opens a regular file only: a pipe without a peer would block a thread of the shared pool. */
-async function withFile<T>(
+export async function withFile<T>(
   path: string,
   flags: number,
   use: (handle: FileHandle, size: number) => Promise<T>,

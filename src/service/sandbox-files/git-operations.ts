@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
-import { integer, optional, type Parameter, text, withDefault } from '../http/parameters.ts'
+import { integer, matching, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
 
@@ -161,15 +161,7 @@ const COMMIT = objectOf({
   timestamp: string,
 })
 
-const sha: Parameter<string> = {
-  schema: { type: 'string', pattern: '^[0-9a-fA-F]{4,64}$' },
-  required: true,
-  read(raw) {
-    const [value = ''] = raw
-    if (/^[0-9a-f]{4,64}$/i.test(value)) return { value }
-    return { wrong: { type: 'string_pattern_mismatch', msg: 'Must be 4 to 64 hexadecimal digits' } }
-  },
-}
+const sha = matching(/^[0-9a-fA-F]{4,64}$/, 'Must be 4 to 64 hexadecimal digits')
 
 export const gitOperations = (files: SandboxFiles | null): Operation[] => [
   operation(

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { listOf, maybe, objectOf, operation, type Operation, pageOfSchema } from '../http/operation.ts'
-import { integer, optional, type Parameter, text as anyText, withDefault } from '../http/parameters.ts'
+import { integer, matching, optional, text as anyText, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { SealedMap, type SecretBox } from './secret-box.ts'
 import { describeBody, secretBody, SECRET_NAME } from './settings-schema.ts'
@@ -79,17 +79,7 @@ const unknownSecret = (): HttpProblem => new HttpProblem(404, 'Secret not found.
 const tag = 'Secrets'
 const string: JsonObject = { type: 'string' }
 
-/** The error does not repeat the value: a client may have sent a secret in its place. */
-const secretName: Parameter<string> = {
-  schema: { type: 'string', pattern: SECRET_NAME.source },
-  required: true,
-  read(raw) {
-    const [name = ''] = raw
-    if (SECRET_NAME.test(name)) return { value: name }
-    const msg = 'Must be 1 to 64 letters, digits and _, beginning with a letter'
-    return { wrong: { type: 'string_pattern_mismatch', msg } }
-  },
-}
+const secretName = matching(SECRET_NAME, 'Must be 1 to 64 letters, digits and _, beginning with a letter')
 
 const params = { name: secretName }
 const INFO = objectOf({ name: string, description: maybe(string) })

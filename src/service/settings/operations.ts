@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { masked, shownText, withoutSecrets } from '../conversations/secrets.ts'
 import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
-import { type Parameter, text } from '../http/parameters.ts'
+import { matching, text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { isKeySet, type Profiles, withoutKeys } from './profiles.ts'
 import {
@@ -15,6 +15,8 @@ import {
   settingsBody,
   storeBody,
   validateBody,
+  newServerBody,
+  serverBody,
 } from './settings-schema.ts'
 import type { Settings, SettingsValues } from './settings.ts'
 import { type AskLlm, validateLlm } from './validate.ts'
@@ -29,17 +31,10 @@ const tag = 'Settings'
 const string: JsonObject = { type: 'string' }
 const map: JsonObject = { type: 'object' }
 
-/** The error does not repeat the name: a client may have sent a key in its place. */
-export const profileName: Parameter<string> = {
-  schema: { type: 'string', pattern: PROFILE_NAME.source },
-  required: true,
-  read(raw) {
-    const [name = ''] = raw
-    if (PROFILE_NAME.test(name)) return { value: name }
-    const msg = 'Must be 1 to 64 letters, digits and . _ -, beginning with a letter or digit'
-    return { wrong: { type: 'string_pattern_mismatch', msg } }
-  },
-}
+export const profileName = matching(
+  PROFILE_NAME,
+  'Must be 1 to 64 letters, digits and . _ -, beginning with a letter or digit',
+)
 
 const params = { name: profileName }
 const UNKNOWN = { 404: { description: 'Unknown profile' } }
@@ -47,7 +42,7 @@ export const SEALED = {
   409: { description: 'Secrets cannot be stored, or were encrypted with another secret' },
 }
 
-export const SETTINGS = objectOf({
+const SETTINGS = objectOf({
   agent_settings: map,
   conversation_settings: map,
   misc_settings: map,
@@ -252,7 +247,7 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
  * No client receives a secret. With `X-Expose-Secrets`, secrets are omitted, so that no mask is used as a
  * secret.
  */
-export function shownSettings(
+function shownSettings(
   { agent_settings, active_profile, active_agent_profile_id = null, ...rest }: SettingsValues,
   { headers }: Request,
 ): JsonObject {
@@ -343,3 +338,94 @@ export const cloudProfileOperations = (operations: readonly Operation[]): Operat
         }
       }),
   )
+
+// oxlint-disable-next-line no-control-regex -- rejects control characters
+const settingsKey = matching(/^[^\u0000-\u001f]{1,100}$/, 'Must be 1 to 100 characters')
+
+const MCP_PATH = '/api/settings/mcp/{settings_key}'
+const mcpParams = { settings_key: settingsKey }
+const CHANGED = { description: 'The new settings, secrets masked', schema: SETTINGS }
+const UNKNOWN_SERVER = { 404: { description: 'Unknown server' } }
+
+export const mcpOperations = (settings: Settings): Operation[] => {
+  /** Null deletes the server. */
+  const change = async (
+    key: string,
+    server: object | null,
+    check: (isThere: boolean) => void,
+    request: Request,
+  ): Promise<JsonObject> => {
+    const diff = { mcp_config: { [key]: server as JsonObject | null } }
+    const now = await settings.change({ agent_settings_diff: diff }, (before) =>
+      check(hasServer(before, key)),
+    )
+    return shownSettings(now, request)
+  }
+  return [
+    operation(
+      `post ${MCP_PATH}`,
+      {
+        name: 'create_mcp_server',
+        tag,
+        params: mcpParams,
+        body: newServerBody,
+        replies: {
+          201: CHANGED,
+          409: { description: 'The server already exists, or secrets cannot be stored' },
+        },
+      },
+      async ({ path: { settings_key: key }, body, request }) => {
+        const refuse = (isThere: boolean): void => {
+          if (isThere)
+            throw new HttpProblem(
+              409,
+              `MCP server ${JSON.stringify(key)} already exists. Change it with PATCH.`,
+            )
+        }
+        return { status: 201, body: await change(key, body, refuse, request) }
+      },
+    ),
+    operation(
+      `patch ${MCP_PATH}`,
+      {
+        name: 'patch_mcp_server',
+        tag,
+        params: mcpParams,
+        body: serverBody,
+        replies: {
+          200: CHANGED,
+          400: { description: 'A masked secret in a list matches no stored one' },
+          ...UNKNOWN_SERVER,
+          409: { description: 'Secrets cannot be stored' },
+        },
+      },
+      async ({ path: { settings_key: key }, body, request }) => ({
+        body: await change(key, body, requireServer(key), request),
+      }),
+    ),
+    operation(
+      `delete ${MCP_PATH}`,
+      {
+        name: 'delete_mcp_server',
+        tag,
+        params: mcpParams,
+        replies: {
+          200: CHANGED,
+          ...UNKNOWN_SERVER,
+          409: { description: 'The settings were encrypted with another secret' },
+        },
+      },
+      async ({ path: { settings_key: key }, request }) => ({
+        body: await change(key, null, requireServer(key), request),
+      }),
+    ),
+  ]
+}
+
+function hasServer({ agent_settings: { mcp_config: config } }: SettingsValues, key: string): boolean {
+  return isObject(config) && Object.hasOwn(config, key)
+}
+
+const requireServer = (key: string) => (isThere: boolean) => {
+  if (!isThere) throw new HttpProblem(404, `MCP server ${JSON.stringify(key)} was not found.`)
+}

@@ -1,0 +1,242 @@
+/** Canvas extensions in one folder: its sources are below it, its copies in `.installed`. */
+
+import { constants, realpathSync } from 'node:fs'
+import { cp, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { serialQueue } from '../../conversation/async.ts'
+import type { JsonObject } from '../../event/shapes.ts'
+import { HttpProblem, invalid } from '../http/problem.ts'
+import { canvasManifest, EXTENSION_NAME } from '../request-schema.ts'
+import { MAX_BYTES } from '../sandbox-files/contract.ts'
+import type { CanvasExtensions, Extension, ExtensionSource } from '../workspace/canvas-extensions.ts'
+import { withFile } from './sandbox-files.ts'
+
+/** Maximum number of files of an extension. */
+const MAX_FILES = 10_000
+
+interface Stored {
+  readonly enabled: boolean
+  readonly source: string
+  readonly repo_path: string | null
+  readonly installed_at: string
+}
+
+interface Manifest extends JsonObject {
+  readonly name: string
+  readonly version: string
+  readonly description: string
+  readonly entrypoint: string
+}
+
+/**
+ * The Canvas extensions of a folder: clients install those that are folders in it, and nothing else. Each is
+ * copied to `.installed/<name>`, its state to `.installed/<name>.json`. Programs of extensions are not
+ * started.
+ * @example
+ * const extensions = directoryExtensions('.')
+ * await extensions.list() // []
+ */
+export function directoryExtensions(folder: string): CanvasExtensions {
+  const root = realpathSync(folder)
+  const installed = join(root, '.installed')
+  const staging = join(installed, '.staging')
+  const inTurn = serialQueue()
+  const recordOf = (name: string): string => join(installed, `${name}.json`)
+
+  const store = async (name: string, stored: Stored): Promise<void> => {
+    const file = join(staging, `${name}.json`)
+    await mkdir(staging, { recursive: true })
+    await writeFile(file, JSON.stringify(stored))
+    await rename(file, recordOf(name))
+  }
+  const find = async (name: string): Promise<Extension | null> => {
+    const install_path = join(installed, name)
+    const text = await readFile(recordOf(name), 'utf8').catch(() => null)
+    if (text === null || (await pathIn(installed, install_path, 'isDirectory')) === null) return null
+    const stored = JSON.parse(text) as Stored
+    const manifest = await manifestOf(install_path).catch(() => null)
+    const { version = '', description = '' } = manifest ?? {}
+    return { name, version, description, ...stored, install_path, manifest }
+  }
+  const sourceOf = async ({ source, repo_path: path }: ExtensionSource): Promise<string> => {
+    const top = await pathIn(root, resolve(root, source), 'isDirectory')
+    const found = top === null ? null : await pathIn(top, resolve(top, path ?? ''), 'isDirectory')
+    if (found !== null && found !== root && !isInside(installed, found)) return found
+    throw new HttpProblem(
+      400,
+      'The source is not a folder in the folder of Canvas extensions. Pass the name of one.',
+    )
+  }
+  /** Copies a source aside; the path is unique, or that of a checked extension. */
+  const stage = async (from: string, name: string): Promise<string> => {
+    const to = join(staging, name)
+    await rm(to, { recursive: true, force: true })
+    let count = 0
+    await cp(from, to, {
+      recursive: true,
+      verbatimSymlinks: true,
+      filter: (path) => {
+        if (path === installed || basename(path) === '.git') return false
+        if (++count > MAX_FILES) throw refused(`An extension can have at most ${MAX_FILES} files.`)
+        return true
+      },
+    })
+    return to
+  }
+  /** Replaces an installed folder; the old one is restored if that fails. */
+  const swap = async (from: string, name: string): Promise<void> => {
+    const to = join(installed, name)
+    const previous = join(staging, `${name}.previous`)
+    await rm(previous, { recursive: true, force: true })
+    const hadOne = await rename(to, previous).then(
+      () => true,
+      () => false,
+    )
+    try {
+      await rename(from, to)
+    } catch (error) {
+      if (hadOne) await rename(previous, to)
+      throw error
+    }
+    await rm(previous, { recursive: true, force: true })
+  }
+  return {
+    list: async () => {
+      const names = await readdir(installed).catch(() => [])
+      const all = await Promise.all(names.filter((name) => EXTENSION_NAME.test(name)).map(find))
+      return all.filter((one) => one !== null)
+    },
+    find,
+    install: (source, force) =>
+      inTurn(async () => {
+        const from = await sourceOf(source)
+        const staged = await stage(from, `.${crypto.randomUUID()}`)
+        try {
+          const { name } = await manifestOf(staged)
+          const before = await find(name)
+          if (before !== null && !force)
+            throw new HttpProblem(
+              409,
+              'The Canvas extension is already installed. Pass `force` to replace it.',
+            )
+          await swap(staged, name)
+          await store(name, {
+            enabled: before?.enabled ?? false,
+            source: source.source,
+            repo_path: source.repo_path ?? null,
+            installed_at: new Date().toISOString(),
+          })
+          return (await find(name)) as Extension
+        } finally {
+          await rm(staged, { recursive: true, force: true })
+        }
+      }),
+    setEnabled: (name, enabled) =>
+      inTurn(async () => {
+        const one = await find(name)
+        if (one !== null) await store(name, storedOf(one, { enabled }))
+        return one !== null
+      }),
+    uninstall: (name) =>
+      inTurn(async () => {
+        if ((await find(name)) === null) return false
+        await rm(recordOf(name))
+        for (const path of [join(installed, name), join(staging, name)])
+          await rm(path, { recursive: true, force: true })
+        return true
+      }),
+    check: (name) =>
+      inTurn(async () => {
+        const one = await find(name)
+        if (one === null) return null
+        const staged = await stage(await sourceOf(one), name)
+        const manifest = await manifestOf(staged).catch(() => null)
+        if (manifest?.name === name) return 'valid'
+        await rm(staged, { recursive: true, force: true })
+        return 'invalid'
+      }),
+    apply: (name, enabled) =>
+      inTurn(async () => {
+        const one = await find(name)
+        if (one === null) return null
+        const staged = join(staging, name)
+        if ((await pathIn(staging, staged, 'isDirectory')) === null)
+          throw new HttpProblem(409, 'Nothing was checked. Check the extension for a new version first.')
+        await swap(staged, name)
+        await store(name, storedOf(one, { enabled, installed_at: new Date().toISOString() }))
+        return find(name)
+      }),
+    read: async (name, file) => {
+      const one = await find(name)
+      const path = one?.manifest?.[file]
+      if (one === null || typeof path !== 'string') return null
+      const found = await fileIn(one.install_path, path)
+      if (found === null) return null
+      return withFile(found, constants.O_RDONLY, async (handle, size) => {
+        if (size > MAX_BYTES) throw new HttpProblem(413, `The file is larger than ${MAX_BYTES} bytes.`)
+        return new Uint8Array(await handle.readFile())
+      })
+    },
+  }
+}
+
+const storedOf = (
+  { enabled, source, repo_path, installed_at }: Extension,
+  more: Partial<Stored>,
+): Stored => ({
+  enabled,
+  source,
+  repo_path,
+  installed_at,
+  ...more,
+})
+
+/** Errors of a manifest are errors of the source. */
+const AT = ['body', 'source'] as const
+
+const refused = (msg: string): HttpProblem =>
+  invalid({ type: 'value_error', loc: AT, msg: `Value error, ${msg}` })
+
+const isInside = (folder: string, path: string): boolean => {
+  const inside = relative(folder, path)
+  return inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside)
+}
+
+/** The real path of a file or folder, if it is inside the folder after symbolic links are resolved; else null. */
+async function pathIn(folder: string, path: string, kind: 'isFile' | 'isDirectory'): Promise<string | null> {
+  const real = await realpath(path).catch(() => null)
+  if (real === null || !isInside(folder, real)) return null
+  const facts = await stat(real).catch(() => null)
+  return facts?.[kind]() === true ? real : null
+}
+
+const fileIn = async (folder: string, path: string): Promise<string | null> =>
+  pathIn(await realpath(folder), join(folder, path), 'isFile')
+
+/** @throws HttpProblem 422 for a missing or invalid manifest, and an entrypoint that is not in the folder. */
+async function manifestOf(folder: string): Promise<Manifest> {
+  const file = await fileIn(folder, 'canvas-extension.json')
+  if (file === null) throw refused('The folder has no canvas-extension.json.')
+  const text = await withFile(file, constants.O_RDONLY, (handle) => handle.readFile('utf8'))
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw refused('canvas-extension.json is not JSON.')
+  }
+  const read = canvasManifest.read(value)
+  if ('errors' in read)
+    throw new HttpProblem(
+      422,
+      read.errors.map((one) => ({ ...one, loc: [...AT, ...one.loc.slice(1)] })),
+    )
+  const { contributes, icon, ...rest } = read.value
+  if ((await fileIn(folder, rest.entrypoint)) === null)
+    throw refused('The entrypoint is not a file of the extension.')
+  return {
+    description: '',
+    ...rest,
+    contributes: { pages: [], ...contributes },
+    ...(typeof icon === 'string' && icon.endsWith('.svg') && { icon }),
+  } as JsonObject as Manifest
+}

@@ -1,0 +1,243 @@
+/** Operations on Canvas extensions: pages for the official web page, from a folder that the operator names. */
+
+import { sha256 } from '../auth/api-keys.ts'
+import type { JsonObject } from '../../event/shapes.ts'
+import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
+import { matching } from '../http/parameters.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { enabledBody, EXTENSION_NAME, installBody, refreshBody } from '../request-schema.ts'
+
+/** What to install. */
+export interface ExtensionSource {
+  /** A folder in the operator's folder. */
+  readonly source: string
+  /** A folder in it. Default: itself. */
+  readonly repo_path?: string | null | undefined
+}
+
+/** An installed extension. */
+export interface Extension {
+  readonly name: string
+  readonly version: string
+  readonly description: string
+  readonly enabled: boolean
+  readonly source: string
+  readonly repo_path: string | null
+  readonly installed_at: string
+  readonly install_path: string
+  /** Null if it can no longer be read. */
+  readonly manifest: JsonObject | null
+}
+
+/**
+ * The extensions of a folder. A new extension is disabled. Null and false are for one that is not installed.
+ * @throws HttpProblem 400 for an invalid source, 422 for an invalid manifest.
+ */
+export interface CanvasExtensions {
+  readonly list: () => Promise<readonly Extension[]>
+  readonly find: (name: string) => Promise<Extension | null>
+  /** @throws HttpProblem 409 for an installed one, without `force`. */
+  readonly install: (source: ExtensionSource, force: boolean) => Promise<Extension>
+  readonly setEnabled: (name: string, enabled: boolean) => Promise<boolean>
+  readonly uninstall: (name: string) => Promise<boolean>
+  /** Copies the source aside and checks that it is a new version of the extension. */
+  readonly check: (name: string) => Promise<'valid' | 'invalid' | null>
+  /** Replaces the extension by what was checked. @throws HttpProblem 409 without a check. */
+  readonly apply: (name: string, enabled: boolean) => Promise<Extension | null>
+  readonly read: (name: string, file: 'entrypoint' | 'icon') => Promise<Uint8Array<ArrayBuffer> | null>
+}
+
+const BASE = '/api/canvas-extensions'
+const tag = 'Canvas extensions'
+const params = { extension_name: matching(EXTENSION_NAME, 'Must be in kebab case') }
+const string: JsonObject = { type: 'string' }
+const EXTENSION = objectOf({
+  name: string,
+  version: string,
+  description: string,
+  enabled: { type: 'boolean' },
+  source: string,
+  resolved_ref: maybe(string),
+  repo_path: maybe(string),
+  installed_at: string,
+  install_path: string,
+  manifest: maybe({ type: 'object' }),
+})
+const UNKNOWN = { 404: { description: 'Not installed' } }
+const ONE = { 200: { schema: EXTENSION }, 422: { description: 'Invalid manifest' } }
+const FILES = {
+  bundle: ['entrypoint', { 'content-type': 'text/javascript; charset=utf-8' }],
+  icon: [
+    'icon',
+    {
+      'content-type': 'image/svg+xml',
+      'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    },
+  ],
+} as const
+
+const notInstalled = (): HttpProblem => new HttpProblem(404, 'The Canvas extension is not installed.')
+const shown = (one: Extension): object => ({ ...one, resolved_ref: null })
+
+function found<T>(value: T | null): T {
+  if (value === null || value === false) throw notInstalled()
+  return value
+}
+
+/** Without a folder, nothing is installed. */
+export const NO_EXTENSIONS: CanvasExtensions = {
+  list: async () => [],
+  find: async () => null,
+  install: async () => {
+    throw new HttpProblem(403, 'This service has no folder of Canvas extensions.')
+  },
+  setEnabled: async () => false,
+  uninstall: async () => false,
+  check: async () => null,
+  apply: async () => null,
+  read: async () => null,
+}
+
+export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
+  operation(
+    `get ${BASE}/installed`,
+    {
+      name: 'list_installed_canvas_extensions_endpoint',
+      tag,
+      replies: { 200: { schema: objectOf({ canvas_extensions: listOf(EXTENSION) }) } },
+    },
+    async () => ({ body: { canvas_extensions: (await extensions.list()).map(shown) } }),
+  ),
+  operation(
+    `post ${BASE}/install`,
+    {
+      name: 'install_canvas_extension_endpoint',
+      tag,
+      body: installBody,
+      replies: {
+        ...ONE,
+        400: { description: 'The source is not a folder in the folder of extensions' },
+        403: { description: 'The service has no folder of extensions' },
+        409: { description: 'Already installed' },
+      },
+    },
+    async ({ body: { ref, force = false, ...source } }) => {
+      if ((ref ?? null) !== null) throw new HttpProblem(400, 'Folders have no versions. Omit `ref`.')
+      return { body: shown(await extensions.install(source, force)) }
+    },
+  ),
+  operation(
+    `get ${BASE}/installed/{extension_name}`,
+    {
+      name: 'get_installed_canvas_extension_endpoint',
+      tag,
+      params,
+      replies: { 200: { schema: EXTENSION }, ...UNKNOWN },
+    },
+    async ({ path }) => ({ body: shown(found(await extensions.find(path.extension_name))) }),
+  ),
+  operation(
+    `patch ${BASE}/installed/{extension_name}`,
+    {
+      name: 'set_canvas_extension_enabled_endpoint',
+      tag,
+      params,
+      body: enabledBody,
+      replies: { 200: { schema: objectOf({ name: string, enabled: { type: 'boolean' } }) }, ...UNKNOWN },
+    },
+    async ({ path: { extension_name: name }, body: { enabled } }) => {
+      found(await extensions.setEnabled(name, enabled))
+      return { body: { name, enabled } }
+    },
+  ),
+  operation(
+    `delete ${BASE}/installed/{extension_name}`,
+    {
+      name: 'uninstall_canvas_extension_endpoint',
+      tag,
+      params,
+      replies: { 200: { schema: objectOf({ message: string }) }, ...UNKNOWN },
+    },
+    async ({ path: { extension_name: name } }) => {
+      found(await extensions.uninstall(name))
+      return { body: { message: `Canvas extension '${name}' uninstalled` } }
+    },
+  ),
+  operation(
+    `post ${BASE}/installed/{extension_name}/refresh/check`,
+    {
+      name: 'check_canvas_extension_update',
+      tag,
+      params,
+      replies: {
+        200: {
+          description: 'Whether what was copied aside can be applied',
+          schema: objectOf({
+            requested_ref: maybe(string),
+            resolved_ref: maybe(string),
+            validated: { type: 'boolean' },
+          }),
+        },
+        400: { description: 'The source is no longer there' },
+        ...UNKNOWN,
+      },
+    },
+    async ({ path }) => ({
+      body: {
+        requested_ref: null,
+        resolved_ref: null,
+        validated: found(await extensions.check(path.extension_name)) === 'valid',
+      },
+    }),
+  ),
+  operation(
+    `post ${BASE}/installed/{extension_name}/refresh/apply`,
+    {
+      name: 'apply_canvas_extension_update',
+      tag,
+      params,
+      body: refreshBody,
+      replies: { ...ONE, ...UNKNOWN, 409: { description: 'Nothing was checked' } },
+    },
+    async ({ path, body: { enabled } }) => ({
+      body: shown(found(await extensions.apply(path.extension_name, enabled))),
+    }),
+  ),
+  operation(
+    `get ${BASE}/installed/{extension_name}/backend`,
+    {
+      name: 'get_canvas_extension_backend_endpoint',
+      tag,
+      params,
+      replies: {
+        200: {
+          description: 'The service starts no backends',
+          schema: objectOf({ name: string, state: string }),
+        },
+      },
+    },
+    async ({ path: { extension_name: name } }) => {
+      const known = await extensions.find(name)
+      return { body: { name, state: known === null ? 'missing' : 'unsupported' } }
+    },
+  ),
+  ...(['bundle', 'icon'] as const).map((file) =>
+    operation(
+      `get ${BASE}/installed/{extension_name}/${file}`,
+      {
+        name: `get_canvas_extension_${file}_endpoint`,
+        tag,
+        params,
+        replies: { 200: { mediaType: FILES[file][1]['content-type'], schema: string }, ...UNKNOWN },
+      },
+      async ({ path }) => {
+        const [name, headers] = FILES[file]
+        const bytes = found(await extensions.read(path.extension_name, name))
+        const hash = await sha256(bytes)
+        return new Response(bytes, {
+          headers: { ...headers, 'cache-control': 'no-cache', etag: `"${hash}"` },
+        })
+      },
+    ),
+  ),
+]
