@@ -25,6 +25,7 @@ import {
   quarantineNote,
   readRecording,
   readStored,
+  listSubagents,
   readSubagents,
   type Recording,
   stateAtEvent,
@@ -161,8 +162,10 @@ async function showEach(work: Work): Promise<number> {
       const recording = await withStore(db, { write: false }, async (store) => {
         const record = await getConversation(store, conversation)
         const stored = await readStored(store, record, db.label, progress, fold)
-        const withChildren = request.command === 'convert'
-        return withChildren ? { ...stored, children: await readSubagents(store, record.id) } : stored
+        if (request.command === 'tree') return { ...stored, children: await listSubagents(store, record.id) }
+        if (request.command === 'convert')
+          return { ...stored, children: await readSubagents(store, record.id) }
+        return stored
       })
       return showOne(recording, progress, work)
     })

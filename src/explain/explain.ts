@@ -1,6 +1,7 @@
 /** Explains why the model may or may not see an event. */
 
 import { kindOf, type LogWarning } from '../log/entry.ts'
+import { openCallOf } from '../log/open-calls.ts'
 import type { Log } from '../log/log.ts'
 import type { State } from '../state/state.ts'
 import { counted, type Explanation, type NoteCode, type Reason, reportsOf } from './explanation.ts'
@@ -89,8 +90,16 @@ function notesOn(subject: Subject, verdict: Verdict, log: Log): Note[] {
   ]
 }
 
-const repaired = ({ code, message }: LogWarning): Note =>
-  note('repaired', code === 'quarantined' ? 'D16' : 'D8', message, [], code === 'quarantined' ? 'E2' : 'T6')
+/** The rule and the law of a repair, unless they are D8 and T6. */
+const REPAIRED: Readonly<Partial<Record<LogWarning['code'], readonly [rule: string, law: string]>>> = {
+  quarantined: ['D16', 'E2'],
+  nothing_completed: ['U11', 'P12'],
+}
+
+function repaired({ code, message }: LogWarning): Note {
+  const [rule, law] = REPAIRED[code] ?? ['D8', 'T6']
+  return note('repaired', rule, message, [], law)
+}
 
 function condensationNotes({ entry }: Subject, log: Log): Note[] {
   const { event, branch, id } = entry
@@ -112,7 +121,9 @@ function unitNotes(subject: Subject, current: UnitPosition, pairs: readonly stri
   const unitIds = idsIn(unit)
   const stretch = stretchOf(units, unit).flatMap((one) => (one === unit ? [] : idsIn(one)))
   return [
-    ...(unit.type === 'batch' ? batchNotes(subject, unit, units, pairs) : messageNotes(current.branch, unit)),
+    ...(unit.type === 'batch'
+      ? [...batchNotes(subject, unit, units, pairs), ...workNotes(subject, unit, current.branch)]
+      : messageNotes(current.branch, unit)),
     ...(stretch.length === 0
       ? []
       : [
@@ -163,8 +174,32 @@ function batchNotes(
   return notes
 }
 
+/** Whether the call of an event works after its reply, or which message completed it. O(units). */
+function workNotes(
+  { entry }: Subject,
+  { calls, results }: BatchUnit,
+  { view, workingCalls }: Branch,
+): Note[] {
+  const result = [...results].find((one) => one.entry.seq === entry.seq)
+  const call = result?.call ?? [...calls].find(({ seq }) => seq === entry.seq)
+  if (call === undefined) return []
+  if (openCallOf(workingCalls, call.event.tool_call_id, call.seq) !== undefined)
+    return [note('working', 'U11', 'its call works: no message has completed it', [])]
+  return [...view.units].flatMap((unit) => {
+    if (unit.type === 'batch' || unit.completes?.seq !== call.seq) return []
+    const { id } = unit.item
+    return [note('completed', 'U11', `the message ${quote(id)} has completed its call`, [id])]
+  })
+}
+
 function messageNotes({ systemPrompt: latest }: Branch, unit: MessageUnit): Note[] {
   const { event } = unit.item
+  if (unit.completes !== undefined) {
+    const { id } = unit.completes
+    return [
+      note('completes', 'U11', `it completes the call ${quote(id)}, which worked after its reply`, [id]),
+    ]
+  }
   if (event.kind === 'SystemPromptEvent') {
     if (latest === null || latest.id === unit.item.id) return []
     return [

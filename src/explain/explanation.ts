@@ -28,6 +28,10 @@ export type VerdictCode =
 export type NoteCode =
   | 'paired'
   | 'unanswered'
+  /** A message has completed its call, which worked after the reply. */
+  | 'completed'
+  | 'completes'
+  | 'working'
   | 'batch_mates'
   /** Another batch of the same reply, which could not be merged with this one. */
   | 'split_batch'
@@ -86,6 +90,7 @@ const RULES: Readonly<Record<string, string>> = {
   U6: 'A Condensation removes the events it lists, with their whole batches and stretches; a forgotten event stays forgotten.',
   U8: 'A view is cut only between stretches, its oldest part first.',
   U10: 'A reply is placed directly after the last event that its model had read.',
+  U11: 'The first message that names a working call completes it, as a unit where it arrived.',
   D7: 'The view follows the branch under HEAD, and only the log moves HEAD.',
   D8: 'The parent of an event is the one that it names, else HEAD; an id means the first event that has it.',
   D16: 'A line that is not an event is stored unchanged, without effect.',

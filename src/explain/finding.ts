@@ -22,6 +22,7 @@ export const FINDING_KINDS = [
   'lost_branch',
   'late_result',
   'pending_call',
+  'working_call',
   'repaired',
   'law',
 ] as const

@@ -478,6 +478,14 @@ function isRepeated(before: Call, { event, parent }: Call): boolean {
 }
 
 function* pendingFindings({ state, ended }: Scene): IterableIterator<FindingDraft> {
+  const working = listPendingCallsIn(state.branch.workingCalls)
+  if (working[0] !== undefined) {
+    const verb = working.length === 1 ? 'works' : 'work'
+    const tool = quote(working[0].entry.event.tool_name)
+    const text = `${counted(working.length, 'call')} ${verb} after the reply: ${tool} waits for its completion`
+    const ids = working.map(({ entry }) => entry.id)
+    yield finding('working_call', 'note', working[0].entry, text, { ids, rule: 'U11' })
+  }
   const calls = listPendingCallsIn(state.branch.pendingCalls)
   const [first] = calls
   if (first === undefined || ended) return

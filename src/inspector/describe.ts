@@ -116,12 +116,13 @@ function described(role: string, tone: Tone, subject: string, text: string): Des
   return { role, tone, subject: glimpse(subject), text: glimpse(text) }
 }
 
-/** Progress as text: a share in percent, and what the tool reported. */
-export function progressText({ progress, content }: CallProgress): string {
+/** Progress as text: a share in percent, what the tool reported, and a new handle. */
+export function progressText({ progress, content, task }: CallProgress): string {
   const share = typeof progress === 'number' && progress >= 0 && progress <= 1
   const amount = progress === undefined ? '' : share ? `${Math.round(progress * 100)}%` : valueText(progress)
   const more = content === undefined ? '' : typeof content === 'string' ? content : valueText(content)
-  return [amount, more].filter((text) => text !== '').join(' ') || '(empty)'
+  const handle = task === undefined ? '' : `task ${valueText(task)}`
+  return [amount, more, handle].filter((text) => text !== '').join(' ') || '(empty)'
 }
 
 /** A call that works after its reply, by how far it is. */

@@ -16,6 +16,7 @@ describe('replay', () => {
       'head',
       'error',
       'pending',
+      'working',
       'branches',
       'quarantined',
     ])
@@ -60,7 +61,14 @@ describe('replay', () => {
     })
     const { code, all } = await answers(['replay', index('a.jsonl'), '--at', 'a'])
     expect(code).toBe(0)
-    expect(all[0]).toMatchObject({ events: 2, status: 'running', head: 'a', pending: ['a'], branches: 1 })
+    expect(all[0]).toMatchObject({
+      events: 2,
+      status: 'running',
+      head: 'a',
+      pending: ['a'],
+      working: [],
+      branches: 1,
+    })
   })
 
   it('has null for HEAD before every event, and no branch in an empty file', async () => {
@@ -225,6 +233,7 @@ describe('tree', () => {
         { id: 'odd', kind: 'Odd', parent: 'm', on_head_path: false },
         { id: 'r', kind: 'MessageEvent', parent: null, on_head_path: true },
       ],
+      subagents: [],
     })
   })
 })

@@ -119,6 +119,22 @@ describe('event text', () => {
   })
 })
 
+const sessionLine = (
+  uuid: string,
+  parentUuid: string | null,
+  type: string,
+  content: unknown,
+  more = {},
+): object => ({
+  uuid,
+  parentUuid,
+  type,
+  sessionId: 's',
+  timestamp: '2026-01-01T00:00:00Z',
+  message: { id: uuid, role: type, content, stop_reason: 'tool_use' },
+  ...more,
+})
+
 describe('tree', () => {
   it('draws a branch beside the line that it leaves, and marks HEAD', async () => {
     const out = await shown('tree', [
@@ -143,6 +159,30 @@ describe('tree', () => {
       '  ● leads to HEAD   ○ on another branch   · state update',
       '',
     ])
+  })
+
+  it('marks the calls that opened subagents, in a file and in a database', async () => {
+    const task = { type: 'tool_use', id: 't', name: 'Task', input: { prompt: 'task' } }
+    const side = { isSidechain: true }
+    const index = folder({
+      's.jsonl': lines(
+        sessionLine('m', null, 'user', 'go'),
+        sessionLine('a', 'm', 'assistant', [task]),
+        sessionLine('x', null, 'user', 'task', side),
+        sessionLine('y', null, 'user', 'no such task', side),
+      ),
+    })
+    await colloquy(['import', index('s.jsonl'), '--db', index('x.db')])
+    for (const input of [[index('s.jsonl')], ['--db', index('x.db'), '--conversation', 's']]) {
+      const { out } = await colloquy(['tree', ...input], { columns: 200 })
+      expect(out).toMatch(/● call +Task {2}task ↳ s-side-1 ◀ HEAD +a$/m)
+      expect(out).toContain('↳ s-side-2 was opened by no call of this log')
+      const { out: json } = await colloquy(['tree', ...input, '--json'])
+      expect(JSON.parse(json).subagents).toEqual([
+        { id: 's-side-1', action_id: 'a' },
+        { id: 's-side-2', action_id: null },
+      ])
+    }
   })
 
   it('says what does not stand in it', async () => {

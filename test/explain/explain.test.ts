@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { explain } from '../../src/explain/explain.ts'
 import { findings } from '../../src/explain/findings.ts'
 import type { FindingKind } from '../../src/explain/finding.ts'
+import { completionMessage } from '../../src/event/completion.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { LogDocument } from '../../src/inspector/index.ts'
 import { asksOf, differenceAt } from '../../src/inspector/model/request.ts'
@@ -35,6 +36,38 @@ const documentOf = (facts: readonly Event[]): LogDocument => ({
 })
 
 const away = (...events: readonly Event[]) => [user('a'), ...events, moveHead('h', 'a')]
+
+describe('a call that works after its reply', () => {
+  const works = {
+    ...observe('works', call),
+    observation: { kind: 'WorkingObservation', content: [{ type: 'text', text: 'Started.' }] },
+  } as Event
+  const done = completionMessage({ id: 'call', event: call }, [{ type: 'text', text: 'Files.' }], 'done')
+  const again = { ...done, id: 'again' }
+  const log = [user('m'), call, works, agent('meanwhile'), done, again]
+
+  it('is said to work, or to be completed, at each of its events', () => {
+    const open = log.slice(0, 4)
+    for (const id of ['call', 'works']) {
+      expect(notes(open, id)).toContain('its call works: no message has completed it')
+      expect(notes(log, id)).toContain('the message "call-completion" has completed its call')
+    }
+    expect(notes(log, 'call-completion')).toEqual([
+      'it completes the call "call", which worked after its reply',
+    ])
+    expect(explain(replay(log), 'again').notes).toMatchObject([{ code: 'repaired', rule: 'U11', law: 'P12' }])
+    expect(notes([...log, condensation('sum', ['call-completion'])], 'call')).toEqual(
+      notes([user('m'), call, observe('works', call)], 'call'),
+    )
+  })
+
+  it('is found until it is completed', () => {
+    expect(results(log.slice(0, 4), 'working_call')).toEqual([
+      '1 call works after the reply: "ls" waits for its completion',
+    ])
+    expect(results(log, 'working_call')).toEqual([])
+  })
+})
 
 describe('a result and its call', () => {
   it('are told by what stood there when the result came', () => {

@@ -46,6 +46,7 @@ it('a working result', () => {
 it('progress', () => {
   expect(described(progress({ progress: 0.42, content: 'reading' }))).toEqual(['progress', '', '42% reading'])
   expect(described(progress({ progress: { page: 3 } }))).toEqual(['progress', '', '{"page":3}'])
+  expect(described(progress({ task: { job: 7 } }))).toEqual(['progress', '', 'task {"job":7}'])
   expect(described(progress({}))).toEqual(['progress', '', '(empty)'])
 })
 

@@ -15,6 +15,7 @@ import {
 } from '../../index.ts'
 import type { Session } from '../../sessions/index.ts'
 import type { StateTree } from '../../state/index.ts'
+import type { ConversationQuery } from '../../store/kit/index.ts'
 import type { From } from '../commands.ts'
 import { eachConversation, readLog } from '../db/store.ts'
 import { FileError } from '../failure.ts'
@@ -142,6 +143,22 @@ export function openingCall({ metadata }: ConversationRecord): string | null {
   return typeof call === 'string' ? call : null
 }
 
+/** Lists the subagents of a stored conversation, without their logs. */
+export async function listSubagents(store: Store, parentId: string): Promise<StateTree[]> {
+  const trees: StateTree[] = []
+  for await (const record of eachConversation(store, subagentsOf(parentId))) {
+    const { id, title } = record
+    trees.push({ id, title, actionId: openingCall(record), state: initialState(), children: [] })
+  }
+  return trees
+}
+
+const subagentsOf = (parentConversationId: string): ConversationQuery => ({
+  parentConversationId,
+  tags: { subagent: 'true' },
+  order: 'created_at',
+})
+
 /** Reads the subagents of a stored conversation. */
 export async function readSubagents(
   store: Store,
@@ -149,8 +166,7 @@ export async function readSubagents(
   known = new Set([parentId]),
 ): Promise<StateTree[]> {
   const trees: StateTree[] = []
-  const query = { parentConversationId: parentId, tags: { subagent: 'true' }, order: 'created_at' } as const
-  for await (const record of eachConversation(store, query)) {
+  for await (const record of eachConversation(store, subagentsOf(parentId))) {
     // Records may name each other as parents.
     if (known.has(record.id)) continue
     known.add(record.id)

@@ -1,5 +1,12 @@
 import { usageTotals } from '../../context/index.ts'
-import { EVENT_KINDS, listPendingCalls, maskSecrets, type State, type Status } from '../../index.ts'
+import {
+  EVENT_KINDS,
+  listPendingCalls,
+  listWorkingCalls,
+  maskSecrets,
+  type State,
+  type Status,
+} from '../../index.ts'
 import { describeEntry, describeEvent } from '../../inspector/index.ts'
 import { listLeaves } from '../../state/index.ts'
 import { counted, fit, glimpse, pad, type Tone } from '../print/text.ts'
@@ -27,6 +34,7 @@ export const replayView: View<'replay'> = {
       head: log.head?.id ?? null,
       error: header.error,
       pending: pendingIds(state),
+      working: listWorkingCalls(state).map(({ action }) => action.id),
       branches: listLeaves(state).length,
       quarantined: [...log.entries].filter((entry) => entry.quarantined !== null).length,
     }
@@ -64,15 +72,18 @@ export function* stateRows(page: Page, state: State): IterableIterator<string> {
   yield row('view', counted(branch.view.length, 'event'))
   const tokens = tokensText(state)
   if (tokens !== null) yield row('tokens', fit(tokens, room))
-  const open = listPendingCalls(state)
-  if (open.length === 0) yield row('pending', 'none')
-  for (const [index, { entry }] of open.slice(0, LISTED).entries()) {
-    const { subject, text } = describeEvent(entry.event)
-    const id = shownId(entry.id)
-    const words = fit(`${subject}  ${text}`, room - id.length - 2)
-    yield row(index === 0 ? 'pending' : '', `${page.paint('warn', words)}  ${page.paint('dim', id)}`)
+  const pending = listPendingCalls(state).map(({ entry }) => entry)
+  if (pending.length === 0) yield row('pending', 'none')
+  const working = listWorkingCalls(state).map(({ action }) => action)
+  for (const [name, calls] of Object.entries({ pending, working })) {
+    for (const [index, entry] of calls.slice(0, LISTED).entries()) {
+      const { subject, text } = describeEvent(entry.event)
+      const id = shownId(entry.id)
+      const words = fit(`${subject}  ${text}`, room - id.length - 2)
+      yield row(index === 0 ? name : '', `${page.paint('warn', words)}  ${page.paint('dim', id)}`)
+    }
+    if (calls.length > LISTED) yield row('', `and ${calls.length - LISTED} more`)
   }
-  if (open.length > LISTED) yield row('', `and ${open.length - LISTED} more`)
 }
 
 function headText(page: Page, { log }: State, room: number): string {

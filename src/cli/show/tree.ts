@@ -1,13 +1,13 @@
 /** Draws the tree of a recording, one line for each event. */
 
-import type { Entry, State } from '../../index.ts'
+import { type Entry, findEvent, type State } from '../../index.ts'
 import { describeEntry } from '../../inspector/index.ts'
 import { kindOf, listLeaves, pathTo } from '../../state/index.ts'
 import type { Recording } from '../input/recording.ts'
 import { counted, padStart } from '../print/text.ts'
 import { eventRow, heading, idWidth, type Page, shownId, type View } from './page.ts'
 
-const json: View<'tree'>['json'] = ({ state }) => {
+const json: View<'tree'>['json'] = ({ state, recording }) => {
   const { log } = state
   const onHeadPath = new Set(pathTo(state))
   const inTree = [...log.entries].filter((entry) => entry.inTree)
@@ -19,8 +19,22 @@ const json: View<'tree'>['json'] = ({ state }) => {
       parent: entry.parent?.id ?? null,
       on_head_path: onHeadPath.has(entry),
     })),
+    subagents: subagentsOf(recording).map(({ id, actionId }) => ({ id, action_id: actionId })),
   }
 }
+
+interface Subagent {
+  readonly id: string | null
+  readonly actionId: string | null
+}
+
+/** The subagents of a conversation, or the side chains of a file, with the calls that opened them. */
+const subagentsOf = ({ session, children }: Recording): readonly Subagent[] =>
+  session === null
+    ? children
+    : session.children.flatMap(({ id, subagent }) =>
+        subagent === null ? [] : [{ id, actionId: subagent.actionId }],
+      )
 
 /** Lazy, so that a reader who stops early does not wait. */
 const show: View<'tree'>['show'] = function* (page, { recording, state, title }) {
@@ -29,6 +43,9 @@ const show: View<'tree'>['show'] = function* (page, { recording, state, title })
   const remark = `${counted(log.entries.length, 'event')}, ${branches === 1 ? '1 branch' : `${branches} branches`}`
   yield heading(page, title, remark)
   yield* treeLines(page, recording)
+  for (const { id, actionId } of subagentsOf(recording))
+    if (actionId === null || findEvent(state, actionId) === undefined)
+      yield page.paint('dim', `  ↳ ${shownId(id)} was opened by no call of this log`)
   for (const entry of log.entries) {
     if (!entry.inTree)
       yield page.paint('dim', `  line ${lineOf(recording, entry)} is not in the tree: ${outReason(entry)}`)
@@ -50,6 +67,7 @@ export function* treeLines(
     [...log.entries].map((entry) => entry.id),
   )
   const lineColumns = String(recording.lines.at(-1) ?? 0).length
+  const subagents = Map.groupBy(subagentsOf(recording), ({ actionId }) => actionId)
   let roots = 0
   for (const row of treeRows(state)) {
     if (skip(row)) continue
@@ -60,7 +78,10 @@ export function* treeLines(
       described: describeEntry(row.entry),
       id: row.entry.id,
       idColumns,
-      note: row.entry === log.head ? '◀ HEAD' : '',
+      note: [
+        ...(subagents.get(row.entry.id ?? '') ?? []).map(({ id }) => `↳ ${shownId(id)}`),
+        ...(row.entry === log.head ? ['◀ HEAD'] : []),
+      ].join(' '),
     })
   }
   if (log.head === null && roots > 0) yield '  HEAD is before every event: the next one starts a new root'
