@@ -51,7 +51,6 @@ const TAKEN_OUT = [
     '{"kind":"ActionEvent","thought":[],"tool_name":"t","tool_call_id":"c","llm_response_id":"r","tool_call":{"id":"c","type":"function","function":{"name":"t","arguments":"{}"},"index":',
     '}}',
   ],
-  ['{"kind":"AgentErrorEvent","tool_name":"t","tool_call_id":"c","error":"e","classification":', '}'],
   ['{"kind":"SystemPromptEvent","system_prompt":{"text":"x","enable_truncation":', '},"tools":[]}'],
 ] as const
 

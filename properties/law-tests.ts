@@ -53,7 +53,7 @@ const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['K', ['properties/context.test.ts']],
   ['L', ['properties/stuck.test.ts']],
   ['E6', ['test/cli/identity.test.ts']],
-  ['E7', ['test/event/drift.test.ts']],
+  ['E7', ['test/event/drift.test.ts', 'test/event/unknown-fields.test.ts']],
   ['E8', ['test/event/lossy.test.ts', 'properties/events.test.ts']],
   ['E9', ['properties/sessions.test.ts']],
   ['E10', ['properties/converted.test.ts']],

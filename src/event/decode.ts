@@ -12,7 +12,7 @@ import type { Event } from './types.ts'
 
 /**
  * An event, or the issues that make a value invalid. Warnings do not: they report a published action or
- * observation without the fields of its kind (design D14).
+ * observation without the fields of its kind (design D14), and in a log also unknown fields (D49).
  */
 export type Decoded =
   | { readonly ok: true; readonly event: Event; readonly warnings: readonly Issue[] }
@@ -72,6 +72,24 @@ export function decodeJson(value: JsonValue): Decoded {
   // The schema has proved the type.
   return { ok: true, event: value as object as Event, warnings: payloadWarnings(kind, value) }
 }
+
+/**
+ * Decodes a JSON value as a log has it: a field that the interface does not name stays, with a warning.
+ * Never throws. O(size).
+ */
+export function decodeStored(value: JsonValue): Decoded {
+  const decoded = decodeJson(value)
+  if (decoded.ok || !decoded.issues.every(isSurplus)) return decoded
+  const event = value as object as Event
+  const surplus = decoded.issues.map((found) => ({ ...found, type: 'unknown_field', msg: SURPLUS }))
+  return { ok: true, event, warnings: [...surplus, ...payloadWarnings(event.kind, value as JsonObject)] }
+}
+
+/** An event with a field `quarantined` would be taken for a line that is not an event. */
+const isSurplus = ({ type, loc }: Issue): boolean =>
+  type === 'extra_forbidden' && !(loc.length === 1 && loc[0] === 'quarantined')
+
+const SURPLUS = 'Unknown field. It stays in the log and in exports, and no request contains it.'
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 

@@ -5,7 +5,7 @@
 
 import { MAX_DEPTH, copyJson } from './freeze.ts'
 import { type Issue, issue } from './issues.ts'
-import { decodeJson, parseLine } from './decode.ts'
+import { decodeStored, parseLine } from './decode.ts'
 import { type Fact, isQuarantined, quarantine } from './quarantine.ts'
 import type { JsonValue } from './shapes.ts'
 import { upcast } from './upcast.ts'
@@ -15,19 +15,21 @@ export interface Loaded {
   readonly fact: Fact
   readonly upcasts: readonly string[]
   /**
-   * Problems of an event that loads all the same: payloads that do not fit their kind, and data that parsing
-   * loses.
+   * Problems of an event that loads all the same: unknown fields, payloads that do not fit their kind, and
+   * data that parsing loses.
    */
   readonly warnings: readonly Issue[]
 }
 
 /**
- * Loads a line of JSON text: upcasts and decodes it, or quarantines its unchanged text (design D16).
+ * Loads a line of JSON text: upcasts and decodes it, or quarantines its unchanged text (design D16). A
+ * field that the interface does not name stays in the event, with a warning (D49).
  *
  * Never throws. O(length).
  * @example
  * loadLine('{"kind":"PauseEvent","id":null}') // { fact: { kind: 'PauseEvent' }, upcasts: ['nulls.identity'], warnings: [] }
  * loadLine('{"kind":"PauseEvent","id":"a","id":"b"}').warnings[0].type // 'duplicate_key'
+ * loadLine('{"kind":"PauseEvent","of":"tomorrow"}').fact // { kind: 'PauseEvent', of: 'tomorrow' }
  */
 export function loadLine(text: string): Loaded {
   const parsed = parseLine(text)
@@ -54,7 +56,7 @@ export function loadValue(value: unknown): Loaded {
 
 function load(input: JsonValue, write: () => string): Loaded {
   const { value, applied } = upcast(input)
-  const decoded = decodeJson(value)
+  const decoded = decodeStored(value)
   if (!decoded.ok) return keep(write(), decoded.issues, input)
   return { fact: decoded.event, upcasts: applied, warnings: decoded.warnings }
 }

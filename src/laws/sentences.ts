@@ -88,7 +88,7 @@ export const LAWS: Readonly<Record<string, string>> = {
   E4: 'Equal JSON has equal canonical text, whatever the order of keys.',
   E5: 'Filling in defaults keeps existing fields, gives an event, and does nothing the second time.',
   E6: 'Exporting and importing is the identity, quarantined lines included, and importing again changes nothing.',
-  E7: 'A payload that drifts never costs its event: a published action or observation without the fields of its kind loads with a warning, narrows to nothing, and pairs as before; nothing else of the event may be wrong.',
+  E7: 'A payload that drifts never costs its event: a published action or observation without the fields of its kind loads with a warning, narrows to nothing, and pairs as before. A field that the interface does not name stays in its event, with a warning, and is in no request.',
   E8: "Losses of JavaScript's JSON are reported: a number that would be written as another one, and a duplicate key.",
   E9: 'The session of another agent is read completely: each message, reply, call and result once, in order, on its branch, a reply whole however its file divides it, with summarized events outside of the view. Reading never throws, gives the same log again, keeps unknown lines, and its result is valid in every grammar, except that signed thinking follows the text of a reply that a damaged file puts first.',
   E10: 'Exports for evaluation and tracing contain each message, call and result of the branch once, are deterministic, and never fail on a complete log: a trajectory reads back with them and its subagents, and each span ends after it begins, inside another of its trace.',

@@ -165,6 +165,20 @@ describe('export, then import', () => {
     )
   })
 
+  it.each(LAYOUTS)('gives fields back that the interface does not name: %s', async (layout) => {
+    const odd = fc.tuple(fc.array(oddId, { maxLength: 5 }), jsonObject())
+    await fc.assert(
+      fc.asyncProperty(odd, async ([ids, fields]) => {
+        const events = ids.map(
+          (id) => loadLine(JSON.stringify({ kind: 'PauseEvent', id, classification: fields })).fact,
+        )
+        expect(events.filter(isQuarantined)).toEqual([])
+        await travel(events, layout)
+      }),
+      { numRuns: Math.max(3, Math.round(RUNS / 40)) },
+    )
+  })
+
   it.each(LAYOUTS)(
     'gives lines back that nobody can read, and ids that no file may have: %s',
     async (layout) => {

@@ -6,7 +6,7 @@ const PAUSE = { id: 'p', kind: 'PauseEvent' }
 describe('check', () => {
   it('counts events and gives issues with line, kind, loc, msg and type only', async () => {
     const index = folder({
-      'a.jsonl': `${lines(PAUSE, { id: 'x', kind: 'Odd' })}\n${lines({ id: 'y', kind: 'PauseEvent', extra: 1 })}`,
+      'a.jsonl': `${lines(PAUSE, { id: 'x', kind: 'Odd' })}\n${lines({ id: 'y', kind: 'PauseEvent', source: 1 })}`,
     })
     const { code, all, err } = await answers(['check', index('a.jsonl')])
     expect({ code, err }).toEqual({ code: 1, err: '' })
@@ -20,8 +20,8 @@ describe('check', () => {
     expect(answer.issues[1]).toMatchObject({
       line: 4,
       kind: 'PauseEvent',
-      loc: ['extra'],
-      type: 'extra_forbidden',
+      loc: ['source'],
+      type: 'enum',
     })
   })
 

@@ -240,16 +240,6 @@ describe('each oddity, and what becomes of it', () => {
       observation({ kind: 'Own', content: [{ text: 'a' }] }, { extended_content: [{ text: 'b' }] }),
     ],
     [
-      'surplus.classification',
-      raw('AgentErrorEvent', { classification: { kind: 'unknown', retryable: false } }),
-      raw('AgentErrorEvent', {}),
-    ],
-    [
-      'surplus.classification',
-      raw('ConversationErrorEvent', { classification: null }),
-      raw('ConversationErrorEvent', {}),
-    ],
-    [
       'nulls.defaults',
       raw('ActionEvent', {
         thinking_blocks: null,

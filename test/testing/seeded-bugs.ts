@@ -198,7 +198,7 @@ export const SEEDED_BUGS: readonly SeededBug[] = [
     file: 'conversations.ts',
     find: "log.append({ kind: 'PauseEvent', source: 'user' })",
     replace: "log.append({ kind: 'PauseEvent', source: 'user', by: 'a user' })",
-    law: 'E2',
+    law: 'E7',
   },
   {
     name: 'a call interrupted by a crash stays open',

@@ -1,12 +1,13 @@
 /** A folded conversation with the line of each event: the input of all commands that show something. */
 
-import { decodeEvent, type Issue, type JsonObject, type Loaded } from '../../event/index.ts'
+import { type Issue, type JsonObject, type Loaded } from '../../event/index.ts'
 import {
   ColloquyError,
   type ConversationRecord,
   findEvent,
   initialState,
   isQuarantined,
+  loadValue,
   reduce,
   type State,
   stateAt,
@@ -184,8 +185,7 @@ async function* storedFacts(store: Store, record: ConversationRecord): AsyncIter
   for await (const events of readLog(store, record)) {
     yield events.map(({ seq, fact }) => {
       // The warnings of an event are not stored: decoding it again finds them.
-      const decoded = isQuarantined(fact) ? null : decodeEvent(fact)
-      const warnings = decoded?.ok === true ? decoded.warnings : []
+      const { warnings } = isQuarantined(fact) ? { warnings: [] } : loadValue(fact)
       return { line: seq + 1, fact, upcasts: [], warnings, broken: null, bytes: null }
     })
   }

@@ -1,4 +1,4 @@
-/** Removes fields that the interface does not have, and names them in the warnings. */
+/** Removes a former setting, and nulls where the interface has another default. */
 
 import { type Shape, shapeOfKind, walkShapes, TEXT } from '../nested-shapes.ts'
 import { without } from '../json.ts'
@@ -6,11 +6,8 @@ import { EVENT_KINDS, type EventKind } from '../kinds.ts'
 import type { JsonObject } from '../shapes.ts'
 import { upcaster, type Upcaster } from './upcaster.ts'
 
-const drop = (object: JsonObject, key: string): JsonObject =>
-  Object.hasOwn(object, key) ? without(object, key) : object
-
 const dropTruncation = (value: JsonObject, shape: Shape): JsonObject =>
-  shape === TEXT ? drop(value, 'enable_truncation') : value
+  shape === TEXT && Object.hasOwn(value, 'enable_truncation') ? without(value, 'enable_truncation') : value
 
 export const SURPLUS: readonly Upcaster[] = [
   upcaster(
@@ -18,12 +15,6 @@ export const SURPLUS: readonly Upcaster[] = [
     ['ActionEvent', 'MessageEvent', 'ObservationEvent', 'SystemPromptEvent'],
     'enable_truncation, a former setting of text content, is removed.',
     (raw) => walkShapes(raw, shapeOfKind(raw['kind'] as EventKind), dropTruncation),
-  ),
-  upcaster(
-    'surplus.classification',
-    ['AgentErrorEvent', 'ConversationErrorEvent'],
-    'classification, which the newest producers derive from code and detail, is removed.',
-    (raw) => drop(raw, 'classification'),
   ),
 ]
 

@@ -1,0 +1,167 @@
+/** Law E7, and design D49: a field that the interface does not name costs no event, and is in no request. */
+
+import * as fc from 'fast-check'
+import { afterAll, describe, expect, it } from 'vitest'
+import { redact } from '../../src/context/redaction/redact.ts'
+import { redactionRules } from '../../src/context/redaction/rules.ts'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { createService } from '../../src/service/service.ts'
+import { decodeEvent } from '../../src/event/decode.ts'
+import { encodeEvent } from '../../src/event/encode.ts'
+import { loadLine, loadValue } from '../../src/event/load.ts'
+import { shapeOfKind, walkShapes } from '../../src/event/nested-shapes.ts'
+import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
+import type { JsonObject } from '../../src/event/shapes.ts'
+import type { Event } from '../../src/event/types.ts'
+import { listPendingCallsIn } from '../../src/log/open-calls.ts'
+import { GRAMMARS } from '../../src/messages/grammars.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { listDroppedResultsIn } from '../../src/state/dropped.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { hostileLog, jsonValue, legalLog } from '../../src/testing/index.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
+import { places } from '../conversation/places.ts'
+import { Tally } from '../../properties/tally.ts'
+
+const NAMES = [
+  'classification',
+  'reasoning_details',
+  'of_tomorrow',
+  '__proto__',
+  'constructor',
+  'toJSON',
+  '',
+  'raw',
+]
+
+const SECRET = 'sesame-of-tomorrow'
+
+/** Names that no shape has, with any values. */
+const surplus = fc
+  .dictionary(fc.constantFrom(...NAMES), jsonValue(), { minKeys: 1, maxKeys: 3 })
+  // As JSON.parse makes it: `__proto__` is a key of its own.
+  .map((fields) => JSON.parse(JSON.stringify(fields)) as JsonObject)
+
+/** The fields of a part of another kind, and of an image, are its provider's. */
+const isOpen = (value: JsonObject): boolean =>
+  Object.hasOwn(value, 'image_urls') ||
+  !['undefined', 'text', 'thinking', 'redacted_thinking'].includes(String(value['type']))
+
+/** Adds the fields to an event and to every closed shape in it. */
+const widen = (event: Event, fields: JsonObject): Event =>
+  walkShapes(event as object as JsonObject, shapeOfKind(event.kind), (value) =>
+    isOpen(value) ? value : { ...value, ...fields },
+  ) as object as Event
+
+const widenLog = (facts: readonly Fact[], fields: JsonObject): Fact[] =>
+  // An event without an id has one that is derived from its body.
+  facts.map((fact) => (isQuarantined(fact) || fact.id === undefined ? fact : widen(fact, fields)))
+
+const ids = (items: Iterable<{ readonly id: string | null }>): (string | null)[] =>
+  [...items].map(({ id }) => id)
+
+/** All that a log means, but for its bodies. */
+function meaningOf(facts: readonly Fact[]): object {
+  const state = replay(facts, { conversationId: 'c' })
+  const { branch, header, log } = state
+  return {
+    header,
+    head: log.head?.id,
+    view: ids(viewEventsIn(branch.view)),
+    pending: listPendingCallsIn(branch.pendingCalls).map(({ entry }) => entry.id),
+    dropped: [...listDroppedResultsIn(branch)].map(({ id, reason }) => [id, reason]),
+    warnings: [...log.entries].map(({ id, warnings }) => [id, warnings]),
+  }
+}
+
+function requestsOf(facts: readonly Fact[]): string[] {
+  const messages = toMessages(replay(facts, { conversationId: 'c' }))
+  return GRAMMARS.map((grammar) => {
+    try {
+      return JSON.stringify(grammar.write(messages))
+    } catch (error) {
+      return String(error)
+    }
+  })
+}
+
+describe('a field that the interface does not name', () => {
+  it('E7 stays in its event, is reported with its place, changes no meaning, and is in no request', () => {
+    const tally = new Tally<'nested' | 'call' | 'result' | 'message' | 'thinking'>()
+    fc.assert(
+      fc.property(fc.oneof(hostileLog(), legalLog()), surplus, (facts, fields) => {
+        const wide = widenLog(facts, fields)
+        for (const [index, fact] of facts.entries()) {
+          const widened = wide[index] as Fact
+          if (isQuarantined(fact) || widened === fact) continue
+          const text = JSON.stringify(widened)
+          for (const { fact: read, warnings } of [loadLine(text), loadValue(JSON.parse(text))]) {
+            expect(JSON.stringify(read)).toBe(text)
+            const paths = warnings.filter(({ type }) => type === 'unknown_field').map(({ loc }) => loc)
+            for (const name of Object.keys(fields)) expect(paths).toContainEqual([name])
+            for (const path of paths) expect(fields).toHaveProperty([String(path.at(-1))])
+          }
+          expect(encodeEvent(widened as Event)).toBe(text)
+          expect(decodeEvent(JSON.parse(text)).ok).toBe(false)
+          tally.count([
+            ...(loadLine(text).warnings.some(({ loc }) => loc.length > 1) ? (['nested'] as const) : []),
+            ...(fact.kind === 'ActionEvent' ? (['call'] as const) : []),
+            ...(fact.kind === 'ObservationEvent' ? (['result'] as const) : []),
+            ...(fact.kind === 'MessageEvent' ? (['message'] as const) : []),
+            ...(text.includes('"signature"') ? (['thinking'] as const) : []),
+          ])
+        }
+        expect(meaningOf(wide)).toEqual(meaningOf(facts))
+        expect(requestsOf(wide)).toEqual(requestsOf(facts))
+      }),
+      { numRuns: 60 },
+    )
+    tally.require(['nested', 'call', 'result', 'message', 'thinking'])
+  })
+})
+
+describe('an unknown field of a stored event', () => {
+  const PLACES = places()
+  afterAll(() => PLACES.remove())
+
+  it.each(PLACES.names)(
+    'is read back, copied to forks, served over HTTP, and redacted, over %s',
+    async (name) => {
+      const store = (await PLACES.make(name)).open()
+      const engine = createEngine({ store })
+      const service = createService({ engine })
+      const runs = name === 'memory' ? 12 : 3
+      await fc.assert(
+        fc.asyncProperty(legalLog(), surplus, async (facts, fields) => {
+          const id = crypto.randomUUID()
+          const wide = widenLog(facts, { ...fields, of_tomorrow: { note: SECRET } })
+          await store.createConversation({ id })
+          await store.append(id, wide, { mode: 'import', expected: 'none' })
+          const source = await engine.open(id)
+          const fork = await source.fork()
+          for (const copy of [source, fork]) {
+            const log = (await store.read(copy.id)).map(({ fact }) => fact).slice(0, wide.length)
+            expect(log.map((fact) => JSON.stringify(fact))).toEqual(wide.map((fact) => JSON.stringify(fact)))
+            expect(log.map((fact) => loadValue(fact).fact)).toEqual(log)
+          }
+          // Not by the client of tests: the schema that it checks is that of events without unknown fields.
+          const url = `http://localhost/api/conversations/${id}/events/search?limit=100`
+          const response = await service.fetch(new Request(url))
+          const served = (await response.json()) as { readonly items: readonly JsonObject[] }
+          expect(served.items.length).toBe(Math.min(100, wide.length))
+          for (const item of served.items)
+            expect(item).toMatchObject(wide.find((fact) => fact.id === item['id']) ?? {})
+          const rules = redactionRules({ secrets: [SECRET] })
+          for (const fact of wide) {
+            const redacted = redact(fact, rules)
+            expect(JSON.stringify(redacted)).not.toContain(SECRET)
+            expect(Object.keys(redacted)).toEqual(Object.keys(fact))
+          }
+        }),
+        { numRuns: runs },
+      )
+      await engine.close()
+      await store.close()
+    },
+  )
+})
