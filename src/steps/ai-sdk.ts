@@ -3,7 +3,7 @@ import { ColloquyError } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
 import { LIMITS } from '../messages/ai-sdk/blocks.ts'
-import { type AiSdkStep, collectAiSdk, fromAiSdk } from '../messages/ai-sdk/read.ts'
+import { collectAiSdk, fromAiSdk } from '../messages/ai-sdk/read.ts'
 import { toAiSdk } from '../messages/ai-sdk/write.ts'
 import { placeholderOf } from '../messages/pieces.ts'
 import { objectOf } from '../messages/text.ts'
@@ -31,17 +31,15 @@ export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> 
  * const step = aiSdkStep({ streamText, model: 'anthropic/claude-sonnet-5-5' })
  * typeof step // 'function'
  */
-export function aiSdkStep(options: AiSdkStepOptions): Step {
-  const { streamText, tools: toolOptions = [], system: _, write: __, prove: ___, ...rest } = options
+export function aiSdkStep({ streamText, tools: toolOptions = [], ...options }: AiSdkStepOptions): Step {
   const { sorted, described: requested } = isList(toolOptions) ? ofLibrary(toolOptions) : ofSdk(toolOptions)
   const version: Version = { current: 7 }
   return stepOf(
+    options as typeof options & StepOptions,
     {
-      model: options.model,
       limits: LIMITS,
-      tools: sorted.described.map(({ name, description, parameters }) => ({ name, description, parameters })),
       describe: (listed) => listed,
-      write: (messages, writing) => ({
+      write: (messages, writing, rest) => ({
         // Errors are in the stream; the SDK would also print them.
         onError: () => undefined,
         ...rest,
@@ -49,16 +47,15 @@ export function aiSdkStep(options: AiSdkStepOptions): Step {
         messages: toAiSdk(messages, writing),
         allowSystemInMessages: true,
       }),
-      send: async (request, signal) =>
-        openStream(version, request as { readonly messages: readonly object[] }, (sent) => {
+      send: async (request: { readonly messages: readonly object[] }, signal) =>
+        openStream(version, request, (sent) => {
           const result = streamText({ ...sent, abortSignal: signal } as never)
           return (result as { readonly fullStream: AsyncIterable<object> }).fullStream
         }),
-      read: (reply, reading) => fromAiSdk(reply as AiSdkStep, reading),
+      read: fromAiSdk,
       collect: collectAiSdk,
     },
     sorted,
-    options as StepOptions,
   )
 }
 

@@ -1,12 +1,12 @@
 import type { Step } from '../conversation/run/step.ts'
 import { isObject } from '../event/json.ts'
 import { LIMITS } from '../messages/anthropic/blocks.ts'
-import { type AnthropicReply, collectAnthropic, fromAnthropic } from '../messages/anthropic/read.ts'
+import { collectAnthropic, fromAnthropic } from '../messages/anthropic/read.ts'
 import type { AnthropicRequest } from '../messages/anthropic/blocks.ts'
 import { toAnthropic } from '../messages/anthropic/write.ts'
 import type { CacheTime } from '../messages/cache-marks.ts'
 import { dialectOf, type ServerName } from './servers.ts'
-import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
+import { type StepOptions, stepOf, toolList } from './step-of.ts'
 import type { ToolDescription } from './tool.ts'
 
 /** A client of the `@anthropic-ai/sdk` package, or an object of that shape. */
@@ -35,44 +35,30 @@ export interface AnthropicStepOptions extends StepOptions {
  * const step = anthropicStep({ client, model: 'claude-sonnet-5-5', max_tokens: 4096 })
  * typeof step // 'function'
  */
-export function anthropicStep(options: AnthropicStepOptions): Step {
-  const {
-    client,
-    tools: toolOptions,
-    system: _,
-    stream = true,
-    write: __,
-    prove: ___,
-    server,
-    ...rest
-  } = options
+export function anthropicStep({ client, server, ...options }: AnthropicStepOptions): Step {
   const { signs = true } = dialectOf(server)
-  const sorted = sortTools(toolOptions)
-  const tools = [...describe(sorted.described), ...sorted.providerTools]
+  // Models with a thinking budget do not bind thinking to its prefix, and refuse a turn whose calls have lost
+  // theirs.
+  const isBound = !hasBudget(options['thinking'])
   return stepOf(
+    { ...options, prove: options.prove ?? isBound },
     {
-      model: options.model,
       limits: LIMITS,
-      tools,
       describe,
-      write(messages, writing) {
+      write(messages, writing, rest, stream) {
         const written = toAnthropic(messages, { ...writing, signs, cached: timeOf(rest['cache_control']) })
         return {
           ...rest,
-          ...(hasBudget(rest['thinking']) && isUnthought(written) && { thinking: { type: 'disabled' } }),
+          ...(!isBound && isUnthought(written) && { thinking: { type: 'disabled' } }),
           ...toolList(writing),
           ...withContainer(written, rest['container']),
           stream,
         }
       },
-      send: (request, signal) => client.messages.create(request as never, { signal }),
-      read: (reply, reading) => fromAnthropic(reply as AnthropicReply, reading),
+      send: (request, signal) => client.messages.create(request, { signal }),
+      read: fromAnthropic,
       collect: collectAnthropic,
     },
-    sorted,
-    // Models with a thinking budget do not bind thinking to its prefix, and refuse a turn whose calls have
-    // lost theirs.
-    { ...options, prove: options.prove ?? !hasBudget(rest['thinking']) },
   )
 }
 

@@ -1,8 +1,8 @@
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/bedrock/blocks.ts'
-import { type BedrockReply, collectBedrock, fromBedrock } from '../messages/bedrock/read.ts'
+import { collectBedrock, fromBedrock } from '../messages/bedrock/read.ts'
 import { toBedrock } from '../messages/bedrock/write.ts'
-import { sortTools, type StepOptions, stepOf } from './step-of.ts'
+import { type StepOptions, stepOf } from './step-of.ts'
 import type { ToolDescription } from './tool.ts'
 
 /** A `BedrockRuntime` of `@aws-sdk/client-bedrock-runtime`, or an object of that shape. */
@@ -26,46 +26,26 @@ export interface BedrockStepOptions extends StepOptions {
  * const step = bedrockStep({ client, model: 'eu.anthropic.claude-sonnet-5-5' })
  * typeof step // 'function'
  */
-export function bedrockStep(options: BedrockStepOptions): Step {
-  const {
-    client,
-    model,
-    tools: toolOptions,
-    system: _,
-    stream = true,
-    write: __,
-    prove: ___,
-    toolConfig,
-    ...rest
-  } = options
-  const sorted = sortTools(toolOptions)
-  const tools = [...describe(sorted.described), ...sorted.providerTools]
-  return stepOf(
-    {
-      model,
-      limits: LIMITS,
-      tools,
-      describe,
-      write: (messages, writing) => ({
-        ...rest,
-        modelId: model,
-        ...(writing.tools === undefined
-          ? {}
-          : { toolConfig: { ...(toolConfig as object), tools: writing.tools } }),
-        ...toBedrock(messages, writing),
-      }),
-      async send(request, abortSignal) {
-        if (!stream) return client.converse(request as never, { abortSignal })
-        const reply = await client.converseStream(request as never, { abortSignal })
-        return (reply as { readonly stream?: unknown }).stream
-      },
-      read: (reply, reading) => fromBedrock(reply as BedrockReply, reading),
-      collect: collectBedrock,
+export const bedrockStep = ({ client, toolConfig, ...options }: BedrockStepOptions): Step =>
+  stepOf(options, {
+    limits: LIMITS,
+    describe,
+    write: (messages, writing, { model, ...rest }) => ({
+      ...rest,
+      modelId: model,
+      ...(writing.tools === undefined
+        ? {}
+        : { toolConfig: { ...(toolConfig as object), tools: writing.tools } }),
+      ...toBedrock(messages, writing),
+    }),
+    async send(request, abortSignal, stream) {
+      if (!stream) return client.converse(request, { abortSignal })
+      const reply = await client.converseStream(request, { abortSignal })
+      return (reply as { readonly stream?: unknown }).stream
     },
-    sorted,
-    options,
-  )
-}
+    read: fromBedrock,
+    collect: collectBedrock,
+  })
 
 const describe = (tools: readonly ToolDescription[]): object[] =>
   tools.map(({ name, description, parameters }) => ({

@@ -1,8 +1,8 @@
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/google/blocks.ts'
-import { collectGoogle, fromGoogle, type GoogleReply } from '../messages/google/read.ts'
+import { collectGoogle, fromGoogle } from '../messages/google/read.ts'
 import { toGoogle } from '../messages/google/write.ts'
-import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
+import { type StepOptions, stepOf, toolList } from './step-of.ts'
 import type { ToolDescription } from './tool.ts'
 
 /** A client of the `@google/genai` package, or an object of that shape. */
@@ -29,41 +29,22 @@ export interface GoogleStepOptions extends StepOptions {
  * const step = googleStep({ client, model: 'gemini-3.5-flash' })
  * typeof step // 'function'
  */
-export function googleStep(options: GoogleStepOptions): Step {
-  const {
-    client,
-    tools: toolOptions,
-    system: _,
-    stream = true,
-    write: __,
-    prove: ___,
-    config = {},
-    ...rest
-  } = options
-  const { models } = client
-  const sorted = sortTools(toolOptions)
-  const tools = [...describe(sorted.described), ...sorted.providerTools]
-  return stepOf(
-    {
-      model: options.model,
-      limits: LIMITS,
-      tools,
-      ...('tools' in config ? {} : { describe }),
-      write: (messages, writing) => {
-        const { contents, ...front } = toGoogle(messages, writing)
-        return { ...rest, contents, config: { ...config, ...front, ...toolList(writing) } }
-      },
-      send: (request, signal) => {
-        const { config: requested } = request as { readonly config: object }
-        const params = { ...request, config: { ...requested, abortSignal: signal } } as never
-        return stream ? models.generateContentStream(params) : models.generateContent(params)
-      },
-      read: (reply, reading) => fromGoogle(reply as GoogleReply, reading),
-      collect: collectGoogle,
+export function googleStep({ client: { models }, config = {}, ...options }: GoogleStepOptions): Step {
+  return stepOf(options, {
+    limits: LIMITS,
+    describe,
+    describesHistory: !('tools' in config),
+    write: (messages, writing, rest) => {
+      const { contents, ...front } = toGoogle(messages, writing)
+      return { ...rest, contents, config: { ...config, ...front, ...toolList(writing) } }
     },
-    sorted,
-    options,
-  )
+    send: ({ config: requested, ...request }: { readonly config: object }, abortSignal, stream) => {
+      const params = { ...request, config: { ...requested, abortSignal } } as never
+      return stream ? models.generateContentStream(params) : models.generateContent(params)
+    },
+    read: fromGoogle,
+    collect: collectGoogle,
+  })
 }
 
 const describe = (tools: readonly ToolDescription[]): object[] =>

@@ -1,12 +1,8 @@
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/interactions/blocks.ts'
-import {
-  collectInteractions,
-  fromInteractions,
-  type InteractionsReply,
-} from '../messages/interactions/read.ts'
+import { collectInteractions, fromInteractions } from '../messages/interactions/read.ts'
 import { toInteractions } from '../messages/interactions/write.ts'
-import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
+import { type StepOptions, stepOf, toolList } from './step-of.ts'
 import type { ToolDescription } from './tool.ts'
 
 /** A client of the `@google/genai` package, or an object of that shape. */
@@ -32,32 +28,21 @@ export interface InteractionsStepOptions extends StepOptions {
  * const step = interactionsStep({ client, model: 'gemini-3.5-flash' })
  * typeof step // 'function'
  */
-export function interactionsStep(options: InteractionsStepOptions): Step {
-  const { client, tools: toolOptions, system: _, stream = true, write: __, prove: ___, ...rest } = options
-  const { interactions } = client
-  const sorted = sortTools(toolOptions)
-  const tools = [...describe(sorted.described), ...sorted.providerTools]
-  return stepOf(
-    {
-      model: options.model,
-      limits: LIMITS,
-      tools,
-      describe,
-      write: (messages, writing) => ({
-        store: false,
-        ...rest,
-        ...toolList(writing),
-        ...toInteractions(messages, writing),
-        stream,
-      }),
-      send: (request, signal) => interactions.create(request as never, { signal }),
-      read: (reply, reading) => fromInteractions(reply as InteractionsReply, reading),
-      collect: collectInteractions,
-    },
-    sorted,
-    options,
-  )
-}
+export const interactionsStep = ({ client, ...options }: InteractionsStepOptions): Step =>
+  stepOf(options, {
+    limits: LIMITS,
+    describe,
+    write: (messages, writing, rest, stream) => ({
+      store: false,
+      ...rest,
+      ...toolList(writing),
+      ...toInteractions(messages, writing),
+      stream,
+    }),
+    send: (request, signal) => client.interactions.create(request, { signal }),
+    read: fromInteractions,
+    collect: collectInteractions,
+  })
 
 const describe = (tools: readonly ToolDescription[]): object[] =>
   tools.map((tool) => ({ type: 'function', ...tool }))

@@ -2,10 +2,10 @@
 
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/openai-chat/blocks.ts'
-import { type ChatReply, collectOpenAIChat, fromOpenAIChat } from '../messages/openai-chat/read.ts'
+import { collectOpenAIChat, fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { toOpenAIChat } from '../messages/openai-chat/write.ts'
 import { dialectOf, type ServerName } from './servers.ts'
-import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
+import { type StepOptions, stepOf, toolList } from './step-of.ts'
 import type { ToolDescription } from './tool.ts'
 
 /** A client of the `openai` package, or an object of that shape. */
@@ -39,41 +39,27 @@ export interface OpenAIChatStepOptions extends StepOptions {
  * const step = openaiChatStep({ client, model: 'gpt-6-sol' })
  * typeof step // 'function'
  */
-export function openaiChatStep(options: OpenAIChatStepOptions): Step {
-  const {
-    client,
-    tools: toolOptions,
-    system: _,
-    stream = true,
-    write: __,
-    prove: ___,
-    plainText = false,
-    server,
-    ...rest
-  } = options
+export function openaiChatStep({
+  client,
+  plainText = false,
+  server,
+  ...options
+}: OpenAIChatStepOptions): Step {
   const dialect = dialectOf(server)
-  const sorted = sortTools(toolOptions)
-  const tools = [...describe(sorted.described), ...sorted.providerTools]
-  return stepOf(
-    {
-      model: options.model,
-      limits: LIMITS,
-      tools,
-      describe,
-      write: (messages, writing) => ({
-        ...(stream ? { stream_options: { include_usage: true } } : {}),
-        ...rest,
-        ...toolList(writing),
-        messages: toOpenAIChat(messages, { ...writing, ...dialect, plainText }),
-        stream,
-      }),
-      send: (request, signal) => client.chat.completions.create(request as never, { signal }),
-      read: (reply, reading) => fromOpenAIChat(reply as ChatReply, reading),
-      collect: collectOpenAIChat,
-    },
-    sorted,
-    options,
-  )
+  return stepOf(options, {
+    limits: LIMITS,
+    describe,
+    write: (messages, writing, rest, stream) => ({
+      ...(stream ? { stream_options: { include_usage: true } } : {}),
+      ...rest,
+      ...toolList(writing),
+      messages: toOpenAIChat(messages, { ...writing, ...dialect, plainText }),
+      stream,
+    }),
+    send: (request, signal) => client.chat.completions.create(request, { signal }),
+    read: fromOpenAIChat,
+    collect: collectOpenAIChat,
+  })
 }
 
 const describe = (tools: readonly ToolDescription[]): object[] =>

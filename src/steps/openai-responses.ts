@@ -1,13 +1,8 @@
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/openai-responses/blocks.ts'
-import {
-  collectOpenAIResponses,
-  fromOpenAIResponses,
-  type ResponsesReply,
-} from '../messages/openai-responses/read.ts'
+import { collectOpenAIResponses, fromOpenAIResponses } from '../messages/openai-responses/read.ts'
 import { toOpenAIResponses } from '../messages/openai-responses/write.ts'
-import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
-import type { ToolDescription } from './tool.ts'
+import { type StepOptions, stepOf, toolList } from './step-of.ts'
 
 /** A client of the `openai` package, or an object of that shape. */
 export interface OpenAIResponsesClient {
@@ -33,37 +28,26 @@ export interface OpenAIResponsesStepOptions extends StepOptions {
  * const step = openaiResponsesStep({ client, model: 'gpt-6-sol' })
  * typeof step // 'function'
  */
-export function openaiResponsesStep(options: OpenAIResponsesStepOptions): Step {
-  const { client, tools: toolOptions, system: _, stream = true, write: __, prove: ___, ...rest } = options
-  const sorted = sortTools(toolOptions)
-  // Strict schemas are another dialect, without optional arguments.
-  const describe = (tools: readonly ToolDescription[]): object[] =>
-    tools.map((described) => ({
-      type: 'function',
-      ...described,
-      strict: false,
-      ...(sorted.known.get(described.name)?.background === true && { async: true }),
-    }))
-  const tools = [...describe(sorted.described), ...sorted.providerTools]
-  return stepOf(
-    {
-      model: options.model,
-      limits: LIMITS,
-      tools,
-      describe,
-      write: (messages, writing) => ({
-        store: false,
-        include: ['reasoning.encrypted_content'],
-        ...rest,
-        ...toolList(writing),
-        ...toOpenAIResponses(messages, writing),
-        stream,
-      }),
-      send: (request, signal) => client.responses.create(request as never, { signal }),
-      read: (reply, reading) => fromOpenAIResponses(reply as ResponsesReply, reading),
-      collect: collectOpenAIResponses,
-    },
-    sorted,
-    options,
-  )
-}
+export const openaiResponsesStep = ({ client, ...options }: OpenAIResponsesStepOptions): Step =>
+  stepOf(options, {
+    limits: LIMITS,
+    // Strict schemas are another dialect, without optional arguments.
+    describe: (tools, known) =>
+      tools.map((described) => ({
+        type: 'function',
+        ...described,
+        strict: false,
+        ...(known.get(described.name)?.background === true && { async: true }),
+      })),
+    write: (messages, writing, rest, stream) => ({
+      store: false,
+      include: ['reasoning.encrypted_content'],
+      ...rest,
+      ...toolList(writing),
+      ...toOpenAIResponses(messages, writing),
+      stream,
+    }),
+    send: (request, signal) => client.responses.create(request, { signal }),
+    read: fromOpenAIResponses,
+    collect: collectOpenAIResponses,
+  })

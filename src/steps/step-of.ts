@@ -46,14 +46,20 @@ export interface StepOptions {
 }
 
 interface Provider {
-  readonly model: unknown
   readonly limits: Limits
-  readonly tools: readonly object[]
-  /** Describes tools for the provider's tool list, for calls of the history when a step has no tools. */
-  readonly describe?: (tools: readonly ToolDescription[]) => readonly object[]
-  readonly write: (messages: readonly NeutralMessage[], options: WriteOptions) => object
-  readonly send: (request: object, signal: AbortSignal) => PromiseLike<unknown>
-  readonly read: (reply: object, options: ReadOptions) => Reply
+  /** Describes tools for the provider's tool list. */
+  readonly describe: (tools: readonly ToolDescription[], known: SortedTools['known']) => readonly object[]
+  /** Whether the tools that the history calls are described when a step has none. Default: yes. */
+  readonly describesHistory?: boolean
+  /** Writes a request. `rest` has the fields of the options that no step knows. */
+  readonly write: (
+    messages: readonly NeutralMessage[],
+    options: WriteOptions,
+    rest: Readonly<Record<string, unknown>>,
+    stream: boolean,
+  ) => object
+  readonly send: (request: never, signal: AbortSignal, stream: boolean) => PromiseLike<unknown>
+  readonly read: (reply: never, options: ReadOptions) => Reply
   readonly collect: (options: ReadOptions) => ReplyCollector
 }
 
@@ -77,11 +83,13 @@ export function sortTools(tools: readonly (StepTool | ProviderTool)[] = []): Sor
 export const toolList = ({ tools }: WriteOptions): { readonly tools?: readonly object[] } =>
   tools === undefined ? {} : { tools }
 
-export function stepOf(
-  provider: Provider,
-  { known }: SortedTools,
-  { system, write, prove = true }: StepOptions,
-): Step {
+type Options = StepOptions & { readonly model: unknown; readonly [field: string]: unknown }
+
+export function stepOf(options: Options, provider: Provider, sorted = sortTools(options.tools)): Step {
+  const { tools: _, system, stream = true, write, prove = true, ...rest } = options
+  const { described, providerTools, known } = sorted
+  const describe = (tools: readonly ToolDescription[]) => provider.describe(tools, known)
+  const ownTools = [...describe(described), ...providerTools]
   const cache = requestCache()
   const names = [...known.keys()].map((name) => ({ name }))
   const prompt: SystemPromptEvent | null =
@@ -104,17 +112,19 @@ export function stepOf(
       yield prompt
       state = reduce(state, prompt)
     }
-    const model = modelName(provider.model)
+    const model = modelName(options.model)
     const messages = write === undefined ? toMessages(state, { cache }) : write(state)
-    const tools = provider.tools.length > 0 ? provider.tools : toolsOfHistory(messages, provider)
-    const request = provider.write(messages.length === 0 ? EMPTY : messages, {
+    const isOfHistory = ownTools.length === 0 && provider.describesHistory !== false
+    const tools = isOfHistory ? describe(toolsOfHistory(messages, provider.limits)) : ownTools
+    const writing = {
       cache,
       onPrefix,
       prove,
       ...(model === null ? {} : { model }),
       ...(tools.length === 0 ? {} : { tools }),
-    })
-    yield* callModel(provider, request, { request, tools: names }, input)
+    }
+    const request = provider.write(messages.length === 0 ? EMPTY : messages, writing, rest, stream)
+    yield* callModel(provider, request, { request, tools: names }, input, stream)
   }
   return Object.assign(step, {
     repeats: ({ tool_name }: ActionEvent): boolean => known.get(tool_name)?.repeatable === true,
@@ -138,20 +148,14 @@ export function stepOf(
  * Describes the tools that the history has called: several servers refuse calls and results in a request
  * without a tool list.
  */
-function toolsOfHistory(
-  messages: readonly NeutralMessage[],
-  { describe, limits }: Pick<Provider, 'describe' | 'limits'>,
-): readonly object[] {
-  if (describe === undefined) return []
+function toolsOfHistory(messages: readonly NeutralMessage[], limits: Limits): readonly ToolDescription[] {
   const calls = messages.flatMap((message) => (message.role === 'assistant' ? message.tool_calls : []))
   const names = new Set(calls.map(({ name }) => toolName(name, limits.toolNameLength)))
-  return describe(
-    Array.from(names, (name) => ({
-      name,
-      description: 'This tool is not available any more. Do not call it.',
-      parameters: { type: 'object', properties: {} },
-    })),
-  )
+  return Array.from(names, (name) => ({
+    name,
+    description: 'This tool is not available any more. Do not call it.',
+    parameters: { type: 'object', properties: {} },
+  }))
 }
 
 /** Sent if all messages of users are blank. */
@@ -175,11 +179,12 @@ async function* callModel(
   request: object,
   options: ReadOptions,
   { signal, publish }: StepInput,
+  stream: boolean,
 ): AsyncGenerator<Yielded, void, undefined> {
   const collector = collect(options)
   try {
-    const reply = await send(request, signal)
-    if (!isStream(reply)) return yield read(reply as object, options)
+    const reply = await send(request as never, signal, stream)
+    if (!isStream(reply)) return yield read(reply as never, options)
     for await (const event of reply) {
       // A client that ignores the signal continues; no reader waits for it.
       if (signal.aborted) break
