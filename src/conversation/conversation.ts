@@ -432,7 +432,7 @@ export class Conversation {
   subscribeTree(
     options: Pick<SubscribeOptions, 'signal'> = {},
   ): AsyncGenerator<TreeSubscriptionItem, void, undefined> {
-    return subscribeTree(this.#engine, this.id, this.#orClosing(options.signal))
+    return subscribeTree(this.#engine, this.id, { ...options, signal: this.#orClosing(options.signal) })
   }
 
   /** Deletes it with its log and children, and ends their runs. False when unknown. */

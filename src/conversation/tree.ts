@@ -9,6 +9,7 @@ import { columnarLength, findEventIn } from '../log/log.ts'
 import { pendingCallCount } from '../log/open-calls.ts'
 import type { State, StateTree } from '../state/state.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
+import { checkOptionNames } from '../store/kit/query/check-value.ts'
 import type { EngineContext } from './engine-context.ts'
 import { recordIn } from './replica.ts'
 import { subscribe, type SubscriptionItem } from './subscribe.ts'
@@ -107,8 +108,10 @@ const nobodyWaits = (): void => undefined
 export async function* subscribeTree(
   context: EngineContext,
   rootId: string,
-  signal: AbortSignal,
+  options: { readonly signal: AbortSignal },
 ): AsyncGenerator<TreeSubscriptionItem, void, undefined> {
+  checkOptionNames(options, { signal: true })
+  const { signal } = options
   const ended = new AbortController()
   const signals = AbortSignal.any([signal, ended.signal])
   const followed = new Map<string, Followed>()

@@ -61,6 +61,7 @@ const CALLS: readonly (readonly [string, string, string, (store: Store, more: ob
       ['fork', 'form', 'from', (c, more) => c.fork(more)],
       ['waitFor', 'signals', 'signal', (c, more) => c.waitFor('idle', more)],
       ['subscribe', 'aftr', 'after', (c, more) => c.subscribe(more).next()],
+      ['subscribeTree', 'signals', 'signal', (c, more) => c.subscribeTree(more).next()],
     ] satisfies [string, string, string, (c: Conversation, more: object) => unknown][]
   ).map(
     ([name, option, meant, call]) =>
