@@ -241,7 +241,12 @@ export function createService(options: ServiceOptions): Service {
   const { sandboxes } = controlPlane
   const commands = new Commands(sandboxes.files)
   const shared = publicRedaction === undefined ? engine.store : redactedReads(engine.store, publicRedaction)
-  const ownSettings = settingsOperations({ profiles, settings, ask: options.askLlm ?? askChatCompletions })
+  const ownSettings = settingsOperations({
+    profiles,
+    settings,
+    agentProfiles,
+    ask: options.askLlm ?? askChatCompletions,
+  })
   const all: Operation[] = [
     ...sharedEvents(shared),
     ...ownEvents(engine.store),

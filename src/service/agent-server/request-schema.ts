@@ -87,7 +87,7 @@ export const analyzerBody = bodyOf(z.strictObject({ security_analyzer: securityA
 
 export const secretsBody = bodyOf(z.strictObject({ secrets }))
 
-export const llmBody = bodyOf(z.strictObject({ llm: map }))
+export const llmBody = bodyOf(z.strictObject({ llm: map.and(z.looseObject({ model: text(1, 1_000) })) }))
 export const profileBody = bodyOf(z.strictObject({ profile_name: text(1, 64) }))
 
 export const completeBody = bodyOf(

@@ -11,6 +11,7 @@ import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { listOf, objectOf, type Operation, operation, pageOfSchema } from '../http/operation.ts'
 import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
+import { EDITOR_FOLDER } from '../workspace/workspace.ts'
 import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -194,7 +195,9 @@ export function scopedOperations(
       const value = input.query as Readonly<Record<string, unknown>>
       const changed = {
         ...('path' in query && { path: await inside(value['path'], ['query', 'path']) }),
-        ...('workspace_dir' in query && { workspace_dir: folder }),
+        ...('workspace_dir' in query && {
+          workspace_dir: await inside(chosenFolder(value['workspace_dir']), ['query', 'workspace_dir']),
+        }),
       }
       const body =
         route.startsWith('/api/bash/') && isObject(input.body as never)
@@ -254,6 +257,9 @@ export function scopedOperations(
     ),
   ]
 }
+
+/** The editor's default is a name that no conversation has. */
+const chosenFolder = (folder: unknown): unknown => (folder === EDITOR_FOLDER ? '' : folder)
 
 interface Folder {
   readonly id: string

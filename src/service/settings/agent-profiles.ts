@@ -9,7 +9,7 @@ import { HttpProblem } from '../http/problem.ts'
 import { profileName, SEALED } from './operations.ts'
 import type { Profiles } from './profiles.ts'
 import { checkDestination, SealedMap, type SecretBox } from './secret-box.ts'
-import { agentProfileBody, merge, renameBody } from './settings-schema.ts'
+import { agentProfileBody, draftBody, merge, renameBody } from './settings-schema.ts'
 import type { Settings } from './settings.ts'
 
 interface AgentProfile {
@@ -82,6 +82,24 @@ export class AgentProfiles {
       all.delete(name)
     })
     return id
+  }
+
+  /** The names of the profiles that refer to a model profile. */
+  async namesFor(llmProfile: string): Promise<string[]> {
+    return (await this.list()).filter((one) => one['llm_profile_ref'] === llmProfile).map(({ name }) => name)
+  }
+
+  /** Profiles that refer to a renamed model profile refer to its new name. */
+  async onProfileRenamed(llmProfile: string, newName: string): Promise<void> {
+    const names = await this.namesFor(llmProfile)
+    if (names.length === 0) return
+    await this.#stored.change((all) => {
+      for (const name of names) {
+        const profile = all.get(name)
+        if (profile?.['llm_profile_ref'] === llmProfile)
+          all.set(name, { ...profile, llm_profile_ref: newName })
+      }
+    })
   }
 
   /** @throws HttpProblem 404, 409 when the new name is in use. */
@@ -296,14 +314,17 @@ export const agentProfileOperations = ({
       name: 'materialize_agent_profile',
       tag,
       params,
+      body: draftBody,
       replies: {
         200: { description: 'The model and the servers that the profile refers to', schema: map },
         ...UNKNOWN,
         ...SEALED,
       },
     },
-    async ({ path: { name } }) => {
-      const profile = await agentProfiles.get(name)
+    async ({ path: { name }, body }) => {
+      const draft = body?.profile as JsonObject | undefined
+      const profile =
+        draft === undefined ? await agentProfiles.get(name) : { ...draft, id: '', name, revision: 0 }
       const { llm_profile_ref: ref } = summaryOf(profile)
       const llm = typeof ref === 'string' ? ((await profiles.find(ref))?.llm ?? null) : null
       const { mcp_config: servers } = (await settings.read()).agent_settings

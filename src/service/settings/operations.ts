@@ -25,6 +25,13 @@ interface SettingsParts {
   readonly profiles: Profiles
   readonly settings: Settings
   readonly ask: AskLlm
+  /** Agent profiles, which refer to model profiles by name. */
+  readonly agentProfiles: {
+    /** @throws HttpProblem 404. */
+    readonly byId: (id: string) => Promise<unknown>
+    readonly namesFor: (llmProfile: string) => Promise<readonly string[]>
+    readonly onProfileRenamed: (name: string, newName: string) => Promise<void>
+  }
 }
 
 const tag = 'Settings'
@@ -51,7 +58,12 @@ const SETTINGS = objectOf({
   active_agent_profile_id: maybe(string),
 })
 
-export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): Operation[] => [
+export const settingsOperations = ({
+  profiles,
+  settings,
+  ask,
+  agentProfiles,
+}: SettingsParts): Operation[] => [
   operation(
     'get /api/profiles',
     {
@@ -136,10 +148,13 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
       params,
       replies: {
         200: { description: 'Deleted', schema: objectOf({ name: string, message: string }) },
-        ...SEALED,
+        409: { description: 'An agent profile uses it, or it was encrypted with another secret' },
       },
     },
     async ({ path: { name } }) => {
+      const users = await agentProfiles.namesFor(name)
+      if (users.length > 0)
+        throw new HttpProblem(409, `Agent profiles use this profile: ${users.join(', ')}. Change them first.`)
       await profiles.remove(name)
       await settings.onProfileRenamed(name, null)
       return { body: { name, message: 'The profile was deleted.' } }
@@ -161,6 +176,7 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
     async ({ path: { name }, body: { new_name } }) => {
       await profiles.rename(name, new_name)
       await settings.onProfileRenamed(name, new_name)
+      await agentProfiles.onProfileRenamed(name, new_name)
       return { body: { name: new_name, message: 'The profile was renamed.' } }
     },
   ),
@@ -238,6 +254,8 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
           'The request changes nothing. Send a *_diff field, active_profile or active_agent_profile_id.',
         )
       }
+      const agentId = body.active_agent_profile_id ?? null
+      if (agentId !== null) await agentProfiles.byId(agentId)
       return { body: shownSettings(await settings.change(body), request) }
     },
   ),

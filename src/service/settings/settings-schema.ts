@@ -148,8 +148,13 @@ export const newServerBody = silent(
 export const serverBody = silent(bodyOf(server))
 
 /** All other fields belong to the client. */
-export const agentProfileBody = silent(
-  bodyOf(z.looseObject({ agent_kind: z.enum(['openhands', 'acp']).optional() })),
+const agentProfile = z.looseObject({ agent_kind: z.enum(['openhands', 'acp']).optional() })
+
+export const agentProfileBody = silent(bodyOf(agentProfile))
+
+/** A profile that is not stored. */
+export const draftBody = silent(
+  bodyOf(z.strictObject({ profile: agentProfile.optional() }), { optional: true }),
 )
 
 export const storeBody = silent(

@@ -5,6 +5,9 @@ import { maybe, objectOf, operation, type Operation } from '../http/operation.ts
 import { optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 
+/** The folder of an editor's URL that names none. */
+export const EDITOR_FOLDER = 'workspace'
+
 /** An editor next to the service. */
 export interface Editor {
   readonly port: number
@@ -19,7 +22,7 @@ export const editorOperations = (editor: Editor | null): Operation[] => [
     {
       name: 'get_vscode_url',
       tag: 'Workspace',
-      query: { base_url: optional(text()), workspace_dir: withDefault(text(), 'workspace') },
+      query: { base_url: optional(text()), workspace_dir: withDefault(text(), EDITOR_FOLDER) },
       replies: {
         200: {
           description: 'Null where there is no editor',
