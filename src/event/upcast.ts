@@ -3,16 +3,314 @@
  * listed.
  */
 
-import { COMPLETION } from './upcasters/chat-completions.ts'
-import { EARLY, TAB } from './upcasters/editor-extension.ts'
-import { NULLS, SURPLUS } from './upcasters/unknown-fields.ts'
-import { RESULTS } from './upcasters/result-fields.ts'
-import type { Upcaster } from './upcasters/upcaster.ts'
-import { isObject } from './json.ts'
-import { EVENT_KINDS } from './kinds.ts'
+import { edit, editEach, editObject, isObject, without } from './json.ts'
+import { EVENT_KINDS, type EventKind } from './kinds.ts'
+import { type Shape, shapeOfKind, TEXT, walkShapes } from './nested-shapes.ts'
+import { actionChecks, observationChecks } from './published/payload-schema.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
 
-export type { Upcaster }
+/**
+ * One step from a dialect towards the interface. Pure, total, idempotent: accepts every JSON object, and
+ * returns the same object if nothing changes.
+ */
+export interface Upcaster {
+  readonly name: string
+  /** What is unusual in the dialect and what happens to it, including every removed field. */
+  readonly description: string
+  readonly kinds: readonly EventKind[]
+  readonly applies: (raw: JsonObject) => boolean
+  readonly upcast: (raw: JsonObject) => JsonObject
+}
+
+/** Makes an upcaster of one change, for these kinds only; unaffected events stay the same object. */
+function upcaster(
+  name: string,
+  kinds: readonly EventKind[],
+  description: string,
+  change: (raw: JsonObject) => JsonObject,
+): Upcaster {
+  const concerned: ReadonlySet<unknown> = new Set(kinds)
+  const upcast = (raw: JsonObject): JsonObject => (concerned.has(raw['kind']) ? change(raw) : raw)
+  return Object.freeze({
+    name,
+    description,
+    kinds: Object.freeze(kinds),
+    applies: (raw: JsonObject) => upcast(raw) !== raw,
+    upcast,
+  })
+}
+
+interface ToolNames {
+  readonly tool: string
+  readonly action: string
+  readonly observation: string
+}
+
+/** Tools whose class is not their name in capitals, and former names of tools. */
+const STEMS: Readonly<Record<string, string>> = {
+  execute_bash: 'Terminal',
+  str_replace_editor: 'FileEditor',
+  switch_llm: 'SwitchLLM',
+  classify_and_switch_llm: 'ClassifyAndSwitchLLM',
+  inspect_image_with_vision: 'VisionInspect',
+}
+
+/**
+ * Returns the names of a built-in tool; undefined for any other tool. O(length).
+ *
+ * @example
+ * namesOfTool('file_editor')?.action // 'FileEditorAction'
+ * namesOfTool('fetch_fetch') // undefined
+ */
+export function namesOfTool(name: string): ToolNames | undefined {
+  const stem = Object.hasOwn(STEMS, name)
+    ? STEMS[name]
+    : name.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  const action = `${stem}Action`
+  if (!actionChecks.has(action)) return undefined
+  const observation = `${stem}Observation`
+  // The browser's tools share one kind of observation.
+  return {
+    tool: `${stem}Tool`,
+    action,
+    observation: observationChecks.has(observation) ? observation : 'BrowserObservation',
+  }
+}
+
+const TAB: readonly Upcaster[] = [
+  upcaster(
+    'tab.agent_status',
+    ['ConversationStateUpdateEvent'],
+    'agent_status becomes the value of the key execution_status, in lower case.',
+    (raw) => {
+      const { agent_status: status } = raw
+      return typeof status === 'string' && hasNoValue(raw)
+        ? { ...without(raw, 'agent_status'), key: 'execution_status', value: status.toLowerCase() }
+        : raw
+    },
+  ),
+  upcaster(
+    'tab.iteration',
+    ['ConversationStateUpdateEvent'],
+    'iteration becomes the value of the key iteration.',
+    (raw) => {
+      const { iteration } = raw
+      return typeof iteration === 'number' && hasNoValue(raw)
+        ? { ...without(raw, 'iteration'), key: 'iteration', value: iteration }
+        : raw
+    },
+  ),
+  upcaster(
+    'tab.action_kind',
+    ['ActionEvent'],
+    'An action named no kind; it gets the one of its tool.',
+    (raw) => editObject(raw, 'action', (action) => withKind(action, raw, 'action')),
+  ),
+  upcaster(
+    'tab.observation_kind',
+    ['ObservationEvent'],
+    'An observation named no kind; it gets the one of its tool. stdout and stderr of a terminal become content.',
+    (raw) =>
+      editObject(raw, 'observation', (observation) => {
+        const named = withKind(observation, raw, 'observation')
+        return named === observation ? observation : printed(named)
+      }),
+  ),
+  upcaster(
+    'tab.message_content',
+    ['MessageEvent'],
+    'The content of a message was a string or null; it becomes a list with that text, or an empty one.',
+    (raw) =>
+      editObject(raw, 'llm_message', (message) =>
+        edit(message, 'content', (content) =>
+          content === null || typeof content === 'string' ? toContent(content) : content,
+        ),
+      ),
+  ),
+]
+
+const hasNoValue = ({ key = null, value }: JsonObject): boolean => key === null && value === undefined
+
+function withKind(payload: JsonObject, event: JsonObject, part: 'action' | 'observation'): JsonObject {
+  const { tool_name: tool } = event
+  const names = typeof tool === 'string' && !Object.hasOwn(payload, 'kind') ? namesOfTool(tool) : undefined
+  return names === undefined ? payload : { ...payload, kind: names[part] }
+}
+
+/** An exit code other than 0 is a fact about the command, not an error of the tool. */
+function printed(observation: JsonObject): JsonObject {
+  const { kind, content, stdout = null, stderr = null } = observation
+  if (kind !== 'TerminalObservation' || content !== undefined) return observation
+  if (!isTextOrNull(stdout) || !isTextOrNull(stderr)) return observation
+  return { ...without(observation, 'stdout', 'stderr'), content: toContent(stdout, stderr) }
+}
+
+const RENAMED: ReadonlyMap<JsonValue, string> = new Map([
+  ['ExecuteBashAction', 'TerminalAction'],
+  ['ExecuteBashObservation', 'TerminalObservation'],
+  ['StrReplaceEditorAction', 'FileEditorAction'],
+  ['StrReplaceEditorObservation', 'FileEditorObservation'],
+])
+
+const renameKind = (tool: JsonObject): JsonObject => edit(tool, 'kind', (kind) => RENAMED.get(kind) ?? kind)
+
+const EARLY: readonly Upcaster[] = [
+  upcaster(
+    'early.activated_microagents',
+    ['MessageEvent'],
+    'activated_microagents is called activated_skills now. A message that has both stays as it is.',
+    (raw) => {
+      const { activated_microagents: names, activated_skills: skills = null } = raw
+      if (names === undefined || skills !== null) return raw
+      return { ...without(raw, 'activated_microagents'), activated_skills: names }
+    },
+  ),
+  upcaster(
+    'early.condensation_llm_response_id',
+    ['Condensation'],
+    'A Condensation did not name its LLM response; it gets the empty id.',
+    (raw) => ((raw['llm_response_id'] ?? null) === null ? { ...raw, llm_response_id: '' } : raw),
+  ),
+  upcaster(
+    'early.tool_kinds',
+    ['ActionEvent', 'ObservationEvent'],
+    'ExecuteBash… and StrReplaceEditor… are kinds of Terminal… and FileEditor… now. The name of the tool stays.',
+    (raw) => editObject(editObject(raw, 'action', renameKind), 'observation', renameKind),
+  ),
+]
+
+const COMPLETION: readonly Upcaster[] = [
+  upcaster(
+    'completion.tool_calls',
+    ['ActionEvent', 'MessageEvent'],
+    'Name and arguments of a tool call were under function; they move up. index and type are removed.',
+    (raw) =>
+      editObject(editObject(raw, 'tool_call', liftCall), 'llm_message', (message) =>
+        editEach(message, 'tool_calls', liftCall),
+      ),
+  ),
+  upcaster(
+    'completion.tools',
+    ['SystemPromptEvent'],
+    'A tool was under function; it moves up, its name as title. If not built in, it counts as an MCP tool. type is removed.',
+    (raw) => editEach(raw, 'tools', liftTool),
+  ),
+]
+
+function liftCall(call: JsonObject): JsonObject {
+  const { function: called, type = 'function' } = call
+  if (type !== 'function' || !isObject(called)) return call
+  if (typeof called['name'] !== 'string' || typeof called['arguments'] !== 'string') return call
+  return joined(call, without(call, 'function', 'type', 'index'), called, { origin: 'completion' })
+}
+
+function liftTool(tool: JsonObject): JsonObject {
+  const { type, function: described } = tool
+  if (type !== 'function' || !isObject(described) || typeof described['name'] !== 'string') return tool
+  const { name, description } = described
+  const names = namesOfTool(name)
+  const today = {
+    ...(names && { kind: names.tool }),
+    title: name,
+    description: description ?? '',
+    action_type: names?.action ?? 'MCPToolAction',
+    observation_type: names?.observation ?? 'MCPToolObservation',
+  }
+  return joined(tool, today, without(described, 'name', 'description'), without(tool, 'type', 'function'))
+}
+
+/** The parts as one object; but the object as it was when two of them share a key. */
+function joined(object: JsonObject, ...parts: readonly JsonObject[]): JsonObject {
+  const entries = parts.flatMap((part) => Object.entries(part))
+  const joint = Object.fromEntries(entries)
+  return Object.keys(joint).length === entries.length ? joint : object
+}
+
+const dropTruncation = (value: JsonObject, shape: Shape): JsonObject =>
+  shape === TEXT && Object.hasOwn(value, 'enable_truncation') ? without(value, 'enable_truncation') : value
+
+const SURPLUS: readonly Upcaster[] = [
+  upcaster(
+    'surplus.enable_truncation',
+    ['ActionEvent', 'MessageEvent', 'ObservationEvent', 'SystemPromptEvent'],
+    'enable_truncation, a former setting of text content, is removed.',
+    (raw) => walkShapes(raw, shapeOfKind(raw['kind'] as EventKind), dropTruncation),
+  ),
+]
+
+const dropIfNull = (value: JsonObject, key: string): JsonObject =>
+  value[key] === null ? without(value, key) : value
+
+function dropNulls(value: JsonObject, { defaults }: Shape): JsonObject {
+  let result = value
+  for (const key of Object.keys(defaults)) result = dropIfNull(result, key)
+  return result
+}
+
+const NULLS: readonly Upcaster[] = [
+  upcaster(
+    'nulls.defaults',
+    EVENT_KINDS,
+    'null in a field with another default, such as thinking_blocks, is removed: the default applies.',
+    (raw) => walkShapes(raw, shapeOfKind(raw['kind'] as EventKind), dropNulls),
+  ),
+  upcaster('nulls.identity', EVENT_KINDS, 'A null id or timestamp is removed.', (raw) =>
+    dropIfNull(dropIfNull(raw, 'id'), 'timestamp'),
+  ),
+  upcaster(
+    'nulls.state_key',
+    ['ConversationStateUpdateEvent'],
+    'A null key of a state update is removed.',
+    (raw) => dropIfNull(raw, 'key'),
+  ),
+]
+
+const OWN_MESSAGE: ReadonlySet<JsonValue | undefined> = new Set([
+  'ApplyPatchObservation',
+  'SleeptimeComputeObservation',
+])
+
+export const toContent = (...texts: readonly JsonValue[]): readonly JsonValue[] =>
+  texts.filter((text) => typeof text === 'string' && text !== '').map((text) => ({ type: 'text', text }))
+
+export const isTextOrNull = (value: JsonValue): boolean => value === null || typeof value === 'string'
+
+const RESULTS: readonly Upcaster[] = [
+  upcaster(
+    'results.text_content',
+    ['ObservationEvent'],
+    'content was one string; it becomes a list with that text.',
+    (raw) =>
+      editObject(raw, 'observation', (observation) =>
+        typeof observation['content'] === 'string'
+          ? { ...observation, content: toContent(observation['content']) }
+          : observation,
+      ),
+  ),
+  upcaster(
+    'results.output_and_error',
+    ['ObservationEvent'],
+    'message, output and error become content and is_error. An error is true, or a text, which is then the last part.',
+    (raw) => editObject(raw, 'observation', collect),
+  ),
+]
+
+function collect(observation: JsonObject): JsonObject {
+  const { kind, content = null, output = null, error = null } = observation
+  // Users name the fields of their own tools, so only published kinds are converted.
+  if (content !== null || !observationChecks.has(kind as string)) return observation
+  const taken = ['output', 'error', ...(OWN_MESSAGE.has(kind) ? [] : ['message'])]
+  if (!taken.some((key) => Object.hasOwn(observation, key))) return observation
+  const message = taken.includes('message') ? (observation['message'] ?? null) : null
+  const readable = isTextOrNull(output) && isTextOrNull(message)
+  if (!readable || !(isTextOrNull(error) || typeof error === 'boolean')) return observation
+  const failed = typeof error === 'string' ? error !== '' : error === true
+  return {
+    ...without(observation, ...taken),
+    content: toContent(message, output, error),
+    ...(Object.hasOwn(observation, 'error') && { is_error: failed || observation['is_error'] === true }),
+  }
+}
 
 /**
  * Every upcaster, in the order in which they run: kinds first, since later steps depend on them, nulls last.

@@ -1,10 +1,19 @@
 /** Checks a log of any server against the laws. */
 
-import type { GrammarName } from '../event/reply.ts'
+import { canonicalJson } from '../event/encode.ts'
+import { isObject } from '../event/json.ts'
+import { isToolResult } from '../event/kinds.ts'
 import type { Loaded } from '../event/load.ts'
-import { branchOf, type Checkpoint, initialState, type State } from '../state/state.ts'
-import { reduce } from '../state/reduce.ts'
-import { watchCalls } from './calls.ts'
+import { earlyEndOf, type GrammarName, isOfReply, replyOf, requestHeadOf } from '../event/reply.ts'
+import type { JsonObject } from '../event/shapes.ts'
+import { quote } from '../event/text.ts'
+import type {
+  ActionEvent,
+  Condensation,
+  ConversationStateUpdateEvent,
+  Event,
+  ToolResultEvent,
+} from '../event/types.ts'
 import {
   type LawViolation,
   type LawWatch,
@@ -14,15 +23,20 @@ import {
   type Report,
   reportWarnings,
 } from './load.ts'
+import { isCutOff, replyStarts, responseOf } from './replies.ts'
 import { type RequestWriter, watchRequests } from './requests.ts'
-import { watchStops } from './stops.ts'
-import { canonicalJson } from '../event/encode.ts'
-import { quote } from '../event/text.ts'
-import type { Entry, EventEntry, LogWarning } from '../log/entry.ts'
+import { callIdOf, type Entry, type EventEntry, isOnPathIn, type LogWarning } from '../log/entry.ts'
 import { findEventIn, type Log } from '../log/log.ts'
-import type { Condensation } from '../event/types.ts'
-import { type ResolvedCondensation, resolveCondensation } from '../view/condense.ts'
-import { isPending, unitEvents } from '../view/unit.ts'
+import { eachPendingCall, matchResult, openCallOf, type PendingCall } from '../log/open-calls.ts'
+import { renderMessage } from '../messages/neutral.ts'
+import type { Branch } from '../state/branch.ts'
+import { GRANT_KEYS, granted } from '../state/call-status.ts'
+import { reduce } from '../state/reduce.ts'
+import { branchOf, type Checkpoint, initialState, type State } from '../state/state.ts'
+import { isFinalReply, isFinish, isStatus, STATUSES } from '../state/status.ts'
+import { resolveCondensation, type ResolvedCondensation } from '../view/condense.ts'
+import { isPending, type Unit, unitEvents } from '../view/unit.ts'
+import { type View, viewEventsIn } from '../view/view.ts'
 
 /** What is known about a log besides its content. */
 export interface CheckOptions {
@@ -194,3 +208,414 @@ function checkOffset(
       : 'inside a reply or its thinking'
   report(`its summary_offset ${offset} is ${where}; a correct server writes a cut point`)
 }
+
+interface Stop {
+  readonly entry: Entry
+  /** Replies with events since; the first may have been in flight. */
+  readonly replies: Set<string>
+}
+
+/**
+ * I1 to I4, I7, T5 and P1 for the recorded status. Logs without one show no resumption or end, and are not
+ * checked. An end inferred from the last reply or finish tool is checked at the log's end. O(1) per event,
+ * including status `finished`.
+ */
+function watchStops(report: Report, ended: boolean): LawWatch {
+  let isRecorded = false
+  let stop: Stop | null = null
+  let finished: Entry | null = null
+  /**
+   * The event that implied the status finished, and its state: checked only at the end, because the run may
+   * continue.
+   */
+  let inferred: { readonly entry: Entry; readonly state: State } | null = null
+  /** A log without a model needs no final reply. */
+  let hasSpoken = false
+  const responses = new Set<string>()
+
+  const judge = (state: State): void => {
+    if (finished !== null && hasSpoken) checkFinished(state, finished, report)
+    finished = null
+  }
+
+  return {
+    step: ({ before, after, entry }) => {
+      const { event } = entry
+      if (finished !== null && !mayFollow(event)) judge(before)
+      hasSpoken ||= isOfReply(event)
+      const isNew = noteResponse(responses, event)
+      if (stop !== null) checkAfterStop(stop, before, entry, isNew, report)
+      if (event.kind === 'PauseEvent' || event.kind === 'InterruptEvent') {
+        const stops = before.header.status === 'running' || before.header.status === 'idle'
+        if (isRecorded && stops) stop = { entry, replies: new Set() }
+      } else if (after.header.status !== 'paused') stop = null
+      if (after.header.status !== 'finished') inferred = null
+      else if (before.header.status !== 'finished') inferred = { entry, state: after }
+      else if (inferred !== null && inferred.state === before && mayFollow(event))
+        inferred = { ...inferred, state: after }
+      if (event.kind !== 'ConversationStateUpdateEvent') return
+      const named = statusIn(event)
+      if (named === undefined) return
+      if (isStatus(named)) isRecorded = true
+      else {
+        const value = typeof named === 'string' ? quote(named) : 'a value that is not text'
+        report(
+          'T5',
+          entry,
+          `the status is set to ${value}; a correct server writes one of ${STATUSES.join(', ')}`,
+        )
+      }
+      finished = named === 'finished' ? entry : null
+      if (finished !== null) inferred = null
+    },
+    end: (state) => {
+      judge(state)
+      if (ended && isRecorded && inferred !== null && hasSpoken)
+        checkFinished(inferred.state, inferred.entry, report)
+      const last = state.log.entries.last()
+      if (!ended || !isRecorded || last === undefined || state.header.status !== 'running') return
+      const should = 'a correct server writes how the run ended'
+      report('I1', last, `the log ends while its status is running; ${should}`)
+    },
+  }
+}
+
+function statusIn({ key, value }: ConversationStateUpdateEvent): unknown {
+  if (key === 'execution_status') return value
+  return key === 'full_state' && isObject(value) ? value['execution_status'] : undefined
+}
+
+const mayFollow = (event: Event): boolean =>
+  isToolResult(event) || (event.kind === 'ConversationStateUpdateEvent' && event.key !== 'leaf_event_id')
+
+function noteResponse(known: Set<string>, event: Event): string | null {
+  const response = responseOf(event)
+  if (response === null || known.has(response)) return null
+  known.add(response)
+  return response
+}
+
+function checkAfterStop(
+  { entry: { event: stopped, id, seq }, replies }: Stop,
+  { log }: State,
+  entry: LogStep['entry'],
+  isNew: string | null,
+  report: Report,
+): void {
+  if (responseOf(entry.event) === null || isCutOff(entry.event)) return
+  if (stopped?.kind === 'InterruptEvent') {
+    const should = 'a correct server appends nothing of it, except the text that was cut off'
+    report('I4', entry, `a reply continues after the interrupt ${quote(id)}; ${should}`)
+    return
+  }
+  const after = requestHeadOf(entry.event)
+  const requested =
+    after === true ? entry.parent : typeof after === 'string' ? findEventIn(log, after) : undefined
+  // A reply that records its request before the pause was in flight, and so was the first without a record.
+  if (isNew === null || after === null || (requested && requested.seq < seq)) return
+  replies.add(isNew)
+  if (replies.size < 2) return
+  const should = 'a correct server calls no model before the run is resumed'
+  report('I3', entry, `a second reply begins after the pause ${quote(id)}; ${should}`)
+}
+
+/** I2, I7 and P1: unfinished work of a finished conversation. */
+function checkFinished({ branch }: State, status: Entry, report: Report): void {
+  for (const { entry } of eachPendingCall(branch.pendingCalls)) {
+    const should = 'a correct server appends a result for every call first'
+    report('P1', status, `finished, although the call ${quote(entry.id)} has no result; ${should}`)
+    return
+  }
+  const last = lastSent(branch.view)
+  if (last === undefined || endsTurn(last)) return
+  const { id, event } = last.type === 'message' ? last.item : { id: null, event: null }
+  const early = event === null ? null : (earlyEndOf(event) ?? (isCutOff(event) ? 'cut off' : null))
+  if (early !== null) {
+    const should = 'a correct server continues, or ends in error'
+    report('I7', status, `finished, although the last reply ${quote(id)} was ${early}; ${should}`)
+  } else if (event?.kind === 'MessageEvent' && event.source !== 'agent' && isPrompted(branch)) {
+    const should = 'a correct server calls the model again'
+    report('I2', status, `finished, although no final reply has read the message ${quote(id)}; ${should}`)
+  }
+}
+
+/** Whether the model has something to reply to: not if all user messages were forgotten. O(view). */
+const isPrompted = ({ view, lastUserMessage }: Branch): boolean =>
+  lastUserMessage === null ||
+  [...viewEventsIn(view)].some(
+    ({ event }) => event.kind !== 'SystemPromptEvent' && event.source !== 'environment',
+  )
+
+const MAX_BLANK = 64
+
+/** The last unit with content for a model. O(units from there), up to a bound. */
+function lastSent({ units }: View): Unit | undefined {
+  for (let index = units.length - 1; index >= Math.max(0, units.length - MAX_BLANK); index -= 1) {
+    const unit = units.get(index)
+    if (
+      unit?.type === 'batch' ||
+      (unit !== undefined && (unit.completes !== undefined || renderMessage(unit.item.event) !== null))
+    )
+      return unit
+  }
+  return undefined
+}
+
+const endsTurn = (unit: Unit): boolean =>
+  unit.type === 'message'
+    ? isFinalReply(unit.item.event)
+    : [...unit.results].some(({ entry }) => isFinish(entry.event))
+
+/** Maximum number of pending calls checked for one event, so that a log full of them stays linear. */
+const MAX_PENDING = 64
+
+/** P1, P4, P6 to P9, I7 for executed calls, and M7 for split replies. O(log n) for an event. */
+function watchCalls(report: Report, ended: boolean): LawWatch {
+  const startOf = replyStarts()
+  const responses = new Map<string, Entry>()
+  const callIds = new Map<string, Entry>()
+  const interrupted = new Set<number>()
+  const reported = new Set<number>()
+  /** Calls with a result on any branch; whether HEAD moved since the last written status. */
+  const withResult = new Set<number>()
+  let isMoved = false
+  const consent = watchConsent(report)
+
+  const unfinished = (call: PendingCall, law: string, index: Entry, why: string): void => {
+    if (reported.has(call.entry.seq)) return
+    reported.add(call.entry.seq)
+    const isInterrupted = interrupted.has(call.entry.seq)
+    const what = `${nameOf(call.entry)} has no result ${why}`
+    const advice = isInterrupted
+      ? 'an interrupt gives every pending call one'
+      : 'every call gets one before that'
+    report(isInterrupted ? 'P9' : law, index, `${what}; of a correct server ${advice}`)
+  }
+
+  return {
+    step: (step) => {
+      const { entry, above } = step
+      const { event } = entry
+      const start = startOf(step)
+      if (start !== null && !isCutOff(event)) {
+        for (const call of firstPending(start.head === null ? null : start.head.branch.pendingCalls)) {
+          if (call.entry.event.llm_response_id !== start.responseId)
+            unfinished(call, 'P8', entry, 'when the model is asked again')
+        }
+      }
+      const responseId = responseOf(event)
+      if (responseId !== null) {
+        checkSplit(step, responses.get(responseId), report)
+        if (event.kind === 'ActionEvent') responses.set(responseId, entry)
+      }
+      if (event.kind === 'ActionEvent') callIds.set(event.tool_call_id, entry)
+      if (isToolResult(event)) {
+        // The fold pairs them (U3), whatever the result names.
+        const call = matchResult(step.before.log, above.pendingCalls, entry as EventEntry<ToolResultEvent>)
+        if (call === null || typeof call === 'string') checkDropped(step, event, callIds, report)
+        else {
+          withResult.add(call.entry.seq)
+          if (event.kind === 'ObservationEvent') consent.result(step, call.entry)
+        }
+      }
+      if (event.kind === 'ConversationErrorEvent') isMoved = false
+      if (event.kind === 'ConversationStateUpdateEvent') {
+        if (event.key === 'leaf_event_id') isMoved = true
+        if (event.key === 'execution_status') isMoved = false
+      }
+      if (event.kind === 'InterruptEvent' && step.before.header.status === 'running') {
+        for (const call of firstPending(above.pendingCalls)) interrupted.add(call.entry.seq)
+      }
+      consent.update(step)
+    },
+    end: ({ branch, header, log }) => {
+      const last = log.entries.last()
+      if (!ended || last === undefined) return
+      const waits = header.status === 'paused' || header.status === 'waiting_for_confirmation'
+      // Calls that a user approved, or that were pending at a pause, wait for the next run.
+      const settled = new Set(
+        header.callStatuses.flatMap(({ action_id, grant }) => (grant === 'started' ? [] : [action_id])),
+      )
+      for (const call of firstPending(branch.pendingCalls)) {
+        const { id, seq } = call.entry
+        // HEAD was moved to before its result, and nothing has run there yet.
+        if (isMoved && withResult.has(seq)) continue
+        if (interrupted.has(seq) || !(waits || settled.has(id)))
+          unfinished(call, 'P1', call.entry, 'at the end of the log')
+      }
+    },
+  }
+}
+
+function firstPending(calls: State['branch']['pendingCalls']): PendingCall[] {
+  const first: PendingCall[] = []
+  for (const call of eachPendingCall(calls)) {
+    first.push(call)
+    if (first.length === MAX_PENDING) break
+  }
+  return first.toSorted((a, b) => a.entry.seq - b.entry.seq)
+}
+
+const nameOf = ({ id, event }: { readonly id: string; readonly event: ActionEvent }): string =>
+  `the call ${quote(id)} of ${quote(event.tool_name)}`
+
+/** M7: a call that the view cannot put into the batch of its reply. */
+function checkSplit({ entry, above }: LogStep, last: Entry | undefined, report: Report): void {
+  const { event, branch, parent } = entry
+  if (last === undefined || isCutOff(event) || !isOnPathIn(last, parent)) return
+  const reply = `of the reply ${quote(responseOf(event))}, as ${quote(last.id)} is`
+  if (event.kind === 'MessageEvent') {
+    const should = 'a correct server writes the text of a reply with calls as the thought of its first call'
+    report('M7', entry, `this message is ${reply}, and is apart from its calls; ${should}`)
+    return
+  }
+  if (event.kind !== 'ActionEvent') return
+  const call = openCallOf(branch.pendingCalls, event.tool_call_id, entry.seq)
+  if (call?.first !== entry.seq) return
+  const open = above.view.units
+    .slice(-1)
+    .some((unit) => unit.type === 'batch' && unit.responseId === event.llm_response_id)
+  const why = open
+    ? 'but that has its results, or has the same tool_call_id'
+    : `but after ${parent?.event?.kind ?? 'a line that is not an event'}`
+  const should = 'a correct server writes all calls of a reply before their results'
+  report('M7', entry, `this call is ${reply}, ${why}, so that the model is shown two replies; ${should}`)
+}
+
+/** P4: a result that ends no call. */
+function checkDropped(
+  { before, entry }: LogStep,
+  event: ToolResultEvent,
+  callIds: ReadonlyMap<string, Entry>,
+  report: Report,
+): void {
+  const named = event.kind === 'AgentErrorEvent' ? undefined : findEventIn(before.log, event.action_id)
+  const call = named ?? callIds.get(event.tool_call_id)
+  const what = call === undefined || callIdOf(call) === null ? null : call
+  const id = quote(event.tool_call_id)
+  if (what !== null && isOnPathIn(what, entry.parent)) {
+    const should = 'a correct server writes one result for each call'
+    report('P4', entry, `the call ${quote(what.id)} (${id}) already has its result; ${should}`)
+  } else {
+    const where =
+      what === null ? 'is not a call of this log' : `the call ${quote(what.id)} (${id}) is on another branch`
+    report(
+      'P4',
+      entry,
+      `${what === null ? `${id} ` : ''}${where}; a correct server writes results after their calls`,
+    )
+  }
+}
+
+type Call = EventEntry<ActionEvent>
+
+interface ConsentWatch {
+  readonly update: (step: LogStep) => void
+  readonly result: (step: LogStep, call: Call) => void
+}
+
+/**
+ * P6 to P8, and I7 for executed calls: at recorded execution starts; in logs without them a result proves
+ * execution. O(log n) per event and started call.
+ */
+function watchConsent(report: Report): ConsentWatch {
+  /** The turn in which each call started: a new status, move of HEAD or approval allows it again. */
+  const startedIn = new Map<string, number>()
+  /** Everything that was approved on any branch; empty if the log does not record approvals. */
+  const approved = new Set<unknown>()
+  let turn = 0
+  let policy: Entry | null = null
+  let wait: LogStep['entry'] | null = null
+
+  const lacksConfirmation = ({ before: { header }, entry }: LogStep, call: Call): boolean => {
+    // A copied path has only the updates with an explicit parent, and may lack the approval.
+    if (policy === null || isOnPathIn(policy, entry.parent)) return false
+    const wasAsked = approved.size === 0 && wait !== null && wait.seq > call.seq
+    return !wasAsked && requiresConfirmation(header.confirmationPolicy, call.event)
+  }
+
+  const start = (step: LogStep, ids: ReadonlySet<unknown>): void => {
+    const { before, entry } = step
+    const consents = granted(before.header.callStatuses, 'approved')
+    for (const id of ids) {
+      const call = typeof id === 'string' ? findEventIn(before.log, id) : undefined
+      if (!isCall(call)) continue
+      if (!isOpen(before.branch, call) && isOnPathIn(call, before.log.head)) {
+        const should = 'a correct server executes pending calls only'
+        report('P8', entry, `the call ${quote(call.id)} starts, and already has its result; ${should}`)
+      } else if (startedIn.get(call.id) === turn) {
+        const should = 'a correct server executes a call once, unless it is requested again'
+        report('P6', entry, `the call ${quote(call.id)} starts twice; ${should}`)
+      } else if (!consents.has(call.id) && lacksConfirmation(step, call)) {
+        report('P7', entry, `the call ${quote(call.id)} starts, ${AGAINST_POLICY}`)
+      }
+      startedIn.set(call.id, turn)
+    }
+  }
+
+  return {
+    update: (step) => {
+      const { after, entry } = step
+      const { event } = entry
+      if (event.kind !== 'ConversationStateUpdateEvent') return
+      if (event.key === GRANT_KEYS.started) return start(step, idsIn(event))
+      if (event.key === GRANT_KEYS.approved) for (const id of idsIn(event)) approved.add(id)
+      if (event.key === 'confirmation_policy') policy = entry
+      if (!allowsAgain(event)) return
+      turn += 1
+      if (after.header.status === 'waiting_for_confirmation') wait = entry
+    },
+    result: (step, call) => {
+      const { header } = step.before
+      const isSettled = (): boolean =>
+        header.callStatuses.some(({ action_id, grant }) => action_id === call.id && grant !== 'held')
+      if (header.status === 'waiting_for_confirmation') {
+        // HEAD may have moved since to a call without a confirmation.
+        if (!isSettled() && (wait === null || wait.seq < call.seq || isOpen(wait.branch, call))) {
+          const why = `was executed while it waited for confirmation; ${APPROVED_FIRST}`
+          report('P7', step.entry, `the call ${quote(call.id)} ${why}`)
+        }
+      } else if (startedIn.size === 0 && !approved.has(call.id) && lacksConfirmation(step, call)) {
+        report('P7', step.entry, `the call ${quote(call.id)} was executed, ${AGAINST_POLICY}`)
+      }
+      const outcome: unknown = replyOf(call.event)?.outcome
+      if ((outcome === 'refused' || outcome === 'filtered') && !approved.has(call.id)) {
+        const should = 'a correct server appends no result of a tool for its calls'
+        report(
+          'I7',
+          step.entry,
+          `the call ${quote(call.id)} was executed, though its reply was ${outcome}; ${should}`,
+        )
+      }
+    },
+  }
+}
+
+const isOpen = ({ pendingCalls }: Branch, { event, seq }: Call): boolean =>
+  openCallOf(pendingCalls, event.tool_call_id, seq) !== undefined
+
+const APPROVED_FIRST = 'a correct server waits until a user has approved it'
+
+const AGAINST_POLICY = `although the policy requires a confirmation and no user was asked; ${APPROVED_FIRST}`
+
+const isCall = (entry: Entry | undefined): entry is Call =>
+  entry?.event?.kind === 'ActionEvent' && entry.id !== null
+
+const idsIn = ({ value }: ConversationStateUpdateEvent): ReadonlySet<unknown> =>
+  new Set<unknown>(Array.isArray(value) ? value : [])
+
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['finish', 'think'])
+
+/** Whether a policy requires confirmation in every reading: risky calls, which every threshold includes. */
+const requiresConfirmation = (
+  policy: JsonObject | null,
+  { tool_name, security_risk }: ActionEvent,
+): boolean =>
+  !WITHOUT_EFFECT.has(tool_name) &&
+  (policy?.['kind'] === 'AlwaysConfirm' || (policy?.['kind'] === 'ConfirmRisky' && security_risk === 'HIGH'))
+
+const allowsAgain = ({ key, value }: ConversationStateUpdateEvent): boolean =>
+  key === 'execution_status' ||
+  key === 'leaf_event_id' ||
+  key === GRANT_KEYS.approved ||
+  (key === 'full_state' && isObject(value))

@@ -3,10 +3,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { namesOfTool } from '../../src/event/upcasters/upcaster.ts'
 import { isEventKind } from '../../src/event/kinds.ts'
 import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
-import { upcast, UPCASTERS } from '../../src/event/upcast.ts'
+import { namesOfTool, upcast, UPCASTERS } from '../../src/event/upcast.ts'
 import { almostEvent, anyEvent } from './arbitrary.ts'
 import { observation, OPENAI_CALL, raw, SAMPLES } from './samples.ts'
 

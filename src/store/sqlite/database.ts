@@ -39,15 +39,11 @@ export class Connection {
   readonly database: SqliteDatabase
   readonly #statements = new Map<string, Prepared>()
   #isShared = false
-  #isOpen = false
+  /** Whether a transaction is open: a call now belongs to the caller's work in it. */
+  isInTransaction = false
 
   constructor(database: SqliteDatabase) {
     this.database = database
-  }
-
-  /** Whether a transaction is open: a call now belongs to the caller's work in it. */
-  get isInTransaction(): boolean {
-    return this.#isOpen
   }
 
   all<R>(sql: string, ...values: SqlValue[]): R[] {
@@ -140,7 +136,7 @@ export class Connection {
 
   #transaction<T>(begin: string, work: () => T): T {
     this.all(begin)
-    this.#isOpen = true
+    this.isInTransaction = true
     try {
       const result = work()
       this.all('COMMIT')
@@ -153,7 +149,7 @@ export class Connection {
       }
       throw error
     } finally {
-      this.#isOpen = false
+      this.isInTransaction = false
     }
   }
 

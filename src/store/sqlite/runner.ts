@@ -68,7 +68,7 @@ export class Runner {
   /** Runs a unit of work that reads. @throws what it throws, and `store_…` errors for what the driver throws. */
   readonly read = async <T>(work: () => Work<T>): Promise<T> => {
     this.refuseWhenClosed()
-    const deadline = this.#deadline()
+    const deadline = performance.now() + this.#timeout
     const read = (connection: Connection): T => connection.read(work)
     this.#reads += 1
     const isFree = this.#connection !== null && !this.#connection.isInTransaction
@@ -91,7 +91,7 @@ export class Runner {
    */
   readonly write = async <T>(work: () => Work<T>, { isAlone = false } = {}): Promise<T> => {
     this.refuseWhenClosed()
-    const deadline = this.#deadline()
+    const deadline = performance.now() + this.#timeout
     return this.#track(
       () =>
         new Promise((resolve, reject) => {
@@ -166,10 +166,6 @@ export class Runner {
     const forget = (): boolean => this.#pending.delete(result)
     result.then(forget, forget)
     return result
-  }
-
-  #deadline(): number {
-    return performance.now() + this.#timeout
   }
 
   /** Tries while the database is busy, at growing intervals, at least once, until the deadline. */

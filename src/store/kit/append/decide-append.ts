@@ -149,7 +149,7 @@ export function checkIsFact(input: unknown): void {
  * @throws `invalid_event`; `transient_event`; `invalid_id`, also for a live event without an id.
  */
 function checkedFact(input: Fact, live: boolean): ReturnType<typeof checkOwnFact> {
-  checkIsFact(input)
+  if (!isFact(input)) refuse(input)
   const ownValue = checkOwnFact(input)
   const { fact } = ownValue
   // What JSON made of it may be something else.
@@ -239,7 +239,10 @@ export function decideAppend(
     throw versionConflict(context, versionOf(expected))
   const checked = inputs.map((fact) => checkedFact(fact, live))
   const facts = checked.map(({ fact }) => fact)
-  const known = deduplicate(context, facts, options)
+  const known =
+    mode === 'import' && expected !== 'any'
+      ? byPosition(context, facts, expected)
+      : byId(context, facts, live)
   // A repeated append is not checked again for whether it may be made.
   if (known.includes(null)) checkWriter(context, live ? expected : 'any', options)
   const draft = newAppendDraft(context, live)
@@ -288,23 +291,7 @@ function checkWriter(context: AppendContext, expected: ExpectedVersion, { lease 
 
 type Existing = StoredEvent | number | null
 
-/**
- * Finds facts in the log: by id; by position for an import with a version, which continues or repeats a copy.
- * O(facts) lookups.
- * @throws `id_conflict` for another body under a known id, in a live append; `version_conflict` for another body at a
- * position.
- */
-function deduplicate(
-  context: AppendContext,
-  facts: readonly Fact[],
-  options: AppendOptions,
-): readonly Existing[] {
-  const { mode = 'live', expected = 'any' } = options
-  return mode === 'import' && expected !== 'any'
-    ? byPosition(context, facts, expected)
-    : byId(context, facts, mode === 'live')
-}
-
+/** Finds facts in the log by id. O(facts) lookups. @throws `id_conflict` if `refuse`, for another body under a known id. */
 function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): readonly Existing[] {
   const input = new Map<string, number>()
   return facts.map((fact, i): Existing => {
@@ -328,6 +315,7 @@ function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): 
   })
 }
 
+/** Finds the facts of an import that continues or repeats a copy. @throws `version_conflict` for another body. */
 function byPosition(
   context: AppendContext,
   facts: readonly Fact[],
