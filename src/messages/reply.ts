@@ -50,13 +50,13 @@ export const failedWith = (explanation: unknown): Failure => ({
 export function moreOf(value: RawObject, ...known: readonly string[]): JsonObject | null {
   // Usually there are none, so nothing is allocated.
   let more: string[] | null = null
-  for (const key in value)
-    if (!known.includes(key) && Object.hasOwn(value, key) && isPresent(value[key])) (more ??= []).push(key)
+  for (const key in value) {
+    const field = value[key]
+    const isEmpty = field === null || field === undefined || (Array.isArray(field) && field.length === 0)
+    if (!isEmpty && !known.includes(key) && Object.hasOwn(value, key)) (more ??= []).push(key)
+  }
   return more === null ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
 }
-
-const isPresent = (field: unknown): boolean =>
-  field !== null && field !== undefined && !(Array.isArray(field) && field.length === 0)
 
 /** Returns the provider's usage as a record stores it. O(size). */
 export const usageOf = (value: unknown): RecordedUsage =>
