@@ -85,7 +85,11 @@ export function describeEvent(original: Event): Described {
       return described('server', 'bad', event.code, event.detail)
     case 'ConversationStateUpdateEvent': {
       const progress = progressOf(event)
-      if (progress !== null) return described('progress', 'dim', '', progressText(progress))
+      if (progress !== null) {
+        const task = progress.task === undefined ? '' : `task ${valueText(progress.task)}`
+        const words = [progressText(progress), task].filter((text) => text !== '').join(' ')
+        return described('progress', 'dim', '', words || '(empty)')
+      }
       return described('state', 'dim', event.key ?? '', valueText(event.value))
     }
     case 'HookExecutionEvent': {
@@ -116,13 +120,12 @@ function described(role: string, tone: Tone, subject: string, text: string): Des
   return { role, tone, subject: glimpse(subject), text: glimpse(text) }
 }
 
-/** Progress as text: a share in percent, what the tool reported, and a new handle. */
-export function progressText({ progress, content, task }: CallProgress): string {
+/** Progress as text: a share in percent, and what the tool reported. */
+export function progressText({ progress, content }: CallProgress): string {
   const share = typeof progress === 'number' && progress >= 0 && progress <= 1
   const amount = progress === undefined ? '' : share ? `${Math.round(progress * 100)}%` : valueText(progress)
   const more = content === undefined ? '' : typeof content === 'string' ? content : valueText(content)
-  const handle = task === undefined ? '' : `task ${valueText(task)}`
-  return [amount, more, handle].filter((text) => text !== '').join(' ') || '(empty)'
+  return [amount, more].filter((text) => text !== '').join(' ')
 }
 
 /** A call that works after its reply, by how far it is. */

@@ -210,7 +210,10 @@ export function CallsPanel({
   const { replayed } = session
   const spans = useMemo(() => workSpans(state), [state])
   const names = useMemo(() => childNames(replayed, family.titles), [replayed, family.titles])
-  const children = [...names].filter(([action]) => (placeOf(session, action) ?? Infinity) <= position)
+  const children = [...names]
+    .map(([action, name]) => ({ action, name, place: placeOf(session, action) ?? Infinity }))
+    .filter(({ place }) => place <= position)
+    .toSorted((a, b) => a.place - b.place)
   const rest = spans.length - ROWS
   return (
     <div>
@@ -254,7 +257,7 @@ export function CallsPanel({
       {children.length > 0 && (
         <Section title={counted(children.length, 'subagent')}>
           <ul class="list" id="subagents">
-            {children.slice(0, ROWS).map(([action, name]) => (
+            {children.slice(0, ROWS).map(({ action, name }) => (
               <li key={action}>
                 <EventLink reader={reader} event={action} />
                 <div>
