@@ -17,7 +17,7 @@ import { loadLine } from '../../src/event/load.ts'
 import { executeCalls } from '../../src/steps/execute.ts'
 import { type StepTool, subagent } from '../../src/steps/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import { call, gate, says, script } from '../conversation/script.ts'
+import { call, gate, type Gate, says, script } from '../conversation/script.ts'
 import { FIELD_BUGS } from '../explain/field-bugs.ts'
 import { AXE, openPage, startBrowser, type Watched } from './browser.ts'
 
@@ -342,11 +342,19 @@ describe('a page that opens without a server', () => {
 const asksHelper = (id: string): Event =>
   call(id, 'helper', { action: { kind: 'helperAction', task: 'Look.' }, llm_response_id: `r-${id}` })
 
-const helperOf = (step: Step): StepTool =>
-  subagent({ name: 'helper', description: 'Helps.', step, background: true })
+const helperOf = (step: Step, background = true): StepTool =>
+  subagent({ name: 'helper', description: 'Helps.', step, background })
 
 const stepWith = (tool: StepTool, ...replies: Parameters<typeof script>[0]): Step =>
   script(replies, (input) => executeCalls(input, new Map([[tool.name, tool]]), {})).step
+
+const slowStep = ({ pass }: Gate): Step =>
+  script([
+    async function* () {
+      await pass()
+      yield says('Found.')
+    },
+  ]).step
 
 /** Starts the command, and waits until it says where it serves. */
 async function serving(
@@ -408,17 +416,18 @@ describe('a page that is served', () => {
       await page.fill('input[type=password]', 'the-key')
       await page.click('button[type=submit]')
       await page.waitForSelector('#status')
-      const stuck = gate()
-      const slow = script([
-        async function* () {
-          await stuck.pass()
-          yield says('Found.')
-        },
-      ])
-      const run = parent.run(stepWith(helperOf(slow.step), [asksHelper('a')]), { until: 'settled' })
+      const [first, stuck] = [gate(), gate()]
+      const awaited = parent.run(stepWith(helperOf(slowStep(first), false), [asksHelper('b')]))
+      await page.click('#tab-calls')
+      await page.locator('#subagents button', { hasText: 'helper' }).waitFor()
+      await page.getByText('1 pending call', { exact: true }).waitFor()
+      first.open()
+      await awaited
+      await parent.sendMessage('And more')
+      const run = parent.run(stepWith(helperOf(slowStep(stuck)), [asksHelper('a')]), { until: 'settled' })
       await page.getByText('1 working call', { exact: true }).waitFor()
       await page.click('#tab-calls')
-      await page.locator('#subagents button', { hasText: 'child-' }).click()
+      await page.locator('#subagents li >> nth=1 >> button >> nth=1').click()
       await page.locator('h1', { hasText: /^helper$/ }).waitFor()
       await page.locator('.row', { hasText: 'Look.' }).waitFor()
       await page.locator('#parent button').click()

@@ -68,6 +68,20 @@ function Conversations({
     })
     return () => ended.abort()
   }, [index])
+  // Notices a subagent that its call has opened meanwhile.
+  useEffect(() => {
+    const look = (): void =>
+      void listPage(password).then(
+        ({ items }) =>
+          setAll((known) => [
+            ...known,
+            ...items.filter(({ id }) => positionOf(known, id) < 0).map(listedTitle),
+          ]),
+        () => undefined,
+      )
+    const timer = setTimeout(look, LISTED_AFTER)
+    return () => clearTimeout(timer)
+  }, [session])
   const choose = (position: number, event: string | null = null): void => {
     rename({ event, at: null })
     setIndex(position)
@@ -172,6 +186,9 @@ async function findTexts(query: string, cursor: string | null, key: string): Pro
 
 const MAX_TITLES = 2000
 
+/** Milliseconds after new events until the list is read again. */
+const LISTED_AFTER = 1000
+
 interface Listed {
   readonly id: string
   readonly title?: string | null
@@ -194,6 +211,11 @@ const listedTitle = ({ id, title, parent_conversation_id: parent }: Listed): Log
   call: null,
 })
 
+async function listPage(key: string, next = ''): Promise<ListPage> {
+  const response = await fetchWithKey(`api/conversations/search?limit=100${next}`, key)
+  return (await response.json()) as ListPage
+}
+
 /** The entry of a conversation that is newer or older than the list. */
 async function readTitle(id: string, key: string): Promise<LogTitle> {
   try {
@@ -209,9 +231,7 @@ async function listConversations(key: string, linked: string | null): Promise<Lo
   const titles: LogTitle[] = []
   for (let next = ''; titles.length < MAX_TITLES;) {
     // oxlint-disable-next-line no-await-in-loop -- each page names the next
-    const response = await fetchWithKey(`api/conversations/search?limit=100${next}`, key)
-    // oxlint-disable-next-line no-await-in-loop
-    const { items, next_page_id: page } = (await response.json()) as ListPage
+    const { items, next_page_id: page } = await listPage(key, next)
     titles.push(...items.map(listedTitle))
     if (page === null || page === undefined) break
     next = `&page_id=${encodeURIComponent(page)}`
