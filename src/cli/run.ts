@@ -25,7 +25,6 @@ import {
   quarantineNote,
   readRecording,
   readStored,
-  listSubagents,
   readSubagents,
   type Recording,
   stateAtEvent,
@@ -162,10 +161,9 @@ async function showEach(work: Work): Promise<number> {
       const recording = await withStore(db, { write: false }, async (store) => {
         const record = await getConversation(store, conversation)
         const stored = await readStored(store, record, db.label, progress, fold)
-        if (request.command === 'tree') return { ...stored, children: await listSubagents(store, record.id) }
-        if (request.command === 'convert')
-          return { ...stored, children: await readSubagents(store, record.id) }
-        return stored
+        const isWhole = request.command === 'convert'
+        if (!isWhole && request.command !== 'tree') return stored
+        return { ...stored, children: await readSubagents(store, record.id, isWhole) }
       })
       return showOne(recording, progress, work)
     })

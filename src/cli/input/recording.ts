@@ -16,7 +16,6 @@ import {
 } from '../../index.ts'
 import type { Session } from '../../sessions/index.ts'
 import type { StateTree } from '../../state/index.ts'
-import type { ConversationQuery } from '../../store/kit/index.ts'
 import type { From } from '../commands.ts'
 import { eachConversation, readLog } from '../db/store.ts'
 import { FileError } from '../failure.ts'
@@ -144,38 +143,24 @@ export function openingCall({ metadata }: ConversationRecord): string | null {
   return typeof call === 'string' ? call : null
 }
 
-/** Lists the subagents of a stored conversation, without their logs. */
-export async function listSubagents(store: Store, parentId: string): Promise<StateTree[]> {
-  const trees: StateTree[] = []
-  for await (const record of eachConversation(store, subagentsOf(parentId))) {
-    const { id, title } = record
-    trees.push({ id, title, actionId: openingCall(record), state: initialState(), children: [] })
-  }
-  return trees
-}
-
-const subagentsOf = (parentConversationId: string): ConversationQuery => ({
-  parentConversationId,
-  tags: { subagent: 'true' },
-  order: 'created_at',
-})
-
-/** Reads the subagents of a stored conversation. */
+/** Reads the subagents of a stored conversation, whole or only their records. */
 export async function readSubagents(
   store: Store,
   parentId: string,
+  isWhole: boolean,
   known = new Set([parentId]),
 ): Promise<StateTree[]> {
   const trees: StateTree[] = []
-  for await (const record of eachConversation(store, subagentsOf(parentId))) {
+  const query = { parentConversationId: parentId, tags: { subagent: 'true' }, order: 'created_at' } as const
+  for await (const record of eachConversation(store, query)) {
     // Records may name each other as parents.
     if (known.has(record.id)) continue
     known.add(record.id)
     const { id, title } = record
     let state = initialState({ conversationId: id })
-    for await (const events of readLog(store, record))
+    for await (const events of isWhole ? readLog(store, record) : [])
       for (const { fact } of events) state = reduce(state, fact)
-    const children = await readSubagents(store, id, known)
+    const children = isWhole ? await readSubagents(store, id, isWhole, known) : []
     trees.push({ id, title, actionId: openingCall(record), state, children })
   }
   return trees

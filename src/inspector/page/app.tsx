@@ -67,7 +67,7 @@ export function App({ session, family, head }: AppProps): ComponentChild {
     },
     [session, go],
   )
-  const reader: Reader = { session, position, go, goTo }
+  const reader: Reader = { session, family, position, go, goTo }
   useKeys(reader, setTab)
   const state = stateHere(reader)
   const settled = useSettled(state)
@@ -82,7 +82,7 @@ export function App({ session, family, head }: AppProps): ComponentChild {
   const matches = useFound(session, filter)
   // Expensive panels are rendered when the reader rests, not at each step.
   const resting = useMemo((): ComponentChild => {
-    const rested: Reader = { session, position: settled.log.entries.length, go, goTo }
+    const rested: Reader = { ...reader, position: settled.log.entries.length }
     switch (tab) {
       case 'view':
       case 'event':
@@ -92,21 +92,17 @@ export function App({ session, family, head }: AppProps): ComponentChild {
       case 'why':
         return <WhyPanel reader={rested} findings={findings} />
       case 'cost':
-        return <CostPanel reader={rested} family={family} />
+        return <CostPanel reader={rested} />
       case 'what-if':
         return <WhatIfPanel reader={rested} state={settled} form={form} setForm={setForm} />
       case 'calls':
-        return <CallsPanel reader={rested} state={settled} family={family} />
+        return <CallsPanel reader={rested} />
     }
   }, [session, settled, go, goTo, tab, form, findings, family.titles, family.index])
   const panel = (): ComponentChild => {
     if (tab === 'view')
       return <ViewPanel reader={reader} state={state} reading={read} budgetCut={line?.cut ?? 0} />
-    return tab === 'event' ? (
-      <EventPanel reader={reader} isSettled={settled === state} family={family} />
-    ) : (
-      resting
-    )
+    return tab === 'event' ? <EventPanel reader={reader} isSettled={settled === state} /> : resting
   }
   // Rendered again only when their inputs change, not at each step.
   const count = matches === null ? lengthOf(session) : matches.length

@@ -13,14 +13,9 @@ const REPLIES = 200
 
 const HEAD = ['in', 'from cache', 'to cache', 'out', 'reasoning', 'cost'] as const
 
-export function CostPanel({
-  reader,
-  family: { titles, index, read },
-}: {
-  reader: Reader
-  family: Family
-}): ComponentChild {
-  const { session, position } = reader
+export function CostPanel({ reader }: { reader: Reader }): ComponentChild {
+  const { session, position, family } = reader
+  const { titles, index, read } = family
   const { replayed } = session
   const total = useMemo(() => usageAt(replayed, lengthOf(session)), [replayed])
   const here = useMemo(() => usageAt(replayed, position), [replayed, position])

@@ -8,7 +8,7 @@ import { callOf, childNames } from '../model/calls.ts'
 import { lineOf } from '../model/replayed.ts'
 import { explain, type Finding, ruleOf } from '../../explain/index.ts'
 import { isColloquyError } from '../../event/errors.ts'
-import { type Family, linkWith, type Reader, stateHere } from './session.ts'
+import { linkWith, type Reader, stateHere } from './session.ts'
 import {
   ConversationLink,
   EventLink,
@@ -23,16 +23,8 @@ import {
 import { sentenceOf } from '../../laws/sentences.ts'
 import { LONG_LOG } from '../log-document.ts'
 
-export function EventPanel({
-  reader,
-  isSettled,
-  family,
-}: {
-  reader: Reader
-  isSettled: boolean
-  family: Family
-}): ComponentChild {
-  const { session, position } = reader
+export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: boolean }): ComponentChild {
+  const { session, position, family } = reader
   const { replayed } = session
   const names = useMemo(() => childNames(replayed, family.titles), [replayed, family.titles])
   const entry = replayed.states.at(-1)?.log.entries.get(position - 1)

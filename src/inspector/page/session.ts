@@ -28,6 +28,7 @@ export interface Family {
 
 export interface Reader {
   readonly session: Session
+  readonly family: Family
   readonly position: number
   readonly go: (to: number | ((from: number) => number)) => void
   readonly goTo: (event: string | number) => void

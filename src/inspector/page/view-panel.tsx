@@ -11,7 +11,7 @@ import { glimpse } from '../glimpse.ts'
 import { childNames, workSpans, workStatus } from '../model/calls.ts'
 import { type Reading, tokensOfUnit, totalOf, type UnitRow, unitRows } from '../model/view-reading.ts'
 import { ConversationLink, EventLink, EventLinks, inWords, roleOf, saidOf, Section, shown } from './parts.tsx'
-import { type Family, placeOf, type Reader } from './session.ts'
+import { placeOf, type Reader, stateHere } from './session.ts'
 import { eventsIn, removedWholeUnits } from '../../explain/removal.ts'
 import { findEventIn } from '../../log/log.ts'
 import { unitEvents } from '../../view/unit.ts'
@@ -197,17 +197,10 @@ function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChi
 /** Maximum number of rows. */
 const ROWS = 200
 
-export function CallsPanel({
-  reader,
-  state,
-  family,
-}: {
-  reader: Reader
-  state: State
-  family: Family
-}): ComponentChild {
-  const { session, position } = reader
+export function CallsPanel({ reader }: { reader: Reader }): ComponentChild {
+  const { session, position, family } = reader
   const { replayed } = session
+  const state = stateHere(reader)
   const spans = useMemo(() => workSpans(state), [state])
   const names = useMemo(() => childNames(replayed, family.titles), [replayed, family.titles])
   const children = [...names]
