@@ -16,6 +16,7 @@ import type { StoredEvent } from '../store/contract/query.ts'
 import { type Stamp, stampEvents } from './stamp.ts'
 import type { Status } from '../state/status.ts'
 import { errorResults, policyUpdate, statusUpdate } from './decide.ts'
+import { toPolicy } from './run/policy.ts'
 
 /** Options of a fork. */
 export interface ForkOptions extends Partial<
@@ -44,7 +45,7 @@ export const FORK_OPTIONS = {
 export interface ForkPlan {
   /** Positions to copy, ascending; null for all. */
   readonly positions: ReadonlySet<number> | null
-  /** The policy, never less strict than the source's, results of begun calls, and the status. Other open calls wait. */
+  /** The policy, never less strict than the source's, results of calls that do not wait, and the status. */
   readonly appended: readonly Event[]
   readonly status: Status
 }
@@ -64,14 +65,11 @@ export function planFork(state: State, from?: string): ForkPlan {
   if (from === undefined) {
     const hasApprovals = callStatuses.some(({ grant }) => grant !== 'started')
     const { branch } = state
-    const begun = begunCalls(callStatuses, branch)
+    const ended = endedCalls(state, callStatuses, branch)
     return {
       positions: null,
-      appended: [
-        ...errorResults(begun, CONTINUES_IN_SOURCE),
-        ...statusesOf(branch, begun.length, hasApprovals),
-      ],
-      status: statusOf(branch, begun.length),
+      appended: [...ended, ...statusesOf(branch, ended.length, hasApprovals)],
+      status: statusOf(branch, ended.length),
     }
   }
   const end = anchorOf(entryOf(state.log, from))
@@ -89,16 +87,16 @@ export function planFork(state: State, from?: string): ForkPlan {
     confirmationPolicy === null &&
     path.every((entry) => eventKindOf(entry) !== 'ConversationStateUpdateEvent')
   const { header } = (end as Checkpoint | null) ?? state
-  const begun = begunCalls([...callStatuses, ...header.callStatuses], branch)
+  const ended = endedCalls(state, [...callStatuses, ...header.callStatuses], branch)
   const copied: readonly Entry[] = refersElsewhere ? state.log.entries.slice(0, end.seq + 1) : path
   return {
     positions: new Set(copied.map(({ seq }) => seq)),
     appended: [
       ...(hasNoPolicy ? [] : [policyUpdate(confirmationPolicy)]),
-      ...errorResults(begun, CONTINUES_IN_SOURCE),
-      ...statusesOf(branch, begun.length, copied.some(mayApprove)),
+      ...ended,
+      ...statusesOf(branch, ended.length, copied.some(mayApprove)),
     ],
-    status: statusOf(branch, begun.length),
+    status: statusOf(branch, ended.length),
   }
 }
 
@@ -128,31 +126,56 @@ function mayApprove(entry: Entry): boolean {
 }
 
 /** Status events of a copy. Approvals hold for the source alone: waiting once ends them. */
-function statusesOf(branch: Branch, begun: number, hasApprovals: boolean): Event[] {
-  const status = statusOf(branch, begun)
+function statusesOf(branch: Branch, ended: number, hasApprovals: boolean): Event[] {
+  const status = statusOf(branch, ended)
   const waits = statusUpdate('waiting_for_confirmation')
   return hasApprovals && status === 'idle' ? [waits, statusUpdate(status)] : [statusUpdate(status)]
 }
 
-const statusOf = ({ pendingCalls }: Branch, begun: number): Status =>
-  pendingCallCount(pendingCalls) > begun ? 'waiting_for_confirmation' : 'idle'
+const statusOf = ({ pendingCalls }: Branch, ended: number): Status =>
+  pendingCallCount(pendingCalls) > ended ? 'waiting_for_confirmation' : 'idle'
 
-/** Pending calls that have begun: the source executes them, so the copy must not. */
-function begunCalls(
+/**
+ * Results of pending calls that the copy must not execute: they have begun in the source, or no policy or
+ * user decides on them.
+ */
+function endedCalls(
+  { header, branch: current }: State,
   callStatuses: readonly PendingCallStatus[],
   { pendingCalls }: Branch,
-): EventEntry<ActionEvent>[] {
+): Event[] {
+  const open = openCalls(pendingCalls)
   const started = granted(callStatuses, 'started')
-  if (started.size === 0) return []
-  const open = listPendingCallsIn(pendingCalls).map(({ entry }) => entry)
+  const isWaiting = header.status === 'waiting_for_confirmation'
+  const decided = new Set([
+    ...callStatuses.map(({ action_id }) => action_id),
+    ...(isWaiting ? openCalls(current.pendingCalls) : []).map(({ id }) => id),
+  ])
+  const policy = toPolicy(header.confirmationPolicy)
+  const replies = Map.groupBy(
+    open.map(({ event }) => event),
+    ({ llm_response_id }) => llm_response_id,
+  )
+  const waits = ({ id, event }: EventEntry<ActionEvent>): boolean =>
+    decided.has(id) || policy(event, replies.get(event.llm_response_id) ?? [event])
   // A result names a call id, so calls that share one end together.
-  const callIds = new Set(open.flatMap(({ id, event }) => (started.has(id) ? [event.tool_call_id] : [])))
-  return open.filter(({ event }) => callIds.has(event.tool_call_id))
+  const callIds = new Set(
+    open.flatMap((call) => (started.has(call.id) || !waits(call) ? [call.event.tool_call_id] : [])),
+  )
+  const ended = open.filter(({ event }) => callIds.has(event.tool_call_id))
+  return errorResults(ended, ({ id }) => (started.has(id) ? CONTINUES_IN_SOURCE : NOT_COPIED))
 }
+
+const openCalls = (calls: Branch['pendingCalls']): EventEntry<ActionEvent>[] =>
+  listPendingCallsIn(calls).map(({ entry }) => entry)
 
 /** Result of a begun call in the copy. */
 const CONTINUES_IN_SOURCE =
   'The conversation was copied while this call was running. Its result is in the original; whether it took effect is not known here.'
+
+/** Result of another call without a result in the copy. */
+const NOT_COPIED =
+  'The conversation was copied before this call had a result. The copy does not execute it; whether the original does is not known here.'
 
 const PAGE = 500
 /**

@@ -18,12 +18,14 @@ import { granted } from '../../src/state/call-status.ts'
 import { encodeState } from '../../src/state/read.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
+import type { Status } from '../../src/state/status.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import type { StoredEvent } from '../../src/store/contract/query.ts'
 import { cutPointsIn, viewEventsIn } from '../../src/view/view.ts'
 import { action, moveHead, observe, status, system, update, user } from '../build.ts'
 import { hostileState } from './states.ts'
+import { script } from './script.ts'
 import { places } from './places.ts'
 import { logOf, wrapStore } from './stores.ts'
 
@@ -184,6 +186,8 @@ describe.each(PLACES.names)('over %s', (name) => {
   })
 })
 
+const policy = (kind: string): Event => update('p', 'confirmation_policy', { kind })
+
 /** A conversation in memory with these events. */
 const fresh = async (...events: readonly Event[]) => {
   const engine = createEngine({ store: memoryStore() })
@@ -247,6 +251,52 @@ describe('a fork', () => {
     expect(steps).toBe(0)
   })
 
+  it.each<[string, readonly Event[], readonly string[], Status]>([
+    ['no policy', [action('a')], ['NOT'], 'idle'],
+    ['a policy that asks for none', [policy('NeverConfirm'), action('a')], ['NOT'], 'idle'],
+    ['a begun call', [action('a'), update('g', 'started_actions', ['a'])], ['RUNNING'], 'idle'],
+    [
+      'one begun and one not',
+      [action('a'), action('b'), update('g', 'started_actions', ['a'])],
+      ['RUNNING', 'NOT'],
+      'idle',
+    ],
+    ['a policy', [policy('AlwaysConfirm'), action('a')], [], 'waiting_for_confirmation'],
+    [
+      'a run that waits',
+      [action('a'), status('s', 'waiting_for_confirmation')],
+      [],
+      'waiting_for_confirmation',
+    ],
+    [
+      'a policy and a begun call',
+      [policy('AlwaysConfirm'), action('a'), action('b'), update('g', 'started_actions', ['a'])],
+      ['RUNNING'],
+      'waiting_for_confirmation',
+    ],
+  ])(
+    'waits only for what a user decides, and executes nothing a second time: %s',
+    async (_, log, results, end) => {
+      const { conversation } = await fresh(user('u'), ...log)
+      const before = (await conversation.state()).log.entries.length
+      const fork = await conversation.fork()
+      const { header, log: copy, branch } = await fork.state()
+      const added = [...copy.entries]
+        .slice(before)
+        .flatMap(({ event }) => (event?.kind === 'AgentErrorEvent' ? [event.error] : []))
+      expect(
+        added.map((error) => (error.includes('while this call was running') ? 'RUNNING' : 'NOT')),
+      ).toEqual(results)
+      expect(header.status).toBe(end)
+      const { step, executed, requests } = script([])
+      const { status } = await fork.run(step)
+      expect(executed).toEqual([])
+      expect(status).toBe(end === 'idle' ? 'finished' : end)
+      expect(requests).toHaveLength(end === 'idle' ? 1 : 0)
+      expect(listPendingCallsIn(branch.pendingCalls).length > 0).toBe(end !== 'idle')
+    },
+  )
+
   it('of an error, a pause or a finish is idle', async () => {
     for (const name of ['error', 'paused', 'finished', 'deleting', 'running'] as const) {
       const { conversation } = await fresh(user('u'), status('s', name))
@@ -259,6 +309,8 @@ describe('a fork', () => {
 
   it('from before what was let go is the same as from memory', async () => {
     const { conversation, store } = await fresh()
+    // The calls of a copy wait.
+    await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
     for (let n = 0; n < 12; n += 1) {
       const calls = Array.from({ length: 50 }, (_, i) => action(`a${n}.${i}`)).flatMap((call) => [
         call,
@@ -342,7 +394,7 @@ describe('a fork', () => {
     expect(planFork(state)).toMatchObject({ positions: null, appended: [{ value: 'idle' }] })
     expect(planFork(state, 'a')).toMatchObject({
       positions: new Set([0, 1]),
-      appended: [{ value: 'waiting_for_confirmation' }],
+      appended: [{ kind: 'AgentErrorEvent' }, { value: 'idle' }],
     })
     expect(eventKindOf(state.log.entries.get(1) as NonNullable<State['log']['head']>)).toBe('ActionEvent')
   })

@@ -118,6 +118,7 @@ describe('a step that throws', () => {
 describe('a run ends', () => {
   it('where what was approved came after a finish, and nothing can be done', async () => {
     const { conversation } = await begun()
+    await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
     await conversation.append([call('f', 'finish'), call('l')])
     const fork = await conversation.fork()
     await fork.approve(['l'])
