@@ -252,8 +252,8 @@ export class Conversation {
   }
 
   /**
-   * Copies the log, or the path to an event, with ids and confirmation policy; open calls stay open and wait.
-   * O(events).
+   * Copies the log, or the path to an event, with ids and confirmation policy. Calls that wait for the user
+   * wait in the copy, too; other open calls get a result that says so. O(events).
    * @throws ColloquyError `unknown_event`, `conversation_exists`, `invalid_id`.
    */
   async fork(options: ForkOptions = {}): Promise<Conversation> {
@@ -291,12 +291,14 @@ export class Conversation {
 
   /**
    * Ends a dead run's pending calls with an error result, and sets the status `error`, if the status is
-   * `running` and no run holds the lease; a dead process's lease lasts until it expires. `run` recovers by
-   * itself.
+   * `running` and no run holds the lease; a dead process's lease lasts until it expires. With `unheld`, only
+   * if no run has left a lease, as in an imported log. `run` recovers by itself.
    */
-  async recover(): Promise<Recovery> {
+  async recover(options: { readonly unheld?: boolean } = {}): Promise<Recovery> {
+    checkOptionNames(options, { unheld: true })
     const { store } = this.#engine
-    return this.#engine.use(this.id, (replica) => recover(store, replica, this.#engine.newBriefOwner()))
+    const owner = this.#engine.newBriefOwner()
+    return this.#engine.use(this.id, (replica) => recover(store, replica, owner, options.unheld))
   }
 
   /**

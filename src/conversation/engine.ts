@@ -112,9 +112,10 @@ export interface Engine {
    */
   applyRetention(options: RetentionOptions): Promise<DeletionReport | null>
   /**
-   * Recovers every conversation whose dead process's lease expired: see `Conversation.recover`. A failure
+   * Recovers every conversation whose dead process's lease expired, and every log that says `running` although
+   * no run holds it, as after an import: see `Conversation.recover`. A failure
    * does not affect the others. Unexpired leases are left for a later call.
-   * O(unreleased leases), and the events of the recovered conversations.
+   * O(unreleased leases, conversations that run or were never opened), and the events of those recovered.
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const recoveries = await engine.recoverAll()

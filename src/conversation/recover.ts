@@ -7,6 +7,7 @@ import type { Store } from '../store/contract/store.ts'
 import { decideRecover, callsOfLostRun } from './decide.ts'
 import type { LoggedEvent } from './logged-event.ts'
 import type { Replica } from './replica.ts'
+import { allItems } from '../store/kit/query/page.ts'
 
 /** Result of a recovery. */
 export interface Recovery {
@@ -20,11 +21,20 @@ export interface Recovery {
 /** Milliseconds until others may recover after this recovery is killed. The lease is renewed meanwhile. */
 const TTL = 10_000
 
-/** Recovers a conversation that is running without a live lease, and holds the lease meanwhile. */
-export async function recover(store: Store, replica: Replica, owner: string): Promise<Recovery> {
+/**
+ * Recovers a conversation that is running without a live lease, and holds the lease meanwhile.
+ * @param unheld only if no run has left a lease: the log was imported, or written without a run
+ */
+export async function recover(
+  store: Store,
+  replica: Replica,
+  owner: string,
+  unheld = false,
+): Promise<Recovery> {
   const { header } = await replica.refresh()
   if (header.status !== 'running') return { outcome: 'not_running', events: [] }
   const hadLease = (await store.getLease(replica.id)) !== null
+  if (unheld && hadLease) return { outcome: 'live', events: [] }
   const lease = await holdLease(store, replica.id, owner, TTL).catch((error: unknown) => {
     if (hasCode(error, 'already_running')) return null
     throw error
@@ -50,14 +60,16 @@ export type ConversationRecovery = { readonly conversationId: string } & (
 )
 
 /**
- * Recovers each conversation whose lease expired unreleased, in sequence; a failure does not affect the
- * others. @throws the store's errors when it lists leases.
+ * Recovers each conversation whose lease expired unreleased, and each that says `running` without a lease, in
+ * sequence; a failure does not affect the others. @throws the store's errors when it lists them.
  */
 export async function recoverAll(context: EngineContext): Promise<ConversationRecovery[]> {
+  const { store } = context
   const all: ConversationRecovery[] = []
-  for await (const conversationId of expiredLeases(context.store)) {
+  const add = async (conversationId: string, recoverOne: RecoverOne): Promise<void> => {
     try {
-      all.push({ conversationId, ...(await recoverOne(context, conversationId)) })
+      const recovery = await recoverOne(context, conversationId)
+      if (recovery !== null) all.push({ conversationId, ...recovery })
     } catch (error) {
       context.check()
       const isLive = hasCode(error, 'already_running')
@@ -68,8 +80,17 @@ export async function recoverAll(context: EngineContext): Promise<ConversationRe
       })
     }
   }
+  for await (const id of expiredLeases(store)) await add(id, recoverLeased)
+  for (const status of ['running', NOT_LISTED])
+    for await (const { id } of allItems((page) =>
+      store.listConversations({ status, order: 'created_at', ...page }),
+    ))
+      await add(id, recoverUnheld)
   return all
 }
+
+/** Finds conversations whose status no engine has listed, as after an import. */
+const NOT_LISTED = ''
 
 const PAGE = 100
 
@@ -84,7 +105,9 @@ export async function* expiredLeases(store: Store): AsyncGenerator<string> {
   } while (page.length === PAGE)
 }
 
-async function recoverOne(context: EngineContext, id: string): Promise<Recovery> {
+type RecoverOne = (context: EngineContext, id: string) => Promise<Recovery | null>
+
+const recoverLeased: RecoverOne = async (context, id) => {
   const { store } = context
   const owner = context.newBriefOwner()
   const recovery = await context.use(id, (replica) => recover(store, replica, owner))
@@ -92,4 +115,13 @@ async function recoverOne(context: EngineContext, id: string): Promise<Recovery>
   // The run had ended; only its lease remains.
   await endLease(store, id, owner)
   return recovery
+}
+
+/** Null for a conversation at work, and for one that had only never been opened. */
+const recoverUnheld: RecoverOne = async (context, id) => {
+  const { store } = context
+  if ((await store.getLease(id)) !== null) return null
+  const owner = context.newBriefOwner()
+  const recovery = await context.use(id, (replica) => recover(store, replica, owner, true))
+  return recovery.outcome === 'recovered' ? recovery : null
 }

@@ -80,7 +80,9 @@ export async function* uiMessageStream(
   const ended = new AbortController()
   const signal = options.signal === undefined ? ended.signal : AbortSignal.any([ended.signal, options.signal])
   let run: Promise<Failure | null> | null = null
-  const begin = (): Promise<Failure | null> => (run ??= outcomeOf(options))
+  // Nobody ends a log that says running without a run, as after an import.
+  const { run: perform = () => conversation.recover({ unheld: true }), onError } = options
+  const begin = (): Promise<Failure | null> => (run ??= outcomeOf(perform, onError))
   const items = follow(conversation, begin, signal, options.until)
   try {
     let state = await conversation.state()
@@ -140,9 +142,12 @@ interface Failure {
 
 class RunFailed extends Error {}
 
-async function outcomeOf({ run, onError }: UIStreamOptions): Promise<Failure | null> {
+async function outcomeOf(
+  run: () => Promise<unknown>,
+  onError: UIStreamOptions['onError'],
+): Promise<Failure | null> {
   try {
-    await run?.()
+    await run()
     return null
   } catch (error) {
     // An error of the callback becomes an unhandled rejection.
