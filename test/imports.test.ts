@@ -32,7 +32,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
   event: ['zod'],
   'context/redaction': ['@noble/hashes/hmac.js', '@noble/hashes/sha2.js', '@noble/hashes/utils.js'],
-  conversation: ['eventemitter3', 'lru-cache', 'ulid'],
+  conversation: ['eventemitter3', 'ulid'],
   'conversation/shell': ['node:child_process', 'node:os'],
   store: ['eventemitter3'],
   'store/sqlite': ['node:sqlite', 'node:fs'],

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import { ColloquyError } from '../event/errors.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
@@ -70,7 +69,9 @@ export class EngineContext {
   readonly #cacheBytes: number
   readonly #shares: boolean
   readonly #busy = new Map<string, BusyReplica>()
-  readonly #idle: LRUCache<string, Replica>
+  /** Least recently used first. */
+  readonly #idle = new Map<string, { readonly replica: Replica; readonly bytes: number }>()
+  #idleBytes = 0
   /** The last used replica of those larger than the cache. */
   #oversized: Replica | null = null
   readonly #replies = new WeakMap<Replica, SharedReplies>()
@@ -84,16 +85,18 @@ export class EngineContext {
   #closed: Promise<void> | null = null
 
   /** @param cacheBytes maximum size of all idle replicas together; 0 keeps none */
-  constructor(store: Store, stamp: Stamp, cacheBytes: number, sharesReplies: boolean, leaseTtl: number) {
+  constructor(
+    store: Store,
+    stamp: Stamp,
+    cacheBytes: number,
+    sharesReplies: boolean,
+    leaseTtl: number,
+  ) {
     this.store = store
     this.stamp = stamp
     this.leaseTtl = leaseTtl
     this.#cacheBytes = cacheBytes
     this.#shares = sharesReplies
-    this.#idle = new LRUCache({
-      maxSize: Math.max(1, cacheBytes),
-      sizeCalculation: (replica) => Math.max(1, replica.bytes),
-    })
   }
 
   get closing(): AbortSignal {
@@ -271,7 +274,8 @@ export class EngineContext {
     await Promise.allSettled(this.#work)
     if (this.#uses > 0) await new Promise<void>((resolve) => (this.#onUnused = resolve))
     await Promise.all([...this.#openReplies].map((shared) => shared.close()))
-    const idle = [...this.#idle.values(), ...(this.#oversized === null ? [] : [this.#oversized])]
+    const kept = [...this.#idle.values()].map(({ replica }) => replica)
+    const idle = [...kept, ...(this.#oversized === null ? [] : [this.#oversized])]
     const all = [...[...this.#busy.values()].map(({ opening }) => opening), ...idle]
     await Promise.allSettled(all.map(async (replica) => (await replica).settle()))
     this.#busy.clear()
@@ -280,13 +284,13 @@ export class EngineContext {
   }
 
   #idleReplica(id: string): Replica | null {
-    return this.#oversized?.id === id ? this.#oversized : (this.#idle.peek(id) ?? null)
+    return this.#oversized?.id === id ? this.#oversized : (this.#idle.get(id)?.replica ?? null)
   }
 
   #open(id: string): BusyReplica {
     const idle = this.#idleReplica(id)
     if (this.#oversized === idle) this.#oversized = null
-    this.#idle.delete(id)
+    this.#forget(id)
     const busy: BusyReplica = {
       opening: idle === null ? this.#read(id) : Promise.resolve(idle),
       open: idle,
@@ -300,7 +304,7 @@ export class EngineContext {
     const replica = await Replica.open(this.store, this.stamp, id)
     const drop = (): void => {
       if (this.#busy.get(id)?.open === replica) this.#busy.delete(id)
-      if (this.#idle.peek(id) === replica) this.#idle.delete(id)
+      if (this.#idle.get(id)?.replica === replica) this.#forget(id)
       if (this.#oversized === replica) this.#oversized = null
     }
     // A deleted replica is never reused: another conversation may be created under its id.
@@ -320,8 +324,23 @@ export class EngineContext {
     if (busy.users > 0 || this.#busy.get(id) !== busy) return
     this.#busy.delete(id)
     if (busy.open === null || this.#cacheBytes === 0) return
-    if (busy.open.bytes > this.#cacheBytes) this.#oversized = busy.open
-    else this.#idle.set(id, busy.open)
+    const { open } = busy
+    const { bytes } = open
+    if (bytes > this.#cacheBytes) {
+      this.#oversized = open
+      return
+    }
+    this.#idle.set(id, { replica: open, bytes })
+    this.#idleBytes += bytes
+    for (const oldest of this.#idle.keys()) {
+      if (this.#idleBytes <= this.#cacheBytes) return
+      this.#forget(oldest)
+    }
+  }
+
+  #forget(id: string): void {
+    this.#idleBytes -= this.#idle.get(id)?.bytes ?? 0
+    this.#idle.delete(id)
   }
 
   #sharedRepliesOf(replica: Replica): SharedReplies | null {
