@@ -7,6 +7,7 @@ import type { Store } from '../store/contract/store.ts'
 import { checkConversationFilter } from '../store/kit/query/conversation-query.ts'
 import {
   checkBoolean,
+  checkFunction,
   checkInstant,
   checkInteger,
   checkOptionNames,
@@ -116,8 +117,7 @@ const listed = (store: Store, query: ConversationQuery) =>
 function checkDeletion({ dryRun, limit, onDelete }: DeletionOptions): void {
   checkBoolean('dryRun', dryRun, invalidArgument)
   checkInteger('limit', limit, 1, Number.MAX_SAFE_INTEGER, null, invalidArgument)
-  if (onDelete !== undefined && typeof onDelete !== 'function')
-    invalidArgument('onDelete', 'must be a function')
+  checkFunction('onDelete', onDelete)
 }
 
 async function deleteEach(

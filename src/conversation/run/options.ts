@@ -5,7 +5,7 @@ import type { LeftOut } from '../../messages/prefix.ts'
 import type { State } from '../../state/state.ts'
 import type { Status } from '../../state/status.ts'
 import type { AppendOptions } from '../../store/contract/store.ts'
-import { checkOptionNames, invalidArgument } from '../../store/kit/query/check-value.ts'
+import { checkFunction, checkOptionNames, invalidArgument } from '../../store/kit/query/check-value.ts'
 import { type Hook, HOOK_MOMENTS } from './hooks.ts'
 import type { Policy } from './policy.ts'
 
@@ -112,18 +112,13 @@ const OPTIONS = {
 } satisfies Record<keyof RunOptions, true>
 
 export function checkRun(step: unknown, options: object): void {
-  const { hooks, policy, stuck, maxIterations, leaseTtl, wait, onPrefix, condenser, from, until, within } =
-    options as Readonly<Record<string, unknown>>
-  if (typeof step !== 'function') invalidArgument('step', 'must be a function')
+  const given = options as Readonly<Record<string, unknown>>
+  const { hooks, maxIterations, leaseTtl, wait, condenser, from, until } = given
+  checkFunction('step', step ?? null)
   checkOptionNames(options, OPTIONS)
-  if (policy !== undefined && typeof policy !== 'function')
-    invalidArgument('policy', 'must be a function; see policyOf')
-  if (onPrefix !== undefined && typeof onPrefix !== 'function')
-    invalidArgument('onPrefix', 'must be a function')
+  for (const name of ['policy', 'onPrefix', 'within', 'stuck']) checkFunction(name, given[name])
   if (condenser !== undefined && !isCondenser(condenser))
     invalidArgument('condenser', 'must have a function condense; see rollingCondenser')
-  if (within !== undefined && typeof within !== 'function') invalidArgument('within', 'must be a function')
-  if (stuck !== undefined && typeof stuck !== 'function') invalidArgument('stuck', 'must be a function')
   if (maxIterations !== undefined && !(typeof maxIterations === 'number' && maxIterations >= 0)) {
     invalidArgument('maxIterations', 'must be a number from 0')
   }
@@ -154,7 +149,7 @@ function checkHook(hook: unknown, field: string): void {
     invalidArgument(`${field}.on`, `must be one of ${HOOK_MOMENTS.join(', ')}`)
   if (typeof name !== 'string')
     invalidArgument(`${field}.name`, 'must be a string: the name of the hook in the log')
-  if (typeof run !== 'function') invalidArgument(`${field}.run`, 'must be a function')
+  checkFunction(`${field}.run`, run ?? null)
   if (tools !== undefined && typeof tools !== 'function')
     invalidArgument(`${field}.tools`, 'must be a function of the tool name')
 }

@@ -91,6 +91,10 @@ export function checkBoolean(field: string, value: Given, refuse: Refuse = inval
   return typeof value === 'boolean' ? value : refuse(field, 'must be true or false')
 }
 
+export function checkFunction(field: string, value: Given): void {
+  if (value !== undefined && typeof value !== 'function') invalidArgument(field, 'must be a function')
+}
+
 export function checkInstant(field: string, value: Given): bigint | null {
   const text = checkText(field, value)
   if (text === null) return null
