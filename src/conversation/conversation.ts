@@ -115,7 +115,9 @@ export class Conversation {
 
   /** Returns the view as neutral messages. The grammars' renderers accept `state()` instead. O(view). */
   async messages(options?: MessageOptions): Promise<NeutralMessage[]> {
-    return toMessages(await this.state(), options)
+    return this.#engine.use(this.id, async (replica) =>
+      toMessages(await replica.withBodies(await replica.refresh()), options),
+    )
   }
 
   async record(): Promise<ConversationRecord> {

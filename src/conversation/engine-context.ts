@@ -1,6 +1,7 @@
 import { ColloquyError } from '../event/errors.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
+import type { BlobMode } from '../store/contract/blobs.ts'
 import type { Store } from '../store/contract/store.ts'
 import { allPages } from '../store/kit/query/page.ts'
 import { Replica } from './replica.ts'
@@ -68,6 +69,7 @@ export class EngineContext {
   readonly leaseTtl: number
   readonly #cacheBytes: number
   readonly #shares: boolean
+  readonly #blobs: BlobMode
   readonly #busy = new Map<string, BusyReplica>()
   /** Least recently used first. */
   readonly #idle = new Map<string, { readonly replica: Replica; readonly bytes: number }>()
@@ -91,10 +93,12 @@ export class EngineContext {
     cacheBytes: number,
     sharesReplies: boolean,
     leaseTtl: number,
+    blobs: BlobMode,
   ) {
     this.store = store
     this.stamp = stamp
     this.leaseTtl = leaseTtl
+    this.#blobs = blobs
     this.#cacheBytes = cacheBytes
     this.#shares = sharesReplies
   }
@@ -301,7 +305,7 @@ export class EngineContext {
   }
 
   async #read(id: string): Promise<Replica> {
-    const replica = await Replica.open(this.store, this.stamp, id)
+    const replica = await Replica.open(this.store, this.stamp, id, this.#blobs)
     const drop = (): void => {
       if (this.#busy.get(id)?.open === replica) this.#busy.delete(id)
       if (this.#idle.get(id)?.replica === replica) this.#forget(id)

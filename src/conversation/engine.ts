@@ -4,6 +4,8 @@
 
 import { monotonicFactory } from 'ulid'
 import { hasCode } from '../event/errors.ts'
+import type { BlobMode } from '../store/contract/blobs.ts'
+import { checkBlobs } from '../store/kit/blobs.ts'
 import { checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
 import { checkConversationId, formatInstant, microsNow } from '../store/kit/record.ts'
@@ -45,6 +47,11 @@ export interface EngineOptions {
    * of a process or database. An option of each run, too. Default: 45,000.
    */
   readonly leaseTtl?: number
+  /**
+   * `refs` keeps the long strings of users' files and of tool results out of memory. `state()` has references
+   * for them; each request, hook and condenser gets the strings, which are read again. Default: `whole`.
+   */
+  readonly blobs?: BlobMode
 }
 
 const OPTIONS = {
@@ -54,6 +61,7 @@ const OPTIONS = {
   cacheBytes: true,
   shareReplies: true,
   leaseTtl: true,
+  blobs: true,
 } satisfies Record<keyof EngineOptions, true>
 
 /** Live conversations over one store. */
@@ -178,6 +186,7 @@ export function createEngine(options: EngineOptions): Engine {
     cacheBytes = 256 * 2 ** 20,
     shareReplies = false,
     leaseTtl = 45_000,
+    blobs,
   } = options ?? {}
   checkOptionNames(options, OPTIONS)
   checkLeaseTtl(leaseTtl)
@@ -186,7 +195,8 @@ export function createEngine(options: EngineOptions): Engine {
   const bytes = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(cacheBytes)))
   if (typeof store?.append !== 'function') invalidArgument('store', 'must be a store, such as memoryStore()')
   const stamp = { newId, now: () => formatInstant(clock()) }
-  const context = new EngineContext(store, stamp, bytes, shareReplies, leaseTtl)
+  const mode = checkBlobs(blobs, invalidArgument) ? 'refs' : 'whole'
+  const context = new EngineContext(store, stamp, bytes, shareReplies, leaseTtl, mode)
   const create: Engine['create'] = async (record = {}) => {
     context.check()
     const { id } = await store.createConversation({

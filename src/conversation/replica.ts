@@ -4,20 +4,27 @@
  */
 
 import { ColloquyError, hasCode } from '../event/errors.ts'
+import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import type { Event } from '../event/types.ts'
+import type { Entry } from '../log/entry.ts'
 import { columnarLength, findEventIn } from '../log/log.ts'
 import { pendingCallCount } from '../log/open-calls.ts'
+import { vectorOf } from '../log/vector.ts'
 import { reduce } from '../state/reduce.ts'
 import { completeSnapshot, encodeWithoutBodies, evict, readSnapshot } from '../state/snapshot.ts'
 import { CHUNK_SIZE } from '../state/snapshot/record.ts'
 import { initialState, type State } from '../state/state.ts'
 import type { AppendOptions, ExpectedVersion, SnapshotPart, Store } from '../store/contract/store.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
+import type { BlobMode } from '../store/contract/blobs.ts'
 import type { StoredEvent } from '../store/contract/query.ts'
 import { versionOf } from '../store/kit/append/decide-append.ts'
+import { hasLargeString } from '../store/kit/blobs.ts'
 import { unknownConversation } from '../store/kit/errors.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
-import { type Unit, unitEvents } from '../view/unit.ts'
+import { type Unit, unitEvents, type ViewItem } from '../view/unit.ts'
+import { Units } from '../view/units.ts'
+import type { View } from '../view/view.ts'
 import { ERASURE, erasureRecord, isPendingCall, planErasure } from './erase.ts'
 import { backOff, Listeners, serialQueue } from './async.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
@@ -81,6 +88,8 @@ export class Replica {
   readonly gone: AbortSignal = this.#gone.signal
   readonly #store: Store
   readonly #stamp: Stamp
+  readonly blobs: BlobMode
+  readonly #read: Read
   #state: State
   /** Creation time: another time means another conversation under the same id. */
   #createdAt: string
@@ -97,9 +106,17 @@ export class Replica {
   readonly #listed: { status: string | null; length: number } = { status: null, length: 0 }
   #epoch = 0
 
-  private constructor(store: Store, stamp: Stamp, id: string, { state, snapshotAt, createdAt }: Opened) {
+  private constructor(
+    store: Store,
+    stamp: Stamp,
+    id: string,
+    blobs: BlobMode,
+    { state, snapshotAt, createdAt }: Opened,
+  ) {
     this.id = id
     this.#store = store
+    this.blobs = blobs
+    this.#read = readerOf(store, blobs)
     this.#stamp = stamp
     this.#state = state
     this.#createdAt = createdAt
@@ -111,8 +128,8 @@ export class Replica {
    * Opens a conversation from its snapshot and the events after it. @throws ColloquyError
    * `unknown_conversation`.
    */
-  static async open(store: Store, stamp: Stamp, id: string): Promise<Replica> {
-    return new Replica(store, stamp, id, await openState(store, id))
+  static async open(store: Store, stamp: Stamp, id: string, blobs: BlobMode = 'whole'): Promise<Replica> {
+    return new Replica(store, stamp, id, blobs, await openState(store, id, readerOf(store, blobs)))
   }
 
   get state(): State {
@@ -212,7 +229,7 @@ export class Replica {
   whole(): Promise<State> {
     return this.#inOrder(async () => {
       await this.#catchUp()
-      return replayWhole(this.#store, this.id)
+      return replayWhole(readerOf(this.#store, 'whole'), this.id)
     })
   }
 
@@ -246,6 +263,21 @@ export class Replica {
         if (!hasCode(error, 'version_conflict') || attempt === MAX_ERASE_ATTEMPTS) throw error
       }
     }
+  }
+
+  /**
+   * The state with the long strings of its view, for a request; the same state if it has none. O(view), and
+   * the bytes of those strings.
+   */
+  async withBodies(state: State): Promise<State> {
+    const { branch } = state
+    if (this.blobs === 'whole') return state
+    const items = [...branch.view.units].flatMap((unit) => [...unitEvents(unit)]).filter(hasReferences)
+    const ids = items.map(({ id }) => id)
+    if (ids.length === 0) return state
+    const read = await this.#store.getMany(this.id, ids)
+    const view = withEvents(branch.view, new Map(read.map((event, index) => [ids[index], event?.fact])))
+    return { ...state, branch: { ...branch, view } }
   }
 
   /** Approximate size in memory, in bytes. O(events since the last call); after an eviction also O(256 units). */
@@ -295,7 +327,8 @@ export class Replica {
     const isNext =
       added.every(({ seq }, i) => seq === length + i) && length + added.length === appended.version
     try {
-      if (isNext) await this.#fold(added)
+      // Large strings are read back as references.
+      if (isNext && !(this.blobs === 'refs' && hasLargeString(added))) await this.#fold(added)
       else await this.#catchUp()
       // Other writers may have changed the listed status.
       const known = isNext && this.#listed.length === length ? this.#listed.status : null
@@ -313,7 +346,7 @@ export class Replica {
       return decide(this.#state)
     } catch (error) {
       if (!hasCode(error, 'evicted')) throw error
-      this.#setState(await replayWhole(this.#store, this.id))
+      this.#setState(await replayWhole(this.#read, this.id))
       return decide(this.#state)
     }
   }
@@ -342,7 +375,7 @@ export class Replica {
       const last = entries.last()
       // Reads the last known event again: a different one means a different log.
       const from = Math.max(0, entries.length - 1)
-      const events = await this.#store.read(this.id, { from, limit: PAGE })
+      const events = await this.#read(this.id, { from, limit: PAGE })
       if (last !== undefined && events[0]?.id !== last.id) await this.#startOver()
       else await this.#fold(last === undefined ? events : events.slice(1))
       if (events.length < PAGE) return this.#state !== before
@@ -388,7 +421,7 @@ export class Replica {
     // Its parent is unknown: the log was replaced.
     const parentId = events[0]?.parentId ?? null
     if (parentId !== null && findEventIn(this.#state.log, parentId) === undefined) return this.#startOver()
-    this.#setState(foldFacts(this.#state, events) ?? (await replayWhole(this.#store, this.id)))
+    this.#setState(foldFacts(this.#state, events) ?? (await replayWhole(this.#read, this.id)))
   }
 
   #setState(state: State): void {
@@ -401,7 +434,7 @@ export class Replica {
   async #startOver(): Promise<void> {
     const known = this.#state.log.entries
     const { createdAt } = await recordIn(this.#store, this.id)
-    const state = await replayWhole(this.#store, this.id)
+    const state = await replayWhole(this.#read, this.id)
     this.#savedAt = this.#restedAt = 0
     const isSameLog =
       createdAt === this.#createdAt &&
@@ -460,6 +493,57 @@ export async function recordIn(store: Store, id: string): Promise<ConversationRe
 
 const PAGE = 1_024
 
+type Read = Store['read']
+
+/** Events in memory that have references for long strings. */
+const referring = new WeakSet<object>()
+
+export const hasReferences = ({ event }: Pick<Entry, 'event'>): boolean => referring.has(event ?? referring)
+
+function readerOf(store: Pick<Store, 'read'>, blobs: BlobMode): Read {
+  if (blobs === 'whole') return (id, query) => store.read(id, query)
+  return async (id, query) => {
+    const events = await store.read(id, { ...query, blobs })
+    const whole = events.map((event) =>
+      event.blobs && !isReferring(event) ? store.read(id, { from: event.seq, limit: 1 }) : [event],
+    )
+    return (await Promise.all(whole)).flat()
+  }
+}
+
+/** Whether a body may stay in memory with its references: files and results, which only requests read. */
+function isReferring({ fact, blobs = [] }: StoredEvent): boolean {
+  // An id that is derived from the body needs the whole body.
+  if (fact.id === undefined || isQuarantined(fact)) return false
+  const isResult = fact.kind === 'ObservationEvent' && fact.observation.kind !== 'WorkingObservation'
+  const isMessage = fact.kind === 'MessageEvent' && fact.source === 'user'
+  const isOfRequest = blobs.every(({ path }) =>
+    path[1] === 'content' && path.at(-1) !== 'text'
+      ? isResult || isMessage
+      : isResult && path[0] === 'observation',
+  )
+  if (isOfRequest) referring.add(fact)
+  return isOfRequest
+}
+
+/** The view with whole events, in new units: caches of requests must not keep their strings. */
+function withEvents(view: View, whole: ReadonlyMap<unknown, Fact | undefined>): View {
+  // Some entries compute their id.
+  const swap = <I extends ViewItem>(item: I): I =>
+    hasReferences(item) ? { ...item, id: item.id, event: whole.get(item.id) ?? item.event } : item
+  let units = Units.empty()
+  for (const unit of view.units)
+    units = units.push(
+      unit.type === 'message'
+        ? { ...unit, item: swap(unit.item) }
+        : {
+            ...unit,
+            results: vectorOf([...unit.results].map((one) => ({ ...one, entry: swap(one.entry) }))),
+          },
+    )
+  return { ...view, units }
+}
+
 interface Opened {
   readonly state: State
   /** Log length covered by the snapshot; 0 without a usable one. */
@@ -478,27 +562,31 @@ const EVICT_PART = 1 / 32
  * returns to an evicted branch, O(n log n).
  * @throws ColloquyError `unknown_conversation`.
  */
-export async function openState(store: Store, id: string): Promise<Opened> {
+export async function openState(
+  store: Store,
+  id: string,
+  read: Read = readerOf(store, 'whole'),
+): Promise<Opened> {
   // The record is read before the log, so that the next read of the record detects a replacement in between.
   const [record, parts] = await Promise.all([recordIn(store, id), store.loadSnapshot(id)])
   const { createdAt } = record
-  const saved = await openSaved(store, record, parts)
+  const saved = await openSaved(read, record, parts)
   if (saved !== null) {
-    const state = await foldOn(store, id, saved, true)
+    const state = await foldOn(read, id, saved, true)
     if (state !== null) return { state, snapshotAt: saved.log.entries.length, createdAt }
   }
   const empty = initialState({ conversationId: id })
   // The log returns to an evicted branch: fold it again and keep all of it.
-  const state = (await foldOn(store, id, empty, true)) ?? (await replayWhole(store, id))
+  const state = (await foldOn(read, id, empty, true)) ?? (await replayWhole(read, id))
   return { state, snapshotAt: 0, createdAt }
 }
 
 /**
  * Returns the state of the whole log, without eviction. O(n). @throws ColloquyError `unknown_conversation`.
  */
-async function replayWhole(store: Store, id: string): Promise<State> {
+async function replayWhole(read: Read, id: string): Promise<State> {
   const empty = initialState({ conversationId: id })
-  return (await foldOn(store, id, empty, false)) ?? empty
+  return (await foldOn(read, id, empty, false)) ?? empty
 }
 
 /**
@@ -506,7 +594,7 @@ async function replayWhole(store: Store, id: string): Promise<State> {
  * time, last event, and missing bodies.
  */
 async function openSaved(
-  store: Store,
+  read: Read,
   { id, createdAt }: ConversationRecord,
   parts: readonly SnapshotPart[],
 ): Promise<State | null> {
@@ -517,7 +605,7 @@ async function openSaved(
   const events = new Map<number, StoredEvent>()
   for (const { from, until } of rangesOf([...wanted].toSorted((one, other) => one - other))) {
     for (let position = from; position < until; position += PAGE) {
-      const page = await store.read(id, { from: position, limit: Math.min(PAGE, until - position) })
+      const page = await read(id, { from: position, limit: Math.min(PAGE, until - position) })
       for (const event of page) if (wanted.has(event.seq)) events.set(event.seq, event)
     }
   }
@@ -550,7 +638,7 @@ function rangesOf(positions: readonly number[], gap = GAP): readonly Range[] {
  * Folds the rest of the log. Null when it returns to an evicted branch. @param evicts whether to evict bodies
  * and checkpoints on the way, to bound memory
  */
-async function foldOn(store: Store, id: string, state: State, evicts: boolean): Promise<State | null> {
+async function foldOn(read: Read, id: string, state: State, evicts: boolean): Promise<State | null> {
   let current = state
   let restedAt = state.log.entries.length
   // Kept for one more page: a log mostly returns to a branch that it left a few events ago.
@@ -559,7 +647,7 @@ async function foldOn(store: Store, id: string, state: State, evicts: boolean): 
     const from = current.log.entries.length
     // Parts of the columnar log are written once, when complete.
     const limit = PAGE - (from % PAGE)
-    const events = await store.read(id, { from, limit })
+    const events = await read(id, { from, limit })
     const next = foldFacts(current, events)
     if (next === null) {
       if (before === null) return null

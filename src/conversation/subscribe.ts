@@ -9,7 +9,7 @@ import { checkOptionNames, invalidArgument } from '../store/kit/query/check-valu
 import type { Store } from '../store/contract/store.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
 import type { Status } from '../state/status.ts'
-import type { Replica } from './replica.ts'
+import { hasReferences, type Replica } from './replica.ts'
 import { type ReplyOffset, ReplyReader } from './streamed.ts'
 import type { EngineContext } from './engine-context.ts'
 
@@ -163,13 +163,13 @@ function throwFailure(failure: { readonly error: unknown } | null): void {
 type LoggedItem = Extract<SubscriptionItem, { type: 'event' }>
 
 async function readFrom(store: Store, replica: Replica, from: number): Promise<LoggedItem[]> {
-  const { log, header } = replica.state
+  const { log } = replica.state
   if (from >= log.entries.length) return []
   const loaded: LoggedItem[] = []
   for (let seq = from; seq < from + PAGE; seq += 1) {
     const entry = log.entries.get(seq)
     const fact = entry?.event ?? entry?.quarantined
-    if (entry === undefined || !fact) break
+    if (entry === undefined || !fact || hasReferences(entry)) break
     const event = toLogged({ seq, id: entry.id, parentId: entry.parent?.id ?? null, fact })
     loaded.push({ ...event, status: statusAt(replica, seq, fact) })
   }
@@ -177,7 +177,7 @@ async function readFrom(store: Store, replica: Replica, from: number): Promise<L
   const events = await store.read(replica.id, { from, limit: PAGE })
   // The log is shorter than before.
   if (events.length === 0) await replica.refresh()
-  return events.map((event) => ({ ...toLogged(event), status: header.status }))
+  return events.map((event) => ({ ...toLogged(event), status: statusAt(replica, event.seq, event.fact) }))
 }
 
 const statuses = new WeakMap<Replica, WeakMap<Fact, Status>>()

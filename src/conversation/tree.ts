@@ -63,7 +63,7 @@ async function openNode(
   const { id, title } = record
   const state = await context.use(id, async (replica): Promise<State> => {
     const latest = await replica.look(record)
-    return columnarLength(latest.state.log) > 0 ? replica.whole() : latest.state
+    return columnarLength(latest.state.log) > 0 || replica.blobs === 'refs' ? replica.whole() : latest.state
   })
   return { id, title, actionId, state, children: [] }
 }

@@ -110,7 +110,7 @@ export function stepOf(options: Options, provider: Provider, sorted = sortTools(
     if (branch.view.unhandledCondensationRequest && isReplied(branch)) return yield NO_CONDENSER
     if (prompt !== null && state.branch.systemPrompt === null) {
       yield prompt
-      state = reduce(state, prompt)
+      state = await input.withBodies(reduce(state, prompt))
     }
     const model = modelName(options.model)
     const messages = write === undefined ? toMessages(state, { cache }) : write(state)

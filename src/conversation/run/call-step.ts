@@ -54,6 +54,7 @@ export async function callStep(
     onPrefix: run.onPrefix,
     background: startWork,
     runChild: run.runChild,
+    withBodies: (next: State) => run.replica.withBodies(next),
   }
   try {
     for await (const output of readStep(step, input)) {

@@ -82,6 +82,23 @@ export const latest = (run: RunContext): Promise<State> => recordErrors(run, run
 /** The same with all bodies. @throws the same. */
 export const latestWhole = (run: RunContext): Promise<State> => recordErrors(run, run.replica.whole())
 
+/** The state with the long strings that a request needs. @throws the same. */
+export const withBodies = (run: RunContext, state: State): Promise<State> =>
+  recordErrors(run, run.replica.withBodies(state))
+
+/** Calls back with the latest state and its long strings, before anything can follow. @param known may be it */
+export async function useBodies<T>(
+  run: RunContext,
+  use: (state: State) => Promise<T>,
+  known?: State,
+): Promise<T> {
+  for (;;) {
+    const { state } = run.replica
+    const request = known?.log === state.log ? known : await withBodies(run, state)
+    if (run.replica.state === state) return use(request)
+  }
+}
+
 async function recordErrors<T>(
   { ofReplica }: RunContext,
   work: Promise<T>,

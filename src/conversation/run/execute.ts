@@ -10,7 +10,7 @@ import type { StartedWork } from '../background.ts'
 import { isTurnOver } from '../turn.ts'
 import { NO_RESULT } from '../../messages/phrases.ts'
 import { callStep } from './call-step.ts'
-import { add, mustStop, type RunContext } from './context.ts'
+import { add, mustStop, type RunContext, useBodies, withBodies } from './context.ts'
 import { contextMessage, type HookInput, type HookVerdict, runHooks } from './hooks.ts'
 import { planOf } from './plan-calls.ts'
 
@@ -44,20 +44,23 @@ export async function execute(run: RunContext, calls: readonly Call[]): Promise<
     ]
   })
   const { replica, signal } = run
-  const { state } = replica
-  const approved = begun.filter((call) => isOpen(state, call))
-  if (approved.length === 0 || signal.aborted) return
+  let approved: readonly Call[] = []
   const started: StartedWork[] = []
   try {
-    await callStep(run, state, approved, async (call) => {
-      const work = await run.startWork(call)
-      started.push(work)
-      return work
+    await useBodies(run, async (state) => {
+      approved = begun.filter((call) => isOpen(state, call))
+      if (approved.length === 0 || signal.aborted) return
+      await callStep(run, state, approved, async (call) => {
+        const work = await run.startWork(call)
+        started.push(work)
+        return work
+      })
     })
   } finally {
     // A call whose working result was not appended because of an interrupt is not completed later.
     for (const work of started) work.confirm(isWorking(replica.state, work.call))
   }
+  if (approved.length === 0 || signal.aborted) return
   await add(run, (now) =>
     errorResults(
       approved.filter((call) => isOpen(now, call)),
@@ -93,7 +96,7 @@ async function runPostHooks(run: RunContext, call: Call): Promise<void> {
   if (signal.aborted || !hooks.some(({ on }) => on === 'PostToolUse')) return
   const { events, blocked, context } = await runCallHooks(run, call, {
     event_type: 'PostToolUse',
-    tool_response: observationOf(replica.state, call.id),
+    tool_response: observationOf(await withBodies(run, replica.state), call.id),
   })
   // A finished model gets no more context, unless a hook objects.
   await add(run, (state) => {

@@ -17,7 +17,7 @@ import {
   errorResults,
 } from '../decide.ts'
 import { hasNoPrompt, isEmpty, isTurnOver, isReplied } from '../turn.ts'
-import { add, mustStop, type RunContext, unstarted, latest } from './context.ts'
+import { add, mustStop, type RunContext, unstarted, latest, useBodies, withBodies } from './context.ts'
 import { contextMessage, runHooks, textOf } from './hooks.ts'
 import { planOf } from './plan-calls.ts'
 import { findPrompts, nextPrompt, showPrompt } from './prompts.ts'
@@ -308,9 +308,10 @@ async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: R
     const prompt = nextPrompt(run, state)
     if (prompt !== null) await showPrompt(run, prompt)
     else {
-      const condensing = await condense(run, state)
+      const request = await withBodies(run, state)
+      const condensing = await condense(run, request)
       if (condensing.next === 'end') return endWith(condensing.with)
-      if (condensing.next === 'ask') await callModel(run)
+      if (condensing.next === 'ask') await callModel(run, request)
     }
   }
   return true
@@ -323,14 +324,16 @@ const isSame = (state: State, now: State): boolean => state.log.entries.length =
  * Does nothing if a pause, a call, or a message that hooks have not seen arrived meanwhile.
  * @throws the step's errors.
  */
-async function callModel(run: RunContext): Promise<void> {
+async function callModel(run: RunContext, known: State): Promise<void> {
   await add(run, (state) =>
     state.header.status === 'running' || mustStop(run, state) ? [] : [statusUpdate('running')],
   )
-  const { replica, signal } = run
-  const { state } = replica
   // No await from here to the step: nothing that this process knows of can come between.
-  const canCall = state.header.status === 'running' && !signal.aborted
+  await useBodies(run, (state) => callLatest(run, state), known)
+}
+
+async function callLatest(run: RunContext, state: State): Promise<void> {
+  const canCall = state.header.status === 'running' && !run.signal.aborted
   // With a condenser, a condensation request alone needs no model.
   const hasReply = run.condenser === null ? isTurnOver(state.branch) : isReplied(state.branch)
   if (!canCall || hasReply || !isAnswered(state.branch) || nextPrompt(run, state) !== null) return

@@ -58,6 +58,8 @@ export interface StepInput {
   readonly background: (call: EventEntry<ActionEvent>) => Promise<BackgroundWork>
   /** Runs the child conversation of a call, by the action's id. Creates it if needed. */
   readonly runChild: RunChild
+  /** Puts the long strings into a state that was reduced from `state`: see `blobs` of the engine. */
+  readonly withBodies: (state: State) => Promise<State>
   /**
    * Reports omitted signed parts, and why, to the run's caller; a writer's option, as in
    * `toAnthropic(messages, { tools, onPrefix })`.
