@@ -73,10 +73,10 @@ function Conversations({
     const look = (): void =>
       void listPage(password).then(
         ({ items }) =>
-          setAll((known) => [
-            ...known,
-            ...items.filter(({ id }) => positionOf(known, id) < 0).map(listedTitle),
-          ]),
+          setAll((known) => {
+            const news = items.filter(({ id }) => positionOf(known, id) < 0)
+            return news.length === 0 ? known : [...known, ...news.map(listedTitle)]
+          }),
         () => undefined,
       )
     const timer = setTimeout(look, LISTED_AFTER)
