@@ -21,7 +21,8 @@ import { keyedId } from '../event/ids.ts'
 import { isExecutable } from './turn.ts'
 import { isOfReply } from '../event/reply.ts'
 import { advance, withLive } from '../messages/ui/chunks.ts'
-import { replyId, replyParts, type UIMessagesOptions } from '../messages/ui/write.ts'
+import { mapStrings } from '../messages/resolve-blobs.ts'
+import { replyId, replyParts, stringsByAddress, type UIMessagesOptions } from '../messages/ui/write.ts'
 import type { Status } from '../state/status.ts'
 import type { SubscriptionItem } from './subscribe.ts'
 
@@ -294,6 +295,13 @@ export interface UIReceiveOptions extends UIMessagesOptions {
   readonly waiting?: 'reject' | 'keep'
 }
 
+const RECEIVE_OPTIONS = {
+  waiting: true,
+  pageTools: true,
+  blobs: true,
+  service: true,
+} satisfies Record<keyof UIReceiveOptions, true>
+
 /**
  * Stores a `useChat` post, and returns which reply to stream. A new message is appended under its id, an
  * edited one on a new branch, idempotently; `regenerate` returns to its latest version. Decisions about calls
@@ -313,7 +321,7 @@ export async function receiveUIMessages(
   posted: unknown,
   options: UIReceiveOptions = {},
 ): Promise<Pick<UIStreamOptions, 'to' | 'from'>> {
-  checkOptionNames(options, { waiting: true, pageTools: true } satisfies Record<keyof UIReceiveOptions, true>)
+  checkOptionNames(options, RECEIVE_OPTIONS)
   const { waiting = 'reject' } = options
   if (waiting !== 'reject' && waiting !== 'keep') invalidArgument('waiting', 'must be reject or keep')
   const { messages, trigger, messageId } = isObject(posted as JsonValue) ? (posted as JsonObject) : {}
@@ -325,7 +333,7 @@ export async function receiveUIMessages(
     await appendDecided(conversation, (state) => decisionsIn(state, parts, options))
     return { from: assistantParts(last) as unknown as UIPart[] }
   }
-  const event = fromUIMessage(last)
+  const event = fromUIMessage(await withStrings(conversation, last, options))
   const { id } = event
   const isKnown = id !== undefined && (await hasEvent(conversation, id))
   if (isKnown && trigger === 'regenerate-message') {
@@ -350,6 +358,21 @@ export async function receiveUIMessages(
   })
   return { to: message.id }
 }
+
+/** A message that the client has from `toUIMessages`, with its event's long strings in place of addresses. */
+const withStrings = (
+  conversation: Conversation,
+  message: JsonObject,
+  options: UIMessagesOptions,
+): Promise<JsonObject> =>
+  conversation.read(({ log }) => {
+    const entry = typeof message['id'] === 'string' ? findEventIn(log, message['id']) : undefined
+    const event =
+      options.blobs === 'refs' && entry !== undefined ? loadedEvent(entry, ['MessageEvent']) : null
+    if (event?.kind !== 'MessageEvent') return message
+    const strings = stringsByAddress(event, conversation.id, options)
+    return mapStrings(message, (text) => strings.get(text) ?? text) as JsonObject
+  })
 
 const SENT_INSTEAD = 'The user sent a message instead of approving the call.'
 

@@ -60,3 +60,6 @@ export const hex32 = (lane: number): string => (lane >>> 0).toString(16).padStar
 export const blobText = (hash: string): string => `colloquy:blob/${hash}`
 
 export const BLOB_TEXT = /colloquy:blob\/([0-9a-f]{64})/g
+
+/** Longer strings of bodies are stored once, as blobs. */
+export const LARGE_STRING = 65_536

@@ -27,7 +27,7 @@ export function urlOf(image: Image): string {
 export function screenshotUrl(data: string): string | null {
   if (data === '') return null
   if (data.startsWith('data:')) return data
-  return `data:${sniff(data) ?? 'image/png'};base64,${data}`
+  return `data:${imageTypeOf(data) ?? 'image/png'};base64,${data}`
 }
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
@@ -56,7 +56,7 @@ function readDataUrl(url: string): Image | null {
   const data = url.slice(comma + 1).replace(/\s+/g, '')
   if (data.length % 4 !== 0 || !/^[a-z0-9+/]+={0,2}$/i.test(data)) return null
   const type = declared.trim().replace('/jpg', '/jpeg')
-  const mediaType = sniff(data) ?? IMAGE_TYPES.find((each) => each === type)
+  const mediaType = imageTypeOf(data) ?? IMAGE_TYPES.find((each) => each === type)
   return mediaType === undefined ? null : { from: 'data', mediaType, data }
 }
 
@@ -69,7 +69,7 @@ export function typeOfUrl(url: string): string {
 }
 
 /** Detects the format from the first bytes; a provider refuses an image whose declared type differs. */
-function sniff(base64: string): ImageType | undefined {
+export function imageTypeOf(base64: string): ImageType | undefined {
   if (base64.startsWith('/9j/')) return 'image/jpeg'
   if (base64.startsWith('iVBORw0KGgo')) return 'image/png'
   if (base64.startsWith('R0lGOD')) return 'image/gif'
@@ -258,7 +258,7 @@ function referenceReading(
 
 const isWeb = (text: string): boolean => /^https?:/i.test(text)
 
-const DATA_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100}){0,100};base64,/i
+export const DATA_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100}){0,100};base64,/i
 
 const TEXT_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100}){0,100},/i
 

@@ -35,7 +35,7 @@ export async function resolveBlobs<M extends object>(
 }
 
 /** The value with each string replaced; what has none to replace is shared with the original. O(size). */
-function mapStrings(value: unknown, change: (text: string) => string): unknown {
+export function mapStrings(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === 'string') return change(value)
   if (typeof value !== 'object' || value === null) return value
   const changed = Object.entries(value).flatMap(([key, inner]: [string, unknown]) => {

@@ -1,7 +1,13 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { receiveUIMessages, uiMessageStream } from '../../src/conversation/ui-messages.ts'
+import { toUIMessages } from '../../src/messages/ui/write.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { digestOf } from '../../src/store/kit/blobs.ts'
+import { digestOf } from '../../src/event/sha-256.ts'
 import { blobText } from '../../src/event/text.ts'
 import { type Client, clientOver, STORES } from './client.ts'
 import { caughtUp, type Envelope, ENVELOPE, worldOfTest } from './live-world.ts'
@@ -206,4 +212,145 @@ it('a socket and a stream send references to those who ask for them', async () =
       blobs: [{ path: ['llm_message', 'content', 1, 'image_urls', 1], ...digestOf(IMAGE) }],
     })
   }
+})
+
+const PNG = Buffer.concat([Buffer.from('89504e470d0a1a0a0000000d', 'hex'), randomBytes(300_000)])
+const PNG_URL = `data:image/png;base64,${PNG.toString('base64')}`
+const PDF = Buffer.concat([Buffer.from('%PDF-1.7'), randomBytes(300_001)])
+const PHOTO = Buffer.concat([Buffer.from('ffd8ffe0', 'hex'), randomBytes(300_002)])
+
+const CHAT: readonly Event[] = [
+  ...Array.from({ length: 96 }, (_, i) => shown(`m${i}`, PNG_URL, `See ${i}`)),
+  {
+    kind: 'MessageEvent',
+    id: 'files',
+    source: 'user',
+    llm_message: {
+      role: 'user',
+      content: [
+        { type: 'file', mediaType: 'application/pdf', filename: 'a.pdf', data: PDF.toString('base64') },
+        { type: 'image-data', mediaType: 'image/jpeg', data: PHOTO.toString('base64') },
+        { text: 'x'.repeat(70_000) },
+      ],
+    },
+  },
+  {
+    kind: 'ActionEvent',
+    id: 'a',
+    source: 'agent',
+    tool_name: 'shot',
+    tool_call_id: 't',
+    llm_response_id: 'r',
+    thought: [],
+    action: { kind: 'ShotAction' },
+    tool_call: { id: 't', name: 'shot', arguments: '{}', origin: 'completion' },
+  },
+  {
+    kind: 'ObservationEvent',
+    id: 'o',
+    source: 'environment',
+    tool_name: 'shot',
+    tool_call_id: 't',
+    action_id: 'a',
+    observation: { kind: 'ShotObservation', content: [{ text: 'Seen' }, { image_urls: [PNG_URL] }] },
+  },
+  { kind: 'PauseEvent', id: 'p' },
+]
+
+const addressesIn = (value: unknown): string[] =>
+  Array.from(JSON.stringify(value).matchAll(/"(\/api\/[^"]*)"/g), ([, address = '']) => address)
+
+it.each(Object.keys(STORES))(
+  'UI messages of 100 events with images are below 1 MB by references, from which a browser loads them: %s',
+  async (name) => {
+    const store = STORES[name]?.() as Store
+    const client = await clientOver(store)
+    const conversation = await client.engine.create({ id: 'a b' })
+    await conversation.append(CHAT)
+    const messages = await conversation.read((state) => toUIMessages(state, { blobs: 'refs' }))
+    expect(JSON.stringify(messages).length).toBeLessThan(1_000_000)
+    expect(JSON.stringify(await conversation.read((state) => toUIMessages(state))).length).toBeGreaterThan(
+      39_000_000,
+    )
+    expect(JSON.stringify(messages)).toContain('x'.repeat(70_000))
+    const addresses = addressesIn(messages)
+    expect(addresses).toHaveLength(96 + 2 + 1)
+    const loaded = new Map<string, Buffer>()
+    for (const address of new Set(addresses)) {
+      const response = await client.service.fetch(new Request(`http://localhost${address}`))
+      const type = response.headers.get('content-type') ?? ''
+      expect(response.headers.get('content-security-policy')).toContain('sandbox')
+      loaded.set(type, Buffer.from(await response.arrayBuffer()))
+      const etag = response.headers.get('etag') ?? ''
+      const again = new Request(`http://localhost${address}`, { headers: { 'if-none-match': etag } })
+      expect((await client.service.fetch(again)).status).toBe(304)
+    }
+    expect([...loaded.keys()].toSorted()).toEqual(['application/octet-stream', 'image/jpeg', 'image/png'])
+    expect(loaded.get('image/png')?.equals(PNG)).toBe(true)
+    expect(loaded.get('image/jpeg')?.equals(PHOTO)).toBe(true)
+    expect(loaded.get('application/octet-stream')?.equals(PDF)).toBe(true)
+
+    const chunks: unknown[] = []
+    for await (const chunk of uiMessageStream(conversation, {
+      to: 'files',
+      blobs: 'refs',
+      service: 'https://a.b',
+    }))
+      chunks.push(chunk)
+    expect(JSON.stringify(chunks).length).toBeLessThan(2_000)
+    expect(JSON.stringify(chunks)).toContain(`https://a.b${addresses[0]}`)
+
+    const references = replay(
+      (await store.read('a b', { blobs: 'refs', limit: 100 })).map(({ fact }) => fact),
+      {
+        conversationId: 'a b',
+      },
+    )
+    expect(addressesIn(toUIMessages(references, { blobs: 'refs' }))).toEqual(addresses)
+    await client.engine.close()
+    await store.close()
+  },
+)
+
+it('a message that a page has by references is the same when it is posted again', async () => {
+  const engine = createEngine({ store: memoryStore() })
+  const conversation = await engine.create({ id: 'c' })
+  const options = { blobs: 'refs' } as const
+  const first = [
+    { type: 'text', text: 'See' },
+    { type: 'file', mediaType: 'image/png', url: PNG_URL },
+  ]
+  await receiveUIMessages(conversation, { messages: [{ id: 'm', role: 'user', parts: first }] }, options)
+  const [message] = await conversation.read((state) => toUIMessages(state, options))
+  const posted = { messages: [message], trigger: 'submit-message' }
+  expect(await receiveUIMessages(conversation, posted, options)).toEqual({ to: 'm' })
+  expect(await conversation.read(({ log }) => log.entries.length)).toBe(1)
+  const parts = (message?.parts ?? []).map((part) =>
+    part.type === 'text' ? { ...part, text: 'Look' } : part,
+  )
+  const edited = { messages: [{ ...message, parts }], messageId: 'm', trigger: 'submit-message' }
+  const { to } = await receiveUIMessages(conversation, edited, options)
+  const event = (await engine.store.get('c', to ?? ''))?.fact
+  expect(JSON.stringify(event)).toContain(PNG_URL)
+  expect(JSON.stringify(event)).toContain('Look')
+  await engine.close()
+})
+
+it.each([
+  ['no base64', 'x,'.repeat(40_000)],
+  ['a data URL of text', `data:text/plain,${'x'.repeat(70_000)}`],
+  ['a data URL of a page, which is sent as bytes', `data:text/html;base64,${btoa(PAGE)}`],
+  ['a data URL that says image and is a page', `data:image/png;base64,${btoa(PAGE)}`],
+])('%s is shown by no browser', async (name, text) => {
+  const client = await clientOver(memoryStore())
+  await client.engine.store.createConversation({ id: 'c' })
+  await client.engine.store.append('c', [shown('m', text, '')])
+  const { hash } = digestOf(text)
+  const response = await client.service.fetch(
+    new Request(`http://localhost/api/conversations/c/blobs/${hash}?decode=true`),
+  )
+  if (text.includes('base64')) {
+    expect(response.headers.get('content-type')).toBe('application/octet-stream')
+    expect(await response.text()).toBe(PAGE)
+  } else expect(response.status, name).toBe(422)
 })

@@ -2,10 +2,15 @@
 
 import { isImagePart, isTextPart, type Content, type JsonObject, type JsonValue } from '../../event/shapes.ts'
 import type { CallProgress } from '../../event/completion.ts'
+import { digestOf } from '../../event/sha-256.ts'
+import { LARGE_STRING } from '../../event/text.ts'
+import type { MessageEvent } from '../../event/types.ts'
 import { findEventIn } from '../../log/log.ts'
 import type { State } from '../../state/state.ts'
 import { readPart } from '../files.ts'
 import { placeholderOf } from '../pieces.ts'
+import { mapStrings } from '../resolve-blobs.ts'
+import { isWellFormed } from '../text.ts'
 import {
   type CallItem,
   type MessageItem,
@@ -19,6 +24,56 @@ import type { AiSdkUIMessage, UIDataPart, UIFilePart, UIPart, UITextPart, UITool
 export interface UIMessagesOptions {
   /** Names of tools that the page executes. Default: none. */
   readonly pageTools?: readonly string[]
+  /**
+   * `refs`: images and files of more than 65,536 characters are addresses of the service
+   * (`/api/conversations/{id}/blobs/{hash}?decode=true`). Default: `whole`.
+   */
+  readonly blobs?: 'whole' | 'refs'
+  /** What precedes these addresses: where the service is. Default: nothing, the page's origin. */
+  readonly service?: string
+}
+
+/** The address of a long string of a part; null for one that is sent whole. */
+type Link = (part: Content, text: string) => string | null
+
+/** By part, since a stream writes its messages again at each event. */
+const hashes = new WeakMap<Content, Map<string, string>>()
+
+const REFERENCE = /^colloquy:blob\/([0-9a-f]{64})$/
+
+function linkOf(conversationId: string, { blobs, service = '' }: UIMessagesOptions): Link {
+  const start = `${service}/api/conversations/${encodeURIComponent(conversationId)}/blobs/`
+  return (part, text) => {
+    if (blobs !== 'refs') return null
+    let hash = REFERENCE.exec(text)?.[1]
+    if (text.length > LARGE_STRING && isWellFormed(text)) {
+      const known = hashes.get(part) ?? new Map<string, string>()
+      hash = known.get(text) ?? digestOf(text).hash
+      hashes.set(part, known.set(text, hash))
+    }
+    return hash === undefined ? null : `${start}${hash}?decode=true`
+  }
+}
+
+/** The long strings of a message's parts by their addresses: a client may post those. O(content). */
+export function stringsByAddress(
+  { llm_message }: MessageEvent,
+  conversationId: string,
+  options: UIMessagesOptions,
+): ReadonlyMap<string, string> {
+  const link = linkOf(conversationId, options)
+  return new Map((llm_message.content ?? []).flatMap((part) => addressesIn(part, link)))
+}
+
+function addressesIn(part: Content, link: Link): (readonly [address: string, text: string])[] {
+  const addresses: (readonly [string, string])[] = []
+  if (!isTextPart(part))
+    mapStrings(part, (text) => {
+      const address = link(part, text)
+      if (address !== null) addresses.push([address, text])
+      return text
+    })
+  return addresses
 }
 
 /**
@@ -35,11 +90,12 @@ export interface UIMessagesOptions {
  * toUIMessages(state) // [{ id: 'm', role: 'user', parts: [{ type: 'text', text: 'hi' }] }]
  */
 export function toUIMessages(state: State, options: UIMessagesOptions = {}): AiSdkUIMessage[] {
+  const link = linkOf(state.conversationId, options)
   return turnsOf(state, toTimeline(state, { progress: true })).flatMap(({ message, items }) => {
-    const parts = partsOf(items, options)
+    const parts = partsOf(items, options, link)
     const id = replyId(message?.id ?? state.conversationId)
     return [
-      ...(message === null ? [] : [userMessage(message)]),
+      ...(message === null ? [] : [userMessage(message, link)]),
       ...(parts.length === 0 ? [] : [{ id, role: 'assistant' as const, parts }]),
     ]
   })
@@ -57,7 +113,7 @@ export function replyParts(state: State, messageId: string, options: UIMessagesO
   const turns = turnsOf(state, toTimeline(state, { after: messageId, progress: true }), {
     seq: after?.seq ?? -1,
   })
-  return partsOf(turns[0]?.items ?? [], options)
+  return partsOf(turns[0]?.items ?? [], options, linkOf(state.conversationId, options))
 }
 
 /** A user message, null before the first one, and the items that followed. */
@@ -104,13 +160,17 @@ function turnOf(state: State, turns: readonly UITurn[], item: TimelineItem): UIT
   return seq > item.seq ? turns.at(-1) : turns.findLast((turn) => turn.seq <= seq)
 }
 
-const userMessage = ({ id, content }: MessageItem): AiSdkUIMessage => ({
+const userMessage = ({ id, content }: MessageItem, link: Link): AiSdkUIMessage => ({
   id,
   role: 'user',
-  parts: content.flatMap((part) => contentParts(part)),
+  parts: content.flatMap((part) => contentParts(part, link)),
 })
 
-function partsOf(items: readonly TimelineItem[], { pageTools = [] }: UIMessagesOptions): UIPart[] {
+function partsOf(
+  items: readonly TimelineItem[],
+  { pageTools = [] }: UIMessagesOptions,
+  link: Link,
+): UIPart[] {
   const parts: UIPart[] = []
   const calls = items.filter((item) => item.type === 'call')
   const callIds = new Set(calls.map(({ id }) => id))
@@ -132,8 +192,8 @@ function partsOf(items: readonly TimelineItem[], { pageTools = [] }: UIMessagesO
     if (item.type === 'call') {
       if (open === null || item.reply.id !== open) parts.push({ type: 'step-start' })
       open = item.reply.id
-      addContent(parts, item)
-      parts.push(toolPart(item, isOfPage(item), isAsked))
+      addContent(parts, item, link)
+      parts.push(toolPart(item, isOfPage(item), isAsked, link))
       continue
     }
     open = null
@@ -144,12 +204,12 @@ function partsOf(items: readonly TimelineItem[], { pageTools = [] }: UIMessagesO
     }
     parts.push({ type: 'step-start' })
     if (item.type !== 'message' || item.source !== 'agent') parts.push(dataPart(item))
-    else if (!addContent(parts, item)) parts.pop()
+    else if (!addContent(parts, item, link)) parts.pop()
   }
   return parts
 }
 
-function addContent(parts: UIPart[], { reasoning, content }: MessageItem | CallItem): boolean {
+function addContent(parts: UIPart[], { reasoning, content }: MessageItem | CallItem, link: Link): boolean {
   const before = parts.length
   if (reasoning !== '')
     parts.push({
@@ -158,7 +218,7 @@ function addContent(parts: UIPart[], { reasoning, content }: MessageItem | CallI
       text: reasoning,
       state: 'done',
     })
-  for (const part of content.flatMap((each) => contentParts(each))) {
+  for (const part of content.flatMap((each) => contentParts(each, link))) {
     // The stream of the AI SDK cannot name a file, so no reply does.
     if (part.type === 'file') parts.push({ type: 'file', mediaType: part.mediaType, url: part.url })
     else if (part.text !== '') parts.push({ ...part, state: 'done' })
@@ -166,14 +226,18 @@ function addContent(parts: UIPart[], { reasoning, content }: MessageItem | CallI
   return parts.length > before
 }
 
-const toolPart = (item: CallItem, isOfPage: boolean, isAsked: boolean): UIPart => ({
+const toolPart = (item: CallItem, isOfPage: boolean, isAsked: boolean, link: Link): UIPart => ({
   type: `tool-${item.tool}`,
   toolCallId: item.id,
   input: item.arguments,
-  ...(isOfPage ? { state: 'input-available' } : toolState(item, isAsked)),
+  ...(isOfPage ? { state: 'input-available' } : toolState(item, isAsked, link)),
 })
 
-function toolState({ id, status, result, completion, progress }: CallItem, isAsked: boolean): UIToolState {
+function toolState(
+  { id, status, result, completion, progress }: CallItem,
+  isAsked: boolean,
+  link: Link,
+): UIToolState {
   const content = completion?.content ?? result?.content ?? []
   switch (status) {
     case 'waiting':
@@ -181,12 +245,12 @@ function toolState({ id, status, result, completion, progress }: CallItem, isAsk
     case 'approved':
       return { state: 'approval-responded', approval: { id, approved: true } }
     case 'working': {
-      const output = { content: outputOf(content), ...shownReport(progress) }
+      const output = { content: outputOf(content, link), ...shownReport(progress) }
       return { state: 'output-available', output, ...(!isAsked && { preliminary: true }) }
     }
     case 'completed': {
       const { output } = completion === undefined ? (result ?? {}) : {}
-      return { state: 'output-available', output: output === undefined ? outputOf(content) : output }
+      return { state: 'output-available', output: output === undefined ? outputOf(content, link) : output }
     }
     case 'failed':
       return { state: 'output-error', errorText: textOf(content) }
@@ -210,8 +274,14 @@ const progressPart = ({ report }: ProgressItem, before: UIPart | undefined): UID
   data: { ...(before !== undefined && 'data' in before && before.data), ...shownReport(report) },
 })
 
-const outputOf = (content: readonly Content[]): JsonValue =>
-  content.every(isTextPart) ? textOf(content) : (content as readonly object[] as readonly JsonObject[])
+const outputOf = (content: readonly Content[], link: Link): JsonValue =>
+  content.every(isTextPart)
+    ? textOf(content)
+    : content.map((part) =>
+        isTextPart(part)
+          ? (part as object as JsonObject)
+          : (mapStrings(part, (text) => link(part, text) ?? text) as JsonObject),
+      )
 
 const textOf = (content: readonly Content[]): string =>
   content.flatMap((part) => (isTextPart(part) ? [part.text] : [])).join('\n')
@@ -237,21 +307,29 @@ function dataPart(item: TimelineItem): UIDataPart {
   }
 }
 
-function contentParts(part: Content): (UITextPart | UIFilePart)[] {
+function contentParts(part: Content, link: Link): (UITextPart | UIFilePart)[] {
   if (isTextPart(part)) return [{ type: 'text', text: part.text }]
-  if (isImagePart(part)) return part.image_urls.map(imagePart)
+  if (isImagePart(part)) return part.image_urls.map((url) => imagePart(url, link(part, url)))
   const reading = readPart(part)
   if (reading?.as === 'text') return [{ type: 'text', text: reading.text }]
-  if (reading?.as === 'image') return [imagePart(reading.url)]
+  const address = addressesIn(part, link)[0]?.[0] ?? null
+  if (reading?.as === 'image') return [imagePart(reading.url, address)]
+  if (reading === null && address !== null) {
+    // By reference, only the type of a file is known.
+    const type = part['mediaType'] ?? part['media_type']
+    return [{ type: 'file', mediaType: typeof type === 'string' ? type : UNKNOWN_TYPE, url: address }]
+  }
   if (reading === null || 'id' in reading.file.from) return [{ type: 'text', text: placeholderOf(part) }]
   const { name, from } = reading.file
-  const mediaType = reading.file.mediaType ?? 'application/octet-stream'
-  const url = 'url' in from ? from.url : `data:${mediaType};base64,${from.data}`
+  const mediaType = reading.file.mediaType ?? UNKNOWN_TYPE
+  const url = 'data' in from ? (address ?? `data:${mediaType};base64,${from.data}`) : from.url
   return [{ type: 'file', mediaType, ...(name === null ? {} : { filename: name }), url }]
 }
 
-const imagePart = (url: string): UIFilePart => ({
+const UNKNOWN_TYPE = 'application/octet-stream'
+
+const imagePart = (url: string, address: string | null): UIFilePart => ({
   type: 'file',
   mediaType: /^data:(image\/[\w.+-]+)[;,]/i.exec(url)?.[1] ?? 'image',
-  url,
+  url: address ?? url,
 })

@@ -1,10 +1,14 @@
 /** Long strings of events over HTTP: by range, only to those who may read the conversation. */
 
+import { DATA_URL, imageTypeOf } from '../../messages/files.ts'
+import { bytesOf } from '../../messages/text-files.ts'
 import { maskSecrets, mentionsSecret } from '../../event/mask.ts'
+import type { BlobContent } from '../../store/contract/blobs.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { textContent } from '../../store/kit/blobs.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { operation, type Operation } from '../http/operation.ts'
+import { boolean, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 
 /** Prevents browsers from rendering or running the text. */
@@ -25,9 +29,10 @@ export const blobOperations = (store: Store): Operation[] => {
       {
         name: 'get_conversation_blob',
         tag: 'Events',
+        query: { decode: withDefault(boolean(), false) },
         replies: {
           200: {
-            description: 'The UTF-8 bytes of the string',
+            description: 'The UTF-8 bytes of the string; with decode, an image or the bytes that it encodes',
             mediaType: 'application/octet-stream',
             schema: { type: 'string', format: 'binary' },
           },
@@ -35,12 +40,14 @@ export const blobOperations = (store: Store): Operation[] => {
           304: { description: 'The client has the blob' },
           404: { description: 'Unknown conversation or blob' },
           416: { description: 'The range begins after the end of the blob' },
+          422: { description: 'The blob to decode is not base64' },
         },
       },
-      async ({ path: { conversation_id, hash }, request }) => {
+      async ({ path: { conversation_id, hash }, query: { decode }, request }) => {
         const { id } = await getConversationOr404(store, conversation_id)
         const whole = await read(id, hash)
         if (whole === null) throw new HttpProblem(404, 'The blob was not found.')
+        if (decode) return decodedResponse(whole, hash, request)
         const headers = {
           ...HEADERS,
           etag: `"${hash}"`,
@@ -115,6 +122,53 @@ async function mayHoldSecret(content: AsyncIterable<Uint8Array>): Promise<boolea
 async function* textOf(content: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   for await (const bytes of content) yield decoder.decode(bytes, { stream: true })
+}
+
+/** Characters in which the data of a URL begins. */
+const MAX_START = 1_000
+
+/** The bytes that a data URL, or base64 alone, encodes. @throws HttpProblem 422 for another text. */
+async function decodedResponse(
+  { content }: BlobContent,
+  hash: string,
+  { method, headers: requested }: Request,
+): Promise<Response> {
+  const parts = textOf(content)
+  let start = ''
+  while (start.length < MAX_START) {
+    const { done, value } = await parts.next()
+    if (done === true) break
+    start += value
+  }
+  const [prefix = ''] = DATA_URL.exec(start.slice(0, MAX_START)) ?? []
+  const first = start.slice(prefix.length)
+  if (!BASE64.test(first)) throw new HttpProblem(422, 'The blob is not base64. Read it without decode.')
+  const headers = {
+    ...HEADERS,
+    'accept-ranges': 'none',
+    // Formats that browsers show and cannot run, by their first bytes; others are sent as bytes.
+    'content-type': imageTypeOf(first) ?? HEADERS['content-type'],
+    etag: `"${hash}-decoded"`,
+    'content-disposition': `attachment; filename="${hash}"`,
+  }
+  if (hasTag(requested.get('if-none-match'), `${hash}-decoded`))
+    return new Response(null, { status: 304, headers })
+  return new Response(method === 'HEAD' ? null : streamOf(decoded(first, parts)), { headers })
+}
+
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
+
+async function* decoded(first: string, parts: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+  let rest = ''
+  const next = (part: string): Uint8Array => {
+    const text = rest + part
+    if (!BASE64.test(text)) throw new Error('The blob is not base64.')
+    rest = text.slice(text.length - (text.length % 4))
+    return bytesOf(text.slice(0, text.length - rest.length))
+  }
+  yield next(first)
+  for await (const part of parts) yield next(part)
+  yield bytesOf(rest)
 }
 
 const hasTag = (header: string | null, hash: string): boolean =>

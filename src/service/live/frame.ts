@@ -7,7 +7,8 @@ import type { JsonValue } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event, ServerErrorEvent } from '../../event/types.ts'
 import type { BlobMode, BlobReference } from '../../store/contract/blobs.ts'
 import type { StoredEvent } from '../../store/contract/query.ts'
-import { LARGE_STRING, withReferences } from '../../store/kit/blobs.ts'
+import { withReferences } from '../../store/kit/blobs.ts'
+import { LARGE_STRING } from '../../event/text.ts'
 import { wireBlobs, wireEvent, withDefaults } from '../events/pages.ts'
 
 /**

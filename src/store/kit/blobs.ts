@@ -3,7 +3,8 @@
 import { ColloquyError } from '../../event/errors.ts'
 import { freezeJson } from '../../event/freeze.ts'
 import { setOwn } from '../../event/json.ts'
-import { blobText } from '../../event/text.ts'
+import { digestOf, newHash, utf8Pieces } from '../../event/sha-256.ts'
+import { blobText, LARGE_STRING } from '../../event/text.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type {
@@ -16,7 +17,6 @@ import type {
 } from '../contract/blobs.ts'
 import type { StoredEvent } from '../contract/query.ts'
 import type { Store } from '../contract/store.ts'
-import { newHash } from './sha-256.ts'
 import {
   checkInteger,
   checkOneOf,
@@ -24,9 +24,6 @@ import {
   invalidArgument,
   type Refuse,
 } from './query/check-value.ts'
-
-/** Longer strings are blobs. Bodies whose JSON is shorter have none. */
-export const LARGE_STRING = 65_536
 
 export interface LargeString extends BlobReference {
   readonly text: string
@@ -148,34 +145,6 @@ function collect(
     for (const [index, inner] of value.entries()) collect(inner, [...path, index], digests, matches)
   else if (typeof value === 'object' && value !== null)
     for (const [key, inner] of Object.entries(value)) collect(inner, [...path, key], digests, matches)
-}
-
-/** Characters that are encoded at once: at most three times as many bytes. */
-const PIECE = 2 ** 18
-
-/** UTF-8 pieces of whole characters, each with the preceding number of bytes. Holds one piece. O(length). */
-export function* utf8Pieces(text: string): Generator<{ readonly start: number; readonly bytes: Uint8Array }> {
-  const encoder = new TextEncoder()
-  let start = 0
-  for (let from = 0; from < text.length;) {
-    let to = Math.min(from + PIECE, text.length)
-    if ((text.charCodeAt(to - 1) & 0xfc00) === 0xd800) to += 1
-    const bytes = encoder.encode(text.slice(from, to))
-    yield { start, bytes }
-    start += bytes.length
-    from = to
-  }
-}
-
-/** The SHA-256 and the length of a text in UTF-8. O(length), one piece at a time. */
-export function digestOf(text: string): Pick<BlobReference, 'hash' | 'bytes'> {
-  const hash = newHash()
-  let length = 0
-  for (const { bytes } of utf8Pieces(text)) {
-    hash.update(bytes)
-    length += bytes.length
-  }
-  return { hash: hash.digest('hex'), bytes: length }
 }
 
 /** The SHA-256 of pieces of bytes. O(bytes). */

@@ -154,7 +154,7 @@ export {
 } from './feed.ts'
 
 // Long strings, which are kept once by their content.
-export { blobText } from '../../event/text.ts'
+export { blobText, LARGE_STRING } from '../../event/text.ts'
 export {
   blobReader,
   blobsOf,
@@ -162,18 +162,16 @@ export {
   checkGetOptions,
   checkRange,
   type Digests,
-  digestOf,
   findBlob,
-  LARGE_STRING,
   type LargeString,
   NO_BLOBS,
   replaceStrings,
   type SplitBody,
   splitBody,
   textContent,
-  utf8Pieces,
   withReferences,
 } from './blobs.ts'
+export { digestOf, utf8Pieces } from '../../event/sha-256.ts'
 
 // Reading rows, watches within a process, and errors.
 export { readEvent, readObject } from './row.ts'

@@ -9,12 +9,12 @@ import {
   blobsOf,
   checkRange,
   type Digests,
-  digestOf,
   type LargeString,
   replaceStrings,
   textContent,
   withReferences,
 } from '../kit/blobs.ts'
+import { digestOf } from '../../event/sha-256.ts'
 import type { MemoryLog, Row } from './log.ts'
 
 interface Held {

@@ -11,8 +11,8 @@ import {
   isBlobHash,
   type LargeString,
   readReferences,
-  utf8Pieces,
 } from '../kit/blobs.ts'
+import { utf8Pieces } from '../../event/sha-256.ts'
 import { type Bigint, type BodyStrings, readEvent } from '../kit/row.ts'
 import { compareIds } from '../kit/record.ts'
 import { all, type Dialect, type Engine, first, statement, type Work } from './dialect.ts'

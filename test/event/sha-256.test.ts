@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { portableHash } from '../../src/store/kit/sha-256.ts'
+import { portableHash } from '../../src/event/sha-256.ts'
 
 it('is the hash of Node for any bytes in any pieces', () => {
   const pieces = fc.array(fc.uint8Array({ maxLength: 200, size: 'max' }), { maxLength: 5 })

@@ -1,4 +1,4 @@
-/** SHA-256 of bytes that arrive in pieces, wherever the store runs: by the runtime where it has a synchronous hash. */
+/** SHA-256 of bytes that arrive in pieces, wherever it runs: by the runtime where it has a synchronous hash. */
 
 interface Hash {
   update(bytes: Uint8Array): unknown
@@ -13,6 +13,34 @@ interface NativeProcess {
 const native = (globalThis as { readonly process?: NativeProcess }).process?.getBuiltinModule?.('crypto')
 
 export const newHash = (): Hash => native?.createHash('sha256') ?? portableHash()
+
+/** Characters that are encoded at once: at most three times as many bytes. */
+const PIECE = 2 ** 18
+
+/** UTF-8 pieces of whole characters, each with the preceding number of bytes. Holds one piece. O(length). */
+export function* utf8Pieces(text: string): Generator<{ readonly start: number; readonly bytes: Uint8Array }> {
+  const encoder = new TextEncoder()
+  let start = 0
+  for (let from = 0; from < text.length;) {
+    let to = Math.min(from + PIECE, text.length)
+    if ((text.charCodeAt(to - 1) & 0xfc00) === 0xd800) to += 1
+    const bytes = encoder.encode(text.slice(from, to))
+    yield { start, bytes }
+    start += bytes.length
+    from = to
+  }
+}
+
+/** The SHA-256 and the length of a text in UTF-8. O(length), one piece at a time. */
+export function digestOf(text: string): { readonly hash: string; readonly bytes: number } {
+  const hash = newHash()
+  let length = 0
+  for (const { bytes } of utf8Pieces(text)) {
+    hash.update(bytes)
+    length += bytes.length
+  }
+  return { hash: hash.digest('hex'), bytes: length }
+}
 
 function rootFraction(prime: bigint, power: bigint): number {
   const wanted = prime << (32n * power)
