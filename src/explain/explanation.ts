@@ -122,18 +122,17 @@ export function reportsOf(event: Event): Report[] {
   const { input_transformations, prompt_cache_diagnostics, diagnostics, stop_details } = objectOf(
     replyOf(event)?.metadata,
   )
-  const withheld = objectsOf(input_transformations).flatMap(({ id, reason }): Report[] => {
+  const reports = objectsOf(input_transformations).flatMap(({ id, reason }): Report[] => {
     const text = `it withheld the reasoning ${quote(stringOf(id))} from the model (${nameOf(reason)})`
     return nameOf(reason) === '' ? [] : [{ text, isBreak: reason === 'prefix_mismatch' }]
   })
-  const missed = objectOf(objectOf(diagnostics)['cache_miss_reason'])
-  const miss = [objectOf(prompt_cache_diagnostics)['reason'], missed['type']].map(nameOf).join('')
-  const { category } = objectOf(stop_details)
-  return [
-    ...withheld,
-    ...(miss === '' ? [] : [{ text: `it missed its cache (${miss})`, isBreak: /messages|input/.test(miss) }]),
-    ...(nameOf(category) === '' ? [] : [{ text: `it refused (${nameOf(category)})`, isBreak: false }]),
-  ]
+  const missed = objectOf(objectOf(diagnostics)['cache_miss_reason'])['type']
+  const miss = nameOf(objectOf(prompt_cache_diagnostics)['reason'] ?? missed)
+  if (miss !== '')
+    reports.push({ text: `it missed its cache (${miss})`, isBreak: /messages|input/.test(miss) })
+  const refusal = nameOf(objectOf(stop_details)['category'])
+  if (refusal !== '') reports.push({ text: `it refused (${refusal})`, isBreak: false })
+  return reports
 }
 
 const nameOf = (value: unknown): string => stringOf(value).slice(0, 40)

@@ -1,6 +1,14 @@
 /** Makes the events of a reply from its parts, for all readers: one batch without repetitions. */
 
-import { actionKind, type RawObject, isWhitespace, objectOf, readArguments, stringOf } from './text.ts'
+import {
+  actionKind,
+  type RawObject,
+  isWhitespace,
+  objectOf,
+  readArguments,
+  stringOf,
+  textOfInput,
+} from './text.ts'
 import { isObject } from '../event/json.ts'
 import { quote } from '../event/text.ts'
 import { isEarlyEnd, type ReplyRecord } from '../event/reply.ts'
@@ -59,8 +67,7 @@ export function moreOf(value: RawObject, ...known: readonly string[]): JsonObjec
 }
 
 /** Returns the provider's usage as a record stores it. O(size). */
-export const usageOf = (value: unknown): RecordedUsage =>
-  isObject(value) ? shortUsage(value as JsonObject) : {}
+const usageOf = (value: unknown): RecordedUsage => (isObject(value) ? shortUsage(value as JsonObject) : {})
 
 /**
  * Returns the source object of {@link textOfInput} if it is frozen, so that its text need not be parsed
@@ -68,8 +75,6 @@ export const usageOf = (value: unknown): RecordedUsage =>
  */
 export const frozenInput = (value: unknown): JsonObject | null =>
   isObject(value) && Object.isFrozen(value) ? (value as JsonObject) : null
-
-export const asJson = (value: RawObject): JsonObject => value as JsonObject
 
 export interface ReplyCollector {
   readonly push: (event: object) => readonly StreamingDeltaEvent[]
@@ -100,12 +105,19 @@ const ORDINARY_STOPS: ReadonlySet<string> = new Set([
 
 /** Makes the record of a reply: facts that its events lack, and the digests of its prefix. O(length). */
 function recordOf(
-  { model, stopReason, usage, metadata = null, container = '', ending }: RawReply,
+  raw: RawReply,
   message: AssistantMessage,
   order: readonly OrderedPart[],
   limits: Limits,
   { request, state }: ReadOptions,
 ): ReplyRecord {
+  const { metadata = null, ending } = raw
+  const [model, stopReason, container] = [
+    stringOf(raw.model),
+    stringOf(raw.stopReason),
+    stringOf(raw.container),
+  ]
+  const usage = usageOf(raw.usage)
   const { grammar } = limits
   const requestDigests = request === undefined ? null : requestRecord(request)
   const proof = requestDigests?.grammar === grammar ? requestDigests : null
@@ -404,22 +416,78 @@ export interface ReplyCall {
   readonly more: JsonObject | null
 }
 
+/** A reply as its reader found it; a value of another type is read as absent. */
 interface RawReply {
-  readonly id: string
-  readonly model: string
-  readonly stopReason: string
-  readonly usage: RecordedUsage
+  readonly id: unknown
+  readonly model: unknown
+  readonly stopReason: unknown
+  readonly usage: unknown
   /** Plain reasoning, which no provider accepts back. */
-  readonly reasoning: string
+  readonly reasoning?: string
   readonly metadata?: JsonObject | null
   readonly parts: readonly ReplyPart[]
-  /** Id of the container of the provider's own tools; empty if there was none. */
-  readonly container?: string
+  /** Id of the container of the provider's own tools. */
+  readonly container?: unknown
   /** Null when it ended normally. */
   readonly ending: ReplyOutcome | null
 }
 
+/** Why a call of a custom tool is not executed. */
+export const CUSTOM = 'calls of custom tools are not supported'
+
 export const CUT_OFF = 'the reply was cut off in the middle of it'
+
+/** Reads each item as a part; the last one of a truncated reply is cut off. */
+export const readParts = (
+  items: readonly RawObject[],
+  ending: ReplyOutcome | null,
+  partOf: (item: RawObject, isCutOff: boolean, before: RawObject | undefined) => ReplyPart | ReplyPart[],
+): ReplyPart[] =>
+  items.flatMap((item, index) =>
+    partOf(item, ending?.type === 'truncated' && index === items.length - 1, items[index - 1]),
+  )
+
+export const textPart = (text: string, more: JsonObject | null = null): ReplyPart => ({
+  is: 'text',
+  text,
+  more,
+})
+
+export const thinkingPart = (
+  thinking: string,
+  signature: unknown,
+  more: JsonObject | null = null,
+): ReplyPart => ({
+  is: 'thinking',
+  block: { type: 'thinking', thinking, ...(typeof signature === 'string' ? { signature } : {}) },
+  more,
+})
+
+export const redactedPart = (data: string, more: JsonObject | null = null): ReplyPart => ({
+  is: 'thinking',
+  block: { type: 'redacted_thinking', data },
+  more,
+})
+
+export const otherPart = (value: RawObject): ReplyPart => ({ is: 'other', value: value as JsonObject })
+
+export const callPart = (
+  id: unknown,
+  name: unknown,
+  input: unknown,
+  isCutOff: boolean,
+  rest: Partial<ReplyCall> = {},
+): ReplyPart => ({
+  is: 'call',
+  id: stringOf(id),
+  name: stringOf(name),
+  arguments: textOfInput(input),
+  input: frozenInput(input),
+  item: null,
+  more: null,
+  ...rest,
+  unfit: rest.unfit ?? (isCutOff ? CUT_OFF : null),
+})
 
 /**
  * Returns a reply's events and outcome. Only the first has thinking, text and record. Calls that cannot be
@@ -427,7 +495,8 @@ export const CUT_OFF = 'the reply was cut off in the middle of it'
  * O(length).
  */
 export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions): Reply {
-  const { id, reasoning, ending } = raw
+  const { reasoning = '', ending } = raw
+  const id = stringOf(raw.id)
   const isBroken = ending?.type === 'failed' || ending?.type === 'broken_off'
   if (isBroken && reasoning === '' && !raw.parts.some(isVisible)) return { events: [], outcome: ending }
   const ordered = orderParts(uniteCalls(raw.parts, limits))

@@ -69,6 +69,9 @@ export function oneData(data: Shapes, others: Shapes = {}): Shape<unknown> {
   })
 }
 
+const recordsOf = (kinds: Readonly<Record<string, Fields>>): Shapes =>
+  Object.fromEntries(Object.entries(kinds).map(([kind, fields]) => [kind, record(fields)]))
+
 const KINDS = {
   string: 'a string',
   boolean: 'a boolean',
@@ -111,9 +114,9 @@ export function faultsOf(
       isObject(item)
         ? add(Object.entries(item).flatMap(([name, each]) => faultsOf(shape, each, join(path, name))))
         : wrong('an object', item),
-    typed(shapes, item) {
+    typed(kinds, item) {
       const count = findings.length
-      byKey('type', shapes)(item, judging)
+      byKey('type', recordsOf(kinds))(item, judging)
       return findings.length === count
     },
     record: (shapes, isOpen, item) =>

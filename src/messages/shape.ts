@@ -26,7 +26,7 @@ export interface Judge {
   readonly list: (shape: Shape<unknown>, value: unknown) => boolean
   readonly map: (shape: Shape<unknown>, value: unknown) => boolean
   readonly record: (fields: Fields, isOpen: boolean, value: unknown) => boolean
-  readonly typed: (shapes: Readonly<Record<string, Shape<unknown>>>, value: unknown) => boolean
+  readonly typed: (kinds: Readonly<Record<string, Fields>>, value: unknown) => boolean
 }
 
 /** The type of the values of a shape. */
@@ -118,23 +118,20 @@ export const open = /* @__PURE__ */ withFields(true)
 /** An object with exactly these fields. */
 export const record = /* @__PURE__ */ withFields(false)
 
-/** An object of one kind: its `type` and exactly these fields. */
-export const typed = <const K extends string, const F extends Fields>(type: K, fields: F) =>
-  record({ type: oneOf(type), ...fields }) as unknown as Shape<Typed<{ [_ in K]: F }>>
-
 /** The objects of these kinds. */
 export type Typed<B extends Readonly<Record<string, Fields>>> = {
   [K in keyof B]: Flat<{ type: K } & RecordOf<B[K]>>
 }[keyof B]
 
-/** An object of one of these kinds, each with exactly its fields. */
-export function byType<const B extends Readonly<Record<string, Fields>>>(kinds: B): Shape<Typed<B>> {
-  const shapes: Readonly<Record<string, Shape<unknown>>> = Object.fromEntries(
-    Object.entries(kinds).map(([type, fields]) => [type, typed(type, fields)]),
-  )
-  return (value, judge): value is Typed<B> =>
-    judge?.typed(shapes, value) ?? (isObject(value) && shapes[String(value['type'])]?.(value) === true)
-}
+/** An object of one of these kinds, by its `type`, with exactly the fields of its kind. */
+export const byType =
+  <const B extends Readonly<Record<string, Fields>>>(kinds: B): Shape<Typed<B>> =>
+  (value, judge): value is Typed<B> =>
+    judge?.typed(kinds, value) ??
+    (isObject(value) &&
+      Object.entries(kinds).some(
+        ([type, fields]) => value['type'] === type && record({ type: string, ...fields })(value),
+      ))
 
 /** Text without lone surrogates. */
 export const text = /* @__PURE__ */ where(string, isWellFormed)

@@ -3,26 +3,31 @@
  */
 
 import type { StreamingDeltaEvent } from '../event/types.ts'
-import type { ReplyCollector, ReplyOutcome, Reply } from './reply.ts'
+import { failureOf, type ReplyCollector, type ReplyOutcome, type Reply } from './reply.ts'
 import { type RawObject, objectOf, readArguments, stringOf } from './text.ts'
 
 interface StreamReader {
   readonly push: (event: RawObject) => readonly StreamingDeltaEvent[]
-  readonly failure: () => ReplyOutcome | null
+  /** The failure that an event reports. Default: its `error`. */
+  readonly failureIn?: (event: RawObject) => ReplyOutcome | null
   readonly isComplete: () => boolean
   readonly read: (ending: ReplyOutcome | null) => Reply
 }
 
 /** Collects a stream. If it fails or breaks off, content that live readers have seen is kept. */
-export function collectStream({ push: take, failure, isComplete, read }: StreamReader): ReplyCollector {
+export function collectStream(reader: StreamReader): ReplyCollector {
+  const { push: take, failureIn = failureOf, isComplete, read } = reader
   const texts: string[] = []
+  let failure: ReplyOutcome | null = null
   return {
-    push: (event) => {
-      const deltas = take(objectOf(event))
+    push: (input) => {
+      const event = objectOf(input)
+      failure = failureIn(event) ?? failure
+      const deltas = take(event)
       for (const { content } of deltas) if (content !== undefined && content !== null) texts.push(content)
       return deltas
     },
-    end: () => read(failure() ?? (isComplete() ? null : { type: 'broken_off', text: texts.join('') })),
+    end: () => read(failure ?? (isComplete() ? null : { type: 'broken_off', text: texts.join('') })),
   }
 }
 

@@ -10,6 +10,7 @@ import {
   notJson,
   parseObject,
 } from '../../src/messages/rules.ts'
+import { byType, string } from '../../src/messages/shape.ts'
 
 const cycle: unknown[] = [1]
 cycle.push({ again: cycle })
@@ -76,4 +77,10 @@ test('image URLs', () => {
   }
   expect(isBase64('aQ==')).toBe(true)
   for (const data of ['', '====', 'a', 'aW1n\n', 'aQ=a']) expect(isBase64(data), data).toBe(false)
+})
+
+test('a kind with the name of a property of all objects is none', () => {
+  for (const type of ['__proto__', 'constructor', 'toString', 7])
+    expect(byType({ text: { text: string } })({ type, text: 'x' })).toBe(false)
+  expect(byType({ text: { text: string } })({ type: 'text', text: 'x' })).toBe(true)
 })

@@ -2,10 +2,13 @@ import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
-  CUT_OFF,
-  frozenInput,
+  callPart,
+  failedWith,
+  otherPart,
   type ReadOptions,
+  readParts,
   reasoningDelta,
+  redactedPart,
   type Reply,
   type ReplyCall,
   type ReplyCollector,
@@ -13,10 +16,10 @@ import {
   type ReplyOutcome,
   type ReplyPart,
   textDelta,
-  usageOf,
+  textPart,
+  thinkingPart,
 } from '../reply.ts'
-import { type RawObject, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
-import type { RecordedUsage } from '../reply-usage.ts'
+import { type RawObject, objectOf, objectsOf, stringOf } from '../text.ts'
 import { collectStream } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 
@@ -45,17 +48,16 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   const response = objectOf(raw['response'])
   const content = objectsOf(raw['content']).filter(isVisible)
   const ending = broken ?? endingOf(raw)
-  const cut = ending?.type === 'truncated' ? content.at(-1) : undefined
+  const { raw: _, ...usage } = objectOf(raw['usage'])
   const callFacts = callFactsIn(content)
   return replyEvents(
     {
-      id: stringOf(response['id']),
+      id: response['id'],
       model: stringOf(response['modelId']) || stringOf(objectOf(raw['model'])['modelId']),
       stopReason: reasonOf(raw),
-      usage: usageIn(raw),
-      reasoning: '',
+      usage,
       metadata: metadataOf(raw, content),
-      parts: content.flatMap((part) => partOf(part, part === cut, callFacts)),
+      parts: readParts(content, ending, (part, isCutOff) => partOf(part, isCutOff, callFacts)),
       ending,
     },
     LIMITS,
@@ -80,11 +82,6 @@ function endingOf(step: RawObject): ReplyOutcome | null {
     default:
       return null
   }
-}
-
-function usageIn(step: RawObject): RecordedUsage {
-  const { raw: _, ...usage } = objectOf(step['usage'])
-  return usageOf(usage)
 }
 
 function metadataOf(step: RawObject, content: readonly RawObject[]): JsonObject | null {
@@ -147,39 +144,36 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
   switch (type) {
     case 'text':
       if (typeof text !== 'string') break
-      return [{ is: 'text', text, more }]
+      return [textPart(text, more)]
     case 'reasoning':
       if (typeof text !== 'string') break
       return [reasoningPart(text, options)]
     case 'custom':
-      return [{ is: 'other', value: { type, kind: stringOf(kind), ...provider } }]
+      return [otherPart({ type, kind: stringOf(kind), ...provider })]
     case 'file':
     case 'reasoning-file': {
       const { base64, mediaType } = objectOf(part['file'])
       if (typeof base64 !== 'string' || typeof mediaType !== 'string') break
-      return [{ is: 'other', value: { type, data: base64, mediaType, ...provider } }]
+      return [otherPart({ type, data: base64, mediaType, ...provider })]
     }
     case 'tool-call':
       return part['providerExecuted'] === true
         ? [
-            {
-              is: 'other',
-              value: {
-                type,
-                toolCallId: stringOf(toolCallId),
-                toolName: stringOf(toolName),
-                input: plain(part['input']) ?? {},
-                providerExecuted: true,
-                ...provider,
-              },
-            },
+            otherPart({
+              type,
+              toolCallId: stringOf(toolCallId),
+              toolName: stringOf(toolName),
+              input: plain(part['input']) ?? {},
+              providerExecuted: true,
+              ...provider,
+            }),
           ]
-        : [callPart(part, isCutOff, about, more)]
+        : [readCall(part, isCutOff, about, more)]
     case 'tool-result':
     case 'tool-error': {
       if (part['providerExecuted'] !== true || part['preliminary'] === true) return []
       const ends = { type: 'tool-result', toolCallId: stringOf(toolCallId), toolName: stringOf(toolName) }
-      return [{ is: 'other', value: { ...ends, output: outputOf(part), ...provider } }]
+      return [otherPart({ ...ends, output: outputOf(part), ...provider })]
     }
     case 'source':
     case 'tool-approval-request':
@@ -187,7 +181,7 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
       return []
   }
   const value = plain(part)
-  return isObject(value) ? [{ is: 'other', value }] : []
+  return isObject(value) ? [otherPart(value)] : []
 }
 
 /** With Anthropic's signature it is standard thinking; other provider data is stored next to it. */
@@ -195,7 +189,7 @@ function reasoningPart(thinking: string, options: JsonObject | null): ReplyPart 
   const { signature, redactedData, ...rest } = objectOf(options?.['anthropic'])
   const isAlone = Object.keys(options ?? {}).length === 1 && Object.keys(rest).length === 0
   if (isAlone && typeof signature === 'string' && signature !== '' && redactedData === undefined)
-    return { is: 'thinking', block: { type: 'thinking', thinking, signature }, more: null }
+    return thinkingPart(thinking, signature)
   if (
     isAlone &&
     typeof redactedData === 'string' &&
@@ -203,12 +197,11 @@ function reasoningPart(thinking: string, options: JsonObject | null): ReplyPart 
     signature === undefined &&
     thinking === ''
   )
-    return { is: 'thinking', block: { type: 'redacted_thinking', data: redactedData }, more: null }
-  const more = options === null ? null : { providerOptions: options }
-  return { is: 'thinking', block: { type: 'thinking', thinking }, more }
+    return redactedPart(redactedData)
+  return thinkingPart(thinking, null, options === null ? null : { providerOptions: options })
 }
 
-function callPart(
+function readCall(
   part: RawObject,
   isCutOff: boolean,
   { results, denied }: CallFacts,
@@ -222,17 +215,12 @@ function callPart(
       : reason === undefined
         ? null
         : reason || 'it was denied'
-  return {
-    is: 'call',
-    id,
-    name: stringOf(part['toolName']),
-    arguments: textOfInput(part['input']),
-    input: frozenInput(part['input']),
-    item: null,
-    unfit: isCutOff ? CUT_OFF : problem,
+  const unfit = isCutOff ? {} : { unfit: problem }
+  return callPart(id, part['toolName'], part['input'], isCutOff, {
+    ...unfit,
     result: results.get(id) ?? null,
     more,
-  }
+  })
 }
 
 function optionsOf(part: RawObject): JsonObject | null {
@@ -283,7 +271,6 @@ interface StreamedPart {
  */
 export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
   let finish: RawObject | null = null
-  let failure: string | null = null
   let isAborted = false
   const parts: StreamedPart[] = []
   const open = new Map<string, StreamedPart>()
@@ -315,9 +302,6 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
         return []
       case 'abort':
         isAborted = true
-        return []
-      case 'error':
-        failure = textOfError(event['error'])
     }
     return []
   }
@@ -348,7 +332,8 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
 
   return collectStream({
     push: push,
-    failure: () => (failure === null ? null : { type: 'failed', explanation: failure || null }),
+    failureIn: ({ type, error }) =>
+      type === 'error' && finish === null ? failedWith(textOfError(error)) : null,
     isComplete: () => finish !== null && !isAborted,
     read: (ending) => {
       const content = parts.map(({ rest, texts }) =>

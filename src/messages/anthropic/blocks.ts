@@ -26,7 +26,6 @@ import {
   string,
   text,
   type Typed,
-  typed,
   where,
   visibleText,
 } from '../shape.ts'
@@ -113,17 +112,15 @@ export const REPLY_FIELDS = {
   tool_use: { id: string, name: string, input: object },
 } as const
 
-const BOTH = { user: true, result: true } as const
-const OF_RESULT = { user: false, result: true } as const
-
 export const PARTS: PartTable = {
-  ...BOTH,
+  user: true,
+  result: true,
   kinds: {
-    document: { ...BOTH, fits: typed('document', DOCUMENT) },
-    search_result: { ...BOTH, fits: typed('search_result', SEARCH_RESULT) },
-    container_upload: { user: true, result: false, fits: typed('container_upload', CONTAINER_UPLOAD) },
-    tool_reference: { ...OF_RESULT, fits: typed('tool_reference', TOOL_REFERENCE) },
-    browser_state: { ...OF_RESULT, fits: typed('browser_state', BROWSER_STATE) },
+    document: { user: true, result: true, fits: byType({ document: DOCUMENT }) },
+    search_result: { user: true, result: true, fits: byType({ search_result: SEARCH_RESULT }) },
+    container_upload: { user: true, result: false, fits: byType({ container_upload: CONTAINER_UPLOAD }) },
+    tool_reference: { user: false, result: true, fits: byType({ tool_reference: TOOL_REFERENCE }) },
+    browser_state: { user: false, result: true, fits: byType({ browser_state: BROWSER_STATE }) },
   },
   write,
 }

@@ -1,31 +1,24 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
+import { readArguments, type RawObject, objectOf, objectsOf, stringOf, withoutNulls } from '../text.ts'
 import {
-  readArguments,
-  type RawObject,
-  objectOf,
-  objectsOf,
-  stringOf,
-  textOfInput,
-  withoutNulls,
-} from '../text.ts'
-import {
-  asJson,
-  CUT_OFF,
+  callPart,
   failedWith,
-  type Failure,
   failureOf,
-  frozenInput,
   moreOf,
+  otherPart,
   type ReadOptions,
+  readParts,
   reasoningDelta,
+  redactedPart,
   type Reply,
   type ReplyCollector,
   replyEvents,
   type ReplyOutcome,
   type ReplyPart,
   textDelta,
-  usageOf,
+  textPart,
+  thinkingPart,
 } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { addText, addValue, closeItem, collectStream, newItem, setValue, type StreamItem } from '../stream.ts'
@@ -54,7 +47,6 @@ const STARTS: ReadonlyMap<unknown, RawObject> = new Map([
 export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
   let message: RawObject = {}
   let usage: RawObject = {}
-  let failure: Failure | null = null
   let isComplete = false
   const items: StreamItem[] = []
   /** The latest block of each index: some servers repeat one index. */
@@ -95,16 +87,13 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
       case 'message_stop':
         isComplete = true
         break
-      case 'error':
-        failure = failureOf(event) ?? failedWith(null)
-        break
     }
     return []
   }
 
   return collectStream({
     push: take,
-    failure: () => failure,
+    failureIn: (event) => (event['type'] === 'error' ? (failureOf(event) ?? failedWith(null)) : null),
     isComplete: () => isComplete,
     read: (ending) => readReply({ ...message, usage, content: items.map(wholeBlock) }, options, ending),
   })
@@ -161,20 +150,16 @@ export const fromAnthropic = (reply: AnthropicReply, options: ReadOptions = {}):
 
 /** `broken`: how its stream ended, if before the end of the reply. */
 function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
-  const blocks = objectsOf(raw['content'])
   const ending = broken ?? failureOf(raw) ?? endingOf(raw)
   return replyEvents(
     {
-      id: stringOf(raw['id']),
-      model: stringOf(raw['model']),
-      stopReason: stringOf(raw['stop_reason']),
-      usage: usageOf(raw['usage']),
-      reasoning: '',
+      id: raw['id'],
+      model: raw['model'],
+      stopReason: raw['stop_reason'],
+      usage: raw['usage'],
       metadata: moreOf({ stop_details: raw['stop_details'], diagnostics: raw['diagnostics'] }),
-      container: stringOf(objectOf(raw['container'])['id']),
-      parts: blocks.map((block, index) =>
-        partOf(block, ending?.type === 'truncated' && index === blocks.length - 1),
-      ),
+      container: objectOf(raw['container'])['id'],
+      parts: readParts(objectsOf(raw['content']), ending, partOf),
       ending,
     },
     LIMITS,
@@ -203,28 +188,14 @@ function endingOf(reply: RawObject): ReplyOutcome | null {
 /** Reads a block as a part. A block that lacks required fields is stored whole. */
 function partOf(block: RawObject, isCutOff: boolean): ReplyPart {
   const { type, text, thinking, signature, data, id, name, input } = block
-  if (type === 'text' && typeof text === 'string')
-    return { is: 'text', text, more: moreOf(block, 'type', 'text') }
+  if (type === 'text' && typeof text === 'string') return textPart(text, moreOf(block, 'type', 'text'))
   if (type === 'thinking' && typeof thinking === 'string')
-    return {
-      is: 'thinking',
-      block: { type, thinking, ...(typeof signature === 'string' ? { signature } : {}) },
-      more: moreOf(block, 'type', 'thinking', 'signature'),
-    }
+    return thinkingPart(thinking, signature, moreOf(block, 'type', 'thinking', 'signature'))
   if (type === 'redacted_thinking' && typeof data === 'string')
-    return { is: 'thinking', block: { type, data }, more: moreOf(block, 'type', 'data') }
-  if (type === 'tool_use')
-    return {
-      is: 'call',
-      id: stringOf(id),
-      name: stringOf(name),
-      arguments: textOfInput(input),
-      input: frozenInput(input),
-      item: null,
-      unfit: isCutOff ? CUT_OFF : null,
-      more: callerOf(block),
-    }
-  return { is: 'other', value: asJson(block) }
+    return redactedPart(data, moreOf(block, 'type', 'data'))
+  return type === 'tool_use'
+    ? callPart(id, name, input, isCutOff, { more: callerOf(block) })
+    : otherPart(block)
 }
 
 /** `direct`, a call by the model itself, is the default and left out. */

@@ -2,25 +2,26 @@
 
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
-  asJson,
-  CUT_OFF,
+  callPart,
   failedWith,
-  type Failure,
-  frozenInput,
   moreOf,
+  otherPart,
   type ReadOptions,
+  readParts,
   reasoningDelta,
+  redactedPart,
   type Reply,
   type ReplyCollector,
   replyEvents,
   type ReplyOutcome,
   type ReplyPart,
   textDelta,
-  usageOf,
+  textPart,
+  thinkingPart,
 } from '../reply.ts'
 import { base64Of } from '../text-files.ts'
 import { collectStream } from '../stream.ts'
-import { type RawObject, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf } from '../text.ts'
 import { LIMITS, withoutBytes } from './blocks.ts'
 
 /** A whole reply of the AWS client; its other fields are read if present. */
@@ -51,15 +52,12 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   const ending = broken ?? endingOf(stringOf(stopReason))
   return replyEvents(
     {
-      id: stringOf(objectOf($metadata)['requestId']),
-      model: stringOf(objectOf(options.request)['modelId']),
-      stopReason: stringOf(stopReason),
-      usage: usageOf(usage),
-      reasoning: '',
+      id: objectOf($metadata)['requestId'],
+      model: objectOf(options.request)['modelId'],
+      stopReason,
+      usage,
       metadata: moreOf({ additionalModelResponseFields, trace }),
-      parts: contents.map((content, index) =>
-        partOf(content, ending?.type === 'truncated' && index === contents.length - 1),
-      ),
+      parts: readParts(contents, ending, partOf),
       ending,
     },
     LIMITS,
@@ -85,42 +83,29 @@ function endingOf(reason: string): ReplyOutcome | null {
 
 function partOf(content: RawObject, isCutOff: boolean): ReplyPart {
   const { text, toolUse, reasoningContent, citationsContent } = content
-  if (typeof text === 'string') return { is: 'text', text, more: moreOf(content, 'text') }
+  if (typeof text === 'string') return textPart(text, moreOf(content, 'text'))
   if (citationsContent !== undefined) {
     const { content: texts, citations } = objectOf(citationsContent)
-    return {
-      is: 'text',
-      text: objectsOf(texts)
+    return textPart(
+      objectsOf(texts)
         .map((each) => stringOf(each['text']))
         .join(''),
-      more: moreOf({ citations }),
-    }
+      moreOf({ citations }),
+    )
   }
   if (reasoningContent !== undefined) return reasoningPart(content, objectOf(reasoningContent))
   const { toolUseId, name, input, type } = objectOf(toolUse)
-  if (toolUse === undefined || type !== undefined)
-    return { is: 'other', value: asJson(withoutBytes(content) as RawObject) }
-  return {
-    is: 'call',
-    id: stringOf(toolUseId),
-    name: stringOf(name),
-    arguments: textOfInput(input),
-    input: frozenInput(input),
-    item: null,
-    unfit: isCutOff ? CUT_OFF : null,
-    more: null,
-  }
+  if (toolUse === undefined || type !== undefined) return otherPart(withoutBytes(content) as RawObject)
+  return callPart(toolUseId, name, input, isCutOff)
 }
 
 /** Redacted reasoning is recorded as base64, as in the HTTP interface. */
 function reasoningPart(content: RawObject, { reasoningText, redactedContent }: RawObject): ReplyPart {
   const data = redactedContent instanceof Uint8Array ? base64Of(redactedContent) : redactedContent
-  if (typeof data === 'string')
-    return { is: 'thinking', block: { type: 'redacted_thinking', data }, more: null }
+  if (typeof data === 'string') return redactedPart(data)
   const { text, signature } = objectOf(reasoningText)
-  if (typeof text !== 'string') return { is: 'other', value: asJson(withoutBytes(content) as RawObject) }
-  const signed = typeof signature === 'string' && signature !== '' ? { signature } : {}
-  return { is: 'thinking', block: { type: 'thinking', thinking: text, ...signed }, more: null }
+  if (typeof text !== 'string') return otherPart(withoutBytes(content) as RawObject)
+  return thinkingPart(text, signature || null)
 }
 
 /** An incomplete block; pieces are joined once, at linear cost. */
@@ -145,7 +130,6 @@ interface StreamedBlock {
  */
 export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
-  let failure: Failure | null = null
   const blocks = new Map<unknown, StreamedBlock>()
   const blockAt = (index: unknown, start: RawObject = {}): StreamedBlock => {
     const block = blocks.get(index) ?? { start, texts: [], args: [], thoughts: [], citations: [], fields: {} }
@@ -154,8 +138,6 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
   }
   const push = (event: RawObject): readonly StreamingDeltaEvent[] => {
     const { contentBlockStart, contentBlockDelta, messageStop, metadata } = event
-    for (const [name, value] of Object.entries(event))
-      if (name.endsWith('Exception')) failure = failedWith(objectOf(value)['message'] ?? name)
     if (messageStop !== undefined) about = { ...about, ...objectOf(messageStop) }
     if (metadata !== undefined) about = { ...about, ...objectOf(metadata) }
     const { contentBlockIndex: first, start } = objectOf(contentBlockStart)
@@ -165,7 +147,10 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
   }
   return collectStream({
     push: push,
-    failure: () => failure,
+    failureIn: (event) => {
+      const [name, value] = Object.entries(event).find(([key]) => key.endsWith('Exception')) ?? []
+      return name === undefined ? null : failedWith(objectOf(value)['message'] ?? name)
+    },
     isComplete: () => typeof about['stopReason'] === 'string',
     read: (ending) => {
       const content = [...blocks.values()].map(wholeBlock).filter(({ text }) => text !== '')

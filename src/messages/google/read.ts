@@ -4,14 +4,13 @@ import { quoteEnd } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
-  asJson,
-  CUT_OFF,
+  callPart,
   failedWith,
-  type Failure,
   failureOf,
-  frozenInput,
   moreOf,
+  otherPart,
   type ReadOptions,
+  readParts,
   reasoningDelta,
   type Reply,
   type ReplyCollector,
@@ -19,9 +18,10 @@ import {
   type ReplyOutcome,
   type ReplyPart,
   textDelta,
-  usageOf,
+  textPart,
+  thinkingPart,
 } from '../reply.ts'
-import { type RawObject, objectOf, objectsOf, stringOf, textOfInput, withoutNulls } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf, withoutNulls } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
 import { DATA, LIMITS } from './blocks.ts'
@@ -161,7 +161,6 @@ interface StreamedPart {
 export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
   let candidate: RawObject = {}
-  let failure: Failure | null = null
   const parts: StreamedPart[] = []
 
   const addPart = (part: RawObject): void => {
@@ -187,7 +186,6 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
   }
 
   const push = (chunk: RawObject): readonly StreamingDeltaEvent[] => {
-    failure = failureOf(chunk) ?? failure
     const usageMetadata = laterUsage(about['usageMetadata'], chunk['usageMetadata'])
     about = { ...about, ...withoutNulls(chunk), usageMetadata }
     const next = objectsOf(chunk['candidates']).find(({ index }) => (index ?? 0) === 0) ?? {}
@@ -202,7 +200,6 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
 
   return collectStream({
     push: push,
-    failure: () => failure,
     isComplete: () => stringOf(candidate['finishReason']) !== '' || blockReason(about) !== '',
     read: (ending) =>
       readReply(
@@ -253,15 +250,12 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   const ending = broken ?? failureOf(raw) ?? endingOf(raw, candidate)
   return replyEvents(
     {
-      id: stringOf(raw['responseId']),
-      model: stringOf(raw['modelVersion']),
+      id: raw['responseId'],
+      model: raw['modelVersion'],
       stopReason: stringOf(candidate['finishReason']) || blockReason(raw),
-      usage: usageOf(raw['usageMetadata']),
-      reasoning: '',
+      usage: raw['usageMetadata'],
       metadata: moreOf(candidate, ...KNOWN),
-      parts: parts.map((part, index) =>
-        partOf(part, ending?.type === 'truncated' && index === parts.length - 1),
-      ),
+      parts: readParts(parts, ending, partOf),
       ending,
     },
     LIMITS,
@@ -325,25 +319,19 @@ function partOf(part: RawObject, isCutOff: boolean): ReplyPart {
   const present = DATA.filter((field) => part[field] !== undefined && part[field] !== null)
   const [kind] = present
   if (present.length === 1 && kind === 'text' && typeof part['text'] === 'string')
-    return textPart(part, part['text'])
+    return readText(part, part['text'])
   if (present.length === 1 && kind === 'functionCall')
-    return callPart(part, objectOf(part['functionCall']), isCutOff)
+    return readCall(part, objectOf(part['functionCall']), isCutOff)
   // The field that names its kind is first.
-  return { is: 'other', value: asJson(kind === undefined ? part : { [kind]: part[kind], ...part }) }
+  return otherPart(kind === undefined ? part : { [kind]: part[kind], ...part })
 }
 
-function textPart(part: RawObject, text: string): ReplyPart {
-  const { thought, thoughtSignature } = part
-  if (thought !== true) return { is: 'text', text, more: moreOf(part, 'text') }
-  const isSigned = typeof thoughtSignature === 'string'
-  return {
-    is: 'thinking',
-    block: { type: 'thinking', thinking: text, ...(isSigned ? { signature: thoughtSignature } : {}) },
-    more: moreOf(part, 'text', 'thought', 'thoughtSignature'),
-  }
-}
+const readText = (part: RawObject, text: string): ReplyPart =>
+  part['thought'] === true
+    ? thinkingPart(text, part['thoughtSignature'], moreOf(part, 'text', 'thought', 'thoughtSignature'))
+    : textPart(text, moreOf(part, 'text'))
 
-function callPart(part: RawObject, call: RawObject, isCutOff: boolean): ReplyPart {
+function readCall(part: RawObject, call: RawObject, isCutOff: boolean): ReplyPart {
   const { id, name, args } = call
   // Fields that the call lacked are not sent.
   const lacks: JsonObject = {
@@ -354,14 +342,5 @@ function callPart(part: RawObject, call: RawObject, isCutOff: boolean): ReplyPar
     ...moreOf(part, 'functionCall'),
     ...(Object.keys(lacks).length === 0 ? {} : { functionCall: lacks }),
   }
-  return {
-    is: 'call',
-    id: stringOf(id),
-    name: stringOf(name),
-    arguments: textOfInput(args),
-    input: frozenInput(args),
-    item: null,
-    unfit: isCutOff ? CUT_OFF : null,
-    more: Object.keys(more).length === 0 ? null : more,
-  }
+  return callPart(id, name, args, isCutOff, { more: Object.keys(more).length === 0 ? null : more })
 }

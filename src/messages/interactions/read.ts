@@ -1,14 +1,14 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
-  asJson,
-  CUT_OFF,
+  callPart,
   failedWith,
   type Failure,
   failureOf,
-  frozenInput,
   moreOf,
+  otherPart,
   type ReadOptions,
+  readParts,
   reasoningDelta,
   type Reply,
   type ReplyCollector,
@@ -16,7 +16,8 @@ import {
   type ReplyOutcome,
   type ReplyPart,
   textDelta,
-  usageOf,
+  textPart,
+  thinkingPart,
 } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
@@ -48,22 +49,15 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   const ending = broken ?? failureOf(raw) ?? endingOf(raw, steps)
   const results = new Map(steps.filter(isResult).map((step) => [step['call_id'], step]))
   const messages = steps.filter((step) => !isResult(step))
-  const isCutOff = ending?.type === 'truncated'
   return replyEvents(
     {
-      id: stringOf(raw['id']),
-      model: stringOf(raw['model']),
-      stopReason: stringOf(raw['status']),
-      usage: usageOf(raw['usage']),
-      reasoning: '',
+      id: raw['id'],
+      model: raw['model'],
+      stopReason: raw['status'],
+      usage: raw['usage'],
       metadata: aboutReply(raw),
-      parts: messages.flatMap((step, index) =>
-        partsOf(
-          step,
-          results,
-          isCutOff && index === messages.length - 1,
-          messages[index - 1]?.['type'] === 'model_output',
-        ),
+      parts: readParts(messages, ending, (step, isCutOff, before) =>
+        partsOf(step, results, isCutOff, before?.['type'] === 'model_output'),
       ),
       ending,
     },
@@ -112,7 +106,7 @@ function partsOf(
     case 'model_output': {
       const contents = objectsOf(step['content']).filter(isVisible)
       const hasText = contents.some(({ type }) => type === 'text')
-      if (followsOutput && !hasText && contents.length > 0) return [{ is: 'other', value: asJson(step) }]
+      if (followsOutput && !hasText && contents.length > 0) return [otherPart(step)]
       return contents.map((content, index) => contentPart(content, followsOutput && index === 0))
     }
     case 'thought':
@@ -121,21 +115,14 @@ function partsOf(
       const { id, name, arguments: input } = step
       const result = results.get(id)
       return [
-        {
-          is: 'call',
-          id: stringOf(id),
-          name: stringOf(name),
-          arguments: textOfInput(input),
-          input: frozenInput(input),
-          item: null,
-          unfit: isCutOff ? CUT_OFF : null,
+        callPart(id, name, input, isCutOff, {
           result: result === undefined ? null : resultOf(result),
           more: moreOf(step, 'type', 'id', 'name', 'arguments'),
-        },
+        }),
       ]
     }
     default:
-      return [{ is: 'other', value: asJson(step) }]
+      return [otherPart(step)]
   }
 }
 
@@ -148,9 +135,9 @@ const resultOf = ({ result, is_error }: RawObject) => ({
 
 function contentPart(content: RawObject, begins: boolean): ReplyPart {
   const { type, text } = content
-  if (type !== 'text' || typeof text !== 'string') return { is: 'other', value: asJson(content) }
+  if (type !== 'text' || typeof text !== 'string') return otherPart(content)
   const more = moreOf(content, 'type', 'text')
-  return { is: 'text', text, more: begins ? { ...more, begins } : more }
+  return textPart(text, begins ? { ...more, begins } : more)
 }
 
 /** A summary of at most one plain text is the thinking itself; any other is stored next to it. */
@@ -161,15 +148,8 @@ function thoughtPart(step: RawObject): ReplyPart {
   const [first] = summary
   const isPlain =
     first === undefined || (summary.length === 1 && thinking !== '' && moreOf(first, 'type', 'text') === null)
-  return {
-    is: 'thinking',
-    block: {
-      type: 'thinking',
-      thinking,
-      ...(typeof signature === 'string' && signature !== '' ? { signature } : {}),
-    },
-    more: moreOf(step, 'type', 'signature', ...(isPlain ? ['summary'] : [])),
-  }
+  const more = moreOf(step, 'type', 'signature', ...(isPlain ? ['summary'] : []))
+  return thinkingPart(thinking, signature || null, more)
 }
 
 interface StreamedStep {

@@ -4,14 +4,14 @@ import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
-  asJson,
-  CUT_OFF,
+  callPart,
+  CUSTOM,
   failedWith,
-  type Failure,
   failureOf,
-  frozenInput,
   moreOf,
+  otherPart,
   type ReadOptions,
+  readParts,
   reasoningDelta,
   type Reply,
   type ReplyCollector,
@@ -19,9 +19,9 @@ import {
   type ReplyOutcome,
   type ReplyPart,
   textDelta,
-  usageOf,
+  textPart,
 } from '../reply.ts'
-import { type RawObject, isWhitespace, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import { type RawObject, isWhitespace, objectOf, objectsOf, stringOf } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
@@ -75,7 +75,6 @@ type Pieces = Map<string, unknown[]>
 export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
   let usage: JsonObject = {}
-  let failure: Failure | null = null
   let reason = ''
   const fields: Pieces = new Map()
   const calls: StreamedCall[] = []
@@ -117,7 +116,6 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   }
 
   const push = (chunk: RawObject): readonly StreamingDeltaEvent[] => {
-    failure = failureOf(chunk) ?? failure
     about = {
       id: about['id'] ?? chunk['id'],
       created: about['created'] ?? chunk['created'],
@@ -140,7 +138,6 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
 
   return collectStream({
     push: push,
-    failure: () => failure,
     isComplete: () => reason !== '',
     read: (ending) => {
       const message = {
@@ -243,7 +240,6 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   const choice = objectsOf(raw['choices'])[0] ?? {}
   const message = objectOf(choice['message'])
   const ending = broken ?? failureOf(raw) ?? endingOf(choice, message)
-  const calls = objectsOf(message['tool_calls'])
   const { content, refusal, reasoning_content } = message
   const reasoning = stringOf(reasoning_content) || stringOf(message['reasoning']) || thoughtIn(content)
   const fields: JsonObject = {
@@ -259,15 +255,15 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   const parts: ReplyPart[] = [
     ...contentParts(partsIn(content)),
     ...(typeof refusal === 'string' ? refusalPart(refusal) : []),
-    ...Object.entries(fields).map(([field, value]) => ({ is: 'other' as const, value: { [field]: value } })),
-    ...calls.map((call, index) => callPart(call, ending?.type === 'truncated' && index === calls.length - 1)),
+    ...Object.entries(fields).map(([field, value]) => otherPart({ [field]: value })),
+    ...readParts(objectsOf(message['tool_calls']), ending, readCall),
   ]
   return replyEvents(
     {
       id: idOf(raw),
-      model: stringOf(raw['model']),
-      stopReason: stringOf(choice['finish_reason']),
-      usage: usageOf(raw['usage']),
+      model: raw['model'],
+      stopReason: choice['finish_reason'],
+      usage: raw['usage'],
       reasoning,
       parts,
       ending,
@@ -330,31 +326,30 @@ const isThinking = ({ type, thinking }: RawObject): boolean =>
   type === 'thinking' && (typeof thinking === 'string' || Array.isArray(thinking))
 
 /** Many servers write an empty text for no text. */
-const textPart = (text: string): ReplyPart[] => (text === '' ? [] : [{ is: 'text', text, more: null }])
+const plainText = (text: string): ReplyPart[] => (text === '' ? [] : [textPart(text)])
 
-const refusalPart = (text: string): ReplyPart[] =>
-  text === '' ? [] : [{ is: 'text', text, more: { type: 'refusal' } }]
+const refusalPart = (text: string): ReplyPart[] => (text === '' ? [] : [textPart(text, { type: 'refusal' })])
 
 function contentPart(part: unknown): ReplyPart[] {
-  if (typeof part === 'string') return textPart(part)
+  if (typeof part === 'string') return plainText(part)
   const raw = objectOf(part)
   const { type, text, refusal } = raw
   if (type === 'text' && typeof text === 'string') {
     const more = moreOf(raw, 'type', 'text')
-    return more === null ? textPart(text) : [{ is: 'text', text, more }]
+    return more === null ? plainText(text) : [textPart(text, more)]
   }
   if (isThinking(raw)) return recordedThinking(moreOf(raw, 'type', 'thinking', 'closed'))
-  return typeof refusal === 'string' ? refusalPart(refusal) : [{ is: 'other', value: asJson(raw) }]
+  return typeof refusal === 'string' ? refusalPart(refusal) : [otherPart(raw)]
 }
 
 const recordedThinking = (more: JsonObject | null): ReplyPart[] =>
-  more === null ? [] : [{ is: 'other', value: { thinking: more } }]
+  more === null ? [] : [otherPart({ thinking: more })]
 
 function contentParts(content: readonly unknown[]): ReplyPart[] {
   const out: ReplyPart[] = []
   let run: string[] = []
   const close = (): void => {
-    out.push(...textPart(run.join('')))
+    out.push(...plainText(run.join('')))
     run = []
   }
   for (const part of content) {
@@ -371,17 +366,11 @@ function contentParts(content: readonly unknown[]): ReplyPart[] {
   return out
 }
 
-function callPart(call: RawObject, isCutOff: boolean): ReplyPart {
+function readCall(call: RawObject, isCutOff: boolean): ReplyPart {
   const isCustom = call['type'] === 'custom'
-  const called = objectOf(call[isCustom ? 'custom' : 'function'])
-  return {
-    is: 'call',
-    id: stringOf(call['id']),
-    name: stringOf(called['name']),
-    arguments: textOfInput(called[isCustom ? 'input' : 'arguments']),
-    input: isCustom ? null : frozenInput(called['arguments']),
-    item: null,
-    unfit: isCustom ? 'calls of custom tools are not supported' : isCutOff ? CUT_OFF : null,
-    more: moreOf(call, 'id', 'function', 'index', 'custom', ...(isCustom ? [] : ['type'])),
-  }
+  const { name, input, arguments: args } = objectOf(call[isCustom ? 'custom' : 'function'])
+  const more = moreOf(call, 'id', 'function', 'index', 'custom', ...(isCustom ? [] : ['type']))
+  return isCustom
+    ? callPart(call['id'], name, input, isCutOff, { input: null, unfit: CUSTOM, more })
+    : callPart(call['id'], name, args, isCutOff, { more })
 }

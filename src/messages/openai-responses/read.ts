@@ -3,13 +3,15 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
-  asJson,
+  callPart,
+  CUSTOM,
   CUT_OFF,
   failedWith,
-  type Failure,
   failureOf,
   moreOf,
+  otherPart,
   type ReadOptions,
+  readParts,
   reasoningDelta,
   type Reply,
   type ReplyCollector,
@@ -17,9 +19,9 @@ import {
   type ReplyOutcome,
   type ReplyPart,
   textDelta,
-  usageOf,
+  textPart,
 } from '../reply.ts'
-import { type RawObject, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf } from '../text.ts'
 import {
   addText,
   closeItem,
@@ -45,7 +47,6 @@ import { readCall, LIMITS, readReasoning } from './blocks.ts'
 export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollector {
   const items = streamedItems()
   let response: RawObject | null = null
-  let failure: Failure | null = null
 
   const push = (event: RawObject): readonly StreamingDeltaEvent[] => {
     const { type } = event
@@ -64,9 +65,6 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
         response = objectOf(event['response'])
         objectsOf(response['output']).forEach(items.addLast)
         break
-      case 'error':
-        failure = failureOf(event) ?? failedWith(event['message'])
-        break
       default: {
         const reader = PIECES.get(type)
         if (reader !== undefined) return reader(items.of(event), event)
@@ -77,7 +75,8 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
 
   return collectStream({
     push: push,
-    failure: () => failure,
+    failureIn: (event) =>
+      event['type'] === 'error' ? (failureOf(event) ?? failedWith(event['message'])) : null,
     isComplete: () => response !== null && response['status'] !== 'in_progress',
     read: (ending) => readReply({ ...response, output: items.all() }, options, ending),
   })
@@ -255,25 +254,18 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   const items = objectsOf(raw['output'])
   const reason = stringOf(objectOf(raw['incomplete_details'])['reason'])
   const ending = broken ?? failureOf(raw) ?? endingOf(raw, reason, items)
-  const isCutOff = ending?.type === 'truncated'
   const outputs = items.filter(({ type }) => stringOf(type).endsWith('_output'))
   const executed: ReadonlySet<unknown> =
     outputs.length === 0 ? NONE : new Set(outputs.map(({ call_id }) => call_id))
   return replyEvents(
     {
-      id: stringOf(raw['id']),
-      model: stringOf(raw['model']),
-      stopReason: reason || stringOf(raw['status']),
-      usage: usageOf(raw['usage']),
-      reasoning: '',
+      id: raw['id'],
+      model: raw['model'],
+      stopReason: reason || raw['status'],
+      usage: raw['usage'],
       metadata: moreOf({ input_transformations, prompt_cache_diagnostics }),
-      parts: items.flatMap((item, index) =>
-        partsOf(
-          item,
-          isCutOff && index === items.length - 1,
-          NAMED_AFTER.has(items[index - 1]?.['type']),
-          executed,
-        ),
+      parts: readParts(items, ending, (item, isCutOff, before) =>
+        partsOf(item, isCutOff, NAMED_AFTER.has(before?.['type']), executed),
       ),
       ending,
     },
@@ -332,17 +324,13 @@ function partsOf(
         {
           is: 'reasoning',
           item: readReasoning(item),
-          value: asJson(item),
+          value: item as JsonObject,
           more: moreOf(item, 'type', 'id', 'summary', 'content', 'encrypted_content', 'status'),
         },
       ]
     case 'function_call':
       return [
-        {
-          is: 'call',
-          id: stringOf(item['call_id']),
-          name: stringOf(item['name']),
-          arguments: textOfInput(item['arguments']),
+        callPart(item['call_id'], item['name'], item['arguments'], isCutOff, {
           item: stringOf(item['id']) || null,
           unfit:
             isCutOff || item['status'] === 'incomplete'
@@ -351,21 +339,16 @@ function partsOf(
                 ? 'its arguments differ between two events of the reply'
                 : null,
           more: moreOf(item, ...CALL, ...defaultCaller(item)),
-        },
+        }),
       ]
     default: {
       const requested = executed.has(item['call_id']) ? null : readCall(item)
-      if (requested === null) return [{ is: 'other', value: asJson(item) }]
-      const isCustom = item['type'] === 'custom_tool_call'
+      if (requested === null) return [otherPart(item)]
       return [
-        {
-          ...requested,
-          is: 'call',
-          id: stringOf(item['call_id']),
-          item: null,
-          unfit: isCustom ? 'calls of custom tools are not supported' : isCutOff ? CUT_OFF : null,
+        callPart(item['call_id'], requested.name, requested.arguments, isCutOff, {
+          ...(item['type'] === 'custom_tool_call' && { unfit: CUSTOM }),
           more: moreOf(item, ...TYPED_CALL, ...defaultCaller(item)),
-        },
+        }),
       ]
     }
   }
@@ -395,9 +378,9 @@ function messageParts(item: RawObject, isNamed: boolean): ReplyPart[] {
 
 function messagePart(part: RawObject, more: JsonObject | null): ReplyPart {
   const { type, text, refusal } = part
-  if (type === 'output_text' && typeof text === 'string') return { is: 'text', text, more }
-  if (type === 'refusal' && typeof refusal === 'string') return { is: 'text', text: refusal, more }
-  return { is: 'other', value: asJson(part) }
+  if (type === 'output_text' && typeof text === 'string') return textPart(text, more)
+  if (type === 'refusal' && typeof refusal === 'string') return textPart(refusal, more)
+  return otherPart(part)
 }
 
 const mergeMore = (outer: JsonObject | null, inner: JsonObject | null): JsonObject | null =>
