@@ -27,7 +27,11 @@ const RESPONSES: Readonly<Record<Route, object | null>> = {
   'get /api/v1/git/installations/search': PAGE,
   'get /api/v1/git/branches/search': PAGE,
   'get /api/v1/git/suggested-tasks/search': PAGE,
+  'get /api/llm/provider-connections': [],
+  'get /api/llm/balance': { provider: null },
   'get /api/automation/v1': { automations: [], total: 0 },
+  'get /api/automation/sdk-version': { sdk_version: null },
+  'post /api/automation/v1/telemetry/consent': null,
   'get /api/automation/server_info': NO_AUTOMATIONS,
   'get /api/automation/health': NO_AUTOMATIONS,
   // Pages create a session before they show files in frames, whose requests cannot have a key in a header.

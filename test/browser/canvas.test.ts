@@ -14,12 +14,16 @@ const folder = mkdtempSync(join(tmpdir(), 'colloquy-canvas-log-'))
 const RECORDED = new URL('../../../shared/logs/swebench-0535c419.jsonl', import.meta.url).pathname
 const OWN = join(folder, 'log.jsonl')
 const REPLY = WORDS.join('')
+/** What the page tells its user when all is well. */
+const NOTICE = /^(?:Creating conversation…|Settings saved\.)/
 
 let canvas: Canvas
 let browser: Browser
 let page: Page
 /** What the page has told its user of errors. */
 let reports: string[]
+/** Errors of the console, and requests that the service refused. */
+let troubles: string[]
 
 beforeAll(async () => {
   writeFileSync(OWN, longLog())
@@ -39,6 +43,20 @@ beforeEach(async () => {
   const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, locale: 'en-GB' })
   page = await context.newPage()
   reports = []
+  troubles = []
+  page.on('console', (message) => {
+    const { url } = message.location()
+    const isOurs = !URL.canParse(url) || new URL(url).hostname === '127.0.0.1'
+    if (message.type() === 'error' && isOurs) troubles.push(message.text())
+  })
+  page.on('pageerror', (error) => troubles.push(String(error)))
+  page.on('response', (response) => {
+    const { hostname, pathname } = new URL(response.url())
+    if (hostname === '127.0.0.1' && response.status() >= 400)
+      troubles.push(
+        `${response.request().method()} ${pathname}: ${response.status()} ${response.request().postData()}`,
+      )
+  })
   // The page asks other hosts for fonts and measures its use: none can be reached from here.
   await page.route(
     ({ hostname }) => hostname !== '127.0.0.1',
@@ -60,7 +78,8 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await page.context().close()
-  expect(new Set(reports.filter((text) => text !== 'Creating conversation…'))).toEqual(new Set())
+  expect(troubles).toEqual([])
+  expect(new Set(reports.filter((text) => !NOTICE.test(text)))).toEqual(new Set())
 })
 
 const box = (): Locator => page.locator('[contenteditable=true], textarea').first()
@@ -125,6 +144,32 @@ describe('the official web page', () => {
     await replies(2)
   })
 
+  it('shows the files of the folder that the service proposed', async () => {
+    const id = await begin('hello')
+    await shown(REPLY).waitFor()
+    const command = 'git init -q . && echo seen > seen.txt'
+    await canvas.ask('POST', `/api/conversations/${id}/bash/execute_bash_command`, { command })
+    await page.reload()
+    await shown('seen.txt').first().waitFor()
+  })
+
+  it.each([
+    ['condenser', 'condenser.enabled', () => ({ agent_settings: { condenser: { enabled: false } } })],
+    ['verification', 'confirmation_mode', () => ({ conversation_settings: { confirmation_mode: true } })],
+  ] as const)('changes the settings on the page of %s', async (name, field, expected) => {
+    const before = await canvas.ask('GET', '/api/settings')
+    expect(before).not.toMatchObject(expected())
+    await page.goto(`${canvas.url}/settings/${name}`)
+    const box = page.getByTestId(`sdk-settings-${field}`)
+    await page.locator('label', { has: box }).click()
+    await page.getByRole('button', { name: 'Save Changes' }).click()
+    await expect.poll(() => canvas.ask('GET', '/api/settings')).toMatchObject(expected())
+    await canvas.ask('PATCH', '/api/settings', {
+      agent_settings_diff: { condenser: null },
+      conversation_settings_diff: { confirmation_mode: null },
+    })
+  })
+
   it('stops a reply', async () => {
     const id = await begin('hello')
     await shown(REPLY).waitFor()
@@ -141,10 +186,13 @@ describe('the official web page', () => {
     await shown(REPLY).waitFor()
     await say('slow, please')
     await shown(WORDS.slice(0, 2).join('')).waitFor()
+    expect(troubles).toEqual([])
     await canvas.restart()
     canvas.openGate()
     await replies(2)
     await say('are you there?')
     await replies(3)
+    // The page reports what the killed service did not answer.
+    troubles = []
   })
 })

@@ -31,6 +31,8 @@ export async function startCanvas(log: { readonly file: string; readonly id: str
   const folder = mkdtempSync(join(tmpdir(), 'colloquy-canvas-'))
   const db = join(folder, 'canvas.db')
   const gate = join(folder, 'gate')
+  const config = join(folder, 'serve.json')
+  writeFileSync(config, JSON.stringify({ sandbox_workspaces: true }))
   const [port, pagePort] = [await freePort(), await freePort()]
   const service = `http://127.0.0.1:${port}`
   const running = new Set<ChildProcess>()
@@ -56,7 +58,8 @@ export async function startCanvas(log: { readonly file: string; readonly id: str
     await ended
   }
   const serve = async (): Promise<ChildProcess> => {
-    const child = start([MAIN, 'serve', '--db', db, '--port', String(port), '--agent', AGENT], folder)
+    const args = ['--db', db, '--port', String(port), '--agent', AGENT, '--config', config]
+    const child = start([MAIN, 'serve', ...args], folder)
     await answers(`${service}/ready`, child)
     return child
   }

@@ -40,6 +40,7 @@ export function longLog(): string {
           kind: 'TerminalObservation',
           content: [{ type: 'text', text: 'readme.md' }],
           command: 'ls',
+          metadata: { exit_code: 0 },
         },
       },
     )

@@ -28,10 +28,11 @@ export const SETTINGS: readonly Row[] = [
           expect.objectContaining({ key: 'llm.api_key', secret: true }),
         ]) as unknown,
       },
+      { key: 'condenser' },
     ],
   }),
   works('SettingsClient.getConversationSchema', (w) => of(w).settings.getConversationSchema(), {
-    sections: [{ key: 'conversation' }],
+    sections: [{ key: 'general' }, { key: 'verification' }],
   }),
   works(
     'SettingsClient.updateSettings',

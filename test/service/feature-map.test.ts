@@ -1563,8 +1563,36 @@ const GIT: readonly Row[] = [
 const S = '/api/settings'
 const SETTINGS: readonly Row[] = [
   ['F18.get-defaults', `GET ${S}`, 200, { has: { llm_api_key_is_set: false, active_profile: null } }],
-  ['F18.agent-schema', `GET ${S}/agent-schema`, 200, { has: { sections: expect.any(Array) } }],
-  ['F18.conversation-schema', `GET ${S}/conversation-schema`, 200, { has: { sections: expect.any(Array) } }],
+  [
+    'F18.agent-schema',
+    `GET ${S}/agent-schema`,
+    200,
+    {
+      has: {
+        model_name: 'AgentSettings',
+        sections: [
+          { key: 'llm' },
+          { key: 'condenser', fields: [{ key: 'condenser.enabled', default: true }, {}, {}, {}] },
+        ],
+      },
+    },
+  ],
+  [
+    'F18.conversation-schema',
+    `GET ${S}/conversation-schema`,
+    200,
+    {
+      has: {
+        sections: [
+          { key: 'general', fields: [{ key: 'max_iterations' }] },
+          {
+            key: 'verification',
+            fields: [{ key: 'confirmation_mode', default: false }, { key: 'security_analyzer' }],
+          },
+        ],
+      },
+    },
+  ],
   ['F18.auth-required', `GET! ${S}`, 401, { headers: { 'x-expose-secrets': 'plaintext' } }],
   ['F18.auth-required', `PATCH? ${S}`, 401, { body: { misc_settings_diff: { a: 1 } } }],
   ['F18.auth-required', `GET! ${S}/secrets`, 401],
@@ -2205,6 +2233,12 @@ const CATALOG: readonly Row[] = [
   ['F23.auth-required', 'GET! /api/llm/providers', 401],
   ['F23.auth-required', 'GET! /api/llm/models', 401],
   ['F23.auth-required', 'GET? /api/llm/models/verified', 401],
+  [
+    'F23.auth-required',
+    'GET? /api/llm/provider-connections',
+    401,
+    { views: { 'GET /api/llm/provider-connections': [] } },
+  ],
   [
     'F23.providers',
     'GET /api/llm/providers',

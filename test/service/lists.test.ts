@@ -184,3 +184,22 @@ it('start tasks of large requests come in pages that fit, and not all at once by
   expect(await idsOf(`${tasks}/search?sort_order=CREATED_AT`)).toEqual({ ids, pages: 3 })
   expect([await statusOf(tasks, ids), await statusOf(tasks, ids.slice(0, 2))]).toEqual([413, 200])
 })
+
+it('summaries show the last words of each agent, shortened, the newest conversation first', async () => {
+  for (const [id, ...texts] of [['quiet'], ['short', 'before', 'done'], ['long', 'x'.repeat(600)]] as const) {
+    const conversation = await engine.create({ id })
+    for (const text of texts)
+      await conversation.append({
+        kind: 'MessageEvent',
+        source: 'agent',
+        llm_message: { role: 'assistant', content: [{ text }] },
+      })
+  }
+  const { ids, pages } = await idsOf('/api/v1/conversation-summaries?limit=2')
+  expect([ids.toSorted(), pages]).toEqual([['long', 'quiet', 'short'], 2])
+  const { body } = await get('/api/v1/conversation-summaries')
+  const { items } = body as { items: { id: string; summary: string | null; execution_status: string }[] }
+  const summaries = new Map(items.map(({ id, summary }) => [id, summary]))
+  expect([summaries.get('quiet'), summaries.get('short')]).toEqual([null, 'done'])
+  expect(summaries.get('long')).toMatch(/^x{500}…$/)
+})

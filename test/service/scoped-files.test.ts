@@ -50,6 +50,19 @@ const upload = (route: string, path: string, text = 'text') => {
   return client.send(`${route}?${new URLSearchParams({ path })}`, { method: 'POST', body })
 }
 
+it('the first folder is made before there is a sandbox, or a folder of theirs', async () => {
+  const directory = join(home, 'not/yet')
+  const provider = processSandboxes({ directory, givesFiles: true })
+  const fresh = await clientOver(memoryStore(), { controlPlane: { provider } })
+  const { body } = await fresh.get<{ home: string }>('/api/file/home')
+  const cwd = join(body.home, 'workspace/project/first')
+  expect((await fresh.post('/api/conversations', { workspace: { working_dir: cwd } })).status).toBe(201)
+  const output = await fresh.post<Output>('/api/bash/execute_bash_command', { command: 'pwd', cwd })
+  expect([output.status, output.body.stdout]).toEqual([200, `${realpathSync(cwd)}\n`])
+  await fresh.service.controlPlane.close()
+  await fresh.engine.close()
+})
+
 it('a folder that a client proposes below the home is there when the conversation is', async () => {
   const { body } = await client.get<{ home: string }>('/api/file/home')
   expect(body.home).toBe(home)

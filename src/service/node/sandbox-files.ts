@@ -104,6 +104,8 @@ export function sandboxFiles(
       })
     },
     makeFolder: async (path) => {
+      // The first folder may be made before the first sandbox.
+      await guarded(() => mkdir(root, { recursive: true }))
       const folder = await within(path, true)
       await guarded(() => mkdir(folder, { recursive: true }))
     },

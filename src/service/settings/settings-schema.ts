@@ -208,16 +208,17 @@ const labelOf = (name: string): string => {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-function section(key: string, label: string, shape: z.ZodType): JsonObject {
+/** @param prefix of the fields' keys: their object in the settings */
+function section(key: string, label: string, shape: z.ZodType, prefix = `${key}.`): JsonObject {
   const { properties = {} } = z.toJSONSchema(shape, { io: 'input' })
   const fields = Object.entries(properties).map(([name, field]): JsonObject => ({
-    key: `${key}.${name}`,
+    key: prefix + name,
     label: labelOf(name),
     section: key,
     section_label: label,
     value_type: typeOf(field as JsonObject),
     secret: isSecret(name, 'x') && typeOf(field as JsonObject) === 'string',
-    default: null,
+    default: (field as JsonObject)['default'] ?? null,
     description: null,
     choices: [],
     depends_on: [],
@@ -233,19 +234,27 @@ function typeOf(field: JsonObject): JsonValue {
   return inner.find((one) => one !== 'null') ?? 'string'
 }
 
-export const AGENT: JsonObject = { model_name: 'AgentSettings', sections: [section('llm', 'Model', llm)] }
+const condenser = z.strictObject({
+  enabled: z.boolean().default(true),
+  max_size: z.int().default(240),
+  max_tokens: z.int().nullable(),
+  keep_first: z.int().default(2),
+})
+
+export const AGENT: JsonObject = {
+  model_name: 'AgentSettings',
+  sections: [section('llm', 'Model', llm), section('condenser', 'Condenser', condenser)],
+}
+
+const verification = z.strictObject({
+  confirmation_mode: z.boolean().default(false),
+  security_analyzer: z.string().nullable(),
+})
 
 export const CONVERSATION: JsonObject = {
   model_name: 'ConversationSettings',
   sections: [
-    section(
-      'conversation',
-      'Conversation',
-      z.strictObject({
-        max_iterations: z.int(),
-        confirmation_mode: z.boolean(),
-        security_analyzer: z.string().nullable(),
-      }),
-    ),
+    section('general', 'General', z.strictObject({ max_iterations: z.int() }), ''),
+    section('verification', 'Verification', verification, ''),
   ],
 }
