@@ -1,4 +1,4 @@
-import { unitEvents } from '../src/view/unit.ts'
+import { unitEvents } from '../src/view/units.ts'
 import type { View } from '../src/view/view.ts'
 
 /** Reads the view as an agent loop does after each append: its length, and the events of its last unit. */

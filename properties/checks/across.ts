@@ -4,8 +4,7 @@ import { hasResponse, findEventIn } from '../../src/log/log.ts'
 import { pendingCallCount } from '../../src/log/open-calls.ts'
 import { listDroppedResultsIn } from '../../src/state/dropped.ts'
 import type { Checkpoint, State } from '../../src/state/state.ts'
-import { stretchStarts } from '../../src/view/stretches.ts'
-import type { Unit } from '../../src/view/unit.ts'
+import { stretchStarts, type Unit } from '../../src/view/units.ts'
 
 export type Across =
   | 'evicted'

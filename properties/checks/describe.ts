@@ -3,7 +3,7 @@
 import { listPendingCallsIn } from '../../src/log/open-calls.ts'
 import { activatedSkillsIn, type Branch } from '../../src/state/branch.ts'
 import { listDroppedResultsIn } from '../../src/state/dropped.ts'
-import { isPending, type Unit } from '../../src/view/unit.ts'
+import { isPending, type Unit } from '../../src/view/units.ts'
 import { cutPointsIn, listPendingBatchesIn, viewEventsIn } from '../../src/view/view.ts'
 import type { BranchReading } from '../../test/model/branch.ts'
 import { cutPointsOf, pendingOf, viewOf } from '../../test/model/naive.ts'

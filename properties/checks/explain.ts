@@ -12,7 +12,7 @@ import { listDroppedResults, listPendingBatches, viewEvents } from '../../src/st
 import { replay } from '../../src/state/reduce.ts'
 import { branchOf, type Checkpoint, type State } from '../../src/state/state.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
-import { unitEvents } from '../../src/view/unit.ts'
+import { unitEvents } from '../../src/view/units.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 
 const MISTAKES: ReadonlySet<FindingKind> = new Set([

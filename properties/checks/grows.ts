@@ -6,7 +6,7 @@ import { toMessages } from '../../src/messages/neutral.ts'
 import type { Branch } from '../../src/state/branch.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { branchOf, type Checkpoint, type State } from '../../src/state/state.ts'
-import { isPending, type Unit } from '../../src/view/unit.ts'
+import { isPending, type Unit } from '../../src/view/units.ts'
 import { same } from '../../src/testing/failure.ts'
 import { GRAMMARS } from './messages.ts'
 

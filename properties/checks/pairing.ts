@@ -7,7 +7,7 @@ import { listPendingCallsIn, pendingCallCount } from '../../src/log/open-calls.t
 import { replay } from '../../src/state/reduce.ts'
 import { listDroppedResultsIn } from '../../src/state/dropped.ts'
 import { branchOf, type State } from '../../src/state/state.ts'
-import { type BatchUnit, isPending } from '../../src/view/unit.ts'
+import { type BatchUnit, isPending } from '../../src/view/units.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 import { readBranch } from '../../test/model/branch.ts'
 import { headAt } from '../../test/model/naive.ts'

@@ -2,7 +2,7 @@
 
 import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { isPending } from '../../src/view/unit.ts'
+import { isPending } from '../../src/view/units.ts'
 import { behindCall, blames, type Mutation } from './mutant.ts'
 
 function lastBatch(log: readonly Event[]): readonly string[] | null {

@@ -1,9 +1,15 @@
 /** Blocks of a view, which are forgotten whole or not at all, and the units that always stay. */
 
-import { unitsOf } from '../view/units.ts'
+import {
+  eventCount,
+  isDerived,
+  isPending,
+  stretchStarts,
+  type Unit,
+  unitEvents,
+  unitsOf,
+} from '../view/units.ts'
 import type { State } from '../state/state.ts'
-import { stretchStarts } from '../view/stretches.ts'
-import { eventCount, isDerived, isPending, type Unit, unitEvents } from '../view/unit.ts'
 
 /** What may be forgotten although it stays by default. */
 export interface Permissions {

@@ -5,7 +5,7 @@
 import type { NeutralMessage } from '../messages/message.ts'
 import { toMessages, renderMessage } from '../messages/neutral.ts'
 import type { State } from '../state/state.ts'
-import { isPending, type Unit } from '../view/unit.ts'
+import { isPending, type Unit } from '../view/units.ts'
 import { type Block, blocksBefore, blocksOf, type Permissions, withUnits } from './blocks.ts'
 import { checkNumber } from './check-number.ts'
 import { counted, type CountTokens } from './estimate.ts'

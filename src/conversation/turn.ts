@@ -4,7 +4,7 @@ import type { ActionEvent, Event } from '../event/types.ts'
 import { type Branch, isAnswered } from '../state/branch.ts'
 import { renderMessage } from '../messages/neutral.ts'
 import { isFinish, isFinalReply } from '../state/status.ts'
-import type { MessageUnit, Unit } from '../view/unit.ts'
+import type { MessageUnit, Unit } from '../view/units.ts'
 import type { View } from '../view/view.ts'
 
 /**

@@ -20,7 +20,7 @@ import {
   type MessageUnit,
   type Unit,
   unitEvents,
-} from '../view/unit.ts'
+} from '../view/units.ts'
 import { resultOf } from './path.ts'
 import { eventsIn, stretchOf, removedUnits } from './removal.ts'
 

@@ -7,7 +7,7 @@ import { headAfter } from '../log/place.ts'
 import { findEventIn, logPrefix } from '../log/log.ts'
 import type { Checkpoint, State } from '../state/state.ts'
 import { openCallOf } from '../log/open-calls.ts'
-import type { Unit } from '../view/unit.ts'
+import type { Unit } from '../view/units.ts'
 
 /** The entries on the path from an ancestor, or the root, down to an entry, both included. O(distance). */
 export function pathBetween(above: Entry | null, below: Entry | null): Checkpoint[] {

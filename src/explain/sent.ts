@@ -5,7 +5,7 @@ import { type CountTokens, estimateTokens } from '../context/estimate.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 import { toMessages } from '../messages/neutral.ts'
 import type { State } from '../state/state.ts'
-import { isPending } from '../view/unit.ts'
+import { isPending } from '../view/units.ts'
 import type { NoteCode, Reason } from './explanation.ts'
 import { findUnit, type Subject } from './subject.ts'
 

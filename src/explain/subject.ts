@@ -8,7 +8,7 @@ import { quote } from '../event/text.ts'
 import { findEventIn } from '../log/log.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
 import { indexOfEvent, indexOfSummary, summaryId } from '../view/condense.ts'
-import { isDerived, type Unit } from '../view/unit.ts'
+import { isDerived, type Unit } from '../view/units.ts'
 import type { View } from '../view/view.ts'
 
 export interface Subject {

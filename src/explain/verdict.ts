@@ -14,7 +14,7 @@ import {
 import { findEventIn, type Log, logPrefix } from '../log/log.ts'
 import type { Branch } from '../state/branch.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
-import { isPending, type Unit, unitEvents } from '../view/unit.ts'
+import { isPending, type Unit, unitEvents } from '../view/units.ts'
 import type { Reason, VerdictCode } from './explanation.ts'
 import {
   callsOfReplies,

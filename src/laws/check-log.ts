@@ -35,7 +35,7 @@ import { reduce } from '../state/reduce.ts'
 import { branchOf, type Checkpoint, initialState, type State } from '../state/state.ts'
 import { isFinalReply, isFinish, isStatus, STATUSES } from '../state/status.ts'
 import { resolveCondensation, type ResolvedCondensation } from '../view/condense.ts'
-import { isPending, type Unit, unitEvents } from '../view/unit.ts'
+import { isPending, type Unit, unitEvents } from '../view/units.ts'
 import { type View, viewEventsIn } from '../view/view.ts'
 
 /** What is known about a log besides its content. */

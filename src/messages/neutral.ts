@@ -8,7 +8,7 @@ import { replyOf } from '../event/reply.ts'
 import { quote } from '../event/text.ts'
 import type { ActionEvent, MessageEvent, SystemPromptEvent } from '../event/types.ts'
 import type { State } from '../state/state.ts'
-import { type BatchUnit, isPending, type Unit, type ViewItem } from '../view/unit.ts'
+import { type BatchUnit, isPending, type Unit, type ViewItem } from '../view/units.ts'
 import {
   type AssistantMessage,
   type MessageOptions,

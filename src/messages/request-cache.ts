@@ -2,8 +2,7 @@
 
 import type { Event } from '../event/types.ts'
 import type { State } from '../state/state.ts'
-import { type Unit, unitEvents } from '../view/unit.ts'
-import type { Node, Units } from '../view/units.ts'
+import { type Node, type Unit, unitEvents, type Units } from '../view/units.ts'
 import type { MessageOptions, NeutralMessage, RequestCache } from './message.ts'
 import { promptMessages, promptOf, writeUnits } from './neutral.ts'
 import { requestRecord, type WriteOptions } from './prefix.ts'

@@ -7,7 +7,7 @@ import {
   type TextContent,
 } from '../event/shapes.ts'
 import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
-import type { BatchUnit } from '../view/unit.ts'
+import type { BatchUnit } from '../view/units.ts'
 import { memoize } from './digest.ts'
 import { screenshotUrl } from './files.ts'
 import { type AssistantMessage, type NeutralToolCall, type ToolMessage, withReply } from './message.ts'

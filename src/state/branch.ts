@@ -25,8 +25,7 @@ import {
 import { Vector } from '../log/vector.ts'
 import { withResult, withCall } from '../view/batch.ts'
 import { condense } from '../view/condense.ts'
-import { type MessageUnit } from '../view/unit.ts'
-import { orderAt } from '../view/units.ts'
+import { type MessageUnit, orderAt } from '../view/units.ts'
 import { emptyView, replyPlace, type View, withUnit } from '../view/view.ts'
 
 /** A tool result outside the view (U3). A null reason requires the whole path. */

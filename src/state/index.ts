@@ -45,5 +45,5 @@ export {
   type Unit,
   unitEvents,
   type ViewItem,
-} from '../view/unit.ts'
+} from '../view/units.ts'
 export type { View } from '../view/view.ts'

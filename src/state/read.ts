@@ -14,7 +14,7 @@ import {
 import { listWarningsIn, logPrefix, findEventIn } from '../log/log.ts'
 import { listPendingCallsIn, matchResult, type PendingCall } from '../log/open-calls.ts'
 
-import { isPending, type Unit, unitEvents, type BatchUnit, type ViewItem } from '../view/unit.ts'
+import { isPending, type Unit, unitEvents, type BatchUnit, type ViewItem } from '../view/units.ts'
 import { activatedSkillsIn } from './branch.ts'
 import { listDroppedResultsIn, type DroppedResult } from './dropped.ts'
 import { type State, branchOf } from './state.ts'

@@ -5,8 +5,7 @@ import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
 import { latestOpenCall, type PendingCall, withOpenCall } from '../log/open-calls.ts'
 import { Vector } from '../log/vector.ts'
-import { type BatchUnit, isPending } from './unit.ts'
-import { orderAt } from './units.ts'
+import { type BatchUnit, isPending, orderAt } from './units.ts'
 import { findBatch, type View, withUnit, withUnitAt } from './view.ts'
 
 interface WithCall {

@@ -6,9 +6,7 @@ import { type Entry, type EventEntry, eventKindOf, type UnitOrder } from '../log
 import { findEventIn, type Log } from '../log/log.ts'
 import type { Vector } from '../log/vector.ts'
 import { work } from '../log/work.ts'
-import { flowOf, hasStart } from './stretches.ts'
-import { eventCount, isPending, type MessageUnit, type Unit } from './unit.ts'
-import { Units } from './units.ts'
+import { eventCount, flowOf, hasStart, isPending, type MessageUnit, type Unit, Units } from './units.ts'
 import type { View } from './view.ts'
 
 interface Range {

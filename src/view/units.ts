@@ -1,9 +1,185 @@
-/** The units of a view as a persistent sequence: a balanced tree of blocks, with a tail that grows in place. */
+/**
+ * The units of a view: what they are (U1, U2), stretches of them (U5), and their persistent sequence, a balanced
+ * tree of blocks with a tail that grows in place.
+ */
 
-import type { UnitOrder } from '../log/entry.ts'
+import type { EventWith } from '../event/kinds.ts'
+import { earlyEndOf, waitsOf } from '../event/reply.ts'
+import type { ActionEvent, Event, ToolResultEvent } from '../event/types.ts'
+import type { EventEntry, UnitOrder } from '../log/entry.ts'
+import type { PendingCallIndex } from '../log/open-calls.ts'
+import type { Vector } from '../log/vector.ts'
 import { work } from '../log/work.ts'
-import { type Flow, flowOf, hasStart, sumFlows, type Stretch, NO_STRETCH, afterFlow } from './stretches.ts'
-import { eventCount, type Unit } from './unit.ts'
+
+/** One event of the view. A derived summary is an item without a position in the log. */
+export interface ViewItem<E extends Event = Event> {
+  readonly id: string
+  readonly event: E
+}
+
+/** A system prompt, a message or a summary (U1). */
+export interface MessageUnit extends UnitOrder {
+  readonly type: 'message'
+  readonly item: ViewItem<EventWith<'unit', 'message'>>
+  readonly completes?: EventEntry<ActionEvent>
+  readonly summaryOf?: number
+}
+
+/** A tool result and the call it ends. */
+export interface CallResult {
+  readonly entry: EventEntry<ToolResultEvent>
+  readonly call: EventEntry<ActionEvent>
+}
+
+/** One LLM response that calls tools: its calls and their results, both in log order (U2). */
+export interface BatchUnit extends UnitOrder {
+  readonly type: 'batch'
+  readonly responseId: string
+  readonly calls: Vector<EventEntry<ActionEvent>>
+  readonly byCallId: PendingCallIndex
+  readonly results: Vector<CallResult>
+  /** Whether a call has thinking blocks, so that the batch starts a thinking loop (U5). */
+  readonly thinking: boolean
+  readonly onlyErrors: boolean
+}
+
+export type Unit = MessageUnit | BatchUnit
+
+export const isDerived = (unit: MessageUnit): boolean => !('seq' in unit.item)
+
+/**
+ * Whether a unit is a batch with a pending call. Such a batch is out of the view meanwhile (U4).
+ * @example
+ * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user',
+ *   content: [{ text: 'hi' }] } }])
+ * isPending(state.branch.view.units.get(0)) // false
+ */
+export const isPending = (unit: Unit): boolean =>
+  unit.type === 'batch' && unit.results.length < unit.calls.length
+
+/** Number of view events of a unit: none while it is pending. O(1). */
+export function eventCount(unit: Unit): number {
+  if (unit.type === 'message') return 1
+  return isPending(unit) ? 0 : unit.calls.length + unit.results.length
+}
+
+/**
+ * Yields the events of a unit, pending or not: the calls first, then the results, both in log order (U9).
+ * @example
+ * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user',
+ *   content: [{ text: 'hi' }] } }])
+ * [...unitEvents(state.branch.view.units.get(0))].map((item) => item.id) // ['m']
+ */
+export function* unitEvents(unit: Unit): IterableIterator<ViewItem> {
+  if (unit.type === 'message') {
+    yield unit.item
+    return
+  }
+  yield* unit.calls
+  for (const result of unit.results) yield result.entry
+}
+
+/** Units that are forgotten together, because a provider accepts them back only together (U5). */
+interface Stretch {
+  readonly loop: boolean
+  readonly paused: boolean
+  readonly waits: number
+}
+
+const NO_STRETCH: Stretch = { loop: false, paused: false, waits: 0 }
+
+/**
+ * Effect of units on the stretch open before them. Flows add up: a few sums yield the stretch at any index.
+ */
+interface Flow {
+  /** Whether a thinking loop is open after them; null when they do not change that. */
+  readonly loop: boolean | null
+  readonly paused: boolean | null
+  /** Waiting calls after them: at least `floor`, else those before plus `added`. */
+  readonly floor: number
+  readonly added: number
+  /** Minimum waiting calls without a new stretch: `plain`, while a loop is open, after a pause, and both. */
+  readonly joins: readonly [plain: number, loop: number, paused: number, both: number]
+}
+
+const NEVER = Infinity
+/** Maximum change of the waiting calls by one reply, so that sums are exact in any order. */
+const MAX_WAITS = 2 ** 31
+const NO_FLOW: Flow = { loop: null, paused: null, floor: 0, added: 0, joins: [0, 0, 0, 0] }
+
+const keyOf = (loop: boolean, paused: boolean): number => (loop ? 1 : 0) + (paused ? 2 : 0)
+
+/**
+ * A stretch contains a batch with thinking blocks and directly following ones without; and a paused reply, or
+ * one with pending provider calls, with the next reply. A pending batch may continue a reply, but belongs to
+ * no thinking loop and nothing continues it. Each non-reply message is its own stretch.
+ */
+export function flowOf(unit: Unit): Flow {
+  const reply = replyIn(unit)
+  if (reply === null) return { ...ENDS, joins: [NEVER, NEVER, NEVER, NEVER] }
+  if (isPending(unit)) return { ...ENDS, joins: [1, 1, 0, 0] }
+  const isBatch = unit.type === 'batch'
+  const thinking = isBatch && unit.thinking
+  const isOfLoop = isBatch && !thinking
+  const paused = earlyEndOf(reply) === 'paused'
+  // Text alone is only continued when it was paused.
+  const added = isBatch || paused ? Math.max(-MAX_WAITS, Math.min(waitsOf(reply), MAX_WAITS)) : -Infinity
+  const loop = thinking ? true : isBatch ? null : false
+  return { loop, paused, floor: 0, added, joins: [1, isOfLoop ? 0 : 1, 0, 0] }
+}
+
+/** No model is called after it. */
+const ENDS = { loop: false, paused: false, floor: 0, added: -Infinity }
+
+const afterFlow = ({ loop, paused, waits }: Stretch, flow: Flow): Stretch => ({
+  loop: flow.loop ?? loop,
+  paused: flow.paused ?? paused,
+  waits: Math.max(flow.floor, waits + flow.added),
+})
+
+export const hasStart = ({ loop, paused, waits }: Stretch, { joins }: Flow): boolean =>
+  waits < (joins[keyOf(loop, paused)] as number)
+
+const sumFlows = (flows: readonly Flow[]): Flow => flows.reduce(sum, NO_FLOW)
+
+function sum(one: Flow, other: Flow): Flow {
+  if (one === NO_FLOW) return other
+  const joinsAt = (loop: boolean, paused: boolean): number => {
+    const ownValue = one.joins[keyOf(loop, paused)] as number
+    const needed = other.joins[keyOf(one.loop ?? loop, one.paused ?? paused)] as number
+    return Math.max(ownValue, needed <= one.floor ? 0 : needed - one.added)
+  }
+  return {
+    loop: other.loop ?? one.loop,
+    paused: other.paused ?? one.paused,
+    floor: Math.max(other.floor, one.floor + other.added),
+    added: one.added + other.added,
+    joins: [joinsAt(false, false), joinsAt(true, false), joinsAt(false, true), joinsAt(true, true)],
+  }
+}
+
+/** Returns, for each unit, the index of the first unit of its stretch, usually its own. O(units). */
+export function stretchStarts(units: readonly Unit[]): Int32Array {
+  const starts = new Int32Array(units.length)
+  let start = 0
+  let stretch = NO_STRETCH
+  for (const [index, unit] of units.entries()) {
+    const flow = flowOf(unit)
+    if (hasStart(stretch, flow)) start = index
+    starts[index] = start
+    stretch = afterFlow(stretch, flow)
+  }
+  return starts
+}
+
+/** Whether it is its own stretch, and nothing before it affects what follows. */
+export const isNoReply = (unit: Unit): boolean => replyIn(unit) === null
+
+function replyIn(unit: Unit): Event | null {
+  if (unit.type === 'batch') return unit.calls.get(0)?.event ?? null
+  const { event } = unit.item
+  return event.kind === 'MessageEvent' && event.source === 'agent' ? event : null
+}
 
 const WIDTH = 32
 

@@ -4,18 +4,18 @@ import { requestHeadOf } from '../event/reply.ts'
 import type { Entry, UnitOrder } from '../log/entry.ts'
 import { findEventIn, type Log } from '../log/log.ts'
 import { work } from '../log/work.ts'
-import { stretchStarts } from './stretches.ts'
 import {
   type BatchUnit,
   eventCount,
   isDerived,
   isPending,
   type MessageUnit,
+  stretchStarts,
   type Unit,
   unitEvents,
+  Units,
   type ViewItem,
-} from './unit.ts'
-import { Units } from './units.ts'
+} from './units.ts'
 
 /** The units that a model may see on a branch. Immutable: a change returns a new view. */
 export interface View {

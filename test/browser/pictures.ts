@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { writeInspector } from '../../src/build/inspector.ts'
+import { writeInspector } from '../../src/build/library.ts'
 import { openPage, startBrowser } from './browser.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { writeInspector } from '../../src/build/inspector.ts'
+import { writeInspector } from '../../src/build/library.ts'
 import { replayed, usageAt, usageIn } from '../../src/inspector/model/replayed.ts'
 import type { Fact } from '../../src/index.ts'
 import { agent, user } from '../build.ts'

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { buildInspector } from '../../src/build/inspector.ts'
+import { buildInspector } from '../../src/build/library.ts'
 import { fitToBudget } from '../../src/context/budget.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
 import { maskSecrets } from '../../src/event/mask.ts'
@@ -26,7 +26,7 @@ import { cutPoints, listPendingBatches, unitEvents, viewEvents } from '../../src
 import { stateAt } from '../../src/state/at.ts'
 import type { State } from '../../src/state/state.ts'
 import { hostileLog } from '../../src/testing/hostile-log.ts'
-import { isPending, type Unit } from '../../src/view/unit.ts'
+import { isPending, type Unit } from '../../src/view/units.ts'
 
 const TEMPLATE = '<body><!--data--><script>start</script></body>'
 

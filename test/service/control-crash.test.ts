@@ -6,7 +6,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { appOf } from '../../src/service/control-plane/app-metadata.ts'
-import { isOver, type StoredTask } from '../../src/service/control-plane/start-task.ts'
+import { isOver, type StoredTask } from '../../src/service/control-plane/start-tasks.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'

@@ -1,7 +1,7 @@
 import { createEngine } from '../../src/conversation/engine.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import { isUnknown } from '../../src/service/conversations/conversations.ts'
-import type { StoredTask } from '../../src/service/control-plane/start-task.ts'
+import type { StoredTask } from '../../src/service/control-plane/start-tasks.ts'
 import { createService, type Service } from '../../src/service/index.ts'
 import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'

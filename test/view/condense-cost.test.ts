@@ -13,8 +13,7 @@ import { checkLog } from '../../src/laws/check-log.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { initialState } from '../../src/state/state.ts'
 import { decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
-import { stretchStarts } from '../../src/view/stretches.ts'
-import { eventCount, isPending, type Unit, unitEvents } from '../../src/view/unit.ts'
+import { eventCount, isPending, stretchStarts, type Unit, unitEvents } from '../../src/view/units.ts'
 
 const message = (id: string): Event => ({
   kind: 'MessageEvent',

@@ -1,13 +1,105 @@
 /** Opens any input as facts: events, or the session of another agent. */
 
-import { isQuarantined } from '../../index.ts'
-import { detectSession, readSession, type Session, type SessionRecord } from '../../sessions/index.ts'
+import { isUtf8 } from 'node:buffer'
 import type { From } from '../commands.ts'
 import { FileError } from '../failure.ts'
-import type { Io } from '../print/io.ts'
-import { type Decoded, decodePiece } from './decode.ts'
 import { follow, type Form, openInput, type SidecarFiles } from './open.ts'
 import { type Piece, valueOf } from './split.ts'
+import type { Io } from '../print/io.ts'
+import { isLegalId, type Issue, type Loaded, type Quarantined } from '../../event/index.ts'
+import { type Fact, isQuarantined, loadLine } from '../../index.ts'
+import { detectSession, readSession, type Session, type SessionRecord } from '../../sessions/index.ts'
+
+/** A fact, and whether its text could be read at all. */
+interface Decoded extends Loaded {
+  readonly broken: 'not JSON' | 'not UTF-8' | null
+  /** Number of its bytes in the file; null where it shares them with others. */
+  readonly bytes: number | null
+}
+
+const BOM = '\ufeff'
+const REPLACED = '\ufffd'
+
+/** Reads the event in a piece of text. Never throws; an unreadable piece is quarantined. */
+export function decodePiece(bytes: Buffer): Decoded {
+  return { ...readPiece(bytes), bytes: bytes.length }
+}
+
+function readPiece(bytes: Buffer): Omit<Decoded, 'bytes'> {
+  const text = textOf(bytes)
+  const stored = unwrap(text)
+  if (stored !== null) return { fact: stored, upcasts: [], warnings: [], broken: null }
+  const loaded = loadLine(text)
+  const isJson = !(isQuarantined(loaded.fact) && loaded.fact.issues[0]?.type === 'json_invalid')
+  if (!isJson) return { ...loaded, broken: 'not JSON' }
+  if (isUtf8(bytes)) return { ...loaded, broken: null }
+  return { fact: notUtf8(text, loaded.fact), upcasts: [], warnings: [], broken: 'not UTF-8' }
+}
+
+function textOf(bytes: Buffer): string {
+  const text = bytes.toString('utf8')
+  const from = text.startsWith(BOM) ? 1 : 0
+  const to = text.endsWith('\r') ? -1 : undefined
+  return text.slice(from, to)
+}
+
+/**
+ * A line whose bytes are not text: quarantined, but in its position in the tree where the damage left that
+ * readable.
+ */
+function notUtf8(raw: string, fact: Fact): Quarantined {
+  const kind = isQuarantined(fact) ? fact.event_kind : fact.kind
+  const { id, parent_id } = fact
+  return {
+    quarantined: true,
+    raw,
+    issues: [{ loc: [], msg: 'The bytes are not UTF-8; save the file as UTF-8.', type: 'unicode_error' }],
+    ...(isWhole(id) && { id }),
+    ...(isWhole(id) && (parent_id === null || isWhole(parent_id)) && { parent_id }),
+    ...(isWhole(kind) && { event_kind: kind }),
+  }
+}
+
+const isWhole = (text: string | null | undefined): text is string =>
+  typeof text === 'string' && !text.includes(REPLACED)
+
+/** Kind of a wrapped line. No event has it, so other readers quarantine it. */
+const KIND = 'colloquy.quarantined'
+
+const START = `{"kind":${JSON.stringify(KIND)},`
+
+export function wrap({ raw, issues, id, parent_id, event_kind }: Quarantined): string {
+  return JSON.stringify({ kind: KIND, id, parent_id, event_kind, raw, issues })
+}
+
+function unwrap(text: string): Quarantined | null {
+  if (!text.startsWith(START)) return null
+  let value: Readonly<Record<string, unknown>>
+  try {
+    value = JSON.parse(text) as Readonly<Record<string, unknown>>
+  } catch {
+    return null
+  }
+  const { raw, issues, id, parent_id: parent, event_kind: kind } = value
+  if (typeof raw !== 'string' || !Array.isArray(issues) || !issues.every(isIssue)) return null
+  if (id === undefined ? parent !== undefined : typeof id !== 'string' || !isLegalId(id)) return null
+  if (parent !== undefined && parent !== null && typeof parent !== 'string') return null
+  if (kind !== undefined && typeof kind !== 'string') return null
+  return Object.freeze({
+    quarantined: true,
+    raw,
+    issues,
+    ...(typeof id === 'string' && { id }),
+    ...(parent !== undefined && { parent_id: parent }),
+    ...(kind !== undefined && { event_kind: kind }),
+  })
+}
+
+function isIssue(value: unknown): value is Issue {
+  if (typeof value !== 'object' || value === null) return false
+  const { loc, msg, type } = value as Readonly<Record<string, unknown>>
+  return Array.isArray(loc) && typeof msg === 'string' && typeof type === 'string'
+}
 
 export interface ReadFact extends Decoded {
   readonly line: number

@@ -5,7 +5,7 @@
 import type { Condensation } from '../../event/types.ts'
 import { isWhitespace } from '../../messages/text.ts'
 import type { State } from '../../state/state.ts'
-import { type Unit, unitEvents } from '../../view/unit.ts'
+import { type Unit, unitEvents } from '../../view/units.ts'
 import { type Block, blocksBefore, blocksOf, type Permissions } from '../blocks.ts'
 import { firstFit, withoutBlocks, type WriteMessages } from '../budget.ts'
 import { checkNumber, invalid } from '../check-number.ts'

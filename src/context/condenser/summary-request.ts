@@ -7,7 +7,7 @@ import type { ActionEvent } from '../../event/types.ts'
 import { partName } from '../../messages/pieces.ts'
 import { renderMessage } from '../../messages/neutral.ts'
 import { resultMessage } from '../../messages/results.ts'
-import type { CallResult, MessageUnit, Unit } from '../../view/unit.ts'
+import type { CallResult, MessageUnit, Unit } from '../../view/units.ts'
 
 /** Input of a summariser. */
 export interface SummaryRequest {

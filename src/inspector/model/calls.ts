@@ -10,7 +10,7 @@ import type { ActionEvent, Event, MessageEvent, ObservationEvent } from '../../e
 import { type EventEntry, pathToEntry } from '../../log/entry.ts'
 import type { PendingCall } from '../../log/open-calls.ts'
 import type { State } from '../../state/state.ts'
-import type { MessageUnit } from '../../view/unit.ts'
+import type { MessageUnit } from '../../view/units.ts'
 import type { LogTitle } from '../log-document.ts'
 import { type Replayed, stateOf } from './replayed.ts'
 

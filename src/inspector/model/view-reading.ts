@@ -1,8 +1,7 @@
 /** Measures a whole view: its tokens, its events, its cut points. A long view is measured in pieces. */
 
 import type { State } from '../../state/state.ts'
-import { isNoReply, stretchStarts } from '../../view/stretches.ts'
-import { eventCount, isDerived, isPending, type Unit } from '../../view/unit.ts'
+import { eventCount, isDerived, isNoReply, isPending, stretchStarts, type Unit } from '../../view/units.ts'
 import type { View } from '../../view/view.ts'
 import { isSent } from '../../context/budget.ts'
 import { fixedUnits } from '../../context/blocks.ts'

@@ -14,7 +14,7 @@ import { ConversationLink, EventLink, EventLinks, inWords, roleOf, saidOf, Secti
 import { placeOf, type Reader, stateHere } from './session.ts'
 import { eventsIn, removedWholeUnits } from '../../explain/removal.ts'
 import { findEventIn } from '../../log/log.ts'
-import { unitEvents } from '../../view/unit.ts'
+import { unitEvents } from '../../view/units.ts'
 
 const UNITS = 40
 

@@ -10,8 +10,7 @@ import { type RunInOrder, serialQueue } from '../../conversation/async.ts'
 import { PendingMessages } from './pending-messages.ts'
 import type { SandboxProvider } from './sandbox-provider.ts'
 import { Sandboxes } from './sandboxes.ts'
-import { type StartTask } from './start-task.ts'
-import { StartTasks } from './start-tasks.ts'
+import { type StartTask, StartTasks } from './start-tasks.ts'
 
 /** Options of the control plane. */
 export interface ControlPlaneOptions {

@@ -6,7 +6,7 @@ import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import { listOf, maybe, objectOf } from '../http/operation.ts'
 import { integer, optional, text, withDefault } from '../http/parameters.ts'
 import { SANDBOX_STATUSES } from './sandbox-provider.ts'
-import { TASK_STATUSES } from './start-task.ts'
+import { TASK_STATUSES } from './start-tasks.ts'
 
 const string: JsonObject = { type: 'string' }
 const instant: JsonObject = { type: 'string', format: 'date-time' }

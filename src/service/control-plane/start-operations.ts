@@ -14,7 +14,7 @@ import { AT_ONCE } from './app-conversations.ts'
 import type { ControlPlane } from './control-plane.ts'
 import { PAGING, START_TASK } from './replies.ts'
 import { startBody } from '../request-schema.ts'
-import { type StoredTask, shown } from './start-task.ts'
+import { type StoredTask, shown } from './start-tasks.ts'
 
 const tag = 'Conversations'
 

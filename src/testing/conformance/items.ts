@@ -4,8 +4,7 @@ import type { ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
-import { NO_TEXTS, pluck } from './facts.ts'
-import { after, LONG, put, SHORT, version, walk, write } from './item-facts.ts'
+import { after, LONG, NO_TEXTS, pluck, put, SHORT, version, walk, write } from './facts.ts'
 
 const of = (id: string): Pick<ItemChange, 'collection' | 'id'> => ({ collection: 'c', id })
 

@@ -3,8 +3,7 @@
 import { equal, holds, rejects } from './assert.ts'
 import type { Lease } from '../../store/contract/store.ts'
 import type { Check } from './check.ts'
-import { begin, idsOf, pause, pluck } from './facts.ts'
-import { after } from './item-facts.ts'
+import { after, begin, idsOf, pause, pluck } from './facts.ts'
 
 const LONG = 600_000
 const SHORT = 30

@@ -10,9 +10,8 @@ import type { Store } from '../../store/contract/store.ts'
 import { compareIds } from '../../store/kit/record.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
-import { begin, pause } from './facts.ts'
+import { begin, pause, put } from './facts.ts'
 import { followAll } from './feed.ts'
-import { put } from './item-facts.ts'
 import { allPages } from './pages.ts'
 
 const ORDERS: readonly ConversationOrder[] = [
