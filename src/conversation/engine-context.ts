@@ -111,6 +111,10 @@ export class EngineContext {
     return this.#busy.size + this.#idle.size + (this.#oversized === null ? 0 : 1)
   }
 
+  isOpen(id: string): boolean {
+    return this.#busy.has(id) || this.#idleReplica(id) !== null
+  }
+
   newOwner(): string {
     return `run-${this.stamp.newId()}`
   }

@@ -228,7 +228,7 @@ export class Replica {
   whole(): Promise<State> {
     return this.#inOrder(async () => {
       await this.#catchUp()
-      return replayWhole(readerOf(this.#store, 'whole'), this.id)
+      return wholeState(this.#store, this.id)
     })
   }
 
@@ -580,9 +580,11 @@ export async function openState(
   return { state, snapshotAt: 0, createdAt }
 }
 
-/**
- * Returns the state of the whole log, without eviction. O(n). @throws ColloquyError `unknown_conversation`.
- */
+/** Returns the state of a log with every body. O(n). @throws ColloquyError `unknown_conversation`. */
+export const wholeState = (store: Store, id: string): Promise<State> =>
+  replayWhole(readerOf(store, 'whole'), id)
+
+/** Returns the state of the whole log, without eviction. O(n). */
 async function replayWhole(read: Read, id: string): Promise<State> {
   const empty = initialState({ conversationId: id })
   return (await foldOn(read, id, empty, false)) ?? empty

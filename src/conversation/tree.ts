@@ -11,7 +11,7 @@ import type { State, StateTree } from '../state/state.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
 import { checkOptionNames } from '../store/kit/query/check-value.ts'
 import type { EngineContext } from './engine-context.ts'
-import { recordIn } from './replica.ts'
+import { recordIn, type Replica, wholeState } from './replica.ts'
 import { subscribe, type SubscriptionItem } from './subscribe.ts'
 
 /** Conversations that are opened at the same time. */
@@ -61,10 +61,12 @@ async function openNode(
   actionId: string | null,
 ): Promise<OpenNode> {
   const { id, title } = record
-  const state = await context.use(id, async (replica): Promise<State> => {
-    const latest = await replica.look(record)
-    return columnarLength(latest.state.log) > 0 || replica.blobs === 'refs' ? replica.whole() : latest.state
-  })
+  const latest = async (replica: Replica): Promise<State> => {
+    const { state } = await replica.look(record)
+    return columnarLength(state.log) > 0 || replica.blobs === 'refs' ? replica.whole() : state
+  }
+  // The caller keeps the states, so a large tree does not replace the conversations in memory.
+  const state = await (context.isOpen(id) ? context.use(id, latest) : wholeState(context.store, id))
   return { id, title, actionId, state, children: [] }
 }
 
