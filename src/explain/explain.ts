@@ -90,15 +90,11 @@ function notesOn(subject: Subject, verdict: Verdict, log: Log): Note[] {
   ]
 }
 
-/** The rule and the law of a repair, unless they are D8 and T6. */
-const REPAIRED: Readonly<Partial<Record<LogWarning['code'], readonly [rule: string, law: string]>>> = {
-  quarantined: ['D16', 'E2'],
-  nothing_completed: ['U11', 'P12'],
-}
-
 function repaired({ code, message }: LogWarning): Note {
-  const [rule, law] = REPAIRED[code] ?? ['D8', 'T6']
-  return note('repaired', rule, message, [], law)
+  if (code === 'quarantined') return note('repaired', 'D16', message, [], 'E2')
+  return code === 'nothing_completed'
+    ? note('repaired', 'U11', message, [], 'P12')
+    : note('repaired', 'D8', message, [], 'T6')
 }
 
 function condensationNotes({ entry }: Subject, log: Log): Note[] {
