@@ -7,6 +7,7 @@ import { extended } from '../model/replayed.ts'
 import { linesIn, linkWith, named, openLog, rename, type Session, sessionOf } from './session.ts'
 import { type Hit, type HitPage, TextSearch } from './text-search.tsx'
 import { LogPage } from './log-page.tsx'
+import { resolveBlobs } from '../../messages/resolve-blobs.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'
 
@@ -260,14 +261,36 @@ interface Frame {
   readonly type: string
   readonly position: number
   readonly event: Event
+  /** The strings that the event has by reference. */
+  readonly blobs?: readonly { readonly hash: string }[]
 }
 
 /** Milliseconds before a broken stream is requested again. */
 const AGAIN = 2000
 
-/** Yields all of a conversation, then its new events, until it is aborted. @throws Refused */
-async function* follow(id: string, key: string, signal: AbortSignal): AsyncGenerator<Batch> {
-  const path = `api/conversations/${encodeURIComponent(id)}/events/stream?format=envelope`
+/**
+ * Yields all of a conversation, then its new events, until it is aborted. Reads each long string once, however
+ * many events have it: an image in sixty events is sent once. @throws Refused
+ */
+export async function* follow(id: string, key: string, signal: AbortSignal): AsyncGenerator<Batch> {
+  const conversation = `api/conversations/${encodeURIComponent(id)}`
+  const path = `${conversation}/events/stream?format=envelope&blobs=refs`
+  const strings = new Map<string, Promise<string>>()
+  const read = (hash: string): Promise<string> => {
+    const known = strings.get(hash)
+    const text =
+      known ?? fetchWithKey(`${conversation}/blobs/${hash}`, key).then((response) => response.text())
+    if (known === undefined) strings.set(hash, text)
+    return text
+  }
+  const wholeEvent = async ({ event, blobs = [] }: Frame): Promise<Event> => {
+    if (blobs.length === 0) return event
+    const hashes = new Set(blobs.map(({ hash }) => hash))
+    const [whole = event] = await resolveBlobs([event], async (hash) =>
+      hashes.has(hash) ? read(hash) : null,
+    )
+    return whole
+  }
   let position = -1
   let fresh = true
   let facts: Fact[] = []
@@ -286,7 +309,7 @@ async function* follow(id: string, key: string, signal: AbortSignal): AsyncGener
         if (frame.type === 'event') {
           // The service does not send quarantined lines; each keeps its position.
           for (let index = position + 1; index < frame.position; index += 1) facts.push(NOT_SENT)
-          facts.push(frame.event)
+          facts.push(await wholeEvent(frame))
           ;({ position } = frame)
         }
         if (frame.type === 'caught_up') isOver = true
