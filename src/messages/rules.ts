@@ -69,8 +69,10 @@ export function oneData(data: Shapes, others: Shapes = {}): Shape<unknown> {
   })
 }
 
-const recordsOf = (kinds: Readonly<Record<string, Fields>>): Shapes =>
-  Object.fromEntries(Object.entries(kinds).map(([kind, fields]) => [kind, record(fields)]))
+export const shapesOf = (
+  kinds: Readonly<Record<string, Fields>>,
+  shapeOf: (fields: Fields) => Shape<unknown>,
+): Shapes => Object.fromEntries(Object.entries(kinds).map(([kind, fields]) => [kind, shapeOf(fields)]))
 
 const KINDS = {
   string: 'a string',
@@ -116,7 +118,7 @@ export function faultsOf(
         : wrong('an object', item),
     typed(kinds, item) {
       const count = findings.length
-      byKey('type', recordsOf(kinds))(item, judging)
+      byKey('type', shapesOf(kinds, record))(item, judging)
       return findings.length === count
     },
     record: (shapes, isOpen, item) =>

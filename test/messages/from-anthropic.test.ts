@@ -70,7 +70,7 @@ describe('fromAnthropic', () => {
             model: 'claude',
             prefix,
             tools,
-            own: expect.any(String),
+            digest: expect.any(String),
             tokens: [3, 5],
           },
         },

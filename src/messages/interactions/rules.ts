@@ -16,13 +16,16 @@ import {
   pairRules,
   type Part,
   type Rule,
+  shapesOf,
   type Step,
+  storedFields,
   textOr,
   type Turn,
   turnsOf,
   type Violation,
 } from '../rules.ts'
 import { boolean, listOf, object, open, type Shape, string } from '../shape.ts'
+import { KINDS } from './blocks.ts'
 
 const contentOf = (media: Shape<unknown>): Shape<unknown> => {
   const text = fields({ text: string }, { annotations: listOf(object) })
@@ -31,9 +34,6 @@ const contentOf = (media: Shape<unknown>): Shape<unknown> => {
 const content = contentOf(fields({}, { data: string, uri: string, mime_type: string }))
 /** Media of the model can have other fields. */
 const output = contentOf(open({}))
-const call = open({ id: string })
-const result = open({ call_id: string })
-
 const step = byKey('type', {
   user_input: fields({ content: listOf(content) }),
   model_output: fields({ content: listOf(output) }, { error: object }),
@@ -43,21 +43,7 @@ const step = byKey('type', {
     { call_id: string, result: textOr(listOf(content)) },
     { name: string, is_error: boolean },
   ),
-  ...Object.fromEntries(
-    [
-      'code_execution',
-      'file_search',
-      'google_maps',
-      'google_search',
-      'mcp_server_tool',
-      'processing',
-      'retrieval',
-      'url_context',
-    ].flatMap((tool) => [
-      [`${tool}_call`, call],
-      [`${tool}_result`, result],
-    ]),
-  ),
+  ...shapesOf(storedFields(KINDS), open),
 })
 
 const shape = fields({ input: listOf(step) }, { system_instruction: string })

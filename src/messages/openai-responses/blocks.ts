@@ -372,7 +372,7 @@ export const KINDS = {
   },
   mcp_list_tools: {
     ...PART,
-    needs: { id: id, server_label: string, tools: objects },
+    needs: { id: id, server_label: string, tools: objects, error: optional(anything) },
   },
   mcp_call: {
     ...PART,
@@ -380,6 +380,7 @@ export const KINDS = {
       ...MCP,
       output: absent(string),
       approval_request_id: absent(string),
+      error: optional(anything),
       status: absent(string),
     },
   },

@@ -23,7 +23,9 @@ import {
   type Ref,
   repeats,
   type Rule,
+  shapesOf,
   type Step,
+  storedFields,
   textOr,
   type Turn,
   turnsOf,
@@ -38,8 +40,10 @@ import {
   object,
   oneOf,
   nullable as orNull,
+  record,
   string as text,
 } from '../shape.ts'
+import { KINDS } from './blocks.ts'
 
 export const serverRules: readonly Rule<View>[] = [
   {
@@ -133,38 +137,19 @@ const idOf = { id: text }
 const withStatus = { status: orNull(text) }
 const withCallId = { call_id: text }
 const withCaller = { caller: orNull(object) }
+const stored = storedFields(KINDS)
+const OPEN = ['image_generation_call', 'shell_call_output', 'apply_patch_call_output']
 const serverShapes = {
-  file_search_call: fields({ ...idOf, queries: listOf(text), status: text }, { results: orNull(many) }),
-  web_search_call: fields({ ...idOf, action: object, status: text }),
-  code_interpreter_call: fields({
-    ...idOf,
+  ...shapesOf(stored, record),
+  // The provider requires fields that a stored item may lack, and accepts more than it returns.
+  code_interpreter_call: record({
+    ...stored['code_interpreter_call'],
     code: orNull(text),
-    container_id: text,
     outputs: orNull(many),
-    status: text,
   }),
-  image_generation_call: loose({ ...idOf, result: orNull(text), status: text }),
-  mcp_list_tools: fields({ ...idOf, server_label: text, tools: many }, { error: anything }),
-  mcp_call: fields(
-    { ...idOf, arguments: text, name: text, server_label: text },
-    { approval_request_id: orNull(text), error: anything, output: orNull(text), ...withStatus },
-  ),
-  mcp_approval_request: fields({ ...idOf, arguments: text, name: text, server_label: text }),
-  program: fields({ ...idOf, ...withCallId, code: text, fingerprint: text }),
-  program_output: fields({ ...idOf, ...withCallId, result: text, status: text }),
-  tool_search_call: fields(
-    { arguments: anything },
-    { id: orNull(text), call_id: orNull(text), execution: text, ...withStatus },
-  ),
-  tool_search_output: fields(
-    { tools: many },
-    { id: orNull(text), call_id: orNull(text), execution: text, ...withStatus },
-  ),
-  compaction: fields({ encrypted_content: text }, { id: orNull(text) }),
+  ...shapesOf(Object.fromEntries(Object.entries(stored).filter(([kind]) => OPEN.includes(kind))), loose),
   shell_call: loose({ ...withCallId, action: object }),
-  shell_call_output: loose({ ...withCallId, output: many }),
   apply_patch_call: loose({ ...withCallId, operation: object, status: text }),
-  apply_patch_call_output: loose({ ...withCallId, status: text }),
 }
 const SERVER_KINDS: readonly string[] = Object.keys(serverShapes)
 const output = textOr(listOf(byKey('type', { input_text, input_image, input_file })))
