@@ -201,5 +201,5 @@ it('summaries show the last words of each agent, shortened, the newest conversat
   const { items } = body as { items: { id: string; summary: string | null; execution_status: string }[] }
   const summaries = new Map(items.map(({ id, summary }) => [id, summary]))
   expect([summaries.get('quiet'), summaries.get('short')]).toEqual([null, 'done'])
-  expect(summaries.get('long')).toMatch(/^x{500}…$/)
+  expect(summaries.get('long')).toBe(`${'x'.repeat(497)}...`)
 })
