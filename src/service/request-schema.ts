@@ -216,6 +216,4 @@ export const installBody = bodyOf(
 
 export const enabledBody = bodyOf(z.strictObject({ enabled: z.boolean() }))
 
-export const refreshBody = bodyOf(
-  z.strictObject({ resolved_ref: text(1, 255).nullable().optional(), enabled: z.boolean() }),
-)
+export const refreshBody = bodyOf(z.strictObject({ resolved_ref: z.null().optional(), enabled: z.boolean() }))

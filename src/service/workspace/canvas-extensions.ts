@@ -63,6 +63,12 @@ const EXTENSION = objectOf({
   install_path: string,
   manifest: maybe({ type: 'object' }),
 })
+const MESSAGE = objectOf({ message: string })
+const CHECK = objectOf({
+  requested_ref: maybe(string),
+  resolved_ref: maybe(string),
+  validated: { type: 'boolean' },
+})
 const UNKNOWN = { 404: { description: 'Not installed' } }
 const ONE = { 200: { schema: EXTENSION }, 422: { description: 'Invalid manifest' } }
 const FILES = {
@@ -98,6 +104,21 @@ export const NO_EXTENSIONS: CanvasExtensions = {
   read: async () => null,
 }
 
+/** An operation on one extension, without a body. */
+const named = <T>(
+  method: 'get' | 'post' | 'delete',
+  path: string,
+  name: string,
+  schema: JsonObject,
+  find: (name: string) => Promise<T | null>,
+  show: (value: T, name: string) => object,
+): Operation =>
+  operation(
+    `${method} ${BASE}/installed/{extension_name}${path}`,
+    { name, tag, params, replies: { 200: { schema }, 400: { description: 'Invalid source' }, ...UNKNOWN } },
+    async ({ path: { extension_name: one } }) => ({ body: show(found(await find(one)), one) }),
+  )
+
 export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
   operation(
     `get ${BASE}/installed`,
@@ -126,15 +147,23 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
       return { body: shown(await extensions.install(source, force)) }
     },
   ),
-  operation(
-    `get ${BASE}/installed/{extension_name}`,
-    {
-      name: 'get_installed_canvas_extension_endpoint',
-      tag,
-      params,
-      replies: { 200: { schema: EXTENSION }, ...UNKNOWN },
-    },
-    async ({ path }) => ({ body: shown(found(await extensions.find(path.extension_name))) }),
+  named('get', '', 'get_installed_canvas_extension_endpoint', EXTENSION, extensions.find, shown),
+  named('delete', '', 'uninstall_canvas_extension_endpoint', MESSAGE, extensions.uninstall, (_, name) => ({
+    message: `Canvas extension '${name}' uninstalled`,
+  })),
+  named('post', '/refresh/check', 'check_canvas_extension_update', CHECK, extensions.check, (result) => ({
+    requested_ref: null,
+    resolved_ref: null,
+    validated: result === 'valid',
+  })),
+  named(
+    'get',
+    '/backend',
+    'get_canvas_extension_backend_endpoint',
+    objectOf({ name: string, state: string }),
+    // No backend is started.
+    async (name) => ((await extensions.find(name)) === null ? 'missing' : 'unsupported'),
+    (state, name) => ({ name, state }),
   ),
   operation(
     `patch ${BASE}/installed/{extension_name}`,
@@ -151,46 +180,6 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     },
   ),
   operation(
-    `delete ${BASE}/installed/{extension_name}`,
-    {
-      name: 'uninstall_canvas_extension_endpoint',
-      tag,
-      params,
-      replies: { 200: { schema: objectOf({ message: string }) }, ...UNKNOWN },
-    },
-    async ({ path: { extension_name: name } }) => {
-      found(await extensions.uninstall(name))
-      return { body: { message: `Canvas extension '${name}' uninstalled` } }
-    },
-  ),
-  operation(
-    `post ${BASE}/installed/{extension_name}/refresh/check`,
-    {
-      name: 'check_canvas_extension_update',
-      tag,
-      params,
-      replies: {
-        200: {
-          description: 'Whether what was copied aside can be applied',
-          schema: objectOf({
-            requested_ref: maybe(string),
-            resolved_ref: maybe(string),
-            validated: { type: 'boolean' },
-          }),
-        },
-        400: { description: 'The source is no longer there' },
-        ...UNKNOWN,
-      },
-    },
-    async ({ path }) => ({
-      body: {
-        requested_ref: null,
-        resolved_ref: null,
-        validated: found(await extensions.check(path.extension_name)) === 'valid',
-      },
-    }),
-  ),
-  operation(
     `post ${BASE}/installed/{extension_name}/refresh/apply`,
     {
       name: 'apply_canvas_extension_update',
@@ -202,24 +191,6 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     async ({ path, body: { enabled } }) => ({
       body: shown(found(await extensions.apply(path.extension_name, enabled))),
     }),
-  ),
-  operation(
-    `get ${BASE}/installed/{extension_name}/backend`,
-    {
-      name: 'get_canvas_extension_backend_endpoint',
-      tag,
-      params,
-      replies: {
-        200: {
-          description: 'The service starts no backends',
-          schema: objectOf({ name: string, state: string }),
-        },
-      },
-    },
-    async ({ path: { extension_name: name } }) => {
-      const known = await extensions.find(name)
-      return { body: { name, state: known === null ? 'missing' : 'unsupported' } }
-    },
   ),
   ...(['bundle', 'icon'] as const).map((file) =>
     operation(
