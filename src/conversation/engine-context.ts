@@ -333,7 +333,8 @@ export class EngineContext {
     this.#busy.delete(id)
     if (busy.open === null || this.#cacheBytes === 0) return
     const { open } = busy
-    const { bytes } = open
+    // At least 1, so that empty conversations are evicted, too.
+    const bytes = Math.max(1, open.bytes)
     if (bytes > this.#cacheBytes) {
       this.#oversized = open
       return
