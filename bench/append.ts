@@ -33,6 +33,8 @@ const ROUNDS = Number(args.rounds)
 
 const EACH = 25
 const WARM = 3_000
+/** Conversations that append at once. */
+const AT_ONCE = 32
 
 interface Measured {
   readonly name: string
@@ -74,7 +76,11 @@ async function measure({ name, store, bare, target, end }: Measured): Promise<bo
   for (let index = 0; index < LENGTH; index += 500)
     await conversation.append(Array.from({ length: Math.min(500, LENGTH - index) }, nextOurs))
   for (let index = 0; index < LENGTH; index += 1) await bare(`b${index}`, index, JSON.stringify(nextBare()))
+  const others = await Promise.all(
+    Array.from({ length: AT_ONCE }, (_, index) => engine.create({ id: `at once ${index}` })),
+  )
   const ours: number[] = []
+  const shared: number[] = []
   const ownValue: number[] = []
   const floor: number[] = []
   let position = LENGTH
@@ -84,6 +90,12 @@ async function measure({ name, store, bare, target, end }: Measured): Promise<bo
       const start = performance.now()
       await conversation.append([event])
       ours.push(performance.now() - start)
+    }
+    for (let i = 0; i < EACH; i += 1) {
+      const events = others.map(nextOurs)
+      const start = performance.now()
+      await Promise.all(others.map((other, index) => other.append([events[index] as Event])))
+      shared.push((performance.now() - start) / AT_ONCE)
     }
     await store.createConversation({ id: `own ${round}` })
     const nextOwn = eventStream()
@@ -105,7 +117,7 @@ async function measure({ name, store, bare, target, end }: Measured): Promise<bo
   const ratio = median(ours) / median(floor)
   const holds = ratio <= target
   console.log(
-    `${name.padEnd(24)}${micros(floor)}${micros(ours)}${micros(ownValue)}${ratio.toFixed(2).padStart(9)}  (at most ${target})  ${holds ? 'holds' : 'MISSES'}`,
+    `${name.padEnd(24)}${micros(floor)}${micros(ours)}${micros(ownValue)}${micros(shared)}${ratio.toFixed(2).padStart(9)}  (at most ${target})  ${holds ? 'holds' : 'MISSES'}`,
   )
   await engine.close()
   await end()
@@ -169,7 +181,7 @@ async function postgres(url: string): Promise<Measured> {
 
 try {
   console.log(
-    `${LENGTH} events, ${ROUNDS} rounds of ${EACH}; medians: bare, conversation.append, store.append, ratio`,
+    `${LENGTH} events, ${ROUNDS} rounds of ${EACH}; medians: bare, conversation.append, store.append, conversation.append of ${AT_ONCE} conversations at once (each event), ratio of the second to the first`,
   )
   const all = [memory(), sqlite('full', 1.5), sqlite('normal', 6)]
   if (args.postgres !== undefined) all.push(await postgres(args.postgres))
