@@ -116,14 +116,16 @@ export interface ProviderGrammar {
   readonly judge: (request: RequestBody) => readonly Violation[]
   readonly arrange: (says: readonly ModelPart[], request: RequestBody) => readonly ModelPart[]
   readonly contents: (part: ModelPart, idPrefix: string) => readonly Wire[]
-  readonly signs: (content: Wire, before: readonly Wire[]) => boolean
-  readonly signed: (content: Wire, token: string) => Wire
-  /** Contents that begin the reply to a request whose last reply was paused and waits. */
-  readonly resumedContents: (request: RequestBody) => readonly Wire[]
+  /** Absent for a provider that signs nothing. */
+  readonly signs?: (content: Wire, before: readonly Wire[]) => boolean
+  readonly signed?: (content: Wire, token: string) => Wire
+  /** Contents that begin the reply to a request whose last reply was paused and waits. Default: none. */
+  readonly resumedContents?: (request: RequestBody) => readonly Wire[]
   readonly whole: (contents: readonly Wire[], about: ReplyAbout) => Wire
   readonly stream: (contents: readonly Wire[], about: ReplyAbout) => readonly Wire[]
   readonly named: boolean
-  readonly last: string
+  /** Text after the last event. Default: none. */
+  readonly last?: string
   /** Number of events at the end of a stream that report how it ended. */
   readonly ends: number
   readonly error: (refusal: Refusal, message: string) => { readonly status: number; readonly body: Wire }

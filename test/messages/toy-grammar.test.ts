@@ -33,9 +33,8 @@ const PROVIDER: ProviderGrammar = {
   route: (path) => (path.endsWith('/toy') ? false : null),
   sight: messageSight, judge: () => [], arrange: (says) => says,
   contents: (part, at) => typeof part === 'string' ? [{ type: 'text', text: part }] : 'call' in part ? [{ call: part.call, id: at, args: argumentObject(part.args) }] : [],
-  signs: () => false, signed: (content) => content, resumedContents: () => [],
   whole: (said) => ({ said }), stream: (said) => said.flatMap(({ text }) => halves(String(text)).map((half) => ({ text: half }))),
-  named: false, last: '', ends: 0,
+  named: false, ends: 0,
   error: (_, message) => ({ status: 400, body: { error: message } }),
 }
 

@@ -174,7 +174,6 @@ const PROVIDER: ProviderGrammar = {
         ]),
   ],
   named: true,
-  last: '',
   ends: 2,
   error(refusal, explanation) {
     const [status, type, message] = ERRORS[refusal]

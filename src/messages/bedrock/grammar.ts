@@ -117,7 +117,6 @@ const PROVIDER: ProviderGrammar = {
       reasoningText: { ...asObject(asObject(reasoningContent)['reasoningText']), signature },
     },
   }),
-  resumedContents: () => [],
   whole: (contents, about) => ({
     $metadata: { requestId: `req_${about.requestNumber}` },
     output: { message: { role: 'assistant', content: contents } },
@@ -131,7 +130,6 @@ const PROVIDER: ProviderGrammar = {
     { metadata: { usage } },
   ],
   named: false,
-  last: '',
   ends: 2,
   error(refusal, explanation) {
     const [status, type, message] = ERRORS[refusal]

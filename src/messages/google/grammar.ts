@@ -100,7 +100,6 @@ const PROVIDER: ProviderGrammar = {
   signs: ({ functionCall }, before) =>
     functionCall !== undefined && before.every((content) => content['functionCall'] === undefined),
   signed: (content, thoughtSignature) => ({ ...content, thoughtSignature }),
-  resumedContents: () => [],
   whole: (contents, about) => ({ ...chunkOf(about, contents, finishOf(about)), usageMetadata }),
   stream: (contents, about) => [
     ...contents.flatMap((content) => {
@@ -111,7 +110,6 @@ const PROVIDER: ProviderGrammar = {
     { ...chunkOf(about, [], finishOf(about)), usageMetadata },
   ],
   named: false,
-  last: '',
   ends: 1,
   error: googleError,
 }

@@ -102,7 +102,6 @@ const PROVIDER: ProviderGrammar = {
   },
   signs: ({ type }) => type === 'thought',
   signed: (content, signature) => ({ ...content, signature }),
-  resumedContents: () => [],
   whole: (steps, about) => ({ ...interactionOf(steps, about), steps }),
   stream: (steps, about) => [
     {
@@ -113,7 +112,6 @@ const PROVIDER: ProviderGrammar = {
     { event_type: 'interaction.completed', interaction: interactionOf(steps, about) },
   ],
   named: true,
-  last: '',
   ends: 1,
   error: googleError,
 }

@@ -68,9 +68,6 @@ const PROVIDER: ProviderGrammar = {
     const { call: name, args, id = `call_${idPrefix}` } = part
     return [{ id, type: 'function', function: { name, arguments: argumentText(args) } }]
   },
-  signs: () => false,
-  signed: (content) => content,
-  resumedContents: () => [],
   whole: (contents, about) => ({
     id: `chatcmpl_${about.requestNumber}`,
     object: 'chat.completion',

@@ -141,7 +141,6 @@ const PROVIDER: ProviderGrammar = {
   },
   signs: ({ type }) => type === 'reasoning',
   signed: (content, encrypted_content) => ({ ...content, encrypted_content }),
-  resumedContents: () => [],
   whole: responseOf,
   stream: (contents, about) => [
     {
@@ -165,7 +164,6 @@ const PROVIDER: ProviderGrammar = {
     },
   ],
   named: true,
-  last: '',
   ends: 1,
   error: openaiError,
 }

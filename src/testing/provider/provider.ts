@@ -52,12 +52,12 @@ function contentsOf(
   const unsigned = grammar
     .arrange(says, request)
     .flatMap((part, index) => grammar.contents(part, `${number}_${index}`))
-  for (const content of [...grammar.resumedContents(request), ...unsigned]) {
+  for (const content of [...(grammar.resumedContents?.(request) ?? []), ...unsigned]) {
     const [seen] = grammar.sight.contentBlocks(content)
     const body = seen?.body ?? ''
-    const input = grammar.signs(content, out)
-      ? grammar.signed(content, sign({ front, blocks: before }, body))
-      : content
+    const isSigned = grammar.signs?.(content, out) === true
+    const token = isSigned ? sign({ front, blocks: before }, body) : null
+    const input = token === null ? content : (grammar.signed?.(content, token) ?? content)
     out.push(input)
     before.push(...grammar.sight.contentBlocks(input))
   }
@@ -65,7 +65,7 @@ function contentsOf(
 }
 
 const eventTexts = (
-  { named, last }: ProviderGrammar,
+  { named, last = '' }: ProviderGrammar,
   events: readonly Wire[],
   isEnded: boolean,
 ): string[] => [
