@@ -298,10 +298,15 @@ describe('check', () => {
   it('tells good from bad, and notes what replaying would repair', async () => {
     expect(await shown('check', [output('a', 'x')])).toBe('log.jsonl  1 event  ✓ every event loads\n')
     expect((await colloquy(['check', '-'])).out).toBe('-  0 events  nothing to check: there is no event\n')
-    const out = await shown('check', [output('a', 'x'), output('a', 'y'), { kind: 'PauseEvent', extra: 1 }])
-    expect(out).toContain('3 events  ✗ 1 cannot be loaded')
-    expect(out).toMatch(/line 3 {2}PauseEvent {2}extra {2}Unknown field/)
+    const bad = [
+      { kind: 'PauseEvent', extra: 1 },
+      { kind: 'PauseEvent', timestamp: 1 },
+    ]
+    const out = await shown('check', [output('a', 'x'), output('a', 'y'), ...bad])
+    expect(out).toContain('4 events  ✗ 1 cannot be loaded')
+    expect(out).toMatch(/line 4 {2}PauseEvent {2}timestamp {2}Must be a string/)
     expect(out).toContain('note: line 2  repeated id')
+    expect(out).toMatch(/note: line 3 {2}odd payload +extra: Unknown field/)
   })
 })
 
