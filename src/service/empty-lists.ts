@@ -1,6 +1,8 @@
 /** Unsupported features. Official pages request them on every load, so each responds with an empty list. */
 
-import { type Operation, operation, type Route } from './http/operation.ts'
+import { type Operation, operationsIn, type Route } from './http/operation.ts'
+
+const operation = operationsIn('Empty lists')
 
 const PAGE = { items: [], next_page_id: null } as const
 const NO_AUTOMATIONS = { status: 'ok', enabled: false, detail: 'This service has no automations.' } as const
@@ -46,7 +48,6 @@ export const emptyListOperations = (): Operation[] =>
       route as Route,
       {
         operationId: name.replaceAll(' ', '_'),
-        tag: 'Empty lists',
         summary: `Empty: ${name.replace(/^\w+ api (?:v1 )?/, '')}`,
         replies:
           body === null

@@ -20,7 +20,7 @@ import { agentEvents, ownEvents } from './agent-server/event-operations.ts'
 import { createApp } from './http/app.ts'
 import { type AllowOrigin, allowOrigins } from './http/cors.ts'
 import { openApi } from './http/openapi.ts'
-import { type Operation, operation } from './http/operation.ts'
+import { type Operation, operationsIn } from './http/operation.ts'
 import { apiKeys, type ApiKeys } from './auth/api-keys.ts'
 import { keyOperations } from './auth/key-operations.ts'
 import { lifecycleOperations } from './agent-server/conversation-operations.ts'
@@ -68,6 +68,8 @@ import { type RequestLog, observeRequests } from './observe/request-log.ts'
 import { tracing } from './observe/tracing.ts'
 import { checkOptionNames } from '../store/kit/query/check-value.ts'
 import { VERSION } from './version.ts'
+
+const operation = operationsIn('Server')
 
 export interface ServiceOptions {
   readonly engine: Engine
@@ -303,7 +305,6 @@ export function createService(options: ServiceOptions): Service {
         'get /openapi.json',
         {
           operationId: 'openapi',
-          tag: 'Server',
           summary: 'This document',
           open: true,
           replies: { 200: { description: 'Successful Response' } },

@@ -13,12 +13,12 @@ import type { ConversationStateUpdateEvent } from '../../event/types.ts'
 import { analyzerBody, llmBody, profileBody, questionBody, secretsBody } from './request-schema.ts'
 import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
-import { type BodySpec, objectOf, operation, type Operation } from '../http/operation.ts'
+import { type BodySpec, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import { memoryStore } from '../../store/memory/store.ts'
 
-const tag = 'Conversations'
+const operation = operationsIn('Conversations')
 const RESPONSE = {
   200: { description: 'Successful Response', schema: objectOf({ response: { type: 'string' } }) },
 }
@@ -31,7 +31,6 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
     'get /api/conversations/{conversation_id}/agent_final_response',
     {
       operationId: 'get_conversation_agent_final_response',
-      tag,
       summary: 'Final Response Of The Agent',
       replies: { ...RESPONSE, ...UNKNOWN },
     },
@@ -44,7 +43,6 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
     'post /api/conversations/{conversation_id}/ask_agent',
     {
       operationId: 'ask_agent',
-      tag,
       summary: 'Ask The Agent A Question That Is Not Stored',
       body: questionBody,
       replies: {
@@ -130,7 +128,6 @@ function changing<B>(
     `post ${base}/{conversation_id}/${verb}`,
     {
       operationId,
-      tag,
       summary,
       body,
       replies: {

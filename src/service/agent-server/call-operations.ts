@@ -14,7 +14,7 @@ import { wasHandled } from '../conversations/run-progress.ts'
 import type { CallToken } from '../conversations/runs.ts'
 import { masked } from '../conversations/secrets.ts'
 import { canRunAfterCompletion } from '../conversations/working-calls.ts'
-import { listOf, objectOf, operation, type Operation } from '../http/operation.ts'
+import { listOf, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { decoded } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
@@ -66,7 +66,7 @@ const pathOf = (conversationId: string, actionId: string): string =>
 
 const PATH = /^\/api\/conversations\/([^/]+)\/calls\/([^/]+)\/complete$/
 
-const tag = 'Calls'
+const operation = operationsIn('Calls')
 const string: JsonObject = { type: 'string' }
 const BASE = '/api/conversations/{conversation_id}/calls'
 const REFUSED = {
@@ -91,7 +91,6 @@ export const callOperations = (
     `get ${BASE}`,
     {
       operationId: 'list_working_calls',
-      tag,
       replies: {
         200: {
           description: 'The calls that work in the background, in log order',
@@ -126,7 +125,6 @@ export const callOperations = (
     `post ${BASE}/{action_id}/token`,
     {
       operationId: 'issue_call_token',
-      tag,
       summary: 'Issue A Token That Completes One Call',
       body: callTokenBody,
       replies: {
@@ -151,7 +149,6 @@ export const callOperations = (
     `post ${BASE}/{action_id}/complete`,
     {
       operationId: 'complete_call',
-      tag,
       body: completeBody,
       replies: ENDED,
       async authorize(request) {
@@ -175,7 +172,7 @@ export const callOperations = (
   ),
   operation(
     `post ${BASE}/{action_id}/cancel`,
-    { operationId: 'cancel_call', tag, body: cancelBody, replies: ENDED },
+    { operationId: 'cancel_call', body: cancelBody, replies: ENDED },
     async ({ path, body }) =>
       end(lifecycle, path, (conversation) => conversation.cancel(path.action_id, body?.reason)),
   ),

@@ -19,7 +19,7 @@ import {
 import { COUNTED, countReply, exact, listPage, walkConversations } from '../conversations/listing.ts'
 import { changeRecord, findConversation } from '../conversations/find-conversation.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
-import { listOf, maybe, operation, type Operation } from '../http/operation.ts'
+import { listOf, maybe, operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
 import {
@@ -40,6 +40,7 @@ import { forkBody, startBody, updateBody } from './request-schema.ts'
 import { confirmationOperations, controlOperations, messageOperations } from './run-operations.ts'
 
 const topic = 'Conversations'
+const operation = operationsIn(topic)
 
 const one = { 200: { description: 'Successful Response', schema: INFO_SCHEMA } }
 const done = { 200: { description: 'Successful Response', schema: SUCCESS_SCHEMA } }
@@ -108,7 +109,6 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
     'get /api/conversations/search-text',
     {
       operationId: 'search_text',
-      tag: topic,
       query: {
         query: text(),
         conversation_id: optional(text()),
@@ -177,7 +177,6 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
     'post /api/conversations',
     {
       operationId: 'start_conversation',
-      tag: topic,
       body: startBody,
       replies: {
         ...one,
@@ -195,7 +194,6 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
     'get /api/conversations/search',
     {
       operationId: 'search_conversations',
-      tag: topic,
       query: {
         status,
         tag,
@@ -223,7 +221,6 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
     'get /api/conversations/count',
     {
       operationId: 'count_conversations',
-      tag: topic,
       query: { status, tag, owner, archived, exact },
       replies: COUNTED,
     },
@@ -234,7 +231,6 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
     'get /api/conversations',
     {
       operationId: 'batch_get_conversations',
-      tag: topic,
       query: { ids: texts() },
       replies: { 200: { schema: listOf(maybe(INFO_SCHEMA)) }, ...TOO_MANY_IDS, ...TOO_LARGE },
     },
@@ -249,7 +245,7 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
   ),
   operation(
     'get /api/conversations/{conversation_id}',
-    { operationId: 'get_conversation', tag: topic, replies: { ...one, ...unknown } },
+    { operationId: 'get_conversation', replies: { ...one, ...unknown } },
     async ({ path }) => {
       const { record, state } = await openConversation(lifecycle, path.conversation_id)
       return { body: await infoWithChildrenOf(lifecycle.engine.store, record, state) }
@@ -257,7 +253,7 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
   ),
   operation(
     'patch /api/conversations/{conversation_id}',
-    { operationId: 'update_conversation', tag: topic, body: updateBody, replies: { ...done, ...unknown } },
+    { operationId: 'update_conversation', body: updateBody, replies: { ...done, ...unknown } },
     async ({ path, body }) => {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       const title = body.title?.trim() ?? null
@@ -271,7 +267,7 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
   ),
   operation(
     'delete /api/conversations/{conversation_id}',
-    { operationId: 'delete_conversation', tag: topic, replies: { ...done, ...unknown } },
+    { operationId: 'delete_conversation', replies: { ...done, ...unknown } },
     async ({ path }) => {
       await upkeep.delete(path.conversation_id)
       return { body: SUCCESS }
@@ -282,7 +278,6 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
       `post /api/conversations/{conversation_id}/${verb}`,
       {
         operationId: `${verb}_conversation`,
-        tag: topic,
         summary: verb === 'archive' ? 'Archive Conversation' : 'Unarchive Conversation',
         replies: { ...one, ...unknown },
       },
@@ -299,7 +294,6 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
     'post /api/conversations/{conversation_id}/fork',
     {
       operationId: 'fork_conversation',
-      tag: topic,
       body: forkBody,
       replies: {
         201: { description: 'Created', schema: INFO_SCHEMA },

@@ -19,9 +19,11 @@ import {
   searchPage,
 } from '../events/pages.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
-import { listOf, operation, type Operation } from '../http/operation.ts'
+import { listOf, operationsIn, type Operation } from '../http/operation.ts'
 import { dateTime, oneOf, optional, type Parameter, text, texts } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
+
+const operation = operationsIn('Events')
 
 const UNKNOWN = { 404: { description: 'Unknown conversation' } }
 const PAGE = { 200: { description: 'Successful Response', schema: EVENT_PAGE }, ...UNKNOWN }
@@ -30,7 +32,7 @@ const COUNT = { 200: { description: 'Successful Response', schema: { type: 'inte
 export const ownEvents = (store: Store): Operation[] => [
   operation(
     'get /api/v1/conversation/{conversation_id}/events/search',
-    { name: 'search_events', tag: 'Events', query: { ...FILTERS, ...PAGING, ...BLOBS_QUERY }, replies: PAGE },
+    { name: 'search_events', query: { ...FILTERS, ...PAGING, ...BLOBS_QUERY }, replies: PAGE },
     async ({ path, query }) => {
       const { id } = await getConversationOr404(store, path.conversation_id)
       return { body: await searchPage(store, filterOf(id, query), query) }
@@ -38,7 +40,7 @@ export const ownEvents = (store: Store): Operation[] => [
   ),
   operation(
     'get /api/v1/conversation/{conversation_id}/events/count',
-    { name: 'count_events', tag: 'Events', query: FILTERS, replies: COUNT },
+    { name: 'count_events', query: FILTERS, replies: COUNT },
     async ({ path, query }) => {
       const { id } = await getConversationOr404(store, path.conversation_id)
       return { body: await store.count(filterOf(id, query)) }
@@ -48,7 +50,6 @@ export const ownEvents = (store: Store): Operation[] => [
     'get /api/v1/conversation/{conversation_id}/events',
     {
       name: 'batch_get_events',
-      tag: 'Events',
       query: { id: texts() },
       replies: { 200: { schema: listOf(EVENT_OR_NULL) }, ...TOO_MANY_IDS, ...TOO_LARGE, ...UNKNOWN },
     },
@@ -84,7 +85,6 @@ export const agentEvents = (store: Store): Operation[] => [
     'get /api/conversations/{conversation_id}/events/search',
     {
       name: 'search_conversation_events',
-      tag: 'Events',
       query: { ...AGENT_FILTERS, ...PAGING, ...BLOBS_QUERY },
       replies: PAGE,
     },
@@ -95,7 +95,7 @@ export const agentEvents = (store: Store): Operation[] => [
   ),
   operation(
     'get /api/conversations/{conversation_id}/events/count',
-    { name: 'count_conversation_events', tag: 'Events', query: AGENT_FILTERS, replies: COUNT },
+    { name: 'count_conversation_events', query: AGENT_FILTERS, replies: COUNT },
     async ({ path, query: { kind: kind__eq, ...query } }) => {
       const { id } = await getConversationOr404(store, path.conversation_id)
       return { body: await store.count(filterOf(id, { kind__eq, ...query })) }
@@ -105,7 +105,6 @@ export const agentEvents = (store: Store): Operation[] => [
     'get /api/conversations/{conversation_id}/events/{event_id}',
     {
       name: 'get_conversation_event',
-      tag: 'Events',
       replies: { 200: { schema: EVENT }, 404: { description: 'Unknown conversation or event' } },
     },
     async ({ path }) => {
@@ -139,7 +138,6 @@ export const trajectoryOperations = (lifecycle: Lifecycle): Operation[] => [
     'get /api/conversations/{conversation_id}/events',
     {
       name: 'batch_get_conversation_events',
-      tag: 'Events',
       query: { id: texts() },
       replies: {
         200: { schema: listOf(EVENT_OR_NULL) },

@@ -21,7 +21,7 @@ import {
 } from '../conversations/conversations.ts'
 import { INFO_SCHEMA, SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import type { Reserve } from '../conversations/runs.ts'
-import { type BodySpec, operation, type Operation, type Reply } from '../http/operation.ts'
+import { type BodySpec, operationsIn, type Operation, type Reply } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import {
   approveBody,
@@ -33,6 +33,7 @@ import {
 } from './request-schema.ts'
 
 const tag = 'Conversations'
+const operation = operationsIn(tag)
 
 const done = { 200: { description: 'Successful Response', schema: SUCCESS_SCHEMA } }
 const unknown = { 404: { description: 'Unknown conversation' } }
@@ -77,7 +78,6 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
     'post /api/conversations/{conversation_id}/navigate',
     {
       operationId: 'navigate_conversation',
-      tag,
       summary: 'Move HEAD',
       body: navigateBody,
       replies: {
@@ -95,7 +95,7 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
   ),
   operation(
     'post /api/conversations/{conversation_id}/confirmation_policy',
-    { operationId: 'set_confirmation_policy', tag, body: policyBody, replies: { ...done, ...unknown } },
+    { operationId: 'set_confirmation_policy', body: policyBody, replies: { ...done, ...unknown } },
     async ({ path, body }) => {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       await conversation.setConfirmationPolicy(body.policy as JsonObject | null)
@@ -125,7 +125,6 @@ function verb(
     `post /api/conversations/{conversation_id}/${name}`,
     {
       operationId: `${name}_conversation`,
-      tag,
       summary,
       replies: { ...done, ...unknown, ...replies },
     },

@@ -3,13 +3,13 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import { isInstant, parseInstant } from '../../event/time.ts'
 import type { Caller } from './caller.ts'
-import { maybe, objectOf, operation, type Operation } from '../http/operation.ts'
+import { maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { MAX_ORG_ID, newKeyBody } from '../request-schema.ts'
 import { type ApiKeys, isWithin } from './api-keys.ts'
 import type { UserOf } from '../organizations/organizations.ts'
 
-const tag = 'Keys'
+const operation = operationsIn('Keys')
 
 const string: JsonObject = { type: 'string' }
 
@@ -40,7 +40,6 @@ export const keyOperations = (
       'post /api/keys',
       {
         name: 'create_api_key',
-        tag,
         body: newKeyBody,
         replies: {
           200: {
@@ -65,7 +64,6 @@ export const keyOperations = (
       'get /api/keys',
       {
         name: 'list_api_keys',
-        tag,
         replies: {
           200: { description: 'The newest first', schema: { type: 'array', items: objectOf(INFO) } },
           ...FORBIDDEN,
@@ -80,7 +78,6 @@ export const keyOperations = (
       'get /api/keys/current',
       {
         name: 'current_api_key',
-        tag,
         replies: {
           200: {
             description: "The request's key",
@@ -110,7 +107,6 @@ export const keyOperations = (
       'delete /api/keys/{key_id}',
       {
         name: 'delete_api_key',
-        tag,
         replies: {
           200: { schema: objectOf({ success: { const: true } }) },
           404: { description: 'Unknown key' },

@@ -11,7 +11,7 @@ import { findConversation, getConversationOr404 } from '../conversations/find-co
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { COUNTED, countReply, exact, listPage } from '../conversations/listing.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
-import { listOf, maybe, objectOf, operation, type Operation, pageOfSchema } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
 import { boolean, dateTime, optional, text, texts, type ValuesOf, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -22,7 +22,7 @@ import { APP_CONVERSATION, PAGING } from './replies.ts'
 import { pendingBody, sendBody, updateBody } from '../request-schema.ts'
 import { SANDBOX_STATUSES, type SandboxStatus } from './sandbox-provider.ts'
 
-const tag = 'Conversations'
+const operation = operationsIn('Conversations')
 
 const FILTERS = {
   title__contains: optional(text()),
@@ -42,7 +42,6 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     'get /api/v1/app-conversations/search',
     {
       name: 'search_app_conversations',
-      tag,
       query: { ...FILTERS, ...PAGING },
       replies: { 200: { description: 'The newest first', schema: PAGE } },
     },
@@ -50,7 +49,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
   ),
   operation(
     'get /api/v1/app-conversations/count',
-    { name: 'count_app_conversations', tag, query: { ...FILTERS, exact }, replies: COUNTED },
+    { name: 'count_app_conversations', query: { ...FILTERS, exact }, replies: COUNTED },
     async ({ query: { exact, ...filter } }) =>
       countReply(await countConversations(plane.store, filter, exact)),
   ),
@@ -58,7 +57,6 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     'get /api/v1/app-conversations',
     {
       name: 'list_app_conversations',
-      tag,
       summary: 'List App Conversations, Or Get Those With Ids',
       query: { ids: optional(texts()), ...FILTERS, ...PAGING },
       replies: {
@@ -85,7 +83,6 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     'patch /api/v1/app-conversations/{conversation_id}',
     {
       name: 'update_app_conversation',
-      tag,
       body: updateBody,
       replies: { 200: { description: 'The updated conversation', schema: APP_CONVERSATION }, ...UNKNOWN },
     },
@@ -98,7 +95,6 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     'delete /api/v1/app-conversations/{conversation_id}',
     {
       name: 'delete_app_conversation',
-      tag,
       replies: { 200: { description: 'Deleted', schema: SUCCESS_SCHEMA }, ...UNKNOWN },
     },
     async ({ path }) => {
@@ -110,7 +106,6 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     'post /api/v1/app-conversations/{conversation_id}/send-message',
     {
       name: 'send_message_to_app_conversation',
-      tag,
       body: sendBody,
       replies: {
         200: {
@@ -146,7 +141,6 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     'post /api/v1/conversations/{conversation_id}/pending-messages',
     {
       name: 'queue_pending_message',
-      tag,
       body: pendingBody,
       replies: {
         201: {

@@ -13,12 +13,14 @@ import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { startOf } from '../conversations/starts.ts'
 import { type Job, Jobs, JobWorker } from '../../conversation/jobs.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
-import { objectOf, operation, type Operation } from '../http/operation.ts'
+import { objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { appOf } from './app-metadata.ts'
 import type { PendingMessages } from './pending-messages.ts'
 import { newId } from './sandboxes.ts'
 import type { StartTasks } from './start-tasks.ts'
+
+const operation = operationsIn('Events')
 
 type OnDelete = NonNullable<DeletionOptions['onDelete']>
 
@@ -163,7 +165,6 @@ export const deletionOperations = ({ lifecycle: { engine }, deletions }: Deletio
     'post /api/conversations/{conversation_id}/events/{event_id}/erase',
     {
       operationId: 'erase_event',
-      tag: 'Events',
       body: erasureBody,
       replies: { 200: { schema: SUCCESS_SCHEMA }, 404: { description: 'Unknown conversation or event' } },
     },

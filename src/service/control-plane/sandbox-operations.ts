@@ -1,12 +1,13 @@
 import { decodeCursor, encodeCursor, pageOf, refuseCursor, scopeOf } from '../../store/kit/query/page.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { batchGet } from '../http/batch-get.ts'
-import { operation, type Operation, pageOfSchema } from '../http/operation.ts'
+import { operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { optional, text } from '../http/parameters.ts'
 import type { ControlPlane } from './control-plane.ts'
 import { PAGING, SANDBOX, SPEC } from './replies.ts'
 
 const tag = 'Sandboxes'
+const operation = operationsIn(tag)
 
 const UNKNOWN = { 404: { description: 'Unknown sandbox' } }
 const NONE = { 409: { description: 'The service was made without sandboxes' } }
@@ -17,7 +18,6 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
     'get /api/v1/sandboxes/search',
     {
       name: 'search_sandboxes',
-      tag,
       query: PAGING,
       replies: { 200: { description: 'The newest first', schema: pageOfSchema(SANDBOX) } },
     },
@@ -37,7 +37,6 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
     'post /api/v1/sandboxes',
     {
       name: 'start_sandbox',
-      tag,
       query: { sandbox_spec_id: optional(text()) },
       replies: {
         200: { description: 'Begun', schema: SANDBOX },
@@ -52,7 +51,7 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
   ),
   operation(
     'post /api/v1/sandboxes/{sandbox_id}/pause',
-    { name: 'pause_sandbox', tag, replies: done },
+    { name: 'pause_sandbox', replies: done },
     async ({ path }) => {
       await sandboxes.pause(path.sandbox_id)
       return { body: SUCCESS }
@@ -60,7 +59,7 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
   ),
   operation(
     'post /api/v1/sandboxes/{sandbox_id}/resume',
-    { name: 'resume_sandbox', tag, replies: { ...done, ...NONE } },
+    { name: 'resume_sandbox', replies: { ...done, ...NONE } },
     async ({ path }) => {
       await sandboxes.resume(path.sandbox_id)
       inBackground(whenUp(path.sandbox_id))
@@ -71,7 +70,6 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
     'delete /api/v1/sandboxes/{sandbox_id}',
     {
       name: 'delete_sandbox',
-      tag,
       // Clients of the public service send the id twice.
       query: { sandbox_id: optional(text()) },
       replies: done,

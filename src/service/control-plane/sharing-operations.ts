@@ -12,7 +12,7 @@ import { findPublicConversation, getConversationOr404, shownId } from '../conver
 import { shownText } from '../conversations/secrets.ts'
 import { FLAT, trajectory } from '../conversations/trajectory.ts'
 import { batchGet } from '../http/batch-get.ts'
-import { listOf, maybe, objectOf, operation, type Operation, pageOfSchema } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { pageInBytes } from '../http/page-bytes.ts'
 import { optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -23,6 +23,8 @@ import type { ControlPlane } from './control-plane.ts'
 import { AT_ONCE, describeApp } from './app-conversations.ts'
 import { appOf } from './app-metadata.ts'
 import { PAGING } from './replies.ts'
+
+const operation = operationsIn('Conversations')
 
 const string: JsonObject = { type: 'string' }
 
@@ -94,7 +96,6 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     'get /api/v1/conversation-summaries',
     {
       name: 'list_conversation_summaries',
-      tag: 'Conversations',
       query: PAGING,
       replies: {
         200: {
@@ -131,7 +132,6 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     'get /api/v1/app-conversations/{conversation_id}/download',
     {
       name: 'download_app_conversation',
-      tag: 'Conversations',
       replies: {
         200: { description: 'A zip of its events', mediaType: 'application/zip', schema: string },
         404: { description: 'Unknown conversation' },

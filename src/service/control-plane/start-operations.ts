@@ -6,7 +6,7 @@ import type { Count } from '../../store/contract/query.ts'
 import { decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/page.ts'
 import { COUNTED, countReply, exact } from '../conversations/listing.ts'
 import { batchGet } from '../http/batch-get.ts'
-import { listOf, operation, type Operation, pageOfSchema } from '../http/operation.ts'
+import { listOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
 import { dateTime, oneOf, optional, text, withDefault } from '../http/parameters.ts'
 import { originOf } from './app-conversation-operations.ts'
@@ -17,6 +17,7 @@ import { startBody } from '../request-schema.ts'
 import { type StoredTask, shown } from './start-tasks.ts'
 
 const tag = 'Conversations'
+const operation = operationsIn(tag)
 
 const FILTERS = { conversation_id__eq: optional(text()), created_at__gte: optional(dateTime()) } as const
 
@@ -27,7 +28,6 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
     'post /api/v1/app-conversations',
     {
       name: 'start_app_conversation',
-      tag,
       body: startBody,
       replies: {
         200: { description: 'The task that starts it, in the background', schema: START_TASK },
@@ -40,7 +40,6 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
     'post /api/v1/app-conversations/stream-start',
     {
       name: 'stream_app_conversation_start',
-      tag,
       body: startBody,
       replies: {
         200: {
@@ -59,7 +58,6 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
     'get /api/v1/app-conversations/start-tasks/search',
     {
       name: 'search_app_conversation_start_tasks',
-      tag,
       query: {
         ...FILTERS,
         sort_order: withDefault(
@@ -81,7 +79,7 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
   ),
   operation(
     'get /api/v1/app-conversations/start-tasks/count',
-    { name: 'count_app_conversation_start_tasks', tag, query: { ...FILTERS, exact }, replies: COUNTED },
+    { name: 'count_app_conversation_start_tasks', query: { ...FILTERS, exact }, replies: COUNTED },
     async ({ query: { exact, ...filter } }) => countReply(await countTasks(plane, filter, exact)),
   ),
   batchGet(

@@ -7,9 +7,11 @@ import type { BlobContent } from '../../store/contract/blobs.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { textContent } from '../../store/kit/blobs.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
-import { operation, type Operation } from '../http/operation.ts'
+import { operationsIn, type Operation } from '../http/operation.ts'
 import { boolean, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
+
+const operation = operationsIn('Events')
 
 /** Prevents browsers from rendering or running the text. */
 const HEADERS = {
@@ -28,7 +30,6 @@ export const blobOperations = (store: Store): Operation[] => {
       'get /api/conversations/{conversation_id}/blobs/{hash}',
       {
         name: 'get_conversation_blob',
-        tag: 'Events',
         query: { decode: withDefault(boolean(), false) },
         replies: {
           200: {

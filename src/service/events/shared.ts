@@ -8,13 +8,13 @@ import type { Store } from '../../store/contract/store.ts'
 import { memoryStore } from '../../store/memory/store.ts'
 import { findPublicConversation } from '../conversations/find-conversation.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
-import { listOf, operation, type Operation } from '../http/operation.ts'
+import { listOf, operationsIn, type Operation } from '../http/operation.ts'
 import { text, texts } from '../http/parameters.ts'
 import { EVENT_OR_NULL, EVENT_PAGE, filterOf, FILTERS, getEvents, PAGING, searchPage } from './pages.ts'
 
 const HIDDEN: readonly EventKind[] = EVENT_KINDS.filter((kind) => !KINDS[kind].searchable)
 
-const tag = 'Sharing'
+const operation = operationsIn('Sharing')
 
 /** The id of a public conversation; null for any other. */
 const sharedId = async (store: SharedReads, id: string): Promise<string | null> =>
@@ -28,7 +28,6 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
     'get /api/shared-events/search',
     {
       name: 'search_shared_events',
-      tag,
       open: true,
       query: { conversation_id: text(), ...FILTERS, ...PAGING },
       replies: { 200: { schema: EVENT_PAGE } },
@@ -44,7 +43,6 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
     'get /api/shared-events/count',
     {
       name: 'count_shared_events',
-      tag,
       open: true,
       query: { conversation_id: text(), ...FILTERS },
       replies: { 200: { schema: { type: 'integer' } } },
@@ -59,7 +57,6 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
     'get /api/shared-events',
     {
       name: 'batch_get_shared_events',
-      tag,
       open: true,
       query: { conversation_id: text(), id: texts() },
       replies: { 200: { schema: listOf(EVENT_OR_NULL) }, ...TOO_MANY_IDS, ...TOO_LARGE },
@@ -73,7 +70,7 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
   ),
   operation(
     'get /api/shared-events/{conversation_id}/{event_id}',
-    { name: 'get_shared_event', tag, open: true, replies: { 200: { schema: EVENT_OR_NULL } } },
+    { name: 'get_shared_event', open: true, replies: { 200: { schema: EVENT_OR_NULL } } },
     async ({ path: { conversation_id: conversationId, event_id: eventId } }) => {
       const id = await sharedId(store, conversationId)
       const [event = null] = id === null ? [] : await getEvents(store, id, [eventId])

@@ -1,7 +1,7 @@
 /** The operation that returns several things by their ids. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { listOf, maybe, operation, type Operation, type OperationName, type Route } from './operation.ts'
+import { listOf, maybe, operationsIn, type Operation, type OperationName, type Route } from './operation.ts'
 import { type Parameter, texts } from './parameters.ts'
 import { HttpProblem } from './problem.ts'
 
@@ -39,7 +39,7 @@ export const batchGet = (
   { what, by, schema, ...spec }: Named,
   find: (ids: readonly string[]) => Promise<readonly (object | null)[]>,
 ): Operation =>
-  operation(
+  operationsIn(spec.tag)(
     route,
     {
       ...spec,

@@ -32,7 +32,6 @@ export interface ReplySpec {
 export type Route = `${'get' | 'post' | 'put' | 'patch' | 'delete'} /${string}`
 
 interface Described {
-  readonly tag: string
   readonly open?: boolean
   /** Authorizes a request instead of the check of its key. @throws HttpProblem. */
   readonly authorize?: (request: Request) => Promise<void>
@@ -46,6 +45,8 @@ export type OperationName =
 
 type OperationSpec<Q extends Parameters, P extends Parameters, B> = Described &
   OperationName & {
+    /** Default: the tag of the file's operations. */
+    readonly tag?: string
     /** Default: the words of its name. */
     readonly summary?: string
     readonly query?: Q
@@ -58,6 +59,7 @@ export interface Operation extends Described {
   readonly method: string
   readonly path: string
   readonly operationId: string
+  readonly tag: string
   readonly summary: string
   readonly query?: Parameters
   readonly params: Parameters
@@ -73,31 +75,35 @@ type PathOf<R, P extends Parameters> = {
   readonly [N in NamesIn<R>]: P[N] extends Parameter<infer T> ? T : string
 }
 
-export function operation<
-  const R extends Route,
-  const Q extends Parameters = Record<never, never>,
-  const P extends Parameters = Record<never, never>,
-  B = undefined,
->(
-  route: R,
-  { name, operationId, summary, params, ...spec }: OperationSpec<Q, P, B>,
-  handle: (input: Input<Q, PathOf<R, P>, B>) => Promise<Reply> | Reply,
-): Operation {
-  const [method = '', path = ''] = route.split(' ')
-  const words = (name ?? operationId).split('_')
-  // Parameters are read by the same table from which their types are derived.
-  return {
-    ...spec,
-    method,
-    path,
-    operationId: operationId ?? `${name}${path.replaceAll(/\W/g, '_')}_${method}`,
-    summary: summary ?? words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(' '),
-    params: Object.fromEntries(
-      Array.from(path.matchAll(/\{(\w+)\}/g), ([, one = '']) => [one, params?.[one] ?? text()]),
-    ),
-    handle,
-  } as unknown as Operation
-}
+/** Returns the function that declares operations with a tag. */
+export const operationsIn =
+  (tag: string) =>
+  <
+    const R extends Route,
+    const Q extends Parameters = Record<never, never>,
+    const P extends Parameters = Record<never, never>,
+    B = undefined,
+  >(
+    route: R,
+    { name, operationId, summary, params, ...spec }: OperationSpec<Q, P, B>,
+    handle: (input: Input<Q, PathOf<R, P>, B>) => Promise<Reply> | Reply,
+  ): Operation => {
+    const [method = '', path = ''] = route.split(' ')
+    const words = (name ?? operationId).split('_')
+    // Parameters are read by the same table from which their types are derived.
+    return {
+      tag,
+      ...spec,
+      method,
+      path,
+      operationId: operationId ?? `${name}${path.replaceAll(/\W/g, '_')}_${method}`,
+      summary: summary ?? words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(' '),
+      params: Object.fromEntries(
+        Array.from(path.matchAll(/\{(\w+)\}/g), ([, one = '']) => [one, params?.[one] ?? text()]),
+      ),
+      handle,
+    } as unknown as Operation
+  }
 
 export const maybe = (schema: JsonObject): JsonObject => ({ anyOf: [schema, { type: 'null' }] })
 

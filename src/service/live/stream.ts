@@ -6,11 +6,13 @@
 import type { BlobMode } from '../../store/contract/blobs.ts'
 import { credentialOf, type Identify } from '../auth/caller.ts'
 import { keyInterval, KeyWatch } from '../auth/key-watch.ts'
-import { type Operation, operation } from '../http/operation.ts'
+import { type Operation, operationsIn } from '../http/operation.ts'
 import { describeFailure, HttpProblem, invalid } from '../http/problem.ts'
 import { LIVE_QUERY, SlowReader, type StartValues } from './start.ts'
 import { errorFrame, type Format, type Frame } from './frame.ts'
 import type { Live, LiveSession } from './live.ts'
+
+const operation = operationsIn('Events')
 
 const QUEUE = 256 * 2 ** 10
 
@@ -32,7 +34,6 @@ export const streamOperations = (live: Live, identify: Identify): Operation[] =>
       'get /api/conversations/{conversation_id}/events/stream',
       {
         operationId: 'stream_conversation_events',
-        tag: 'Events',
         summary: 'Listen To A Conversation',
         query: LIVE_QUERY,
         replies: {

@@ -2,11 +2,13 @@
 
 import { hasCode } from '../../event/errors.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { operation, type Operation } from '../http/operation.ts'
+import { operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { Live } from '../live/live.ts'
 import { VERSION } from '../version.ts'
 import type { Metrics } from './metrics.ts'
+
+const operation = operationsIn('Server')
 
 /** The version of the agent server's interface that this service implements. */
 const INTERFACE = '1.44.0'
@@ -22,7 +24,6 @@ export const serverOperations = (
     'get /',
     {
       operationId: 'root',
-      tag: 'Server',
       summary: 'Name and documentation of this service',
       open: true,
       replies: { 200: { schema: { type: 'object' } } },
@@ -34,7 +35,6 @@ export const serverOperations = (
       `get ${path}`,
       {
         operationId: path.slice(1),
-        tag: 'Server',
         summary: 'Whether the service is up',
         open: true,
         replies: { 200: { schema: { type: 'object' } } },
@@ -46,7 +46,6 @@ export const serverOperations = (
     'get /ready',
     {
       operationId: 'ready',
-      tag: 'Server',
       summary: 'Whether the service can serve: for load balancers',
       open: true,
       replies: {
@@ -68,7 +67,6 @@ export const serverOperations = (
     'get /server_info',
     {
       operationId: 'server_info',
-      tag: 'Server',
       summary: 'Versions and uptime',
       open: true,
       replies: { 200: { schema: { type: 'object' } } },
@@ -108,7 +106,6 @@ export const inspectorOperations = (page: string | null): Operation[] =>
           'get /inspect',
           {
             operationId: 'inspect',
-            tag: 'Server',
             summary: 'A page that shows conversations event by event',
             open: true,
             replies: {
@@ -125,7 +122,6 @@ export const showMetrics = (metrics: Metrics): Operation[] => [
     'get /metrics',
     {
       operationId: 'metrics',
-      tag: 'Server',
       summary: 'Measures in the text format of Prometheus',
       replies: {
         200: { description: 'Successful Response', mediaType: 'text/plain', schema: { type: 'string' } },

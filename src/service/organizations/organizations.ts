@@ -4,7 +4,7 @@ import type { StartBody } from '../agent-server/request-schema.ts'
 import { type ApiKeys, sha256 } from '../auth/api-keys.ts'
 import type { Caller } from '../auth/caller.ts'
 import { findConversation } from '../conversations/find-conversation.ts'
-import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
 import { MAX_ORG_ID, userBody } from '../request-schema.ts'
@@ -94,6 +94,7 @@ interface OrganizationParts {
 }
 
 const tag = 'Organizations'
+const operation = operationsIn(tag)
 const string = { type: 'string' } as const
 
 /**
@@ -120,7 +121,6 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
     'get /api/organizations',
     {
       name: 'list_organizations',
-      tag,
       replies: {
         200: {
           description: "The caller's organization, and all with provisioned users",
@@ -144,7 +144,6 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
     'post /api/organizations/provision-user',
     {
       name: 'provision_user',
-      tag,
       body: userBody,
       replies: {
         200: { description: 'The existing user; the key is not shown again', schema: USER },
@@ -172,7 +171,6 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
     'get /api/billing/credits',
     {
       name: 'get_credits',
-      tag,
       replies: {
         200: {
           description: 'A decimal number; 0 where there is no balance',

@@ -2,7 +2,7 @@ import { ColloquyError } from '../../event/errors.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { Latest } from '../conversations/starts.ts'
 import { parseInstant } from '../../event/time.ts'
-import { objectOf, operation, type Operation, pageOfSchema } from '../http/operation.ts'
+import { objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { firstInBytes } from '../http/page-bytes.ts'
 import {
   dateTime,
@@ -174,7 +174,7 @@ export class Commands {
 const sizeOf = (event: CommandEvent): number =>
   event.kind === 'BashCommand' ? event.command.length : event.stdout.length + event.stderr.length
 
-const tag = 'Commands'
+const operation = operationsIn('Commands')
 
 const EVENT = { type: 'object', required: ['kind', 'id', 'timestamp'] } as const
 const UNKNOWN = { 404: { description: 'Unknown event' } }
@@ -194,7 +194,6 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
       'post /api/bash/execute_bash_command',
       {
         name: 'execute_bash_command',
-        tag,
         body: commandBody,
         replies: { 200: { description: 'The output', schema: EVENT }, ...REFUSED },
       },
@@ -204,7 +203,6 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
       'post /api/bash/start_bash_command',
       {
         name: 'start_bash_command',
-        tag,
         body: commandBody,
         replies: {
           200: { description: 'Started; its output is appended to the events', schema: EVENT },
@@ -217,7 +215,6 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
       'get /api/bash/bash_events/search',
       {
         name: 'search_bash_events',
-        tag,
         query: {
           kind__eq: optional(oneOf(['BashCommand', 'BashOutput'])),
           command_id__eq: optional(anyText()),
@@ -249,7 +246,7 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
     ),
     operation(
       'get /api/bash/bash_events/{event_id}',
-      { name: 'get_bash_event', tag, replies: { 200: { schema: EVENT }, ...UNKNOWN } },
+      { name: 'get_bash_event', replies: { 200: { schema: EVENT }, ...UNKNOWN } },
       ({ path }) => {
         const event = historyOf(path).find(path.event_id)
         if (event === null) throw new HttpProblem(404, 'Event not found.')
@@ -260,7 +257,6 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
       'delete /api/bash/bash_events',
       {
         name: 'clear_all_bash_events',
-        tag,
         replies: {
           200: {
             description: 'The number of deleted events',
@@ -274,7 +270,6 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
       'post /api/bash/bash_commands/{command_id}/stop',
       {
         name: 'stop_bash_command',
-        tag,
         replies: {
           200: { description: 'Stopped, or ended before', schema: SUCCESS_SCHEMA },
           404: { description: 'Unknown command' },

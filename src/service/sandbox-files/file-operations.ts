@@ -8,7 +8,7 @@ import { appOf } from '../control-plane/app-metadata.ts'
 import type { Sandboxes } from '../control-plane/sandboxes.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
-import { listOf, objectOf, type Operation, operation, pageOfSchema } from '../http/operation.ts'
+import { listOf, objectOf, type Operation, operationsIn, pageOfSchema } from '../http/operation.ts'
 import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { EDITOR_FOLDER } from '../workspace/workspace.ts'
@@ -17,6 +17,7 @@ import type { ConversationRecord } from '../../store/contract/conversation-recor
 import type { Store } from '../../store/contract/store.ts'
 
 const tag = 'Files'
+const operation = operationsIn(tag)
 const string = { type: 'string' } as const
 const LOCATIONS = listOf(objectOf({ label: string, path: string }))
 
@@ -25,7 +26,6 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
     'get /api/file/home',
     {
       name: 'get_home_directory',
-      tag,
       query: { include_hidden: withDefault(boolean(), false) },
       replies: {
         200: {
@@ -40,7 +40,6 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
     'get /api/file/search_subdirs',
     {
       name: 'search_subdirs',
-      tag,
       query: {
         path: text(),
         page_id: optional(text()),
@@ -68,7 +67,6 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
     'get /api/file/download',
     {
       name: 'download_file',
-      tag,
       query: { path: text() },
       replies: {
         200: { description: 'Its bytes', mediaType: 'application/octet-stream', schema: string },
@@ -86,7 +84,6 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
     'post /api/file/upload',
     {
       name: 'upload_file',
-      tag,
       summary: 'Upload File (a form with one `file`)',
       query: { path: text() },
       replies: {

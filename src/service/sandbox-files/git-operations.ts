@@ -1,7 +1,7 @@
 /** Operations on git in a sandbox's folder: changes, diffs and commits. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { integer, matching, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
@@ -147,6 +147,7 @@ export async function diffOf(
 }
 
 const tag = 'Git'
+const operation = operationsIn(tag)
 const string: JsonObject = { type: 'string' }
 
 export const CHANGES = listOf(
@@ -168,7 +169,6 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
     'get /api/git/changes',
     {
       name: 'git_changes_query',
-      tag,
       query: { path: text(), ref: optional(text()) },
       replies: { 200: { description: 'By path; empty without a repository', schema: CHANGES }, ...REFUSED },
     },
@@ -180,7 +180,6 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
     'get /api/git/diff',
     {
       name: 'git_diff_query',
-      tag,
       query: { path: text(), ref: optional(text()), commit: optional(sha) },
       replies: {
         200: { description: 'The current and the original file; null for a missing one', schema: DIFF },
@@ -199,7 +198,6 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
     'get /api/git/commits',
     {
       name: 'git_commits_query',
-      tag,
       query: { path: text(), limit: withDefault(integer({ min: 1, max: 200 }), 50) },
       replies: {
         200: {
@@ -215,7 +213,6 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
     'get /api/git/commits/{sha}/changes',
     {
       name: 'git_commit_changes_query',
-      tag,
       params: { sha },
       query: { path: text() },
       replies: { 200: { description: 'The changes of the commit', schema: CHANGES }, ...REFUSED },

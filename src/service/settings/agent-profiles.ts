@@ -4,7 +4,7 @@ import { isObject, textAt } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { hasSecret, masked } from '../conversations/secrets.ts'
-import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { profileName, SEALED } from './operations.ts'
 import type { Profiles } from './profiles.ts'
@@ -164,7 +164,7 @@ function diagnosed(profile: AgentProfile, llm: JsonObject | null, servers: JsonO
   }
 }
 
-const tag = 'Agent Profiles'
+const operation = operationsIn('Agent Profiles')
 const string: JsonObject = { type: 'string' }
 const map: JsonObject = { type: 'object' }
 
@@ -189,7 +189,6 @@ export const agentProfileOperations = ({
     `get ${BASE}`,
     {
       name: 'list_agent_profiles',
-      tag,
       replies: {
         200: {
           description: 'By name',
@@ -221,7 +220,6 @@ export const agentProfileOperations = ({
     `get ${BASE}/{name}`,
     {
       name: 'get_agent_profile',
-      tag,
       params,
       replies: {
         200: { description: 'Secrets masked', schema: objectOf({ name: string, profile: map }) },
@@ -235,7 +233,6 @@ export const agentProfileOperations = ({
     `post ${BASE}/{name}`,
     {
       name: 'save_agent_profile',
-      tag,
       params,
       body: agentProfileBody,
       replies: {
@@ -253,7 +250,6 @@ export const agentProfileOperations = ({
     `delete ${BASE}/{name}`,
     {
       name: 'delete_agent_profile',
-      tag,
       params,
       replies: { 200: { description: 'Deleted', schema: RESULT }, ...SEALED },
     },
@@ -268,7 +264,6 @@ export const agentProfileOperations = ({
     `post ${BASE}/{name}/rename`,
     {
       name: 'rename_agent_profile',
-      tag,
       params,
       body: renameBody,
       replies: {
@@ -286,7 +281,6 @@ export const agentProfileOperations = ({
     `post ${BASE}/{profile_id}/activate`,
     {
       name: 'activate_agent_profile',
-      tag,
       replies: {
         200: {
           description: 'Active, with the model profile that it names if there is one',
@@ -312,7 +306,6 @@ export const agentProfileOperations = ({
     `post ${BASE}/{name}/materialize`,
     {
       name: 'materialize_agent_profile',
-      tag,
       params,
       body: draftBody,
       replies: {

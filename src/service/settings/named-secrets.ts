@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
-import { listOf, maybe, objectOf, operation, type Operation, pageOfSchema } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { integer, matching, optional, text as anyText, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { SealedMap, type SecretBox } from './secret-box.ts'
@@ -76,7 +76,7 @@ export class NamedSecrets {
 /** The error does not repeat the name: a client may have sent a secret in its place. */
 const unknownSecret = (): HttpProblem => new HttpProblem(404, 'Secret not found.')
 
-const tag = 'Secrets'
+const operation = operationsIn('Secrets')
 const string: JsonObject = { type: 'string' }
 
 const secretName = matching(SECRET_NAME, 'Must be 1 to 64 letters, digits and _, beginning with a letter')
@@ -103,7 +103,6 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     'get /api/settings/secrets',
     {
       name: 'list_secrets',
-      tag,
       replies: {
         200: { description: 'By name, without their values', schema: objectOf({ secrets: listOf(INFO) }) },
         ...SEALED,
@@ -115,7 +114,6 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     'put /api/settings/secrets',
     {
       name: 'create_secret',
-      tag,
       body: secretBody,
       replies: { 200: { description: 'Stored', schema: INFO }, ...SEALED },
     },
@@ -128,7 +126,6 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     'get /api/settings/secrets/{name}',
     {
       name: 'get_secret_value',
-      tag,
       summary: 'Check Whether A Secret Exists',
       params,
       replies: { 403: { description: 'The secret exists and is not shown' }, ...UNKNOWN, ...SEALED },
@@ -142,7 +139,6 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     'delete /api/settings/secrets/{name}',
     {
       name: 'delete_secret',
-      tag,
       params,
       replies: {
         200: { description: 'Deleted', schema: objectOf({ deleted: { type: 'boolean' } }) },
@@ -159,7 +155,6 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     'get /api/v1/secrets/search',
     {
       name: 'search_secrets',
-      tag,
       query: {
         name__contains: optional(anyText()),
         page_id: optional(anyText()),
@@ -185,7 +180,6 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     'post /api/v1/secrets',
     {
       name: 'create_secret',
-      tag,
       body: secretBody,
       replies: { 201: { description: 'Stored', schema: INFO }, ...SEALED },
     },
@@ -198,7 +192,6 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     'put /api/v1/secrets/{name}',
     {
       name: 'update_secret',
-      tag,
       summary: 'Rename Or Describe Secret',
       params,
       body: describeBody,
@@ -213,7 +206,6 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     'delete /api/v1/secrets/{name}',
     {
       name: 'delete_secret',
-      tag,
       params,
       replies: { 200: { description: 'Deleted', schema: SUCCESS_SCHEMA }, ...UNKNOWN, ...SEALED },
     },

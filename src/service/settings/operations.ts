@@ -4,7 +4,7 @@ import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { masked, shownText, withoutSecrets } from '../conversations/secrets.ts'
-import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { matching, text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { isKeySet, type Profiles, withoutKeys } from './profiles.ts'
@@ -35,6 +35,7 @@ interface SettingsParts {
 }
 
 const tag = 'Settings'
+const operation = operationsIn(tag)
 const string: JsonObject = { type: 'string' }
 const map: JsonObject = { type: 'object' }
 
@@ -68,7 +69,6 @@ export const settingsOperations = ({
     'get /api/profiles',
     {
       name: 'list_profiles',
-      tag,
       replies: {
         200: {
           description: 'By name',
@@ -103,7 +103,6 @@ export const settingsOperations = ({
     'get /api/profiles/{name}',
     {
       name: 'get_profile',
-      tag,
       params,
       replies: {
         200: {
@@ -123,7 +122,6 @@ export const settingsOperations = ({
     'post /api/profiles/{name}',
     {
       name: 'save_profile',
-      tag,
       params,
       body: saveProfileBody,
       replies: {
@@ -144,7 +142,6 @@ export const settingsOperations = ({
     'delete /api/profiles/{name}',
     {
       name: 'delete_profile',
-      tag,
       params,
       replies: {
         200: { description: 'Deleted', schema: objectOf({ name: string, message: string }) },
@@ -164,7 +161,6 @@ export const settingsOperations = ({
     'post /api/profiles/{name}/rename',
     {
       name: 'rename_profile',
-      tag,
       params,
       body: renameBody,
       replies: {
@@ -184,7 +180,6 @@ export const settingsOperations = ({
     'post /api/profiles/{name}/activate',
     {
       name: 'activate_profile',
-      tag,
       params,
       replies: {
         200: {
@@ -204,7 +199,6 @@ export const settingsOperations = ({
     'post /api/profiles/{name}/validate',
     {
       name: 'validate_profile',
-      tag,
       params,
       body: validateBody,
       replies: {
@@ -227,7 +221,6 @@ export const settingsOperations = ({
     'get /api/settings',
     {
       name: 'get_settings',
-      tag,
       replies: { 200: { description: 'Secrets masked', schema: SETTINGS }, ...SEALED },
     },
     async ({ request }) => ({ body: shownSettings(await settings.read(), request) }),
@@ -236,7 +229,6 @@ export const settingsOperations = ({
     'patch /api/settings',
     {
       name: 'update_settings',
-      tag,
       body: settingsBody,
       replies: {
         200: { description: 'The new settings, secrets masked', schema: SETTINGS },
@@ -384,7 +376,6 @@ export const mcpOperations = (settings: Settings): Operation[] => {
       `post ${MCP_PATH}`,
       {
         name: 'create_mcp_server',
-        tag,
         params: mcpParams,
         body: newServerBody,
         replies: {
@@ -407,7 +398,6 @@ export const mcpOperations = (settings: Settings): Operation[] => {
       `patch ${MCP_PATH}`,
       {
         name: 'patch_mcp_server',
-        tag,
         params: mcpParams,
         body: serverBody,
         replies: {
@@ -425,7 +415,6 @@ export const mcpOperations = (settings: Settings): Operation[] => {
       `delete ${MCP_PATH}`,
       {
         name: 'delete_mcp_server',
-        tag,
         params: mcpParams,
         replies: {
           200: CHANGED,

@@ -1,13 +1,14 @@
 /** The schemas of settings, for pages that change them, and the known models. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { listOf, objectOf, operation, type Operation, pageOfSchema } from '../http/operation.ts'
+import { listOf, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
 import type { Profiles } from './profiles.ts'
 import { AGENT, CONVERSATION } from './settings-schema.ts'
 import type { Settings } from './settings.ts'
 
 const tag = 'Settings'
+const operation = operationsIn(tag)
 const string: JsonObject = { type: 'string' }
 
 const SCHEMA = objectOf({
@@ -29,7 +30,6 @@ const schemaOperation = (path: `/${string}`, summary: string, body: JsonObject):
     `get ${path}`,
     {
       operationId: `get${path.replaceAll(/[/-]/g, '_')}`,
-      tag,
       summary,
       replies: { 200: { description: 'By section', schema: SCHEMA } },
     },

@@ -2,7 +2,7 @@
 
 import { sha256 } from '../auth/api-keys.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { matching } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { enabledBody, EXTENSION_NAME, installBody, refreshBody } from '../request-schema.ts'
@@ -48,7 +48,7 @@ export interface CanvasExtensions {
 }
 
 const BASE = '/api/canvas-extensions'
-const tag = 'Canvas extensions'
+const operation = operationsIn('Canvas extensions')
 const params = { extension_name: matching(EXTENSION_NAME, 'Must be in kebab case') }
 const string: JsonObject = { type: 'string' }
 const EXTENSION = objectOf({
@@ -115,7 +115,7 @@ const named = <T>(
 ): Operation =>
   operation(
     `${method} ${BASE}/installed/{extension_name}${path}`,
-    { name, tag, params, replies: { 200: { schema }, 400: { description: 'Invalid source' }, ...UNKNOWN } },
+    { name, params, replies: { 200: { schema }, 400: { description: 'Invalid source' }, ...UNKNOWN } },
     async ({ path: { extension_name: one } }) => ({ body: show(found(await find(one)), one) }),
   )
 
@@ -124,7 +124,6 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     `get ${BASE}/installed`,
     {
       name: 'list_installed_canvas_extensions_endpoint',
-      tag,
       replies: { 200: { schema: objectOf({ canvas_extensions: listOf(EXTENSION) }) } },
     },
     async () => ({ body: { canvas_extensions: (await extensions.list()).map(shown) } }),
@@ -133,7 +132,6 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     `post ${BASE}/install`,
     {
       name: 'install_canvas_extension_endpoint',
-      tag,
       body: installBody,
       replies: {
         ...ONE,
@@ -169,7 +167,6 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     `patch ${BASE}/installed/{extension_name}`,
     {
       name: 'set_canvas_extension_enabled_endpoint',
-      tag,
       params,
       body: enabledBody,
       replies: { 200: { schema: objectOf({ name: string, enabled: { type: 'boolean' } }) }, ...UNKNOWN },
@@ -183,7 +180,6 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     `post ${BASE}/installed/{extension_name}/refresh/apply`,
     {
       name: 'apply_canvas_extension_update',
-      tag,
       params,
       body: refreshBody,
       replies: { ...ONE, ...UNKNOWN, 409: { description: 'Nothing was checked' } },
@@ -197,7 +193,6 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
       `get ${BASE}/installed/{extension_name}/${file}`,
       {
         name: `get_canvas_extension_${file}_endpoint`,
-        tag,
         params,
         replies: { 200: { mediaType: FILES[file][1]['content-type'], schema: string }, ...UNKNOWN },
       },

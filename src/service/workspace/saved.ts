@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { text as anyText } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_WORKSPACES, parentsBody, workspacesBody } from '../request-schema.ts'
@@ -35,7 +35,7 @@ const LIST = {
 const FULL = { 409: { description: `There are ${MAX_WORKSPACES} already` } }
 const DELETED = { 200: { description: 'Deleted', schema: objectOf({ deleted: { type: 'boolean' } }) } }
 
-const tag = 'Workspaces'
+const operation = operationsIn('Workspaces')
 
 export function savedWorkspaceOperations(store: Store): Operation[] {
   const records: Records<Saved> = recordsOf<Saved>(store, COLLECTION)
@@ -66,27 +66,27 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
     return { deleted }
   }
   return [
-    operation('get /api/workspaces', { name: 'list_workspaces', tag, replies: { 200: LIST } }, async () => ({
+    operation('get /api/workspaces', { name: 'list_workspaces', replies: { 200: LIST } }, async () => ({
       body: shown((await records.find(COLLECTION))?.record ?? NONE),
     })),
     operation(
       'post /api/workspaces',
-      { name: 'add_workspaces', tag, body: workspacesBody, replies: { 200: LIST, ...FULL } },
+      { name: 'add_workspaces', body: workspacesBody, replies: { 200: LIST, ...FULL } },
       async ({ body }) => ({ body: await add('workspaces', body.workspaces) }),
     ),
     operation(
       'delete /api/workspaces',
-      { name: 'delete_workspace', tag, query: { path: anyText() }, replies: DELETED },
+      { name: 'delete_workspace', query: { path: anyText() }, replies: DELETED },
       async ({ query }) => ({ body: await remove('workspaces', query.path) }),
     ),
     operation(
       'post /api/workspaces/parents',
-      { name: 'add_workspace_parents', tag, body: parentsBody, replies: { 200: LIST, ...FULL } },
+      { name: 'add_workspace_parents', body: parentsBody, replies: { 200: LIST, ...FULL } },
       async ({ body }) => ({ body: await add('workspaceParents', body.parents) }),
     ),
     operation(
       'delete /api/workspaces/parents',
-      { name: 'delete_workspace_parent', tag, query: { path: anyText() }, replies: DELETED },
+      { name: 'delete_workspace_parent', query: { path: anyText() }, replies: DELETED },
       async ({ query }) => ({ body: await remove('workspaceParents', query.path) }),
     ),
   ]

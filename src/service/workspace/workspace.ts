@@ -1,9 +1,11 @@
 /** Operations that create directories in the service's workspace, and of the editor. */
 
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
-import { maybe, objectOf, operation, type Operation } from '../http/operation.ts'
+import { maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
+
+const operation = operationsIn('Workspace')
 
 /** The folder of an editor's URL that names none. */
 export const EDITOR_FOLDER = 'workspace'
@@ -21,7 +23,6 @@ export const editorOperations = (editor: Editor | null): Operation[] => [
     'get /api/vscode/url',
     {
       name: 'get_vscode_url',
-      tag: 'Workspace',
       query: { base_url: optional(text()), workspace_dir: withDefault(text(), EDITOR_FOLDER) },
       replies: {
         200: {
@@ -36,7 +37,6 @@ export const editorOperations = (editor: Editor | null): Operation[] => [
     'get /api/vscode/status',
     {
       name: 'get_vscode_status',
-      tag: 'Workspace',
       replies: {
         200: {
           description: 'As configured: the service does not check',
@@ -90,7 +90,6 @@ export const workspaceOperations = (workspace: Workspace | null): Operation[] =>
         operationId: path.startsWith('/api')
           ? 'create_directory_api_file_create_directory_post'
           : 'create_directory',
-        tag: 'Workspace',
         summary: 'Create Directory',
         query: { path: text() },
         replies: {
