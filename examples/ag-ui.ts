@@ -13,6 +13,8 @@ import { sqliteStore } from 'colloquy/sqlite'
 import { Hono } from 'hono'
 
 const engine = createEngine({ store: sqliteStore({ file: process.env['FILE'] ?? 'pages.db' }) })
+// Runs are paused and their leases returned; the next process continues at once.
+process.once('SIGTERM', () => void engine.close().finally(() => process.exit()))
 
 /**
  * Use `anthropicStep`, `openAIStep` or another step here. This one always sends the same text, in two

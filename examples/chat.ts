@@ -30,6 +30,8 @@ const pick = tool({
   },
 })
 const engine = createEngine({ store: sqliteStore({ file: process.env['FILE'] ?? 'chat.db' }) })
+// Runs are paused and their leases returned; the next process continues at once.
+process.once('SIGTERM', () => void engine.close().finally(() => process.exit()))
 const client = new Anthropic()
 const step = anthropicStep({ client, model: 'claude-sonnet-5-5', max_tokens: 4096, tools: [pick] })
 

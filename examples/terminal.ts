@@ -71,6 +71,10 @@ async function reply(): Promise<void> {
 }
 
 let isBusy = false
+process.once('SIGTERM', () => {
+  terminal.close()
+  void engine.close()
+})
 process.on('SIGINT', () => (isBusy ? void conversation.interrupt() : terminal.close()))
 const typing = type()
 for (let text = await ask('> '); text !== null; text = await ask('\n> ')) {

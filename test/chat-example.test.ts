@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { helpfulModel } from '../src/messages/model.ts'
+import { sqliteStore } from '../src/store/sqlite/index.ts'
 import { type ProviderServer, providerServer } from '../src/testing/node/provider-server.ts'
 import { clientsOf, project, ROOT } from './pages.ts'
 
@@ -132,6 +133,35 @@ it('replies, asks for consent, shows the same again, and stops', async () => {
   expect(stopped.main.lines.join('\n')).toContain('On and on…')
   expect(page.main.lines).toEqual(stopped.main.lines)
   expect(provider.refused).toEqual([])
+})
+
+it('pauses a reply at SIGTERM, and exits with 0', async () => {
+  const index = join(folder, 'ended.db')
+  const server = spawn(process.execPath, [file], {
+    cwd: folder,
+    env: { ...process.env, ...clientsOf(provider.url), PORT: '0', FILE: index },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [address] = (await once(createInterface({ input: server.stdout }), 'line')) as [string]
+  const { url: chat } = await fetch(address)
+  const message = { id: 'm', role: 'user', parts: [{ type: 'text', text: 'Speak for ever' }] }
+  const reply = await fetch(chat, { method: 'POST', body: JSON.stringify({ messages: [message] }) })
+  const reader = (reply.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader()
+  let seen = ''
+  while (!seen.includes('text-delta')) {
+    const { done, value = '' } = await reader.read()
+    expect({ done, seen }).toEqual({ done: false, seen })
+    seen += value
+  }
+  const exit = once(server, 'exit')
+  server.kill('SIGTERM')
+  expect(await exit).toEqual([0, null])
+  const store = sqliteStore({ file: index })
+  const id = new URL(chat).pathname.slice(1)
+  expect((await store.getConversation(id))?.status).toBe('paused')
+  expect(await store.getLease(id)).toBeNull()
+  expect(await store.count({ conversationId: id, text: 'On' })).toBe(1)
+  await store.close()
 })
 
 it('the terminal goes on where it was, and runs a command that its user agrees to', async () => {

@@ -137,7 +137,8 @@ async function serves({ folder, env }: Place, args: readonly string[]): Promise<
     throw new Error(`${args.join(' ')}: ${err}`, { cause: error })
   } finally {
     child.kill()
-    await once(child, 'exit')
+    const [code] = await once(child, 'exit')
+    if (!args.some((one) => one.includes('next'))) deepStrictEqual(code, 0)
   }
 }
 
