@@ -32,9 +32,7 @@ export interface Block {
   readonly stays: boolean
 }
 
-/**
- * Returns the blocks of the view, in order. Pending batches stay, with the rest of their stretch. O(view).
- */
+/** Returns the view's blocks in order. Pending batches stay, with the rest of their stretch. O(view). */
 export function blocksOf({ branch }: State, permissions: Permissions = {}): Block[] {
   const units = branch.view.units.slice()
   const starts = stretchStarts(units)

@@ -1,6 +1,4 @@
-/**
- * Cuts the oldest part of the view until the request fits, at legal cut points, with few token counts (K4).
- */
+/** Cuts the oldest part of the view at legal points until the request fits, with few counts (K4). */
 
 import type { NeutralMessage } from '../messages/message.ts'
 import { toMessages, renderMessage } from '../messages/neutral.ts'
@@ -10,10 +8,7 @@ import { type Block, blocksBefore, blocksOf, type Permissions, withUnits } from 
 import { checkNumber } from './check-number.ts'
 import { counted, type CountTokens } from './estimate.ts'
 
-/**
- * Converts a state to the messages that are counted: `toMessages` with the options used for sending, masked
- * or not.
- */
+/** Converts a state to the messages to count: `toMessages` with the options used for sending. */
 export type WriteMessages = (state: State) => readonly NeutralMessage[]
 
 export interface FitOptions extends Permissions {

@@ -166,9 +166,7 @@ function inputOf({ action, tool_call }: ActionEvent): string | null {
   return fields.length === 0 ? null : JSON.stringify(Object.fromEntries(fields))
 }
 
-/**
- * The block of an ACP call; null while only its start is known. 0, false and the empty text are results too.
- */
+/** The block of an ACP call; null while only its start is known. 0, false and '' are results too. */
 function acpBlock(event: ACPToolCallEvent): ToolBlock | null {
   const { title, tool_kind, status, is_error = false, raw_input = null, raw_output = null } = event
   const content = (event.content ?? []).map(contentText).filter(hasText)

@@ -84,10 +84,7 @@ export class Conversation {
     this.id = id
   }
 
-  /**
-   * Returns the state after the last event of the log, whichever process appended it. O(events appended since
-   * by others).
-   */
+  /** Returns the state after the last event of any process. O(events appended since by others). */
   async state(): Promise<State> {
     return this.#engine.use(this.id, (replica) => replica.refresh())
   }
@@ -105,10 +102,7 @@ export class Conversation {
     return this.read((state) => stateAt(state, eventId))
   }
 
-  /**
-   * Applies a pure function to the state, as in `read(toTimeline)`. Loads evicted bodies when needed, at
-   * O(n).
-   */
+  /** Applies a pure function to the state, as in `read(toTimeline)`. O(n) if it needs evicted bodies. */
   async read<T>(query: (state: State) => T): Promise<T> {
     return this.#engine.use(this.id, (replica) => replica.read(query))
   }
@@ -303,10 +297,7 @@ export class Conversation {
     return this.#engine.use(this.id, (replica) => recover(store, replica, owner, options.unheld))
   }
 
-  /**
-   * Publishes a StreamingDeltaEvent to subscribers, with `shareReplies` in every process. @throws
-   * `invalid_event`.
-   */
+  /** Publishes a StreamingDeltaEvent; with `shareReplies` to all processes. @throws `invalid_event`. */
   publish(delta: Event): void {
     this.#engine.check()
     this.#engine.publish(this.id, checkDelta(delta))

@@ -142,10 +142,7 @@ export class EngineContext {
     }
   }
 
-  /**
-   * Keeps a conversation in memory until `release` is called.
-   * @throws ColloquyError `unknown_conversation`, `closed`.
-   */
+  /** Keeps it in memory until `release` is called. @throws ColloquyError `unknown_conversation`, `closed`. */
   async pin(id: string): Promise<{ readonly replica: Replica; readonly release: () => void }> {
     this.check()
     const busy = this.#busy.get(id) ?? this.#open(id)

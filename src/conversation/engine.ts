@@ -31,10 +31,7 @@ export interface EngineOptions {
   readonly clock?: () => bigint
   /** Creates ids of events and conversations. Default: ULIDs, which sort by time. */
   readonly newId?: () => string
-  /**
-   * Approximate bytes of idle conversations in memory, besides the last used one. 0 keeps none. Default: 256
-   * MiB.
-   */
+  /** Approximate bytes of idle conversations in memory, besides the last used. 0: none. Default: 256 MiB. */
   readonly cacheBytes?: number
   /**
    * Whether other processes receive a reply's deltas, through store items about four times a second, while
@@ -71,9 +68,7 @@ export interface Engine {
   readonly leaseTtl: number
   /** Creates a conversation. @throws ColloquyError `conversation_exists`, `invalid_id`, `invalid_argument`. */
   create(options?: Partial<NewConversation>): Promise<Conversation>
-  /**
-   * Opens a conversation. Passing its record saves the read. @throws ColloquyError `unknown_conversation`.
-   */
+  /** Opens a conversation. Passing its record saves a read. @throws ColloquyError `unknown_conversation`. */
   open(conversation: string | ConversationRecord): Promise<Conversation>
   /**
    * Opens or creates a conversation, for client-made ids. Concurrent callers get the same conversation.

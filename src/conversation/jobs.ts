@@ -138,10 +138,7 @@ export class Jobs<T extends object> {
     return items.map((item) => new Job(this.#kind, item))
   }
 
-  /**
-   * Claims one job from any holder, due or not, to change its record; null leaves it. Retried after a
-   * conflict.
-   */
+  /** Claims a job from any holder to change its record; null leaves it. Retried after a conflict. */
   async take(
     id: string,
     decide: (before: T | null) => T | null = (before) => before,

@@ -17,10 +17,7 @@ import { reduce } from '../state/reduce.ts'
 import { branchOf, type State } from '../state/state.ts'
 import { grantUpdate, headUpdate, statusUpdate } from './decide.ts'
 
-/**
- * Whether events contain a result or completion without a parent, whose call may be on another branch.
- * O(events).
- */
+/** Whether a result or completion has no parent: its call may be on another branch. O(events). */
 export const mayBeLate = (events: readonly Event[]): boolean => events.some(isUnplaced)
 
 const isUnplaced = (event: Event): event is ToolResultEvent | MessageEvent =>

@@ -11,9 +11,7 @@ import { allItems } from '../store/kit/query/page.ts'
 
 /** Result of a recovery. */
 export interface Recovery {
-  /**
-   * `recovered`: pending calls ended, error set. `not_running`: nothing to do. `live`: a run holds the lease.
-   */
+  /** `recovered`: calls ended, error set. `not_running`: nothing to do. `live`: a run holds the lease. */
   readonly outcome: 'recovered' | 'not_running' | 'live'
   readonly events: readonly LoggedEvent[]
 }

@@ -1,7 +1,4 @@
-/**
- * The in-memory copy of one conversation. All reads and writes of this process use its queue, so it never
- * races itself.
- */
+/** In-memory copy of one conversation. A queue orders this process's reads and writes: no races. */
 
 import { ColloquyError, hasCode } from '../event/errors.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
@@ -123,10 +120,7 @@ export class Replica {
     this.#restedAt = snapshotAt
   }
 
-  /**
-   * Opens a conversation from its snapshot and the events after it. @throws ColloquyError
-   * `unknown_conversation`.
-   */
+  /** Opens it from its snapshot and later events. @throws ColloquyError `unknown_conversation`. */
   static async open(store: Store, stamp: Stamp, id: string, blobs: BlobMode = 'whole'): Promise<Replica> {
     return new Replica(store, stamp, id, blobs, await openState(store, id, readerOf(store, blobs)))
   }
@@ -153,10 +147,7 @@ export class Replica {
     return this.#inOrder(() => this.#look(known))
   }
 
-  /**
-   * Returns a pure function's value of the latest state. Folds the whole log again when it needs evicted
-   * events, O(n).
-   */
+  /** Returns a pure function's value of the latest state. O(n) if it needs evicted events. */
   async read<T>(query: (state: State) => T): Promise<T> {
     try {
       return query(await this.refresh())
@@ -222,9 +213,7 @@ export class Replica {
     }
   }
 
-  /**
-   * Returns the state with every body and checkpoint. Folds the whole log again when some were evicted, O(n).
-   */
+  /** Returns the state with every body and checkpoint. O(n) when some were evicted. */
   whole(): Promise<State> {
     return this.#inOrder(async () => {
       await this.#catchUp()
@@ -448,10 +437,7 @@ export class Replica {
     return length - this.#restedAt >= Math.max(SNAPSHOT_EVENTS, length * SNAPSHOT_PART)
   }
 
-  /**
-   * Writes a due snapshot and evicts bodies. A failure is harmless: the log has everything, and a later call
-   * retries.
-   */
+  /** Writes a due snapshot and evicts bodies. A failure is harmless: a later call retries. */
   async #save(): Promise<void> {
     if (!this.isDue) return
     const state = this.#state

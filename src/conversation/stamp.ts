@@ -30,9 +30,7 @@ export function checkEvents(values: readonly unknown[]): Event[] {
   })
 }
 
-/**
- * Checks an event to publish. @throws ColloquyError `invalid_event`, also for kinds that belong in the log.
- */
+/** Checks an event to publish. @throws ColloquyError `invalid_event`, also for kinds of the log. */
 export function checkDelta(value: unknown): StreamingDeltaEvent {
   const event = checkEvent(value, 0)
   if (event.kind === 'StreamingDeltaEvent') return event

@@ -254,10 +254,7 @@ export class GrowingText {
     this.#length += text.length
   }
 
-  /**
-   * Returns the text between two offsets. O(pieces in between + log of all); one piece for readers that keep
-   * up.
-   */
+  /** Returns the text between two offsets. O(pieces between + log of all); one piece if prompt. */
   slice(from: number, to: number): string {
     if (from >= to) return ''
     const first = lowerBound(this.#pieces, ({ start, text }) => start + text.length > from)

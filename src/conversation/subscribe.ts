@@ -1,7 +1,4 @@
-/**
- * Catch-up subscriptions: every event after a position, once and in order, first from the store and then live
- * (law B).
- */
+/** Catch-up subscriptions: every event after a position, once and in order, stored then live (law B). */
 
 import type { Fact } from '../event/quarantine.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'

@@ -1,7 +1,4 @@
-/**
- * The kinds table: every rule that depends on the kind, one row per kind. The compiler lists what a new row
- * still needs.
- */
+/** The kinds table: every rule by kind, one row each. The compiler lists what a new row needs. */
 
 import type { Source } from './shapes.ts'
 import type { ToolResultEvent, Event, EventOf } from './types.ts'

@@ -1,6 +1,4 @@
-/**
- * Replaces every `encrypted_content` by null, at any depth. Every shown or logged value passes through here.
- */
+/** Replaces every `encrypted_content` by null, at any depth, in each shown or logged value. */
 
 import { setOwn } from './json.ts'
 

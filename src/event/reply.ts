@@ -45,9 +45,7 @@ export interface ReplyRecord {
   /** Why the model stopped, as the provider names it, where that was not its ordinary end. */
   readonly stop_reason?: string
   readonly outcome?: EarlyEnd
-  /**
-   * Tokens of this reply: input, output, cache read, cache write, reasoning; zeros at the end are omitted.
-   */
+  /** Tokens: input, output, cache read, cache write, reasoning; zeros at the end are omitted. */
   readonly tokens?: readonly number[]
   /** Reported usage beyond `tokens`, or all of it without `tokens`, in the provider's fields. */
   readonly usage?: JsonObject
@@ -55,9 +53,7 @@ export interface ReplyRecord {
   readonly parts?: readonly JsonValue[]
   /** What the provider reported of the reply and does not accept back: sources, citations, ratings, withheld inputs. */
   readonly metadata?: JsonObject
-  /**
-   * Change in the number of waiting calls of the provider's own tools; negative for results. Omitted if 0.
-   */
+  /** Change in the number of waiting provider-run calls; negative for results. Omitted if 0. */
   readonly waits?: number
   /** Id of the provider's container in which they wait; the request with their results must name it. */
   readonly container?: string
@@ -68,9 +64,7 @@ export interface ReplyRecord {
 export const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
   event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 
-/**
- * Returns an event's reply record; null unless an object. Fields are as stored: check each before use. O(1).
- */
+/** Returns an event's reply record; null unless an object. Its fields are unchecked. O(1). */
 export function replyOf(event: Event): ReplyRecord | null {
   const holder =
     event.kind === 'ActionEvent'

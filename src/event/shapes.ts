@@ -125,9 +125,7 @@ export interface Action {
   readonly [field: string]: unknown
 }
 
-/**
- * A tool's result. `content` defaults to an empty list, `is_error` to false; other fields are the tool's own.
- */
+/** A tool's result. Defaults: no `content`, `is_error` false. Other fields are the tool's own. */
 export interface Observation {
   readonly kind: string
   readonly content?: readonly Content[]

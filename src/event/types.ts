@@ -18,9 +18,7 @@ import type {
   ToolDefinition,
 } from './shapes.ts'
 
-/**
- * Fields of every event. An imported event may lack `id` and `timestamp`; an append adds them (design D15).
- */
+/** Fields of every event. An imported one may lack `id` and `timestamp`: an append adds them (D15). */
 interface EventBase {
   readonly id?: string
   readonly timestamp?: string

@@ -1,7 +1,4 @@
-/**
- * Runs the upcasters: raw JSON of a known producer becomes an event of the interface, with the applied steps
- * listed.
- */
+/** Runs the upcasters: JSON of a known producer becomes an event, with the applied steps listed. */
 
 import { edit, editEach, editObject, isObject, without } from './json.ts'
 import { EVENT_KINDS, type EventKind } from './kinds.ts'
@@ -312,9 +309,7 @@ function collect(observation: JsonObject): JsonObject {
   }
 }
 
-/**
- * Every upcaster, in the order in which they run: kinds first, since later steps depend on them, nulls last.
- */
+/** Every upcaster, in order of execution: kinds first, as later steps depend on them, nulls last. */
 export const UPCASTERS: readonly Upcaster[] = Object.freeze([
   ...TAB,
   ...EARLY,

@@ -119,10 +119,7 @@ class IndexMap {
     this.#base = base
   }
 
-  /**
-   * Adds a position under a key. O(1) for the latest position, as in one version; otherwise O(positions of
-   * the key).
-   */
+  /** Adds a position under a key. O(1) for the latest position, else O(positions of the key). */
   add(key: string, seq: number): void {
     const known = key === this.#missed ? undefined : this.#positions.get(key)
     work.probes += 1
@@ -134,9 +131,7 @@ class IndexMap {
     } else insert(known, seq)
   }
 
-  /**
-   * Returns the latest position of a key from `from` on that `accept` confirms, or -1. O(positions tried).
-   */
+  /** Returns a key's latest position from `from` on that `accept` confirms, or -1. O(tried). */
   find(key: string, accept: (seq: number) => boolean, from = 0): number {
     const known = this.#positions.get(key)
     work.probes += 1

@@ -1,6 +1,4 @@
-/**
- * Pending calls of a branch as a persistent map: earlier versions stay valid, and a change costs O(log k).
- */
+/** Pending calls of a branch, persistent: earlier versions stay valid; a change costs O(log k). */
 
 import type { ToolResultEvent, ActionEvent, ObservationEvent } from '../event/types.ts'
 import { callIdOf, type DropReason, type EventEntry, isOnPathIn } from './entry.ts'

@@ -76,10 +76,7 @@ const LOG_TREE: TreeAccess<Log, Entry> = {
   above: (_, entry) => entry.above,
 }
 
-/**
- * Returns HEAD after `entry`: the entry, the target of a valid `leaf_event_id` update, or the same HEAD.
- * O(log n).
- */
+/** Returns HEAD after `entry`: the entry, a valid `leaf_event_id`'s target, or the same. O(log n). */
 export function headAfter(log: Log, entry: Entry): HeadStep<Entry> {
   return headAfterIn(LOG_TREE, log, entry.inTree ? entry : null, entry.event)
 }

@@ -115,9 +115,7 @@ export class Vector<T> implements Iterable<T> {
     return new Vector(length, this.#shift, this.#root, this.#leaf(length - 1))
   }
 
-  /**
-   * Returns the values from `from` (default 0) to before `to` (default the length) as an array. O(result).
-   */
+  /** Returns the values from `from` (default 0) to before `to` (default: all) as an array. O(result). */
   slice(from = 0, to = this.length): T[] {
     const end = Math.min(to, this.length)
     const out: T[] = []

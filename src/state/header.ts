@@ -39,10 +39,7 @@ interface HeaderStep {
   readonly branch: Branch
   /** Whether the event moved HEAD. */
   readonly moved: boolean
-  /**
-   * Whether it is an action whose `llm_response_id` is new in the log. Only determined while paused, else
-   * false.
-   */
+  /** Whether an action's `llm_response_id` is new in the log. Only determined while paused, else false. */
   readonly newResponse: boolean
   readonly completed: string | null
   /** Progress of a call that works where it was reported. */
@@ -60,9 +57,7 @@ const INITIAL: Header = Object.freeze({
   callProgress: Object.freeze([]),
 })
 
-/**
- * Returns the header after an event (design section 3); the same object when nothing changes. Total, O(1).
- */
+/** Returns the header after an event (design section 3); the same if nothing changes. Total, O(1). */
 export function foldHeader(header: Header, step: HeaderStep): Header {
   if (!KINDS[step.event.kind].movesStatus) return header
   const status = nextStatus(header, step)

@@ -88,9 +88,7 @@ interface Stretch {
 
 const NO_STRETCH: Stretch = { loop: false, paused: false, waits: 0 }
 
-/**
- * Effect of units on the stretch open before them. Flows add up: a few sums yield the stretch at any index.
- */
+/** Effect of units on the open stretch before them. A few sums yield the stretch at any index. */
 interface Flow {
   /** Whether a thinking loop is open after them; null when they do not change that. */
   readonly loop: boolean | null

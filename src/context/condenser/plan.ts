@@ -1,6 +1,4 @@
-/**
- * Plans a condensation before a summary is written: which events to forget, and the position of the summary.
- */
+/** Plans a condensation before a summary is written: events to forget, and the summary's position. */
 
 import type { Condensation } from '../../event/types.ts'
 import { isWhitespace } from '../../messages/text.ts'
@@ -195,10 +193,7 @@ export function refuse(
 export interface CondensationLimits extends Permissions {
   /** Maximum number of events in the view; a longer view is condensed to about half. Default: 240. */
   readonly maxEvents?: number
-  /**
-   * Maximum tokens of a request; a longer one is condensed to half. The strictest limit applies. Default:
-   * none.
-   */
+  /** Maximum tokens of a request; longer ones are halved. The strictest limit applies. Default: none. */
   readonly maxTokens?: number
   /** Counts tokens. Default: `estimateTokens`. */
   readonly count?: CountTokens

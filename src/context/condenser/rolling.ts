@@ -25,18 +25,12 @@ export interface Summary {
   readonly llmResponseId?: string
 }
 
-/**
- * Writes a summary, usually by sending `request.prompt` to a model. If it throws, it is called again with
- * less text.
- */
+/** Writes a summary, usually by a model from `request.prompt`. If it throws, called with less text. */
 export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promise<string | Summary>
 
 export interface RollingOptions extends CondensationLimits, SummaryBudget {
   readonly summarise: Summarise
-  /**
-   * Further calls of a summariser that throws or writes too much, each with half of the input and output.
-   * Default: 3.
-   */
+  /** Further calls if it throws or writes too much, each with half of input and output. Default: 3. */
   readonly retries?: number
 }
 

@@ -63,10 +63,7 @@ export function summaryRequest(
 /** A shorter text is cut at its end, because a notice would fill it. */
 const SHORT = 120
 
-/**
- * The text's start and end, with the number of missing characters between. At most `limit` UTF-16 units.
- * O(limit).
- */
+/** The text's start, count of missing characters and end: at most `limit` UTF-16 units. O(limit). */
 export function excerpt(text: string, limit: number): string {
   if (text.length <= limit) return text
   if (limit < SHORT) return head(text, limit)

@@ -88,10 +88,7 @@ export function builtInFinder(names: readonly BuiltInPattern[]): Finder | null {
   }
 }
 
-/**
- * All matches of a caller's patterns, or of their group `secret`. If the engine fails, the whole text is one
- * hit.
- */
+/** All matches of a caller's patterns, or of group `secret`. If the engine fails: the whole text. */
 export function patternFinder(patterns: readonly RegExp[]): Finder | null {
   if (patterns.length === 0) return null
   const compiled = patterns.map(({ source, flags }) => {

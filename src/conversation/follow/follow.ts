@@ -22,18 +22,13 @@ export interface FollowOptions {
   readonly from?: 'start' | 'now'
   /** Maximum number of items per call of the handler, 1 to `MAX_PAGE_SIZE` (default). */
   readonly limit?: number
-  /**
-   * Maximum number of concurrent handler calls in this process, each for different conversations. Default: 8.
-   */
+  /** Maximum concurrent handler calls in this process, for different conversations. Default: 8. */
   readonly concurrency?: number
   /** Milliseconds until other processes take over a dead process's shards. Default: 15,000. */
   readonly leaseTtl?: number
   /** Milliseconds between polls, for news without a notification. Default: 1,000. */
   readonly pollInterval?: number
-  /**
-   * Milliseconds before a failed handler is called again. Doubles each time, with jitter of half. Default:
-   * 1,000.
-   */
+  /** Milliseconds before a failed handler's retry. Doubles, with jitter of half. Default: 1,000. */
   readonly retryDelay?: number
   /** Maximum milliseconds between these calls. Default: 60,000. */
   readonly maxRetryDelay?: number
@@ -152,10 +147,7 @@ function rejectUnhandled(error: unknown, items: readonly FollowItem[]): void {
 export type FollowItem =
   | (LoggedEvent & { readonly conversationId: string })
   | { readonly type: 'changed' | 'deleted'; readonly conversationId: string }
-  /**
-   * The database was restored or replaced. Discard this shard's items; its conversations follow from the
-   * first.
-   */
+  /** The database was restored or replaced. Discard this shard's items; all follow from the first. */
   | { readonly type: 'reset'; readonly shard: number }
 
 /** Context of a handler call. */

@@ -79,10 +79,7 @@ function refused(detail: string): Condensing {
   return { next: 'end', with: [error] }
 }
 
-/**
- * Whether a decision on a state still fits: later events extend its branch and condense nothing. O(later
- * events).
- */
+/** Whether a decision still fits: later events extend its branch and condense nothing. O(those). */
 function isUnchanged({ log: { head, entries } }: State, { log }: State): boolean {
   if (head === null || !isOnPathIn(head, log.head)) return false
   return !log.entries.slice(entries.length).some((entry) => eventKindOf(entry) === 'Condensation')

@@ -36,9 +36,7 @@ export interface RunContext {
   promptedTo: number
   iterations: number
   emptyReplies: number
-  /**
-   * Errors of the run's own reads and appends. A step that uses other conversations can throw similar ones.
-   */
+  /** Errors of the run's own reads and appends: a step's other conversations throw similar ones. */
   readonly ofReplica: Set<unknown>
 }
 

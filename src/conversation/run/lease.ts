@@ -10,10 +10,7 @@ export interface HeldLease {
   readonly lease: Lease
   /** Aborted when the lease passed to another owner, or expired while the store was unreachable. */
   readonly lost: AbortSignal
-  /**
-   * Ends the renewal and releases the lease. A lost lease expires instead, so recovery finds what is
-   * unfinished.
-   */
+  /** Ends the renewal and releases the lease. A lost one expires, so recovery finds the rest. */
   release(): Promise<void>
   /** Ends the renewal and lets the lease expire at once, so that recovery finds the run. Never throws. */
   abandon(): Promise<void>
@@ -91,18 +88,12 @@ export async function holdLease(
 
 const BRIEF = 'brief-'
 
-/**
- * Owner name of a brief lease, under which nothing runs. A run waits for it, or its work would be lost (law
- * I5).
- */
+/** Owner of a brief lease, under which nothing runs. A run waits for it, or loses its work (law I5). */
 export const briefOwner = (id: string): string => `${BRIEF}${id}`
 
 export const isOfRun = ({ owner }: Lease): boolean => !owner.startsWith(BRIEF)
 
-/**
- * Maximum number of waits for a brief lease, about two seconds in all; a longer one belongs to a dead
- * process.
- */
+/** Maximum waits for a brief lease, about two seconds; a longer one belongs to a dead process. */
 const MAX_WAITS = 50
 
 async function acquire(store: Store, conversationId: string, owner: string, ttl: number): Promise<Lease> {
@@ -137,10 +128,7 @@ export async function checkRest(
   await expired()
 }
 
-/**
- * Ends an expired lease of a conversation at rest. @throws ColloquyError `already_running` while a run holds
- * it.
- */
+/** Ends an expired lease at rest. @throws ColloquyError `already_running` while a run holds it. */
 export async function endLease(store: Store, conversationId: string, owner: string): Promise<void> {
   await store.releaseLease(await acquire(store, conversationId, owner, 1_000))
 }

@@ -129,10 +129,7 @@ async function tryHoldLease(...args: Parameters<typeof holdLease>): Promise<Held
   }
 }
 
-/**
- * Whether work arrived after a run had ended: no run leaves a conversation idle, or approved calls
- * unexecuted.
- */
+/** Whether work arrived after a run had ended: nothing stays idle, nor approved calls unexecuted. */
 function hasMoreWork(state: State): boolean {
   const { header, branch } = state
   const open = openCallsOf(state)
@@ -276,10 +273,7 @@ async function loop(run: RunContext, options: RunOptions): Promise<unknown> {
   return undefined
 }
 
-/**
- * Does the next thing; returns false when there is none. @throws the errors of the step, the policy and
- * `stuck`.
- */
+/** Does the next thing; false if there is none. @throws errors of the step, the policy and `stuck`. */
 async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: RunOptions): Promise<boolean> {
   const state = await latest(run)
   const { status } = state.header

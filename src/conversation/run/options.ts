@@ -35,10 +35,7 @@ export interface RunOptions {
    * the writer. Its errors are thrown in the step. Default: none.
    */
   readonly onPrefix?: (omitted: LeftOut) => void
-  /**
-   * Log length at the request: a later pause or interrupt prevents the run. Default: the length when `run` is
-   * called.
-   */
+  /** Log length at the request: a later pause or interrupt prevents the run. Default: that at `run`. */
   readonly from?: number
   /**
    * `replied` (default): the agent has replied, calls may still work. `settled`: no call of the branch works

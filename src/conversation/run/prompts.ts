@@ -58,10 +58,7 @@ function promptsFrom({ log }: State, from: number): Prompt[] {
   return prompts.toReversed()
 }
 
-/**
- * Position up to which hooks, or a model without hooks, know every message. Null when an evicted body is
- * needed.
- */
+/** Position up to which hooks, or a model, know every message. Null if an evicted body is needed. */
 function startOf({ log }: State): number | null {
   const shown = new Set<string>()
   let since: number | null = null

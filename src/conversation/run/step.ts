@@ -99,9 +99,7 @@ export interface StepOutput {
   readonly outcome: ReplyOutcome | null
 }
 
-/**
- * Yields a step's output until it ends or the signal is aborted. A step that ignores the signal is abandoned.
- */
+/** Yields a step's output until its end or an abort. A step that ignores the signal is abandoned. */
 export async function* readStep(step: Step, input: StepInput): AsyncGenerator<StepOutput, void, undefined> {
   const { signal } = input
   const aborted = Promise.withResolvers<null>()

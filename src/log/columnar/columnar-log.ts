@@ -1,7 +1,4 @@
-/**
- * Columnar log: a log without its bodies, in columns of bytes. Entries are objects only once they are
- * accessed.
- */
+/** Columnar log: a log without bodies, in columns of bytes. Entries become objects on access. */
 
 import type { Event } from '../../event/types.ts'
 import type { Entry, EvictedBody, LogWarning, UnitOrder } from '../entry.ts'
@@ -70,10 +67,7 @@ export class ColumnarLog {
     return chunk.canBeHead(seq) ? seq : chunk.above(seq)
   }
 
-  /**
-   * Reports each position below a length that can be HEAD, and its nearest such ancestor (-1 for none).
-   * O(length).
-   */
+  /** Reports each position that can be HEAD, and its nearest such ancestor or -1. O(length). */
   eachPossibleHead(length: number, report: (seq: number, above: number) => void): void {
     for (const chunk of this.chunks) {
       const end = Math.min(chunk.first + chunk.count, length)
@@ -97,9 +91,7 @@ export class ColumnarLog {
     return positions.toReversed()
   }
 
-  /**
-   * Calls back with position and tool call id of each action on the path to a position, last first. O(path).
-   */
+  /** Calls back with each action's position and call id on a path, last first. O(path). */
   eachCallOn(seq: number, report: (seq: number, toolCallId: string) => void): void {
     for (let position = seq; position >= 0; position = this.parent(position)) {
       const callId = keyAt(this.chunkOf(position).callIds, position)

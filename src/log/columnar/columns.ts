@@ -139,9 +139,7 @@ export interface Key {
 
 export const KEY_SECTIONS = 4
 
-/**
- * Serializes keys as sections: positions, hashes and texts. The keys must be in order of position. O(length).
- */
+/** Serializes keys as sections: positions, hashes, texts. Keys in order of position. O(length). */
 export function writeKeys(keys: readonly Key[]): Uint8Array[] {
   const texts = keys.map((key) => key.text)
   const positions = new Int32Array(keys.length)

@@ -141,10 +141,7 @@ export function bodiesOf({
   return bodies
 }
 
-/**
- * Restores a branch from its record over a columnar log. O(view + pending calls; path when results were
- * dropped).
- */
+/** Restores a branch from its record. O(view + pending calls; path when results were dropped). */
 export function branchFrom(record: StateRecord, columns: ColumnarLog): Branch {
   // The record only names entries with a loaded body of the expected kind.
   const entryAt = <E extends Event>(seq: number) => columns.entry(seq) as EventEntry<E>
@@ -241,9 +238,7 @@ interface Head {
   readonly lacking: readonly number[]
 }
 
-/**
- * Serializes the head part. O(view). @param withBodies whether to include the bodies, or only their positions
- */
+/** Serializes the head part, with bodies or only with their positions. O(view). */
 export function writeHead(
   record: StateRecord,
   bodies: ReadonlyMap<number, Event>,

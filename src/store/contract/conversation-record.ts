@@ -61,10 +61,7 @@ export type ConversationPatch = Partial<
 
 /** How a record is changed. */
 export interface UpdateOptions {
-  /**
-   * Expected metadata, including the order of its fields; a record that was read is enough. Default: not
-   * checked.
-   */
+  /** Expected metadata, such as that of a read record; the order of fields counts. Default: not checked. */
   readonly expected?: Pick<ConversationRecord, 'metadata'>
 }
 

@@ -1,6 +1,4 @@
-/**
- * Items: rows of named collections that a program keeps next to conversations and several processes share.
- */
+/** Items: rows of named collections next to conversations, which several processes share. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Count, CountOptions, Page } from './query.ts'
@@ -10,9 +8,7 @@ export interface Item {
   /** 1 to 200 characters, as the ids of conversations (design D19). */
   readonly collection: string
   readonly id: string
-  /**
-   * Increases with every change and claim; never repeated, even after the item was removed and stored again.
-   */
+  /** Increases with every change and claim; never repeated, even if the item is removed in between. */
   readonly version: number
   readonly body: JsonObject
   /** What it is listed by: at most 8 texts, by name. */
@@ -93,10 +89,7 @@ export interface Items {
    */
   listItems(collection: string, query?: ItemQuery): Promise<Page<Item>>
 
-  /**
-   * Counts a list's items, to {@link MOST_COUNTED} at most unless exact. O(those).
-   * @throws `invalid_query`.
-   */
+  /** Counts a list's items, to {@link MOST_COUNTED} unless exact. O(those). @throws `invalid_query`. */
   countItems(collection: string, filter?: ItemFilter, options?: CountOptions): Promise<Count>
 
   /**

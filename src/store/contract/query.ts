@@ -51,10 +51,7 @@ export interface EventFilter {
   readonly leafId?: string
 }
 
-/**
- * A query for a page of events in the tree. Excludes quarantined lines, whose kind is unreliable, and
- * repeated ids.
- */
+/** A query for a page of events in the tree: without repeated ids and quarantined lines. */
 export interface EventQuery extends EventFilter {
   /** By (instant, seq) upwards or downwards. Default: timestamp. */
   readonly order?: 'timestamp' | 'timestamp_desc'

@@ -207,9 +207,7 @@ export function textContent({ text, bytes }: LargeString, range?: BlobRange): Bl
   }
 }
 
-/**
- * Reads long strings of one conversation whole, for `resolveBlobs`; null for one that no event of it has. O(bytes).
- */
+/** Reads long strings whole for `resolveBlobs`; null if no event of the conversation has it. O(bytes). */
 export const blobReader =
   (store: Pick<Store, 'readBlob'>, conversationId: string) =>
   async (hash: string): Promise<string | null> => {

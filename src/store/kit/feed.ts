@@ -66,10 +66,7 @@ export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {
 const PLACE = /^\d{1,18}(?: \d{1,18})?$/
 const COUNT = /^\d{1,15}$/
 
-/**
- * Returns the position to continue from, for an adapter with numeric positions; 0 at the start. @throws
- * `invalid_cursor`.
- */
+/** Returns the numeric position to continue from; 0 at the start. @throws `invalid_cursor`. */
 export function placeNumber({ after }: Pick<CheckedFeedQuery, 'after'>): number {
   if (after === null) return 0
   return COUNT.test(after.place) ? Number(after.place) : refuseCursor('altered')

@@ -236,10 +236,7 @@ export function laterOf(before: string, now: bigint): string {
   return time > before ? time : before
 }
 
-/**
- * Refuses what can be no conversation's id (design D19). O(length).
- * @throws `invalid_id`.
- */
+/** Refuses what can be no conversation's id (design D19). O(length). @throws `invalid_id`. */
 export function checkConversationId(field: string, id: Given): void {
   if (typeof id === 'string' && isLegalId(id)) return
   const rule = '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'

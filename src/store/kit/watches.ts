@@ -1,6 +1,4 @@
-/**
- * One store's watches in its process, by conversation: appends wake them, and cannot fail or wait for them.
- */
+/** One store's watches, by conversation: appends wake them, and cannot fail or wait for them. */
 
 import { EventEmitter } from 'eventemitter3'
 import type { Unwatch, Wake } from '../contract/store.ts'

@@ -77,10 +77,7 @@ class MemoryFeed {
     this.#tell(conversationId, TOLD.deleted, 0, 1)
   }
 
-  /**
-   * Returns the rows of a page. O(limit + log n). @param startOf returns the position of a conversation's
-   * creation
-   */
+  /** Returns a page's rows; `startOf` is the position of a conversation's creation. O(limit + log n). */
   rows(query: CheckedFeedQuery, startOf: (conversationId: string) => number | undefined): FeedRow[] {
     const report = this.#of(query)
     const from = placeNumber(query)

@@ -26,10 +26,7 @@ const UNPREPARED = ['26000', '42P05', '0A000']
 const BARRIER = `SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'colloquy', '') END
   FROM ${DURABLE}`
 
-/**
- * The conversation was deleted meanwhile, or another transaction interfered. The failed statement has changed
- * nothing.
- */
+/** The conversation was deleted, or a transaction interfered. The failed statement changed nothing. */
 const RETRIED = ['23503', '40001', '40P01']
 
 const MAX_RETRIES = 3
@@ -392,10 +389,7 @@ function toStoreError(cause: unknown): ColloquyError {
   return new ColloquyError(code, `${SENTENCES[code] ?? ''}: ${messageOf(cause)}`, { sqlState }, { cause })
 }
 
-/**
- * The first line of the message; a host with several addresses has one message per address, and none of its
- * own.
- */
+/** The first line of the message; a host with several addresses has one message per address. */
 function messageOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.message === '' && cause.errors.length > 0) {
     return cause.errors.map(messageOf).join(', ')

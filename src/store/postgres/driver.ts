@@ -3,9 +3,7 @@
 import { ColloquyError } from '../../event/errors.ts'
 import type { Clock } from '../kit/record.ts'
 
-/**
- * Runs a statement with values `$1`, `$2`, … and returns rows by column name: a pg Pool or Client, or PGlite.
- */
+/** Runs a statement with `$1`, `$2`, … and returns rows by column name: a pg Pool or Client, or PGlite. */
 export interface PostgresClient {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[] }>
 }
@@ -28,10 +26,7 @@ interface Common {
    * Otherwise, or if a pooler drops notifications, the store only polls.
    */
   readonly listen?: boolean
-  /**
-   * Milliseconds between polls of watched conversations. Default: 1,000; ten times that while notifications
-   * arrive.
-   */
+  /** Milliseconds between polls. Default: 1,000; ten times that while notifications arrive. */
   readonly pollInterval?: number
   /**
    * Milliseconds until a call, or `close`, fails with `store_unavailable`, even without a response; its
@@ -113,10 +108,7 @@ interface LoadedDriver {
 
 export const CONNECT_TIMEOUT = 10_000
 
-/**
- * Loads `pg`.
- * @throws `store_unavailable` when it is not installed.
- */
+/** Loads `pg`. @throws `store_unavailable` when it is not installed. */
 export async function loadDriver(): Promise<LoadedDriver> {
   try {
     return (await import('pg')).default as object as LoadedDriver

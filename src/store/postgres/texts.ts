@@ -8,10 +8,7 @@ import type { TextMatch, TextRow, TextWork } from '../sql/texts.ts'
 
 const WORDS = `array_to_tsvector(string_to_array(btrim(line), ' '))`
 
-/**
- * The index, and functions that write texts. A used place is exchanged for one in a growing range
- * (`textPlace`).
- */
+/** The index, and functions that write texts. A used place is exchanged (`textPlace`). */
 export const textStatements = (schema: string): string[] => [
   `CREATE INDEX text_words ON ${schema}.text USING gin (${WORDS})`,
   `CREATE FUNCTION ${schema}.write_texts(

@@ -290,9 +290,7 @@ export class Watcher {
     await Promise.all([this.#notifier?.flush(), this.#listener?.stop(), this.#looking])
   }
 
-  /**
-   * Listening has begun: earlier changes are polled, and an empty notification shows that others will arrive.
-   */
+  /** Listening has begun: polls earlier changes. An empty notification shows that others will arrive. */
   #begin(): void {
     this.#notifier?.tell('')
     this.#lookAtAll()

@@ -40,10 +40,7 @@ export interface TextMatch {
 }
 
 export interface TextWork {
-  /**
-   * Statements for matching texts, newest first, with `number`; the next runs if one finds fewer than
-   * `limit`.
-   */
+  /** Statements for texts with `number`, newest first; the next runs if one finds fewer than `limit`. */
   match(match: TextMatch): readonly Statement[]
   /** Indexes a stretch of a log, unless another process has. Null where the store may not write. */
   readonly index: ((log: number, from: number, until: number, rows: readonly TextRow[]) => Work<void>) | null
@@ -252,10 +249,7 @@ const [IDLE, AFTER_FAULT] = [200, 5_000]
 
 const MANY = 256
 
-/**
- * Indexes in small steps between calls, about half of the time. If processes index the same events, one is
- * rejected.
- */
+/** Indexes in small steps, half of the time. If processes index the same events, one is rejected. */
 export class TextIndexer {
   readonly #reads: ReturnType<typeof textReads>
   readonly #maintain: TextWork['maintain']

@@ -128,10 +128,7 @@ export const SCHEMA: readonly string[] = [
   ...TEXT_SCHEMA,
 ]
 
-/**
- * SQLite walks an index by one instant and row, or by instants, not both: the partial end instants are walked
- * separately.
- */
+/** SQLite walks an index by instant and row, or by instants: partial end instants are walked apart. */
 function boundsOf(log: number, { low, high }: EventRange): Statement[] {
   const [after, before] = [placeOf(log, low.seq), placeOf(log, high.seq)]
   const [isLowPart, isHighPart] = [low.seq >= 0, high.seq >= 0]

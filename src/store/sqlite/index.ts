@@ -36,9 +36,7 @@ export type SqliteStoreOptions = (
   readonly readOnly?: boolean
   /** For how many milliseconds a call waits while another process writes. Default: 5,000. */
   readonly busyTimeout?: number
-  /**
-   * Milliseconds between checks for appends of other processes, while there are watches. Default: 50.
-   */
+  /** Milliseconds between checks for appends of other processes, while there are watches. Default: 50. */
   readonly pollInterval?: number
   /** The clock of records and leases. Default: the system's. */
   readonly clock?: Clock
@@ -171,10 +169,7 @@ const moved = (file: string): ColloquyError =>
     { file },
   )
 
-/**
- * Opens a file with Node's own driver.
- * @throws `store_unavailable` where the runtime has none; whatever the driver throws.
- */
+/** Opens a file with Node's driver. @throws `store_unavailable` without it; what the driver throws. */
 async function openFile(file: string, readOnly: boolean): Promise<SqliteDatabase> {
   const driver = await import('node:sqlite').catch((cause: unknown) => {
     throw new ColloquyError(

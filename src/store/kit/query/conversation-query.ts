@@ -203,9 +203,7 @@ export function lookedPage(
   return { items, cursor: looked && cursorAfter(query.scope, looked.time, looked.id) }
 }
 
-/**
- * Returns the count after `looked` visited rows, one of them beyond the maximum of a count that is not exact.
- */
+/** Returns the count after `looked` visited rows, one beyond the maximum unless it is exact. */
 export const lookedCount = (count: number, looked: number, exact: boolean): Count =>
   exact || looked <= MOST_COUNTED
     ? { count, more: false }

@@ -21,10 +21,7 @@ import type { ReadOptions } from '../../contract/store.ts'
 /** A filter that every store reads alike; null does not narrow. */
 export interface CheckedEventFilter {
   readonly conversationId: string
-  /**
-   * The selected kinds in the contract's order: `kinds` without `excludeKinds`; with a text only
-   * MessageEvent.
-   */
+  /** The selected kinds in order: `kinds` without `excludeKinds`; with a text only MessageEvent. */
   readonly kinds: ReadonlySet<EventKind> | null
   readonly source: Source | null
   readonly text: string | null

@@ -92,9 +92,7 @@ export function refuseCursor(reason: CursorFault): never {
 export const toBase64Url = (text: string): string =>
   btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 
-/**
- * Decodes {@link toBase64Url}; undefined for other text: `atob` is lax, and a text has one form. O(length).
- */
+/** Decodes {@link toBase64Url}; undefined for other text, which `atob` may accept. O(length). */
 export function fromBase64Url(encoded: string): string | undefined {
   if (/[^\w-]/.test(encoded) || encoded.length % 4 === 1) return undefined
   const text = atob(encoded.replaceAll('-', '+').replaceAll('_', '/'))

@@ -1,6 +1,4 @@
-/**
- * Text queries: typed text becomes terms and phrases, which every store compares with the same indexed lines.
- */
+/** Text queries: typed text becomes terms and phrases, which all stores compare with indexed lines. */
 
 import type { StoredEvent } from '../../contract/query.ts'
 import { MAX_PAGE_SIZE } from '../../contract/query.ts'
@@ -237,10 +235,7 @@ const MOST_WIDENED = 6
 
 const millisOf = (time: bigint): bigint => (time - (((time % 1000n) + 1000n) % 1000n)) / 1000n
 
-/**
- * By millisecond, then position. If another event has the place, the next attempt is elsewhere in a growing
- * range.
- */
+/** By millisecond, then position. If the place is used, the next attempt is in a growing range. */
 export function textPlace(time: bigint, seq: number, attempt: number): bigint {
   const range = Number(PER_MILLI) * 4 ** Math.min(attempt, MOST_WIDENED)
   const slot =

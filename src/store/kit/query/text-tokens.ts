@@ -1,7 +1,4 @@
-/**
- * Terms as stores index and compare them: folded, in a line, each after a space, so that phrases are
- * substrings.
- */
+/** Terms as stores index them: folded, in a line, after a space each, so that phrases are substrings. */
 
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
 import { type Content, isOpenPart, isTextPart, wordsIn } from '../../../event/shapes.ts'
