@@ -4,6 +4,7 @@ import { describe, it } from 'vitest'
 import type { VerdictCode } from '../src/explain/explanation.ts'
 import type { FindingKind } from '../src/explain/finding.ts'
 import { hostileLog, legalLog } from '../src/testing/index.ts'
+import { backgroundLog } from './background-log.ts'
 import { checkExplained, checkFindings, checkFoundOfLegal } from './checks/explain.ts'
 import { always, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
@@ -41,5 +42,11 @@ describe('O, explanations', () => {
       'lost_branch',
     ])
     always(legalLog(), checkFoundOfLegal, RUNS / 10)
+    always(
+      backgroundLog(),
+      (facts) => tally.count([...checkFindings(facts), ...checkExplained(facts)] as FindingKind[]),
+      RUNS / 4,
+    )
+    tally.require(['idle_completion', 'idle_progress'])
   })
 })

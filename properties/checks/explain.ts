@@ -1,5 +1,6 @@
 /** O4, O5: explanations and findings agree with the view and the log. */
 
+import { progressOf } from '../../src/event/completion.ts'
 import { isToolResult } from '../../src/event/kinds.ts'
 import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
 import { explain } from '../../src/explain/explain.ts'
@@ -14,6 +15,8 @@ import { branchOf, type Checkpoint, type State } from '../../src/state/state.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
 import { unitEvents } from '../../src/view/units.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
+import { readTree } from '../../test/model/tree.ts'
+import { reportsIn } from './timeline.ts'
 
 const MISTAKES: ReadonlySet<FindingKind> = new Set([
   'quarantined',
@@ -131,6 +134,27 @@ export function checkFindings(facts: readonly Fact[]): FindingKind[] {
   }
   const ranks = result.map(({ severity }) => ['error', 'warning', 'note'].indexOf(severity))
   same('O5', 'order', ranks, ranks.toSorted())
+  const idle = (kind: FindingKind): number[] => result.flatMap((one) => (one.kind === kind ? [one.seq] : []))
+  const entries = [...state.log.entries]
+  const unmatched = entries.filter(({ warnings }) =>
+    warnings.some(({ code }) => code === 'nothing_completed'),
+  )
+  same(
+    'O5',
+    'completions of no call',
+    idle('idle_completion'),
+    unmatched.map(({ seq }) => seq),
+  )
+  const reports = reportsIn(readTree(facts))
+  const dropped = entries.filter(
+    ({ inTree, event, seq }) => inTree && event && progressOf(event) && !reports.has(seq),
+  )
+  same(
+    'O5',
+    'progress of no call',
+    idle('idle_progress'),
+    dropped.map(({ seq }) => seq),
+  )
   same('O5', 'of a state', findings(state, { secrets: false, loaded: facts.map(loadItem) }), result)
   return result.map(({ kind }) => kind)
 }

@@ -92,7 +92,7 @@ function reportsOn(
 }
 
 /** Progress of calls that work where it is reported, by position. */
-function reportsIn(nodes: readonly Node[]): Map<number, object> {
+export function reportsIn(nodes: readonly Node[]): Map<number, object> {
   return new Map(
     nodes.flatMap(({ position: at, event, inTree, parent }) => {
       const report = event === null || !inTree ? null : progressOf(event)

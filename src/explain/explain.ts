@@ -1,8 +1,9 @@
 /** Explains why the model may or may not see an event. */
 
+import { completionOf, progressOf } from '../event/completion.ts'
 import { kindOf, type LogWarning } from '../log/entry.ts'
 import { openCallOf } from '../log/open-calls.ts'
-import type { Log } from '../log/log.ts'
+import { findEventIn, type Log } from '../log/log.ts'
 import type { State } from '../state/state.ts'
 import { counted, type Explanation, type NoteCode, type Reason, reportsOf } from './explanation.ts'
 import { sentNotes, type SentOptions } from './sent.ts'
@@ -10,7 +11,8 @@ import { type Subject, subjectOf } from './subject.ts'
 import { type UnitPosition, judge, type Verdict } from './verdict.ts'
 import { quote } from '../event/text.ts'
 import { requestHeadOf } from '../event/reply.ts'
-import type { Branch } from '../state/branch.ts'
+import { type Branch, workingCallOf } from '../state/branch.ts'
+import { branchOf } from '../state/state.ts'
 import { renderMessage } from '../messages/neutral.ts'
 import { indexOfSummary, summaryId } from '../view/condense.ts'
 import {
@@ -21,7 +23,7 @@ import {
   type Unit,
   unitEvents,
 } from '../view/units.ts'
-import { resultOf } from './path.ts'
+import { completes, resultOf, whyNotWorking } from './path.ts'
 import { eventsIn, stretchOf, removedUnits } from './removal.ts'
 
 /**
@@ -50,7 +52,7 @@ export function explain(state: State, event: string | number, options: SentOptio
   const verdict = judge(state, subject)
   const { code } = verdict.reason
   const inView = code === 'unit' || code === 'batch'
-  const notes = notesOn(subject, verdict, state.log)
+  const notes = notesOn(subject, verdict, state)
   return {
     id,
     seq: entry.seq,
@@ -78,23 +80,36 @@ function pairsOf({ entry }: Subject, { position: current, lateFor }: Verdict): r
   return late === null ? [] : [late]
 }
 
-function notesOn(subject: Subject, verdict: Verdict, log: Log): Note[] {
+function notesOn(subject: Subject, verdict: Verdict, state: State): Note[] {
   const { entry } = subject
   return [
-    ...entry.warnings.map(repaired),
+    ...entry.warnings.flatMap(repaired),
+    ...idleNotes(subject, state),
     ...(entry.event === null ? [] : reportsOf(entry.event)).map(({ text }) =>
       note('reported', 'D20', `the provider reported of its request: ${text}`, []),
     ),
-    ...(subject.derived ? [] : condensationNotes(subject, log)),
+    ...(subject.derived ? [] : condensationNotes(subject, state.log)),
     ...(verdict.position === null ? [] : unitNotes(subject, verdict.position, pairsOf(subject, verdict))),
   ]
 }
 
-function repaired({ code, message }: LogWarning): Note {
-  if (code === 'quarantined') return note('repaired', 'D16', message, [], 'E2')
-  return code === 'nothing_completed'
-    ? note('repaired', 'U11', message, [], 'P12')
-    : note('repaired', 'D8', message, [], 'T6')
+/** Why the call that an event names did not work. O(entries since the call · log n). */
+function idleNotes({ entry, derived }: Subject, state: State): Note[] {
+  const { event, parent, seq, inTree } = entry
+  if (event === null || derived || !inTree || completes(entry) !== null) return []
+  const named = (completionOf(event) ?? progressOf(event))?.action_id
+  if (named === undefined || workingCallOf(branchOf(parent), named, state.log) !== undefined) return []
+  const since = findEventIn(state.log, named)?.seq ?? seq
+  const { text, ids } = whyNotWorking(state, entry, named, state.log.entries.slice(Math.min(since, seq), seq))
+  return completionOf(event) === null
+    ? [note('idle', 'U11', `its progress is dropped: ${text}`, ids)]
+    : [note('repaired', 'U11', `it completes no call: ${text}`, ids, 'P12')]
+}
+
+function repaired({ code, message }: LogWarning): Note[] {
+  if (code === 'nothing_completed') return []
+  const [rule, law] = code === 'quarantined' ? ['D16', 'E2'] : ['D8', 'T6']
+  return [note('repaired', rule, message, [], law)]
 }
 
 function condensationNotes({ entry }: Subject, log: Log): Note[] {

@@ -32,6 +32,8 @@ export type NoteCode =
   | 'completed'
   | 'completes'
   | 'working'
+  /** It reports progress of a call that does not work. */
+  | 'idle'
   | 'batch_mates'
   /** Another batch of the same reply, which could not be merged with this one. */
   | 'split_batch'

@@ -21,6 +21,8 @@ export const FINDING_KINDS = [
   'cut_off',
   'lost_branch',
   'late_result',
+  'idle_completion',
+  'idle_progress',
   'pending_call',
   'working_call',
   'repaired',

@@ -6,6 +6,7 @@ import { redact } from '../context/redaction/redact.ts'
 import { redactionRules } from '../context/redaction/rules.ts'
 import { stuckDetector } from '../context/stuck.ts'
 import { textsOf } from '../context/text.ts'
+import { completionOf, progressOf } from '../event/completion.ts'
 import { EVENT_KINDS, isToolResult } from '../event/kinds.ts'
 import type { Loaded } from '../event/load.ts'
 import { isQuarantined } from '../event/quarantine.ts'
@@ -21,7 +22,7 @@ import { hasText, quote } from '../event/text.ts'
 import type { ActionEvent, Event, MessageEvent, SystemPromptEvent } from '../event/types.ts'
 import { counted, reportsOf } from './explanation.ts'
 import { type Finding, FINDING_KINDS, type FindingKind, type Severity } from './finding.ts'
-import { describeParent, pathBetween, whereHeadLeft } from './path.ts'
+import { completes, describeParent, pathBetween, whereHeadLeft, whyNotWorking } from './path.ts'
 import { eventsIn, removedUnits } from './removal.ts'
 import { holdsEntry } from './subject.ts'
 import { judgeResult } from './verdict.ts'
@@ -38,7 +39,7 @@ import { toMessages } from '../messages/neutral.ts'
 import type { LeftOut } from '../messages/prefix.ts'
 import { readArguments } from '../messages/text.ts'
 import { listLeavesIn } from '../state/at.ts'
-import type { Branch } from '../state/branch.ts'
+import { type Branch, workingCallOf } from '../state/branch.ts'
 import { replay } from '../state/reduce.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
 import { indexOfEvent } from '../view/condense.ts'
@@ -164,7 +165,7 @@ function* lawFindings({ state, items, grammars, ended, writer }: Scene): Iterabl
   for (const breach of checkLog(items, checkOptions)) {
     const { law, seq } = breach
     if (law === 'P4') yield resultFinding(state.log.entries.get(seq) as Checkpoint, breach, { state })
-    else {
+    else if (law !== 'P12') {
       const severity = SEVERITY[law] ?? SEVERITY[law.slice(0, 1)] ?? 'warning'
       yield finding(KINDS[law] ?? 'law', severity, breach, withoutAdvice(breach.message), { law })
     }
@@ -212,6 +213,7 @@ export interface FindingOptions {
 const FINDERS: readonly Finder[] = [
   lawFindings,
   callFindings,
+  idleFindings,
   pendingFindings,
   prefixFindings,
   reportedFindings,
@@ -539,6 +541,29 @@ function isRepeated(before: Call, { event, parent }: Call): boolean {
   if (!isSame || !isOnPathIn(before, parent)) return false
   const isReply = one.llm_response_id === event.llm_response_id && event.llm_response_id !== ''
   return isReply || openCallOf(branchOf(parent).pendingCalls, one.tool_call_id, before.seq) !== undefined
+}
+
+/** Completions and progress of calls that do not work. O(n log n). */
+function* idleFindings({ state }: Scene): IterableIterator<FindingDraft> {
+  const completed = new Map<string, Entry[]>()
+  for (const entry of state.log.entries) {
+    const { event, inTree, parent } = entry
+    if (event === null || !inTree) continue
+    const ended = completes(entry)
+    if (ended !== null) completed.set(ended, [...(completed.get(ended) ?? []), entry])
+    const report = progressOf(event)?.action_id
+    const named = ended === null ? (completionOf(event)?.action_id ?? report) : undefined
+    if (named === undefined) continue
+    if (report !== undefined && workingCallOf(branchOf(parent), named, state.log) !== undefined) continue
+    const { text, ids } = whyNotWorking(state, entry, named, completed.get(named) ?? [])
+    if (report === undefined) {
+      const what = `a message completes no call, and is sent as any other: ${text}`
+      yield finding('idle_completion', 'warning', entry, what, { ids, rule: 'U11', law: 'P12' })
+    } else {
+      const what = `progress is dropped, because its call does not work: ${text}`
+      yield finding('idle_progress', 'note', entry, what, { ids, rule: 'U11' })
+    }
+  }
 }
 
 function* pendingFindings({ state, ended }: Scene): IterableIterator<FindingDraft> {

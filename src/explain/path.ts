@@ -1,5 +1,6 @@
 /** Reads the path from an event to HEAD, with the results of the fold at each step. */
 
+import { completionOf } from '../event/completion.ts'
 import { ROOT } from '../event/ids.ts'
 import { quote } from '../event/text.ts'
 import { callIdOf, type Entry, isOnPathIn, responseIdOf } from '../log/entry.ts'
@@ -32,6 +33,38 @@ export function firstWhere(
   }
   return path[low]
 }
+
+/**
+ * Why no call worked where an event names it, and the events that show it. O(log n) per candidate.
+ * @param candidates entries that may be its completion
+ */
+export function whyNotWorking(
+  { log }: State,
+  { parent }: Entry,
+  actionId: string,
+  candidates: Iterable<Entry>,
+): { readonly text: string; readonly ids: readonly string[] } {
+  const call = findEventIn(log, actionId)
+  const name = quote(actionId)
+  if (call === undefined) return { text: `no event has the id ${name}`, ids: [] }
+  const ids = [actionId]
+  if (callIdOf(call) === null) return { text: `${name} is not a call`, ids }
+  if (parent === null || !isOnPathIn(call, parent))
+    return { text: `the call ${name} is not on its branch`, ids }
+  for (const entry of candidates)
+    if (entry.id !== null && completes(entry) === actionId && isOnPathIn(entry, parent))
+      return {
+        text: `the message ${quote(entry.id)} has completed the call ${name}`,
+        ids: [...ids, entry.id],
+      }
+  return { text: `the call ${name} has no working result there`, ids }
+}
+
+/** Id of the call that a message completed; null if it completed none. */
+export const completes = ({ event, inTree, warnings }: Entry): string | null =>
+  event === null || !inTree || warnings.some(({ code }) => code === 'nothing_completed')
+    ? null
+    : (completionOf(event)?.action_id ?? null)
 
 export interface Leaving {
   readonly by: Entry

@@ -200,6 +200,65 @@ describe('an event that HEAD is not behind', () => {
   })
 })
 
+const completion = (id: string, action_id: string): Event => ({
+  kind: 'MessageEvent',
+  id,
+  source: 'environment',
+  llm_message: { role: 'user', content: [{ text: 'done' }], completes: { action_id } } as never,
+})
+
+const progress = (id: string, action_id: string): Event => ({
+  kind: 'ConversationStateUpdateEvent',
+  id,
+  key: 'call_progress',
+  value: { action_id },
+})
+
+it('a completion or progress of a call that does not work says why', () => {
+  const working = {
+    kind: 'ObservationEvent',
+    id: 'w',
+    tool_name: 'work',
+    tool_call_id: 'a',
+    action_id: 'a',
+    observation: { kind: 'WorkingObservation' },
+  } as const
+  const log = [
+    action('a', { call: 'a' }),
+    progress('early', 'a'),
+    working,
+    progress('good', 'a'),
+    completion('first', 'a'),
+    completion('second', 'a'),
+    progress('late', 'a'),
+    completion('unknown', 'none'),
+    progress('wrong', 'w'),
+  ]
+  const found = findings(log).filter(({ kind }) => kind.startsWith('idle'))
+  const [done, early] = [
+    'the message "first" has completed the call "a"',
+    'the call "a" has no working result there',
+  ]
+  expect(found.map(({ kind, ids, text }) => [kind, ids, text.split(': ')[1]])).toEqual([
+    ['idle_completion', ['second', 'a', 'first'], done],
+    ['idle_completion', ['unknown'], 'no event has the id "none"'],
+    ['idle_progress', ['early', 'a'], early],
+    ['idle_progress', ['late', 'a', 'first'], done],
+    ['idle_progress', ['wrong', 'w'], '"w" is not a call'],
+  ])
+  const idle = (id: string) =>
+    explain(replay(log), id).notes.flatMap(({ code, text }) => (code === 'idle' ? text : []))
+  expect(['good', 'early', 'late'].map(idle)).toEqual([
+    [],
+    [`its progress is dropped: ${early}`],
+    [`its progress is dropped: ${done}`],
+  ])
+  expect(explain(replay(log), 'second').notes[0]).toMatchObject({
+    code: 'repaired',
+    text: `it completes no call: ${done}`,
+  })
+})
+
 describe('the repairs of a grammar', () => {
   it.each([
     'openai-chat',
