@@ -5,8 +5,13 @@ import { callIdOf, type DropReason, type EventEntry, isOnPathIn } from './entry.
 import { findEventIn, type Log } from './log.ts'
 import { work } from './work.ts'
 
+/** A call as an index orders it; plain, so that a header can contain it. */
+export interface IndexedCall {
+  readonly entry: { readonly seq: number; readonly event: { readonly tool_call_id: string } }
+}
+
 /** A call without a result, and its batch. */
-export interface PendingCall {
+export interface PendingCall extends IndexedCall {
   readonly entry: EventEntry<ActionEvent>
   readonly rank: number
   readonly first: number
@@ -21,9 +26,9 @@ export interface WorkingCall extends PendingCall {
  * Persistent search tree of calls by tool call id and position; null when empty. A treap with priorities from
  * positions: balanced for any ids, equal for equal calls.
  */
-export type PendingCallIndex<C extends PendingCall = PendingCall> = OpenCallNode<C> | null
+export type PendingCallIndex<C extends IndexedCall = PendingCall> = OpenCallNode<C> | null
 
-interface OpenCallNode<C extends PendingCall> {
+interface OpenCallNode<C extends IndexedCall> {
   readonly call: C
   readonly left: PendingCallIndex<C>
   readonly right: PendingCallIndex<C>
@@ -35,14 +40,14 @@ interface OpenCallNode<C extends PendingCall> {
  * @example
  * pendingCallCount(initialState().branch.pendingCalls) // 0
  */
-export const pendingCallCount = (calls: PendingCallIndex): number => calls?.size ?? 0
+export const pendingCallCount = (calls: PendingCallIndex<IndexedCall>): number => calls?.size ?? 0
 
 /** Returns the pending calls in log order. O(k log k) for k pending calls. */
-export const listPendingCallsIn = <C extends PendingCall>(calls: PendingCallIndex<C>): C[] =>
+export const listPendingCallsIn = <C extends IndexedCall>(calls: PendingCallIndex<C>): C[] =>
   [...eachPendingCall(calls)].toSorted((a, b) => a.entry.seq - b.entry.seq)
 
 /** Yields the pending calls in the order of their tool call ids. Lazy; O(log k + calls read). */
-export function* eachPendingCall<C extends PendingCall>(calls: PendingCallIndex<C>): IterableIterator<C> {
+export function* eachPendingCall<C extends IndexedCall>(calls: PendingCallIndex<C>): IterableIterator<C> {
   const stack: OpenCallNode<C>[] = []
   for (let current = calls; current !== null || stack.length > 0;) {
     if (current !== null) {
@@ -56,8 +61,8 @@ export function* eachPendingCall<C extends PendingCall>(calls: PendingCallIndex<
   }
 }
 
-/** Adds a call. O(log k). */
-export function withOpenCall<C extends PendingCall>(
+/** Adds or replaces a call. O(log k). */
+export function withOpenCall<C extends IndexedCall>(
   calls: PendingCallIndex<C>,
   call: C,
 ): PendingCallIndex<C> {
@@ -66,15 +71,17 @@ export function withOpenCall<C extends PendingCall>(
     const [below, above] = split(calls, call)
     return join(call, below, above)
   }
-  return compare(call, calls.call) < 0
+  const order = compare(call, calls.call)
+  if (order === 0) return join(call, calls.left, calls.right)
+  return order < 0
     ? join(calls.call, withOpenCall(calls.left, call), calls.right)
     : join(calls.call, calls.left, withOpenCall(calls.right, call))
 }
 
 /** Removes a call. O(log k). */
-export function withoutOpenCall<C extends PendingCall>(
+export function withoutOpenCall<C extends IndexedCall>(
   calls: PendingCallIndex<C>,
-  call: PendingCall,
+  call: IndexedCall,
 ): PendingCallIndex<C> {
   if (calls === null) return null
   const order = compare(call, calls.call)
@@ -85,7 +92,7 @@ export function withoutOpenCall<C extends PendingCall>(
 }
 
 /** Returns the pending call of this action, if it is pending. O(log k). */
-export function openCallOf<C extends PendingCall>(
+export function openCallOf<C extends IndexedCall>(
   calls: PendingCallIndex<C>,
   toolCallId: string,
   seq: number,
@@ -99,7 +106,7 @@ export function latestOpenCall(calls: PendingCallIndex, toolCallId: string): Pen
   return latestAtOrBefore(calls, toolCallId, Number.POSITIVE_INFINITY)
 }
 
-function latestAtOrBefore<C extends PendingCall>(
+function latestAtOrBefore<C extends IndexedCall>(
   calls: PendingCallIndex<C>,
   id: string,
   seq: number,
@@ -115,23 +122,23 @@ function latestAtOrBefore<C extends PendingCall>(
   return best?.entry.event.tool_call_id === id ? best : undefined
 }
 
-function compareKeys(entry: EventEntry<ActionEvent>, id: string, seq: number): number {
+function compareKeys(entry: IndexedCall['entry'], id: string, seq: number): number {
   const callId = entry.event.tool_call_id
   if (callId !== id) return callId < id ? -1 : 1
   return entry.seq - seq
 }
 
-const compare = (a: PendingCall, b: PendingCall): number =>
+const compare = (a: IndexedCall, b: IndexedCall): number =>
   compareKeys(a.entry, b.entry.event.tool_call_id, b.entry.seq)
 
 /** Priority of a call: a hash of its position, so that a log's author cannot choose the shape. */
-function priority(call: PendingCall): number {
+function priority(call: IndexedCall): number {
   let hash = Math.imul(call.entry.seq + 1, 0x9e3779b1)
   hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)
   return (hash ^ (hash >>> 13)) >>> 0
 }
 
-function join<C extends PendingCall>(
+function join<C extends IndexedCall>(
   call: C,
   remaining: PendingCallIndex<C>,
   right: PendingCallIndex<C>,
@@ -140,9 +147,9 @@ function join<C extends PendingCall>(
   return { call, left: remaining, right, size: 1 + pendingCallCount(remaining) + pendingCallCount(right) }
 }
 
-function split<C extends PendingCall>(
+function split<C extends IndexedCall>(
   calls: PendingCallIndex<C>,
-  pivot: PendingCall,
+  pivot: IndexedCall,
 ): [PendingCallIndex<C>, PendingCallIndex<C>] {
   if (calls === null) return [null, null]
   if (compare(calls.call, pivot) < 0) {
@@ -153,7 +160,7 @@ function split<C extends PendingCall>(
   return [below, join(calls.call, above, calls.right)]
 }
 
-function merge<C extends PendingCall>(
+function merge<C extends IndexedCall>(
   remaining: PendingCallIndex<C>,
   right: PendingCallIndex<C>,
 ): PendingCallIndex<C> {

@@ -18,6 +18,7 @@ import { listPendingCallsIn } from '../log/open-calls.ts'
 import { entryOf } from '../state/at.ts'
 import { workingCallOf } from '../state/branch.ts'
 import type { CallStatus } from '../state/call-status.ts'
+import { progressIn } from '../state/header.ts'
 import { callsEnded } from '../state/read.ts'
 import { branchOf, type State, type StateTree } from '../state/state.ts'
 import { removedUnits, summaryId } from '../view/condense.ts'
@@ -198,7 +199,6 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
     eventKindOf(entry) === 'Condensation' ? forget(state.log, entry, forgottenBy) : [],
   )
   const statuses = pendingStatuses(state)
-  const working = new Map(state.header.callProgress.map((report) => [report.action_id, report]))
   const requestedAfter = requestPositions(path, events, replyAt(ancestor))
   const items = path.flatMap((entry, index): TimelineItem[] => {
     const { id, seq, timestamp } = entry
@@ -211,11 +211,12 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
       const completion = completions.get(id)
       const status =
         result === undefined ? (statuses.get(id) ?? 'pending') : statusOf(result.event, completion?.outcome)
-      const progress = status === 'working' ? working.get(id) : undefined
+      const progress =
+        status === 'working' ? progressIn(state.header.callProgress, { entry: { seq, event } }) : null
       return [
         {
           ...callItem(base, event, status, requestedAfter[index], result),
-          ...(progress !== undefined && { progress: maskSecrets(progress) }),
+          ...(progress !== null && { progress: maskSecrets(progress) }),
           ...(completion !== undefined && { completion }),
         },
       ]

@@ -6,6 +6,14 @@ import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
 import { unreachable } from '../event/errors.ts'
+import {
+  type IndexedCall,
+  openCallOf,
+  type PendingCall,
+  type PendingCallIndex,
+  withOpenCall,
+  withoutOpenCall,
+} from '../log/open-calls.ts'
 import { type Branch, isAnswered } from './branch.ts'
 import { type PendingCallStatus, foldCallStatuses, withoutConsent } from './call-status.ts'
 import { isFinish, isFinalReply, isStatus, type Status } from './status.ts'
@@ -15,6 +23,11 @@ export interface StateError {
   readonly code: string
   readonly detail: string
   readonly event_id: string
+}
+
+/** The latest progress of a call. */
+export interface ReportedCall extends IndexedCall {
+  readonly report: CallProgress
 }
 
 /** The small plain part of a state; frozen (design D5). */
@@ -28,8 +41,8 @@ export interface Header {
   readonly confirmationPolicy: JsonObject | null
   /** Statuses of pending calls. A call may have its result since. */
   readonly callStatuses: readonly PendingCallStatus[]
-  /** Latest progress of calls, until they are completed on any branch. */
-  readonly callProgress: readonly CallProgress[]
+  /** Latest progress of calls, until they are completed on any branch. Read it with `listWorkingCalls`. */
+  readonly callProgress: PendingCallIndex<ReportedCall>
 }
 
 interface HeaderStep {
@@ -41,9 +54,9 @@ interface HeaderStep {
   readonly moved: boolean
   /** Whether an action's `llm_response_id` is new in the log. Only determined while paused, else false. */
   readonly newResponse: boolean
-  readonly completed: string | null
+  readonly completed: PendingCall | null
   /** Progress of a call that works where it was reported. */
-  readonly reported: CallProgress | null
+  readonly reported: ReportedCall | null
 }
 
 export const initialHeader = (): Header => INITIAL
@@ -54,7 +67,7 @@ const INITIAL: Header = Object.freeze({
   inFlight: null,
   confirmationPolicy: null,
   callStatuses: Object.freeze([]),
-  callProgress: Object.freeze([]),
+  callProgress: null,
 })
 
 /** Returns the header after an event (design section 3); the same if nothing changes. Total, O(1). */
@@ -75,19 +88,26 @@ export function foldHeader(header: Header, step: HeaderStep): Header {
 
 const FIELDS = Object.keys(INITIAL) as readonly (keyof Header)[]
 
-/** Progress of calls after an event. O(calls with progress). */
+/** Progress of calls after an event. O(log k) for k calls with progress. */
 function progressAfter(
-  before: readonly CallProgress[],
+  before: Header['callProgress'],
   { completed, reported }: HeaderStep,
-): readonly CallProgress[] {
-  const id = completed ?? reported?.action_id
-  if (id === undefined) return before
-  const index = before.findIndex(({ action_id }) => action_id === id)
-  if (reported === null) return index < 0 ? before : before.toSpliced(index, 1)
-  // A report without a task keeps the previous one.
-  const merged = { ...before[index], ...reported }
-  return index < 0 ? [...before, merged] : before.with(index, merged)
+): Header['callProgress'] {
+  if (reported === null)
+    return completed === null || progressIn(before, completed) === null
+      ? before
+      : withoutOpenCall(before, completed)
+  const { seq, event } = reported.entry
+  return withOpenCall(before, {
+    entry: { seq, event: { tool_call_id: event.tool_call_id } },
+    // A report without a task keeps the previous one.
+    report: { ...progressIn(before, reported), ...reported.report },
+  })
 }
+
+/** Returns the latest progress of a call. O(log k) for k calls with progress. */
+export const progressIn = (calls: Header['callProgress'], { entry }: IndexedCall): CallProgress | null =>
+  openCallOf(calls, entry.event.tool_call_id, entry.seq)?.report ?? null
 
 function approvalsAfter(
   { callStatuses, confirmationPolicy }: Header,

@@ -17,6 +17,7 @@ import { listPendingCallsIn, matchResult, type PendingCall } from '../log/open-c
 import { isPending, type Unit, unitEvents, type BatchUnit, type ViewItem } from '../view/units.ts'
 import { activatedSkillsIn } from './branch.ts'
 import { listDroppedResultsIn, type DroppedResult } from './dropped.ts'
+import { progressIn } from './header.ts'
 import { type State, branchOf } from './state.ts'
 import type { ActionEvent, ObservationEvent, ToolResultEvent } from '../event/types.ts'
 import { ColloquyError } from '../event/errors.ts'
@@ -145,9 +146,9 @@ export interface WorkingCallInfo {
  * listWorkingCalls(replay([action, result])).map(({ action, task }) => [action.id, task]) // [['a', 7]]
  */
 export function listWorkingCalls({ branch, header }: State): WorkingCallInfo[] {
-  const reports = new Map(header.callProgress.map((report) => [report.action_id, report]))
-  return listPendingCallsIn(branch.workingCalls).map(({ entry: action, result }) => {
-    const progress = reports.get(action.id) ?? null
+  return listPendingCallsIn(branch.workingCalls).map((call) => {
+    const { entry: action, result } = call
+    const progress = progressIn(header.callProgress, call)
     const { task = null } = result.event.observation as WorkingObservation
     return { action, result, task: progress?.task ?? task, progress }
   })

@@ -1,14 +1,15 @@
 /** The reducer: applies one event to a state. Total, pure, and independent of the log's length. */
 
-import { completionOf, type CallProgress, progressOf } from '../event/completion.ts'
+import { completionOf, progressOf } from '../event/completion.ts'
 import type { Fact } from '../event/quarantine.ts'
 import type { Entry, LogWarning } from '../log/entry.ts'
 import { headAfter, placeFact } from '../log/place.ts'
 import { appendEntry, hasResponse } from '../log/log.ts'
+import type { PendingCall } from '../log/open-calls.ts'
 import { MAX_PASSED, replyPlace } from '../view/view.ts'
 import { type Branch, emptyBranch, foldBranch, workingCallOf } from './branch.ts'
 import { quote } from '../event/text.ts'
-import { foldHeader, type Header } from './header.ts'
+import { foldHeader, type Header, type ReportedCall } from './header.ts'
 import { branchOf, initialState, type Checkpoint, type State, type StateOptions } from './state.ts'
 
 /**
@@ -29,8 +30,8 @@ export function reduce(state: State, fact: Fact): State {
     const { seq, id, warnings } = checkpoint
     checkpoint.warnings = [...warnings, { seq, id, code, message }]
   }
-  let completed: string | null = null
-  let reported: CallProgress | null = null
+  let completed: PendingCall | null = null
+  let reported: ReportedCall | null = null
   if (checkpoint.inTree) {
     const { event } = checkpoint
     const branch = branchOf(checkpoint.parent)
@@ -39,11 +40,14 @@ export function reduce(state: State, fact: Fact): State {
     if (index === null)
       warn('reply_not_placed', `placed last: more than ${MAX_PASSED} messages followed its request`)
     const completes = event === null ? null : completionOf(event)
-    if (completes !== null && checkpoint.branch.workingCalls === branch.workingCalls)
-      warn('nothing_completed', `completes no working call: ${quote(completes.action_id)}`)
-    else completed = completes?.action_id ?? null
-    const progress = event === null ? null : progressOf(event)
-    if (progress !== null && workingCallOf(branch, progress.action_id, log) !== undefined) reported = progress
+    if (completes !== null) {
+      completed = workingCallOf(branch, completes.action_id, log) ?? null
+      if (completed === null)
+        warn('nothing_completed', `completes no working call: ${quote(completes.action_id)}`)
+    }
+    const report = event === null ? null : progressOf(event)
+    const call = report === null ? undefined : workingCallOf(branch, report.action_id, log)
+    if (report !== null && call !== undefined) reported = { entry: call.entry, report }
   }
   const { head, move } = headAfter(log, checkpoint)
   if (move === 'unknown') warn('head_ignored', 'HEAD stays: the target is not earlier in the log')
@@ -81,8 +85,8 @@ function headerAfter(
   entry: Checkpoint,
   branch: Branch,
   moved: boolean,
-  completed: string | null,
-  reported: CallProgress | null,
+  completed: PendingCall | null,
+  reported: ReportedCall | null,
 ): Header {
   const { event, id } = entry
   if (event === null || id === null || !entry.inTree) return state.header

@@ -4,6 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { countSpent } from '../../bench/count.ts'
 import { call, result } from '../../properties/pinned.ts'
 import type { Event } from '../../src/event/types.ts'
+import { PROGRESS_KEY, WORKING } from '../../src/event/completion.ts'
+import type { JsonValue } from '../../src/event/shapes.ts'
+import { encodeState, listWorkingCalls } from '../../src/state/read.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
 import type { State } from '../../src/state/state.ts'
@@ -55,5 +58,90 @@ describe('the counted work of a call', () => {
       countSpent(behind.length, () => behind.reduce((state, event) => reduce(state, event), begun)),
     )
     expect((over ?? Infinity) / (live ?? 1)).toBeLessThan(1.5)
+  })
+})
+
+const update = (index: number, value: object): Event => ({
+  kind: 'ConversationStateUpdateEvent',
+  id: `p${JSON.stringify(value)}`,
+  key: PROGRESS_KEY,
+  value: { action_id: `e${index}`, ...value },
+})
+
+const working = (count: number): Event[] =>
+  Array.from({ length: count }, (_, index): Event[] => [
+    call(`e${index}`, `x${index}`, `r${index}`),
+    {
+      kind: 'ObservationEvent',
+      id: `w${index}`,
+      tool_name: 'work',
+      tool_call_id: `x${index}`,
+      action_id: `e${index}`,
+      observation: { kind: WORKING, task: index },
+    },
+  ]).flat()
+
+const completion = (index: number): Event =>
+  ({
+    kind: 'MessageEvent',
+    id: `d${index}`,
+    source: 'environment',
+    llm_message: { role: 'user', content: [], completes: { action_id: `e${index}` } },
+  }) as Event
+
+/** Calls in an order that is not that of the log. */
+const shuffled = (count: number): number[] => Array.from({ length: count }, (_, index) => (index * 7) % count)
+
+/** Fields and items that a header has in new objects, per event: a list that is copied counts whole. */
+function newSlots(state: State, events: readonly Event[]): number {
+  const known = new WeakSet<object>()
+  const count = (value: unknown): number => {
+    if (typeof value !== 'object' || value === null || known.has(value)) return 0
+    known.add(value)
+    return Object.values(value).reduce<number>((sum, part) => sum + 1 + count(part), 0)
+  }
+  count(state.header)
+  let slots = 0
+  for (const event of events) {
+    state = reduce(state, event)
+    slots += count(state.header)
+  }
+  return slots / events.length
+}
+
+describe('the progress of working calls', () => {
+  it.each(['reported', 'completed'])('costs O(log k) for each that is %s, for k calls', (name) => {
+    const spent = (length: number): number => {
+      const reports = shuffled(length).map((index) => update(index, { progress: index }))
+      const begun = replay(working(length))
+      return name === 'reported'
+        ? newSlots(begun, reports)
+        : newSlots(
+            reports.reduce((state, event) => reduce(state, event), begun),
+            shuffled(length).map(completion),
+          )
+    }
+    expect(spent(200)).toBeGreaterThan(10)
+    expect(spent(3_200) / spent(200)).toBeLessThan(2)
+  })
+
+  it('is the latest of each call, in any order, and over a snapshot', () => {
+    const count = 40
+    const expected = new Map<number, JsonValue>()
+    let state = replay(working(count))
+    let opened: State | null = null
+    for (const [step, index] of [...shuffled(count), ...shuffled(count).slice(9)].entries()) {
+      const isDone = step % 5 === 4
+      const event = isDone ? completion(index) : update(index, { progress: step })
+      if (isDone || !expected.has(index) || expected.get(index) !== null)
+        expected.set(index, isDone ? null : step)
+      opened = decodeSnapshot(encodeSnapshot(state), '')
+      expect(encodeState(reduce(opened as State, event))).toBe(encodeState(reduce(state, event)))
+      state = reduce(state, event)
+    }
+    const latest = listWorkingCalls(state).map(({ action, progress }) => [action.id, progress?.progress])
+    const left = [...expected].filter(([, step]) => step !== null).toSorted(([a], [b]) => a - b)
+    expect(latest).toEqual(left.map(([index, step]) => [`e${index}`, step]))
+    expect(left.length).toBeGreaterThan(10)
   })
 })

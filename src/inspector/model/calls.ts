@@ -9,6 +9,7 @@ import type { JsonValue } from '../../event/shapes.ts'
 import type { ActionEvent, Event, MessageEvent, ObservationEvent } from '../../event/types.ts'
 import { type EventEntry, pathToEntry } from '../../log/entry.ts'
 import type { PendingCall } from '../../log/open-calls.ts'
+import { progressIn } from '../../state/header.ts'
 import type { State } from '../../state/state.ts'
 import type { MessageUnit } from '../../view/units.ts'
 import type { LogTitle } from '../log-document.ts'
@@ -46,14 +47,14 @@ export interface WorkStatus {
   readonly progress: CallProgress | null
 }
 
-/** How far a call is at a place, or was at its completion. O(calls with progress). */
+/** How far a call is at a place, or was at its completion. O(log calls with progress). */
 export function workStatus(
   replayed: Replayed,
   position: number,
   { action, result, end }: WorkSpan,
 ): WorkStatus {
   const { header } = stateOf(replayed, end?.seq ?? position)
-  const progress = header.callProgress.find(({ action_id }) => action_id === action.id) ?? null
+  const progress = progressIn(header.callProgress, { entry: action })
   const { task = null } = result.event.observation as WorkingObservation
   const outcome = end === null ? 'working' : (completionOf(end.event)?.outcome ?? 'done')
   return { outcome, task: progress?.task ?? task, progress }
