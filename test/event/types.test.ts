@@ -12,6 +12,7 @@ import type { actionSchemas, observationSchemas } from '../../src/event/publishe
 import type { eventSchemas } from '../../src/event/event-schema.ts'
 import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
 import type { Event, EventOf } from '../../src/event/types.ts'
+import type { ConversationEvent } from '../../src/index.ts'
 
 type Same<A, B> = (<X>() => X extends A ? 1 : 2) extends <X>() => X extends B ? 1 : 2 ? true : false
 
@@ -53,6 +54,7 @@ type WrittenObservation = {
 describe('types and schemas', () => {
   it('name the same 19 events', () => {
     expectTypeOf<Event['kind']>().toEqualTypeOf<EventKind>()
+    expectTypeOf<ConversationEvent>().toEqualTypeOf<Event>()
     expectTypeOf<keyof typeof eventSchemas>().toEqualTypeOf<EventKind>()
     expectTypeOf<PublishedAction['kind']>().toEqualTypeOf<keyof typeof actionSchemas>()
     expectTypeOf<PublishedObservation['kind']>().toEqualTypeOf<keyof typeof observationSchemas>()
