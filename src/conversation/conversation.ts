@@ -157,10 +157,7 @@ export class Conversation {
   }
 
   async sendMessage(content: string | Message, options: SendOptions = {}): Promise<readonly LoggedEvent[]> {
-    checkOptionNames(options, { key: true, sender: true, within: true } satisfies Record<
-      keyof SendOptions,
-      true
-    >)
+    checkOptionNames(options, { key: true, sender: true, within: true })
     const { key, sender, within } = options
     const id = key === undefined ? undefined : keyedId('message', this.id, key)
     const message = {

@@ -47,12 +47,7 @@ export interface RetentionOptions extends DeletionOptions {
   readonly leaseTtl?: number
 }
 
-const FILTER = { ids: true, owner: true, tags: true, before: true } satisfies Record<
-  keyof DeletionFilter,
-  true
->
-
-const DELETION = { dryRun: true, limit: true, onDelete: true } satisfies Record<keyof DeletionOptions, true>
+const DELETION = { dryRun: true, limit: true, onDelete: true } as const
 
 const RETENTION = {
   ...DELETION,
@@ -62,7 +57,7 @@ const RETENTION = {
   tags: true,
   signal: true,
   leaseTtl: true,
-} satisfies Record<keyof RetentionOptions, true>
+} as const
 
 /** @throws `invalid_argument` for no criterion, or one that a caller has lost; `invalid_query`. */
 function queryOf(filter: Omit<RetentionOptions, 'signal'> & { readonly before?: string }): ConversationQuery {
@@ -88,7 +83,7 @@ export async function deleteConversations(
   filter: DeletionFilter,
   options: DeletionOptions = {},
 ): Promise<DeletionReport> {
-  checkOptionNames(filter, FILTER)
+  checkOptionNames(filter, { ids: true, owner: true, tags: true, before: true })
   checkOptionNames(options, DELETION)
   checkDeletion(options)
   if ('ids' in filter) return deleteEach(engine, recordsOf(engine.store, filter), options)

@@ -45,13 +45,6 @@ export interface SubscribeOptions {
   readonly replyOffset?: ReplyOffset
 }
 
-const OPTIONS = {
-  after: true,
-  afterId: true,
-  signal: true,
-  replyOffset: true,
-} satisfies Record<keyof SubscribeOptions, true>
-
 const PAGE = 256
 
 /**
@@ -65,7 +58,7 @@ export async function* subscribe(
   id: string,
   options: SubscribeOptions = {},
 ): AsyncGenerator<SubscriptionItem, void, undefined> {
-  checkOptionNames(options, OPTIONS)
+  checkOptionNames(options, { after: true, afterId: true, signal: true, replyOffset: true })
   const { after = -1, afterId, signal, replyOffset: offset = null } = options
   if (!Number.isSafeInteger(after) || after < -1)
     invalidArgument('after', 'must be a position in the log, or -1 for all of it')

@@ -295,13 +295,6 @@ export interface UIReceiveOptions extends UIMessagesOptions {
   readonly waiting?: 'reject' | 'keep'
 }
 
-const RECEIVE_OPTIONS = {
-  waiting: true,
-  pageTools: true,
-  blobs: true,
-  service: true,
-} satisfies Record<keyof UIReceiveOptions, true>
-
 /**
  * Stores a `useChat` post, and returns which reply to stream. A new message is appended under its id, an
  * edited one on a new branch, idempotently; `regenerate` returns to its latest version. Decisions about calls
@@ -321,7 +314,7 @@ export async function receiveUIMessages(
   posted: unknown,
   options: UIReceiveOptions = {},
 ): Promise<Pick<UIStreamOptions, 'to' | 'from'>> {
-  checkOptionNames(options, RECEIVE_OPTIONS)
+  checkOptionNames(options, { waiting: true, pageTools: true, blobs: true, service: true })
   const { waiting = 'reject' } = options
   if (waiting !== 'reject' && waiting !== 'keep') invalidArgument('waiting', 'must be reject or keep')
   const { messages, trigger, messageId } = isObject(posted as JsonValue) ? (posted as JsonObject) : {}

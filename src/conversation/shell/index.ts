@@ -21,15 +21,6 @@ export interface ShellHookOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
-const OPTIONS = {
-  on: true,
-  command: true,
-  tools: true,
-  timeout: true,
-  cwd: true,
-  env: true,
-} satisfies Record<keyof ShellHookOptions, true>
-
 /**
  * Creates a hook that runs a command. It reads the `HookInput` as one line of JSON from standard input. Exit
  * code 0 passes; 2 blocks, with standard error, else standard output, as the reason. Another code, a signal,
@@ -50,7 +41,7 @@ const OPTIONS = {
  * reason // 'no deleting here'
  */
 export function shellHook(options: ShellHookOptions): Hook {
-  checkOptionNames(options, OPTIONS)
+  checkOptionNames(options, { on: true, command: true, tools: true, timeout: true, cwd: true, env: true })
   const { on, command, tools, timeout = 60_000, cwd, env = {} } = options
   if (!HOOK_MOMENTS.includes(on)) invalidArgument('on', `must be one of ${HOOK_MOMENTS.join(', ')}`)
   if (!isCommand(command))

@@ -156,7 +156,7 @@ export async function digestOfPieces(pieces: AsyncIterable<Uint8Array>): Promise
 
 /** Whether events are read by id with references. @throws `invalid_argument`. */
 export function checkGetOptions(options: GetOptions = {}): boolean {
-  checkOptionNames(options, { blobs: true } satisfies Record<keyof GetOptions, true>)
+  checkOptionNames(options, { blobs: true })
   return checkBlobs(options.blobs, invalidArgument)
 }
 

@@ -20,9 +20,9 @@ export function invalidArgument(field: string, rule: string): never {
  * @param known every option, by name
  * @throws `invalid_argument` with the nearest name.
  */
-export function checkOptionNames(
-  options: object | null | undefined,
-  known: Readonly<Record<string, true>>,
+export function checkOptionNames<T extends object>(
+  options: T | null | undefined,
+  known: Readonly<Record<keyof NoInfer<T>, true>>,
 ): void {
   for (const name of Object.keys(options ?? {})) {
     if (Object.hasOwn(known, name)) continue

@@ -109,11 +109,6 @@ export const eventCursor = (
   { time, seq }: EventPlace | Pick<StoredEvent, 'time' | 'seq'>,
 ): string => cursorAfter(scope, time, seq)
 
-const READ_OPTIONS = { from: true, direction: true, limit: true, blobs: true } satisfies Record<
-  keyof ReadOptions,
-  true
->
-
 /**
  * Checks from where to read, and which way; `from` is null for the end that the direction begins at. @throws
  * `invalid_argument`.
@@ -124,7 +119,7 @@ export function checkReadOptions(options: ReadOptions): {
   readonly limit: number
   readonly refs: boolean
 } {
-  checkOptionNames(options, READ_OPTIONS)
+  checkOptionNames(options, { from: true, direction: true, limit: true, blobs: true })
   return {
     from: checkInteger('from', options.from, 0, Number.MAX_SAFE_INTEGER, null, invalidArgument),
     backward:
