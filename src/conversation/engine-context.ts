@@ -100,7 +100,7 @@ export class EngineContext {
     this.leaseTtl = leaseTtl
     this.#blobs = blobs
     this.#cacheBytes = cacheBytes
-    this.#shares = sharesReplies
+    this.#shares = sharesReplies && store.redacts !== true
   }
 
   get closing(): AbortSignal {

@@ -1,5 +1,7 @@
 /** Replies shared through the store: which readers receive them, and when polling stops. */
 
+import { redactingStore } from '../../src/context/redaction/store.ts'
+import { redactionRules } from '../../src/context/redaction/rules.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
@@ -57,6 +59,41 @@ it.each([
   expect(await hears(read, 'Hello')).toBe('Hello')
   end.open()
   await Promise.all([running, waiting])
+  await Promise.all([one.close(), two.close()])
+})
+
+it('are not shared through a store that redacts: no item has what was streamed', async () => {
+  const bare = memoryStore()
+  const items: string[] = []
+  const recording = wrapStore(bare, {
+    async changeItems(changes) {
+      items.push(JSON.stringify(changes))
+      return bare.changeItems(changes)
+    },
+  })
+  const store = redactingStore(recording, redactionRules({ secrets: ['open-sesame'] }))
+  const [one, two] = [
+    createEngine({ store, shareReplies: true }),
+    createEngine({ store, shareReplies: true }),
+  ]
+  const made = await one.create({ id: 'c' })
+  await made.sendMessage('Hi')
+  const reading = new AbortController()
+  const reader = (async () => {
+    for await (const item of (await two.open('c')).subscribe({ signal: reading.signal }))
+      if (item.type === 'delta') items.push('a delta')
+  })().catch(() => undefined)
+  await made.run(async function* ({ publish }) {
+    for (let n = 0; n < 5; n += 1) {
+      publish(delta('The word is open-sesame.'))
+      await new Promise((resolve) => setTimeout(resolve, 150))
+    }
+    yield says('The word is open-sesame.')
+  })
+  reading.abort()
+  await reader
+  expect(items.filter((item) => item.includes('sesame') || item.includes('delta'))).toEqual([])
+  expect(JSON.stringify(await bare.read('c'))).not.toContain('open-sesame')
   await Promise.all([one.close(), two.close()])
 })
 

@@ -32,6 +32,7 @@ import type { RedactionRules } from './rules.ts'
 export function redactingStore(store: Store, rules: RedactionRules): Store {
   return {
     name: store.name,
+    redacts: true,
     append: async (id, facts, options) => store.append(id, redactFacts(id, facts, rules, options), options),
     ...(store.replaceEvents !== undefined && {
       replaceEvents: async (id: string, replacements: readonly Replacement[]) =>

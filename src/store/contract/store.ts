@@ -60,6 +60,8 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  */
 export interface Store extends Items, Feed, Blobs, TextSearch {
   readonly name: string
+  /** Whether it redacts events. An engine over it never shares streamed replies, which it cannot redact. */
+  readonly redacts?: boolean
 
   /**
    * Appends facts to a log, all or nothing, in one round trip.
