@@ -113,11 +113,8 @@ export const APPEND_IMPORT: readonly Check[] = [
       const { events, headId } = await store.append(id, facts, IMPORT)
       equal(pluck(events, 'fact'), facts, 'facts')
       equal(pluck(events, 'inTree'), [true, false, true, true], 'what stands')
-      equal(
-        [idsOf(events), events[3]?.parentId, headId],
-        [['a', null, 'q', 'b'], 'q', 'b'],
-        'ids, a parent, HEAD',
-      )
+      const places = [idsOf(events), events[3]?.parentId, headId]
+      equal(places, [['a', null, 'q', 'b'], 'q', 'b'], 'ids, a parent, HEAD')
       equal(pluck(await store.read(id), 'fact'), facts, 'facts as read')
       equal((await store.get(id, 'q'))?.fact, facts[2], 'a line by id')
       equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'b'], 'what a search finds')
@@ -141,11 +138,8 @@ export const APPEND_IMPORT: readonly Check[] = [
       const again = await store.append(id, facts.slice(0, 4), { ...IMPORT, expected: 0 })
       equal(again, { events: before, version: 4, headId: 'a' }, 'the same again')
       const rest = await store.append(id, facts.slice(2), { ...IMPORT, expected: 2 })
-      equal(
-        [rest.version, rest.events.map(({ seq }) => seq)],
-        [6, [2, 3, 4, 5]],
-        'from the middle to beyond the end',
-      )
+      const found = [rest.version, rest.events.map(({ seq }) => seq)]
+      equal(found, [6, [2, 3, 4, 5]], 'from the middle to beyond the end')
       equal((await store.read(id)).map(shown), replayed(id, facts).entries, 'the whole log')
       const other = [...facts.slice(0, 3), pause('other')]
       await rejects('version_conflict', 'another log', () =>
@@ -190,11 +184,8 @@ export const APPEND_IMPORT: readonly Check[] = [
         IMPORT,
       )
       const instants = ['2026-01-15T17:00:00.000001Z', '2026-07-15T16:00:00Z', '2026-07-15T12:00:00Z']
-      equal(
-        pluck(events, 'time'),
-        instants.map((instant) => String(parseInstant(instant))),
-        'times',
-      )
+      const expected = instants.map((instant) => String(parseInstant(instant)))
+      equal(pluck(events, 'time'), expected, 'times')
       equal(idsOf((await store.search({ conversationId: 'c' })).items), ['a', 'd', 'b'], 'their order')
     },
   },

@@ -26,10 +26,8 @@ async function race(stores: readonly Store[], id: string, version: number): Prom
     outcome.status === 'rejected' ? [outcome.reason as unknown] : [],
   )
   for (const error of lost) {
-    holds(
-      hasCode(error, 'version_conflict'),
-      `a writer that lost should get version_conflict, not ${String(error)}`,
-    )
+    const isConflict = hasCode(error, 'version_conflict')
+    holds(isConflict, `a writer that lost should get version_conflict, not ${String(error)}`)
     if (hasCode(error, 'version_conflict'))
       equal(error.data['version'], version + 1, 'the version in its data')
   }
@@ -38,11 +36,8 @@ async function race(stores: readonly Store[], id: string, version: number): Prom
 
 async function racesHaveOneWinner(stores: readonly Store[], id: string): Promise<void> {
   for (let version = 0; version < 6; version += 1) {
-    equal(
-      await race(stores, id, version),
-      1,
-      `winners of ${WRITERS} writers who all expected version ${version}`,
-    )
+    const winners = await race(stores, id, version)
+    equal(winners, 1, `winners of ${WRITERS} writers who all expected version ${version}`)
   }
   const events = await (stores[0] as Store).read(id)
   equal(pluck(events, 'seq'), [0, 1, 2, 3, 4, 5], 'positions')
@@ -61,11 +56,8 @@ async function allLandInLine(stores: readonly Store[], id: string): Promise<void
     }),
   )
   const events = await (stores[0] as Store).read(id)
-  equal(
-    pluck(events, 'seq'),
-    [...Array(WRITERS * rounds * 2).keys()],
-    'positions of all that was acknowledged',
-  )
+  const positions = [...Array(WRITERS * rounds * 2).keys()]
+  equal(pluck(events, 'seq'), positions, 'positions of all that was acknowledged')
   for (const [i, event] of events.entries()) {
     equal(
       event.parentId,
@@ -160,10 +152,8 @@ export const APPEND_VERSION: readonly Check[] = [
       ] as const) {
         const events = await store.read(one)
         equal(events.length, length, `the length of ${one}`)
-        holds(
-          events.every((event) => event.id === 'a' || /^[so]/.test(event.id ?? '')),
-          'a rejected append left events',
-        )
+        const isIntact = events.every((event) => event.id === 'a' || /^[so]/.test(event.id ?? ''))
+        holds(isIntact, 'a rejected append left events')
         equal((await store.getConversation(one))?.headId, events.at(-1)?.id, `HEAD of ${one}`)
       }
     },
@@ -203,11 +193,8 @@ export const APPEND_VERSION: readonly Check[] = [
           const events = await store.read(id)
           const { version = 0, headId = null } = (await store.getConversation(id)) ?? {}
           const count = await store.count({ conversationId: id })
-          equal(
-            [events.length % 5, version % 5, count % 5],
-            [0, 0, 0],
-            'events over when all are in batches of 5',
-          )
+          const remainders = [events.length % 5, version % 5, count % 5]
+          equal(remainders, [0, 0, 0], 'events over when all are in batches of 5')
           holds(version >= events.length, 'the record is behind the log')
           holds(headId === null || headId.endsWith('-4'), `HEAD is in the middle of a batch: ${headId}`)
         }

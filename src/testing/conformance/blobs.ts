@@ -93,10 +93,8 @@ async function hasText(
   text: string,
 ): Promise<void> {
   const bytes = await bytesOf(await store.readBlob(id, hash))
-  holds(
-    new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) === text,
-    `the blob ${hash} has another text`,
-  )
+  const isSame = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) === text
+  holds(isSame, `the blob ${hash} has another text`)
 }
 
 async function isSound(store: Store, what: string): Promise<void> {
@@ -114,15 +112,10 @@ export const BLOBS: readonly Check[] = [
         const facts: readonly Fact[] = values.map((value, i) => update(`u${i}`, 'k', value))
         await store.append(id, facts, { mode: 'import', expected: 'none' })
         const whole = await store.read(id)
-        equal(
-          bodies(whole),
-          facts.map((fact) => JSON.stringify(fact)),
-          'whole bodies',
-        )
-        holds(
-          whole.every((event) => event.blobs === undefined),
-          'a whole event has references',
-        )
+        const expected = facts.map((fact) => JSON.stringify(fact))
+        equal(bodies(whole), expected, 'whole bodies')
+        const isInline = whole.every((event) => event.blobs === undefined)
+        holds(isInline, 'a whole event has references')
         for (const event of await store.read(id, { blobs: 'refs' })) {
           const strings = stringsIn(facts[event.seq])
           const expected = strings.map(({ path, text }) => ({ path, ...digestOf(text) }))
@@ -142,11 +135,8 @@ export const BLOBS: readonly Check[] = [
               (value: unknown, key) => (value as Record<string, unknown>)[key],
               event.fact,
             )
-            equal(
-              index,
-              blobText(blobs.find((one) => one.path === path)?.hash ?? ''),
-              'the text of a reference',
-            )
+            const text = blobText(blobs.find((one) => one.path === path)?.hash ?? '')
+            equal(index, text, 'the text of a reference')
           }
         }
         await isSound(store, 'after an append')
@@ -307,11 +297,8 @@ export const BLOBS: readonly Check[] = [
       await again.append(id, [say('n', LONG_TEXTS[0] as string)])
       await isSound(again, 'after the append of another')
       await again.deleteConversation(id)
-      equal(
-        await store.readBlob(id, digestOf(LONG_TEXTS[0] as string).hash),
-        null,
-        'a blob that another deleted',
-      )
+      const deleted = await store.readBlob(id, digestOf(LONG_TEXTS[0] as string).hash)
+      equal(deleted, null, 'a blob that another deleted')
       await isSound(store, 'after the deletion by another')
     },
   },

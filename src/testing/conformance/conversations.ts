@@ -72,11 +72,8 @@ export const CONVERSATIONS: readonly Check[] = [
         const { updatedAt: _, ...rest } = each as typeof record
         equal(rest, { ...input, version: 0, headId: null }, 'the record')
       }
-      equal(
-        JSON.stringify(stored?.metadata),
-        JSON.stringify(input.metadata),
-        'the metadata, with the order of its fields',
-      )
+      const metadata = JSON.stringify(stored?.metadata)
+      equal(metadata, JSON.stringify(input.metadata), 'the metadata, with the order of its fields')
     },
   },
   {
@@ -134,17 +131,11 @@ export const CONVERSATIONS: readonly Check[] = [
       for (const [path, value] of wrong) {
         const field = path.split('.')[0] as string
         const create = () => store.createConversation({ id: 'd', [field]: value })
-        equal(
-          (await rejects('invalid_argument', `${path} of a new one`, create)).data['field'],
-          path,
-          'the field',
-        )
+        const created = await rejects('invalid_argument', `${path} of a new one`, create)
+        equal(created.data['field'], path, 'the field')
         const patch = () => store.updateConversation('c', { [field]: value })
-        equal(
-          (await rejects('invalid_argument', `${path} in a patch`, patch)).data['field'],
-          path,
-          'the field',
-        )
+        const patched = await rejects('invalid_argument', `${path} in a patch`, patch)
+        equal(patched.data['field'], path, 'the field')
       }
       equal(await store.getConversation('d'), null, 'the result')
     },
@@ -204,11 +195,8 @@ export const CONVERSATIONS: readonly Check[] = [
       equal((await store.listConversations({ owner: 'ann' })).items, [], 'conversations of the first')
       equal((await store.countConversations({ owner: 'Ann' })).count, 1, 'conversations of the second')
       equal((await store.updateConversation('c', { owner: null })).owner, null, 'nobody')
-      equal(
-        (await store.countConversations({ owner: 'Ann' })).count,
-        0,
-        'conversations of the second after it',
-      )
+      const later = (await store.countConversations({ owner: 'Ann' })).count
+      equal(later, 0, 'conversations of the second after it')
       for (const owner of ['', '__root__', 'a\u0000', '\ud800', 'x'.repeat(201), 7] as string[]) {
         await rejects('invalid_id', JSON.stringify(owner), () => store.createConversation({ id: 'd', owner }))
         await rejects('invalid_id', JSON.stringify(owner), () => store.updateConversation('c', { owner }))
@@ -299,11 +287,8 @@ export const CONVERSATIONS: readonly Check[] = [
         store.updateConversation('c', { tags: { a: '1' } }),
       ])
       const { title, public: open, tags, version } = (await store.getConversation('c')) ?? {}
-      equal(
-        { title, open, tags, version },
-        { title: 'T', open: true, tags: { a: '1' }, version: 10 },
-        'the record',
-      )
+      const expected = { title: 'T', open: true, tags: { a: '1' }, version: 10 }
+      equal({ title, open, tags, version }, expected, 'the record')
     },
   },
   {
@@ -314,16 +299,10 @@ export const CONVERSATIONS: readonly Check[] = [
       await store.acquireLease('c', 'me', 60_000)
       equal(await store.deleteConversation('c'), true, 'deleting it')
       equal(await store.deleteConversation('c'), false, 'deleting it again')
-      equal(
-        [await store.getConversation('c'), await store.get('c', 'p0'), await store.getLease('c')],
-        [null, null, null],
-        'what is left',
-      )
-      equal(
-        [await store.count({ conversationId: 'c' }), (await store.countConversations()).count],
-        [0, 1],
-        'what is counted',
-      )
+      equal(await store.getConversation('c'), null, 'the record that is left')
+      equal([await store.get('c', 'p0'), await store.getLease('c')], [null, null], 'what is left')
+      const counts = [await store.count({ conversationId: 'c' }), (await store.countConversations()).count]
+      equal(counts, [0, 1], 'what is counted')
       await rejects('unknown_conversation', 'reading it', () => store.read('c'))
       const fresh = await begin(store, 'c')
       equal(await store.read(fresh), [], 'the log of a new one with its id')

@@ -124,11 +124,8 @@ export const FEED: readonly Check[] = [
       equal([count, shards.size], [ALL, 4], 'items and conversations of all shards')
       await store.append('a', pauses(1, 's'))
       const ownValue = shards.get('a') ?? 0
-      equal(
-        (await followAll(trial, 1, { shard: ownValue, after: ends[ownValue] ?? '' })).words,
-        ['a s0'],
-        'what came there',
-      )
+      const { words } = await followAll(trial, 1, { shard: ownValue, after: ends[ownValue] ?? '' })
+      equal(words, ['a s0'], 'what came there')
       for (const [shard, after] of ends.entries())
         if (shard !== ownValue)
           equal((await store.feed({ shard, after })).items, [], `new items of shard ${shard}`)
@@ -167,11 +164,8 @@ export const FEED: readonly Check[] = [
       equal([late.items, late.more, late.reset], [[], false, false], 'at the end')
       await store.append('a', pauses(1, 's'))
       equal((await followAll(trial, 1, { after: late.next })).words, ['a s0'], 'what came')
-      equal(
-        (await followAll(trial, ALL + 1, { after: early.next })).words.length,
-        ALL + 1,
-        'since it was empty',
-      )
+      const since = await followAll(trial, ALL + 1, { after: early.next })
+      equal(since.words.length, ALL + 1, 'since it was empty')
     },
   },
   {

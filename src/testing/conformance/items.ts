@@ -41,11 +41,8 @@ export const ITEMS: readonly Check[] = [
       }
       const [x, y] = [seen.filter((_, i) => i % 3 !== 1), seen.filter((_, i) => i % 3 === 1)]
       for (const versions of [x, y]) {
-        equal(
-          versions.toSorted((a, b) => a - b),
-          versions,
-          'the versions of one item, which go upwards',
-        )
+        const sorted = versions.toSorted((a, b) => a - b)
+        equal(sorted, versions, 'the versions of one item, which go upwards')
         equal(new Set(versions).size, versions.length, 'how many versions there were')
       }
     },
@@ -81,11 +78,8 @@ export const ITEMS: readonly Check[] = [
         { ...of('b'), expected: b.version },
         { ...of('gone'), expected: null },
       ])
-      equal(
-        done.map((item) => item?.id ?? null),
-        [null, 'new', null, null],
-        'what is given',
-      )
+      const ids = done.map((item) => item?.id ?? null)
+      equal(ids, [null, 'new', null, null], 'what is given')
       equal([await walk(store), await version(store, 'b')], [['b', 'new'], b.version], 'what is there')
     },
   },
@@ -102,11 +96,9 @@ export const ITEMS: readonly Check[] = [
       equal(await wins((n) => [write('x', base.version, n)]), 1, 'winners of a version')
       equal(await wins((n) => [write('new', null, n)]), 1, 'winners of a free id')
       // Each claims a slot if another slot is free: all may see it free, and one may be right.
-      equal(
-        await wins((n) => [write(`own${n}`, null, n), { collection: 'c', id: 'lock', expected: null }]),
-        8,
-        'those that only look',
-      )
+      const look = { collection: 'c', id: 'lock', expected: null }
+      const readers = await wins((n) => [write(`own${n}`, null, n), look])
+      equal(readers, 8, 'those that only look')
       equal(await wins((n) => [write(`o${n}`, null, n), write('lock', null, n)]), 1, 'winners of a lock')
       const [left, right] = await Promise.allSettled([
         store.changeItems([write('p', null, 1), { collection: 'c', id: 'q', expected: null }]),
@@ -162,11 +154,9 @@ export const ITEM_LISTS: readonly Check[] = [
       equal(await store.claimItems('d', { ttl: LONG }), [], 'in another collection')
       const before = await store.getItem('c', 'due0')
       const first = await store.claimItems('c', { ttl: LONG, limit: 2 })
-      equal(
-        first.map(({ id, body, keys }) => [id, body, keys]),
-        [0, 1].map((i) => [`due${i}`, { i }, { by: String(i) }]),
-        'the first',
-      )
+      const claimed = first.map(({ id, body, keys }) => [id, body, keys])
+      const expected = [0, 1].map((i) => [`due${i}`, { i }, { by: String(i) }])
+      equal(claimed, expected, 'the first')
       holds((first[0]?.version ?? 0) > (before?.version ?? 0), 'a claim sets a new version')
       holds((first[0]?.dueAt ?? 0) > (before?.dueAt ?? 0) + LONG / 2, 'a claim moves when it is due')
       equal(await store.getItem('c', 'due0'), first[0], 'as stored')
@@ -220,11 +210,8 @@ export const ITEM_LISTS: readonly Check[] = [
       await Promise.all([worker(), worker(), worker()])
       await worker()
       const items = (await store.listItems('c', { by: 'done', value: 'yes' })).items
-      equal(
-        items.map(({ body }) => body['done']),
-        Array.from({ length: count }, () => 1),
-        'how often each was worked on',
-      )
+      const done = items.map(({ body }) => body['done'])
+      equal(done, Array(count).fill(1), 'how often each was worked on')
     },
   },
   {
@@ -238,18 +225,12 @@ export const ITEM_LISTS: readonly Check[] = [
       equal(await walk(store, { descending: true }), all.toReversed(), 'by id, downwards')
       equal(await walk(store, { by: 'name' }), NAMES, 'by key')
       equal(await walk(store, { by: 'name', descending: true, limit: 1 }), NAMES.toReversed(), 'downwards')
-      equal(
-        await walk(store, { by: 'half', value: 'y' }),
-        NAMES.filter((one) => one !== 'a'),
-        'of one value',
-      )
+      const others = NAMES.filter((one) => one !== 'a')
+      equal(await walk(store, { by: 'half', value: 'y' }), others, 'of one value')
       equal(await walk(store, { by: 'half' }), ['a', ...NAMES.filter((one) => one !== 'a')], 'ties go by id')
       equal(await walk(store, { by: 'name', from: 'a', below: 'é' }), ['a', 'a b', 'b'], 'within bounds')
-      equal(
-        await walk(store, { from: 'b', below: '\uffee', descending: true }),
-        ['é', 'other', 'b'],
-        'of ids',
-      )
+      const ids = await walk(store, { from: 'b', below: '\uffee', descending: true })
+      equal(ids, ['é', 'other', 'b'], 'of ids')
       equal(await walk(store, { by: 'name', value: 'none' }), [], 'of a value that nothing has')
       equal(await walk(store, { by: 'none' }), [], 'by a key that nothing has')
       equal((await store.listItems('none')).items, [], 'of a collection that there is not')
@@ -275,11 +256,8 @@ export const ITEM_LISTS: readonly Check[] = [
         await put(store, 's0', { round }, { keys: { by: 's0' } })
         await store.changeItems([{ collection: 'c', id: `s${round - 1}a`, put: null }])
       }
-      equal(
-        seen.filter((id) => stay.includes(id)),
-        stay,
-        'those that stayed',
-      )
+      const stayed = seen.filter((id) => stay.includes(id))
+      equal(stayed, stay, 'those that stayed')
     },
   },
   {

@@ -59,11 +59,8 @@ export const LASTING: readonly Check[] = [
       const next = await again.acquireLease('c', 'you', 600_000)
       holds((next?.generation ?? 0) > lease.generation, 'generations do not repeat')
       // The first one sees it as well: two processes may hold one conversation.
-      equal(
-        (await store.read('c', { direction: 'backward', limit: 1 }))[0]?.id,
-        'zz',
-        'the log, seen from the first',
-      )
+      const last = (await store.read('c', { direction: 'backward', limit: 1 }))[0]?.id
+      equal(last, 'zz', 'the log, seen from the first')
       equal((await store.append('c', [pause('y')])).events[0]?.parentId, 'zz', 'HEAD, seen from the first')
     },
   },
@@ -122,11 +119,8 @@ export const LASTING: readonly Check[] = [
       const pending = Array.from({ length: 10 }, (_, i) => store.append('c', [pause(`p${i}`)]))
       const versions = Promise.all(pending)
       await store.close()
-      equal(
-        (await versions).map(({ version }) => version).toSorted((a, b) => a - b),
-        [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
-        'versions',
-      )
+      const sorted = (await versions).map(({ version }) => version).toSorted((a, b) => a - b)
+      equal(sorted, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 'versions')
     },
   },
 ]

@@ -30,10 +30,8 @@ export const LEASES: readonly Check[] = [
       holds((renewed?.expiresAt ?? 0) >= first.expiresAt + LONG, 'a renewal should move the end')
       equal(await store.getLease(id), renewed, 'the renewal as stored')
       const other = await begin(store, 'd')
-      holds(
-        (await store.acquireLease(other, 'you', LONG)) !== null,
-        'another conversation has a lease of its own',
-      )
+      const separate = (await store.acquireLease(other, 'you', LONG)) !== null
+      holds(separate, 'another conversation has a lease of its own')
     },
   },
   {
@@ -77,11 +75,8 @@ export const LEASES: readonly Check[] = [
       equal(await store.releaseLease(first), false, 'an old one')
       equal(await store.releaseLease({ ...second, owner: 'you' }), false, 'of another owner')
       equal(await store.getLease(id), second, 'the lease after that')
-      equal(
-        [await store.releaseLease(second), await store.releaseLease(second)],
-        [true, false],
-        'the latest, twice',
-      )
+      const releases = [await store.releaseLease(second), await store.releaseLease(second)]
+      equal(releases, [true, false], 'the latest, twice')
       equal(await store.getLease(id), null, 'the lease after that')
       await rejects('lease_lost', 'an append under it', () =>
         store.append(id, [pause('a')], { lease: second }),
@@ -101,11 +96,8 @@ export const LEASES: readonly Check[] = [
       if (mine === null) throw new Error('the lease should be granted')
       equal((await store.append(id, [pause('a')], { lease: mine })).version, 1, 'under the latest')
       await after(2 * SHORT)
-      equal(
-        (await store.append(id, [pause('b')], { lease: mine })).version,
-        2,
-        'under the latest, which has run out',
-      )
+      const appended = (await store.append(id, [pause('b')], { lease: mine })).version
+      equal(appended, 2, 'under the latest, which has run out')
       const yours = await store.acquireLease(id, 'you', LONG)
       if (yours === null) throw new Error('the lease should be granted')
       await rejects('lease_lost', 'after a takeover', () =>
@@ -147,11 +139,8 @@ export const LEASES: readonly Check[] = [
       }
       equal(await store.getLease('d'), null, 'the lease of an unknown conversation')
       const none = { conversationId: 'd', owner: 'me', generation: 1, expiresAt: 0 }
-      equal(
-        [await store.releaseLease(none), await store.releaseLease({ ...none, conversationId: id })],
-        [false, false],
-        'giving back none',
-      )
+      for (const lease of [none, { ...none, conversationId: id }])
+        equal(await store.releaseLease(lease), false, 'giving back none')
     },
   },
   {
@@ -185,16 +174,10 @@ export const LEASES: readonly Check[] = [
         equal(paged, await store.listLeases(query), 'in pages of two')
       }
       const taken = await store.acquireLease('b', 'another', LONG)
-      equal(
-        (await store.listLeases({ after: 'a b', limit: 1 }))[0],
-        taken,
-        'one that expired and was claimed',
-      )
-      equal(
-        pluck(await store.listLeases({ expired: true }), 'conversationId'),
-        ['a', 'é', '\u{1f600}'],
-        'those that have expired by then',
-      )
+      const listed = (await store.listLeases({ after: 'a b', limit: 1 }))[0]
+      equal(listed, taken, 'one that expired and was claimed')
+      const lapsed = pluck(await store.listLeases({ expired: true }), 'conversationId')
+      equal(lapsed, ['a', 'é', '\u{1f600}'], 'those that have expired by then')
     },
   },
   {

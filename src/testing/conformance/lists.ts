@@ -173,11 +173,8 @@ export const LISTS: readonly Check[] = [
       for (let i = 0; i < 5; i += 1) await store.createConversation({ id: `c${i}`, title: 'x' })
       const { cursor } = await store.listConversations({ limit: 2 })
       if (cursor === null) throw new Error('there should be a second page')
-      equal(
-        (await store.listConversations({ cursor, order: 'created_at_desc', limit: 50 })).items.length,
-        3,
-        'the rest',
-      )
+      const rest = await store.listConversations({ cursor, order: 'created_at_desc', limit: 50 })
+      equal(rest.items.length, 3, 'the rest')
       const changes = [
         { order: 'created_at' },
         { order: 'updated_at_desc' },
@@ -253,18 +250,12 @@ export const LIST_BOUNDS: readonly Check[] = [
       ])
         equal((await walk(store, filter, 5)).toSorted(), there, JSON.stringify(filter))
       const odd = there.filter((id) => Number(id.slice(1)) % 2 === 1)
-      equal(
-        (await walk(store, { titleContains: 'needle', tags: { half: '1' } }, 5)).toSorted(),
-        odd,
-        'with another filter',
-      )
+      const found = (await walk(store, { titleContains: 'needle', tags: { half: '1' } }, 5)).toSorted()
+      equal(found, odd, 'with another filter')
       equal(await walk(store, { titleContains: 'last' }, 5), [`c${count - 1}`], 'what the last one has')
       equal(await walk(store, { titleContains: 'no such' }, 5), [], 'what none has')
-      equal(
-        (await walk(store, { tags: { half: '0' } }, count)).length,
-        count / 2,
-        'what many have, in pages that are full',
-      )
+      const half = (await walk(store, { tags: { half: '0' } }, count)).length
+      equal(half, count / 2, 'what many have, in pages that are full')
       equal(await store.countConversations({ titleContains: 'needle' }), { count: 5, more: false }, 'counted')
       equal(await store.countConversations({}, { exact: true }), { count, more: false }, 'counted exactly')
     },
@@ -294,11 +285,8 @@ export const LIST_BOUNDS: readonly Check[] = [
       equal([await listed('running'), await listed('paused')], [[], ['c']], 'lists after it')
       equal((await store.countConversations({ status: 'paused', tags: { a: 'x' } })).count, 1, 'counted')
       await store.updateConversation('c', { tags: {} })
-      equal(
-        (await store.countConversations({ status: 'paused', tags: { a: 'x' } })).count,
-        0,
-        'counted later',
-      )
+      const later = (await store.countConversations({ status: 'paused', tags: { a: 'x' } })).count
+      equal(later, 0, 'counted later')
       await store.deleteConversation('c')
       equal([await listed('paused'), (await store.countConversations()).count], [[], 1], 'when it is gone')
       for (const status of ['', 'No', 'x'.repeat(41), 7 as unknown as string])
@@ -320,11 +308,8 @@ export const LIST_BOUNDS: readonly Check[] = [
         await store.countItems('c', { by: 'n', from: '1', below: '2' }, { exact: true }),
         await store.countItems('other'),
       ]
-      equal(
-        counts,
-        [12, 8, 9, 3, 3, 0].map((count) => ({ count, more: false })),
-        'counts',
-      )
+      const expected = [12, 8, 9, 3, 3, 0].map((count) => ({ count, more: false }))
+      equal(counts, expected, 'counts')
       await rejects('invalid_query', 'no name of a key', () => store.countItems('c', { by: 'N' }))
     },
   },

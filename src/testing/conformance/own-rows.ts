@@ -126,11 +126,9 @@ export const OWN_ROWS: readonly Check[] = [
             return store.append(id, [pause(`e${nth}`)], kind === 'plain' ? {} : { within })
           }),
         )
-        equal(
-          outcomes.map(({ status }) => status === 'fulfilled'),
-          kinds.map((kind) => kind !== 'throws'),
-          'outcomes',
-        )
+        const succeeded = outcomes.map(({ status }) => status === 'fulfilled')
+        const expected = kinds.map((kind) => kind !== 'throws')
+        equal(succeeded, expected, 'outcomes')
         const nths = (is: (kind: string) => boolean): string[] =>
           kinds.flatMap((kind, nth) => (is(kind) ? [String(nth)] : []))
         const events = (await idsOf(store, id)).map((one) => String(one).slice(1)).toSorted()

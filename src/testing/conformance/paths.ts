@@ -152,16 +152,10 @@ export const PATHS: readonly Check[] = [
         await store.append(id, [pause(`dead${i}`), leaf(`m${i}`, `n${i - 1}`), pause(`n${i}`)])
       }
       const expected = Array.from({ length: 101 }, (_, i) => `n${i}`)
-      equal(
-        idsOf(await searchAll(store, { conversationId: id, leafId: 'n100', limit: 17 })),
-        expected,
-        'the path',
-      )
-      equal(
-        await store.count({ conversationId: id, leafId: 'dead50' }),
-        51,
-        'a path that ends half way, counted',
-      )
+      const path = idsOf(await searchAll(store, { conversationId: id, leafId: 'n100', limit: 17 }))
+      equal(path, expected, 'the path')
+      const half = await store.count({ conversationId: id, leafId: 'dead50' })
+      equal(half, 51, 'a path that ends half way, counted')
     },
   },
 ]

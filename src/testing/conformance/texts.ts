@@ -373,11 +373,8 @@ export const TEXTS: readonly Check[] = [
         } while (cursor !== null)
         const before = placesOf(findNaively(all, { query: 'word', order, owner: 'ann' }))
         equal(new Set(seen).size, seen.length, `${order}: a hit was shown twice`)
-        equal(
-          seen.filter((index) => before.includes(index)),
-          before,
-          `${order}: those that were there`,
-        )
+        const known = seen.filter((index) => before.includes(index))
+        equal(known, before, `${order}: those that were there`)
         for (const { name } of CONVERSATIONS) await store.deleteConversation(`${name}${order}`)
       }
     },
@@ -396,32 +393,17 @@ export const TEXTS: readonly Check[] = [
       holds(hit !== undefined, 'the text is found')
       if (hit === undefined) return
       const { snippet, ranges, ...position } = hit
-      equal(
-        position,
-        { conversationId: 'c', id: 'm', seq: 1, role: 'assistant', timestamp: timeOf(5) },
-        'the hit',
-      )
-      equal(
-        ranges.map(([from, to]) => snippet.slice(from, to)),
-        ['Crème', '京都', 'fooBar_baz', 'end after'],
-        'the matches',
-      )
+      const expected = { conversationId: 'c', id: 'm', seq: 1, role: 'assistant', timestamp: timeOf(5) }
+      equal(position, expected, 'the hit')
+      const matches = ranges.map(([from, to]) => snippet.slice(from, to))
+      equal(matches, ['Crème', '京都', 'fooBar_baz', 'end after'], 'the matches')
       holds(snippet.length <= 240 && snippet.isWellFormed() && !/[\n\r]/.test(snippet), 'a short line')
       const [first] = (await store.searchText({ query: '京' })).items
-      equal(
-        first?.ranges.map(([from, to]) => first.snippet.slice(from, to)),
-        ['京'],
-        'one letter',
-      )
+      const letters = first?.ranges.map(([from, to]) => first.snippet.slice(from, to))
+      equal(letters, ['京'], 'one letter')
       const tools = (await store.searchText({ query: 'creme', includeResults: true })).items
-      equal(
-        tools.map(({ id, role }) => [id, role]),
-        [
-          ['r', 'tool'],
-          ['m', 'assistant'],
-        ],
-        'with results',
-      )
+      const found = tools.map(({ id, role }) => `${id} of ${role}`)
+      equal(found, ['r of tool', 'm of assistant'], 'with results')
     },
   },
   {
@@ -514,11 +496,8 @@ export const TEXTS: readonly Check[] = [
         ]
         for (const query of others)
           await rejects('invalid_cursor', JSON.stringify(query), () => store.searchText(query))
-        equal(
-          placesOf((await store.searchText({ query: 'A', order, limit: 5, cursor })).items).length,
-          1,
-          'the same words',
-        )
+        const second = await store.searchText({ query: 'A', order, limit: 5, cursor })
+        equal(second.items.length, 1, 'the same words')
       }
     },
   },

@@ -37,11 +37,9 @@ export const TIMES: readonly Check[] = [
         equal(idsOf(down), upwards.toReversed(), `downwards, ${limit} a page`)
       }
       const texts = await store.getMany(id, upwards)
-      equal(
-        texts.map((event) => (event?.fact as { timestamp?: string } | undefined)?.timestamp),
-        IN_ORDER.map(([, text]) => text),
-        'the unchanged texts',
-      )
+      const timestamps = texts.map((event) => (event?.fact as { timestamp?: string } | undefined)?.timestamp)
+      const expected = IN_ORDER.map(([, text]) => text)
+      equal(timestamps, expected, 'the unchanged texts')
     },
   },
   {
@@ -88,11 +86,8 @@ export const TIMES: readonly Check[] = [
       const id = await begin(store, 'c', [pause('last', { timestamp: '2026-01-02T00:00:00Z' }), ...facts])
       const expected = [...facts.map((fact) => fact.id as string), 'last']
       for (const limit of [1, 2, 3, 7, 20, 21]) {
-        equal(
-          idsOf(await searchAll(store, { conversationId: id, limit })),
-          expected,
-          `upwards, ${limit} a page`,
-        )
+        const found = idsOf(await searchAll(store, { conversationId: id, limit }))
+        equal(found, expected, `upwards, ${limit} a page`)
         const down = await searchAll(store, { conversationId: id, limit, order: 'timestamp_desc' })
         equal(idsOf(down), expected.toReversed(), `downwards, ${limit} a page`)
       }
