@@ -89,11 +89,8 @@ export const LIVE: readonly ServerCheck[] = [
       const places = socket.frames.map(({ type, event }) => (type === 'caught_up' ? type : event.id))
       same('B2', 'the notices', places.filter((index) => index === 'caught_up').length, 1)
       const order = [before, 'caught_up', after].map((index) => places.indexOf(index))
-      hold(
-        'B2',
-        order.every((index, n) => index >= 0 && (n === 0 || index > (order[n - 1] ?? 0))),
-        `they are at ${order.join(', ')}`,
-      )
+      const isOrdered = order.every((index, n) => index >= 0 && (n === 0 || index > (order[n - 1] ?? 0)))
+      hold('B2', isOrdered, `they are at ${order.join(', ')}`)
       const quiet = await caughtUp(trial, id)
       quiet.close()
       same('B1', 'events for a reader that requested none', idsIn(quiet.frames), [])

@@ -156,20 +156,12 @@ export const TREE: readonly ServerCheck[] = [
       await trial.play(id, [{ says: ['Reply one.'] }])
       const position = bodyOf(await trial.client.get(id)).leaf_event_id ?? ''
       await trial.play(id, [{ says: ['Reply two, of the other branch.'] }])
-      same(
-        'T2',
-        'HEAD',
-        (await trial.accepted(() => trial.client.navigate(id, position))).leaf_event_id,
-        position,
-      )
+      const moved = (await trial.accepted(() => trial.client.navigate(id, position))).leaf_event_id
+      same('T2', 'HEAD', moved, position)
       const output = await trial.say(id, [{ says: ['Reply three.'] }], false)
       const log = await trial.log(id)
-      same(
-        'T8',
-        'the parent of the next message',
-        log.find((event) => event.id === output)?.parent_id,
-        position,
-      )
+      const next = log.find((event) => event.id === output)?.parent_id
+      same('T8', 'the parent of the next message', next, position)
       await trial.accepted(() => trial.client.run(id))
       await trial.rest(id)
       same('T4', 'the last reply', (await trial.replies(id)).at(-1), 'Reply three.')
@@ -342,12 +334,7 @@ export const SECRETS: readonly ServerCheck[] = [
           page_id = page.next_page_id ?? null
           hold('C1', seen.length < 1_000, 'paging does not end')
         }
-        same(
-          'W2',
-          'what is shown',
-          seen.map((event) => event.id),
-          visible.map((event) => event.id),
-        )
+        same('W2', 'what is shown', idsOf(seen), idsOf(visible))
       }
       const one = await client.searchShared({ conversation_id: id, kind__eq: 'ActionEvent' })
       same('W2', 'by kind', bodyOf(one).items.length, log.filter(({ kind }) => kind === 'ActionEvent').length)

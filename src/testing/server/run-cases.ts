@@ -113,11 +113,8 @@ export const RUNS: readonly ServerCheck[] = [
       const roles = last.map(({ role }) => role).filter((role) => role !== 'system')
       same('M7', 'the roles in the second request', roles, ['user', 'assistant', 'tool', 'tool'])
       const texts = last.filter(({ role }) => role === 'tool').map(({ content }) => textOf(content))
-      hold(
-        'M10',
-        texts[0]?.includes('p') === true && texts[1]?.includes('q') === true,
-        () => `results: ${texts.join(', ')}`,
-      )
+      const isPaired = texts[0]?.includes('p') === true && texts[1]?.includes('q') === true
+      hold('M10', isPaired, () => `results: ${texts.join(', ')}`)
     },
   },
   {
@@ -199,11 +196,8 @@ export const RUNS: readonly ServerCheck[] = [
         'error',
       )
       const log = await trial.log(id)
-      hold(
-        'I1',
-        log.some(({ kind }) => kind === 'ConversationErrorEvent'),
-        'the log has no ConversationErrorEvent',
-      )
+      const hasError = log.some(({ kind }) => kind === 'ConversationErrorEvent')
+      hold('I1', hasError, 'the log has no ConversationErrorEvent')
       await trial.play(id, [{ says: ['Better.'] }])
       same('I2', 'messages of the agent', await trial.replies(id), ['Better.'])
     },
@@ -244,12 +238,8 @@ export const CONSENT: readonly ServerCheck[] = [
       bodyOf(await trial.client.respond(id, true))
       await nextWaits(trial, id, 3)
       const log = await trial.log(id)
-      same(
-        'P7',
-        'results',
-        callsIn(log).map((call) => resultsOf(log, call).length),
-        [1, 1, 0],
-      )
+      const counts = callsIn(log).map((call) => resultsOf(log, call).length)
+      same('P7', 'results', counts, [1, 1, 0])
       bodyOf(await trial.client.respond(id, true))
       await trial.rest(id)
       holdPaired('P1', await trial.log(id))
@@ -288,11 +278,8 @@ export const CONSENT: readonly ServerCheck[] = [
     async run(trial) {
       const id = await waiting(trial, (ownId) => [{ says: [trial.note(`t-${ownId}`)] }, { says: ['Done.'] }])
       const both = await Promise.all([trial.client.respond(id, true), trial.client.respond(id, true)])
-      hold(
-        'P7',
-        both.some(({ status }) => status === 200),
-        'no approval was accepted',
-      )
+      const isAccepted = both.some(({ status }) => status === 200)
+      hold('P7', isAccepted, 'no approval was accepted')
       await trial.rest(id)
       holdPaired('P6', await trial.log(id))
       const notes = await notesOf(trial, id)
@@ -340,11 +327,8 @@ export const STOPS: readonly ServerCheck[] = [
       const log = await trial.log(id)
       const more = callsIn(log).length - index
       hold('I3', more <= 1 && callsIn(log).length < steps.length, `${more} more steps began`)
-      hold(
-        'I3',
-        log.some(({ kind }) => kind === 'PauseEvent'),
-        'the log has no PauseEvent',
-      )
+      const isPaused = log.some(({ kind }) => kind === 'PauseEvent')
+      hold('I3', isPaused, 'the log has no PauseEvent')
       same('I3', 'the status', await trial.status(id), 'paused')
       await trial.accepted(() => trial.client.run(id))
       await trial.rest(id)
