@@ -168,15 +168,15 @@ export const newKeyBody = bodyOf(
   }),
 )
 
-const KEBAB = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
+const KEBAB = /^(?!-|.*--|.*-$)[a-z0-9-]+$/
 
 /** The name of a Canvas extension, as in its manifest and in paths. */
-export const EXTENSION_NAME = /^(?=.{1,255}$)[a-z0-9]+(?:-[a-z0-9]+)*$/
+export const EXTENSION_NAME = /^(?!-|.*--|.*-$)[a-z0-9-]{1,255}$/
 
 const extensionPage = z.object({
   id: z.string().regex(KEBAB, 'Must be in kebab case.'),
   title: z.string(),
-  path: z.string().regex(/^(?:\/[a-z0-9]+(?:-[a-z0-9]+)*)+$/, 'Must be a route in kebab case.'),
+  path: z.string().regex(/^(?!.*[/-][/-]|.*[/-]$)\/[a-z0-9/-]+$/, 'Must be a route in kebab case.'),
 })
 
 const areUnique = (pages: readonly z.output<typeof extensionPage>[]): boolean =>
