@@ -20,10 +20,8 @@ import { listDroppedResultsIn, type DroppedResult } from './dropped.ts'
 import { progressIn } from './header.ts'
 import { type State, branchOf } from './state.ts'
 import type { ActionEvent, ObservationEvent, ToolResultEvent } from '../event/types.ts'
-import { ColloquyError } from '../event/errors.ts'
-import { quote } from '../event/text.ts'
 import { cutPointsIn, listPendingBatchesIn, viewEventsIn } from '../view/view.ts'
-import { listLeavesIn } from './at.ts'
+import { entryOf, listLeavesIn } from './at.ts'
 
 /**
  * Returns the entry of the event with this id, on any branch, or undefined. O(log n).
@@ -56,19 +54,11 @@ export function pathTo(state: State, eventId?: string | null): Entry[] {
  * isOnPath(state, 'b', 'a') // false
  */
 export function isOnPath(state: State, eventId: string, leafId?: string | null): boolean {
-  return isOnPathIn(known(state, eventId), entryAt(state, leafId))
+  return isOnPathIn(entryOf(state.log, eventId), entryAt(state, leafId))
 }
 
 const entryAt = (state: State, id: string | null | undefined): Entry | null =>
-  id === undefined ? state.log.head : id === null ? null : known(state, id)
-
-function known(state: State, id: string): Entry {
-  const entry = findEventIn(state.log, id)
-  if (entry !== undefined) return entry
-  throw new ColloquyError('unknown_event', `no event ${quote(id)} in this conversation`, {
-    event_id: id,
-  })
-}
+  id === undefined ? state.log.head : id === null ? null : entryOf(state.log, id)
 
 /**
  * Returns the branch tips, in log order: possible HEADs without another below. O(n).

@@ -177,11 +177,6 @@ export function canReduce(state: State, fact: Fact): boolean {
   return isLoaded(entry.parent) && isLoaded(head)
 }
 
-interface Part {
-  readonly part: number
-  readonly bytes: Uint8Array
-}
-
 export interface StoredFact {
   readonly id: string | null
   readonly fact: Fact
@@ -192,7 +187,7 @@ interface Saved extends Contents {
 }
 
 /** Reads the parts, or returns null. O(bytes). */
-function readParts(parts: readonly Part[], conversationId: string): Saved | null {
+function readParts(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
   const byNumber = new Map(parts.map(({ part, bytes }) => [part, bytes]))
   if (byNumber.size !== parts.length) return null
   const first = byNumber.get(0)

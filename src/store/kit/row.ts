@@ -78,49 +78,44 @@ function damaged({ what, data }: Named, cause: unknown): ColloquyError {
 export interface RecordRow {
   readonly conversation_id: string
   readonly title: string | null
+  readonly public: number
+  readonly tags: string
   readonly metadata: string
   readonly time_zone: string | null
   readonly parent_conversation_id: string | null
   readonly sandbox_id: string | null
   readonly owner: string | null
   readonly status: string | null
+  readonly created: Bigint
+  readonly updated: Bigint
   readonly version: number
   readonly head_id: string | null
 }
 
-/** A record. Frozen. O(size). */
-export function readRecord(
-  row: RecordRow,
-  { tags, isPublic, created, updated }: RecordParts,
-): ConversationRecord {
+/** The record of a row, frozen. O(size). @throws `store_unavailable` for one that was damaged. */
+export function readRecord(row: RecordRow): ConversationRecord {
+  const conversationId = row.conversation_id
+  const read = (field: 'tags' | 'metadata'): JsonObject =>
+    readNamed(row[field], () => ({
+      what: `The ${field} of conversation ${JSON.stringify(conversationId)}`,
+      data: { conversationId },
+    }))
   return Object.freeze({
-    id: row.conversation_id,
+    id: conversationId,
     title: row.title,
-    public: isPublic,
-    tags,
-    metadata: readNamed(row.metadata, () => metadataOf(row)),
+    public: row.public === 1,
+    tags: read('tags') as ConversationRecord['tags'],
+    metadata: read('metadata'),
     timeZone: row.time_zone,
     parentConversationId: row.parent_conversation_id,
     sandboxId: row.sandbox_id,
     owner: row.owner,
     status: row.status,
-    createdAt: formatInstant(BigInt(created)),
-    updatedAt: formatInstant(BigInt(updated)),
+    createdAt: formatInstant(BigInt(row.created)),
+    updatedAt: formatInstant(BigInt(row.updated)),
     version: row.version,
     headId: row.head_id,
   })
-}
-
-const metadataOf = ({ conversation_id: conversationId }: RecordRow): Named => ({
-  what: `The metadata of conversation ${JSON.stringify(conversationId)}`,
-  data: { conversationId },
-})
-
-interface RecordParts {
-  readonly tags: ConversationRecord['tags']
-  readonly isPublic: boolean
-  readonly created: Bigint
-  readonly updated: Bigint
 }
 
 /**

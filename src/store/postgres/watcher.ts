@@ -220,8 +220,6 @@ const POLL_INTERVAL = 1_000
 /** While notifications arrive, polls are this much rarer: they only cover lost notifications. */
 const RARELY = 10
 
-const EMPTY = ''
-
 /** Wakes those who watch: at once for writes of this store, by notification or polling for others'. */
 export class Watcher {
   readonly #connection: Connection
@@ -335,7 +333,7 @@ export class Watcher {
       )
       const states = new Map(rows.map(({ id, state }) => [id, state]))
       for (const id of ids) {
-        const state = states.get(id) ?? EMPTY
+        const state = states.get(id) ?? ''
         if (this.#seen.get(id) === state) continue
         this.#seen.set(id, state)
         this.#watches.wake(id)

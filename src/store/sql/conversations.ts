@@ -32,9 +32,10 @@ import {
   walkOf,
 } from '../kit/query/conversation-query.ts'
 import { foldText } from '../kit/query/message-text.ts'
-import { type Bigint, readNamed, readRecord, type RecordRow } from '../kit/row.ts'
+import { type Bigint, readRecord, type RecordRow } from '../kit/row.ts'
 import {
   all,
+  allOf,
   change,
   confirm,
   type Dialect,
@@ -44,13 +45,6 @@ import {
   statement,
   type Work,
 } from './dialect.ts'
-
-interface ConversationRow extends RecordRow {
-  readonly public: number
-  readonly tags: string
-  readonly created: Bigint
-  readonly updated: Bigint
-}
 
 interface LeaseRow {
   readonly conversation_id: string
@@ -144,8 +138,8 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
   }
 
   function* find(id: string): Work<ConversationRecord | null> {
-    const row = isLegalId(id) ? yield* first<ConversationRow>(select, id) : undefined
-    return row === undefined ? null : recordOf(row)
+    const row = isLegalId(id) ? yield* first<RecordRow>(select, id) : undefined
+    return row === undefined ? null : readRecord(row)
   }
 
   function* get(id: string): Work<ConversationRecord> {
@@ -159,7 +153,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     patch: ConversationPatch,
     options: UpdateOptions = {},
   ): Work<ConversationRecord> {
-    const before = yield* first<ConversationRow>(select, isLegalId(id) ? id : '')
+    const before = yield* first<RecordRow>(select, isLegalId(id) ? id : '')
     if (before === undefined) throw unknownConversation(id)
     const {
       title,
@@ -168,7 +162,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
       metadata,
       timeZone,
       owner,
-    } = patchRecord(recordOf(before), patch, 0n, options)
+    } = patchRecord(readRecord(before), patch, 0n, options)
     const values: (readonly [column: string, value: SqlValue])[] = [['conversation_id', id]]
     if (patch.title !== undefined) values.push(['title', title], ['title_folded', title && foldText(title)])
     if (patch.public !== undefined) values.push(['public', Number(open)])
@@ -286,7 +280,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
   function comparisons(walk: Walk): Statement {
     const { titleContains, otherFrom, otherUntil } = walk
     const other = walk.by === 'createdAt' ? 'l.updated_at' : 'c.created_at'
-    const parts: readonly (Statement | false)[] = [
+    return allOf([
       titleContains !== null &&
         statement(`${d.find}(coalesce(c.title_folded, ''), ?) > 0 AND c.title IS NOT NULL`, titleContains),
       walk.public !== null && statement('c.public = ?', Number(walk.public)),
@@ -303,12 +297,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
           ...key,
         )
       }),
-    ]
-    const requested = parts.filter((part) => part !== false)
-    return statement(
-      ['1 = 1', ...requested.map(({ sql }) => sql)].join(' AND '),
-      ...requested.flatMap(({ values }) => values),
-    )
+    ])
   }
 
   const joins = (fits: string): string =>
@@ -359,7 +348,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     if (!query.isPossible) return lookedPage(query, [], null)
     const walk = walkOf(query, query.by)
     const page = listSql(walk, query)
-    const matches = (yield* all<ConversationRow>(page.sql, ...page.values)).map(recordOf)
+    const matches = (yield* all<RecordRow>(page.sql, ...page.values)).map(readRecord)
     if (matches.length > query.limit || comparisons(walk).values.length === 0)
       return lookedPage(query, matches, null)
     const { sql, values } = lastLookedSql(walk, query)
@@ -497,20 +486,15 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
 
   function* deleteSnapshot(conversationId: string): Work<boolean> {
     if (!isLegalId(conversationId)) return false
-    const had = (yield* loadSnapshotSize(conversationId)) > 0
+    const parts = yield* first<{ readonly count: Bigint }>(
+      `SELECT count(*) AS count FROM ${part} AS p WHERE p.number = ${numberOf}`,
+      conversationId,
+    )
     yield* change(
       statement(`DELETE FROM ${snapshot} WHERE number = ${numberOf} RETURNING number`, conversationId),
       ['number'],
     )
-    return had
-  }
-
-  function* loadSnapshotSize(conversationId: string): Work<number> {
-    const row = yield* first<{ readonly count: Bigint }>(
-      `SELECT count(*) AS count FROM ${part} AS p WHERE p.number = ${numberOf}`,
-      conversationId,
-    )
-    return Number(row?.count ?? 0)
+    return Number(parts?.count ?? 0) > 0
   }
 
   return {
@@ -545,16 +529,6 @@ export function keyColumn([name, value]: ListKey):
     owner: 'owner',
   }[name]
   return column === undefined ? null : [column, value === '' ? null : value]
-}
-
-/** The record of a row, frozen. O(size). @throws `store_unavailable` for one that was damaged. */
-function recordOf(row: ConversationRow): ConversationRecord {
-  const { conversation_id: conversationId, created, updated } = row
-  const tags = readNamed(row.tags, () => ({
-    what: `The tags of conversation ${JSON.stringify(conversationId)}`,
-    data: { conversationId },
-  })) as ConversationRecord['tags']
-  return readRecord(row, { tags, isPublic: row.public === 1, created, updated })
 }
 
 const leaseOf = (row: LeaseRow): Lease =>

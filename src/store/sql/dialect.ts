@@ -61,6 +61,13 @@ export function* confirm(): Work<void> {
 
 export const statement = (sql: string, ...values: SqlValue[]): Statement => ({ sql, values })
 
+/** The conditions of a row that has to meet all. */
+export function allOf(conditions: readonly (Statement | false)[]): Statement {
+  const parts = conditions.filter((part) => part !== false)
+  const sql = ['1 = 1', ...parts.map((part) => part.sql)].join(' AND ')
+  return statement(sql, ...parts.flatMap(({ values }) => values))
+}
+
 export type Table =
   | 'conversation'
   | 'tag'

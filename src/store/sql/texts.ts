@@ -15,7 +15,16 @@ import {
 import { eventText, lineOf, sizeOfLine } from '../kit/query/text-tokens.ts'
 import type { Bigint } from '../kit/row.ts'
 import { keyColumn } from './conversations.ts'
-import { all, type Dialect, first, type Statement, statement, type Step, type Work } from './dialect.ts'
+import {
+  all,
+  allOf,
+  type Dialect,
+  first,
+  type Statement,
+  statement,
+  type Step,
+  type Work,
+} from './dialect.ts'
 import { blobReads, type EventRow } from './blobs.ts'
 import { eventColumns, type eventReads } from './events.ts'
 
@@ -150,44 +159,35 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
     { excludes, record, role, messagesOnly, from, until }: CheckedTextQuery,
     includes: readonly TextClause[],
   ): Statement {
-    const parts: (Statement | false)[] = [
+    const ownConditions = allOf([
+      ...record.keys.map((key): Statement | false => {
+        const column = keyColumn(key)
+        return column !== null && statement(`c.${column[0]} = ?`, column[1])
+      }),
+      record.public !== null && statement('c.public = ?', Number(record.public)),
+    ])
+    return allOf([
       ...includes.map(({ piece }) => statement(`${d.find}(t.line, ?) > 0`, piece)),
       ...excludes.map(({ piece }) => statement(`${d.find}(t.line, ?) = 0`, piece)),
       role !== null && statement('t.role = ?', roleOf(role)),
       messagesOnly && statement('t.role <> ?', roleOf('tool')),
       from !== null && statement('t.time >= ?', from),
       until !== null && statement('t.time < ?', until),
-      ...(d.textFits === '' ? [] : [statement(d.textFits)]),
-      ...record.keys.flatMap((key): Statement[] => {
-        const column = keyColumn(key)
-        if (column === null)
-          return [
-            statement(
-              `EXISTS (SELECT 1 FROM ${tag} AS own WHERE own.number = t.log AND own.name = ? AND own.value = ?)`,
-              ...key,
-            ),
-          ]
-        return [statement(`c.${column[0]} = ?`, column[1])]
-      }),
-      record.public !== null && statement('c.public = ?', Number(record.public)),
-    ]
-    const requested = parts.filter((part) => part !== false)
-    const ownConditions = requested.filter(({ sql }) => sql.startsWith('c.'))
-    const others = requested.filter(({ sql }) => !sql.startsWith('c.'))
-    const exists =
-      ownConditions.length === 0
-        ? []
-        : [
-            statement(
-              `EXISTS (SELECT 1 FROM ${conversation} AS c WHERE c.number = t.log AND ${ownConditions.map(({ sql }) => sql).join(' AND ')})`,
-              ...ownConditions.flatMap(({ values }) => values),
-            ),
-          ]
-    const together = [...others, ...exists]
-    return statement(
-      ['1 = 1', ...together.map(({ sql }) => sql)].join(' AND '),
-      ...together.flatMap(({ values }) => values),
-    )
+      d.textFits !== '' && statement(d.textFits),
+      ...record.keys.map(
+        (key): Statement | false =>
+          keyColumn(key) === null &&
+          statement(
+            `EXISTS (SELECT 1 FROM ${tag} AS own WHERE own.number = t.log AND own.name = ? AND own.value = ?)`,
+            ...key,
+          ),
+      ),
+      ownConditions.values.length > 0 &&
+        statement(
+          `EXISTS (SELECT 1 FROM ${conversation} AS c WHERE c.number = t.log AND ${ownConditions.sql})`,
+          ...ownConditions.values,
+        ),
+    ])
   }
 
   function* indexNext(after: number): Work<number | null> {

@@ -188,8 +188,6 @@ function countRanges(form: RangeForm, ranges: readonly EventRange[]): Statement 
 
 const events = eventReads(SQLITE)
 
-const FIND_LOG = `SELECT ${LOG_COLUMNS} FROM colloquy_log WHERE conversation_id = ?`
-
 const INSERT_EVENT = `INSERT INTO colloquy_event (place, log, id, parent_id, time, lane, kind, source, message, body,
   blobs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
@@ -214,7 +212,10 @@ export function* append(
   now: bigint,
   fullText: boolean,
 ): Work<AppendDecision> {
-  const row = yield* first<LogRow>(FIND_LOG, conversationId)
+  const row = yield* first<LogRow>(
+    `SELECT ${LOG_COLUMNS} FROM colloquy_log WHERE conversation_id = ?`,
+    conversationId,
+  )
   if (row === undefined) throw unknownConversation(conversationId)
   const [only] = facts
   let known: AppendDecision | null = null
@@ -400,13 +401,14 @@ export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
   // The page of a shard with few rows ends after its maximum of visited rows.
   const end = matches.length === wanted.length && rows.length === looked ? rows.at(-1) : undefined
   const plan = planFeed(query, matches.map(rowOf), end && rowOf(end))
-  const events = new Map<FeedPart, readonly StoredEvent[]>()
-  for (const part of plan.parts) if (part.row.told === TOLD.events) events.set(part, yield* readStretch(part))
-  return fillFeed(plan, (part) => events.get(part) ?? [])
+  const read = new Map<FeedPart, readonly StoredEvent[]>()
+  for (const part of plan.parts) {
+    const { row, from, until } = part
+    if (row.told === TOLD.events)
+      read.set(part, yield* events.stretch(row.conversationId, row.log ?? 0, from, until - 1))
+  }
+  return fillFeed(plan, (part) => read.get(part) ?? [])
 }
-
-const readStretch = ({ row, from, until }: FeedPart): Work<StoredEvent[]> =>
-  events.stretch(row.conversationId, row.log ?? 0, from, until - 1)
 
 const rowOf = (row: Row): FeedRow => ({
   ...row,

@@ -5,8 +5,6 @@ import { Watches } from '../kit/watches.ts'
 import type { Connection } from './database.ts'
 import type { Runner } from './runner.ts'
 
-const DATA_VERSION = 'PRAGMA data_version'
-
 /** Feed rows from a position, and its end: every change that wakes has a row. */
 const NEWS = `SELECT place, witness, conversation_id AS id FROM colloquy_feed WHERE place >= ?
   ORDER BY place LIMIT ?`
@@ -19,10 +17,6 @@ const MOST_NEWS = 1_000
 interface Place {
   readonly place: number
   readonly witness: number
-}
-
-interface NewsRow extends Place {
-  readonly id: string
 }
 
 const START: Place = { place: 0, witness: 0 }
@@ -95,7 +89,7 @@ export class Poll {
     this.#reopen()
     const connection = this.#runner.connection
     const last = this.#last()
-    const seen = this.#all<{ readonly data_version: number }>(DATA_VERSION)?.[0]?.data_version
+    const seen = this.#all<{ readonly data_version: number }>('PRAGMA data_version')?.[0]?.data_version
     // A database that cannot be read now is asked again at the next tick.
     if (last === null || seen === undefined) return
     const isSame = connection === this.#asked
@@ -109,7 +103,7 @@ export class Poll {
 
   /** Wakes watches of what was written since; false when unreadable now. */
   #wakeSince(from: Place): boolean {
-    const rows = this.#all<NewsRow>(NEWS, from.place, MOST_NEWS + 2)
+    const rows = this.#all<Place & { readonly id: string }>(NEWS, from.place, MOST_NEWS + 2)
     if (rows === null) return false
     const isThere = from === START || (rows[0]?.place === from.place && rows[0].witness === from.witness)
     const news = new Set((from === START ? rows : rows.slice(1)).map(({ id }) => id))
