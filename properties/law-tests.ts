@@ -45,7 +45,7 @@ const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['M12 M13 M15', ['properties/prefix.test.ts', EXECUTION]],
   ['M21', ['properties/request-cache.test.ts', 'properties/prefix.test.ts']],
   ['M14 M17', ['asked-items', 'parts', 'user-parts'].map((name) => `properties/${name}.test.ts`)],
-  ['M18', [...MESSAGES, BACKGROUND]],
+  ['M18', [...MESSAGES, BACKGROUND, 'properties/prefix.test.ts']],
   ['M', MESSAGES],
   ['O4 O5', ['properties/explain.test.ts']],
   ['O', ['properties/screen.test.ts']],

@@ -255,7 +255,11 @@ function checkReply(messages: readonly NeutralMessage[], reply: NeutralMessage, 
 }
 
 /** M18: a working call does not change how its reply is sent. */
-function checkWorking(state: State, messages: readonly NeutralMessage[], units: readonly Unit[]): void {
+export function checkWorking(
+  state: State,
+  messages: readonly NeutralMessage[],
+  units: readonly Unit[],
+): void {
   const works = new Set(listPendingCallsIn(state.branch.workingCalls).map(({ entry }) => entry.seq))
   for (const unit of state.branch.view.units) {
     if (unit.type !== 'batch' || ![...unit.calls].some(({ seq }) => works.has(seq))) continue

@@ -4,14 +4,21 @@ import { observationMasking } from '../../src/context/masking.ts'
 import { redact } from '../../src/context/redaction/redact.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
 import { openCallsOf } from '../../src/conversation/decide.ts'
-import type { Event } from '../../src/event/types.ts'
+import { decideComplete, workingTip } from '../../src/conversation/late-results.ts'
+import { completionMessage, WORKING } from '../../src/event/completion.ts'
+import type { ActionEvent, Event } from '../../src/event/types.ts'
 import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
+import { listWorkingCalls } from '../../src/state/read.ts'
 import { initialState, type State } from '../../src/state/state.ts'
+import { isPending } from '../../src/view/units.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 import { type Part, recordOf, replyParts, type WireGrammar, WIRES } from '../wire/reply.ts'
+import { same } from '../../src/testing/failure.ts'
+import { grammarNamed } from '../../src/messages/grammars.ts'
+import { checkWorking, GRAMMARS } from './messages.ts'
 import { checkRequest, frozen, startRequests } from './request-cache.ts'
 import { checkSent, type Given, send, type SentOccurrence } from '../wire/sent.ts'
 
@@ -23,7 +30,14 @@ export type Deed =
       readonly parts: readonly Part[]
       readonly meanwhile: number
       readonly late: number
+      /** How many of its calls work, and whether the first of them is completed while it is pending. */
+      readonly works?: number
+      readonly isEarly?: boolean
+      /** Completes a call that works while the model replies. */
+      readonly completes?: number
     }
+  /** Completes a call, the latest first, which may work nowhere: by the engine, or by any other writer. */
+  | { readonly do: 'complete'; readonly call: number; readonly isDecided: boolean }
   /** Moves HEAD back by this many messages, or to the call before, whose results arrive again. */
   | { readonly do: 'back' | 'into'; readonly by: number }
   /** Deliberately changes the past. */
@@ -43,6 +57,19 @@ export type Occurrence =
   | 'mask_moved'
   | 'another_model'
   | 'shared'
+  | WorkOccurrence
+
+/** What happened to calls that outlive their reply. */
+export type WorkOccurrence =
+  | 'sent_while_many_work'
+  | 'completed'
+  | 'completed_early'
+  | 'completed_again'
+  | 'completed_while_the_model_replies'
+  | 'completed_on_another_branch'
+  | 'completed_after_a_condensation'
+
+export const PLAIN: ReadonlySet<Part> = new Set(['think', 'say', 'call'])
 
 /** With the earlier calls whose results were masked in its request. */
 interface Masked extends Given {
@@ -52,10 +79,15 @@ interface Masked extends Given {
 
 export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurrence[] {
   const { limits } = WIRES[grammar]
+  // Replies are sent as they were signed, also with what a request should not contain.
+  const isPlain = deeds.every((deed) => deed.do !== 'ask' || deed.parts.every((part) => PLAIN.has(part)))
+  const rules = GRAMMARS.find(({ law }) => isPlain && law === grammarNamed(grammar).law)
   const occurred: Occurrence[] = []
   const input = new Map<string, Masked>()
   /** Number of the latest reply, which `redact` and `alter` change. */
   let latest = 0
+  const actions: ActionEvent[] = []
+  const works = new Set<string>()
   let tools: { name: string }[] = [{ name: 'ls' }]
   let model = 'one'
   let options: MessageOptions = { system: 'append' }
@@ -70,17 +102,35 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
   const next = (): string => `e${facts.length}`
   const say = (source: 'user' | 'environment', text: string): void =>
     put({ kind: 'MessageEvent', id: next(), source, llm_message: { role: 'user', content: [{ text }] } })
-  const result = (action_id: string, tool_call_id: string, text: string): void =>
+  const result = (action_id: string, tool_call_id: string, text: string): void => {
+    const observation = works.has(action_id) ? { kind: WORKING, task: action_id } : { kind: 'X' }
     put({
       kind: 'ObservationEvent',
       id: next(),
       tool_name: 'ls',
       tool_call_id,
       action_id,
-      observation: { kind: 'X', content: [{ text }] },
+      observation: { ...observation, content: [{ text }] },
     })
+  }
   const changed = (): void => {
     for (const [name, reply] of input) input.set(name, { ...reply, isIntact: false })
+  }
+  const complete = (call: number, isDecided: boolean): void => {
+    const event = actions.at(-1 - (call % actions.length))
+    if (event?.id === undefined) return
+    // A snapshot may have evicted its branch.
+    state = replay(facts)
+    const { id } = event
+    const content = [{ text: `end of ${id}, ${facts.length}` }]
+    const tip = workingTip(state, id)
+    if (tip !== undefined) {
+      occurred.push(tip === null ? 'completed' : 'completed_on_another_branch')
+      if (facts.some(({ kind }) => kind === 'Condensation')) occurred.push('completed_after_a_condensation')
+    } else if (works.has(id)) occurred.push('completed_again')
+    if (isDecided && tip === undefined) return
+    if (isDecided) for (const each of decideComplete(state, id, content)) put({ id: next(), ...each })
+    else put({ ...completionMessage({ id, event }, content, 'done'), id: next() })
   }
   put({ kind: 'SystemPromptEvent', id: next(), system_prompt: { text: 'Be brief.' }, tools: [] })
   say('user', 'hello')
@@ -90,8 +140,17 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
     const sent = send(grammar, mask(whole), tools, model)
     if (checkRequest(requests, grammar, state, options, { tools, model }, mask)) occurred.push('shared')
     occurred.push(...checkSent(grammar, sent, standing(whole, sent.messages)))
+    checkWorking(
+      state,
+      whole,
+      [...state.branch.view.units].filter((unit) => !isPending(unit)),
+    )
+    if (listWorkingCalls(state).length > 1) occurred.push('sent_while_many_work')
+    same('M18', `${grammar}: broken rules`, rules?.judge(sent.request, options) ?? [], [])
     latest = facts.length
-    const script = { number: latest, word: `word number ${latest}`, tool: () => 'ls' }
+    const { works: count = 0 } = deed
+    const isAsync = (index: number): boolean => index < count && index % 2 === 0
+    const script = { number: latest, word: `word number ${latest}`, tool: () => 'ls', isAsync }
     const reply = replyParts(grammar, sent.seen, deed.parts, script)
     const after = state.log.head?.id ?? null
     input.set(reply.model, {
@@ -105,7 +164,20 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
     for (let n = 0; n < deed.meanwhile; n += 1) say('user', `by the way ${facts.length}`)
     if (deed.meanwhile > 0) occurred.push('steered')
     if (reply.isMixed) occurred.push('thought_between_words')
-    for (const event of reply.events({ ...recordOf(grammar, reply, sent.request, model), after })) put(event)
+    if (deed.completes !== undefined) {
+      const before = occurred.length
+      complete(deed.completes, false)
+      if (occurred[before] === 'completed') occurred.push('completed_while_the_model_replies')
+    }
+    for (const event of reply.events({ ...recordOf(grammar, reply, sent.request, model), after })) {
+      put(event)
+      if (event.kind === 'ActionEvent') actions.push(event)
+    }
+    if (deed.isEarly === true && reply.calls.length > 0) {
+      complete(0, false)
+      occurred.push('completed_early')
+    }
+    for (const { event_id } of reply.calls.slice(0, count)) works.add(event_id)
     for (let n = 0; n < deed.late; n += 1) say('user', `wait ${facts.length}`)
     for (const { event_id, call, text } of reply.calls) result(event_id, call, text)
   }
@@ -152,6 +224,9 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
         break
       case 'ask':
         ask(deed)
+        break
+      case 'complete':
+        complete(deed.call, deed.isDecided)
         break
       case 'back':
       case 'into': {

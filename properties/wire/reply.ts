@@ -55,6 +55,8 @@ export interface Script {
   readonly number: number
   readonly word: string
   readonly tool: (index: number) => string
+  /** Calls that OpenAI Responses marks as async. */
+  readonly isAsync?: (index: number) => boolean
 }
 
 export interface Made {
@@ -77,7 +79,7 @@ export function replyParts(
   script: Script,
   signsCalls = grammar === 'google',
 ): Made {
-  const { number: n, word, tool } = script
+  const { number: n, word, tool, isAsync = () => false } = script
   const isResponses = grammar === 'openai-responses'
   const parts = legalParts(grammar, wanted)
   const blocks = [...seen.blocks]
@@ -132,6 +134,7 @@ export function replyParts(
         args: `{"n": ${n}}`,
         reasoning: last,
       }
+      const more: JsonObject = isResponses && isAsync(calls.length) ? { async: true } : {}
       if (isResponses)
         output({
           type: 'function_call',
@@ -139,13 +142,14 @@ export function replyParts(
           call_id: call.id,
           name: tool(calls.length),
           arguments: call.args,
+          ...more,
         })
       if (signsCalls && calls.length === 0) {
         const body = { functionCall: { id: call.id, name: tool(0), args: { n } } }
         const thoughtSignature = signed(body)
         refs.push({ call: 0, more: { thoughtSignature } })
         signedCalls += 1
-      } else refs.push({ call: calls.length })
+      } else refs.push({ call: calls.length, ...('async' in more && { more }) })
       calls.push(call)
       signedAt.push(thinking.length + reasoning.length + signedCalls)
     } else if (part === 'search') {
