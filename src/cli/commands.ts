@@ -315,7 +315,7 @@ export const COMMANDS = {
           '--conversation applies to a single FILE: import the files one by one, or omit it',
         )
       if (conversation === undefined && files.includes('-'))
-        throw new UsageError('standard input (-) has no name: add --conversation ID')
+        throw new UsageError('standard input (-) has no file name to use as the id: add --conversation ID')
     },
     more: [
       'The id of a conversation is read from base_state.json or meta.json; without them it is --conversation, or else the file name.',
@@ -372,7 +372,7 @@ export const COMMANDS = {
     more: [
       'Events are in order of time. --since is inclusive and --until exclusive (ISO 8601; UTC unless TIME has a zone).',
       `SOURCE is one of ${SOURCES.join(', ')}; TEXT is part of a message; case is ignored.`,
-      `With --leaf, finds only events on the branch that ends at that event. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the page before.`,
+      `With --leaf, finds only events on the branch that ends at that event. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the previous page.`,
       'With --json, one object {"items","cursor"} on one line.',
     ],
   }),
@@ -397,7 +397,7 @@ export const COMMANDS = {
       'All words of TEXT must occur; "words in quotes" must be next to each other, and -word must not occur.',
       'Matches are sorted newest first, with --rank by relevance; --results also searches tool results.',
       '--index creates the full-text index if the database has none, and waits until it is complete.',
-      `ROLE is one of ${TEXT_ROLES.join(', ')}. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the page before.`,
+      `ROLE is one of ${TEXT_ROLES.join(', ')}. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the previous page.`,
       'With --json, one object {"items","cursor"} on one line.',
     ],
   }),
@@ -407,7 +407,7 @@ export const COMMANDS = {
     options: { ...NEEDS_DATABASE, owner: option('ID', asText), ...PAGE, ...JSON_FLAG },
     more: [
       '--owner lists the conversations of one owner.',
-      `N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the page before.`,
+      `N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the previous page.`,
       'With --json, one object {"items","cursor"} on one line.',
     ],
   }),
@@ -614,7 +614,7 @@ function addOption({ name, rawName, value, inlineValue }: OptionToken, inputs: M
   } else if (value === undefined || value === '' || (inlineValue === false && /^-(?!\d)/.test(value)))
     throw new UsageError(
       /^-[^-]/.test(value ?? '')
-        ? `${rawName} needs a value; write one that begins with - as in ${rawName}=-x`
+        ? `${rawName} needs a value: for a value that begins with -, write ${rawName}=-x`
         : `${rawName} needs a value`,
     )
   inputs.set(name, [...(inputs.get(name) ?? []), value ?? ''])

@@ -33,7 +33,7 @@ describe('a command that makes no sense', () => {
     { argv: ['replay', '--at', '--json', SAMPLE], says: '--at needs a value' },
     {
       argv: ['search', '--db', 'x.db', '--text', '-rf'],
-      says: '--text needs a value; write one that begins with - as in --text=-x',
+      says: '--text needs a value: for a value that begins with -, write --text=-x',
     },
     { argv: ['search-text', '--db', 'x.db', '--query', ' '], says: '--query must not be blank' },
     { argv: ['check', '--json=yes', SAMPLE], says: '--json accepts no value' },

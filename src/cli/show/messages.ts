@@ -34,7 +34,7 @@ function waitingNote(state: State): string | null {
   if (first === undefined) return null
   const { tool_name, tool_call_id } = first.entry.event
   const [others, wait] = waiting.length === 1 ? ['', 'waits'] : [` and ${waiting.length - 1} more`, 'wait']
-  return `call ${quoted(tool_call_id)} of ${quoted(tool_name)}${others} ${wait} for a result, and until then nothing of the reply is sent`
+  return `call ${quoted(tool_call_id)} of ${quoted(tool_name)}${others} ${wait} for a result, and the reply is sent only with all results`
 }
 
 /** Messages as the request of a grammar has them. @throws FileError or ColloquyError `empty_view` */

@@ -1,4 +1,4 @@
-/** Canvas extensions in one folder: its sources are below it, its copies in `.installed`. */
+/** Canvas extensions in one folder: their sources are in it, and their installed copies in `.installed`. */
 
 import { constants, realpathSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -29,8 +29,8 @@ interface Manifest extends JsonObject {
 }
 
 /**
- * The Canvas extensions of a folder: clients install those that are folders in it, and nothing else. Each is
- * copied to `.installed/<name>`, its state to `.installed/<name>.json`. Programs of extensions are not
+ * The Canvas extensions of a folder: clients can install only folders in it. Each is copied to
+ * `.installed/<name>`, and its state is written to `.installed/<name>.json`. Programs of extensions are not
  * started.
  * @example
  * const extensions = directoryExtensions('.')
@@ -64,7 +64,7 @@ export function directoryExtensions(folder: string): CanvasExtensions {
     if (found !== null && found !== root && !isInside(installed, found)) return found
     throw new HttpProblem(
       400,
-      'The source is not a folder in the folder of Canvas extensions. Pass the name of one.',
+      'The source is not in the folder of Canvas extensions. Pass the name of one of its folders.',
     )
   }
   /** Copies a source aside; the path is unique, or that of a checked extension. */
@@ -161,7 +161,10 @@ export function directoryExtensions(folder: string): CanvasExtensions {
         if (one === null) return null
         const staged = join(staging, name)
         if ((await pathIn(staging, staged, 'isDirectory')) === null)
-          throw new HttpProblem(409, 'Nothing was checked. Check the extension for a new version first.')
+          throw new HttpProblem(
+            409,
+            'No checked version is ready to install. Check the extension for a new version first.',
+          )
         await swap(staged, name)
         await store(name, storedOf(one, { enabled, installed_at: new Date().toISOString() }))
         return find(name)

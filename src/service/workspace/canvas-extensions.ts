@@ -135,7 +135,7 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
       body: installBody,
       replies: {
         ...ONE,
-        400: { description: 'The source is not a folder in the folder of extensions' },
+        400: { description: 'The source is not in the folder of Canvas extensions' },
         403: { description: 'The service has no folder of extensions' },
         409: { description: 'Already installed' },
       },
@@ -182,7 +182,7 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
       name: 'apply_canvas_extension_update',
       params,
       body: refreshBody,
-      replies: { ...ONE, ...UNKNOWN, 409: { description: 'Nothing was checked' } },
+      replies: { ...ONE, ...UNKNOWN, 409: { description: 'No checked version is ready to install' } },
     },
     async ({ path, body: { enabled } }) => ({
       body: shown(found(await extensions.apply(path.extension_name, enabled))),
