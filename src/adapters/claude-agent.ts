@@ -42,11 +42,11 @@ interface Session {
 /**
  * Returns a session store of the Claude Agent SDK over a Colloquy store.
  *
- * Entries are returned unchanged; those with a known uuid are ignored, those without a uuid always appended.
- * The same append adds their messages, calls and results as events, so readers of the conversation ({@link
- * conversationIdOf}) follow live. Subagents are child conversations. The SDK continues from events of other
- * writers. `append` is O(new entries) in the process that appended the previous ones, else O(session); `load`
- * is O(session).
+ * `load` returns entries unchanged. `append` ignores an entry with a known uuid, and always appends an entry
+ * without a uuid. The same append adds their messages, calls and results as events, so readers of the
+ * conversation ({@link conversationIdOf}) follow live. Subagents are child conversations. If other writers
+ * append events, the SDK continues from them. `append` is O(new entries) in the process that appended the
+ * previous ones, else O(session); `load` is O(session).
  * @throws ColloquyError what the store throws.
  *
  * @example
@@ -123,7 +123,7 @@ export function sessionStore({ store }: { readonly store: Store }): Required<Ses
       await store.updateConversation(id, { title: transcript.title })
   }
 
-  /** Appends side chains to their conversations, and adds to the records of subagents what opened them. */
+  /** Appends side chains to their conversations, and adds the calls that opened them to subagents' records. */
   const appendSubagents = async ({ sides, subagents }: Transcript, key: SessionKey): Promise<void> => {
     for (const [name, events] of sides) {
       if (events.length === 0) continue

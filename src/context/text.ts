@@ -9,18 +9,18 @@ export function ellipsize(text: string, max: number): string {
   return head(text, max - DOTS.length) + DOTS
 }
 
-/** The first units of a text, without half a surrogate pair. */
+/** The first `max` UTF-16 code units of a text; one fewer if the last would be half a surrogate pair. */
 export function head(text: string, max: number): string {
   return text.slice(0, splits(text, max) ? max - 1 : Math.max(0, max))
 }
 
-/** The last units of a text, without half a surrogate pair. */
+/** The last `max` UTF-16 code units of a text; one fewer if the first would be half a surrogate pair. */
 export function tail(text: string, max: number): string {
   const from = Math.max(0, text.length - Math.max(0, max))
   return text.slice(splits(text, from) ? from + 1 : from)
 }
 
-/** Whether an index is inside of a surrogate pair. */
+/** Whether an index is between the two halves of a surrogate pair. */
 export const splits = (text: string, index: number): boolean => (text.codePointAt(index - 1) ?? 0) > 0xffff
 
 /** The texts of some content, without images and other parts. O(content). */

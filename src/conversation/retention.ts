@@ -26,24 +26,24 @@ import {
 import { Jobs } from './jobs.ts'
 
 export interface DeletionFilter {
-  /** Alone, without other criteria. Ids of unknown conversations are left out. */
+  /** Cannot be combined with other criteria. Unknown ids are ignored. */
   readonly ids?: readonly string[]
   readonly owner?: string
   readonly tags?: Readonly<Record<string, string>>
-  /** Instant since which a conversation's record and log are unchanged. */
+  /** Selects conversations whose record and log have not changed since this instant. */
   readonly before?: string
 }
 
 export interface RetentionOptions extends DeletionOptions {
   /** Milliseconds since the last change of a conversation's record or log, after which it is removed. */
   readonly olderThan?: number
-  /** Number of last changed conversations that stay, whatever their age. Without `olderThan` all others are removed. */
+  /** Number of last changed conversations that stay at any age. Without `olderThan`, all others are removed. */
   readonly keepLast?: number
   readonly owner?: string
   readonly tags?: Readonly<Record<string, string>>
-  /** Ends it between two conversations. */
+  /** Ends the retention between two conversations. */
   readonly signal?: AbortSignal
-  /** Milliseconds after which another process may continue for one that died. Default: 60,000. */
+  /** Milliseconds after which another process may continue the work of a dead process. Default: 60,000. */
   readonly leaseTtl?: number
 }
 
@@ -59,10 +59,10 @@ const RETENTION = {
   leaseTtl: true,
 } as const
 
-/** @throws `invalid_argument` for no criterion, or one that a caller has lost; `invalid_query`. */
+/** @throws `invalid_argument` for a missing criterion, or one without a value; `invalid_query`. */
 function queryOf(filter: Omit<RetentionOptions, 'signal'> & { readonly before?: string }): ConversationQuery {
   const { owner, tags, before } = filter
-  // An empty criterion is a value that the caller has lost, and would match everything.
+  // A criterion without a value is a caller's mistake, and would match everything.
   for (const [name, value] of Object.entries({ owner, tags, before }))
     if (name in filter && (value === undefined || value === null)) invalidArgument(name, 'must have a value')
   if (tags !== undefined && Object.keys(tags).length === 0)
@@ -90,7 +90,7 @@ export async function deleteConversations(
   const query = queryOf(filter)
   if (Object.keys(query).length === 0)
     invalidArgument('filter', 'must name ids, an owner, tags or an instant')
-  // By the time of creation, which no change moves to another page.
+  // Ordered by creation time, so that no change moves a conversation to another page.
   return deleteEach(engine, listed(engine.store, { ...query, order: 'created_at' }), options)
 }
 
@@ -124,7 +124,7 @@ async function deleteEach(
   let count = 0
   const visited = new Set<string>()
   for await (const { id } of records) {
-    // A page has children that went with their parent.
+    // A page may contain children that were deleted with their parent.
     if (visited.has(id)) continue
     if (count === options.limit) return { ...report, more: true }
     count += 1
@@ -135,7 +135,8 @@ async function deleteEach(
 }
 
 /**
- * Removes conversations that are too old or too many. Null while another process does, which then has the same effect.
+ * Removes conversations that are too old or too many. Returns null while another process applies the
+ * retention, because one process is enough.
  * @throws `invalid_argument`; the reason of the signal.
  */
 export async function applyRetention(
@@ -163,7 +164,7 @@ export async function applyRetention(
   }
 }
 
-/** Checks the options, and finds what they remove. @throws `invalid_argument`. */
+/** Checks the options, and returns a search for what they remove. @throws `invalid_argument`. */
 function expiredOf(engine: EngineContext, options: RetentionOptions, now: bigint) {
   const olderThan = limitOf('olderThan', options.olderThan)
   const keepLast = limitOf('keepLast', options.keepLast)
@@ -181,7 +182,7 @@ function expiredOf(engine: EngineContext, options: RetentionOptions, now: bigint
       lost?.throwIfAborted()
       signal?.throwIfAborted()
       engine.check()
-      // A child goes with the conversation that has called it.
+      // A child is removed with its parent.
       if (await isChildOfAnother(store, record)) continue
       stored += 1
       if (stored <= (keepLast ?? 0) || !isBefore(record, limit)) continue

@@ -254,7 +254,7 @@ export class GrowingText {
     this.#length += text.length
   }
 
-  /** Returns the text between two offsets. O(pieces between + log of all); one piece if prompt. */
+  /** Returns the text between two offsets. O(pieces between + log pieces); one for a reader that keeps up. */
   slice(from: number, to: number): string {
     if (from >= to) return ''
     const first = lowerBound(this.#pieces, ({ start, text }) => start + text.length > from)

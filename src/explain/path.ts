@@ -19,7 +19,8 @@ export function pathBetween(above: Entry | null, below: Entry | null): Checkpoin
 }
 
 /**
- * First entry on a path that fulfils a condition all later entries fulfil; else undefined. O(log path) calls.
+ * First entry on a path that meets a condition; undefined if none does. If an entry meets it, all later
+ * entries must, too. O(log path) calls.
  */
 export function firstWhere(
   path: readonly Checkpoint[],
@@ -72,8 +73,8 @@ export interface Leaving {
 }
 
 /**
- * Entry with which HEAD left an event's branch for good; null if none, as in a state at another event.
- * O(entries since · log n).
+ * Entry that moved HEAD off an event's branch for good; null if there is no such entry, as in a state at
+ * another event. O(entries since · log n).
  */
 export function whereHeadLeft({ log }: State, event: Entry): Leaving | null {
   let head: Entry | null = null
@@ -97,8 +98,8 @@ export const describeParent = ({ parent }: Entry): string =>
   parent === null ? 'starts a new root' : `has the parent ${quote(parent.id)}`
 
 /**
- * Entries that would be on an event's branch up to HEAD, had HEAD not left it with an entry; null if a later
- * entry leaves it too. O(entries since · log n).
+ * Entries that would be on an event's branch up to HEAD if the entry `by` had not moved HEAD off the branch;
+ * null if a later entry moves HEAD off it, too. O(entries since · log n).
  */
 export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly Entry[] | null {
   const over = new Set<Entry>()

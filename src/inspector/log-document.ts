@@ -21,7 +21,7 @@ export interface LogDocument {
   readonly parent: string | null
   /** Id of the parent's action that opened it; null if none did, or it is unknown. */
   readonly call: string | null
-  /** The line of each position, unless these are 1, 2, 3 and so on. */
+  /** Line number of each position; null if the lines are 1, 2, 3 and so on. */
   readonly lines: readonly number[] | null
   readonly issues: readonly LogIssue[]
   readonly notes: readonly string[]
@@ -30,7 +30,7 @@ export interface LogDocument {
   readonly facts: readonly Fact[]
 }
 
-/** For a longer log, no requests are written and no texts are searched, because that needs minutes. */
+/** Maximum length of a log for which findings write requests and search texts: others need minutes. */
 export const LONG_LOG = 20_000
 
 export const findingOptions = (length: number): FindingOptions =>
@@ -53,12 +53,12 @@ export interface PageSource {
 /** A document without its facts. */
 export type LogHead = Omit<LogDocument, 'facts'>
 
-/** Characters per block: no engine has a string for all of a long log. */
+/** Characters per block: a long log exceeds the maximum length of a string. */
 const BLOCK = 1 << 23
 
 /**
  * The document as JSON text blocks, every `encrypted_content` null: head, then arrays of facts. No block
- * contains `<` or a line end, so each fits a page and a line. Lazy; O(size).
+ * contains `<` or a line end, so each can be part of a page or a line. Lazy; O(size).
  */
 export function* logBlocks({ facts, ...head }: LogDocument): IterableIterator<string> {
   yield inPage(head)
@@ -87,8 +87,8 @@ export const inPage = (value: unknown): string => JSON.stringify(value).replaceA
 const DATA_MARK = '<!--data-->'
 
 /**
- * The page in pieces: with logs, it opens without a server; without, it requests them. Logs are JSON without
- * `<`, never parsed as markup or script. Lazy; O(size of the logs).
+ * The page in pieces. A page with logs opens without a server; a page without logs requests them. Logs are
+ * JSON without `<`, never parsed as markup or script. Lazy; O(size of the logs).
  * @param template as `npm run build` makes it.
  * @example
  * [...inspectorPage('<body><!--data--></body>', [])].join('').includes('"from":"page"') // true

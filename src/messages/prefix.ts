@@ -46,8 +46,8 @@ const boundDigest = (message: AssistantMessage, refs: readonly PartRef[]): Diges
   digestOfAll('own', ...refs.map((ref) => partDigest(message, ref)))
 
 /**
- * Digest in a reply's record as `own`: the parts up to its last signed one, in `reply.parts` order.
- * O(length).
+ * Digest for the field `digest` of a reply's record: the parts up to the last signed one, in the order of
+ * `reply.parts`. O(length).
  */
 export const ownDigest = (message: AssistantMessage, { refs, bound }: PartsInOrder): string =>
   nameOf(boundDigest(message, refs.slice(0, bound)))
@@ -162,9 +162,9 @@ export interface WriteOptions {
 }
 
 /**
- * Why signed parts are left out. `prefix`: text before the reply changed. `tools`: the tool list did. `own`:
- * the reply did, as by redaction. `grammar`, `model`: another one made it. `earlier`: an earlier reply has
- * such a reason, and no record proves this one.
+ * Why signed parts are left out. `prefix`: text before the reply changed. `tools`: the tool list changed.
+ * `reply`: the reply changed, as by redaction. `grammar`, `model`: another grammar or model made the reply.
+ * `earlier`: an earlier reply has such a reason, and no record proves this reply.
  */
 export type LeftOutReason = 'prefix' | 'tools' | 'reply' | 'grammar' | 'model' | 'earlier'
 

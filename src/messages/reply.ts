@@ -206,7 +206,8 @@ function ownOf(
 const MAX_CUTS = 100
 
 /**
- * Returns the digests of a reply up to each call except the last; null if all equal `own`. O(calls · parts).
+ * Returns the digests of a reply up to each call except the last; null if all equal the digest of the whole
+ * reply. O(calls · parts).
  */
 export function cutDigests(
   message: AssistantMessage,

@@ -69,7 +69,7 @@ export const newProblems = (): Problems => ({
 })
 
 /**
- * Notes one piece; `limit` is the maximum number of issues and of warnings that are listed.
+ * Adds the problems of one read fact. At most `limit` issues and `limit` warnings are listed.
  * @throws FileError `not_json` for an element of an array.
  */
 export function noteRead(
@@ -109,7 +109,7 @@ export interface Recording extends Readonly<Problems> {
 
 /**
  * Reads and folds one file in chunks. Without the fold no event is kept, so a file may exceed memory.
- * @throws FileError when the file has no result.
+ * @throws FileError if nothing in the file could be read.
  */
 export async function readRecording(
   file: string,

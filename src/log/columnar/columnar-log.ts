@@ -5,13 +5,13 @@ import type { Entry, EvictedBody, LogWarning, UnitOrder } from '../entry.ts'
 import type { Chunk, Row } from './chunk.ts'
 import { keyAt, type KeyColumn, KeyIndex } from './columns.ts'
 
-/** Entries that are made together: the width of a vector's leaf. */
+/** Number of entries that are created together: the width of a vector's leaf. */
 const LEAF = 32
 
-/** Makes the entry of a position. Called once for each. */
+/** Creates the entry of a position. Called once for each position. */
 export type EntryMaker<E extends Entry> = (columns: ColumnarLog, seq: number) => E
 
-/** The first positions of a log, as columns over bytes. Each access of an entry returns the same object. */
+/** The first positions of a log, in columns of bytes. Every access of an entry returns the same object. */
 export class ColumnarLog {
   readonly length: number
   readonly size: number
@@ -44,7 +44,7 @@ export class ColumnarLog {
     return (leaf[seq % LEAF] ??= this.#make(this, seq))
   }
 
-  /** Entries from a multiple of 32 to the next one or the end, for a vector. O(1). */
+  /** The leaf of a vector: entries from `start`, a multiple of 32, to the next multiple or the end. O(1). */
   leaf(start: number): readonly Entry[] {
     const end = Math.min(start + LEAF, this.length)
     for (let seq = start; seq < end; seq += 1) this.entry(seq)
@@ -82,7 +82,7 @@ export class ColumnarLog {
     return this.chunks.flatMap((chunk) => chunk.allWarnings().filter((report) => report.seq < length))
   }
 
-  /** Results on a position's path outside the view, in log order. O(path); O(chunks) if none. */
+  /** Results that are on a position's path and outside the view, in log order. O(path); O(chunks) if none. */
   droppedOn(seq: number): number[] {
     if (this.chunks.every((chunk) => chunk.dropCount === 0)) return []
     const positions: number[] = []

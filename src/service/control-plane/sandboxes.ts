@@ -17,11 +17,11 @@ interface SandboxRecord {
   readonly created_at: string
 }
 
-/** With the time since when it may be running: only these are checked at the limit. */
+/** A record with the time since when its sandbox may be running. The limit checks only these sandboxes. */
 interface StoredSandbox extends SandboxRecord {
-  /** Null: it does not run. */
+  /** Null if the sandbox does not run. */
   readonly up: string | null
-  /** A request of another process to the one that runs it. */
+  /** The status that another process requests from the process that runs the sandbox. */
   readonly wanted?: 'PAUSED' | 'RUNNING' | null
   readonly lease?: SandboxLease
 }
@@ -31,7 +31,7 @@ interface SandboxLease {
   /** Epoch milliseconds. The machine renews it; afterwards another one may start the sandbox again. */
   readonly until: number
   readonly status: SandboxState['status']
-  /** The machine with its files, if that lease ended and this one restarted it. */
+  /** The machine that has the files, if its lease ended and this machine restarted the sandbox. */
   readonly lostOn?: string
 }
 
@@ -61,7 +61,7 @@ export class Sandboxes {
   readonly #now = risingClock()
   readonly #inTurn = serialQueue()
   readonly #begun = new Set<string>()
-  /** When the leases of this machine end, as far as this process knows; null before they were read. */
+  /** Last known end of each lease of this machine, by sandbox id; null until the records are read. */
   #leased: Map<string, number> | null = null
 
   constructor(store: Store, { provider, limit, now = Date.now }: SandboxesOptions) {
@@ -195,8 +195,8 @@ export class Sandboxes {
   }
 
   /**
-   * Deletes, pauses and resumes this process's sandboxes as other processes requested. Returns the ids of
-   * those it resumed.
+   * Deletes, pauses and resumes this process's sandboxes as other processes requested. Returns the ids of the
+   * resumed sandboxes.
    */
   async sweep(): Promise<readonly string[]> {
     return this.#inTurn(async () => {
@@ -323,7 +323,7 @@ export class Sandboxes {
       if (this.#begun.has(id) || until - this.#leaseNow() < LEASE / 2) await this.#renew(id, this.#leased)
   }
 
-  /** Renews a lease half of it before its end, and after a change of the status. */
+  /** Renews a lease when half of its time is over, and after a change of the status. */
   async #renew(id: string, leased: Map<string, number>): Promise<void> {
     const machine = this.#provider?.machine
     const stored = (await this.#records.find(id))?.record
@@ -358,7 +358,7 @@ export class Sandboxes {
     throw new HttpProblem(409, 'This service has no sandboxes.')
   }
 
-  /** Pauses the oldest others until one more may run: running ones first, to lose no starts. */
+  /** Pauses the oldest others until one more may run: running ones before starting ones, to lose no start. */
   async #makeRoom(record: SandboxRecord): Promise<void> {
     if (!this.#counts(record)) return
     const others = new Map<string, StoredSandbox>()

@@ -36,7 +36,7 @@ export function newConversationId(now = Date.now()): string {
 
 const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/i
 
-/** Path segments with another meaning, and dot segments. */
+/** Path segments that are not ids: the names of other operations, and dot segments. */
 const NOT_IN_PATHS: ReadonlySet<string> = new Set(['.', '..', 'search', 'search-text', 'count'])
 
 /** Rejects an id for a new conversation that no URL could contain. @throws HttpProblem 422. */
@@ -57,7 +57,7 @@ export const dashedId = (id: string): string => UUID.exec(id)?.slice(1).join('-'
 /** The control plane's form: a UUID in small letters without dashes; other ids unchanged. */
 export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-', '').toLowerCase() : id)
 
-/** The plain form, if it finds the conversation: a UUID stored in capitals is unchanged. */
+/** The control plane's form; a UUID that is stored in capitals is unchanged, as no other form finds it. */
 export const shownId = (id: string): string => (id === dashedId(id) ? plainId(id) : id)
 
 /** The record of a conversation, or null; also null for an invalid id. */
@@ -97,7 +97,8 @@ export async function getConversationOr404(store: Store, id: string): Promise<Co
 type Decide = (before: ConversationRecord) => ConversationPatch | Promise<ConversationPatch>
 
 /**
- * Changes a record to the result of a decision, which is repeated if another request was faster.
+ * Changes a record to the result of a decision. If another request changes the record first, the decision is
+ * repeated.
  * @throws HttpProblem 404; what the decision and the store throw.
  */
 export async function changeRecord(store: Store, id: string, decide: Decide): Promise<ConversationRecord> {

@@ -47,7 +47,7 @@ export interface Channel {
    * @throws HttpProblem 422 for an invalid query, others for a channel that is unavailable; `Closing`.
    */
   readonly open: (query: URLSearchParams) => Promise<AsyncGenerator<Uint8Array, void, undefined>>
-  /** Handles a text of the client, after `open`. Returns, or throws, what is wrong with it. */
+  /** Handles a text of the client, after `open`. Returns or throws why it is invalid; null if it is valid. */
   readonly receive: (text: string) => Promise<FailureText | null>
   readonly failure: (failure: FailureText) => Uint8Array
   /** How the socket of a slow client closes. */
@@ -223,7 +223,7 @@ const errorsText = (errors: readonly ValidationError[]): string =>
     .map(({ loc, msg }) => `${loc.slice(1).join('.') || 'frame'}: ${msg}`)
     .join(' ')
 
-/** Maximum bytes of a frame: a larger one closes the socket, and a reader resumes behind it. */
+/** Maximum bytes of a frame. A larger frame closes the socket, and the reader resumes after it. */
 const MAX_SESSION_FRAME = 4 * 2 ** 20
 
 /**

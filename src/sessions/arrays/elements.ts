@@ -1,4 +1,4 @@
-/** Elements of arrays of messages: messages, requests, system prompts and unknown values. */
+/** Elements of message arrays: messages, requests, system prompts and unknown values. */
 
 import { replyOf } from '../../event/reply.ts'
 import type { JsonValue } from '../../event/shapes.ts'
@@ -31,8 +31,8 @@ const OF_REPLY: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Elements of an array: one record each, or all in one request: its other fields, its system prompt as a
- * message, then elements. O(fields and elements).
+ * Returns the elements of an array of records. A record is one element, or a request: an element with its
+ * other fields, one with its system prompt, then its list. O(fields and elements).
  */
 export function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'input'): Element[] {
   const elements: Element[] = []
@@ -109,7 +109,7 @@ export function addReply(
   else writer.reply(reply, origins, hasResult)
 }
 
-/** Whether an element is not a message; it is kept then. O(its size). */
+/** Keeps an element that is not a message, and returns whether it did. O(its size). */
 export function keepNonMessage(
   { line, number, fields, stray, isRequest }: Element,
   format: SessionFormat,

@@ -21,7 +21,7 @@ export interface CountOptions {
   readonly exact?: boolean
 }
 
-/** How many there are. */
+/** Result of a count. */
 export interface Count {
   readonly count: number
   /** Whether there may be more, because not all were visited. */
@@ -31,14 +31,14 @@ export interface Count {
 /** Which events of a conversation to find; an omitted field does not narrow the search. */
 export interface EventFilter {
   readonly conversationId: string
-  /** None at all lets nothing through. */
+  /** An empty list matches no event. */
   readonly kinds?: readonly EventKind[]
   readonly excludeKinds?: readonly EventKind[]
-  /** The source of the event, by its kind's default where the body names none. */
+  /** Source of the event. An event whose body names no source has its kind's default. */
   readonly source?: Source
   /**
-   * Case-insensitive substring of content and extended content, as lines of the store kit's `messageText`.
-   * Other kinds have no text; empty matches every message.
+   * Case-insensitive substring of a message's content and extended content; the store kit's `messageText`
+   * joins their texts as lines. Events of other kinds have no text. An empty text matches every message.
    */
   readonly text?: string
   /**
@@ -47,19 +47,19 @@ export interface EventFilter {
    */
   readonly timestampGte?: string
   readonly timestampLt?: string
-  /** Only events on the path from the root to this one. Unknown: an empty page. */
+  /** Only events on the path from the root to this one. An unknown id matches no event. */
   readonly leafId?: string
 }
 
 /** A query for a page of events in the tree: without repeated ids and quarantined lines. */
 export interface EventQuery extends EventFilter {
-  /** By (instant, seq) upwards or downwards. Default: timestamp. */
+  /** By (instant, seq), ascending or descending. Default: timestamp. */
   readonly order?: 'timestamp' | 'timestamp_desc'
   readonly cursor?: string
   readonly limit?: number
   /**
-   * Approximate maximum bytes of bodies: the page ends with the event that reaches it, so has at least one,
-   * and a cursor. Later bodies are not read. Default: unlimited.
+   * Approximate maximum size of the bodies in bytes. The page ends with the event that reaches it, so it has
+   * at least one event, and a cursor. Later bodies are not read. Default: unlimited.
    */
   readonly maxBytes?: number
   /** Whether long strings are read as references, which `maxBytes` then counts. Default: `whole`. */
@@ -67,8 +67,8 @@ export interface EventQuery extends EventFilter {
 }
 
 /**
- * A page. Its `cursor`, passed in the same query, returns the next one, and is null exactly at the end.
- * Earlier pages are full, unless bounded by bytes or compared conversations.
+ * A page. To get the next page, repeat the query with its `cursor`, which is null exactly at the end. Pages
+ * before the last are full, unless `maxBytes` or the number of compared conversations bounds them.
  */
 export interface Page<T> {
   readonly items: readonly T[]
@@ -85,12 +85,12 @@ export interface StoredEvent {
   readonly id: string | null
   /** The event, frozen; or the line that could not be decoded, unchanged. */
   readonly fact: Fact
-  /** Id of the entry it hangs on; null for a root and for what is not in the tree. */
+  /** Id of the parent entry; null for a root, and for an entry outside the tree. */
   readonly parentId: string | null
   readonly inTree: boolean
   /**
-   * Microseconds since 1970-01-01T00:00:00Z; the previous entry's if unreadable; 0 without any. Digits, since
-   * JSON numbers may be too small: use `BigInt(time)`.
+   * Microseconds since 1970-01-01T00:00:00Z; the previous entry's if unreadable; 0 without any. A string of
+   * digits, because a JSON number could lose precision: use `BigInt(time)`.
    */
   readonly time: string
   /** The references in the body; only where the event was read with `blobs: 'refs'` and has some. */

@@ -40,7 +40,7 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * returns null; writing one throws `invalid_id`. All texts are ordered by code points.
  *
  * **Values** returned are frozen or fresh JSON, except snapshot bytes; arguments may change after the call.
- * Bodies, metadata and items keep field order, any Unicode (NUL and lone surrogates too), and an event's
+ * Bodies, metadata and items keep field order and any Unicode (NUL and lone surrogates too), up to an event's
  * maximum size and depth.
  *
  * **Times** of events have microseconds, from the year 0 to 9999. Records, leases and items use the store's
@@ -64,29 +64,33 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   readonly redacts?: boolean
 
   /**
-   * Appends facts to a log, all or nothing, in one round trip.
+   * Appends facts to a log, all or nothing, in one round trip. It checks ids, version, lease and parents, in
+   * this order.
    *
-   * First the ids (law S): an event whose id is in the log or earlier in the batch, with an equal body, is
-   * not appended again; the stored one is returned. Ignores omitted fields, a reply's record and field order;
-   * defaults count as present. Another body is `id_conflict` with `data.id`.
+   * Ids (law S): if the log, or the batch before it, contains an event with the same id and an equal body,
+   * the event is not appended again, and the stored event is returned. The comparison ignores fields that the
+   * new event omits, field order and a reply's record; a field that the stored event omits has its default. A
+   * different body throws `id_conflict` with `data.id`.
    *
-   * Then, if something remains, the expected version: `version_conflict` with the actual `data.version`. Then
-   * the lease, which may have expired while no other was granted. An empty append changes neither record nor
-   * feed.
+   * Version and lease, if new facts remain: a version other than the expected one throws `version_conflict`
+   * with the actual version in `data.version`. A lease that is not the conversation's latest throws
+   * `lease_lost`; an expired lease is accepted until another is granted. An append without new facts changes
+   * neither record nor feed.
    *
-   * Then the parents, inside the transaction (design D8): a named parent must be in the log or earlier in the
-   * batch, else `unknown_parent` with `data.parentId`; `__root__` is a root; the default is HEAD, stored in a
-   * live append's body (`__root__` for the empty HEAD of a non-empty log). A fact becomes HEAD unless it is a
-   * ConversationStateUpdateEvent; the key `leaf_event_id` moves HEAD to the named event (from a state update
-   * to the nearest other ancestor, or off the tree for null; design D7); a live move to an unknown event is
-   * `unknown_event`. A StreamingDeltaEvent is `transient_event`, also in an import: publish it.
+   * Parents, inside the transaction (design D8): a parent that is neither in the log nor earlier in the batch
+   * throws `unknown_parent` with `data.parentId`. `__root__` makes an event a root. The default parent is
+   * HEAD; a live append writes it to the body (`__root__` for the empty HEAD of a non-empty log).
+   *
+   * A fact becomes HEAD unless it is a ConversationStateUpdateEvent. A state update with the key
+   * `leaf_event_id` moves HEAD to the named event; if that is a state update, to its nearest ancestor that is
+   * not; for null, to the empty HEAD (design D7). A live move to an unknown event throws `unknown_event`. A
+   * StreamingDeltaEvent throws `transient_event`, even in an import: publish it instead.
    *
    * `decideAppend` of the store kit implements this: adapters read the log and write the decision in one
    * transaction. O(log n) for each fact.
    * @throws `unknown_conversation`, also for no facts; `version_conflict`, `id_conflict`, `unknown_parent`,
-   *   `unknown_event`, `lease_lost`;
-   * `invalid_event`; `transient_event`; `invalid_id`, also for a live event without an id; `invalid_argument`
-   * for options.
+   *   `unknown_event`, `lease_lost`; `invalid_event`; `transient_event`; `invalid_id`, also for a live event
+   *   without an id; `invalid_argument` for options.
    */
   append(conversationId: string, facts: readonly Fact[], options?: AppendOptions): Promise<AppendResult>
 
@@ -101,8 +105,8 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   replaceEvents?(conversationId: string, replacements: readonly Replacement[]): Promise<void>
 
   /**
-   * Returns at most `limit` facts (default 1,000): forward from `from` (default 0), or backward (default and
-   * maximum: the last). O(result).
+   * Returns at most `limit` facts (default 1,000): forward from `from` (default 0), or backward from it
+   * (default and maximum: the last position). O(result).
    * @throws `unknown_conversation`; `invalid_argument` for an invalid position, limit or direction.
    */
   read(conversationId: string, options?: ReadOptions): Promise<StoredEvent[]>
@@ -111,7 +115,8 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   get(conversationId: string, id: string, options?: GetOptions): Promise<StoredEvent | null>
 
   /**
-   * Returns events in the order of ids, with repetitions, null if missing. Accepts tens of thousands. O(ids).
+   * Returns the events in the order of `ids`: a repeated id returns its event again, a missing one null.
+   * Accepts tens of thousands of ids. O(ids).
    */
   getMany(
     conversationId: string,
@@ -121,20 +126,20 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
 
   /**
    * Returns one page of matching events. Keyset paging costs O(limit) at any depth, except that a filter by
-   * text, and a path by time with decreasing timestamps, may read every event. Appending while paging repeats
-   * and skips no existing event (laws C). An unknown conversation's page is empty.
+   * text may read every event, and so may a filter by path if timestamps decrease along the log. Appends
+   * while paging neither repeat nor skip an existing event (laws C). An unknown conversation's page is empty.
    *
-   * A cursor is valid for equivalent queries, any limit and process, while the conversation exists. It has
-   * letters, digits, `-` and `_`, for URLs: at most 500 for a search, some thousands for a list, whose
-   * order's texts it contains.
+   * A cursor is valid for equivalent queries with any limit, in any process, while the conversation exists.
+   * It contains only letters, digits, `-` and `_`, which URLs accept. A cursor of a search has at most 500
+   * characters. A cursor of a list may have some thousands, because it contains the texts that the list is
+   * ordered by.
    * @throws `invalid_query` for a limit outside 1..`MAX_PAGE_SIZE`, an unknown kind, source or order, an
-   *   unreadable time, or an invalid id;
-   * `invalid_cursor` for a damaged cursor, or one of another query, order or list, with `foreign` in
-   * `data.reason`.
+   *   unreadable time, or an invalid id; `invalid_cursor` for a damaged cursor, or one of another query,
+   *   order or list, with `foreign` in `data.reason`.
    */
   search(query: EventQuery): Promise<EventPage>
 
-  /** How many events a filter lets through. O(log n + matches). @throws `invalid_query`. */
+  /** Counts the events that match a filter. O(log n + matches). @throws `invalid_query`. */
   count(filter: EventFilter): Promise<number>
 
   /**
@@ -147,14 +152,14 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   getConversation(id: string): Promise<ConversationRecord | null>
 
   /**
-   * Returns one page of conversations. Creating others while paging repeats and skips no existing one.
-   * Cursors are as in a search.
+   * Returns one page of conversations. Creating others while paging neither repeats nor skips an existing
+   * one. Cursors are as in a search.
    *
-   * By creation, unfiltered, with creation times, and with any one of `public: true`, `parentConversationId`,
-   * `sandboxId`, `owner`, `status` and a tag, and by change, unfiltered and with times of change, a page has
-   * `limit` items if they exist, and costs O(limit + log n). Other filters compare at most {@link
-   * MOST_LOOKED_AT}: the page may have fewer items, or none, and still a `cursor`. @throws `invalid_query`,
-   * `invalid_cursor`.
+   * A page has `limit` items if they exist, and costs O(limit + log n), for these queries: in the order of
+   * creation, without a filter, with creation times, or with one of `public: true`, `parentConversationId`,
+   * `sandboxId`, `owner`, `status` and a tag; in the order of change, without a filter or with times of
+   * change. Other queries compare at most {@link MOST_LOOKED_AT} conversations: the page may have fewer
+   * items, or be empty, and still have a `cursor`. @throws `invalid_query`, `invalid_cursor`.
    */
   listConversations(query?: ConversationQuery): Promise<Page<ConversationRecord>>
 
@@ -188,27 +193,28 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   ): Promise<ConversationRecord>
 
   /**
-   * Deletes it with log, lease and snapshot; false if unknown. Its id is free; old calls never reach a new
-   * conversation.
+   * Deletes a conversation with its log, lease and snapshot; false if unknown. Its id can be used again;
+   * calls that began before never reach the new conversation.
    */
   deleteConversation(id: string): Promise<boolean>
 
   /**
    * Acquires or renews the run lease for `ttl` milliseconds on the store's clock; null while another owner
-   * holds it. Renewing a live lease keeps the generation; otherwise it increases, even after a return.
+   * holds it. Renewing a live lease keeps the generation; otherwise the generation increases, even after a
+   * release.
    * @throws `unknown_conversation`, `invalid_id` for the owner, `invalid_argument` for the ttl.
    */
   acquireLease(conversationId: string, owner: string, ttl: number): Promise<Lease | null>
 
   releaseLease(lease: Lease): Promise<boolean>
 
-  /** Returns the latest lease of a conversation, expired or not; null without one, or after its return. */
+  /** Returns the latest lease of a conversation, expired or not; null if it has no lease, or released it. */
   getLease(conversationId: string): Promise<Lease | null>
 
   /**
-   * Returns a page of unreturned leases, by conversation id (code points). After a process dies or loses the
-   * store, its lease expires; the next owner may recover the conversation. A page shorter than `limit` is the
-   * last. O(leases not returned), whatever the number of conversations.
+   * Returns a page of leases that were not released, ordered by conversation id (code points). After a
+   * process dies or loses the store, its lease expires; the next owner may recover the conversation. A page
+   * shorter than `limit` is the last. O(leases not released), whatever the number of conversations.
    * @throws `invalid_argument` for a limit outside 1..`MAX_PAGE_SIZE`, and for an `after` that is not a valid
    *   id.
    */
@@ -233,37 +239,37 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   ): Promise<void>
 
   /**
-   * Returns a snapshot's parts by number, as of one time, in one round trip; empty without one. Each
-   * `Uint8Array` has its own memory. O(bytes).
+   * Returns a snapshot's parts, ordered by number, as they were at one time, in one round trip; empty without
+   * a snapshot. Each `Uint8Array` has its own memory. O(bytes).
    */
   loadSnapshot(conversationId: string): Promise<SnapshotPart[]>
 
   deleteSnapshot(conversationId: string): Promise<boolean>
 
   /**
-   * Calls `wake` after any process appends to a conversation, or to any (null), or deletes it, once reads
-   * show the change. A call is a hint to read, not one change; for all conversations also poll the feed. The
-   * conversation need not exist yet. Returns a function that ends the watch. Exceptions of `wake` fail no
-   * append.
+   * Calls `wake` after any process appends to the conversation or deletes it, once reads show the change;
+   * null watches all conversations. A call is a hint to read: several changes may cause one call. To watch
+   * all conversations, also poll the feed. The conversation need not exist yet. Returns a function that ends
+   * the watch. Exceptions of `wake` fail no append.
    * @throws `store_closed`.
    */
   watch(conversationId: string | null, wake: Wake): Unwatch
 
-  /** Ends the store after pending calls. Later calls are `store_closed`, except close, which does nothing. */
+  /** Ends the store after pending calls. Later calls throw `store_closed`; `close` then does nothing. */
   close(): Promise<void>
 }
 
-/** A store that `await using` closes at the end of its block, as those of this package. */
+/** A store that `await using` closes at the end of its block, such as each store of this package. */
 export interface DisposableStore extends Store {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** From where to read, and which way. */
+/** Where a read starts, and its direction. */
 export interface ReadOptions {
   readonly from?: number
   /** Default: forward. */
   readonly direction?: 'forward' | 'backward'
-  /** From 1 on, as many as there may be. Default: 1,000. */
+  /** At least 1, without a maximum. Default: 1,000. */
   readonly limit?: number
   /** Default: `whole`. */
   readonly blobs?: BlobMode
@@ -275,7 +281,7 @@ export type Wake = (conversationId?: string) => void
 /** Ends a watch; may be called more than once. */
 export type Unwatch = () => void
 
-/** A lease on a conversation. A takeover raises the generation, and an append under an older one is refused. */
+/** A lease on a conversation. A takeover increases the generation; appends under an older one are rejected. */
 export interface Lease {
   readonly conversationId: string
   readonly owner: string
@@ -284,9 +290,9 @@ export interface Lease {
   readonly expiresAt: number
 }
 
-/** Selects leases that were not returned, in the order of their conversations' ids. */
+/** Selects leases that were not released, in the order of their conversations' ids. */
 export interface LeaseQuery {
-  /** Whether only those that have expired, by the store's clock. Default: false. */
+  /** Whether to return only leases that have expired, by the store's clock. Default: false. */
   readonly expired?: boolean
   readonly after?: string
   /** 1 to 100. Default: 100. */
@@ -301,7 +307,7 @@ export interface SnapshotPart {
 
 /** How a snapshot is saved. */
 export interface SaveSnapshotOptions {
-  /** Removes the parts that are not named, so that these are the whole snapshot. Default: false. */
+  /** Removes all other parts, so that the saved parts are the whole snapshot. Default: false. */
   readonly complete?: boolean
 }
 
@@ -319,31 +325,31 @@ export interface AppendOptions {
   /** Default: `any`. @throws `invalid_argument` for any other value. */
   readonly expected?: ExpectedVersion
   /**
-   * The record's `createdAt` at the decision. `version_conflict` if the conversation was recreated since.
-   * Default: not checked.
+   * The record's `createdAt` that the caller read. Throws `version_conflict` if the conversation was
+   * recreated since. Default: not checked.
    */
   readonly createdAt?: string
   /**
    * `live` (default): events have an id and a timestamp, and get their effective parent; an unknown parent is
    * an error. `import`: bodies stay unchanged, missing ids (`deriveEventId`) and times are derived, an
    * unknown parent becomes HEAD (design D8, D15), moves of HEAD to unknown events are ignored, quarantined
-   * lines with a readable id are in the tree, and known ids outside it, without an error: the log equals a
-   * replay in any batches. An import with a version (`none` or a number) copies a log from that position:
-   * facts are recognized by position, so repeating or resuming changes nothing; `version_conflict` for
-   * another body, or a too short log. `any` recognizes facts by id.
+   * lines with a readable id are in the tree, and an entry with a repeated id is stored outside it. None of
+   * this throws: the log equals a replay, however it is split into batches. An import with a version (`none`
+   * or a number) copies a log from that position: facts are recognized by position, so repeating or resuming
+   * changes nothing; `version_conflict` for another body, or a too short log. `any` recognizes facts by id.
    */
   readonly mode?: 'live' | 'import'
-  /** The lease that the writer holds; refused with `lease_lost` when it is not the conversation's latest. */
+  /** The lease that the writer holds. Throws `lease_lost` if it is not the conversation's latest. */
   readonly lease?: { readonly owner: string; readonly generation: number }
   /**
-   * Writes the caller's rows in the append's transaction, once events are placed, and not if nothing is new.
-   * `tx` is the driver's handle: the open database in SQLite (`DatabaseSync`, or another driver's
-   * `Database`), the client that holds the transaction in PostgreSQL.
+   * Writes the caller's rows in the append's transaction, once the new events have positions. Not called
+   * without new events. `tx` is the driver's handle: the open database in SQLite (`DatabaseSync`, or another
+   * driver's `Database`), the client that holds the transaction in PostgreSQL.
    *
    * Its error fails the append, which changes nothing. In SQLite it must be synchronous: a promise is
    * `invalid_argument`. PostgreSQL awaits it, within the store's `timeout`. A failed commit may repeat it, so
    * all effects must be in `tx`. It must neither end the transaction (`invalid_argument`, where that shows)
-   * nor call the store or the conversation, which wait for it.
+   * nor call the store or the conversation, because they wait for it.
    * @throws `invalid_argument` in a store without a database, as the one in memory.
    *
    * @example
@@ -352,7 +358,7 @@ export interface AppendOptions {
   within?(tx: unknown, appended: AppendResult): unknown
 }
 
-/** What became of an append. */
+/** Result of an append. */
 export interface AppendResult {
   /** One per fact, in order: as stored now, or as stored before for an event that existed. */
   readonly events: readonly StoredEvent[]

@@ -18,13 +18,13 @@ import type { CheckedEventFilter, CheckedEventQuery } from '../kit/query/event-q
 import { messageText } from '../kit/query/message-text.ts'
 import { firstFrom, insertSorted, merge, type Walk } from './sorted.ts'
 
-/** An entry, and what others need to know to hang on it. */
+/** A stored entry, with the tree node that its children refer to. */
 export interface Row {
   event: StoredEvent
   readonly time: bigint
   readonly node: TreeNode | null
   text?: string | null
-  /** The event with references; null where it has no long strings. */
+  /** The event with references in place of its long strings; null if it has no long strings. */
   refs: StoredEvent | null
 }
 
@@ -133,9 +133,9 @@ interface Stretch {
 }
 
 /**
- * Returns at most `limit` events after the query's position, in its order. O(lists · log n + limit · log
- * lists) for lists; a text adds the messages in between, a path the later entries of its lanes with earlier
- * times. Lists: one, or one per kind and source, times path segments.
+ * Returns at most `limit` events after the query's position, in its order. Merges lists: one, or one for each
+ * kind and source, in each path segment. O(lists · log n + limit · log lists). A text filter also visits the
+ * messages in between; a path filter also visits later entries of its lanes that have earlier times.
  */
 export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: number): Row[] {
   const { after, descending } = query
@@ -206,7 +206,7 @@ function bounds(stretch: Stretch, { from, until }: CheckedEventFilter): [number,
   ]
 }
 
-/** Filters beyond the lists: the text, and entries after the path has left their lane. */
+/** Filters that the lists do not apply: the text, and entries after the path has left their lane. */
 function fitness(log: MemoryLog, { text, leafId }: CheckedEventFilter): (row: Row) => boolean {
   const upTo = new Map(
     (leafId === null ? [] : piecesTo(log, leafId)).map((segment) => [segment.lane, segment.upTo]),

@@ -6,7 +6,7 @@ import { hashText } from '../../../event/text.ts'
 import { MAX_PAGE_SIZE, type Page } from '../../contract/query.ts'
 import { checkInteger, checkOneOf, checkText, type Given } from './check-value.ts'
 
-/** Increased whenever the content of a cursor changes its meaning. */
+/** Increased whenever the meaning of a cursor's content changes. */
 const VERSION = '1'
 
 export type CursorFault = 'malformed' | 'truncated' | 'altered' | 'outdated' | 'foreign'
@@ -24,7 +24,7 @@ const FAULTS: Readonly<Record<CursorFault, string>> = {
  * A cursor: the last item's key, bound to its query. Letters, digits, `-` and `_` only. O(length).
  *
  * @param scope the name of the query (conversation, filter and order; not the limit)
- * @param key what the order sorts by, the last item's values, as text
+ * @param key the last item's values of the fields that the order sorts by, as text
  *
  * @example
  * decodeCursor('s', encodeCursor('s', ['17', 'a b'])) // ['17', 'a b']
@@ -56,7 +56,7 @@ export function scopeOf(list: string, order: string, filter: object): string {
   return canonicalJson([list, order, Object.fromEntries(plain)])
 }
 
-/** Joins parts in one text with length and checksum; every version seals alike, to recognize the others. */
+/** Joins parts with length and checksum. All versions use this form, so each recognizes the others. */
 export function seal(parts: readonly string[]): string {
   const body = parts.map(encodeURIComponent).join(' ')
   const sealed = `${body} ${hashText(body)}`
@@ -101,19 +101,19 @@ export function fromBase64Url(encoded: string): string | undefined {
 
 export interface PagedList<Order extends string, Place> {
   readonly name: string
-  /** Those downwards end in `_desc`. */
+  /** Names of descending orders end in `_desc`. */
   readonly orders: readonly Order[]
   readonly defaultOrder: Order
-  /** The place that a cursor names; null for a key that nothing in the list can have. */
+  /** The position that a cursor names; null for a key that no item of the list can have. */
   placeOf(time: bigint, key: string): Place | null
 }
 
-/** What every page is found by: at most `limit` items beyond `after`. */
+/** A checked request for a page: at most `limit` items after the position `after`. */
 export interface CheckedPage<Place> {
   readonly descending: boolean
   readonly limit: number
   readonly after: Place | null
-  /** List, filter and order in one text; what a cursor is bound to. */
+  /** List, filter and order as one text. A cursor is bound to it. */
   readonly scope: string
 }
 
@@ -151,7 +151,7 @@ export const cursorAfter = (scope: string, time: bigint | string, key: string | 
   encodeCursor(scope, [String(time), String(key)])
 
 /**
- * Builds a page from items read one past its end, to detect more. O(limit).
+ * Builds a page from up to `limit` + 1 items: the additional item shows that there is a next page. O(limit).
  * @example
  * pageOf(['a', 'b', 'c'], 2, (last) => `after ${last}`) // { items: ['a', 'b'], cursor: 'after b' }
  * pageOf(['a', 'b'], 2, (last) => `after ${last}`) // { items: ['a', 'b'], cursor: null }
@@ -163,8 +163,8 @@ export function pageOf<T>(matches: readonly T[], limit: number, cursorOf: (last:
 }
 
 /**
- * Returns how many first items fit this number of bytes, at most `limit`, with the item that fills it, so at
- * least one. Never calls `sizeOf` for later items. O(limit).
+ * Returns the number of first items for a page: up to the item that reaches `maxBytes`, included, so at least
+ * one, and at most `limit`. Never calls `sizeOf` for later items. O(limit).
  * @example
  * countWithin([1, 5, 1], 3, 4, (size) => size) // 2
  */
@@ -187,7 +187,7 @@ export function countWithin<T>(
 
 type ReadPage<T> = (cursor: { readonly cursor?: string }) => Promise<Page<T>>
 
-/** Yields the pages of a list, in order. `read` accepts the cursor of a page, and none for the first. */
+/** Yields the pages of a list, in order. `read` gets the previous page's cursor; for the first page, none. */
 export async function* allPages<T>(read: ReadPage<T>): AsyncGenerator<readonly T[], void, undefined> {
   let page = await read({})
   yield page.items
