@@ -66,6 +66,7 @@ const ENTRIES = [
   'conversation/index.ts',
   'conversation/deciders.ts',
   'steps/index.ts',
+  'ai-sdk.ts',
 ]
 
 /** Amazon's client is not installed: a step accepts any client of its shape. */

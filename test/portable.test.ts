@@ -40,6 +40,12 @@ describe('the core as a browser bundle', () => {
     expect(steps.length).toBeLessThan(code.length)
   })
 
+  it('holds for the entry of the AI SDK, whose handlers run on workers', async () => {
+    const { code: sdk } = await bundle('ai-sdk.ts')
+    expect(sdk).toContain('x-vercel-ai-ui-message-stream')
+    expect(sdk).not.toMatch(/['"`]node:|require\(|child_process/)
+  })
+
   it('holds for the laws', async () => {
     const { code: laws } = await bundle('laws/index.ts')
     expect(laws).not.toMatch(/['"`]node:|require\(|child_process/)

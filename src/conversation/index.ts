@@ -16,10 +16,3 @@ export type { Policy } from './run/policy.ts'
 export type { RunChild, ChildReply, ChildRequest, Step, StepInput, Yielded } from './run/step.ts'
 export type { SubscribeOptions, SubscriptionItem } from './subscribe.ts'
 export type { TreeSubscriptionItem } from './tree.ts'
-export {
-  receiveUIMessages,
-  uiMessageResponse,
-  uiMessageStream,
-  type UIReceiveOptions,
-  type UIStreamOptions,
-} from './ui-messages.ts'

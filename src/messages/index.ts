@@ -1,25 +1,9 @@
 /** Entry `colloquy/messages`: writes requests and reads replies in each provider's message format. */
 
-export { collectAiSdk } from './ai-sdk/read.ts'
-export { type AiSdkStep, fromAiSdk } from './ai-sdk/read.ts'
+export { type AiSdkStep, collectAiSdk, fromAiSdk } from './ai-sdk/read.ts'
 export type { AiSdkMessage } from './ai-sdk/blocks.ts'
-export { fromUIMessage } from './ui/read.ts'
-export type {
-  AiSdkUIMessage,
-  UIChunk,
-  UIDataPart,
-  UIFilePart,
-  UIPart,
-  UIReasoningPart,
-  UIStepPart,
-  UITextPart,
-  UIToolPart,
-  UIToolState,
-} from './ui/types.ts'
-export { toUIMessages, type UIMessagesOptions } from './ui/write.ts'
 export { toAiSdk } from './ai-sdk/write.ts'
-export { collectAnthropic } from './anthropic/read.ts'
-export { type AnthropicReply, fromAnthropic } from './anthropic/read.ts'
+export { type AnthropicReply, collectAnthropic, fromAnthropic } from './anthropic/read.ts'
 export type { AnthropicBlock, AnthropicMessage, AnthropicRequest } from './anthropic/blocks.ts'
 export { toAnthropic } from './anthropic/write.ts'
 export { type BedrockReply, collectBedrock, fromBedrock } from './bedrock/read.ts'
@@ -33,8 +17,7 @@ export type {
 } from './bedrock/blocks.ts'
 export { toBedrock } from './bedrock/write.ts'
 export { resolveBlobs } from './resolve-blobs.ts'
-export { collectGoogle } from './google/read.ts'
-export { fromGoogle, type GoogleReply } from './google/read.ts'
+export { collectGoogle, fromGoogle, type GoogleReply } from './google/read.ts'
 export type { GoogleContent, GooglePart, GoogleRequest } from './google/blocks.ts'
 export { toGoogle } from './google/write.ts'
 export { collectInteractions, fromInteractions, type InteractionsReply } from './interactions/read.ts'
@@ -75,15 +58,12 @@ export {
   toTreeTimeline,
   type TreeTimelineItem,
 } from './timeline.ts'
-export type { ReplyCollector } from './reply.ts'
-export type { ReadOptions, Reply, ReplyOutcome, ReplyTool } from './reply.ts'
+export type { ReadOptions, Reply, ReplyCollector, ReplyOutcome, ReplyTool } from './reply.ts'
 export { type RecordedUsage, type ReplyTokens, tokensIn, tokensOfReply } from './reply-usage.ts'
-export { collectOpenAIChat } from './openai-chat/read.ts'
-export { type ChatReply, fromOpenAIChat } from './openai-chat/read.ts'
+export { type ChatReply, collectOpenAIChat, fromOpenAIChat } from './openai-chat/read.ts'
 export type { ChatMessage } from './openai-chat/blocks.ts'
 export { toOpenAIChat } from './openai-chat/write.ts'
-export { collectOpenAIResponses } from './openai-responses/read.ts'
-export { fromOpenAIResponses, type ResponsesReply } from './openai-responses/read.ts'
+export { collectOpenAIResponses, fromOpenAIResponses, type ResponsesReply } from './openai-responses/read.ts'
 export type { ResponsesItem, ResponsesRequest } from './openai-responses/blocks.ts'
 export { toOpenAIResponses } from './openai-responses/write.ts'
 export {
