@@ -3,7 +3,7 @@
 import { completionId, completionOf, type CallProgress, PROGRESS_KEY } from '../event/completion.ts'
 import { hasCode } from '../event/errors.ts'
 import type { Content, JsonValue } from '../event/shapes.ts'
-import type { ActionEvent, ConversationStateUpdateEvent, Event } from '../event/types.ts'
+import type { ActionEvent, Event } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
 import { openCallOf } from '../log/open-calls.ts'
@@ -14,6 +14,7 @@ import type { Store } from '../store/contract/store.ts'
 import { allItems } from '../store/kit/query/page.ts'
 import { backOff } from './async.ts'
 import type { EngineContext } from './engine-context.ts'
+import { update } from './decide.ts'
 import { decideComplete, workingTip } from './late-results.ts'
 import type { Decision, Replica } from './replica.ts'
 import { keyedId } from '../event/ids.ts'
@@ -57,13 +58,6 @@ const COLLECTION = 'colloquy.background_calls'
 /** Milliseconds until another process may continue a dead process's work. */
 const TTL = 30_000
 const TRIES = 8
-
-const progressUpdate = (actionId: string, progress: ProgressReport): ConversationStateUpdateEvent => ({
-  kind: 'ConversationStateUpdateEvent',
-  source: 'environment',
-  key: PROGRESS_KEY,
-  value: { ...progress, action_id: actionId },
-})
 
 const itemId = (conversationId: string, actionId: string): string => keyedId('work', conversationId, actionId)
 
@@ -194,7 +188,8 @@ export function decideProgress(state: State, actionId: string, progress: Progres
   const tip = workingTip(state, actionId)
   if (tip === undefined) return []
   // On another branch the update needs that branch's tip as its parent. State updates never move HEAD.
-  return [{ ...progressUpdate(actionId, progress), ...(tip !== null && { parent_id: tip.id }) }]
+  const value = { ...progress, action_id: actionId }
+  return [{ ...update(PROGRESS_KEY, value), ...(tip !== null && { parent_id: tip.id }) }]
 }
 
 /**
@@ -251,7 +246,7 @@ async function continueOrLose(
 
 const LOST = 'The process that did the work has ended.'
 
-const isWorkingIn = ({ branch }: State, { event, seq }: EventEntry<ActionEvent>): boolean =>
+export const isWorkingIn = ({ branch }: State, { event, seq }: EventEntry<ActionEvent>): boolean =>
   openCallOf(branch.workingCalls, event.tool_call_id, seq) !== undefined
 
 function completedElsewhere({ log }: State, actionId: string) {

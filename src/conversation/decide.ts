@@ -179,9 +179,7 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
     throw new ColloquyError(
       'evicted',
       `Message ${JSON.stringify(messageId)} was evicted from memory. Replay the whole log to edit it.`,
-      {
-        event_id: messageId,
-      },
+      { event_id: messageId },
     )
   }
   if (entry.event?.kind !== 'MessageEvent' || entry.event.source !== 'user') {

@@ -328,7 +328,7 @@ export async function receiveUIMessages(
   }
   const event = fromUIMessage(await withStrings(conversation, last, options))
   const { id } = event
-  const isKnown = id !== undefined && (await hasEvent(conversation, id))
+  const isKnown = id !== undefined && findEventIn((await conversation.state()).log, id) !== undefined
   if (isKnown && trigger === 'regenerate-message') {
     const to = await conversation.read((state) => latestVersion(state, id))
     await conversation.navigate(to)
@@ -373,9 +373,6 @@ const assistantParts = (message: JsonValue): readonly JsonValue[] =>
   isObject(message) && message['role'] === 'assistant' && Array.isArray(message['parts'])
     ? (message['parts'] as JsonValue[])
     : []
-
-const hasEvent = async (conversation: Conversation, id: string): Promise<boolean> =>
-  findEventIn((await conversation.state()).log, id) !== undefined
 
 async function appendDecided(
   conversation: Conversation,

@@ -205,14 +205,7 @@ export interface CondensationLimits extends Permissions {
   readonly minimumProgress?: number
 }
 
-export interface CheckedLimits extends Permissions {
-  readonly maxEvents: number
-  readonly maxTokens: number
-  readonly count: CountTokens
-  readonly write: WriteMessages
-  readonly keepFirst: number
-  readonly minimumProgress: number
-}
+export type CheckedLimits = Permissions & Required<Omit<CondensationLimits, keyof Permissions>>
 
 /** @throws ColloquyError `invalid_argument` for invalid limits, or limits that leave nothing after a summary. */
 export function checkLimits(limits: CondensationLimits): CheckedLimits {

@@ -1,6 +1,6 @@
 /** Followers: receive what happens in all conversations, at least once, in order per conversation. */
 
-import { SHARDS, type FeedItem, type FeedQuery } from '../../store/contract/feed.ts'
+import { SHARDS, type FeedItem } from '../../store/contract/feed.ts'
 import { shardOf } from '../../store/kit/feed.ts'
 import type { Store, Unwatch } from '../../store/contract/store.ts'
 import { pause, type RunInOrder, limitConcurrency } from '../async.ts'
@@ -182,7 +182,9 @@ async function readShard(shard: HeldShard, reader: ShardReader): Promise<void> {
     if (shard.ending.aborted) return
     let items: readonly FollowItem[] = []
     try {
-      const page = shard.isReset ? null : await reader.store.feed(queryOf(shard, reader))
+      const after = shard.cursor === null ? {} : { after: shard.cursor }
+      const query = { shard: shard.number, limit: reader.limit, ...after }
+      const page = shard.isReset ? null : await reader.store.feed(query)
       if (page?.reset === true) {
         // Stored before it is delivered: otherwise the shard's next owner might continue after a handler has
         // dropped everything.
@@ -208,12 +210,6 @@ async function readShard(shard: HeldShard, reader: ShardReader): Promise<void> {
     }
   }
 }
-
-const queryOf = ({ number, cursor }: HeldShard, { limit }: ShardReader): FeedQuery => ({
-  shard: number,
-  limit,
-  ...(cursor !== null && { after: cursor }),
-})
 
 async function handle(
   { ending }: HeldShard,

@@ -6,7 +6,7 @@ import type { EventEntry } from '../../log/entry.ts'
 import { openCallOf } from '../../log/open-calls.ts'
 import type { State } from '../../state/state.ts'
 import { errorResults, grantUpdate, statusUpdate } from '../decide.ts'
-import type { StartedWork } from '../background.ts'
+import { isWorkingIn, type StartedWork } from '../background.ts'
 import { isTurnOver } from '../turn.ts'
 import { NO_RESULT } from '../../messages/phrases.ts'
 import { callStep } from './call-step.ts'
@@ -15,9 +15,6 @@ import { contextMessage, type HookInput, type HookVerdict, runHooks } from './ho
 import { planOf } from './plan-calls.ts'
 
 type Call = EventEntry<ActionEvent>
-
-const isWorking = (state: State, { event, seq }: Call): boolean =>
-  openCallOf(state.branch.workingCalls, event.tool_call_id, seq) !== undefined
 
 const isOpen = (state: State, { event, seq }: Call): boolean =>
   openCallOf(state.branch.pendingCalls, event.tool_call_id, seq) !== undefined
@@ -58,7 +55,7 @@ export async function execute(run: RunContext, calls: readonly Call[]): Promise<
     })
   } finally {
     // A call whose working result was not appended because of an interrupt is not completed later.
-    for (const work of started) work.confirm(isWorking(replica.state, work.call))
+    for (const work of started) work.confirm(isWorkingIn(replica.state, work.call))
   }
   if (approved.length === 0 || signal.aborted) return
   await add(run, (now) =>

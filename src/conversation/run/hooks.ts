@@ -56,17 +56,6 @@ type Result = Pick<
   'success' | 'exit_code' | 'blocked' | 'stdout' | 'stderr' | 'reason' | 'additional_context' | 'error'
 >
 
-const MOMENTS: Readonly<Record<HookEventType, true>> = {
-  SessionStart: true,
-  UserPromptSubmit: true,
-  PreToolUse: true,
-  PostToolUse: true,
-  Stop: true,
-  SessionEnd: true,
-}
-
-export const HOOK_MOMENTS: readonly string[] = Object.keys(MOMENTS)
-
 const MAX_LENGTH = 50_000
 
 const ABORTED = Symbol('aborted')

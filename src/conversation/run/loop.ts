@@ -282,7 +282,8 @@ async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: R
     return false
   }
   const endWith = async (events: readonly Event[]): Promise<boolean> =>
-    (await add(run, (now) => (isSame(state, now) ? events : []))).length === 0
+    (await add(run, (now) => (now.log.entries.length === state.log.entries.length ? events : []))).length ===
+    0
   const { execute: calls, confirm, skip, interrupt } = planOf(run, state)
   if (interrupt.length > 0 || skip.length > 0) {
     await add(run, (now) => {
@@ -310,8 +311,6 @@ async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: R
   }
   return true
 }
-
-const isSame = (state: State, now: State): boolean => state.log.entries.length === now.log.entries.length
 
 /**
  * Calls the model once. If the request is too long and a condenser exists, requests a condensation instead.

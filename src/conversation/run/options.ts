@@ -6,7 +6,8 @@ import type { State } from '../../state/state.ts'
 import type { Status } from '../../state/status.ts'
 import type { AppendOptions } from '../../store/contract/store.ts'
 import { checkFunction, checkOptionNames, invalidArgument } from '../../store/kit/query/check-value.ts'
-import { type Hook, HOOK_MOMENTS } from './hooks.ts'
+import { HOOK_EVENT_TYPES } from '../../event/shapes.ts'
+import type { Hook } from './hooks.ts'
 import type { Policy } from './policy.ts'
 
 /** Options of a run. */
@@ -142,8 +143,8 @@ function checkHook(hook: unknown, field: string): void {
   if (typeof hook !== 'object' || hook === null) return invalidArgument(field, 'must be a hook')
   const { on, name, run, tools } = hook as Readonly<Record<string, unknown>>
   // A hook of an unknown moment would never run, so it would guard nothing.
-  if (!HOOK_MOMENTS.includes(on as string))
-    invalidArgument(`${field}.on`, `must be one of ${HOOK_MOMENTS.join(', ')}`)
+  if (!HOOK_EVENT_TYPES.some((type) => type === on))
+    invalidArgument(`${field}.on`, `must be one of ${HOOK_EVENT_TYPES.join(', ')}`)
   if (typeof name !== 'string')
     invalidArgument(`${field}.name`, 'must be a string: the name of the hook in the log')
   checkFunction(`${field}.run`, run ?? null)

@@ -43,12 +43,10 @@ export function planCalls(
   const open = listPendingCallsIn(state.branch.pendingCalls)
   const callStatuses = new Map(state.header.callStatuses.map(({ action_id, grant }) => [action_id, grant]))
   const replies = repliesOf(state, open)
-  const finishes = new Map(
-    [...Map.groupBy(open, ({ entry }) => entry.event.llm_response_id)].map(([id, calls]) => [
-      id,
-      finishOf(calls),
-    ]),
-  )
+  const finishes = new Map<string, number>()
+  // The last one set is the first of its reply.
+  for (const { entry } of open.toReversed())
+    if (isFinishCall(entry.event)) finishes.set(entry.event.llm_response_id, entry.seq)
   const plan = { execute: [] as Call[], confirm: [] as Call[], skip: [] as Call[], interrupt: [] as Call[] }
   for (const { entry: call } of open) {
     const { event, id, seq } = call
@@ -77,9 +75,6 @@ function timesLost({ log: { entries } }: State, seq: number): number {
   }
   return lost
 }
-
-const finishOf = (calls: readonly PendingCall[]): number =>
-  calls.find(({ entry }) => isFinishCall(entry.event))?.entry.seq ?? Infinity
 
 /**
  * All calls of replies with pending calls, by LLM response. A result ends the previous reply: response ids

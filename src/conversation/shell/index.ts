@@ -1,7 +1,8 @@
 /** The entry `colloquy/shell`: hooks as commands of the shell. */
 
 import { constants } from 'node:os'
-import { type HookOutcome, type Hook, HOOK_MOMENTS } from '../run/hooks.ts'
+import { HOOK_EVENT_TYPES } from '../../event/shapes.ts'
+import type { HookOutcome, Hook } from '../run/hooks.ts'
 import { type Command, type Ended, runCommand } from './command.ts'
 import type { HookEventType } from '../../event/types.ts'
 import { checkOptionNames, invalidArgument } from '../../store/kit/query/check-value.ts'
@@ -43,7 +44,7 @@ export interface ShellHookOptions {
 export function shellHook(options: ShellHookOptions): Hook {
   checkOptionNames(options, { on: true, command: true, tools: true, timeout: true, cwd: true, env: true })
   const { on, command, tools, timeout = 60_000, cwd, env = {} } = options
-  if (!HOOK_MOMENTS.includes(on)) invalidArgument('on', `must be one of ${HOOK_MOMENTS.join(', ')}`)
+  if (!HOOK_EVENT_TYPES.includes(on)) invalidArgument('on', `must be one of ${HOOK_EVENT_TYPES.join(', ')}`)
   if (!isCommand(command))
     invalidArgument('command', 'must be a line for the shell, or a program and its arguments')
   if (typeof timeout !== 'number' || !(timeout > 0))

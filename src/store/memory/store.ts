@@ -223,7 +223,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       const checked = checkEventQuery(query)
       const rows = log === undefined ? [] : searchLog(log, checked, checked.limit + 1)
       const matches = rows.map((row) => eventOf(row, checked.refs))
-      const count = countWithin(matches, checked.limit, checked.maxBytes, sizeOf)
+      const count = countWithin(
+        matches,
+        checked.limit,
+        checked.maxBytes,
+        ({ fact }) => JSON.stringify(fact).length,
+      )
       return pageOf(matches, count, (last) => eventCursor(checked, last))
     },
 
@@ -389,5 +394,3 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
     },
   }
 }
-
-const sizeOf = ({ fact }: StoredEvent): number => JSON.stringify(fact).length

@@ -306,53 +306,25 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
       fits.includes('l.') ? d.lookUp('log', 'l', 'l.number = w.number') : '',
     ].join(' ')
 
-  function listSql(
-    walk: Walk,
-    query: Pick<CheckedConversationQuery, 'descending' | 'after' | 'limit'>,
-  ): Statement {
-    const walked = walkSql(walk, query)
-    const fits = comparisons(walk)
-    return statement(
-      `SELECT ${columns} FROM (${walked.sql} LIMIT ${MOST_LOOKED_AT}) AS w ${joins(columns)}
-      WHERE ${fits.sql} ORDER BY ${walked.order} LIMIT ?`,
-      ...walked.values,
-      ...fits.values,
-      query.limit + 1,
-    )
-  }
-
-  function lastLookedSql(
-    walk: Walk,
-    query: Pick<CheckedConversationQuery, 'descending' | 'after'>,
-  ): Statement {
-    const { sql, values } = walkSql(walk, query)
-    return statement(
-      `SELECT conversation_id, CAST(time AS text) AS time FROM (${sql} LIMIT 1 OFFSET ${MOST_LOOKED_AT - 1}) AS w`,
-      ...values,
-    )
-  }
-
-  function countSql(walk: Walk, exact: boolean): Statement {
-    const walked = walkSql(walk, { descending: false, after: null })
-    const fits = comparisons(walk)
-    return statement(
-      `SELECT count(*) AS looked, coalesce(sum(CASE WHEN ${fits.sql} THEN 1 ELSE 0 END), 0) AS fit
-      FROM (${walked.sql}${exact ? '' : ` LIMIT ${MOST_COUNTED + 1}`}) AS w ${joins(fits.sql)}`,
-      ...fits.values,
-      ...walked.values,
-    )
-  }
-
   /** Returns one page. O(log n + visited records). */
   function* list(query: CheckedConversationQuery): Work<Page<ConversationRecord>> {
     if (!query.isPossible) return lookedPage(query, [], null)
     const walk = walkOf(query, query.by)
-    const page = listSql(walk, query)
-    const matches = (yield* all<RecordRow>(page.sql, ...page.values)).map(readRecord)
-    if (matches.length > query.limit || comparisons(walk).values.length === 0)
-      return lookedPage(query, matches, null)
-    const { sql, values } = lastLookedSql(walk, query)
-    const last = yield* first<{ readonly conversation_id: string; readonly time: string }>(sql, ...values)
+    const { sql, values, order } = walkSql(walk, query)
+    const fits = comparisons(walk)
+    const rows = yield* all<RecordRow>(
+      `SELECT ${columns} FROM (${sql} LIMIT ${MOST_LOOKED_AT}) AS w ${joins(columns)}
+      WHERE ${fits.sql} ORDER BY ${order} LIMIT ?`,
+      ...values,
+      ...fits.values,
+      query.limit + 1,
+    )
+    const matches = rows.map(readRecord)
+    if (matches.length > query.limit || fits.values.length === 0) return lookedPage(query, matches, null)
+    const last = yield* first<{ readonly conversation_id: string; readonly time: string }>(
+      `SELECT conversation_id, CAST(time AS text) AS time FROM (${sql} LIMIT 1 OFFSET ${MOST_LOOKED_AT - 1}) AS w`,
+      ...values,
+    )
     return lookedPage(
       query,
       matches,
@@ -363,8 +335,15 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
   /** Counts the records that match a filter. O(visited records). */
   function* count(filter: CheckedConversationFilter, exact: boolean): Work<Count> {
     if (!filter.isPossible) return lookedCount(0, 0, exact)
-    const { sql, values } = countSql(countWalkOf(filter), exact)
-    const row = yield* first<{ readonly looked: Bigint; readonly fit: Bigint }>(sql, ...values)
+    const walk = countWalkOf(filter)
+    const { sql, values } = walkSql(walk, { descending: false, after: null })
+    const fits = comparisons(walk)
+    const row = yield* first<{ readonly looked: Bigint; readonly fit: Bigint }>(
+      `SELECT count(*) AS looked, coalesce(sum(CASE WHEN ${fits.sql} THEN 1 ELSE 0 END), 0) AS fit
+      FROM (${sql}${exact ? '' : ` LIMIT ${MOST_COUNTED + 1}`}) AS w ${joins(fits.sql)}`,
+      ...fits.values,
+      ...values,
+    )
     return lookedCount(Number(row?.fit ?? 0), Number(row?.looked ?? 0), exact)
   }
 

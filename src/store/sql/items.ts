@@ -6,7 +6,7 @@ import { type CheckedItemQuery, itemCursor, itemOf, mayBeItem } from '../kit/ite
 import { lookedCount } from '../kit/query/conversation-query.ts'
 import { pageOf } from '../kit/query/page.ts'
 import { type Bigint, readNamed } from '../kit/row.ts'
-import { all, type Dialect, first, type SqlValue, type Statement, statement, type Work } from './dialect.ts'
+import { all, type Dialect, first, type SqlValue, type Statement, type Work } from './dialect.ts'
 
 export interface ItemRow {
   readonly collection: string
@@ -66,23 +66,18 @@ export function itemReads(d: Dialect) {
     }
   }
 
-  function listSql(collection: string, query: CheckedItemQuery): Statement {
+  /** One page. O(limit + log n). */
+  function* list(collection: string, query: CheckedItemQuery): Work<Page<Item>> {
     const { sql, values, order } = walk(collection, query)
     const columns = query.by === null ? 'w.id' : 'w.value, w.id'
-    return statement(
+    const rows = yield* all<ItemRow>(
       `SELECT ${ITEM_COLUMNS} FROM (SELECT ${columns} ${sql} ORDER BY ${order} LIMIT ?) AS w
       ${d.lookUp('item', 'i', 'i.collection = ? AND i.id = w.id')} ORDER BY ${order}`,
       ...values,
       query.limit + 1,
       collection,
     )
-  }
-
-  /** One page. O(limit + log n). */
-  function* list(collection: string, query: CheckedItemQuery): Work<Page<Item>> {
-    const { sql, values } = listSql(collection, query)
-    const matches = (yield* all<ItemRow>(sql, ...values)).map(itemOfRow)
-    return pageOf(matches, query.limit, (last) => itemCursor(query, last))
+    return pageOf(rows.map(itemOfRow), query.limit, (last) => itemCursor(query, last))
   }
 
   /** Counts the items of a list. O(visited items). */
@@ -97,5 +92,5 @@ export function itemReads(d: Dialect) {
     return lookedCount(Number(row?.looked ?? 0), Number(row?.looked ?? 0), exact)
   }
 
-  return { find, list, listSql, count }
+  return { find, list, count }
 }

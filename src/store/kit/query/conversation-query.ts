@@ -103,7 +103,8 @@ export function checkConversationFilter(filter: ConversationFilter = {}): Checke
   const title = checkText('titleContains', filter.titleContains)
   const open = checkBoolean('public', filter.public)
   const status = checkText('status', filter.status)
-  const parent = checkParent(filter.parentConversationId)
+  const { parentConversationId } = filter
+  const parent = parentConversationId === '' ? '' : checkId('parentConversationId', parentConversationId)
   const sandbox = checkId('sandboxId', filter.sandboxId)
   const owner = checkId('owner', filter.owner)
   const tags = tagList(filter.tags)
@@ -237,9 +238,6 @@ export function conversationCursor(
 ): string {
   return cursorAfter(query.scope, parseInstant(last[query.by]) as bigint, last.id)
 }
-
-const checkParent = (input: Given): string | null =>
-  input === '' ? '' : checkId('parentConversationId', input)
 
 function tagList(tags: unknown): readonly ListKey[] {
   if (tags === undefined || tags === null) return []
