@@ -259,11 +259,8 @@ function watchStops(report: Report, ended: boolean): LawWatch {
       if (isStatus(named)) isRecorded = true
       else {
         const value = typeof named === 'string' ? quote(named) : 'a value that is not text'
-        report(
-          'T5',
-          entry,
-          `the status is set to ${value}; a correct server writes one of ${STATUSES.join(', ')}`,
-        )
+        const should = `a correct server writes one of ${STATUSES.join(', ')}`
+        report('T5', entry, `the status is set to ${value}; ${should}`)
       }
       finished = named === 'finished' ? entry : null
       if (finished !== null) inferred = null
@@ -498,12 +495,10 @@ function checkDropped(
     report('P4', entry, `the call ${quote(what.id)} (${id}) already has its result; ${should}`)
   } else {
     const where =
-      what === null ? 'is not a call of this log' : `the call ${quote(what.id)} (${id}) is on another branch`
-    report(
-      'P4',
-      entry,
-      `${what === null ? `${id} ` : ''}${where}; a correct server writes results after their calls`,
-    )
+      what === null
+        ? `${id} is not a call of this log`
+        : `the call ${quote(what.id)} (${id}) is on another branch`
+    report('P4', entry, `${where}; a correct server writes results after their calls`)
   }
 }
 
@@ -581,11 +576,8 @@ function watchConsent(report: Report): ConsentWatch {
       const outcome: unknown = replyOf(call.event)?.outcome
       if ((outcome === 'refused' || outcome === 'filtered') && !approved.has(call.id)) {
         const should = 'a correct server appends no result of a tool for its calls'
-        report(
-          'I7',
-          step.entry,
-          `the call ${quote(call.id)} was executed, though its reply was ${outcome}; ${should}`,
-        )
+        const what = `the call ${quote(call.id)} was executed, though its reply was ${outcome}`
+        report('I7', step.entry, `${what}; ${should}`)
       }
     },
   }
