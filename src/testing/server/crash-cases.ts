@@ -4,6 +4,7 @@ import type { Event } from '../../event/types.ts'
 import { hold, same } from '../failure.ts'
 import { bodyOf } from './client.ts'
 import { RESTING, type ServerCheck, type Trial } from './trial.ts'
+import { received } from './live-cases.ts'
 import { callsIn, holdPaired, holdPrefixes, nextWaits, resultsOf } from './run-cases.ts'
 
 async function portrait(trial: Trial, id: string): Promise<object> {
@@ -62,20 +63,12 @@ const keepsPlace: Prepared = async (trial) => {
   const id = await trial.begin()
   const first = await trial.say(id, [], false)
   const socket = trial.client.connect(id, { after: -1 })
-  const { position } = await trial.within(
-    'B1',
-    'an event does not arrive',
-    socket.find(({ event }) => event.id === first),
-  )
+  const { position } = await received(trial, socket, first)
   socket.close()
   return async () => {
     const last = await trial.say(id, [], false)
     const next = trial.client.connect(id, { after: position ?? -1 })
-    await trial.within(
-      'B1',
-      'an event does not arrive',
-      next.find(({ event }) => event.id === last),
-    )
+    await received(trial, next, last)
     next.close()
     const input = next.frames.flatMap(({ type, event }) => (type === 'event' ? [event.id] : []))
     hold('B1', !input.includes(first), 'an event is repeated')

@@ -17,7 +17,7 @@ const says =
   ({ event }: LiveFrame): boolean =>
     event.key === 'execution_status' && event.value === status
 
-async function caughtUp(trial: Trial, id: string, after?: number): Promise<ServerSocket> {
+export async function caughtUp(trial: Trial, id: string, after?: number): Promise<ServerSocket> {
   const socket = trial.client.connect(id, after === undefined ? {} : { after })
   await trial.within(
     'B2',
@@ -27,7 +27,7 @@ async function caughtUp(trial: Trial, id: string, after?: number): Promise<Serve
   return socket
 }
 
-const input = (trial: Trial, socket: ServerSocket, id: string | undefined): Promise<LiveFrame> =>
+export const received = (trial: Trial, socket: ServerSocket, id: string | undefined): Promise<LiveFrame> =>
   trial.within(
     'B1',
     'an event does not arrive',
@@ -50,7 +50,7 @@ export const LIVE: readonly ServerCheck[] = [
         for (let index = 0; index < 3; index += 1) last = await trial.say(id, [], false)
         if (round === 3)
           await trial.play(id, [{ says: [trial.note('n'), trial.note('m')] }, { says: ['A reply as text.'] }])
-        await input(trial, socket, last)
+        await received(trial, socket, last)
         // Frames after it are sent again to the next connection.
         const end = socket.frames.findIndex((frame) => isOfLog(frame) && frame.event.id === last)
         const taken = socket.frames.slice(0, end + 1).filter(isOfLog)
@@ -58,7 +58,7 @@ export const LIVE: readonly ServerCheck[] = [
         parts.push(...taken)
         after = taken.at(-1)?.position ?? after
       }
-      await input(trial, whole, last)
+      await received(trial, whole, last)
       const before = await trial.log(id)
       const late = await caughtUp(trial, id, -1)
       whole.close()
@@ -84,7 +84,7 @@ export const LIVE: readonly ServerCheck[] = [
       const before = await trial.say(id, [], false)
       const socket = await caughtUp(trial, id, -1)
       const after = await trial.say(id, [], false)
-      await input(trial, socket, after)
+      await received(trial, socket, after)
       socket.close()
       const places = socket.frames.map(({ type, event }) => (type === 'caught_up' ? type : event.id))
       same('B2', 'the notices', places.filter((index) => index === 'caught_up').length, 1)

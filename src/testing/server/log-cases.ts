@@ -4,6 +4,7 @@ import { parseInstant } from '../../event/time.ts'
 import type { Event } from '../../event/types.ts'
 import { hold, same } from '../failure.ts'
 import { bodyOf, type EventFilterQuery, type EventQuery, type ServerPage } from './client.ts'
+import { caughtUp, received } from './live-cases.ts'
 import { holdRefusal, type ServerCheck, type Trial } from './trial.ts'
 import { textOf } from './script.ts'
 
@@ -200,11 +201,8 @@ export const TREE: readonly ServerCheck[] = [
       await trial.play(fork.id, [{ says: ['In the fork.'] }])
       same('T4', 'the fork', await trial.replies(fork.id), ['Reply one.', 'In the fork.'])
       same('T4', 'the source', await trial.log(id), before)
-      holdRefusal(
-        await trial.client.fork(id, { from_event_id: 'unheard-of' }),
-        404,
-        'a fork at an unknown event',
-      )
+      const refusal = await trial.client.fork(id, { from_event_id: 'unheard-of' })
+      holdRefusal(refusal, 404, 'a fork at an unknown event')
     },
   },
 ]
@@ -230,11 +228,8 @@ export const REFUSALS: readonly ServerCheck[] = [
       const id = await trial.begin()
       const path = `/api/conversations/${encodeURIComponent(id)}/events/search`
       for (const query of WRONG) {
-        holdRefusal(
-          await trial.client.send('GET', path, { query }),
-          422,
-          `a search by ${JSON.stringify(query)}`,
-        )
+        const refusal = await trial.client.send('GET', path, { query })
+        holdRefusal(refusal, 422, `a search by ${JSON.stringify(query)}`)
       }
       for (const limit of [1, 100]) bodyOf(await trial.client.search(id, { limit }))
     },
@@ -258,11 +253,8 @@ export const REFUSALS: readonly ServerCheck[] = [
       ] as const
       for (const [where, query] of input) {
         const { status } = await trial.client.search(where, query)
-        hold(
-          'C4',
-          status === 422,
-          `a page id of another query had status ${status}: ${JSON.stringify(query)}`,
-        )
+        const problem = `a page id of another query had status ${status}: ${JSON.stringify(query)}`
+        hold('C4', status === 422, problem)
       }
       bodyOf(await trial.client.search(id, { page_id, limit: 7 }))
     },
@@ -369,19 +361,13 @@ export const SECRETS: readonly ServerCheck[] = [
     async run(trial) {
       const { client } = trial
       const id = await trial.begin()
-      const live = client.connect(id, { after: -1 })
-      await trial.within(
-        'B2',
-        'no caught_up',
-        live.find(({ type }) => type === 'caught_up'),
-      )
+      const live = await caughtUp(trial, id, -1)
       const part = { type: 'document', encrypted_content: SEALED }
       const text = await client.say(id, [{ type: 'text', text: 'See this.' }, part], { run: false })
       const { event_id } = bodyOf(text)
       const late = client.connect(id, { after: -1 })
       for (const socket of [live, late]) {
-        const input = socket.find(({ event }) => event.id === event_id)
-        const frame = await trial.within('B1', 'the message does not arrive', input)
+        const frame = await received(trial, socket, event_id)
         socket.close()
         hold('X1', !JSON.stringify(frame).includes(SEALED), 'a frame shows encrypted_content')
       }

@@ -150,12 +150,7 @@ export const RUNS: readonly ServerCheck[] = [
         (await trial.replies(id)).includes('To the second.'),
       )
       await trial.rest(id)
-      const messages = await trial.replies(id)
-      hold(
-        'I2',
-        messages.at(-1) === 'To the second.',
-        () => `the last message of the agent: ${messages.at(-1)}`,
-      )
+      same('I2', 'the last message of the agent', (await trial.replies(id)).at(-1), 'To the second.')
     },
   },
   {
@@ -190,11 +185,8 @@ export const RUNS: readonly ServerCheck[] = [
     laws: ['I1', 'T5'],
     async run(trial) {
       const id = await trial.begin()
-      await trial.play(
-        id,
-        [{ fails: 'server_error' }, { fails: 'server_error' }, { fails: 'server_error' }],
-        'error',
-      )
+      const failure = { fails: 'server_error' } as const
+      await trial.play(id, [failure, failure, failure], 'error')
       const log = await trial.log(id)
       const hasError = log.some(({ kind }) => kind === 'ConversationErrorEvent')
       hold('I1', hasError, 'the log has no ConversationErrorEvent')

@@ -224,11 +224,8 @@ export const messagesOf = (events: readonly Event[], source: string): string[] =
 
 /** Checks the status and the shape of an error (interface 7). */
 export function holdRefusal({ status, body }: Received, wanted: number, what: string): void {
-  hold(
-    'W1',
-    status === wanted,
-    () => `${what} returned ${status} where ${wanted} was expected: ${JSON.stringify(body)}`,
-  )
+  const problem = `${what} returned ${status} where ${wanted} was expected: ${JSON.stringify(body)}`
+  hold('W1', status === wanted, problem)
   const detail = isObject(body as JsonObject) ? (body as JsonObject)['detail'] : undefined
   const isFit =
     wanted === 422
