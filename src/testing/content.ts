@@ -3,7 +3,7 @@
 import * as fc from 'fast-check'
 import type { Content, ImageContent, JsonObject, JsonValue, OpenPart, TextContent } from '../event/shapes.ts'
 import { jsonValue, openFields } from './json.ts'
-import { shape } from './shape.ts'
+import { shape, weighed } from './shape.ts'
 import { anyText, words } from './text.ts'
 import { setOwn } from '../event/json.ts'
 
@@ -32,11 +32,7 @@ function imageContent(): fc.Arbitrary<ImageContent> {
 }
 
 export function anyContent(): fc.Arbitrary<readonly Content[]> {
-  const part = fc.oneof<fc.WeightedArbitrary<Content>[]>(
-    { weight: 8, arbitrary: textContent() },
-    { weight: 2, arbitrary: imageContent() },
-    { weight: 1, arbitrary: openPart() },
-  )
+  const part = weighed<Content>([8, textContent()], [2, imageContent()], [1, openPart()])
   return fc.array(part, { maxLength: 2 })
 }
 
@@ -137,13 +133,9 @@ export function openPart(): fc.Arbitrary<OpenPart> {
   const strange = fc
     .tuple(fc.constantFrom(...KINDS), openFields(), anyText())
     .map(([type, fields, text]): OpenPart => ({ ...fields, type, text, image_urls: text }))
-  const part = fc.oneof(
-    { weight: 4, arbitrary: known },
-    { weight: 2, arbitrary: fc.tuple(known, fc.nat(), jsonValue()).map(damaged) },
-    { weight: 1, arbitrary: strange },
-  )
+  const part = weighed([4, known], [2, fc.tuple(known, fc.nat(), jsonValue()).map(damaged)], [1, strange])
   const marked = part.map((fields): OpenPart => ({ ...fields, cache_prompt: true }))
-  return fc.oneof({ weight: 4, arbitrary: part }, { weight: 1, arbitrary: marked })
+  return weighed([4, part], [1, marked])
 }
 
 function damaged([part, position, value]: readonly [OpenPart, number, JsonValue]): OpenPart {

@@ -16,7 +16,7 @@ import type {
   ToolDefinition,
 } from '../event/shapes.ts'
 import type { Event, EventOf } from '../event/types.ts'
-import { orNull, shape } from './shape.ts'
+import { orNull, shape, weighed } from './shape.ts'
 import { anyContent, textContent } from './content.ts'
 import { jsonObject, jsonValue, openFields } from './json.ts'
 import { anyText, words } from './text.ts'
@@ -40,12 +40,9 @@ const anyTimestamp = (): fc.Arbitrary<string> => fc.constantFrom(...TIMESTAMPS)
  * fc.assert(fc.property(eventId(), id => isLegalId(id)))
  */
 export const eventId = (): fc.Arbitrary<string> =>
-  fc.oneof(
-    { weight: 8, arbitrary: fc.nat(9).map((n) => `e${n}`) },
-    {
-      weight: 1,
-      arbitrary: fc.constantFrom('__proto__', 'constructor', 'e0-summary', 'é 😀', 'x'.repeat(200)),
-    },
+  weighed(
+    [8, fc.nat(9).map((n) => `e${n}`)],
+    [1, fc.constantFrom('__proto__', 'constructor', 'e0-summary', 'é 😀', 'x'.repeat(200))],
   )
 
 /**
@@ -66,19 +63,16 @@ export function frozen<T extends object>(value: T): T {
 
 /** `finish` is the tool that ends a run. */
 const toolName = (): fc.Arbitrary<string> =>
-  fc.oneof(
-    { weight: 8, arbitrary: fc.constantFrom('terminal', 'think', 'my_tool', 'finish') },
-    { weight: 1, arbitrary: fc.constantFrom('', 'a name.with:signs', 'x'.repeat(70)) },
+  weighed(
+    [8, fc.constantFrom('terminal', 'think', 'my_tool', 'finish')],
+    [1, fc.constantFrom('', 'a name.with:signs', 'x'.repeat(70))],
   )
 
 const toolArguments = (): fc.Arbitrary<string> =>
-  fc.oneof(
-    { weight: 5, arbitrary: fc.constantFrom('{}', '{"command":"ls"}', '{"deep":{"list":[1,null]}}') },
-    {
-      weight: 2,
-      arbitrary: fc.constantFrom('', '{"command":', 'null', '[]', '"ls"', '7', '{"__proto__":1}', '{"a":1}{'),
-    },
-    { weight: 1, arbitrary: anyText() },
+  weighed(
+    [5, fc.constantFrom('{}', '{"command":"ls"}', '{"deep":{"list":[1,null]}}')],
+    [2, fc.constantFrom('', '{"command":', 'null', '[]', '"ls"', '7', '{"__proto__":1}', '{"a":1}{')],
+    [1, anyText()],
   )
 
 /**
@@ -100,18 +94,18 @@ export function toolCall(id: fc.Arbitrary<string>): fc.Arbitrary<MessageToolCall
 }
 
 function anyAction(): fc.Arbitrary<Action | null> {
-  return fc.oneof(
-    { weight: 1, arbitrary: fc.constant(null) },
-    {
-      weight: 3,
-      arbitrary: fc.constantFrom<Action>(
+  return weighed(
+    [1, fc.constant(null)],
+    [
+      3,
+      fc.constantFrom<Action>(
         { kind: 'TerminalAction', command: 'ls' },
         { kind: 'ThinkAction', thought: 'hm' },
         { kind: 'FinishAction', message: 'done' },
         { kind: 'FileEditorAction', command: 'view', path: '/etc/hosts' },
       ),
-    },
-    { weight: 2, arbitrary: openFields().map((open) => ({ ...open, kind: 'ClientAction_mine' })) },
+    ],
+    [2, openFields().map((open) => ({ ...open, kind: 'ClientAction_mine' }))],
   )
 }
 
@@ -124,12 +118,9 @@ function anyObservation(): fc.Arbitrary<Observation> {
 }
 
 function anyMessage(role: 'user' | 'assistant'): fc.Arbitrary<Message> {
-  const roles = fc.oneof(
-    { weight: 8, arbitrary: fc.constant(role) },
-    {
-      weight: 1,
-      arbitrary: fc.constantFrom('user' as const, 'system' as const, 'assistant' as const, 'tool' as const),
-    },
+  const roles = weighed(
+    [8, fc.constant(role)],
+    [1, fc.constantFrom('user' as const, 'system' as const, 'assistant' as const, 'tool' as const)],
   )
   const common = shape({ role: roles }, { content: anyContent() })
   // Rare: a message that always had calls would never merge, nor end a run.
@@ -144,7 +135,7 @@ function anyMessage(role: 'user' | 'assistant'): fc.Arbitrary<Message> {
       responses_reasoning_item: orNull(reasoningItem()),
     },
   )
-  const extra = fc.oneof({ weight: 3, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: rare })
+  const extra = weighed([3, fc.constant({})], [1, rare])
   return fc.tuple(openFields(), common, extra).map(([open, known, more]) => ({ ...open, ...known, ...more }))
 }
 
@@ -155,18 +146,10 @@ export const secretText = (): fc.Arbitrary<string> =>
   fc.integer({ min: 0, max: 0xffffff }).map((n) => `gAAAA-secret-${n.toString(16).padStart(6, '0')}`)
 
 function anyThinking(): fc.Arbitrary<ThinkingBlock | RedactedThinkingBlock> {
-  return fc.oneof(
-    {
-      weight: 4,
-      arbitrary: shape(
-        { thinking: anyText() },
-        { type: fc.constant('thinking' as const), signature: orNull(signature()) },
-      ),
-    },
-    {
-      weight: 1,
-      arbitrary: shape({ data: anyText() }, { type: fc.constant('redacted_thinking' as const) }),
-    },
+  const type = fc.constant('thinking' as const)
+  return weighed<ThinkingBlock | RedactedThinkingBlock>(
+    [4, shape({ thinking: anyText() }, { type, signature: orNull(signature()) })],
+    [1, shape({ data: anyText() }, { type: fc.constant('redacted_thinking' as const) })],
   )
 }
 
@@ -241,7 +224,7 @@ function actionBody(): fc.Arbitrary<EventOf<'ActionEvent'>> {
       summary: orNull(anyText()),
     },
   )
-  return fc.oneof({ weight: 2, arbitrary: bare }, { weight: 1, arbitrary: full })
+  return weighed<EventOf<'ActionEvent'>>([2, bare], [1, full])
 }
 
 /** Both forms are made once: making one costs more than drawing from it. */

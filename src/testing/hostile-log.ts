@@ -59,7 +59,6 @@ const underIdOf = (of: fc.Arbitrary<Ref>) =>
   }))
 
 const error = () => result(['AgentErrorEvent'])
-const several = (...steps: readonly fc.Arbitrary<Step>[]): fc.Arbitrary<readonly Step[]> => fc.tuple(...steps)
 
 /** A few related steps, so that rare situations occur often enough; their placings still separate them. */
 const phrase = (): fc.Arbitrary<readonly Step[]> => {
@@ -81,73 +80,49 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
     [1, kind(...EVENT_KINDS)],
     [2, broken()],
   ).map((step) => [step])
+  const related: readonly (readonly [weight: number, ...steps: fc.Arbitrary<Step>[]])[] = [
+    [2, fresh(), same(), anyAnswer(), anyAnswer()],
+    [2, message(), message(), reply(requested(backTo(3))), reply(requested(backTo(4)))],
+    [2, freshAt(backTo(0)), message(), sameAt(backTo(2)), latest(), latest(), reply(requested(backTo(5)))],
+    [1, message(), freshAt(backTo(1)), latest(), message(), sameAt(backTo(4)), latest()],
+    [2, message(), message(), condensation(backTo(4), 1), reply(requested(backTo(4)))],
+    [1, freshAt(backTo(0)), error(), message(), sameAt(backTo(3)), condensation(backTo(2), 1), latest()],
+    [2, fresh(), same(), anyAnswer(), same(), anyAnswer(), condensation(backTo(4), 1)],
+    [1, fresh(), error(), same(wordless())],
+    [1, fresh(), error(), same(wordy())],
+    [3, fresh(thinking()), latest(), fresh(wordless()), latest(), condensation(backTo(3), 1)],
+    [
+      1,
+      opens(),
+      latest(),
+      weighed([2, paused(backTo(0))], [1, opens()]),
+      latest(),
+      brings(),
+      latest(),
+      condensation(backTo(5), 1),
+    ],
+    [2, opens(), latest(), brings(), latest(), fresh(wordless()), latest(), condensation(backTo(5), 1)],
+    [
+      1,
+      paused(backTo(0)),
+      weighed([1, paused(backTo(0))], [2, reply(requested(backTo(0)))]),
+      condensation(backTo(1), 1),
+    ],
+    [1, fresh(), condensation(backTo(0), 1), anyAnswer()],
+    [2, condensation(backTo(3), 1), condensation(backTo(0, true), 1)],
+    [2, fresh(), update('execution_status', always('waiting_for_confirmation')), latest()],
+    [1, kind('PauseEvent'), fresh(), fresh()],
+    [1, kind('ConversationErrorEvent'), kind('MessageEvent')],
+    [1, condensation(backTo(3), 1), underIdOf(backTo(0, true))],
+    [2, kind('SystemPromptEvent'), message(), kind('SystemPromptEvent'), condensation(backTo(0), 1)],
+    [3, fresh(), working(), progress(), message(), completion()],
+    [2, fresh(), same(), working(), completion(), working(), completion(), completion()],
+    [1, fresh(), working(), condensation(backTo(0), 1), progress(), head(backTo(2)), completion()],
+    [2, update('execution_status', always('running')), head(backTo(1)), kind('MessageEvent')],
+  ]
   return weighed<readonly Step[]>(
     [20, one],
-    [2, several(fresh(), same(), anyAnswer(), anyAnswer())],
-    [2, several(message(), message(), reply(requested(backTo(3))), reply(requested(backTo(4))))],
-    [
-      2,
-      several(
-        freshAt(backTo(0)),
-        message(),
-        sameAt(backTo(2)),
-        latest(),
-        latest(),
-        reply(requested(backTo(5))),
-      ),
-    ],
-    [1, several(message(), freshAt(backTo(1)), latest(), message(), sameAt(backTo(4)), latest())],
-    [2, several(message(), message(), condensation(backTo(4), 1), reply(requested(backTo(4))))],
-    [
-      1,
-      several(
-        freshAt(backTo(0)),
-        error(),
-        message(),
-        sameAt(backTo(3)),
-        condensation(backTo(2), 1),
-        latest(),
-      ),
-    ],
-    [2, several(fresh(), same(), anyAnswer(), same(), anyAnswer(), condensation(backTo(4), 1))],
-    [1, several(fresh(), error(), same(wordless()))],
-    [1, several(fresh(), error(), same(wordy()))],
-    [3, several(fresh(thinking()), latest(), fresh(wordless()), latest(), condensation(backTo(3), 1))],
-    [
-      1,
-      several(
-        opens(),
-        latest(),
-        weighed([2, paused(backTo(0))], [1, opens()]),
-        latest(),
-        brings(),
-        latest(),
-        condensation(backTo(5), 1),
-      ),
-    ],
-    [
-      2,
-      several(opens(), latest(), brings(), latest(), fresh(wordless()), latest(), condensation(backTo(5), 1)),
-    ],
-    [
-      1,
-      several(
-        paused(backTo(0)),
-        weighed([1, paused(backTo(0))], [2, reply(requested(backTo(0)))]),
-        condensation(backTo(1), 1),
-      ),
-    ],
-    [1, several(fresh(), condensation(backTo(0), 1), anyAnswer())],
-    [2, several(condensation(backTo(3), 1), condensation(backTo(0, true), 1))],
-    [2, several(fresh(), update('execution_status', always('waiting_for_confirmation')), latest())],
-    [1, several(kind('PauseEvent'), fresh(), fresh())],
-    [1, several(kind('ConversationErrorEvent'), kind('MessageEvent'))],
-    [1, several(condensation(backTo(3), 1), underIdOf(backTo(0, true)))],
-    [2, several(kind('SystemPromptEvent'), message(), kind('SystemPromptEvent'), condensation(backTo(0), 1))],
-    [3, several(fresh(), working(), progress(), message(), completion())],
-    [2, several(fresh(), same(), working(), completion(), working(), completion(), completion())],
-    [1, several(fresh(), working(), condensation(backTo(0), 1), progress(), head(backTo(2)), completion())],
-    [2, several(update('execution_status', always('running')), head(backTo(1)), kind('MessageEvent'))],
+    ...related.map(([weight, ...steps]) => [weight, fc.tuple(...steps)] as const),
   )
 }
 
@@ -159,9 +134,9 @@ const phrases = (maxLength: number) => fc.array(phrase(), { maxLength, size: 'ma
  * fc.assert(fc.property(hostileLog(), facts => replay(facts).log.entries.length === facts.length))
  */
 export function hostileLog(): fc.Arbitrary<readonly Fact[]> {
-  return fc
-    .oneof({ weight: 11, arbitrary: phrases(18) }, { weight: 1, arbitrary: phrases(60) })
-    .map((list) => writeHostileLog(list.flat().slice(0, 120)))
+  return weighed([11, phrases(18)], [1, phrases(60)]).map((list) =>
+    writeHostileLog(list.flat().slice(0, 120)),
+  )
 }
 
 const say = (saying: fc.Arbitrary<Saying>): fc.Arbitrary<Step> =>
@@ -361,11 +336,11 @@ const status = (): fc.Arbitrary<Step> => {
     [6, fc.constantFrom(...STATUSES)],
     [1, fc.constantFrom('IDLE', '', null)],
   )
-  return fc.oneof(
-    { weight: 5, arbitrary: update('execution_status', named) },
-    {
-      weight: 1,
-      arbitrary: update(
+  return weighed(
+    [5, update('execution_status', named)],
+    [
+      1,
+      update(
         'full_state',
         fc.oneof(
           named.map((execution_status) => ({ execution_status })),
@@ -374,7 +349,7 @@ const status = (): fc.Arbitrary<Step> => {
           always({}),
         ),
       ),
-    },
+    ],
   )
 }
 

@@ -2,6 +2,7 @@
 
 import * as fc from 'fast-check'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
+import { weighed } from './shape.ts'
 
 const TRAPS = [
   '{"__proto__":{"polluted":true}}',
@@ -18,16 +19,11 @@ const parsed = (text: string): JsonValue => JSON.parse(text) as JsonValue
  * fc.assert(fc.property(jsonValue(), value => JSON.stringify(value) !== undefined))
  */
 export function jsonValue(): fc.Arbitrary<JsonValue> {
-  return fc
-    .oneof(
-      {
-        weight: 3,
-        arbitrary: fc.constantFrom('null', 'true', '0', '-1.5', '"text"', '{}', '[]', '{"a":[1,null]}'),
-      },
-      { weight: 1, arbitrary: fc.json({ maxDepth: 2, depthSize: 'small' }) },
-      { weight: 1, arbitrary: fc.constantFrom(...TRAPS) },
-    )
-    .map(parsed)
+  return weighed(
+    [3, fc.constantFrom('null', 'true', '0', '-1.5', '"text"', '{}', '[]', '{"a":[1,null]}')],
+    [1, fc.json({ maxDepth: 2, depthSize: 'small' })],
+    [1, fc.constantFrom(...TRAPS)],
+  ).map(parsed)
 }
 
 /**
@@ -48,17 +44,11 @@ export function jsonObject(): fc.Arbitrary<JsonObject> {
 
 /** Unknown fields for open shapes; they never override a known field. */
 export function openFields(): fc.Arbitrary<JsonObject> {
-  return fc
-    .oneof(
-      { weight: 4, arbitrary: fc.constant('{}') },
-      {
-        weight: 1,
-        arbitrary: fc.constantFrom(
-          '{"x_note":"kept"}',
-          '{"x_deep":{"list":[1,null]}}',
-          '{"__proto__":{"polluted":true}}',
-        ),
-      },
-    )
-    .map((text) => parsed(text) as JsonObject)
+  return weighed(
+    [4, fc.constant('{}')],
+    [
+      1,
+      fc.constantFrom('{"x_note":"kept"}', '{"x_deep":{"list":[1,null]}}', '{"__proto__":{"polluted":true}}'),
+    ],
+  ).map((text) => parsed(text) as JsonObject)
 }

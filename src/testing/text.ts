@@ -1,6 +1,7 @@
 /** Arbitrary texts: ordinary and hostile ones. */
 
 import * as fc from 'fast-check'
+import { weighed } from './shape.ts'
 
 const WORDS = ['list the files', 'done', 'why?', 'fix the test\nand run it', 'ok', 'let me think', '42']
 
@@ -50,10 +51,10 @@ const CHARACTER: fc.Arbitrary<string> = fc.nat({ max: 0x10_ffff - SURROGATES }).
 export const character = (): fc.Arbitrary<string> => CHARACTER
 
 // Made once: making one costs more than drawing from it.
-const ANY_TEXT: fc.Arbitrary<string> = fc.oneof(
-  { weight: 6, arbitrary: words() },
-  { weight: 3, arbitrary: fc.constantFrom(...TRAPS) },
-  { weight: 1, arbitrary: fc.string({ unit: CHARACTER, maxLength: 12 }) },
+const ANY_TEXT: fc.Arbitrary<string> = weighed(
+  [6, words()],
+  [3, fc.constantFrom(...TRAPS)],
+  [1, fc.string({ unit: CHARACTER, maxLength: 12 })],
 )
 
 /**
