@@ -4,6 +4,8 @@ import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { serve } from '../../src/service/node/serve.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
+import { served } from '../cli/served.ts'
+import { folder } from '../cli/world.ts'
 import { gate } from './gate.ts'
 
 /** Kinds and status of a conversation whose service closes during its first reply. */
@@ -98,4 +100,41 @@ it('a step that ignores its signal is left behind at the deadline, and its lease
   })
   expect(ended).toEqual({ status: 'paused', lease: null, kinds: ['MessageEvent', 'InterruptEvent'] })
   expect(milliseconds).toBeLessThan(2_000)
+})
+
+/** Status of the response on a connection of its own; `closed` if it ends without one, or the error's code. */
+async function statusOf(url: string, request: string): Promise<string> {
+  const client = connect(Number(new URL(url).port), '127.0.0.1', () => client.write(request))
+  let text = ''
+  client.setEncoding('latin1').on('data', (part: string) => void (text += part))
+  const { promise, resolve } = Promise.withResolvers<string>()
+  client.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code ?? 'error'))
+  client.once('close', () => resolve(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? 'closed'))
+  return promise
+}
+
+const START = JSON.stringify({
+  workspace: { working_dir: '/tmp' },
+  initial_message: { role: 'user', content: [{ type: 'text', text: 'Hi' }], run: true },
+})
+const UPGRADE = 'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n'
+
+it('connections that only the kernel has accepted get a response', async () => {
+  const { url, child, stop } = await served(['--db', folder({})('events.db')])
+  child.kill('SIGSTOP')
+  const clients = [
+    'GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n',
+    `${HEAD}content-length: ${START.length}\r\n\r\n${START}`,
+    `GET /sockets/events/c HTTP/1.1\r\nhost: localhost\r\n${UPGRADE}sec-websocket-key: ${'A'.repeat(22)}==\r\n\r\n`,
+    `${HEAD}content-length: 100\r\n\r\n{`,
+    '',
+  ].flatMap((request) => Array.from({ length: 8 }, () => statusOf(url, request)))
+  // Without its loop, the process leaves them in the backlog.
+  await new Promise((done) => setTimeout(done, 100))
+  const stopped = stop('SIGTERM')
+  child.kill('SIGCONT')
+  const counts: Record<string, number> = {}
+  for (const status of await Promise.all(clients)) counts[status] = (counts[status] ?? 0) + 1
+  expect(counts).toEqual({ 200: 8, 201: 8, 503: 8, closed: 16 })
+  expect((await stopped).code).toBe(0)
 })

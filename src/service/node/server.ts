@@ -1,9 +1,9 @@
 /** A Node server for a fetch-standard service that closes gracefully: active requests end first. */
 
-import { isIPv4 } from 'node:net'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, isIPv4 } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { getRequestListener } from '@hono/node-server'
 import { isAllowed, isForeign } from '../auth/caller.ts'
 import type { AllowOrigin } from '../http/cors.ts'
@@ -41,8 +41,8 @@ export interface Listening {
   readonly url: string
   readonly port: number
   /**
-   * Accepts no more connections, lets requests finish, and closes everything at the deadline. Can be called
-   * again.
+   * Serves the connections in the backlog, accepts no more, lets requests finish, and closes everything at
+   * the deadline. Can be called again.
    */
   readonly close: () => Promise<void>
   /** Closes it, for `await using`. */
@@ -57,6 +57,9 @@ const json = (status: number, detail: string): Response =>
 
 /** Milliseconds that closing waits for the rest of a request that is not fully received. */
 const UPLOAD_GRACE = 500
+
+/** Maximum number of connections that the kernel accepts for the process: the default of Node. */
+const BACKLOG = 511
 
 const FOREIGN = 'The service only accepts requests from this machine.'
 
@@ -103,7 +106,9 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     void listener(incoming, outgoing)
   })
   const connections = new Set<Duplex>()
+  let accepted = 0
   server.on('connection', (connection: Duplex) => {
+    accepted += 1
     connections.add(connection)
     connection.once('close', () => connections.delete(connection))
   })
@@ -137,14 +142,28 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     return promise.finally(() => clearTimeout(timer))
   }
 
+  /** Closing the listener resets the connections that the kernel has accepted; a turn of the loop accepts one. */
+  const emptyBacklog = async (limit: number): Promise<void> => {
+    const maximum = accepted + BACKLOG
+    for (;;) {
+      const before = accepted
+      // The first turn may be past its polling.
+      await nextTurn()
+      await nextTurn()
+      if (accepted === before || accepted >= maximum || performance.now() >= limit) return
+    }
+  }
+
   const close = async (): Promise<void> => {
     stopping = true
     const deadline = performance.now() + shutdownTimeout
     const timeLeft = (): number => Math.max(0, deadline - performance.now())
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    const emptied = emptyBacklog(deadline - shutdownTimeout / 2)
+    const closed = emptied.then(() => new Promise<void>((resolve) => server.close(() => resolve())))
     for (const outgoing of responding) outgoing.shouldKeepAlive = false
     const grace = Math.min(UPLOAD_GRACE, shutdownTimeout / 4)
-    await within(shutdownTimeout / 2, Promise.all([requestsEnd(grace), options.onClosing?.()]))
+    const requestsEnded = emptied.then(() => requestsEnd(grace))
+    await within(shutdownTimeout / 2, Promise.all([requestsEnded, options.onClosing?.()]))
     await within(timeLeft(), Promise.resolve(options.onShutdown?.()))
     // Connections without a complete request get no response.
     const responses = [...responding].filter(({ req }) => req.complete)
