@@ -77,20 +77,22 @@ describe('deleteConversations', () => {
     await engine.close()
   })
 
-  it('a dry run reports the same and deletes nothing, and a child is counted once', async () => {
+  it('a dry run reports the same and deletes nothing, and children of any depth are counted once', async () => {
     const { engine, store, ids } = world()
     const parent = await engine.create({ id: 'a', owner: 'ann' })
     await parent.sendMessage('Hello')
     await engine.create({ id: 'a-child', owner: 'ann', parentConversationId: 'a', tags: CHILD })
+    const nested = await engine.create({ id: 'a-child-1', parentConversationId: 'a-child', tags: CHILD })
+    await nested.sendMessage('Hello')
     await engine.create({ id: 'b', owner: 'ann' })
     await store.saveSnapshot('a', [{ part: 0, bytes: new Uint8Array(1) }])
     await store.acquireLease('b', 'someone', 10)
     const planned = await engine.deleteConversations({ owner: 'ann' }, { dryRun: true, onDelete: refuse })
     const retained = await engine.applyRetention({ keepLast: 0, dryRun: true })
-    expect(planned).toEqual({ conversations: 3, events: 1, snapshots: 1, leases: 1, items: 0, more: false })
+    expect(planned).toEqual({ conversations: 4, events: 2, snapshots: 1, leases: 1, items: 0, more: false })
     // A conversation with an active run stays.
-    expect(retained).toEqual({ ...planned, conversations: 2, leases: 0 })
-    expect(await ids()).toEqual(['a', 'a-child', 'b'])
+    expect(retained).toEqual({ ...planned, conversations: 3, leases: 0 })
+    expect(await ids()).toEqual(['a', 'a-child', 'a-child-1', 'b'])
     expect((await store.listItems('retention')).items).toEqual([])
     expect(await engine.deleteConversations({ owner: 'ann' })).toEqual(planned)
     expect(await ids()).toEqual([])
