@@ -22,10 +22,7 @@ export function checkNumber(
   })
 }
 
-/**
- * Returns an integer of at least `least`, or Infinity for no limit. @throws ColloquyError `invalid_argument`
- * for any other value.
- */
+/** Returns an integer from `least`, or Infinity (no limit). @throws ColloquyError `invalid_argument`. */
 export function checkBound(name: string, value: unknown, least: number): number {
   const fine = value === Infinity || (Number.isSafeInteger(value) && (value as number) >= least)
   return fine ? (value as number) : invalidArgument(name, `must be a whole number from ${least}, or Infinity`)

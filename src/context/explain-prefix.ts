@@ -64,10 +64,7 @@ function grown(was: unknown, is: unknown): string | null {
   return difference(was, { ...is, [key]: now.slice(0, before.length) }, '')
 }
 
-/**
- * The path steps to tools and their functions, system parts, messages and blocks, including those inside a
- * result or a document.
- */
+/** Path steps to tools, their functions, system parts, messages, and blocks, also inside results. */
 const STEPS = /\.?\b(content|parts|source|function)\b|\[\d+\]/g
 
 /** In other places, such as arguments or a schema, the model reads `cache_control`. */

@@ -287,10 +287,7 @@ const MARK = '[Repeated error]'
 
 const MAX_ERROR = 1000
 
-/**
- * The model's text after exactly `count` equal failures in a row; null otherwise, and if the view has a nudge
- * since the first.
- */
+/** Text after exactly `count` equal failures in a row; null otherwise, and with a nudge since the first. */
 function nudgeOf(window: Window, count: number): string | null {
   if (errorStreak(window, count + 1) !== count) return null
   const first = window.turns[count - 1] as Turn

@@ -94,10 +94,7 @@ export class Conversation {
     return this.#engine.use(this.id, (replica) => replica.look(record))
   }
 
-  /**
-   * Returns the state at an event (law T). O(log n) in memory; O(n) for evicted bodies.
-   * @throws ColloquyError `unknown_event`.
-   */
+  /** Returns the state at an event (law T). O(log n); O(n) if evicted. @throws ColloquyError `unknown_event`. */
   async stateAt(eventId: string): Promise<State> {
     return this.read((state) => stateAt(state, eventId))
   }

@@ -135,10 +135,7 @@ function statusesOf(branch: Branch, ended: number, hasApprovals: boolean): Event
 const statusOf = ({ pendingCalls }: Branch, ended: number): Status =>
   pendingCallCount(pendingCalls) > ended ? 'waiting_for_confirmation' : 'idle'
 
-/**
- * Results of pending calls that the copy must not execute: they have begun in the source, or no policy or
- * user decides on them.
- */
+/** Results of pending calls that the copy must not execute: begun in the source, or never decided on. */
 function endedCalls(
   { header, branch: current }: State,
   callStatuses: readonly PendingCallStatus[],

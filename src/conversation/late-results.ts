@@ -105,10 +105,7 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
   return open ?? tips.at(-1) ?? anchorOf(named)
 }
 
-/**
- * Tip of the latest branch on which a call works; null for HEAD's, undefined for none. O(log n), or O(n) for
- * another branch.
- */
+/** Tip of a working call's latest branch: null for HEAD's, undefined for none. O(log n), O(n) off HEAD. */
 export function workingTip({ log, branch }: State, actionId: string): Entry | null | undefined {
   const action = findEventIn(log, actionId)
   const callId = action === undefined ? null : callIdOf(action)

@@ -253,10 +253,7 @@ export class Replica {
     }
   }
 
-  /**
-   * The state with the long strings of its view, for a request; the same state if it has none. O(view), and
-   * the bytes of those strings.
-   */
+  /** The state with its view's long strings, for a request; the same if it has none. O(view + their bytes). */
   async withBodies(state: State): Promise<State> {
     const { branch } = state
     if (this.blobs === 'whole') return state

@@ -52,10 +52,7 @@ function checkEvent(value: unknown, index: number): Event {
   throw new ColloquyError('invalid_event', message, { at: index, issues: decoded.issues })
 }
 
-/**
- * Adds missing ids and times (design D15), except to repeated ids: the store then compares what the caller
- * passed (law S). O(events).
- */
+/** Adds missing ids and times (D15), except to repeats, which the store compares (law S). O(events). */
 export function stampEvents(
   events: readonly Event[],
   { newId, now }: Stamp,

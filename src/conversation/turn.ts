@@ -43,10 +43,7 @@ function endsTurn(unit: Unit): boolean {
 export const isEmpty = (branch: Branch): boolean =>
   branch.lastUserMessage === null && lastRendered(branch.view) === undefined && isAnswered(branch)
 
-/**
- * Whether the view has only system prompts and messages of the environment left, so there is nothing to
- * request. O(units of that kind).
- */
+/** Whether the view has only system prompts and environment messages: no request. O(those units). */
 export function hasNoPrompt({ view, lastUserMessage }: Branch): boolean {
   if (lastUserMessage === null) return false
   for (const unit of view.units) {

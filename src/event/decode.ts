@@ -73,10 +73,7 @@ export function decodeJson(value: JsonValue): Decoded {
   return { ok: true, event: value as object as Event, warnings: payloadWarnings(kind, value) }
 }
 
-/**
- * Decodes a JSON value as a log has it: a field that the interface does not name stays, with a warning.
- * Never throws. O(size).
- */
+/** Decodes a log's JSON value: unknown fields stay, with a warning. Never throws. O(size). */
 export function decodeStored(value: JsonValue): Decoded {
   const decoded = decodeJson(value)
   if (decoded.ok || !decoded.issues.every(isSurplus)) return decoded

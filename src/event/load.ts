@@ -1,7 +1,4 @@
-/**
- * Lenient decoding for existing logs: upcasts old shapes, and quarantines undecodable lines, so one bad line
- * never costs the rest.
- */
+/** Lenient decoding of logs: upcasts old shapes, and quarantines bad lines, which never cost the rest. */
 
 import { MAX_DEPTH, copyJson } from './freeze.ts'
 import { type Issue, issue } from './issues.ts'
@@ -14,10 +11,7 @@ import { upcast } from './upcast.ts'
 export interface Loaded {
   readonly fact: Fact
   readonly upcasts: readonly string[]
-  /**
-   * Problems of an event that loads all the same: unknown fields, payloads that do not fit their kind, and
-   * data that parsing loses.
-   */
+  /** Problems of an event that loads: unknown fields, unfit payloads, and data that parsing loses. */
   readonly warnings: readonly Issue[]
 }
 
@@ -108,10 +102,7 @@ function keysIn(text: string): number {
   return count
 }
 
-/**
- * Number of keys of all objects in a parsed value. Not recursive: fields that an upcaster removes may be
- * nested deeper than the stack.
- */
+/** Number of keys of all objects in a value. Not recursive: removed fields may be deeper than the stack. */
 function keysOf(value: object): number {
   let count = 0
   const pending = [value]

@@ -117,10 +117,7 @@ function withAfter(event: Event, after: ReplyRecord['after']): Event {
   return Object.freeze({ ...event, llm_message: holding(event.llm_message) })
 }
 
-/**
- * Event id at HEAD when this reply was requested: null if none, true for this event's parent; undefined
- * without a record. O(1).
- */
+/** Id under HEAD at the reply's request: null if none, true for its parent; undefined if unrecorded. O(1). */
 export function requestHeadOf(event: Event): string | true | null | undefined {
   const after: unknown = replyOf(event)?.after
   return typeof after === 'string' || after === true || after === null ? after : undefined

@@ -14,10 +14,7 @@ export type Check = (value: JsonValue) => readonly Problem[]
 
 const NO_PROBLEMS: readonly Problem[] = Object.freeze([])
 
-/**
- * Returns a schema's check, compiled at first use, without a copy. Only unfit values run through the slower
- * parser, for paths.
- */
+/** Returns a schema's check, compiled at first use. Only unfit values go to the slower parser, for paths. */
 export function checker(schema: z.core.$ZodType): Check {
   let compiled: z.core.$ZodType | undefined
   return (value) => {

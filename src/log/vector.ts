@@ -1,7 +1,4 @@
-/**
- * Persistent vector (32-way trie with a tail). Versions share all but a few slots, so retaining each event's
- * state is cheap (design D6).
- */
+/** Persistent vector: versions share most slots, so each event's state can be retained (design D6). */
 
 import { work } from './work.ts'
 

@@ -1,7 +1,4 @@
-/**
- * Snapshots open a long conversation without replaying it. They are disposable: when in doubt, nothing opens
- * and the log is replayed.
- */
+/** Snapshots open long conversations without a replay. When in doubt, nothing opens: replay the log. */
 
 import { ColloquyError } from '../event/errors.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
@@ -101,10 +98,7 @@ export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: s
   return saved === null ? null : completeSnapshot(saved, new Map())
 }
 
-/**
- * Reads the parts. `lacking`: positions of bodies to read from the log. Null as for `decodeSnapshot`. Never
- * throws. O(bytes).
- */
+/** Reads parts. `lacking`: bodies to read from the log. Null as in `decodeSnapshot`. Never throws. O(bytes). */
 export function readSnapshot(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
   return orNull(() => readParts(parts, conversationId))
 }

@@ -11,10 +11,7 @@ export interface Checkpoint extends Entry {
   readonly branch: Branch
 }
 
-/**
- * The meaning of a conversation's log. Immutable: the header is frozen, the rest read-only by type. Earlier
- * states stay valid.
- */
+/** The meaning of a log. Immutable: the header is frozen, the rest read-only by type. Old ones stay valid. */
 export interface State {
   /** Part of derived event ids (design D15). Empty when the caller named no conversation. */
   readonly conversationId: string

@@ -19,10 +19,7 @@ export type ReportHit = (start: number, end: number, secret: string, rank: Rank)
 /** Reports every hit in a text. O(length). */
 export type Finder = (text: string, report: ReportHit) => void
 
-/**
- * The ranges of secrets in a text, ascending, without overlap and outside of masks. Each encoding is undone once.
- * O(length).
- */
+/** Ranges of secrets in a text, ascending, disjoint, not in masks. Decodes each encoding once. O(length). */
 export function findSecrets(text: string, finders: readonly Finder[]): Hit[] {
   const hits: Hit[] = []
   if (finders.length === 0) return hits

@@ -44,10 +44,7 @@ interface RunParts {
   readonly owner: string
 }
 
-/**
- * Runs a conversation. @throws ColloquyError `already_running`, `lease_lost` when another run acquired the
- * lease, and the store's errors.
- */
+/** Runs a conversation. @throws ColloquyError `already_running`, `lease_lost`, and the store's errors. */
 export async function runLoop(
   parts: RunParts,
   options: RunOptions & { readonly leaseTtl: number },

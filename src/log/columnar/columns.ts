@@ -4,10 +4,7 @@
 const RESTART = 16
 const NONE = 255
 
-/**
- * Serializes timestamps as two sections. Valid ones have at most 35 ASCII characters; anything else is the
- * caller's mistake. O(length).
- */
+/** Serializes timestamps as two sections: valid ones, of at most 35 ASCII characters each. O(length). */
 export function writeTimes(times: readonly (string | null)[]): [Uint8Array, Uint8Array] {
   const count = times.length
   const starts = new Int32Array(Math.ceil(count / RESTART))

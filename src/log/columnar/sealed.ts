@@ -74,10 +74,7 @@ export function aligned(bytes: Uint8Array): Uint8Array {
   return isUsable ? bytes : new Uint8Array(bytes)
 }
 
-/**
- * A 64-bit checksum of all words, in four lanes. Invertible steps detect any change of one word. Detects
- * damage, not tampering.
- */
+/** A 64-bit checksum in four lanes. Detects any change of one word: damage, not tampering. */
 function checksum(words: Int32Array): Seal {
   const whole = words.length & ~3
   let a = 0x2c1b3c6d ^ words.length

@@ -63,10 +63,7 @@ export const checkLeaseQuery = (query: LeaseQuery = {}): CheckedLeaseQuery => ({
   limit: checkInteger('limit', query.limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE, invalidArgument),
 })
 
-/**
- * Refuses an owner or a time that no lease can have; the time is in milliseconds. O(length).
- * @throws `invalid_id`, `invalid_argument`.
- */
+/** Refuses an invalid lease owner or milliseconds. O(length). @throws `invalid_id`, `invalid_argument`. */
 export function checkLease(owner: string, ttl: number): void {
   if (typeof owner !== 'string' || !isLegalId(owner)) {
     const rule = '1 to 200 characters of well-formed Unicode, without control characters'

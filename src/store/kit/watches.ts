@@ -10,10 +10,7 @@ export class Watches {
   #emitter = new EventEmitter<string | symbol>()
   #count = 0
 
-  /**
-   * Watches a conversation, which need not exist, or all of them (null), until the function that it returns is called.
-   * O(1).
-   */
+  /** Watches a conversation, existing or not, or all (null), until the returned function is called. O(1). */
   add(conversationId: string | null, wake: Wake): Unwatch {
     const emitter = this.#emitter
     const name = conversationId ?? ANY

@@ -223,10 +223,7 @@ export class Connection {
     return opening
   }
 
-  /**
-   * Refuses further calls, finishes earlier ones and the last work, and ends its own pool, within one call's
-   * time. Never rejects.
-   */
+  /** Refuses new calls, finishes others and ends its own pool, within one call's time. Never rejects. */
   async close(lastWork: () => Promise<unknown>): Promise<void> {
     this.#closed = true
     const close = async (): Promise<void> => {

@@ -18,10 +18,7 @@ const OVERTAKEN = ['23505', '42P06', '42P07', '42723', '40001', '40P01', 'XX000'
 
 const MAX_ATTEMPTS = 10
 
-/**
- * Isolation that sees only the transaction's beginning: statements must read again behind the locks of items
- * and conversations.
- */
+/** Isolation levels that see only the transaction's beginning: statements must reread behind locks. */
 const STRICTER: readonly unknown[] = ['repeatable read', 'serializable']
 
 export const FORBIDDEN = '42501'

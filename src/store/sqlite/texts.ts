@@ -23,10 +23,7 @@ export const TEXT_SCHEMA: readonly string[] = [
   'CREATE TABLE colloquy_text_gone (log INTEGER PRIMARY KEY) STRICT',
 ]
 
-/**
- * Only spaces separate terms. Deleted terms are overwritten. Phrases are compared with the line: the index
- * has no positions.
- */
+/** Spaces separate terms. Deleted ones are overwritten. No positions: phrases are compared with lines. */
 export const TEXT_INDEX: readonly string[] = [
   `CREATE VIRTUAL TABLE colloquy_text_index USING fts5 (line, content = 'colloquy_text', content_rowid = 'number',
     columnsize = 0, detail = none, tokenize = 'ascii')`,

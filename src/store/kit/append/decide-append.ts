@@ -1,7 +1,4 @@
-/**
- * Rules of `append` for all adapters: deduplication, expected version, lease, parents, HEAD. Pure, so that
- * they run inside any transaction.
- */
+/** Rules of `append` in all adapters: repeats, version, lease, parents, HEAD. Pure, for any transaction. */
 
 import { ColloquyError } from '../../../event/errors.ts'
 import { deriveEventId, isLegalId } from '../../../event/ids.ts'

@@ -109,10 +109,7 @@ export const eventCursor = (
   { time, seq }: EventPlace | Pick<StoredEvent, 'time' | 'seq'>,
 ): string => cursorAfter(scope, time, seq)
 
-/**
- * Checks from where to read, and which way; `from` is null for the end that the direction begins at. @throws
- * `invalid_argument`.
- */
+/** Checks start and direction; a null `from` is where the direction begins. @throws `invalid_argument`. */
 export function checkReadOptions(options: ReadOptions): {
   readonly from: number | null
   readonly backward: boolean

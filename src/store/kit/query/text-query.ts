@@ -81,10 +81,7 @@ const OPTIONS = {
   cursor: true,
 } satisfies Record<keyof TextQuery, true>
 
-/**
- * Checks a search of text. O(length of the query).
- * @throws `invalid_query` naming the field in `data.field`; `invalid_cursor`.
- */
+/** Checks a text search. O(length). @throws `invalid_query` with `data.field`; `invalid_cursor`. */
 export function checkTextQuery(query: TextQuery): CheckedTextQuery {
   checkOptionNames(query, OPTIONS)
   const typed = checkText('query', query.query) ?? invalidQuery('query', 'is missing')
