@@ -36,88 +36,83 @@ function published<K extends string, Fields extends z.core.$ZodShape>(kind: K, f
   return z.looseObject({ kind: z.literal(kind), ...fields })
 }
 
-export const actionSchemas = {
-  MCPToolAction: published('MCPToolAction', { data: z.exactOptional(jsonObject) }),
-  FinishAction: published('FinishAction', { message: z.string() }),
-  InvokeSkillAction: published('InvokeSkillAction', { name: z.string() }),
-  SwitchLLMAction: published('SwitchLLMAction', { profile_name: z.string(), reason: z.string() }),
-  ClassifyAndSwitchLLMAction: published('ClassifyAndSwitchLLMAction', {}),
-  ThinkAction: published('ThinkAction', { thought: z.string() }),
-  VisionInspectAction: published('VisionInspectAction', {
+/** Adds its kind to each list of fields. */
+function byKind<T extends Readonly<Record<string, z.core.$ZodShape>>>(fields: T) {
+  const schemas = Object.entries(fields).map(([kind, shape]) => [kind, published(kind, shape)])
+  return Object.fromEntries(schemas) as { [K in keyof T & string]: ReturnType<typeof published<K, T[K]>> }
+}
+
+export const actionSchemas = byKind({
+  MCPToolAction: { data: z.exactOptional(jsonObject) },
+  FinishAction: { message: z.string() },
+  InvokeSkillAction: { name: z.string() },
+  SwitchLLMAction: { profile_name: z.string(), reason: z.string() },
+  ClassifyAndSwitchLLMAction: {},
+  ThinkAction: { thought: z.string() },
+  VisionInspectAction: {
     image_index: integer.check(z.gte(0)),
     question: z.string().check(z.minLength(1)),
     profile_name: maybeText,
-  }),
-  ApplyPatchAction: published('ApplyPatchAction', { patch: z.string() }),
-  BrowserAction: published('BrowserAction', {}),
-  BrowserClickAction: published('BrowserClickAction', { index: integer.check(z.gte(0)), new_tab: maybeFlag }),
-  BrowserCloseTabAction: published('BrowserCloseTabAction', { tab_id: z.string() }),
-  BrowserGetContentAction: published('BrowserGetContentAction', {
-    extract_links: maybeFlag,
-    start_from_char: maybeCount,
-  }),
-  BrowserGetStateAction: published('BrowserGetStateAction', { include_screenshot: maybeFlag }),
-  BrowserGetStorageAction: published('BrowserGetStorageAction', {}),
-  BrowserGoBackAction: published('BrowserGoBackAction', {}),
-  BrowserListTabsAction: published('BrowserListTabsAction', {}),
-  BrowserNavigateAction: published('BrowserNavigateAction', { url: z.string(), new_tab: maybeFlag }),
-  BrowserScrollAction: published('BrowserScrollAction', {
-    direction: z.exactOptional(z.enum(['up', 'down'])),
-  }),
-  BrowserSetStorageAction: published('BrowserSetStorageAction', { storage_state: jsonObject }),
-  BrowserStartRecordingAction: published('BrowserStartRecordingAction', {}),
-  BrowserStopRecordingAction: published('BrowserStopRecordingAction', {}),
-  BrowserSwitchTabAction: published('BrowserSwitchTabAction', { tab_id: z.string() }),
-  BrowserTypeAction: published('BrowserTypeAction', { index: integer.check(z.gte(0)), text: z.string() }),
-  DelegateAction: published('DelegateAction', {
+  },
+  ApplyPatchAction: { patch: z.string() },
+  BrowserAction: {},
+  BrowserClickAction: { index: integer.check(z.gte(0)), new_tab: maybeFlag },
+  BrowserCloseTabAction: { tab_id: z.string() },
+  BrowserGetContentAction: { extract_links: maybeFlag, start_from_char: maybeCount },
+  BrowserGetStateAction: { include_screenshot: maybeFlag },
+  BrowserGetStorageAction: {},
+  BrowserGoBackAction: {},
+  BrowserListTabsAction: {},
+  BrowserNavigateAction: { url: z.string(), new_tab: maybeFlag },
+  BrowserScrollAction: { direction: z.exactOptional(z.enum(['up', 'down'])) },
+  BrowserSetStorageAction: { storage_state: jsonObject },
+  BrowserStartRecordingAction: {},
+  BrowserStopRecordingAction: {},
+  BrowserSwitchTabAction: { tab_id: z.string() },
+  BrowserTypeAction: { index: integer.check(z.gte(0)), text: z.string() },
+  DelegateAction: {
     command: z.enum(['spawn', 'delegate']),
     ids: maybeTexts,
     agent_types: maybeTexts,
     tasks: z.exactOptional(z.nullable(z.record(z.string(), z.string()))),
-  }),
-  FileEditorAction: published('FileEditorAction', fileEditing),
-  EditAction: published('EditAction', {
+  },
+  FileEditorAction: fileEditing,
+  EditAction: {
     file_path: z.string(),
     old_string: z.string(),
     new_string: z.string(),
     expected_replacements: maybeCount,
-  }),
-  ListDirectoryAction: published('ListDirectoryAction', {
-    dir_path: z.exactOptional(z.string()),
-    recursive: maybeFlag,
-  }),
-  ReadFileAction: published('ReadFileAction', {
+  },
+  ListDirectoryAction: { dir_path: z.exactOptional(z.string()), recursive: maybeFlag },
+  ReadFileAction: {
     file_path: z.string(),
     offset: maybeCountOrNull,
     limit: z.exactOptional(z.nullable(integer.check(z.gte(1)))),
-  }),
-  WriteFileAction: published('WriteFileAction', { file_path: z.string(), content: z.string() }),
-  GlobAction: published('GlobAction', { pattern: z.string(), path: maybeText }),
-  GrepAction: published('GrepAction', { pattern: z.string(), path: maybeText, include: maybeText }),
-  PlanningFileEditorAction: published('PlanningFileEditorAction', fileEditing),
-  TaskAction: published('TaskAction', {
+  },
+  WriteFileAction: { file_path: z.string(), content: z.string() },
+  GlobAction: { pattern: z.string(), path: maybeText },
+  GrepAction: { pattern: z.string(), path: maybeText, include: maybeText },
+  PlanningFileEditorAction: fileEditing,
+  TaskAction: {
     prompt: z.string(),
     description: maybeText,
     subagent_type: z.exactOptional(z.string()),
     resume: maybeText,
-  }),
-  TaskTrackerAction: published('TaskTrackerAction', {
-    command: z.exactOptional(z.enum(['view', 'plan'])),
-    task_list: taskList,
-  }),
-  TerminalAction: published('TerminalAction', {
+  },
+  TaskTrackerAction: { command: z.exactOptional(z.enum(['view', 'plan'])), task_list: taskList },
+  TerminalAction: {
     command: z.string(),
     is_input: maybeFlag,
     timeout: z.exactOptional(z.nullable(z.number().check(z.gte(0)))),
     reset: maybeFlag,
-  }),
-  SleeptimeComputeAction: published('SleeptimeComputeAction', {}),
-  WorkflowAction: published('WorkflowAction', {
+  },
+  SleeptimeComputeAction: {},
+  WorkflowAction: {
     name: z.string(),
     script: z.string(),
     max_concurrency: z.exactOptional(integer.check(z.gte(1)).check(z.lte(64))),
-  }),
-} satisfies { readonly [K in PublishedAction['kind']]: z.ZodMiniType }
+  },
+}) satisfies { readonly [K in PublishedAction['kind']]: z.ZodMiniType }
 
 const fileEdited = {
   command: z.string(),
@@ -139,103 +134,85 @@ const commandMetadata = z.looseObject({
 })
 
 /** The fields of each published kind of observation; `content` and `is_error` are checked with the event. */
-export const observationSchemas = {
-  FinishObservation: published('FinishObservation', {}),
-  ThinkObservation: published('ThinkObservation', {}),
-  ClientToolObservation: published('ClientToolObservation', {}),
-  MCPToolObservation: published('MCPToolObservation', { tool_name: z.string() }),
-  InvokeSkillObservation: published('InvokeSkillObservation', { skill_name: z.string() }),
-  SwitchLLMObservation: published('SwitchLLMObservation', {
-    profile_name: z.string(),
-    reason: maybeText,
-    active_model: maybeText,
-  }),
-  ClassifyAndSwitchLLMObservation: published('ClassifyAndSwitchLLMObservation', {
-    chosen_class: maybeText,
-    model: maybeText,
-    active_model: maybeText,
-  }),
-  VisionInspectObservation: published('VisionInspectObservation', {
+export const observationSchemas = byKind({
+  FinishObservation: {},
+  ThinkObservation: {},
+  ClientToolObservation: {},
+  MCPToolObservation: { tool_name: z.string() },
+  InvokeSkillObservation: { skill_name: z.string() },
+  SwitchLLMObservation: { profile_name: z.string(), reason: maybeText, active_model: maybeText },
+  ClassifyAndSwitchLLMObservation: { chosen_class: maybeText, model: maybeText, active_model: maybeText },
+  VisionInspectObservation: {
     image_index: integer,
     question: z.string(),
     profile_name: maybeText,
     model: maybeText,
     base_url: maybeText,
     answer: maybeText,
-  }),
-  ApplyPatchObservation: published('ApplyPatchObservation', {
+  },
+  ApplyPatchObservation: {
     message: z.exactOptional(z.string()),
     fuzz: z.exactOptional(integer),
     commit: z.exactOptional(z.nullable(jsonObject)),
-  }),
-  BrowserObservation: published('BrowserObservation', {
-    screenshot_data: maybeText,
-    full_output_save_dir: maybeText,
-  }),
-  DelegateObservation: published('DelegateObservation', { command: z.string() }),
-  FileEditorObservation: published('FileEditorObservation', fileEdited),
-  PlanningFileEditorObservation: published('PlanningFileEditorObservation', fileEdited),
-  EditObservation: published('EditObservation', {
+  },
+  BrowserObservation: { screenshot_data: maybeText, full_output_save_dir: maybeText },
+  DelegateObservation: { command: z.string() },
+  FileEditorObservation: fileEdited,
+  PlanningFileEditorObservation: fileEdited,
+  EditObservation: {
     file_path: maybeText,
     is_new_file: maybeFlag,
     replacements_made: z.exactOptional(integer),
     old_content: maybeText,
     new_content: maybeText,
-  }),
-  ListDirectoryObservation: published('ListDirectoryObservation', {
+  },
+  ListDirectoryObservation: {
     dir_path: maybeText,
     entries: z.exactOptional(z.array(z.looseObject({ name: z.string(), path: z.string() }))),
     total_count: z.exactOptional(integer),
     is_truncated: maybeFlag,
-  }),
-  ReadFileObservation: published('ReadFileObservation', {
+  },
+  ReadFileObservation: {
     file_path: z.string(),
     file_content: z.exactOptional(z.string()),
     is_truncated: maybeFlag,
     lines_shown: z.exactOptional(z.nullable(z.array(integer))),
     total_lines: z.exactOptional(z.nullable(integer)),
-  }),
-  WriteFileObservation: published('WriteFileObservation', {
+  },
+  WriteFileObservation: {
     file_path: maybeText,
     is_new_file: maybeFlag,
     old_content: maybeText,
     new_content: maybeText,
-  }),
-  GlobObservation: published('GlobObservation', {
+  },
+  GlobObservation: {
     files: z.array(z.string()),
     pattern: z.string(),
     search_path: z.string(),
     truncated: maybeFlag,
-  }),
-  GrepObservation: published('GrepObservation', {
+  },
+  GrepObservation: {
     matches: z.array(z.string()),
     pattern: z.string(),
     search_path: z.string(),
     include_pattern: maybeText,
     truncated: maybeFlag,
-  }),
-  TaskObservation: published('TaskObservation', {
-    task_id: z.string(),
-    subagent: z.string(),
-    status: z.string(),
-  }),
-  TaskTrackerObservation: published('TaskTrackerObservation', { command: z.string(), task_list: taskList }),
-  TerminalObservation: published('TerminalObservation', {
+  },
+  TaskObservation: { task_id: z.string(), subagent: z.string(), status: z.string() },
+  TaskTrackerObservation: { command: z.string(), task_list: taskList },
+  TerminalObservation: {
     command: maybeText,
     exit_code: z.exactOptional(z.nullable(integer)),
     timeout: maybeFlag,
     metadata: z.exactOptional(commandMetadata),
     full_output_save_dir: maybeText,
-  }),
-  SleeptimeComputeObservation: published('SleeptimeComputeObservation', {
+  },
+  SleeptimeComputeObservation: {
     message: z.exactOptional(z.string()),
     sessions_processed: z.exactOptional(integer),
-  }),
-  WorkflowObservation: published('WorkflowObservation', {
-    name: z.string(),
-    status: z.enum(['completed', 'error']),
-  }),
-} satisfies { readonly [K in PublishedObservation['kind']]: z.ZodMiniType }
+  },
+  WorkflowObservation: { name: z.string(), status: z.enum(['completed', 'error']) },
+}) satisfies { readonly [K in PublishedObservation['kind']]: z.ZodMiniType }
 
 export const actionChecks: ReadonlyMap<string, Check> = checks(actionSchemas)
 
