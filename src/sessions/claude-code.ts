@@ -117,15 +117,12 @@ function readLines(
   return {
     writer,
     session: {
-      format: 'claude-code',
+      ...writer.session('claude-code'),
       id: agent === null ? session : subagentId(session, agent),
       title: chain.titles.at(-1) ?? null,
       parentId: agent === null ? null : session,
       createdAt: stringOf(lines.find(({ time }) => time !== null)?.time) || null,
-      facts: writer.facts,
-      notes: writer.notes(),
       subagent: agent === null ? null : { actionId: null, depth: 1 },
-      children: [],
     },
   }
 }
@@ -219,7 +216,7 @@ export function readLine(line: Line, chain: Chain): void {
     case 'user':
       return readUser(line, chain)
     case 'assistant': {
-      if (line.reply === null) return readFailure(line, writer)
+      if (line.reply === null) return writer.failure('api_error', textIn(line.message['content']), origin)
       const reply = replies.get(line)
       if (reply === undefined || reply.isWritten) return
       reply.isWritten = true
@@ -309,18 +306,10 @@ function readUser(line: Line, chain: Chain): void {
 const isInterruption = (part: Content): boolean =>
   part.type === 'text' && INTERRUPTED.test(stringOf(part['text']).trim())
 
-function readFailure({ record, uuid, time, message }: Line, writer: SessionWriter): void {
-  const detail = textIn(message['content'])
-  writer.add(
-    { kind: 'ConversationErrorEvent', source: 'environment', code: 'api_error', detail },
-    { line: record.line, id: uuid, time },
-  )
-}
-
 function readApiError({ fields }: Line, writer: SessionWriter, position: Origin): void {
   const error = objectOf(fields['error'])
   const detail = stringOf(error['message']) || JSON.stringify(fields['error'] ?? null)
-  writer.add({ kind: 'ConversationErrorEvent', source: 'environment', code: 'api_error', detail }, position)
+  writer.failure('api_error', detail, position)
 }
 
 export interface Line {

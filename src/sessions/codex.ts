@@ -44,18 +44,14 @@ export function readCodex(records: readonly SessionRecord[]): Session {
   const meta = rollout.meta ?? {}
   const spawn = objectOf(objectOf(objectOf(meta['source'])['subagent'])['thread_spawn'])
   return {
-    format: 'codex',
+    ...writer.session('codex'),
     id: stringOf(meta['id']) || null,
-    title: null,
     parentId:
       [spawn['parent_thread_id'], meta['parent_thread_id'], meta['forked_from_id']]
         .map(stringOf)
         .find(Boolean) ?? null,
     createdAt: stringOf(meta['timestamp']) || null,
-    facts: writer.facts,
-    notes: writer.notes(),
     subagent: subagentOf(meta),
-    children: [],
   }
 }
 
@@ -322,11 +318,8 @@ function readEvent(line: CodexLine, rollout: Rollout): void {
       return writer.goBack(to, origin)
     }
     case 'error':
-    case 'stream_error': {
-      const detail = stringOf(payload['message'])
-      writer.add({ kind: 'ConversationErrorEvent', source: 'environment', code: what, detail }, origin)
-      return
-    }
+    case 'stream_error':
+      return writer.failure(what, stringOf(payload['message']), origin)
     default:
       return keepAside(line, writer)
   }

@@ -23,15 +23,10 @@ export function readGeminiCli(records: readonly SessionRecord[]): Session {
     } else if (step !== undefined) readStep(step, false, chat)
   }
   return {
-    format: 'gemini-cli',
+    ...writer.session('gemini-cli'),
     id: stringOf(about['sessionId']) || null,
     title: stringOf(about['summary']) || null,
-    parentId: null,
     createdAt: stringOf(about['startTime']) || null,
-    facts: writer.facts,
-    notes: writer.notes(),
-    subagent: null,
-    children: [],
   }
 }
 
@@ -274,8 +269,7 @@ function readMessage(
       return readReply(fields, origin, writer)
     case 'error': {
       const errorContent = contentOf(content)
-      const detail = textIn(errorContent)
-      writer.add({ kind: 'ConversationErrorEvent', source: 'environment', code: 'error', detail }, origin)
+      writer.failure('error', textIn(errorContent), origin)
       // An error has only text.
       const about = { ...origin, id: `${origin.id}-about` }
       if (errorContent.some((part) => part.type !== 'text'))

@@ -32,15 +32,11 @@ export function readPi(records: readonly SessionRecord[]): Session {
   }
   for (const record of records) readEntry(record, tree)
   return {
-    format: 'pi',
+    ...writer.session('pi'),
     id: stringOf(header['id']) || null,
     title: tree.title,
     parentId: nameIn(header['parentSession'] ?? header['branchedFrom']),
     createdAt: stringOf(header['timestamp']) || null,
-    facts: writer.facts,
-    notes: writer.notes(),
-    subagent: null,
-    children: [],
   }
 }
 
@@ -166,11 +162,7 @@ function readMessage(message: RawObject, record: SessionRecord, origin: Origin, 
         if (stringOf(message['errorMessage']) !== '') writer.note('interruption messages', record.line)
       }
       if (message['stopReason'] === 'error') {
-        const detail = stringOf(message['errorMessage'])
-        writer.add(
-          { kind: 'ConversationErrorEvent', source: 'environment', code: 'model_error', detail },
-          next,
-        )
+        writer.failure('model_error', stringOf(message['errorMessage']), next)
       }
       return
     }

@@ -13,7 +13,14 @@ import { isInstant } from '../event/time.ts'
 import type { Event, MessageEvent } from '../event/types.ts'
 import { type RawObject, objectsOf } from '../messages/text.ts'
 import type { Reply } from '../messages/reply.ts'
-import type { SessionFact, SessionNote, SessionRecord, UnfitRecord } from './session.ts'
+import type {
+  Session,
+  SessionFact,
+  SessionFormat,
+  SessionNote,
+  SessionRecord,
+  UnfitRecord,
+} from './session.ts'
 
 export interface Origin {
   readonly line: number
@@ -116,19 +123,18 @@ export class SessionWriter {
     return [...this.#notes].map(([what, { count, line }]) => ({ what, count, line }))
   }
 
+  session(format: SessionFormat): Session {
+    const none = { id: null, title: null, parentId: null, createdAt: null, subagent: null, children: [] }
+    return { format, ...none, facts: this.facts, notes: this.notes() }
+  }
+
   keep(record: SessionRecord | UnfitRecord, unknown: string): void {
     const { line, raw, value } = record
     const isUnfit = 'unfit' in record
     const what = isUnfit ? record.unfit : unknown
     const type = value === undefined && !isUnfit ? 'json_invalid' : 'unknown_record'
-    this.facts.push({
-      line,
-      fact: quarantine(
-        raw,
-        [{ loc: [], msg: `${what.slice(0, 1).toUpperCase()}${what.slice(1)}.`, type }],
-        undefined,
-      ),
-    })
+    const msg = `${what.slice(0, 1).toUpperCase()}${what.slice(1)}.`
+    this.facts.push({ line, fact: quarantine(raw, [{ loc: [], msg, type }], undefined) })
     this.note(what, line)
   }
 
@@ -162,13 +168,8 @@ export class SessionWriter {
     const fact = placed as Event
     this.facts.push({ line, fact })
     if (fact.kind === 'ConversationStateUpdateEvent') return unusedId
-    this.#head = {
-      id: unusedId,
-      line,
-      event: fact,
-      before: after === undefined ? this.#head : after,
-      remaining: null,
-    }
+    const before = after === undefined ? this.#head : after
+    this.#head = { id: unusedId, line, event: fact, before, remaining: null }
     return unusedId
   }
 
@@ -176,16 +177,17 @@ export class SessionWriter {
     this.add({ kind: 'ConversationStateUpdateEvent', source: 'environment', key, value }, origin)
   }
 
+  failure(code: string, detail: string, origin: Origin): void {
+    this.add({ kind: 'ConversationErrorEvent', source: 'environment', code, detail }, origin)
+  }
+
   say(source: MessageEvent['source'], content: readonly Content[], origin: Origin, name = ''): string | null {
     if (content.length === 0) {
       this.note('messages without content', origin.line)
       return null
     }
-    const named = name === '' ? {} : { name }
-    return this.add(
-      { kind: 'MessageEvent', source, llm_message: { role: 'user', content, ...named } },
-      origin,
-    )
+    const llm_message = { role: 'user', content, ...(name !== '' && { name }) } as const
+    return this.add({ kind: 'MessageEvent', source, llm_message }, origin)
   }
 
   /**
@@ -303,13 +305,8 @@ export class SessionWriter {
       },
       origin,
     )
-    const summaryPlace: Place = {
-      id: `${id}-summary`,
-      line: origin.line,
-      event: null,
-      before: null,
-      remaining: null,
-    }
+    const { line } = origin
+    const summaryPlace: Place = { id: `${id}-summary`, line, event: null, before: null, remaining: null }
     const all = where === 'front' ? [summaryPlace, ...remaining] : [...remaining, summaryPlace]
     if (id !== null && this.#head !== null) this.#head.remaining = hasSummary ? all : remaining
   }

@@ -5,7 +5,7 @@ import type { JsonValue } from '../../event/shapes.ts'
 import { type RawObject, objectOf } from '../../messages/text.ts'
 import { moreOf, type Reply } from '../../messages/reply.ts'
 import { contentOf, textIn } from '../content.ts'
-import type { Session, SessionFormat, SessionRecord } from '../session.ts'
+import type { SessionFormat, SessionRecord } from '../session.ts'
 import type { HasResult, Origin, SessionWriter } from '../writer.ts'
 
 export interface Element {
@@ -138,18 +138,6 @@ export function keepMore(
 export function keepUnknown({ line, fields }: Element, writer: SessionWriter): void {
   writer.keep({ line, raw: JSON.stringify(fields), value: fields as JsonValue }, 'not a message')
 }
-
-export const sessionOf = (format: SessionFormat, writer: SessionWriter): Session => ({
-  format,
-  id: null,
-  title: null,
-  parentId: null,
-  createdAt: null,
-  facts: writer.facts,
-  notes: writer.notes(),
-  subagent: null,
-  children: [],
-})
 
 /** The system prompts at the start of an array; a log has one, with the text of all. */
 interface Prompts {

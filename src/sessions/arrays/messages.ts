@@ -17,7 +17,6 @@ import {
   keepMore,
   keepUnknown,
   promptsOf,
-  sessionOf,
 } from './elements.ts'
 
 const contentIn = ({ content }: RawObject): unknown => content
@@ -47,7 +46,7 @@ export function readAnthropic(records: readonly SessionRecord[]): Session {
     } else if (fields['role'] === 'user') addUser(fields, origin, writer)
     else keepUnknown(element, writer)
   }
-  return sessionOf('anthropic', writer)
+  return writer.session('anthropic')
 }
 
 function originsOf({ events }: Reply, origin: Origin): Origin[] {
@@ -111,7 +110,7 @@ export function readOpenAIChat(records: readonly SessionRecord[]): Session {
     if (role !== 'assistant' && typeof role === 'string')
       keepMore(fields, READ, 'openai-chat', origin, writer)
   }
-  return sessionOf('openai-chat', writer)
+  return writer.session('openai-chat')
 }
 
 const READ = ['role', 'content', 'name', 'tool_call_id'] as const

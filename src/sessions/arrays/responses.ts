@@ -13,7 +13,6 @@ import {
   isWhole,
   keepUnknown,
   promptsOf,
-  sessionOf,
 } from './elements.ts'
 
 /** Items or one reply. Consecutive items of the model are one reply. O(size). */
@@ -56,7 +55,7 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
     } else keepUnknown(element, writer)
   }
   close()
-  return sessionOf('openai-responses', writer)
+  return writer.session('openai-responses')
 }
 
 const isResult = ({ type }: RawObject): boolean => stringOf(type).endsWith('_call_output')
@@ -104,13 +103,6 @@ function addWhole(fields: RawObject, origin: Origin, hasResult: HasResult, write
   if (status === 'queued' || status === 'in_progress') writer.note('unfinished replies', origin.line)
   if (status !== 'failed') return
   const { code, message } = objectOf(fields['error'])
-  writer.add(
-    {
-      kind: 'ConversationErrorEvent',
-      source: 'environment',
-      code: stringOf(code) || 'failed',
-      detail: stringOf(message) || 'The reply failed.',
-    },
-    { ...origin, id: `${origin.id}-error` },
-  )
+  const position = { ...origin, id: `${origin.id}-error` }
+  writer.failure(stringOf(code) || 'failed', stringOf(message) || 'The reply failed.', position)
 }

@@ -7,7 +7,7 @@ import { moreOf } from '../../messages/reply.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { type Origin, SessionWriter } from '../writer.ts'
-import { addPrompt, elementsOf, keepNonMessage, keepUnknown, promptsOf, sessionOf } from './elements.ts'
+import { addPrompt, elementsOf, keepNonMessage, keepUnknown, promptsOf } from './elements.ts'
 
 /** Messages of `useChat`. An assistant message may contain several replies, one for each step. O(size). */
 export function readUIMessages(records: readonly SessionRecord[]): Session {
@@ -32,7 +32,7 @@ export function readUIMessages(records: readonly SessionRecord[]): Session {
     if (other !== null)
       writer.update('ui-messages.message', { id, ...other }, { ...origin, id: `${id}-about` })
   }
-  return sessionOf('ui-messages', writer)
+  return writer.session('ui-messages')
 }
 
 const promptIn = ({ parts, content }: RawObject): unknown => textIn(parts) || content
