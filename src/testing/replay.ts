@@ -88,12 +88,8 @@ function checkReplayOf<S, Kept>(inputs: readonly Fact[], subject: ReplaySubject<
     const state = states[index] as S
     const next = step(subject, state, fact)
     // Maps and sets cannot be frozen: only their text shows a change.
-    same(
-      'R3',
-      `the state after ${index} events, behind reduce of ${nameOf(fact)}`,
-      textOfState(state),
-      texts[index],
-    )
+    const what = `the state after ${index} events, behind reduce of ${nameOf(fact)}`
+    same('R3', what, textOfState(state), texts[index])
     states.push(next)
     texts.push(textOfState(next))
   }
@@ -157,12 +153,8 @@ function checkWays<S, Kept>(
   }
   for (const { list, state } of ways) {
     const alone = [...facts.slice(0, index), ...list].reduce((one, fact) => step(subject, one, fact), initial)
-    same(
-      'R6',
-      `one of three ways on from ${index} events`,
-      readingOf(subject, state),
-      readingOf(subject, alone),
-    )
+    const what = `one of three ways on from ${index} events`
+    same('R6', what, readingOf(subject, state), readingOf(subject, alone))
   }
 }
 

@@ -105,11 +105,8 @@ export const APPEND_IDS: readonly Check[] = [
       const first = recorded({ reply: { after: 'p' } })
       const id = await begin(store, 'c', [pause('p'), ...first])
       for (const reply of [{}, { reply: { after: 'q', model: 'x' } }, { reply: null }]) {
-        equal(
-          (await store.append(id, recorded(reply))).version,
-          3,
-          `the version after ${JSON.stringify(reply)}`,
-        )
+        const { version } = await store.append(id, recorded(reply))
+        equal(version, 3, `the version after ${JSON.stringify(reply)}`)
       }
       const stored = (await store.read(id)).map(({ fact }) => JSON.stringify(fact))
       const hasRecord = stored.map((text) => text.includes('"after":"p"'))

@@ -59,11 +59,8 @@ async function allLandInLine(stores: readonly Store[], id: string): Promise<void
   const positions = [...Array(WRITERS * rounds * 2).keys()]
   equal(pluck(events, 'seq'), positions, 'positions of all that was acknowledged')
   for (const [i, event] of events.entries()) {
-    equal(
-      event.parentId,
-      events[i - 1]?.id ?? null,
-      `the parent of position ${i}: the one before, for no writer meant to fork`,
-    )
+    const what = `the parent of position ${i}: the one before, for no writer meant to fork`
+    equal(event.parentId, events[i - 1]?.id ?? null, what)
     if (i % 2 === 1) equal(event.id, events[i - 1]?.id?.replace('a', 'b'), 'a batch stays together')
   }
   equal((await (stores[0] as Store).getConversation(id))?.headId, events.at(-1)?.id, 'HEAD')

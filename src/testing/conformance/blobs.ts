@@ -32,6 +32,8 @@ const LONG_TEXTS: readonly string[] = [
   `data:é,日,${'QUJD'.repeat(2 ** 14)}=`,
 ]
 
+const LONG_FACTS: readonly Fact[] = LONG_TEXTS.map((text, i) => say(`m${i}`, text))
+
 const SHORT_TEXTS: readonly string[] = [
   long('at the bound', LARGE_STRING),
   '日'.repeat(LARGE_STRING),
@@ -174,11 +176,7 @@ export const BLOBS: readonly Check[] = [
   {
     name: 'blobs: the bytes of one are read by range, in pieces, by those conversations alone that have it',
     async run({ store }) {
-      const id = await begin(
-        store,
-        'c',
-        LONG_TEXTS.map((text, i) => say(`m${i}`, text)),
-      )
+      const id = await begin(store, 'c', LONG_FACTS)
       await begin(store, 'other', [say('m', 'x')])
       const events = await store.read(id, { blobs: 'refs' })
       for (const [i, { blobs = [] }] of events.entries()) {
@@ -285,11 +283,7 @@ export const BLOBS: readonly Check[] = [
     name: 'blobs: what was acknowledged is there for others who open the data',
     reopens: true,
     async run({ store, reopen }) {
-      const id = await begin(
-        store,
-        'c',
-        LONG_TEXTS.map((text, i) => say(`m${i}`, text)),
-      )
+      const id = await begin(store, 'c', LONG_FACTS)
       const before = await store.read(id)
       const again = await reopen()
       equal(bodies(await again.read(id)), bodies(before), 'bodies')

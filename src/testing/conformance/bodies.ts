@@ -158,11 +158,8 @@ export const BODIES_KEPT: readonly Check[] = [
         await store.append(ownId, [pause(ownId)])
       }
       for (const ownId of ODD_IDS.slice(0, 24)) {
-        equal(
-          (await store.getConversation(ownId))?.title,
-          `t${ODD_IDS.indexOf(ownId)}`,
-          `the record of ${JSON.stringify(ownId)}`,
-        )
+        const record = await store.getConversation(ownId)
+        equal(record?.title, `t${ODD_IDS.indexOf(ownId)}`, `the record of ${JSON.stringify(ownId)}`)
         equal(idsOf(await store.read(ownId)), [ownId], `the log of ${JSON.stringify(ownId)}`)
       }
     },

@@ -119,11 +119,8 @@ export const READING: readonly Check[] = [
       const requested = ['d', 'nowhere', 'a', 'd', '', 'a\u0000', '\ud800', 'b']
       const result = await store.getMany(id, requested)
       const expected = ['d', null, 'a', 'd', null, null, null, 'b']
-      equal(
-        result.map((event) => event?.id ?? null),
-        expected,
-        'ids',
-      )
+      const ids = result.map((event) => event?.id ?? null)
+      equal(ids, expected, 'ids')
       equal(result[2], await store.get(id, 'a'), 'an event')
       equal(await store.getMany(id, []), [], 'nothing asked')
       equal(await store.getMany('nowhere', ['a', 'b']), [null, null], 'in an unknown conversation')
@@ -136,11 +133,8 @@ export const READING: readonly Check[] = [
       const id = await begin(store, 'c', pauses(40))
       const requested = Array.from({ length: 40_000 }, (_, i) => `p${i % 50}`)
       const expected = requested.map((each, i) => (i % 50 < 40 ? each : null))
-      equal(
-        (await store.getMany(id, requested)).map((event) => event?.id ?? null),
-        expected,
-        'ids',
-      )
+      const ids = (await store.getMany(id, requested)).map((event) => event?.id ?? null)
+      equal(ids, expected, 'ids')
     },
   },
   {

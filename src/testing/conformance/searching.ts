@@ -167,11 +167,8 @@ export const SEARCHING: readonly Check[] = [
         ['', ['a', 'b', 'd', 'e', 'g']],
       ]
       for (const [text, ids] of cases) {
-        equal(
-          idsOf(await searchAll(store, { conversationId: id, text, limit: 2 })),
-          ids,
-          JSON.stringify(text),
-        )
+        const found = await searchAll(store, { conversationId: id, text, limit: 2 })
+        equal(idsOf(found), ids, JSON.stringify(text))
         equal(await store.count({ conversationId: id, text }), ids.length, `${JSON.stringify(text)}, counted`)
       }
       const kinds = ['PauseEvent', 'CondensationSummaryEvent'] as const

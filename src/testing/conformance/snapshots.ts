@@ -71,12 +71,8 @@ export const SNAPSHOTS: readonly Check[] = [
         { part: 1, bytes: every.subarray(9, 9) },
       ]
       await store.saveSnapshot(id, parts)
-      await has(
-        store,
-        id,
-        parts.toSorted((a, b) => a.part - b.part),
-        'as saved',
-      )
+      const sorted = parts.toSorted((a, b) => a.part - b.part)
+      await has(store, id, sorted, 'as saved')
     },
   },
   {

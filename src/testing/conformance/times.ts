@@ -62,11 +62,8 @@ export const TIMES: readonly Check[] = [
         equal(idsOf(from.items), upwards.slice(index), `from ${text}`)
         const until = await store.search({ conversationId: id, timestampLt: text, order: 'timestamp_desc' })
         equal(idsOf(until.items), upwards.slice(0, index).toReversed(), `until ${text}`)
-        equal(
-          await store.count({ conversationId: id, timestampGte: text }),
-          upwards.length - index,
-          `from ${text}, counted`,
-        )
+        const count = await store.count({ conversationId: id, timestampGte: text })
+        equal(count, upwards.length - index, `from ${text}, counted`)
       }
       const none = await store.search({
         conversationId: id,
