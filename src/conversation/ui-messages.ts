@@ -275,15 +275,15 @@ export function uiMessageResponse(conversation: Conversation, options: UIStreamO
       await chunks.return()
     },
   })
-  return new Response(body, { headers: HEADERS })
-}
-
-const HEADERS = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-cache, no-transform',
-  'x-vercel-ai-ui-message-stream': 'v1',
-  // Asks proxies not to buffer.
-  'x-accel-buffering': 'no',
+  return new Response(body, {
+    headers: {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache, no-transform',
+      'x-vercel-ai-ui-message-stream': 'v1',
+      // Asks proxies not to buffer.
+      'x-accel-buffering': 'no',
+    },
+  })
 }
 
 /** How to interpret a posted body. */

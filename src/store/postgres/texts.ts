@@ -1,10 +1,9 @@
 /** The text index in PostgreSQL: a GIN index of the terms of each line, as a `tsvector` without positions. */
 
-import type { CheckedTextQuery } from '../kit/query/text-query.ts'
 import { textPlace } from '../kit/query/text-query.ts'
 import { type SqlValue, type Statement, statement } from '../sql/dialect.ts'
 import type { ReplaceText } from '../sql/replace.ts'
-import type { TextMatch, TextRow, TextWork } from '../sql/texts.ts'
+import { queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/texts.ts'
 
 const WORDS = `array_to_tsvector(string_to_array(btrim(line), ' '))`
 
@@ -58,15 +57,6 @@ export const textValues = (rows: readonly TextRow[]): SqlValue[] => [
 /** Number of the newest texts that are compared before the index is read: frequent terms are found there. */
 const NEWEST = 2_000
 
-const wordsOf = ({ includes }: CheckedTextQuery): string =>
-  [
-    ...new Set(
-      includes.flatMap(({ terms, isPrefix }) =>
-        terms.map((term, index) => `'${term}'${isPrefix && index === terms.length - 1 ? ':*' : ''}`),
-      ),
-    ),
-  ].join(' & ')
-
 export const replaceText = (schema: string): ReplaceText =>
   function* (log, seq, row) {
     yield statement(`DELETE FROM ${schema}.text WHERE log = ? AND seq = ?`, log, seq)
@@ -109,7 +99,7 @@ export function textWork(schema: string): TextWork {
       SELECT t.number, t.log, t.seq${columns.sql} FROM (SELECT h.number FROM hit AS h WHERE h.number < ? AND h.number >= ? ORDER BY h.number DESC) AS h
       CROSS JOIN LATERAL (SELECT * FROM ${text} AS t WHERE t.number = h.number LIMIT 1) AS t
       WHERE ${fitsFound.sql} ORDER BY h.number DESC LIMIT ?`,
-      wordsOf(query),
+      queryTerms(query, (term, isPrefix) => `'${term}'${isPrefix ? ':*' : ''}`).join(' & '),
       ...columns.values,
       below,
       least,

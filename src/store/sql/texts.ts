@@ -215,6 +215,17 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
   return { search, indexNext, count }
 }
 
+/** The terms of a search, each once, as a dialect writes one. */
+export function queryTerms(
+  { includes }: CheckedTextQuery,
+  write: (term: string, isPrefix: boolean) => string,
+): string[] {
+  const written = includes.flatMap(({ terms, isPrefix }) =>
+    terms.map((term, index) => write(term, isPrefix && index === terms.length - 1)),
+  )
+  return [...new Set(written)]
+}
+
 function* firstFilled<R extends object>(passes: readonly Statement[], limit: number): Work<readonly R[]> {
   let rows: readonly R[] = []
   for (const { sql, values } of passes) {

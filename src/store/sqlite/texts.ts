@@ -3,11 +3,10 @@
  * and searches compare each unindexed one.
  */
 
-import type { CheckedTextQuery } from '../kit/query/text-query.ts'
 import { textPlace } from '../kit/query/text-query.ts'
 import { all, first, type Statement, statement, type Work } from '../sql/dialect.ts'
 import { isTaken } from './database.ts'
-import type { TextMatch, TextRow, TextWork } from '../sql/texts.ts'
+import { queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/texts.ts'
 
 /** - `text_pending`: texts not yet indexed. - `text_gone`: deleted logs whose texts remain. */
 export const TEXT_SCHEMA: readonly string[] = [
@@ -118,15 +117,6 @@ export function* purge(): Work<boolean> {
   return (yield* first('SELECT 1 FROM colloquy_text_gone WHERE log > 0 LIMIT 1')) !== undefined
 }
 
-const matchOf = ({ includes }: CheckedTextQuery): string =>
-  [
-    ...new Set(
-      includes.flatMap(({ terms, isPrefix }) =>
-        terms.map((term, index) => `"${term}"${isPrefix && index === terms.length - 1 ? ' *' : ''}`),
-      ),
-    ),
-  ].join(' AND ')
-
 function match({ query, log, columns, fits, fitsFound, below, least, limit }: TextMatch): Statement[] {
   const part = (from: string, key: string, start: Statement, rest = fits): Statement =>
     statement(
@@ -139,13 +129,14 @@ function match({ query, log, columns, fits, fitsFound, below, least, limit }: Te
       ...rest.values,
       limit,
     )
+  const terms = queryTerms(query, (term, isPrefix) => `"${term}"${isPrefix ? ' *' : ''}`)
   const isOfLog = log === null ? statement('1 = 1') : statement('t.log = ?', log)
   const parts = [
     log === null
       ? part(
           'colloquy_text_index AS f CROSS JOIN colloquy_text AS t ON t.number = f.rowid',
           'f.rowid',
-          statement('f.colloquy_text_index MATCH ?', matchOf(query)),
+          statement('f.colloquy_text_index MATCH ?', terms.join(' AND ')),
           fitsFound,
         )
       : part('colloquy_text AS t INDEXED BY colloquy_text_log', 't.number', isOfLog),
