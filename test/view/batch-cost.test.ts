@@ -7,6 +7,7 @@ import type { Event } from '../../src/event/types.ts'
 import { PROGRESS_KEY, WORKING } from '../../src/event/completion.ts'
 import type { JsonValue } from '../../src/event/shapes.ts'
 import { encodeState, listWorkingCalls } from '../../src/state/read.ts'
+import { decideComplete } from '../../src/conversation/late-results.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
 import type { State } from '../../src/state/state.ts'
@@ -81,13 +82,14 @@ const working = (count: number): Event[] =>
     },
   ]).flat()
 
-const completion = (index: number): Event =>
-  ({
-    kind: 'MessageEvent',
-    id: `d${index}`,
-    source: 'environment',
-    llm_message: { role: 'user', content: [], completes: { action_id: `e${index}` } },
-  }) as Event
+const message = (index: number, more: object = {}): Event => ({
+  kind: 'MessageEvent',
+  id: `d${index}`,
+  source: 'environment',
+  llm_message: { role: 'user', content: [], ...more },
+})
+
+const completion = (index: number): Event => message(index, { completes: { action_id: `e${index}` } })
 
 /** Calls in an order that is not that of the log. */
 const shuffled = (count: number): number[] => Array.from({ length: count }, (_, index) => (index * 7) % count)
@@ -108,6 +110,30 @@ function newSlots(state: State, events: readonly Event[]): number {
   }
   return slots / events.length
 }
+
+function perCompletion(length: number, fold: (state: State, index: number) => State): number {
+  const begun = replay(working(length))
+  return countSpent(length, () => shuffled(length).reduce(fold, begun))
+}
+
+describe('the completion of working calls', () => {
+  it.each<readonly [string, (state: State, index: number) => State]>([
+    ['folded', (state, index) => reduce(state, completion(index))],
+    [
+      'decided and folded',
+      (state, index) =>
+        decideComplete(state, `e${index}`, 'done').reduce((now, event) => reduce(now, event), state),
+    ],
+  ])('costs O(log n) for each that is %s, in a log of n events', (_, fold) => {
+    expect(perCompletion(500, fold)).toBeGreaterThan(5)
+    expect(perCompletion(8_000, fold) / perCompletion(500, fold)).toBeLessThan(2)
+  })
+
+  it('costs nothing where no call works', () => {
+    const [completed, plain] = [completion, message].map((make) => perEvent(500, (index) => make(index)))
+    expect(completed).toBe(plain)
+  })
+})
 
 describe('the progress of working calls', () => {
   it.each(['reported', 'completed'])('costs O(log k) for each that is %s, for k calls', (name) => {
