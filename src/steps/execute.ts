@@ -66,26 +66,22 @@ async function resultOf(
       call: { ...event, id },
       runChild: (request) => runChild(id, request),
     }
-    if (tool.background === true) {
+    const workOn = async (
+      run: (context: ToolContext) => ToolOutput | PromiseLike<ToolOutput>,
+    ): Promise<void> => {
       const work = await startWork(call)
       const { signal: cancelled, report } = work
-      work.completeWith(
-        completionFrom(context.call, blocks, async () =>
-          tool.execute(checked.args, { ...context, signal: cancelled, report }),
-        ),
-      )
+      const started = async (): Promise<ToolOutput> => run({ ...context, signal: cancelled, report })
+      work.completeWith(completionFrom(context.call, blocks, started))
+    }
+    if (tool.background === true) {
+      await workOn((working) => tool.execute(checked.args, working))
       return workingResult(id, event, {})
     }
     const output = await tool.execute(checked.args, context)
     if (!(output instanceof LaterResult)) return outputResult(id, event, output, blocks)
-    const work = await startWork(call)
     const { result } = output
-    const { signal: cancelled, report } = work
-    work.completeWith(
-      completionFrom(context.call, blocks, async () =>
-        typeof result === 'function' ? result({ ...context, signal: cancelled, report }) : result,
-      ),
-    )
+    await workOn((working) => (typeof result === 'function' ? result(working) : result))
     return workingResult(id, event, output.options)
   } catch (error) {
     return storableResult(id, event, failure(errorText(error)))
