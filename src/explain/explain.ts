@@ -131,20 +131,12 @@ function unitNotes(subject: Subject, current: UnitPosition, pairs: readonly stri
   const { unit } = current
   const unitIds = idsIn(unit)
   const stretch = stretchOf(units, unit).flatMap((one) => (one === unit ? [] : idsIn(one)))
+  const text = `it is forgotten only together with ${counted(stretch.length, 'event')} of other units`
   return [
     ...(unit.type === 'batch'
       ? [...batchNotes(subject, unit, units, pairs), ...workNotes(subject, unit, current.branch)]
       : messageNotes(current.branch, unit)),
-    ...(stretch.length === 0
-      ? []
-      : [
-          note(
-            'stretch',
-            'U5',
-            `it is forgotten only together with ${counted(stretch.length, 'event')} of other units`,
-            stretch,
-          ),
-        ]),
+    ...(stretch.length === 0 ? [] : [note('stretch', 'U5', text, stretch)]),
     ...orderNotes(units, unit, unitIds),
   ]
 }
@@ -165,15 +157,8 @@ function batchNotes(
     notes.push(note('paired', 'U3', text, pairs))
   } else if (isCall) notes.push(note('unanswered', 'U4', 'no result has ended it', []))
   const mates = idsIn(unit).filter((id) => id !== entry.id && !pairs.includes(id))
-  if (mates.length > 0)
-    notes.push(
-      note(
-        'batch_mates',
-        'U2',
-        `${counted(mates.length, 'other event')} of its reply ${mates.length === 1 ? 'is' : 'are'} in its batch`,
-        mates,
-      ),
-    )
+  const matesText = `${counted(mates.length, 'other event')} of its reply ${mates.length === 1 ? 'is' : 'are'} in its batch`
+  if (mates.length > 0) notes.push(note('batch_mates', 'U2', matesText, mates))
   const split = units.filter(
     (one) =>
       one !== unit && one.type === 'batch' && one.responseId !== '' && one.responseId === unit.responseId,

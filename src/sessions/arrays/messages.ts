@@ -67,14 +67,9 @@ function addUser(fields: RawObject, origin: Origin, writer: SessionWriter): void
       continue
     }
     results += 1
-    writer.result(
-      {
-        callId: stringOf(block['tool_use_id']),
-        content: contentOf(block['content']),
-        isError: block['is_error'] === true,
-      },
-      { ...origin, id: `${origin.id}-result-${results}` },
-    )
+    const { tool_use_id, content, is_error } = block
+    const result = { callId: stringOf(tool_use_id), content: contentOf(content), isError: is_error === true }
+    writer.result(result, { ...origin, id: `${origin.id}-result-${results}` })
   }
   const others = contentOf(results === 0 ? content : rest)
   if (results === 0 || others.length > 0) writer.say('user', others, origin)

@@ -129,14 +129,8 @@ function addResult(call: RawObject, origin: Origin, writer: SessionWriter): void
   switch (call['state']) {
     case 'output-available': {
       const output = call['output'] as JsonValue | undefined
-      return writer.result(
-        {
-          callId,
-          content: contentOf(typeof output === 'string' ? output : JSON.stringify(output ?? null)),
-          isError: false,
-        },
-        origin,
-      )
+      const content = contentOf(typeof output === 'string' ? output : JSON.stringify(output ?? null))
+      return writer.result({ callId, content, isError: false }, origin)
     }
     case 'output-error':
       return writer.result({ callId, content: contentOf(call['errorText']), isError: true }, origin)
