@@ -279,12 +279,14 @@ describe('a sandbox', () => {
 
 describe('no process is left', () => {
   const script = `
+import { existsSync } from 'node:fs'
 import { processSandboxes } from '${join(inject('built'), 'service/node/index.ts')}'
 const sandboxes = processSandboxes({ directory: process.argv[1], givesFiles: true, specs: [{ id: 's', command: ['/bin/sh', '-c', 'setsid sleep 1000 & env -i sleep 1000 & sleep 1000'] }] })
 await sandboxes.start('a', 's')
 await sandboxes.start('b', 's')
-for (const id of ['a', 'b']) void sandboxes.files.run('sleep 1000 & sleep 1000', process.argv[1] + '/' + id + '/workspace', 600_000)
-await new Promise((resolve) => setTimeout(resolve, 50))
+const folders = ['a', 'b'].map((id) => process.argv[1] + '/' + id + '/workspace')
+for (const one of folders) void sandboxes.files.run('touch begun; sleep 1000 & sleep 1000', one, 600_000)
+while (!folders.every((one) => existsSync(one + '/begun'))) await new Promise((resolve) => setTimeout(resolve, 5))
 await sandboxes.pause('b')
 console.log('up')
 process.stdin.once('data', () => process.exit(0))
