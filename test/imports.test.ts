@@ -30,7 +30,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages that each folder may import; `node:` means all of Node's modules. */
 const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
-  event: ['zod'],
+  event: ['@noble/hashes/sha2.js', '@noble/hashes/utils.js', 'zod'],
   'context/redaction': ['@noble/hashes/hmac.js', '@noble/hashes/sha2.js', '@noble/hashes/utils.js'],
   conversation: ['eventemitter3', 'ulid'],
   'conversation/shell': ['node:child_process', 'node:os'],

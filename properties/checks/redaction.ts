@@ -3,7 +3,7 @@
 import { cutPointsIn } from '../../src/view/view.ts'
 import { redact, redactLog } from '../../src/context/redaction/redact.ts'
 import { type RedactionRules, redactionRules } from '../../src/context/redaction/rules.ts'
-import { type Decoded, decodeEvent } from '../../src/event/decode.ts'
+import { type Decoded, decodeStored } from '../../src/event/decode.ts'
 import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
 import { isObject } from '../../src/event/json.ts'
 import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
@@ -31,9 +31,9 @@ export function checkRedacted(fact: Fact, rules: RedactionRules): void {
   same('X5', 'the same fact redacted', redact(JSON.parse(text) as Fact, rules), redacted)
   hold('X8', redacted === fact || JSON.stringify(redacted) !== text, 'a copy of a fact without secrets')
   if (isQuarantined(redacted)) return
-  const decoded = decodeEvent(redacted)
+  const decoded = decodeStored(redacted as object as JsonValue)
   hold('X6', decoded.ok, () => `the redacted event is none: ${JSON.stringify([decoded, redacted])}`)
-  const known = new Set(isQuarantined(fact) ? [] : warningsOf(decodeEvent(fact)))
+  const known = new Set(isQuarantined(fact) ? [] : warningsOf(decodeStored(fact as object as JsonValue)))
   const drifted = warningsOf(decoded).find((position) => !known.has(position))
   hold(
     'X6',

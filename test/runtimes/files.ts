@@ -46,7 +46,7 @@ const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
   'run over SQLite and PostgreSQL as Node has them': [
     'test/context/redact-store',
     'properties/blobs',
-    'test/conversation/{await-using,background,deletion,erase,follow,option-names,tree}',
+    'test/conversation/{await-using,background,deletion,erase,follow,option-names,references,tree}',
     'test/inventory/live',
     'test/store/{blobs,counts,feed,items-agreement,own-rows,paths,texts,tree-rule}',
     'test/store/{postgres,postgres-*}',
