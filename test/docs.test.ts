@@ -4,9 +4,13 @@
  */
 
 import { afterAll, expect, it } from 'vitest'
+import { replay, toMessages } from '../src/index.ts'
+import { checkLog } from '../src/laws/index.ts'
 import { providerServer } from '../src/testing/node/provider-server.ts'
+import type { Store } from '../src/store/contract/store.ts'
+import { sqliteStore } from '../src/store/sqlite/index.ts'
 import { testDatabase } from './postgres/database.ts'
-import { checked, clientsOf, project, runSamples, SAME, samplesOfPages, SHOWN } from './pages.ts'
+import { blocks, checked, clientsOf, project, runSamples, SAME, samplesOfPages, SHOWN } from './pages.ts'
 
 const { folder, write, remove } = project()
 const provider = await providerServer()
@@ -53,4 +57,75 @@ it('notices a value that is not the one shown, and what goes to standard error',
   const [report, heard] = (await problemsOf(signal)).slice(files.length)
   expect(report).toContain('[ 1, 2 ] is not [ 2 ]')
   expect(heard).toBe('loud\n')
+})
+
+const MIGRATION = 'From a table of messages'
+
+/** The date of a row. */
+const dateOf = (id: number): string =>
+  new Date(Date.UTC(2024, 4, 1, 10) + id * 61_000).toISOString().replace('Z', '000Z')
+
+/**
+ * A table of 5,000 rows in 50 interleaved chats. Every fifth chat is unknown, and every seventh row of a chat
+ * is a result without a call.
+ */
+function tables() {
+  const rows = Array.from({ length: 5_000 }, (_, index) => {
+    const id = index * 2 + 1
+    // Chats are interleaved.
+    const row = { id, chat_id: `c${index % 50}`, created_at: dateOf(id) }
+    const turn = Math.floor(index / 50)
+    const call = { id: `call-${turn}`, type: 'function', function: { name: 'ls', arguments: '{}' } }
+    if (turn % 7 === 3)
+      return { ...row, role: 'tool', content: `Orphan ${id}`, tool_calls: null, tool_call_id: `lost-${id}` }
+    if (turn % 7 === 4) return { ...row, role: 'assistant', content: null, tool_calls: [call] }
+    if (turn % 7 === 5)
+      return { ...row, role: 'tool', content: `Result ${id}`, tool_call_id: `call-${turn - 1}` }
+    return { ...row, role: turn % 2 === 0 ? 'user' : 'assistant', content: `Text ${id}`, tool_calls: null }
+  })
+  const chats = Array.from({ length: 50 }, (_, number) => ({
+    id: `c${number}`,
+    user_id: `u${number % 3}`,
+    title: `Chat ${number}`,
+    created_at: dateOf(-number),
+  })).filter((_, number) => number % 5 !== 0)
+  return { rows, chats }
+}
+
+it('migrates a table of 5,000 rows, a fifth in unknown chats and a seventh orphans, with ids and dates', async () => {
+  const block = blocks('ts', 'docs/importing.md').find(({ heading }) => heading === MIGRATION)
+  const [functions = ''] = (block?.code ?? '').split('\n// SELECT')
+  const { migrate } = (await import(write('migrate.ts', `${functions}\nexport { migrate }`))) as {
+    readonly migrate: (store: Store, chats: readonly object[], rows: readonly object[]) => Promise<void>
+  }
+  const { rows, chats } = tables()
+  const store = sqliteStore({ file: ':memory:' })
+  for (let times = 0; times < 2; times += 1) await migrate(store, chats, rows)
+  const known = new Map(chats.map((chat) => [chat.id, chat]))
+  let orphans = 0
+  for (const [id, ofChat] of Map.groupBy(rows, (row) => row.chat_id)) {
+    const chat = known.get(id)
+    expect(await store.getConversation(id)).toMatchObject({
+      owner: chat?.user_id ?? null,
+      title: chat?.title ?? null,
+      createdAt: chat?.created_at ?? ofChat[0]?.created_at,
+    })
+    const log = await store.read(id)
+    const facts = log.map(({ fact }) => fact)
+    expect(
+      log.map(({ fact, time }) => [
+        fact.id,
+        'timestamp' in fact ? fact.timestamp : null,
+        Number(time) / 1_000,
+      ]),
+    ).toEqual(ofChat.map((row) => [`row-${row.id}`, row.created_at, Date.parse(row.created_at)]))
+    for (const [index, { content }] of ofChat.entries())
+      if (content !== null) expect(JSON.stringify(facts[index])).toContain(JSON.stringify(content))
+    const results = facts.filter((fact) => 'action_id' in fact && fact.action_id?.startsWith('row-'))
+    expect(results).toHaveLength(ofChat.filter(({ content }) => content?.startsWith('Result ')).length)
+    orphans += checkLog(facts, { ended: true }).length
+    expect(JSON.stringify(toMessages(replay(facts)))).not.toContain('Orphan ')
+  }
+  expect(orphans).toBe(rows.filter(({ content }) => content?.startsWith('Orphan ')).length)
+  await store.close()
 })
