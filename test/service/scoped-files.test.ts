@@ -78,6 +78,19 @@ it('a folder that a client proposes below the home is there when the conversatio
   expect((await client.get(`/api/conversations/${outside.body.id}/git/changes`)).status).toBe(404)
 })
 
+async function runIn(cwd: string): Promise<readonly [status: number, output: string]> {
+  const { status, body } = await run('pwd', { cwd }, '/api/bash/execute_bash_command')
+  return [status, body.stdout]
+}
+
+it('a relative folder, as of an imported conversation, is one among those of sandboxes', async () => {
+  expect(await runIn('workspace')).toEqual([200, `${join(home, 'workspace')}\n`])
+  expect(await runIn('work/below')).toEqual([200, `${join(home, 'work/below')}\n`])
+  expect((await runIn('../outside'))[0]).toBe(403)
+  expect((await runIn('work/../../outside'))[0]).toBe(403)
+  expect(existsSync(join(home, '../outside'))).toBe(false)
+})
+
 describe('commands', () => {
   it('run in the folder of the conversation, and are in its own history', async () => {
     expect((await run('pwd')).body).toMatchObject({

@@ -94,8 +94,8 @@ export class Commands {
    */
   async start(body: Body): Promise<{ readonly event: CommandEvent; readonly output: Promise<CommandEvent> }> {
     const files = requireFiles(this.#files)
-    const { command, cwd = null, timeout = 300 } = body
-    if (cwd === null) throw new HttpProblem(400, '`cwd` is missing. Pass the folder of a sandbox.')
+    const { command, timeout = 300 } = body
+    const cwd = await folderIn(files, body.cwd ?? null)
     // Report an invalid folder now: not every client waits for the end.
     await files.list(cwd)
     const event = this.#add({ kind: 'BashCommand', ...fresh(), command, cwd, timeout })
@@ -169,6 +169,15 @@ export class Commands {
     for (const { wake } of this.#readers) wake?.()
     return event
   }
+}
+
+/** A relative folder, as of a conversation without a sandbox, is made among the sandboxes' folders. @throws HttpProblem. */
+async function folderIn(files: SandboxFiles, cwd: string | null): Promise<string> {
+  if (cwd === null) throw new HttpProblem(400, '`cwd` is missing. Pass the folder of a sandbox.')
+  if (cwd.startsWith('/')) return cwd
+  const folder = `${files.home}/${cwd}`
+  await files.makeFolder(folder)
+  return folder
 }
 
 const sizeOf = (event: CommandEvent): number =>

@@ -51,7 +51,10 @@ export interface EventFilter {
   readonly leafId?: string
 }
 
-/** A query for a page of events in the tree: without repeated ids and quarantined lines. */
+/**
+ * A query for a page of events in the tree. Excludes quarantined lines, whose kind is unreliable, and
+ * repeated ids.
+ */
 export interface EventQuery extends EventFilter {
   /** By (instant, seq), ascending or descending. Default: timestamp. */
   readonly order?: 'timestamp' | 'timestamp_desc'

@@ -26,7 +26,7 @@ interface Common {
    * Otherwise, or if a pooler drops notifications, the store only polls.
    */
   readonly listen?: boolean
-  /** Milliseconds between polls. Default: 1,000; ten times that while notifications arrive. */
+  /** Milliseconds between polls of watched data. Default: 1,000; ten times that while notified. */
   readonly pollInterval?: number
   /**
    * Milliseconds until a call, or `close`, fails with `store_unavailable`, even without a response; its
