@@ -53,7 +53,7 @@ describe('what is no file', () => {
     const pipe = join(home, 'pipe')
     execFileSync('mkfifo', [pipe])
     const reader = spawn('cat', [pipe])
-    const writer = spawn('/bin/sh', ['-c', 'exec 3>"$0"; echo here; sleep 1000', pipe])
+    const writer = spawn('/bin/sh', ['-c', 'exec 3>"$0"; echo here; exec sleep 1000', pipe])
     await once(writer.stdout, 'data')
     expect([await upload('pipe', 'x'), await download('pipe')]).toEqual([400, 400])
     for (const child of [reader, writer]) child.kill('SIGKILL')
