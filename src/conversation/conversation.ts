@@ -52,6 +52,12 @@ import { openTree, subscribeTree, type TreeSubscriptionItem } from './tree.ts'
 
 const MAX_REASON = 1_000
 
+/** An item of a run: an event, a delta of a reply, or `reset`; see {@link SubscriptionItem}. */
+export type RunItem = Exclude<SubscriptionItem, { readonly type: 'caught_up' }>
+
+/** A run: its result, and its items while it lasts. */
+export type Run = Promise<RunResult> & AsyncIterable<RunItem>
+
 /** How to send a message. */
 export interface SendOptions {
   /** Client's idempotency key: a second message with the same key is not appended (law S). */
@@ -318,18 +324,62 @@ export class Conversation {
    * approved since, and continues.
    * @throws ColloquyError `already_running` (unless `wait` is set) with `owner` and `expiresAt` of the other
    * run's lease, `lease_lost`, `empty_view` without a message or call, `invalid_argument` for invalid
-   * options, and the store's errors. An error of
-   * the step ends the run in `error`.
+   * options, and the store's errors. An error of the step ends the run in `error`.
+   *
+   * `for await` over the run yields the events and deltas from its call on, also those of other writers;
+   * leaving the loop does not stop it.
+   * @example
+   * const engine = createEngine({ store: memoryStore() })
+   * const conversation = await engine.create()
+   * await conversation.sendMessage('Hello')
+   * const answer = { role: 'assistant', content: [{ text: 'Hi' }] }
+   * const run = conversation.run(() => [{ kind: 'MessageEvent', source: 'agent', llm_message: answer }])
+   * const kinds = []
+   * for await (const item of run) if (item.type === 'event') kinds.push(item.fact.kind)
+   * kinds.at(-1) // 'MessageEvent'
+   * const { status } = await run
+   * status // 'finished'
+   * await engine.close()
    */
-  async run(step: Step, options: RunOptions = {}): Promise<RunResult> {
+  run(step: Step, options: RunOptions = {}): Run {
+    const begin = Promise.withResolvers<number>()
+    const result = this.#run(step, options, begin.resolve)
+    return Object.assign(result, {
+      [Symbol.asyncIterator]: () => this.#itemsOf(result, begin.promise),
+    })
+  }
+
+  /** Ends with the last event of the run. @throws the error of the run. */
+  async *#itemsOf(result: Promise<RunResult>, begin: Promise<number>): AsyncGenerator<RunItem> {
+    const stop = new AbortController()
+    let last = (await Promise.race([begin, result.then(() => 0)])) - 1
+    let end = Infinity
+    void result
+      .then(() => this.state())
+      .then(({ log }) => {
+        end = log.entries.length - 1
+        if (last >= end) stop.abort()
+      })
+      .catch(() => stop.abort())
+    if (last < end)
+      for await (const item of this.subscribe({ after: last, signal: stop.signal })) {
+        if (item.type !== 'caught_up') yield item
+        if (item.type === 'event') last = item.seq
+        if (last >= end) break
+      }
+    await result
+  }
+
+  async #run(step: Step, options: RunOptions, begin: (length: number) => void): Promise<RunResult> {
     checkRun(step, options)
     const { store } = this.#engine
     const openChild: RunChild = (actionId, request) =>
       runChild(store, (id) => new Conversation(this.#engine, id), { id: this.id, actionId }, request)
     const resume: ResumeWork = (call, task, work) =>
       step.resume?.(call, task, { ...work, runChild: openChild }) ?? null
-    return this.#engine.whileRunning(this.id, (replica, owner) =>
-      runLoop(
+    return this.#engine.whileRunning(this.id, (replica, owner) => {
+      begin(replica.state.log.entries.length)
+      return runLoop(
         {
           store,
           replica,
@@ -345,8 +395,8 @@ export class Conversation {
           leaseTtl: options.leaseTtl ?? this.#engine.leaseTtl,
           signal: this.#orClosing(options.signal),
         },
-      ),
-    )
+      )
+    })
   }
 
   /**

@@ -1,7 +1,7 @@
 /** The entry `colloquy/engine`: the live conversation that a server holds. */
 
 export type { BackgroundWork, CallCompletion, ProgressReport, ResumeWork } from './background.ts'
-export { Conversation, type SendOptions } from './conversation.ts'
+export { Conversation, type Run, type RunItem, type SendOptions } from './conversation.ts'
 export { createEngine, type Engine, type EngineOptions } from './engine.ts'
 export type { DeletionOptions, DeletionReport } from './engine-context.ts'
 export type { DeletionFilter, RetentionOptions } from './retention.ts'
