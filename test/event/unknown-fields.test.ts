@@ -120,48 +120,75 @@ describe('a field that the interface does not name', () => {
   })
 })
 
+it('X6: a secret in an unknown field is masked wherever the field is, signed thinking included', () => {
+  const rules = redactionRules({ secrets: [SECRET] })
+  const tally = new Tally<'signed'>()
+  fc.assert(
+    fc.property(fc.oneof(hostileLog(), legalLog()), surplus, (facts, fields) => {
+      for (const fact of widenLog(facts, { ...fields, of_tomorrow: { note: SECRET } })) {
+        const text = JSON.stringify(fact)
+        if (!text.includes(SECRET)) continue
+        const redacted = redact(fact, rules)
+        expect(JSON.stringify(redacted)).not.toContain(SECRET)
+        expect(Object.keys(redacted)).toEqual(Object.keys(fact))
+        if (text.includes('"signature":"')) tally.count(['signed'])
+      }
+    }),
+    { numRuns: 200 },
+  )
+  tally.require(['signed'])
+})
+
+it.each([
+  { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' },
+  { type: 'redacted_thinking', data: 'c2VhbGVk' },
+])('X6: a secret next to %j takes the signatures of the whole reply', (block) => {
+  const rules = redactionRules({ secrets: [SECRET] })
+  const other = { type: 'thinking', thinking: 'Well.', signature: 'c2ln' }
+  const blocks = [{ ...block, of_tomorrow: { [SECRET]: [SECRET] } }, other]
+  const action = { kind: 'ActionEvent', id: 'a', tool_name: 'ls', thought: [], thinking_blocks: blocks }
+  const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
+  const loaded = loadValue({ ...action, tool_call_id: 'c', tool_call: call, llm_response_id: 'r' }).fact
+  expect(isQuarantined(loaded)).toBe(false)
+  const text = JSON.stringify(redact(loaded, rules))
+  expect(text).not.toContain(SECRET)
+  expect(text).not.toContain('c2ln')
+  expect(text).toContain('Well.')
+})
+
 describe('an unknown field of a stored event', () => {
   const PLACES = places()
   afterAll(() => PLACES.remove())
 
-  it.each(PLACES.names)(
-    'is read back, copied to forks, served over HTTP, and redacted, over %s',
-    async (name) => {
-      const store = (await PLACES.make(name)).open()
-      const engine = createEngine({ store })
-      const service = createService({ engine })
-      const runs = name === 'memory' ? 12 : 3
-      await fc.assert(
-        fc.asyncProperty(legalLog(), surplus, async (facts, fields) => {
-          const id = crypto.randomUUID()
-          const wide = widenLog(facts, { ...fields, of_tomorrow: { note: SECRET } })
-          await store.createConversation({ id })
-          await store.append(id, wide, { mode: 'import', expected: 'none' })
-          const source = await engine.open(id)
-          const fork = await source.fork()
-          for (const copy of [source, fork]) {
-            const log = (await store.read(copy.id)).map(({ fact }) => fact).slice(0, wide.length)
-            expect(log.map((fact) => JSON.stringify(fact))).toEqual(wide.map((fact) => JSON.stringify(fact)))
-            expect(log.map((fact) => loadValue(fact).fact)).toEqual(log)
-          }
-          // Not by the client of tests: the schema that it checks is that of events without unknown fields.
-          const url = `http://localhost/api/conversations/${id}/events/search?limit=100`
-          const response = await service.fetch(new Request(url))
-          const served = (await response.json()) as { readonly items: readonly JsonObject[] }
-          expect(served.items.length).toBe(Math.min(100, wide.length))
-          for (const item of served.items)
-            expect(item).toMatchObject(wide.find((fact) => fact.id === item['id']) ?? {})
-          const rules = redactionRules({ secrets: [SECRET] })
-          for (const fact of wide) {
-            const redacted = redact(fact, rules)
-            expect(JSON.stringify(redacted)).not.toContain(SECRET)
-            expect(Object.keys(redacted)).toEqual(Object.keys(fact))
-          }
-        }),
-        { numRuns: runs },
-      )
-      await engine.close()
-      await store.close()
-    },
-  )
+  it.each(PLACES.names)('is read back, copied to forks, and served over HTTP, over %s', async (name) => {
+    const store = (await PLACES.make(name)).open()
+    const engine = createEngine({ store })
+    const service = createService({ engine })
+    const runs = name === 'memory' ? 12 : 3
+    await fc.assert(
+      fc.asyncProperty(legalLog(), surplus, async (facts, fields) => {
+        const id = crypto.randomUUID()
+        const wide = widenLog(facts, { ...fields, of_tomorrow: { note: SECRET } })
+        await store.createConversation({ id })
+        await store.append(id, wide, { mode: 'import', expected: 'none' })
+        const source = await engine.open(id)
+        const fork = await source.fork()
+        for (const copy of [source, fork]) {
+          const log = (await store.read(copy.id)).map(({ fact }) => fact).slice(0, wide.length)
+          expect(log.map((fact) => JSON.stringify(fact))).toEqual(wide.map((fact) => JSON.stringify(fact)))
+          expect(log.map((fact) => loadValue(fact).fact)).toEqual(log)
+        }
+        // Not by the client of tests: the schema that it checks is that of events without unknown fields.
+        const url = `http://localhost/api/conversations/${id}/events/search?limit=100`
+        const response = await service.fetch(new Request(url))
+        const served = (await response.json()) as { readonly items: readonly JsonObject[] }
+        expect(served.items.length).toBe(Math.min(100, wide.length))
+        for (const item of served.items)
+          expect(item).toMatchObject(wide.find((fact) => fact.id === item['id']) ?? {})
+      }),
+      { numRuns: runs },
+    )
+    await engine.close()
+    await store.close()
+  })
 })

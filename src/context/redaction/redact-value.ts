@@ -108,15 +108,18 @@ function redactThinking(blocks: readonly JsonValue[], rules: RedactionRules): re
   return texts.every((text) => text === null) ? blocks : unsignedBlocks(blocks, rules.mask, texts)
 }
 
-/** The replacement for the text of a block that contains a secret; null for any other block. */
+const NONE: ReadonlySet<string> = new Set()
+
+/** The replacement for the text of a block that contains a secret, in any field; null for any other block. */
 function redactedThinking(block: JsonValue, rules: RedactionRules): string | null {
   if (!isObject(block)) return null
-  const { thinking, signature, data } = block
+  const { type: _, thinking, signature, data, ...more } = block
+  const isClean = redactValue(more, { rules, unchanged: NONE }) === more
   const isOpen = (text: JsonValue | undefined): boolean =>
     typeof text === 'string' && redactSealed(text, rules) === null
-  if (typeof thinking !== 'string') return isOpen(data) ? rules.mask(String(data)) : null
+  if (typeof thinking !== 'string') return isClean && !isOpen(data) ? null : rules.mask(String(data))
   const redacted = redactText(thinking, rules)
-  return redacted === thinking && !isOpen(signature) ? null : redacted
+  return isClean && redacted === thinking && !isOpen(signature) ? null : redacted
 }
 
 /**
