@@ -58,7 +58,7 @@ function shuffled(value: JsonValue): JsonValue {
   return Object.fromEntries(entries)
 }
 
-/** E2: any value is decoded or rejected, and never modified. */
+/** E2: a value is decoded or rejected, and never modified. */
 export function checkTotal(value: unknown): void {
   const before = picture(value)
   const decoded = total('E2', 'decodeEvent', () => decodeEvent(value))

@@ -191,7 +191,7 @@ async function linkSubagents(store: Store, id: string, { facts, subagent }: Sess
     }
 }
 
-/** The conversation that a result names as that of its subagent. */
+/** The subagent conversation named in a result, and the call that opened it. */
 function childIn(fact: Fact): { readonly id: string; readonly actionId: string } | null {
   if (isQuarantined(fact) || fact.kind !== 'ObservationEvent') return null
   const { kind, conversation_id: name } = fact.observation as JsonObject

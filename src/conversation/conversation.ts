@@ -248,8 +248,8 @@ export class Conversation {
   }
 
   /**
-   * Copies the log, or the path to an event, with ids and confirmation policy. Calls that wait for the user
-   * wait in the copy, too; other open calls get a result that says so. O(events).
+   * Copies the log, or the path to an event, with ids and confirmation policy. Calls that wait for a user's
+   * decision stay pending in the copy; other calls without a result get an error result. O(events).
    * @throws ColloquyError `unknown_event`, `conversation_exists`, `invalid_id`.
    */
   async fork(options: ForkOptions = {}): Promise<Conversation> {
@@ -326,8 +326,8 @@ export class Conversation {
    * run's lease, `lease_lost`, `empty_view` without a message or call, `invalid_argument` for invalid
    * options, and the store's errors. An error of the step ends the run in `error`.
    *
-   * `for await` over the run yields the events and deltas from its call on, also those of other writers;
-   * leaving the loop does not stop it.
+   * Iterating over the returned promise (`for await`) yields every event and delta from the start of the
+   * call until the run ends, including those of other writers. Leaving the loop does not stop the run.
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const conversation = await engine.create()

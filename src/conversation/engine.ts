@@ -115,10 +115,10 @@ export interface Engine {
    */
   applyRetention(options: RetentionOptions): Promise<DeletionReport | null>
   /**
-   * Recovers every conversation whose dead process's lease expired, and every log that says `running` although
-   * no run holds it, as after an import: see `Conversation.recover`. A failure
-   * does not affect the others. Unexpired leases are left for a later call.
-   * O(unreleased leases, conversations that run or were never opened), and the events of those recovered.
+   * Recovers the conversations of dead processes, whose leases have expired, and conversations with status
+   * `running` but no lease, such as imported logs; see `Conversation.recover`. A failure does not affect the
+   * others. Unexpired leases are left for a later call. O(unreleased leases, running or never opened
+   * conversations, events of the recovered ones).
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const recoveries = await engine.recoverAll()

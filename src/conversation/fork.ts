@@ -175,7 +175,7 @@ const NOT_COPIED =
   'The conversation was copied before this call had a result. The copy does not execute it; whether the original does is not known here.'
 
 const PAGE = 500
-/** Maximum per append, in events and characters. Most forks fit, so a kill leaves them empty or whole. */
+/** Limits of one append. Most forks fit into one, so a kill leaves them empty or complete. */
 const BATCH = { events: 10_000, characters: 2 ** 25 }
 
 /**

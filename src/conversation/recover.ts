@@ -58,8 +58,8 @@ export type ConversationRecovery = { readonly conversationId: string } & (
 )
 
 /**
- * Recovers each conversation whose lease expired unreleased, and each that says `running` without a lease, in
- * sequence; a failure does not affect the others. @throws the store's errors when it lists them.
+ * Recovers conversations with an expired lease, and those with status `running` but no lease, one at a time.
+ * A failure does not affect the others. @throws the store's errors if it cannot list them.
  */
 export async function recoverAll(context: EngineContext): Promise<ConversationRecovery[]> {
   const { store } = context

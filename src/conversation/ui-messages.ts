@@ -81,7 +81,7 @@ export async function* uiMessageStream(
   const ended = new AbortController()
   const signal = options.signal === undefined ? ended.signal : AbortSignal.any([ended.signal, options.signal])
   let run: Promise<Failure | null> | null = null
-  // Nobody ends a log that says running without a run, as after an import.
+  // An imported log can have the status running without a run; nothing else would end it.
   const { run: perform = () => conversation.recover({ unheld: true }), onError } = options
   const begin = (): Promise<Failure | null> => (run ??= outcomeOf(perform, onError))
   const items = follow(conversation, begin, signal, options.until)

@@ -151,7 +151,7 @@ function copyContainer(value: object, walk: Walk): JsonValue {
   }
   if (walk.above.length === MAX_DEPTH) {
     refuse(walk, 'recursion_depth', `Nested deeper than ${MAX_DEPTH} levels. Flatten it.`)
-    // One branch is enough: any number of siblings may be as deep.
+    // Reported once: siblings may be nested as deeply.
     walk.room = 0
     return null
   }

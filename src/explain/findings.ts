@@ -557,10 +557,10 @@ function* idleFindings({ state }: Scene): IterableIterator<FindingDraft> {
     if (report !== undefined && workingCallOf(branchOf(parent), named, state.log) !== undefined) continue
     const { text, ids } = whyNotWorking(state, entry, named, completed.get(named) ?? [])
     if (report === undefined) {
-      const what = `a message completes no call, and is sent as any other: ${text}`
+      const what = `the message completes no call and is sent like any other message: ${text}`
       yield finding('idle_completion', 'warning', entry, what, { ids, rule: 'U11', law: 'P12' })
     } else {
-      const what = `progress is dropped, because its call does not work: ${text}`
+      const what = `the progress report is ignored, because its call is not working: ${text}`
       yield finding('idle_progress', 'note', entry, what, { ids, rule: 'U11' })
     }
   }

@@ -7,12 +7,12 @@ import { altered, type Fault } from './altered.ts'
 export const BLOB_FAULTS: readonly Fault[] = [
   [
     'reads references whole',
-    'blobs: any body comes back as it was, and with a reference in the place of each long string',
+    'blobs: bodies are returned unchanged, or with references in place of long strings',
     () => altered((inner) => ({ read: (id, options) => inner.read(id, { ...options, blobs: 'whole' }) })),
   ],
   [
     'takes a text that looks like a reference for one',
-    'blobs: any body comes back as it was, and with a reference in the place of each long string',
+    'blobs: bodies are returned unchanged, or with references in place of long strings',
     () =>
       altered((inner) => ({
         async read(id, options) {

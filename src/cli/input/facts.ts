@@ -63,7 +63,7 @@ function notUtf8(raw: string, fact: Fact): Quarantined {
 const isWhole = (text: string | null | undefined): text is string =>
   typeof text === 'string' && !text.includes(REPLACED)
 
-/** Kind of a wrapped line. No event has it, so other readers quarantine it. */
+/** Marks a wrapped line. It is not an event kind, so other readers quarantine the line. */
 const KIND = 'colloquy.quarantined'
 
 const START = `{"kind":${JSON.stringify(KIND)},`

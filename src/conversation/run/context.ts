@@ -84,7 +84,10 @@ export const latestWhole = (run: RunContext): Promise<State> => recordErrors(run
 export const withBodies = (run: RunContext, state: State): Promise<State> =>
   recordErrors(run, run.replica.withBodies(state))
 
-/** Calls back with the latest state and its long strings, before anything can follow. @param known may be it */
+/**
+ * Calls `use` with the latest state and its long strings, synchronously, so no event can be appended in
+ * between. @param known a state with its long strings, used if it is still the latest
+ */
 export async function useBodies<T>(
   run: RunContext,
   use: (state: State) => Promise<T>,

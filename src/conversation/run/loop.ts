@@ -44,7 +44,10 @@ interface RunParts {
   readonly owner: string
 }
 
-/** Runs a conversation. @throws ColloquyError `already_running`, `lease_lost`, and the store's errors. */
+/**
+ * Runs a conversation. @throws ColloquyError `already_running`, `lease_lost` when another run acquired the
+ * lease, and the store's errors.
+ */
 export async function runLoop(
   parts: RunParts,
   options: RunOptions & { readonly leaseTtl: number },
@@ -270,7 +273,7 @@ async function loop(run: RunContext, options: RunOptions): Promise<unknown> {
   return undefined
 }
 
-/** Does the next thing; false if there is none. @throws errors of the step, the policy and `stuck`. */
+/** Takes the next action; false if there is none. @throws errors of the step, the policy and `stuck`. */
 async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: RunOptions): Promise<boolean> {
   const state = await latest(run)
   const { status } = state.header

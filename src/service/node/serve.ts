@@ -59,7 +59,9 @@ export async function serve(options: ServeOptions): Promise<Listening> {
     throw new Error(`Cannot listen on ${host} without keys. Set keys, or use a loopback address.`)
   }
   if (keyless && (rest.allowOrigins ?? []).includes('*')) {
-    throw new Error('Cannot allow all origins without keys: any page could use the service. Set keys.')
+    throw new Error(
+      'Without keys, any web page could use the service. Set keys, or list the allowed origins.',
+    )
   }
   const store = rules === undefined ? originalStore : redactingStore(originalStore, rules)
   // Shared replies are not redacted: they stay in the process.

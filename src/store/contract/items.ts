@@ -8,7 +8,7 @@ export interface Item {
   /** 1 to 200 characters, as the ids of conversations (design D19). */
   readonly collection: string
   readonly id: string
-  /** Increases with every change and claim; never repeated, even if the item is removed in between. */
+  /** Increases with every change and claim; never repeated, even after a removal. */
   readonly version: number
   readonly body: JsonObject
   /** What it is listed by: at most 8 texts, by name. */
@@ -21,7 +21,7 @@ export interface Item {
 export interface ItemChange {
   readonly collection: string
   readonly id: string
-  /** The expected version, from 1; null: no item. Default: any version, or none. */
+  /** The expected version, from 1; null if no item must exist. Default: not checked. */
   readonly expected?: number | null
   /** Replaces the item; null removes it. If absent, the item is only compared with `expected`. */
   readonly put?: NewItem | null

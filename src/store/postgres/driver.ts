@@ -26,7 +26,7 @@ interface Common {
    * Otherwise, or if a pooler drops notifications, the store only polls.
    */
   readonly listen?: boolean
-  /** Milliseconds between polls of watched data. Default: 1,000; ten times that while notified. */
+  /** Milliseconds between polls of watched conversations. Default: 1,000; 10,000 while notified. */
   readonly pollInterval?: number
   /**
    * Milliseconds until a call, or `close`, fails with `store_unavailable`, even without a response; its

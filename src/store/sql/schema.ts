@@ -5,7 +5,7 @@ interface ColumnTypes {
   readonly int: string
   readonly big: string
   readonly bytes: string
-  /** A number that is unique per row: as the key of its table, and as any column. */
+  /** A generated number, unique per row. `identityKey` is also the primary key. */
   readonly identityKey: string
   readonly identity: string
   readonly tableOptions: string

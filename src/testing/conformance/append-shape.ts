@@ -1,4 +1,4 @@
-/** Checks of append: any value that is not an event is rejected, and changes nothing else. */
+/** Checks of append: values that are not events are rejected without other effects. */
 
 import * as fc from 'fast-check'
 import { isColloquyError } from '../../event/errors.ts'

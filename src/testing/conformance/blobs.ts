@@ -106,7 +106,7 @@ async function isSound(store: Store, what: string): Promise<void> {
 
 export const BLOBS: readonly Check[] = [
   {
-    name: 'blobs: any body comes back as it was, and with a reference in the place of each long string',
+    name: 'blobs: bodies are returned unchanged, or with references in place of long strings',
     async run({ store, runsOf }) {
       let runs = 0
       const property = fc.asyncProperty(fc.array(anyValue(), { maxLength: 3 }), async (values) => {

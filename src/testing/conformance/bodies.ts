@@ -89,7 +89,7 @@ export const BODIES_KEPT: readonly Check[] = [
     },
   },
   {
-    name: 'bodies: any Unicode is returned unchanged, lone surrogates and NUL too',
+    name: 'bodies: Unicode text is returned unchanged, including lone surrogates and NUL',
     async run({ store }) {
       const id = await begin(store, 'c')
       const value: JsonValue = Object.fromEntries(ODD_TEXTS.map((text) => [text, [text]]))
@@ -119,7 +119,7 @@ export const BODIES_KEPT: readonly Check[] = [
     },
   },
   {
-    name: 'bodies: any event that decodes is returned unchanged',
+    name: 'bodies: decodable events are returned unchanged',
     async run({ store, runsOf }) {
       let runs = 0
       const property = fc.asyncProperty(
