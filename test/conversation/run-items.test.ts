@@ -36,17 +36,28 @@ const kindsOf = (items: readonly RunItem[]): string[] =>
 describe('a run', () => {
   it.each([0, 1, 7])('yields its events and %i deltas, and nothing from before it', async (count) => {
     const conversation = await asked()
+    const whole = Array.from({ length: count }, (_, index) => `${index} `).join('')
+    const read = Promise.withResolvers<void>()
+    if (count === 0) read.resolve()
     const run = conversation.run(async function* () {
       for (let index = 0; index < count; index += 1) yield delta(`${index} `)
-      yield agent(Array.from({ length: count }, (_, index) => `${index} `).join('') || 'Hi')
+      // The deltas are gone once their message is in the log.
+      await read.promise
+      yield agent(whole || 'Hi')
     })
-    const items = await itemsOf(run)
-    const log = await conversation.state()
-    const seqs = items.flatMap((item) => (item.type === 'event' ? [item.seq] : []))
+    const items: RunItem[] = []
+    let text = ''
+    for await (const item of run) {
+      items.push(item)
+      if (item.type === 'delta') text += item.event.content ?? ''
+      if (text === whole) read.resolve()
+    }
+    expect(text).toBe(whole)
+    const { log } = await conversation.state()
     // The first event is the user's.
-    expect(seqs).toEqual(Array.from({ length: log.log.entries.length - 1 }, (_, index) => index + 1))
-    const text = items.map((item) => (item.type === 'delta' ? (item.event.content ?? '') : '')).join('')
-    expect(['', Array.from({ length: count }, (_, index) => `${index} `).join('')]).toContain(text)
+    expect(items.flatMap((item) => (item.type === 'event' ? [item.seq] : []))).toEqual(
+      Array.from({ length: log.entries.length - 1 }, (_, index) => index + 1),
+    )
     expect(kindsOf(items).at(-1)).toBe('MessageEvent')
     expect((await run).status).toBe('finished')
     expect(await itemsOf(run)).toEqual(items.filter(({ type }) => type === 'event'))
