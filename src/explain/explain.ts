@@ -102,7 +102,7 @@ function idleNotes({ entry, derived }: Subject, state: State): Note[] {
   const since = findEventIn(state.log, named)?.seq ?? seq
   const { text, ids } = whyNotWorking(state, entry, named, state.log.entries.slice(Math.min(since, seq), seq))
   return completionOf(event) === null
-    ? [note('idle', 'U11', `its progress is dropped: ${text}`, ids)]
+    ? [note('idle', 'U11', `its progress is ignored: ${text}`, ids)]
     : [note('repaired', 'U11', `it completes no call: ${text}`, ids, 'P12')]
 }
 

@@ -7,6 +7,7 @@ import type { Fact } from '../../src/index.ts'
 import { agent, user } from '../build.ts'
 import { inFile } from './database.ts'
 import { colloquy, folder, lines, output } from './world.ts'
+import { documentOf } from '../inspector/document.ts'
 
 const KEY = `sk-ant-api03-${'AbCdEfGh1234567890'.repeat(5)}-ABCDEFAA`
 
@@ -124,18 +125,7 @@ describe('the cost of a conversation', () => {
       llm_message: { role: 'assistant', content: [], reply: { model: 'm', tokens: [1000, 50] } },
     } as const
     const facts: Fact[] = [user('m'), reply, reply]
-    const log = {
-      title: '',
-      conversation: '',
-      name: '',
-      parent: null,
-      call: null,
-      lines: null,
-      issues: [],
-      notes: [],
-      findings: null,
-      facts,
-    }
+    const log = documentOf(facts)
     expect(usageIn(log)).toMatchObject({ prompt_tokens: 1000, completion_tokens: 50 })
     expect(usageIn(log)).toEqual(usageAt(replayed(log), facts.length))
   })

@@ -6,12 +6,12 @@ import { findings } from '../../src/explain/findings.ts'
 import type { FindingKind } from '../../src/explain/finding.ts'
 import { completionMessage } from '../../src/event/completion.ts'
 import type { Event } from '../../src/event/types.ts'
-import type { LogDocument } from '../../src/inspector/index.ts'
 import { asksOf, differenceAt } from '../../src/inspector/model/request.ts'
 import { replayed } from '../../src/inspector/model/replayed.ts'
 import { switchTo } from '../../src/state/at.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, agent, condensation, moveHead, observe, system, user, users } from '../build.ts'
+import { documentOf } from '../inspector/document.ts'
 
 const call = action('call', { call: 'c1' })
 const later = action('later', { call: 'c9' })
@@ -21,19 +21,6 @@ const notes = (log: readonly Event[], id: string): string[] =>
   explain(replay(log), id).notes.map(({ text }) => text)
 const results = (log: readonly Event[], kind: FindingKind): string[] =>
   findings(log).flatMap((one) => (one.kind === kind ? [one.text] : []))
-
-const documentOf = (facts: readonly Event[]): LogDocument => ({
-  title: 'log',
-  conversation: '',
-  name: 'log',
-  parent: null,
-  call: null,
-  lines: null,
-  issues: [],
-  notes: [],
-  findings: null,
-  facts,
-})
 
 const away = (...events: readonly Event[]) => [user('a'), ...events, moveHead('h', 'a')]
 
@@ -250,8 +237,8 @@ it('a completion or progress of a call that does not work says why', () => {
     explain(replay(log), id).notes.flatMap(({ code, text }) => (code === 'idle' ? text : []))
   expect(['good', 'early', 'late'].map(idle)).toEqual([
     [],
-    [`its progress is dropped: ${early}`],
-    [`its progress is dropped: ${done}`],
+    [`its progress is ignored: ${early}`],
+    [`its progress is ignored: ${done}`],
   ])
   expect(explain(replay(log), 'second').notes[0]).toMatchObject({
     code: 'repaired',

@@ -7,7 +7,7 @@ import { fitToBudget } from '../../src/context/budget.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
 import { maskSecrets } from '../../src/event/mask.ts'
 import { findings } from '../../src/explain/index.ts'
-import { inspectorPage, type LogDocument } from '../../src/inspector/index.ts'
+import { inspectorPage } from '../../src/inspector/index.ts'
 import { asksOf, differenceAt, type Form, FORMS } from '../../src/inspector/model/request.ts'
 import { lanesOf, NO_COLUMN } from '../../src/inspector/model/lanes.ts'
 import {
@@ -27,21 +27,9 @@ import { stateAt } from '../../src/state/at.ts'
 import type { State } from '../../src/state/state.ts'
 import { hostileLog } from '../../src/testing/hostile-log.ts'
 import { isPending, type Unit } from '../../src/view/units.ts'
+import { documentOf } from './document.ts'
 
 const TEMPLATE = '<body><!--data--><script>start</script></body>'
-
-const documentOf = (facts: LogDocument['facts'], title = 'log'): LogDocument => ({
-  title,
-  conversation: '',
-  name: title,
-  parent: null,
-  call: null,
-  lines: null,
-  issues: [],
-  notes: [],
-  findings: null,
-  facts,
-})
 
 /** Text of each data block as a browser reads it, up to the first script end. */
 const blocksIn = (page: string): string[] =>

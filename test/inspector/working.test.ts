@@ -5,7 +5,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { describeEvent, type LogDocument, type LogTitle } from '../../src/inspector/index.ts'
+import { describeEvent, type LogTitle } from '../../src/inspector/index.ts'
 import { childNames, type WorkSpan, workSpans, workStatus } from '../../src/inspector/model/calls.ts'
 import { callLanesOf, NO_COLUMN } from '../../src/inspector/model/lanes.ts'
 import { replayed, stateOf } from '../../src/inspector/model/replayed.ts'
@@ -16,6 +16,7 @@ import { listWorkingCalls, pathTo } from '../../src/state/read.ts'
 import { branchOf, type State } from '../../src/state/state.ts'
 import { hostileLog } from '../../src/testing/hostile-log.ts'
 import { call } from '../conversation/script.ts'
+import { documentOf } from './document.ts'
 
 const ACTION = { id: 'a', event: call('a', 'report') }
 
@@ -58,19 +59,6 @@ it.each<[CompletionOutcome, string]>([
 ])('a completion: %s', (outcome, role) => {
   const message = completionMessage(ACTION, [{ type: 'text', text: 'Sales went up.' }], outcome)
   expect(described(message)).toEqual([role, 'report', 'Sales went up.'])
-})
-
-const documentOf = (facts: LogDocument['facts']): LogDocument => ({
-  title: 'log',
-  conversation: 'log',
-  name: 'log',
-  parent: null,
-  call: null,
-  lines: null,
-  issues: [],
-  notes: [],
-  findings: null,
-  facts,
 })
 
 /** Spans read off the indices of working calls at each event of HEAD's path. */
