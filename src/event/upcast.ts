@@ -12,7 +12,7 @@ import type { JsonObject, JsonValue } from './shapes.ts'
  */
 export interface Upcaster {
   readonly name: string
-  /** What is unusual in the dialect and what happens to it, including every removed field. */
+  /** Peculiarities of the dialect and how they are handled, including every removed field. */
   readonly description: string
   readonly kinds: readonly EventKind[]
   readonly applies: (raw: JsonObject) => boolean

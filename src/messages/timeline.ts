@@ -309,7 +309,7 @@ function completionsOf(
   return completions
 }
 
-/** Progress of calls that work at the path's last event before it; most reports are beside the path. O(entries). */
+/** Progress of calls that work at the last event of the path before it; most reports are not on the path. O(entries). */
 function reportsIn({ log }: State, path: readonly Entry[], before: Entry | null): ProgressItem[] {
   const reports: ProgressItem[] = []
   let tip = before

@@ -10,7 +10,7 @@ import { isLegalId, type Issue, type Loaded, type Quarantined } from '../../even
 import { type Fact, isQuarantined, loadLine } from '../../index.ts'
 import { detectSession, readSession, type Session, type SessionRecord } from '../../sessions/index.ts'
 
-/** A fact, and whether its text could be read at all. */
+/** A fact, and whether its text was readable. */
 interface Decoded extends Loaded {
   readonly broken: 'not JSON' | 'not UTF-8' | null
   /** Number of its bytes in the file; null where it shares them with others. */

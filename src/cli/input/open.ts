@@ -155,7 +155,7 @@ async function begin(source: Chunks): Promise<Begun> {
   return { iterator, head, first: first ?? null }
 }
 
-/** What was read ahead of an iterator, and then the rest of it. */
+/** Yields the items already read from an iterator, then its remaining ones. */
 export async function* follow<T>(read: readonly T[], iterator: AsyncIterator<T>): AsyncIterableIterator<T> {
   try {
     yield* read

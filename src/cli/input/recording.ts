@@ -51,7 +51,7 @@ export interface Tally {
   readonly line: number
 }
 
-/** What was noticed while reading a log, line by line. */
+/** Notes on a log, by line. */
 export interface Problems {
   quarantined: number
   broken: Broken | null

@@ -188,7 +188,7 @@ const operation = operationsIn('Commands')
 const EVENT = { type: 'object', required: ['kind', 'id', 'timestamp'] } as const
 const UNKNOWN = { 404: { description: 'Unknown event' } }
 
-/** @param commands those of requests without a conversation */
+/** @param commands the commands of requests without a conversation */
 export function commandOperations(files: SandboxFiles | null, commands: Commands): Operation[] {
   const scopes = new Latest<Commands>(MAX_SCOPES)
   const historyOf = (path: object): Commands => {

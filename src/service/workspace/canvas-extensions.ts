@@ -42,7 +42,7 @@ export interface CanvasExtensions {
   readonly uninstall: (name: string) => Promise<boolean>
   /** Copies the source aside and checks that it is a new version of the extension. */
   readonly check: (name: string) => Promise<'valid' | 'invalid' | null>
-  /** Replaces the extension by what was checked. @throws HttpProblem 409 without a check. */
+  /** Replaces the extension by the checked version. @throws HttpProblem 409 if none was checked. */
   readonly apply: (name: string, enabled: boolean) => Promise<Extension | null>
   readonly read: (name: string, file: 'entrypoint' | 'icon') => Promise<Uint8Array<ArrayBuffer> | null>
 }

@@ -78,7 +78,7 @@ export async function put(
   return item
 }
 
-/** A change of what is expected. */
+/** A change of an expected value. */
 export const write = (id: string, expected: number | null, n: number): ItemChange => ({
   collection: 'c',
   id,

@@ -325,7 +325,7 @@ function hitOf(event: FoundText['event'], { includes }: Pick<CheckedTextQuery, '
 /** Characters of a text whose words cannot have more terms than a line. */
 const MAX_PLAIN = 2 ** 16
 
-/** The tokens that the clauses may match; in plain text, those of words that contain a term. O(length). */
+/** Tokens that the clauses may match; in plain text, tokens of words that contain a term. O(length). */
 export function tokensFor(text: string, clauses: readonly TextClause[]): readonly Token[] {
   const isPlain = text.length <= MAX_PLAIN && !text.includes('_') && /^\p{ASCII}*$/u.test(text)
   if (!isPlain || clauses.some(({ terms }) => terms.length > 1)) return tokensOf(text)
