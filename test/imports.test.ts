@@ -49,7 +49,7 @@ const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
   testing: ['fast-check'],
   'testing/node': ['node:'],
   sessions: ['immer'],
-  service: ['hono', 'ulid', 'zod', '@opentelemetry/api'],
+  service: ['fflate', 'hono', 'ulid', 'zod', '@opentelemetry/api'],
   'service/node': ['ws', '@hono/node-server', 'node:'],
   // Builds the inspector's page, and is not in the package.
   build: ['rolldown', 'node:'],
@@ -203,7 +203,7 @@ describe('imports run one way', () => {
 })
 
 /** Maxima that may only fall. The goals: 560 files, 75,000 lines, 120 modules with one importer, no cycle. */
-const MAXIMA = { files: 535, lines: 99_500, singleImporter: 138, cycles: 0 }
+const MAXIMA = { files: 505, lines: 99_210, singleImporter: 120, cycles: 0 }
 
 describe('the size of src', () => {
   const known = new Set(files)

@@ -59,7 +59,7 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   },
   {
     name: 'an execution begins without a record',
-    file: 'conversation/run/execute.ts',
+    file: 'conversation/run/loop.ts',
     find: "        'started',\n",
     replace: "        'held',\n",
   },
@@ -78,7 +78,7 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   },
   {
     name: 'the policy counts as it was when the call was planned',
-    file: 'conversation/run/execute.ts',
+    file: 'conversation/run/loop.ts',
     find: 'planOf(run, state).execute.filter(({ id }) => allowed.has(id))',
     replace: 'calls.filter((call) => allowed.has(call.id) && isOpen(state, call))',
   },
@@ -181,19 +181,19 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   },
   {
     name: 'hooks are shown one message of a run',
-    file: 'conversation/run/prompts.ts',
+    file: 'conversation/run/loop.ts',
     find: 'run.promptedTo = seq + 1',
     replace: 'run.promptedTo = Infinity',
   },
   {
     name: 'what a hook blocks is shown to the model',
-    file: 'conversation/run/prompts.ts',
+    file: 'conversation/run/loop.ts',
     find: 'forgotten_event_ids: [id],',
     replace: 'forgotten_event_ids: [],',
   },
   {
     name: 'a call that a hook blocks is not answered',
-    file: 'conversation/run/execute.ts',
+    file: 'conversation/run/loop.ts',
     find: 'return isOpen(state, call) ? [...events, result] : events',
     replace: 'return events',
   },

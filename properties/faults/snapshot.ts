@@ -131,7 +131,7 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   },
   {
     name: 'parts since a length begin one too late',
-    file: 'state/snapshot/chunks.ts',
+    file: 'state/snapshot.ts',
     find: 'let index = Math.floor(from / size)',
     replace: 'let index = Math.ceil(from / size)',
   },

@@ -28,7 +28,7 @@ export type { StuckOptions, StuckPattern, StuckThresholds } from './stuck.ts'
 export type { StuckVerdict } from './stuck.ts'
 export { fallbackTitle, titleInput } from './title.ts'
 export { resumeTranscript, type TranscriptOptions } from './transcript.ts'
-export { listRunnableCalls } from './unmatched.ts'
+export { listRunnableCalls } from '../state/read.ts'
 export {
   type ModelUsage,
   type TokenCounts,

@@ -3,6 +3,7 @@
 import type { CallProgress, WorkingObservation } from '../event/completion.ts'
 import { canonicalJson } from '../event/encode.ts'
 import type { JsonValue } from '../event/shapes.ts'
+import type { ActionEvent, ObservationEvent, ToolResultEvent } from '../event/types.ts'
 import {
   type Entry,
   type EventEntry,
@@ -11,17 +12,15 @@ import {
   type LogWarning,
   pathToEntry,
 } from '../log/entry.ts'
-import { listWarningsIn, logPrefix, findEventIn } from '../log/log.ts'
+import { findEventIn, listWarningsIn, logPrefix } from '../log/log.ts'
 import { listPendingCallsIn, matchResult, type PendingCall } from '../log/open-calls.ts'
-
-import { isPending, type Unit, unitEvents, type BatchUnit, type ViewItem } from '../view/units.ts'
-import { activatedSkillsIn } from './branch.ts'
-import { listDroppedResultsIn, type DroppedResult } from './dropped.ts'
-import { progressIn } from './header.ts'
-import { type State, branchOf } from './state.ts'
-import type { ActionEvent, ObservationEvent, ToolResultEvent } from '../event/types.ts'
+import { type BatchUnit, isPending, type Unit, unitEvents, type ViewItem } from '../view/units.ts'
 import { cutPointsIn, listPendingBatchesIn, viewEventsIn } from '../view/view.ts'
 import { entryOf, listLeavesIn } from './at.ts'
+import { activatedSkillsIn } from './branch.ts'
+import { type DroppedResult, listDroppedResultsIn } from './dropped.ts'
+import { progressIn } from './header.ts'
+import { branchOf, type State } from './state.ts'
 
 /**
  * Returns the entry of the event with this id, on any branch, or undefined. O(log n).
@@ -115,6 +114,22 @@ export function listWarnings(state: State): LogWarning[] {
 export function listPendingCalls(state: State): PendingCall[] {
   return listPendingCallsIn(state.branch.pendingCalls)
 }
+
+/**
+ * Pending executable calls of HEAD's branch, in log order, including forgotten ones. A call with a null
+ * action is pending (see `listPendingCallsIn`), but not executable. O(k log k) for k pending calls.
+ * @example
+ * const tool_call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
+ * const call = { kind: 'ActionEvent', thought: [], tool_name: 'ls', tool_call_id: 'c', tool_call,
+ *   llm_response_id: 'r' }
+ * const state = replay([{ ...call, id: 'a', action: { kind: 'LsAction' } }, { ...call, id: 'b',
+ *   tool_call_id: 'd', action: null }])
+ * listRunnableCalls(state).map(({ id }) => id) // ['a']
+ */
+export const listRunnableCalls = ({ branch }: State): EventEntry<ActionEvent>[] =>
+  listPendingCallsIn(branch.pendingCalls).flatMap(({ entry }) =>
+    (entry.event.action ?? null) === null ? [] : [entry],
+  )
 
 /** A call that outlives its reply. */
 export interface WorkingCallInfo {

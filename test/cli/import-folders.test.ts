@@ -2,6 +2,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { colloquy, folder, lines, output } from './world.ts'
 import { makeZip } from './zip.ts'
+import { createEngine, memoryStore } from '../../src/index.ts'
+import { createService } from '../../src/service/index.ts'
 import { PAUSE, imported, conversation } from './imported.ts'
 
 const HEX = '6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f'
@@ -183,6 +185,23 @@ describe('a zip', () => {
     const index = folder({ 'x.zip': makeZip(hosted) })
     const { code, out } = await colloquy(['replay', index('x.zip'), '--json'])
     expect({ code, answer: JSON.parse(out) }).toMatchObject({ code: 0, answer: { events: 2, head: 'b' } })
+  })
+
+  it('of a service is imported whole', async () => {
+    const service = createService({ engine: createEngine({ store: memoryStore() }) })
+    const ask = async (path: string, body?: object): Promise<Response> =>
+      service.fetch(
+        new Request(`http://localhost${path}`, body && { method: 'POST', body: JSON.stringify(body) }),
+      )
+    await ask('/api/conversations', { conversation_id: UUID })
+    const llm_message = { role: 'user', content: [{ text: 'Grüße, 你好' }] }
+    await ask(`/api/conversations/${UUID}/events`, { role: 'user', content: llm_message.content, run: false })
+    const zip = await (await ask(`/api/file/download-trajectory/${UUID}`)).arrayBuffer()
+    const index = folder({ 'x.zip': Buffer.from(zip) })
+    const { report } = await imported([index('x.zip'), '--db', index('x.db')])
+    expect(report).toMatchObject({ conversation: UUID })
+    const { out } = await colloquy(['export', '--db', index('x.db'), '--conversation', UUID])
+    expect(out).toContain('Grüße, 你好')
   })
 
   it('without documents is called by its folder, or its own name', async () => {

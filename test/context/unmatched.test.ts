@@ -1,7 +1,7 @@
 /** Open calls that can still be executed. */
 
 import { expect, it } from 'vitest'
-import { listRunnableCalls } from '../../src/context/unmatched.ts'
+import { listRunnableCalls } from '../../src/state/read.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { evict } from '../../src/state/snapshot.ts'
 import { action, condensation, user } from '../build.ts'

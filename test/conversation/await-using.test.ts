@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
-import { serve } from '../../src/service/node/serve.ts'
+import { serve } from '../../src/service/node/server.ts'
 import type { DisposableStore } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'

@@ -10,7 +10,7 @@ import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { begun, call, gate, logOf, says, script, status } from './script.ts'
-import { executeCalls } from '../../src/steps/execute.ts'
+import { executeCalls } from '../../src/steps/step-of.ts'
 
 /** Scripted replies whose calls this tool executes. */
 const stepWith = (

@@ -7,7 +7,7 @@ import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { uiMessageResponse } from '../../src/conversation/ui-messages.ts'
 import { listWorkingCalls } from '../../src/state/read.ts'
-import { executeCalls } from '../../src/steps/execute.ts'
+import { executeCalls } from '../../src/steps/step-of.ts'
 import { subagent, type StepTool } from '../../src/steps/index.ts'
 import { call, delta, gate, logOf, begun, says, script } from './script.ts'
 

@@ -11,7 +11,7 @@ import {
 } from '../../src/service/index.ts'
 import { completionOf, isWorkingResult } from '../../src/event/completion.ts'
 import { listWorkingCalls } from '../../src/state/read.ts'
-import { executeCalls } from '../../src/steps/execute.ts'
+import { executeCalls } from '../../src/steps/step-of.ts'
 import { background, type StepTool } from '../../src/steps/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'

@@ -1,6 +1,6 @@
 /** A service process to be killed. Arguments: a file and a reply mode. It prints its address. */
 
-import { serve } from '../../src/service/node/serve.ts'
+import { serve } from '../../src/service/node/server.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 

@@ -210,7 +210,7 @@ function resultsAfterFinish(state: State, events: readonly Event[]): Event[] {
 }
 
 /** A message's content as text. */
-export const textOf = ({ llm_message, extended_content }: MessageEvent): string =>
+export const messageText = ({ llm_message, extended_content }: MessageEvent): string =>
   [...(llm_message.content ?? []), ...(extended_content ?? [])]
     .flatMap((part) => (isTextPart(part) ? [part.text] : []))
     .join('\n')

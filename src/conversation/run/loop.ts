@@ -1,37 +1,239 @@
 /** The run loop: calls the step until the conversation waits for its user, rests, or ends. */
 
-import { hasCode, ColloquyError } from '../../event/errors.ts'
+import { ColloquyError, hasCode } from '../../event/errors.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import type { ActionEvent, Event, HookEventType, MessageEvent } from '../../event/types.ts'
 import { type EventEntry, eventKindOf } from '../../log/entry.ts'
-import type { ActionEvent, Event, HookEventType } from '../../event/types.ts'
+import { openCallOf, pendingCallCount } from '../../log/open-calls.ts'
+import { AFTER_FINISH, NO_RESULT } from '../../messages/phrases.ts'
+import { isAnswered } from '../../state/branch.ts'
 import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { isWorkingIn, type StartedWork } from '../background.ts'
 import {
-  openCallsOf,
-  lostCallResults,
-  grantUpdate,
-  statusUpdate,
-  stuckUpdate,
+  callsOfLostRun,
   decideInterrupt,
   decideRunLost,
-  callsOfLostRun,
   errorResults,
+  grantUpdate,
+  lostCallResults,
+  openCallsOf,
+  statusUpdate,
+  stuckUpdate,
 } from '../decide.ts'
-import { hasNoPrompt, isEmpty, isTurnOver, isReplied } from '../turn.ts'
-import { add, mustStop, type RunContext, unstarted, latest, useBodies, withBodies } from './context.ts'
-import { contextMessage, runHooks, textOf } from './hooks.ts'
-import { planOf } from './plan-calls.ts'
-import { findPrompts, nextPrompt, showPrompt } from './prompts.ts'
-import { isAnswered } from '../../state/branch.ts'
-import { callStep } from './call-step.ts'
-import { requestFor, condense } from './condense.ts'
-import { AFTER_FINISH } from '../../messages/phrases.ts'
-import { pendingCallCount } from '../../log/open-calls.ts'
-import type { Store } from '../../store/contract/store.ts'
 import { type Decision, type Replica, waitForState } from '../replica.ts'
-import { execute } from './execute.ts'
-import { type HeldLease, holdLease, awaitLease } from './lease.ts'
+import { hasNoPrompt, isEmpty, isReplied, isTurnOver } from '../turn.ts'
+import { callStep, messageText } from './call-step.ts'
+import { condense, requestFor } from './condense.ts'
+import {
+  add,
+  latest,
+  latestWhole,
+  mustStop,
+  type RunContext,
+  unstarted,
+  useBodies,
+  withBodies,
+} from './context.ts'
+import { contextMessage, type HookInput, type HookVerdict, runHooks, textOf } from './hooks.ts'
+import { awaitLease, type HeldLease, holdLease } from './lease.ts'
 import type { RunOptions, RunResult } from './options.ts'
+import { planOf } from './plan-calls.ts'
 import type { Step } from './step.ts'
+
+interface Prompt {
+  readonly id: string
+  readonly seq: number
+  readonly event: MessageEvent
+}
+
+/**
+ * Finds the first message for this run's hooks: after the last that an earlier run showed them, else after
+ * the agent's last event. O(events back to there); O(n) if their bodies were evicted.
+ */
+async function findPrompts(run: RunContext): Promise<void> {
+  if (!listens(run)) return
+  const { replica } = run
+  run.promptedTo = startOf(replica.state) ?? startOf(await latestWhole(run)) ?? 0
+}
+
+/** The next message that hooks have to see before a model does, or null. O(events since the last). */
+const nextPrompt = (run: RunContext, state: State): Prompt | null =>
+  listens(run) ? (promptsFrom(state, run.promptedTo)[0] ?? null) : null
+
+const listens = ({ hooks }: RunContext): boolean => hooks.some(({ on }) => on === 'UserPromptSubmit')
+
+/** Shows a message to the hooks. A block counts despite a pause. In an interrupted run nothing was shown. */
+async function showPrompt(run: RunContext, { id, seq, event }: Prompt): Promise<void> {
+  const { hooks, replica, signal } = run
+  const { events, blocked, context } = await runHooks(
+    hooks,
+    {
+      event_type: 'UserPromptSubmit',
+      conversation_id: replica.id,
+      message: messageText(event),
+      message_id: id,
+    },
+    signal,
+  )
+  await add(run, () => [...events, ...(blocked === null ? context.map(contextMessage) : [blockOf(id)])])
+  run.promptedTo = seq + 1
+}
+
+const blockOf = (id: string): Event => ({
+  kind: 'Condensation',
+  source: 'environment',
+  llm_response_id: `hook-${id}`,
+  forgotten_event_ids: [id],
+})
+
+/** User messages from a position on, in log order. Evicted bodies are in no view. O(events from there). */
+function promptsFrom({ log }: State, from: number): Prompt[] {
+  const prompts: Prompt[] = []
+  for (let entry = log.head; entry !== null && entry.seq >= from; entry = entry.parent as typeof entry) {
+    if (entry.event?.kind === 'MessageEvent' && entry.event.source === 'user' && entry.id !== null) {
+      prompts.push({ id: entry.id, seq: entry.seq, event: entry.event })
+    }
+  }
+  return prompts.toReversed()
+}
+
+/** Position up to which hooks, or a model, know every message. Null if an evicted body is needed. */
+function startOf({ log }: State): number | null {
+  const shown = new Set<string>()
+  let since: number | null = null
+  for (let entry = log.head; entry !== null; entry = entry.parent as typeof entry) {
+    const { event, id, seq, quarantined } = entry
+    if (event === null) {
+      if (quarantined === null) return null
+    } else if (event.kind === 'HookExecutionEvent') {
+      if (event.hook_event_type === 'UserPromptSubmit' && event.message_id) shown.add(event.message_id)
+    } else if (event.kind === 'MessageEvent') {
+      if (id !== null && shown.has(id)) return seq + 1
+      if (event.source === 'agent') since ??= seq
+    } else if (event.kind === 'ActionEvent') since ??= seq
+  }
+  return since ?? 0
+}
+
+type Call = EventEntry<ActionEvent>
+
+const isOpen = (state: State, { event, seq }: Call): boolean =>
+  openCallOf(state.branch.pendingCalls, event.tool_call_id, seq) !== undefined
+
+/**
+ * Executes calls, recording their beginning first, so that they never begin twice. A call excluded meanwhile
+ * by a pause, policy or result is not begun. @throws the step's errors.
+ */
+async function execute(run: RunContext, calls: readonly Call[]): Promise<void> {
+  const allowed = new Set<string>()
+  for (const call of calls) if (await passesHooks(run, call)) allowed.add(call.id)
+  if (allowed.size === 0) return
+  let begun: readonly Call[] = []
+  await add(run, (state) => {
+    begun = mustStop(run, state) ? [] : planOf(run, state).execute.filter(({ id }) => allowed.has(id))
+    if (begun.length === 0) return []
+    const running = state.header.status === 'running' ? [] : [statusUpdate('running')]
+    return [
+      ...running,
+      grantUpdate(
+        'started',
+        begun.map(({ id }) => id),
+      ),
+    ]
+  })
+  const { replica, signal } = run
+  let approved: readonly Call[] = []
+  const started: StartedWork[] = []
+  try {
+    await useBodies(run, async (state) => {
+      approved = begun.filter((call) => isOpen(state, call))
+      if (approved.length === 0 || signal.aborted) return
+      await callStep(run, state, approved, async (call) => {
+        const work = await run.startWork(call)
+        started.push(work)
+        return work
+      })
+    })
+  } finally {
+    // A call whose working result was not appended because of an interrupt is not completed later.
+    for (const work of started) work.confirm(isWorkingIn(replica.state, work.call))
+  }
+  if (approved.length === 0 || signal.aborted) return
+  await add(run, (now) =>
+    errorResults(
+      approved.filter((call) => isOpen(now, call)),
+      NO_RESULT,
+    ),
+  )
+  for (const call of approved) await runPostHooks(run, call)
+}
+
+async function passesHooks(run: RunContext, call: Call): Promise<boolean> {
+  const { id, event } = call
+  const { events, blocked, context } = await runCallHooks(run, call, { event_type: 'PreToolUse' })
+  const result: Event = {
+    kind: 'UserRejectObservation',
+    source: 'environment',
+    tool_name: event.tool_name,
+    tool_call_id: event.tool_call_id,
+    action_id: id,
+    rejection_reason: blocked ?? '',
+    rejection_source: 'hook',
+  }
+  if (events.length === 0) return true
+  await add(run, (state) => {
+    if (blocked === null) return [...events, ...context.map(contextMessage)]
+    // Another writer may have ended it meanwhile.
+    return isOpen(state, call) ? [...events, result] : events
+  })
+  return blocked === null
+}
+
+async function runPostHooks(run: RunContext, call: Call): Promise<void> {
+  const { hooks, replica, signal } = run
+  if (signal.aborted || !hooks.some(({ on }) => on === 'PostToolUse')) return
+  const { events, blocked, context } = await runCallHooks(run, call, {
+    event_type: 'PostToolUse',
+    tool_response: observationOf(await withBodies(run, replica.state), call.id),
+  })
+  // A finished model gets no more context, unless a hook objects.
+  await add(run, (state) => {
+    const feedback = blocked === null ? (isTurnOver(state.branch) ? [] : context) : [blocked]
+    return [...events, ...feedback.map(contextMessage)]
+  })
+}
+
+const runCallHooks = (
+  { hooks, replica, signal }: RunContext,
+  { id, event }: Call,
+  moment: Pick<HookInput, 'event_type' | 'tool_response'>,
+): Promise<HookVerdict> =>
+  runHooks(
+    hooks,
+    {
+      ...moment,
+      conversation_id: replica.id,
+      tool_name: event.tool_name,
+      tool_input: (event.action ?? null) as JsonValue,
+      action_id: id,
+    },
+    signal,
+  )
+
+function observationOf({ branch: { view } }: State, actionId: string): JsonValue {
+  const { units } = view
+  for (let index = units.length - 1; index >= 0; index -= 1) {
+    const unit = units.get(index)
+    if (unit?.type !== 'batch') continue
+    for (const { call, entry } of unit.results) {
+      if (call.id !== actionId) continue
+      return entry.event.kind === 'ObservationEvent' ? (entry.event.observation as JsonValue) : null
+    }
+  }
+  return null
+}
 
 interface RunParts {
   readonly store: Store

@@ -18,7 +18,7 @@ import { HttpProblem } from '../http/problem.ts'
 import type { ControlPlane } from './control-plane.ts'
 import { AT_ONCE, changeConversation, describeApp, describeApps, sandboxOf } from './app-conversations.ts'
 import { MAX_PENDING, MAX_PENDING_TEXT } from './pending-messages.ts'
-import { APP_CONVERSATION, PAGING } from './replies.ts'
+import { APP_CONVERSATION, CURSOR_PAGING } from './replies.ts'
 import { pendingBody, sendBody, updateBody } from '../request-schema.ts'
 import { SANDBOX_STATUSES, type SandboxStatus } from './sandbox-provider.ts'
 
@@ -42,7 +42,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     'get /api/v1/app-conversations/search',
     {
       name: 'search_app_conversations',
-      query: { ...FILTERS, ...PAGING },
+      query: { ...FILTERS, ...CURSOR_PAGING },
       replies: { 200: { description: 'The newest first', schema: PAGE } },
     },
     async ({ query, request }) => ({ body: await search(plane, query, request) }),
@@ -58,7 +58,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     {
       name: 'list_app_conversations',
       summary: 'List App Conversations, Or Get Those With Ids',
-      query: { ids: optional(texts()), ...FILTERS, ...PAGING },
+      query: { ids: optional(texts()), ...FILTERS, ...CURSOR_PAGING },
       replies: {
         200: {
           description:
@@ -171,7 +171,7 @@ export const originOf = ({ url }: Pick<Request, 'url'>): string => new URL(url).
 /** A page may be short if conversations are large, or are deleted meanwhile. */
 const search = (
   plane: ControlPlane,
-  { page_id: cursor, limit, ...filter }: ValuesOf<typeof FILTERS & typeof PAGING>,
+  { page_id: cursor, limit, ...filter }: ValuesOf<typeof FILTERS & typeof CURSOR_PAGING>,
   request: Request,
 ): Promise<PageBody<JsonObject>> =>
   pageInBytes({

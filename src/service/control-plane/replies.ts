@@ -74,7 +74,7 @@ export const START_TASK = objectOf({
   updated_at: instant,
 })
 
-export const PAGING = {
+export const CURSOR_PAGING = {
   page_id: optional(text()),
   limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
 } as const

@@ -4,7 +4,7 @@ import { batchGet } from '../http/batch-get.ts'
 import { operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { optional, text } from '../http/parameters.ts'
 import type { ControlPlane } from './control-plane.ts'
-import { PAGING, SANDBOX, SPEC } from './replies.ts'
+import { CURSOR_PAGING, SANDBOX, SPEC } from './replies.ts'
 
 const tag = 'Sandboxes'
 const operation = operationsIn(tag)
@@ -18,7 +18,7 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
     'get /api/v1/sandboxes/search',
     {
       name: 'search_sandboxes',
-      query: PAGING,
+      query: CURSOR_PAGING,
       replies: { 200: { description: 'The newest first', schema: pageOfSchema(SANDBOX) } },
     },
     async ({ query: { page_id, limit } }) => {
@@ -84,7 +84,7 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
     {
       name: 'search_sandbox_specs',
       tag: SPECS_TAG,
-      query: PAGING,
+      query: CURSOR_PAGING,
       replies: { 200: { description: 'In the order of their configuration', schema: pageOfSchema(SPEC) } },
     },
     async ({ query: { page_id, limit } }) => {

@@ -12,7 +12,7 @@ import { dateTime, oneOf, optional, text, withDefault } from '../http/parameters
 import { originOf } from './app-conversation-operations.ts'
 import { AT_ONCE } from './app-conversations.ts'
 import type { ControlPlane } from './control-plane.ts'
-import { PAGING, START_TASK } from './replies.ts'
+import { CURSOR_PAGING, START_TASK } from './replies.ts'
 import { startBody } from '../request-schema.ts'
 import { type StoredTask, shown } from './start-tasks.ts'
 
@@ -64,7 +64,7 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
           oneOf(['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC']),
           'CREATED_AT_DESC',
         ),
-        ...PAGING,
+        ...CURSOR_PAGING,
       },
       replies: { 200: { schema: pageOfSchema(START_TASK) } },
     },

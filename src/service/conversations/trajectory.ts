@@ -1,12 +1,19 @@
 /** A conversation as the files of a zip, in two layouts, without secrets. */
 
+import { Zip, ZipDeflate } from 'fflate'
 import { wireEvent } from '../events/pages.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { MAX_FILES, type ZipFile, zipResponse } from '../http/zip.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { plainId } from './find-conversation.ts'
+
+const MAX_FILES = 65_535
+
+interface ZipFile {
+  readonly path: string
+  readonly text: string
+}
 
 /** File names: `meta` of the conversation's information, `event` of the event at a position. */
 interface Layout {
@@ -39,7 +46,42 @@ export function trajectory(store: Store, record: ConversationRecord, meta: objec
       413,
       'The log is too long for a zip. Use `colloquy export` to write it to a folder.',
     )
-  return zipResponse(filesOf(store, record, meta, layout), plainId(record.id))
+  const name = plainId(record.id)
+    .replaceAll(/[^\w.-]/g, '_')
+    .slice(0, 100)
+  return new Response(zipOf(filesOf(store, record, meta, layout)), {
+    headers: {
+      'content-type': 'application/zip',
+      'content-disposition': `attachment; filename="${name}.zip"`,
+    },
+  })
+}
+
+/** An uncompressed zip, written on demand; memory contains one file and the names of all. */
+function zipOf(files: AsyncGenerator<ZipFile, void, undefined>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const encoder = new TextEncoder()
+  // The first day of the format: the events contain their own times.
+  const mtime = new Date(1980, 0, 1)
+  const zip = new Zip()
+  return new ReadableStream({
+    start(controller) {
+      zip.ondata = (error, chunk, isLast) => {
+        if (error !== null) return controller.error(error)
+        controller.enqueue(chunk)
+        if (isLast) controller.close()
+      }
+    },
+    async pull() {
+      const { done, value } = await files.next()
+      if (done === true) return zip.end()
+      const file = Object.assign(new ZipDeflate(value.path, { level: 0 }), { mtime })
+      zip.add(file)
+      file.push(encoder.encode(value.text), true)
+    },
+    async cancel() {
+      await files.return()
+    },
+  })
 }
 
 async function* filesOf(

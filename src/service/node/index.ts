@@ -1,9 +1,8 @@
 /** The entry `colloquy/service/node`: the service on a Node server, with sockets. */
 
 export { scriptedAgent } from '../scripted-agent.ts'
-export { isLoopback } from './server.ts'
-export { listen, type Listening, type ListenOptions, type Upgrade } from './server.ts'
-export { serve, type ServeOptions } from './serve.ts'
+export { isLoopback, listen, type Listening, type ListenOptions, serve, type ServeOptions } from './server.ts'
+export type { Upgrade } from './server.ts'
 export { createSockets, type SocketOptions, type Sockets } from './sockets.ts'
 export { processSandboxes, type ProcessSandboxes, type ProcessSandboxesOptions } from './process-sandboxes.ts'
 export type { ProcessSpec } from './sandbox/process-sandbox.ts'

@@ -1,12 +1,27 @@
 /** The reference store: plain lists that end with the process, and that every adapter is compared with. */
 
-import type { GetOptions } from '../contract/blobs.ts'
+import { freezeJson } from '../../event/freeze.ts'
+import type { Fact } from '../../event/quarantine.ts'
+import { digestOf } from '../../event/sha-256.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import type { BlobAudit, BlobContent, BlobRange, GetOptions } from '../contract/blobs.ts'
 import { SHARDS } from '../contract/feed.ts'
-import type { StoredEvent } from '../contract/query.ts'
+import type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, Items } from '../contract/items.ts'
+import { type CountOptions, MOST_COUNTED, type StoredEvent } from '../contract/query.ts'
 import type { AppendResult, DisposableStore } from '../contract/store.ts'
-import { decideAppend } from '../kit/append/decide-append.ts'
-import { checkGetOptions, type Digests } from '../kit/blobs.ts'
+import { MAX_RANKED, type TextPage, type TextQuery, type TextRole } from '../contract/text.ts'
+import { decideAppend, type PlacedEvent } from '../kit/append/decide-append.ts'
 import { checkReplaced, checkReplacements } from '../kit/append/replace.ts'
+import {
+  blobsOf,
+  checkGetOptions,
+  checkRange,
+  type Digests,
+  type LargeString,
+  replaceStrings,
+  textContent,
+  withReferences,
+} from '../kit/blobs.ts'
 import { refuseWithin, storeClosed } from '../kit/errors.ts'
 import {
   type CheckedFeedQuery,
@@ -21,12 +36,35 @@ import {
   TOLD,
 } from '../kit/feed.ts'
 import {
+  checkChanges,
+  checkClaim,
+  type CheckedItemQuery,
+  checkItemFilter,
+  checkItemQuery,
+  itemConflict,
+  itemCursor,
+  itemOf,
+} from '../kit/items.ts'
+import {
   checkConversationFilter,
   checkConversationQuery,
   checkExact,
+  lookedCount,
 } from '../kit/query/conversation-query.ts'
 import { checkEventFilter, checkEventQuery, checkReadOptions, eventCursor } from '../kit/query/event-query.ts'
+import { fitsRecord } from '../kit/query/fits.ts'
 import { countWithin, pageOf } from '../kit/query/page.ts'
+import {
+  type CheckedTextQuery,
+  checkTextQuery,
+  findTextPage,
+  fitsText,
+  noFullText,
+  scoreText,
+  textPlace,
+  type TextSource,
+} from '../kit/query/text-query.ts'
+import { eventText, lineOf, sizeOfLine } from '../kit/query/text-tokens.ts'
 import {
   checkLease,
   checkLeaseQuery,
@@ -41,12 +79,308 @@ import {
   patchRecord,
 } from '../kit/record.ts'
 import { Watches } from '../kit/watches.ts'
-import { Conversations, countConversations, listConversations, type Walked } from './conversations.ts'
-import { memoryItems } from './items.ts'
-import { MemoryBlobs } from './blobs.ts'
-import { contextIn, countLog, eventOf, type Row, rowOf, searchLog, write } from './log.ts'
-import { firstFrom } from './sorted.ts'
-import { MemoryTexts } from './texts.ts'
+import {
+  Conversations,
+  countConversations,
+  type Kept,
+  listConversations,
+  type Walked,
+} from './conversations.ts'
+import { contextIn, countLog, eventOf, type MemoryLog, type Row, rowOf, searchLog, write } from './log.ts'
+import { firstFrom, firstOf, SortedList } from './sorted.ts'
+
+interface TextRow {
+  readonly place: bigint
+  readonly kept: Kept
+  readonly event: StoredEvent
+  readonly role: TextRole
+  readonly line: string
+  readonly size: number
+}
+
+const byPlace = (a: TextRow, b: TextRow): number => (a.place < b.place ? -1 : a.place > b.place ? 1 : 0)
+
+class MemoryTexts {
+  readonly #isOn: boolean
+  readonly #rows = new SortedList(byPlace)
+  readonly #byPlace = new Map<bigint, TextRow>()
+  readonly #byConversation = new Map<Kept, TextRow[]>()
+
+  constructor(isOn: boolean) {
+    this.#isOn = isOn
+  }
+
+  /** @throws `invalid_query`. */
+  refuseWhenOff(): void {
+    if (!this.#isOn) noFullText()
+  }
+
+  /** O(length of the texts). */
+  add(stored: Kept, added: readonly Pick<PlacedEvent, 'event' | 'time' | 'node'>[]): void {
+    if (!this.#isOn) return
+    const rows = this.#byConversation.get(stored) ?? []
+    this.#byConversation.set(stored, rows)
+    for (const { event, time, node } of added) {
+      const result = node === null ? null : eventText(event.fact)
+      const line = result === null ? '' : lineOf(result.text)
+      if (result === null || line === '') continue
+      let position = textPlace(time, event.seq, 0)
+      for (let attempt = 1; this.#byPlace.has(position); attempt += 1)
+        position = textPlace(time, event.seq, attempt)
+      const row = { place: position, kept: stored, event, role: result.role, line, size: sizeOfLine(line) }
+      rows.push(row)
+      this.#rows.add(row)
+      this.#byPlace.set(position, row)
+    }
+  }
+
+  /** O(texts of the conversation · log n). */
+  remove(stored: Kept): void {
+    for (const row of this.#byConversation.get(stored) ?? []) {
+      this.#rows.delete(row)
+      this.#byPlace.delete(row.place)
+    }
+    this.#byConversation.delete(stored)
+  }
+
+  /** O(all texts). @throws `invalid_query`, `invalid_cursor`. */
+  search(query: TextQuery): TextPage {
+    this.refuseWhenOff()
+    const checked = checkTextQuery(query)
+    const result = findTextPage(checked, this.#source(checked)).next()
+    // The source has no steps.
+    return result.done === true ? result.value : { items: [], cursor: null }
+  }
+
+  #source(query: CheckedTextQuery): TextSource<never, never> {
+    const below = (position: bigint | null, count: number): TextRow[] => {
+      const rows: TextRow[] = []
+      for (const row of this.#rows.before((one) => position === null || one.place < position))
+        if (fits(row, query) && rows.push(row) === count) break
+      return rows
+    }
+    return {
+      // oxlint-disable-next-line require-yield
+      *newest(position, count) {
+        return below(position, count)
+      },
+      // oxlint-disable-next-line require-yield
+      *ranked({ top, bottom, after }, count) {
+        const hits = below(top === null ? null : top + 1n, MAX_RANKED).filter(
+          ({ place: position }) => bottom === null || position >= bottom,
+        )
+        const [first, last] = [hits[0], hits.at(-1)]
+        if (first === undefined || last === undefined) return null
+        const rows = hits
+          .map(({ place: position, event, line, size }) => ({
+            place: position,
+            event,
+            score: scoreText(line, size, query.includes),
+          }))
+          .toSorted((a, b) => b.score - a.score || (a.place < b.place ? 1 : -1))
+          .filter(
+            ({ score, place: position }) =>
+              after === null || score < after.score || (score === after.score && position < after.place),
+          )
+        return { rows: rows.slice(0, count), top: first.place, bottom: last.place, count: hits.length }
+      },
+    }
+  }
+}
+
+function fits({ kept: stored, event, role, line }: TextRow, query: CheckedTextQuery): boolean {
+  const { conversation, from, until, messagesOnly, record } = query
+  const time = BigInt(event.time)
+  return (
+    (conversation === null || stored.record.id === conversation) &&
+    (query.role === null ? !messagesOnly || role !== 'tool' : role === query.role) &&
+    (from === null || time >= from) &&
+    (until === null || time < until) &&
+    fitsRecord(stored.record, record) &&
+    fitsText(line, query)
+  )
+}
+
+interface Listed {
+  readonly key: string
+  readonly item: Item
+}
+
+interface Collection {
+  readonly byId: Map<string, Item>
+  /** By the name of a key, and all by their ids under the empty name. */
+  readonly lists: Map<string, SortedList<Listed>>
+  readonly due: SortedList<Item>
+}
+
+function memoryItems(clock: Clock): Items {
+  const collections = new Map<string, Collection>()
+  let version = 0
+  const now = (): number => Number(clock() / 1000n)
+  const remove = (collection: string, id: string): void => {
+    const stored = collections.get(collection)
+    const item = stored?.byId.get(id)
+    if (stored === undefined || item === undefined) return
+    stored.byId.delete(id)
+    if (item.dueAt !== null) stored.due.delete(item)
+    for (const [name, key] of placesOf(item)) stored.lists.get(name)?.delete({ key, item })
+  }
+  const put = (input: Omit<Item, 'version'>, dueAt: number | null): Item => {
+    remove(input.collection, input.id)
+    const item = itemOf(input, input, (version += 1), dueAt)
+    const stored = collections.get(item.collection) ?? emptyCollection()
+    collections.set(item.collection, stored)
+    stored.byId.set(item.id, item)
+    if (dueAt !== null) stored.due.add(item)
+    for (const [name, key] of placesOf(item)) {
+      const list = stored.lists.get(name) ?? new SortedList<Listed>(compareListed)
+      stored.lists.set(name, list)
+      list.add({ key, item })
+    }
+    return item
+  }
+  const walk = (collection: string, query: CheckedItemQuery): Generator<Listed, void, undefined> =>
+    walkList(collections.get(collection)?.lists.get(query.by ?? ''), query)
+  return {
+    async getItem(collection, id) {
+      return collections.get(collection)?.byId.get(id) ?? null
+    },
+
+    async changeItems(inputs: readonly ItemChange[]) {
+      const changes = checkChanges(inputs)
+      for (const change of changes) {
+        const result = collections.get(change.collection)?.byId.get(change.id)?.version ?? null
+        if (change.expected !== undefined && change.expected !== result) throw itemConflict(change, result)
+      }
+      const time = now()
+      return changes.map(({ collection, id, put: next }) => {
+        if (next === null) remove(collection, id)
+        if (next === null || next === undefined) return null
+        const dueAt = next.dueIn === null ? null : time + next.dueIn
+        return put({ collection, id, body: next.body, keys: next.keys, dueAt }, dueAt)
+      })
+    },
+
+    async listItems(collection: string, input?: ItemQuery) {
+      const query = checkItemQuery(collection, input)
+      const matches = firstOf(walk(collection, query), query.limit + 1).map(({ item }) => item)
+      return pageOf(matches, query.limit, (last) => itemCursor(query, last))
+    },
+
+    async countItems(collection: string, filter?: ItemFilter, { exact: options }: CountOptions = {}) {
+      const exact = checkExact(options)
+      let count = 0
+      for (const _ of walk(collection, checkItemFilter(collection, filter))) {
+        count += 1
+        if (!exact && count > MOST_COUNTED) break
+      }
+      return lookedCount(count, count, exact)
+    },
+
+    async claimItems(collection: string, claim: ItemClaim) {
+      const { ttl, limit } = checkClaim(collection, claim)
+      const time = now()
+      const first = firstOf(collections.get(collection)?.due.from(() => false) ?? [], limit)
+      return first.filter(({ dueAt }) => (dueAt ?? 0) <= time).map((item) => put(item, time + ttl))
+    },
+  }
+}
+
+const emptyCollection = (): Collection => ({
+  byId: new Map(),
+  lists: new Map(),
+  due: new SortedList<Item>((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0) || compareIds(a.id, b.id)),
+})
+
+const placesOf = ({ id, keys }: Item): readonly (readonly [name: string, key: string])[] => [
+  ['', id],
+  ...Object.entries(keys),
+]
+
+const compareListed = (a: Listed, b: Listed): number =>
+  compareIds(a.key, b.key) || compareIds(a.item.id, b.item.id)
+
+/** Those that a query lets through, beyond its place, in order. O(log n) for the first. */
+function* walkList(
+  list: SortedList<Listed> | undefined,
+  { value, from, below, after, descending }: CheckedItemQuery,
+): Generator<Listed, void, undefined> {
+  if (list === undefined) return
+  const order = ({ key, item }: Listed): number =>
+    after === null ? 0 : compareIds(key, after.key) || compareIds(item.id, after.id)
+  const isEarly = ({ key }: Listed): boolean =>
+    (value !== null && compareIds(key, value) < 0) || (from !== null && compareIds(key, from) < 0)
+  const isLate = ({ key }: Listed): boolean =>
+    (value !== null && compareIds(key, value) > 0) || (below !== null && compareIds(key, below) >= 0)
+  const walk = descending
+    ? list.before((listed) => !isLate(listed) && (after === null || order(listed) < 0))
+    : list.from((listed) => isEarly(listed) || (after !== null && order(listed) <= 0))
+  for (const listed of walk) {
+    if (descending ? isEarly(listed) : isLate(listed)) return
+    yield listed
+  }
+}
+
+interface Held {
+  readonly string: LargeString
+  readonly uses: Map<MemoryLog, number>
+}
+
+class MemoryBlobs {
+  readonly #held = new Map<string, Held>()
+
+  /** The event to keep, with the texts that are held already, and the same with references. O(values). */
+  add(log: MemoryLog, event: StoredEvent, digests: Digests): Pick<Row, 'event' | 'refs'> {
+    const strings = blobsOf(event.fact, digests)
+    if (strings.length === 0) return { event, refs: null }
+    for (const string of new Map(strings.map((one) => [one.hash, one])).values()) {
+      const entry = this.#held.get(string.hash) ?? { string, uses: new Map() }
+      this.#held.set(string.hash, entry)
+      entry.uses.set(log, (entry.uses.get(log) ?? 0) + 1)
+    }
+    const textOf = ({ hash, text }: LargeString): string => this.#held.get(hash)?.string.text ?? text
+    const fact = replaceStrings(event.fact as object as JsonValue, strings, textOf)
+    freezeJson(fact)
+    return {
+      event: Object.freeze({ ...event, fact: fact as object as Fact }),
+      refs: withReferences(event, strings),
+    }
+  }
+
+  /** Ends the use by an event of a log. O(strings). */
+  remove(log: MemoryLog, { refs }: Pick<Row, 'refs'>): void {
+    for (const hash of new Set(refs?.blobs?.map((one) => one.hash))) {
+      const uses = this.#held.get(hash)?.uses
+      const remaining = (uses?.get(log) ?? 0) - 1
+      if (remaining > 0) uses?.set(log, remaining)
+      else uses?.delete(log)
+      if (uses?.size === 0) this.#held.delete(hash)
+    }
+  }
+
+  /** A blob of a log. @throws `invalid_argument`. */
+  read(log: MemoryLog | undefined, hash: string, range?: BlobRange): BlobContent | null {
+    checkRange(range)
+    const entry = this.#held.get(hash)
+    return entry !== undefined && log !== undefined && entry.uses.has(log)
+      ? textContent(entry.string, range)
+      : null
+  }
+
+  audit(rows: readonly Row[]): BlobAudit {
+    const entry = [...this.#held]
+    const used = new Set(rows.flatMap(({ refs }) => refs?.blobs ?? []).map(({ hash }) => hash))
+    const lacking = rows.filter(({ refs }) => refs?.blobs?.some(({ hash }) => !this.#held.has(hash)))
+    return {
+      blobs: entry.length,
+      bytes: entry.reduce((sum, [, { string }]) => sum + string.bytes, 0),
+      events: rows.filter(({ refs }) => refs !== null).length,
+      unused: entry.flatMap(([hash]) => (used.has(hash) ? [] : [hash])),
+      damaged: entry.flatMap(([hash, { string }]) => (digestOf(string.text).hash === hash ? [] : [hash])),
+      missing: lacking.map(({ event }) => ({ conversationId: event.conversationId, seq: event.seq })),
+    }
+  }
+}
 
 interface Told extends Pick<FeedRow, 'conversationId' | 'told' | 'from'> {
   readonly at: number

@@ -2,14 +2,288 @@
 
 import * as fc from 'fast-check'
 import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
+import type { Fact } from '../../event/quarantine.ts'
 import type { Source } from '../../event/shapes.ts'
 import type { EventFilter, StoredEvent } from '../../store/contract/query.ts'
+import type { Store } from '../../store/contract/store.ts'
 import { formatInstant } from '../../store/kit/record.ts'
 import { hostileLog } from '../hostile-log.ts'
 import { equal, rejects } from './assert.ts'
 import type { Check } from './check.ts'
-import { begin, idsOf, pause, say, storable, update } from './facts.ts'
+import { begin, idsOf, leaf, pause, pauses, pluck, say, storable, update } from './facts.ts'
 import { searchAll, searchNaively } from './pages.ts'
+
+async function everyPath(store: Store, id: string, limit: number): Promise<void> {
+  const log = await store.read(id, { limit: 10_000 })
+  for (const { id: leafId } of log) {
+    const filter = { conversationId: id, leafId: leafId as string }
+    const expected = idsOf(searchNaively(log, filter))
+    equal(idsOf(await searchAll(store, { ...filter, limit })), expected, `the path to ${leafId}`)
+    const down = await searchAll(store, { ...filter, limit, order: 'timestamp_desc' })
+    equal(idsOf(down), expected.toReversed(), `the path to ${leafId}, downwards`)
+    equal(await store.count(filter), expected.length, `the path to ${leafId}, counted`)
+  }
+}
+
+const index = (seconds: number): string =>
+  `2026-01-01T00:${String(Math.floor(seconds / 60)).padStart(2, '0')}:${String(seconds % 60).padStart(2, '0')}Z`
+
+const turn = (i: number): Fact[] => [
+  pause(`a${i}`, { parent_id: `a${i - 1}` }),
+  pause(`b${i}`, { parent_id: `b${i - 1}` }),
+]
+
+const facts = (prefix: string, first: number, step: number): Fact[] =>
+  Array.from({ length: 8 }, (_, i) => pause(`${prefix}${i}`, { timestamp: index(first + step * i) }))
+
+const talk = (prefix: string, from: number): Fact[] =>
+  Array.from({ length: 12 }, (_, i) =>
+    i % 3 === 0
+      ? pause(`${prefix}${i}`, { timestamp: index(from + i) })
+      : say(`${prefix}${i}`, i % 2 === 0 ? 'even' : 'odd', {
+          timestamp: index(from + i),
+          source: i % 4 === 0 ? 'agent' : 'user',
+        }),
+  )
+
+export const PATHS: readonly Check[] = [
+  {
+    name: 'leaf: branches off an old event, and branches of branches',
+    async run({ store }) {
+      const id = await begin(store, 'c', pauses(6, 'a'))
+      await store.append(id, [leaf('to2', 'a2'), ...pauses(3, 'b')])
+      await store.append(id, [leaf('to1', 'b1'), ...pauses(3, 'd')])
+      await store.append(id, [leaf('to5', 'a5'), ...pauses(2, 'e')])
+      await store.append(id, [leaf('none', null), ...pauses(2, 'f')])
+      await store.append(id, [
+        leaf('back', 'd2'),
+        pause('g', { parent_id: 'b1' }),
+        pause('h', { parent_id: 'd2' }),
+      ])
+      await everyPath(store, id, 4)
+    },
+  },
+  {
+    name: 'leaf: state updates are next to the path, and on it only if an event names one as its parent',
+    async run({ store }) {
+      const id = await begin(store, 'c', [
+        pause('a'),
+        update('u', 'k', 1),
+        update('v', 'k', 2),
+        pause('b'),
+        update('w', 'k', 3, { parent_id: 'v' }),
+        pause('d', { parent_id: 'w' }),
+        pause('e'),
+        pause('f', { parent_id: 'b' }),
+        pause('g', { parent_id: 'v' }),
+        pause('h', { parent_id: 'v' }),
+      ])
+      const on = async (leafId: string): Promise<unknown> =>
+        idsOf((await store.search({ conversationId: id, leafId })).items)
+      equal(await on('f'), ['a', 'b', 'f'], 'to an event')
+      equal(await on('u'), ['a', 'u'], 'to a state update')
+      equal(await on('e'), ['a', 'v', 'w', 'd', 'e'], 'through state updates')
+      await everyPath(store, id, 2)
+    },
+  },
+  {
+    name: 'leaf: branches off a branch that has grown since it was begun, and was left',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      for (const ownId of ['a0', 'a1', 'a2']) await store.append(id, [pause(ownId)])
+      await store.append(id, [pause('b0', { parent_id: '__root__' })])
+      await store.append(id, [pause('b1')])
+      for (const above of ['a0', 'a1', 'a2', 'b0']) {
+        await store.append(id, [pause(`${above}-x`, { parent_id: above })])
+        await store.append(id, [pause(`${above}-y`)])
+        await store.append(id, [pause(`${above}-z`, { parent_id: 'b1' })])
+      }
+      await everyPath(store, id, 3)
+    },
+  },
+  {
+    name: 'leaf: two branches that grow by turns, one event at a time and in one batch',
+    async run({ store }) {
+      const id = await begin(store, 'c', [pause('a0'), pause('b0', { parent_id: '__root__' })])
+      for (let i = 1; i < 6; i += 1) for (const fact of turn(i)) await store.append(id, [fact])
+      await store.append(id, [6, 7, 8].flatMap(turn))
+      await store.append(id, [...turn(9), leaf('to', 'a3'), pause('x'), pause('y', { parent_id: 'b9' })])
+      await everyPath(store, id, 5)
+    },
+  },
+  {
+    name: 'leaf: times that run backwards keep a path whole',
+    async run({ store }) {
+      const id = await begin(store, 'c', facts('a', 100, -3))
+      await store.append(id, [leaf('to3', 'a3'), ...facts('b', 90, 4)])
+      await store.append(id, [leaf('to7', 'a7'), ...facts('d', 0, 9)])
+      await store.append(id, [leaf('tob', 'b2'), ...facts('e', 500, -70)])
+      await everyPath(store, id, 3)
+    },
+  },
+  {
+    name: 'leaf: with every other filter',
+    async run({ store }) {
+      const id = await begin(store, 'c', talk('a', 0))
+      await store.append(id, [leaf('to5', 'a5'), ...talk('b', 20)])
+      const log = await store.read(id)
+      for (const leafId of ['a11', 'b11', 'b4', 'a5']) {
+        for (const more of [
+          { kinds: ['MessageEvent'] as const },
+          { source: 'agent' as const },
+          { text: 'odd' },
+          { timestampGte: index(3), timestampLt: index(26) },
+          {
+            excludeKinds: ['PauseEvent'] as const,
+            source: 'user' as const,
+            text: 'even',
+            timestampGte: index(2),
+          },
+        ]) {
+          const filter = { conversationId: id, leafId, ...more }
+          const found = await searchAll(store, { ...filter, limit: 2 })
+          equal(idsOf(found), idsOf(searchNaively(log, filter)), JSON.stringify(filter))
+        }
+      }
+    },
+  },
+  {
+    name: 'leaf: a hundred branches, and a path through them all',
+    async run({ store }) {
+      const id = await begin(store, 'c', [pause('n0')])
+      for (let i = 1; i <= 100; i += 1) {
+        await store.append(id, [pause(`dead${i}`), leaf(`m${i}`, `n${i - 1}`), pause(`n${i}`)])
+      }
+      const expected = Array.from({ length: 101 }, (_, i) => `n${i}`)
+      const path = idsOf(await searchAll(store, { conversationId: id, leafId: 'n100', limit: 17 }))
+      equal(path, expected, 'the path')
+      const half = await store.count({ conversationId: id, leafId: 'dead50' })
+      equal(half, 51, 'a path that ends half way, counted')
+    },
+  },
+]
+
+const IN_ORDER: readonly (readonly [id: string, timestamp: string])[] = [
+  ['early', '0001-01-01T00:00:00Z'],
+  ['before', '1969-12-31T23:59:59.999999Z'],
+  ['zero', '1970-01-01T00:00:00'],
+  ['zone', '2026-01-01T12:00:00+14:00'],
+  ['plain', '2025-12-31T22:00:00.5'],
+  ['west', '2025-12-31T14:00:01-08:00'],
+  ['whole', '2026-01-01T00:00:00Z'],
+  ['micro', '2026-01-01T00:00:00.000001Z'],
+  ['micro9', '2026-01-01T00:00:00.000002999'],
+  ['tenth', '2026-01-01 00:00:00.1'],
+  ['east', '2026-01-01T05:45:00.2+0545'],
+  ['late', '9999-12-31T23:59:59.999999-23:59'],
+]
+
+const shuffled = (): { readonly id: string; readonly timestamp: string }[] =>
+  IN_ORDER.map(([id, timestamp]) => ({ id, timestamp })).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+
+export const TIMES: readonly Check[] = [
+  {
+    name: 'time: events are ordered by instant, whatever their zone and however they are written',
+    async run({ store }) {
+      const facts = shuffled().map(({ id, timestamp }) => pause(id, { timestamp }))
+      const id = await begin(store, 'c', facts)
+      const upwards = IN_ORDER.map(([ownValue]) => ownValue)
+      for (const limit of [1, 5, 100]) {
+        const up = await searchAll(store, { conversationId: id, limit })
+        equal(idsOf(up), upwards, `upwards, ${limit} a page`)
+        const down = await searchAll(store, { conversationId: id, limit, order: 'timestamp_desc' })
+        equal(idsOf(down), upwards.toReversed(), `downwards, ${limit} a page`)
+      }
+      const texts = await store.getMany(id, upwards)
+      const timestamps = texts.map((event) => (event?.fact as { timestamp?: string } | undefined)?.timestamp)
+      const expected = IN_ORDER.map(([, text]) => text)
+      equal(timestamps, expected, 'the unchanged texts')
+    },
+  },
+  {
+    name: 'time: timestampGte includes its instant, timestampLt excludes it, in any zone',
+    async run({ store }) {
+      const facts = shuffled().map(({ id, timestamp }) => pause(id, { timestamp }))
+      const id = await begin(store, 'c', facts)
+      const upwards = IN_ORDER.map(([ownValue]) => ownValue)
+      const bounds: readonly (readonly [text: string, at: number])[] = [
+        ...IN_ORDER.map(([, timestamp], i) => [timestamp, i] as const),
+        ['2026-01-01T01:00:00+01:00', 6],
+        ['2025-12-31T19:00:00.000000-05:00', 6],
+        ['2026-01-01T00:00:00.0000019Z', 7],
+        ['2026-01-01T00:00:00.000003Z', 9],
+        ['2025-12-31T23:59:59.999999', 6],
+        ['1970-01-01T00:00:00.000001Z', 3],
+      ]
+      for (const [text, index] of bounds) {
+        const from = await store.search({ conversationId: id, timestampGte: text })
+        equal(idsOf(from.items), upwards.slice(index), `from ${text}`)
+        const until = await store.search({ conversationId: id, timestampLt: text, order: 'timestamp_desc' })
+        equal(idsOf(until.items), upwards.slice(0, index).toReversed(), `until ${text}`)
+        const count = await store.count({ conversationId: id, timestampGte: text })
+        equal(count, upwards.length - index, `from ${text}, counted`)
+      }
+      const none = await store.search({
+        conversationId: id,
+        timestampGte: '2027-01-01T00:00:00',
+        timestampLt: '2026-01-01T00:00:00',
+      })
+      equal(none, { items: [], cursor: null }, 'from later than until')
+    },
+  },
+  {
+    name: 'time: ties go by position, downwards as well, on whatever page they fall',
+    async run({ store }) {
+      const timestamps = ['2026-01-01T00:00:00Z', '2026-01-01T01:00:00+01:00', '2026-01-01T00:00:00.000000']
+      const facts = Array.from({ length: 20 }, (_, i) =>
+        pause(`p${i}`, { timestamp: timestamps[i % 3] as string }),
+      )
+      const id = await begin(store, 'c', [pause('last', { timestamp: '2026-01-02T00:00:00Z' }), ...facts])
+      const expected = [...facts.map((fact) => fact.id as string), 'last']
+      for (const limit of [1, 2, 3, 7, 20, 21]) {
+        const found = idsOf(await searchAll(store, { conversationId: id, limit }))
+        equal(found, expected, `upwards, ${limit} a page`)
+        const down = await searchAll(store, { conversationId: id, limit, order: 'timestamp_desc' })
+        equal(idsOf(down), expected.toReversed(), `downwards, ${limit} a page`)
+      }
+    },
+  },
+  {
+    name: 'time: an event without a readable time has the time of the event before it',
+    async run({ store }) {
+      const id = await begin(store, 'c', [
+        pause('a'),
+        pause('b', { timestamp: '2026-01-02T00:00:00Z' }),
+        pause('d', { timestamp: 'yesterday' }),
+        pause('e', { timestamp: '2026-01-01T00:00:00Z' }),
+      ])
+      await store.append(id, [pause('f', { timestamp: '2026-02-30T00:00:00Z' })])
+      const days = ['0', '1767312000000000', '1767312000000000', '1767225600000000', '1767225600000000']
+      equal(pluck(await store.read(id), 'time'), days, 'times')
+      equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'e', 'f', 'b', 'd'], 'order')
+    },
+  },
+  {
+    name: 'time: a bound that cannot be read is invalid_query',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      for (const text of [
+        '',
+        'yesterday',
+        '2026-01-01',
+        '2026-02-30T00:00:00Z',
+        '2026-01-01T24:00:00Z',
+        '1767225600',
+      ]) {
+        const gte = await rejects('invalid_query', text, () =>
+          store.search({ conversationId: id, timestampGte: text }),
+        )
+        equal(gte.data['field'], 'timestampGte', 'the field in the error')
+        await rejects('invalid_query', text, () => store.count({ conversationId: id, timestampLt: text }))
+      }
+    },
+  },
+]
 
 interface FilterPlan {
   readonly kinds: readonly EventKind[] | null
