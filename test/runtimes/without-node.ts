@@ -16,6 +16,8 @@ function refuse(): never {
 export const appendFileSync = refuse
 export const readdirSync = refuse
 export const readFileSync = refuse
+export const mkdtempSync = refuse
+export const rmSync = refuse
 
 export const setImmediate = (then: () => void): unknown => globalThis.setTimeout(then)
 
