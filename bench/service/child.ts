@@ -17,7 +17,7 @@ export interface ChildConfig {
 }
 
 /** Operations of the channel. */
-export type Ask = 'claim' | 'follow' | 'list by parent' | 'memory'
+export type Ask = 'claim' | 'cpu' | 'follow' | 'list by parent' | 'memory'
 
 /** The address and start time first, then a number for each operation. */
 export type Said =
@@ -60,6 +60,11 @@ const timed = async (work: () => Promise<unknown>): Promise<number> => {
 const WORK: Readonly<Record<Ask, () => Promise<number>>> = {
   // They are due again at once.
   claim: () => timed(() => store.claimItems('bench', { ttl: 1, limit: 10 })),
+  /** Microseconds since the start of the process. */
+  async cpu() {
+    const { user, system } = process.cpuUsage()
+    return user + system
+  },
   'list by parent': () => timed(() => store.listConversations({ parentConversationId: 'c0', limit: 10 })),
   follow: () =>
     timed(async () => {

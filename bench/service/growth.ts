@@ -37,7 +37,7 @@ export interface GrowthOptions {
 }
 
 /** A service over a database of one size. */
-interface Running {
+export interface Running {
   readonly size: number
   readonly database: Place
   readonly child: ChildProcess
@@ -76,7 +76,7 @@ class Listener {
   }
 }
 
-async function start(size: number, config: ChildConfig): Promise<Running> {
+export async function start(size: number, config: ChildConfig): Promise<Running> {
   const child = fork(join(import.meta.dirname, 'child.ts'), [JSON.stringify(config)], {
     execArgv: ['--expose-gc'],
   })
@@ -97,7 +97,7 @@ async function start(size: number, config: ChildConfig): Promise<Running> {
   return { size, database: config.database, child, ...text, ask }
 }
 
-async function stop({ child }: Running): Promise<void> {
+export async function stop({ child }: Running): Promise<void> {
   child.removeAllListeners('exit')
   const gone = new Promise((resolve) => child.once('exit', resolve))
   child.kill('SIGKILL')
