@@ -4,6 +4,7 @@ import type { ConversationRecord } from '../store/contract/conversation-record.t
 import type { BlobMode } from '../store/contract/blobs.ts'
 import type { Store } from '../store/contract/store.ts'
 import { allPages } from '../store/kit/query/page.ts'
+import type { State } from '../state/state.ts'
 import { Replica } from './replica.ts'
 import { briefOwner } from './run/lease.ts'
 import { dropShared, realTime, SharedReplies } from './shared-replies.ts'
@@ -111,8 +112,9 @@ export class EngineContext {
     return this.#busy.size + this.#idle.size + (this.#oversized === null ? 0 : 1)
   }
 
-  isOpen(id: string): boolean {
-    return this.#busy.has(id) || this.#idleReplica(id) !== null
+  /** The state in memory, without reading the store; null if it is not in memory. */
+  cachedState(id: string): State | null {
+    return (this.#busy.get(id)?.open ?? this.#idleReplica(id))?.state ?? null
   }
 
   newOwner(): string {

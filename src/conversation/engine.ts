@@ -2,7 +2,6 @@
 
 /** The engine: all live conversations of a process over one store. */
 
-import { monotonicFactory } from 'ulid'
 import { hasCode } from '../event/errors.ts'
 import type { BlobMode } from '../store/contract/blobs.ts'
 import { checkBlobs } from '../store/kit/blobs.ts'
@@ -10,6 +9,7 @@ import { checkOptionNames, invalidArgument } from '../store/kit/query/check-valu
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
 import { checkConversationId, formatInstant, microsNow } from '../store/kit/record.ts'
 import { initialHeader } from '../state/header.ts'
+import type { Status } from '../state/status.ts'
 import type { Store } from '../store/contract/store.ts'
 import { Conversation } from './conversation.ts'
 import { recordIn } from './replica.ts'
@@ -23,6 +23,7 @@ import { follow, type Follower, type FollowOptions, type FollowHandler } from '.
 import { type ConversationRecovery, recoverAll } from './recover.ts'
 import { type DeletionOptions, type DeletionReport, EngineContext } from './engine-context.ts'
 import { checkLeaseTtl } from './run/options.ts'
+import { monotonicUlids } from './stamp.ts'
 
 /** Options of an engine. */
 export interface EngineOptions {
@@ -70,6 +71,11 @@ export interface Engine {
   create(options?: Partial<NewConversation>): Promise<Conversation>
   /** Opens a conversation. Passing its record saves a read. @throws ColloquyError `unknown_conversation`. */
   open(conversation: string | ConversationRecord): Promise<Conversation>
+  /**
+   * A conversation in memory, and its status there: other processes' latest events may be missing. Null if it
+   * is not in memory. Does not read the store.
+   */
+  opened(id: string): { readonly conversation: Conversation; readonly status: Status } | null
   /**
    * Opens or creates a conversation, for client-made ids. Concurrent callers get the same conversation.
    * @param options how to create it; ignored when it exists
@@ -215,6 +221,10 @@ export function createEngine(options: EngineOptions): Engine {
     },
     create,
     open,
+    opened(id) {
+      const state = context.cachedState(id)
+      return state && { conversation: new Conversation(context, id), status: state.header.status }
+    },
     async openOrCreate(id, record = {}) {
       try {
         // Untyped input may contain a record, which `open` would accept without reading the store.
@@ -248,6 +258,6 @@ export function createEngine(options: EngineOptions): Engine {
 }
 
 function ulids(clock: () => bigint): () => string {
-  const next = monotonicFactory()
+  const next = monotonicUlids()
   return () => next(Number(clock() / 1000n))
 }

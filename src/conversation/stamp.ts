@@ -1,5 +1,6 @@
 /** Checks events before an append, and adds missing ids and times. */
 
+import { monotonicFactory } from 'ulid'
 import type { Event, StreamingDeltaEvent } from '../event/types.ts'
 import type { Store } from '../store/contract/store.ts'
 import { decodeEvent } from '../event/decode.ts'
@@ -11,6 +12,20 @@ export interface Stamp {
   readonly newId: () => string
   /** ISO 8601 in UTC. */
   readonly now: () => string
+}
+
+/** Returns a function that makes ULIDs, ascending even within a millisecond. */
+export function monotonicUlids(): (now?: number) => string {
+  // The library's generator draws each random character by a call of its own, which costs more than an append.
+  const bytes = new Uint8Array(256)
+  let used = bytes.length
+  return monotonicFactory(() => {
+    if (used === bytes.length) {
+      crypto.getRandomValues(bytes)
+      used = 0
+    }
+    return (bytes[used++] ?? 0) / 256
+  })
 }
 
 /**

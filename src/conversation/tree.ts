@@ -66,7 +66,9 @@ async function openNode(
     return columnarLength(state.log) > 0 || replica.blobs === 'refs' ? replica.whole() : state
   }
   // The caller keeps the states, so a large tree does not replace the conversations in memory.
-  const state = await (context.isOpen(id) ? context.use(id, latest) : wholeState(context.store, id))
+  const state = await (context.cachedState(id) !== null
+    ? context.use(id, latest)
+    : wholeState(context.store, id))
   return { id, title, actionId, state, children: [] }
 }
 

@@ -13,6 +13,29 @@ const SAID = {
 const say = { content: [{ type: 'text', text: 'Hi' }], role: 'user' }
 const C = '/api/conversations/c'
 
+const headers = { 'content-type': 'application/json' }
+
+it('a message to a conversation in memory reads no record, and 404 once another process deleted it', async () => {
+  const reads: string[] = []
+  const inner = memoryStore()
+  const store = heardStore(inner, (name) => void (name === 'getConversation' && reads.push(name)))
+  const { engine, send } = await clientOver(store)
+  const post = () => send(`${C}/events`, { method: 'POST', headers, body: JSON.stringify(say) })
+  expect((await post()).status).toBe(404)
+  await engine.create({ id: 'c' })
+  expect((await post()).status).toBe(200)
+  reads.length = 0
+  expect((await post()).status).toBe(200)
+  expect(reads).toEqual([])
+  await inner.deleteConversation('c')
+  expect((await post()).status).toBe(404)
+  // Created again, with the same id.
+  await inner.createConversation({ id: 'c' })
+  expect((await post()).status).toBe(200)
+  expect((await inner.getConversation('c'))?.version).toBe(1)
+  await engine.close()
+})
+
 describe('a request reads the record of its conversation once:', () => {
   it.each<[string, 'GET' | 'POST', string, object?]>([
     ['conversation', 'GET', C],
@@ -36,7 +59,7 @@ describe('a request reads the record of its conversation once:', () => {
     await conversation.append(SAID)
     reads.length = 0
     const init = body === undefined ? {} : { body: JSON.stringify(body) }
-    const { status } = await send(path, { method, headers: { 'content-type': 'application/json' }, ...init })
+    const { status } = await send(path, { method, headers, ...init })
     expect(status).toBe(200)
     expect(reads.filter((id) => id === 'c').length).toBeLessThanOrEqual(1)
     await engine.close()

@@ -13,6 +13,7 @@ import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
 import {
+  appendTo,
   describe,
   type Lifecycle,
   newEventId,
@@ -156,9 +157,10 @@ export const messageOperations = (lifecycle: Lifecycle): Operation[] => [
       },
     },
     async ({ path, body: { run = false, ...message } }) => {
-      const { conversation } = await openConversation(lifecycle, path.conversation_id)
-      if (run) lifecycle.runs.checkAgent()
-      const sent = await sendMessage(lifecycle, conversation, message, run)
+      const sent = await appendTo(lifecycle, path.conversation_id, async (conversation) => {
+        if (run) lifecycle.runs.checkAgent()
+        return sendMessage(lifecycle, conversation, message, run)
+      })
       return { body: { ...SUCCESS, event_id: sent[0]?.id ?? null } }
     },
   ),

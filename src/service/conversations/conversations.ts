@@ -2,12 +2,12 @@
  * Conversations by id, as all parts of the service open them: runs of crashed processes are recovered first.
  */
 
-import { monotonicFactory } from 'ulid'
 import type { Conversation } from '../../conversation/conversation.ts'
 import { userMessage } from '../../conversation/decide.ts'
 import type { Engine } from '../../conversation/engine.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
 import type { Look } from '../../conversation/replica.ts'
+import { monotonicUlids } from '../../conversation/stamp.ts'
 import { keyedId } from '../../event/ids.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Content, JsonObject, Message } from '../../event/shapes.ts'
@@ -48,6 +48,26 @@ export async function openConversation(
   return { conversation, ...(isChanged ? await conversation.look() : { state, record }) }
 }
 
+/**
+ * Calls a function that appends. A conversation in memory is not read first: the append finds out whether it
+ * exists. @throws HttpProblem 404; what the function throws.
+ */
+export async function appendTo<T>(
+  lifecycle: Lifecycle,
+  id: string,
+  append: (conversation: Conversation) => Promise<T>,
+): Promise<T> {
+  const cached = lifecycle.engine.opened(id)
+  // A process that recorded `running` may have died.
+  if (cached !== null && cached.status !== 'running')
+    try {
+      return await append(cached.conversation)
+    } catch (error) {
+      if (!isUnknown(error)) throw error
+    }
+  return append((await openConversation(lifecycle, id)).conversation)
+}
+
 export const isUnknown = (error: unknown): boolean =>
   hasCode(error, 'unknown_conversation') || (error instanceof HttpProblem && error.status === 404)
 
@@ -60,7 +80,7 @@ export async function describe({ engine }: Lifecycle, conversation: Conversation
   return wholeInfoOf(engine.store, record, state)
 }
 
-export const newEventId: () => string = monotonicFactory()
+export const newEventId: () => string = monotonicUlids()
 
 const endOf = (events: readonly { readonly seq: number }[]): number => (events.at(-1)?.seq ?? -1) + 1
 
