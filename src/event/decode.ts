@@ -27,7 +27,7 @@ export type Decoded =
  */
 export function decodeEvent(value: unknown): Decoded {
   const copied = copyJson(value)
-  return copied.issues.length > 0 ? fail(copied.issues) : decodeJson(copied.value)
+  return copied.issues.length > 0 ? fail(copied.issues) : decodeFrozen(copied.value)
 }
 
 /**
@@ -61,7 +61,10 @@ export function parseLine(text: string): Parsed {
 /** Decodes a JSON value and freezes it in place. Never throws. O(size). */
 export function decodeJson(value: JsonValue): Decoded {
   const unfit = freezeJson(value)
-  if (unfit.length > 0) return fail(unfit)
+  return unfit.length > 0 ? fail(unfit) : decodeFrozen(value)
+}
+
+function decodeFrozen(value: JsonValue): Decoded {
   if (!isObject(value)) {
     return fail([issue([], 'dict_type', `Must be an object, not ${nameOf(value)}.`, value)])
   }
