@@ -139,8 +139,14 @@ const latest = { millis: 0, micros: 0 }
  * formatInstant(1_500_000n) // '1970-01-01T00:00:01.500000Z'
  */
 export function formatInstant(micros: bigint): string {
-  const below = ((micros % 1000n) + 1000n) % 1000n
-  const date = new Date(Number((micros - below) / 1000n)).toISOString()
+  // Only instants in the years 1684 to 2255 are exact as numbers, whose arithmetic is faster.
+  const exact = Number(micros)
+  const below = Number.isSafeInteger(exact)
+    ? ((exact % 1000) + 1000) % 1000
+    : Number(((micros % 1000n) + 1000n) % 1000n)
+  const date = new Date(
+    Number.isSafeInteger(exact) ? (exact - below) / 1000 : Number((micros - BigInt(below)) / 1000n),
+  ).toISOString()
   return `${date.slice(0, -1)}${String(below).padStart(3, '0')}Z`
 }
 

@@ -90,15 +90,20 @@ export const resultOf = ({ events, tip }: AppendDecision): AppendResult => ({
   headId: tip.head?.id ?? null,
 })
 
-export class KnownLog {
+/** A log as far as it was read: the context that appends are decided on. */
+export class KnownLog implements AppendContext {
   readonly conversationId: string
   readonly number: number
   readonly row: LogRow
   tip: LogTip
+  lease: AppendContext['lease'] = null
   readonly #reads: ReturnType<typeof eventReads>
   /** Null for an id that is not in the tree. */
   readonly #nodes = new Map<string, TreeNode | null>()
   readonly #events = new Map<number, StoredEvent>()
+  /** Ids and positions that a decision lacked. */
+  readonly #missingIds = new Set<string>()
+  readonly #missing = new Set<number>()
 
   constructor(conversationId: string, row: LogRow, reads: ReturnType<typeof eventReads>) {
     this.conversationId = conversationId
@@ -109,6 +114,29 @@ export class KnownLog {
     this.#reads = reads
   }
 
+  get createdAt(): string {
+    return formatInstant(BigInt(this.row.created_at))
+  }
+
+  get timeZone(): string | null {
+    return this.row.time_zone
+  }
+
+  find(id: string): TreeNode | undefined {
+    if (this.tip.version === 0) return undefined
+    const node = this.#nodes.get(id)
+    if (node === undefined) this.#missingIds.add(id)
+    return node ?? undefined
+  }
+
+  at(seq: number): StoredEvent {
+    const event = this.#events.get(seq)
+    if (event !== undefined) return event
+    this.#missing.add(seq)
+    // The decision is made again once it is loaded.
+    throw new Error('not loaded')
+  }
+
   /**
    * Decides an append, loading the rows that the decision reads. Decisions are pure: one that lacked rows is
    * repeated.
@@ -117,27 +145,34 @@ export class KnownLog {
    * @throws what `decideAppend` throws.
    */
   *decide(facts: readonly Fact[], options: AppendOptions, isLeaseAssumed = false): Work<AppendDecision> {
-    if (this.tip.version > 0) yield* this.load(idsToLoad(facts))
+    // A single fact mostly names no other, so that nothing is missing.
+    if (this.tip.version > 0 && facts.length > 1) yield* this.load(idsToLoad(facts))
     const { mode, expected = 'any' } = options
     const { lease_owner: owner, lease_generation: generation } = this.row
     const currentLease = owner === null ? null : { owner, generation }
-    const lease = isLeaseAssumed ? (options.lease ?? null) : currentLease
+    this.lease = isLeaseAssumed ? (options.lease ?? null) : currentLease
     const from = mode === 'import' && expected !== 'any' ? versionOf(expected) : this.tip.version
     const to = Math.min(this.tip.version, from + facts.length) - 1
     if (from >= 0 && to >= from && Number.isSafeInteger(from))
       this.#know(yield* this.#reads.stretch(this.conversationId, this.number, from, to))
     for (;;) {
-      const ids = new Set<string>()
-      const places = new Set<number>()
-      const outcome = attempt(() => decideAppend(this.#context(ids, places, lease), facts, options))
-      if (ids.size === 0 && places.size === 0) {
-        if ('decision' in outcome) return outcome.decision
-        throw outcome.error
+      this.#missingIds.clear()
+      this.#missing.clear()
+      let decision: AppendDecision | null = null
+      let failure: unknown
+      try {
+        decision = decideAppend(this, facts, options)
+      } catch (error) {
+        failure = error
       }
-      yield* this.load(ids)
-      for (const seq of places)
+      if (this.#missingIds.size === 0 && this.#missing.size === 0) {
+        if (decision !== null) return decision
+        throw failure
+      }
+      yield* this.load(this.#missingIds)
+      for (const seq of this.#missing)
         this.#know(yield* this.#reads.stretch(this.conversationId, this.number, seq, seq))
-      for (const seq of places) if (!this.#events.has(seq)) throw new StaleLog()
+      for (const seq of this.#missing) if (!this.#events.has(seq)) throw new StaleLog()
     }
   }
 
@@ -179,32 +214,6 @@ export class KnownLog {
     if (this.tip.head !== null) this.#nodes.set(this.tip.head.id, this.tip.head)
   }
 
-  #context(ids: Set<string>, places: Set<number>, lease: AppendContext['lease']): AppendContext {
-    const { conversationId, row, tip } = this
-    return {
-      conversationId,
-      get createdAt() {
-        return formatInstant(BigInt(row.created_at))
-      },
-      timeZone: row.time_zone,
-      tip,
-      lease,
-      find: (id) => {
-        if (tip.version === 0) return undefined
-        const node = this.#nodes.get(id)
-        if (node === undefined) ids.add(id)
-        return node ?? undefined
-      },
-      at: (seq) => {
-        const event = this.#events.get(seq)
-        if (event !== undefined) return event
-        places.add(seq)
-        // The decision is made again once it is loaded.
-        throw new Error('not loaded')
-      },
-    }
-  }
-
   #nodeOf(row: EventRow): TreeNode {
     const { seq, parent_id: parentId, lane, kind, time } = row
     const fact = this.#events.get(seq)?.fact
@@ -236,15 +245,5 @@ function tipOf(row: LogRow): LogTip {
     time: BigInt(row.time),
     inOrder: row.in_order === 1,
     lane: lastLane === null || end === null ? null : { lane: lastLane, end },
-  }
-}
-
-function attempt(
-  decide: () => AppendDecision,
-): { readonly decision: AppendDecision } | { readonly error: unknown } {
-  try {
-    return { decision: decide() }
-  } catch (error) {
-    return { error }
   }
 }

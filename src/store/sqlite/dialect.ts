@@ -188,6 +188,8 @@ function countRanges(form: RangeForm, ranges: readonly EventRange[]): Statement 
 
 const events = eventReads(SQLITE)
 
+const FIND_LOG = `SELECT ${LOG_COLUMNS} FROM colloquy_log WHERE conversation_id = ?`
+
 const INSERT_EVENT = `INSERT INTO colloquy_event (place, log, id, parent_id, time, lane, kind, source, message, body,
   blobs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
@@ -212,10 +214,7 @@ export function* append(
   now: bigint,
   fullText: boolean,
 ): Work<AppendDecision> {
-  const row = yield* first<LogRow>(
-    `SELECT ${LOG_COLUMNS} FROM colloquy_log WHERE conversation_id = ?`,
-    conversationId,
-  )
+  const row = yield* first<LogRow>(FIND_LOG, conversationId)
   if (row === undefined) throw unknownConversation(conversationId)
   const [only] = facts
   let known: AppendDecision | null = null
