@@ -10,7 +10,7 @@ import {
   type Lease,
   type LogTip,
   type StoredEvent,
-  TOLD,
+  FEED_CHANGE,
   type TreeNode,
 } from 'colloquy/store-kit'
 
@@ -23,8 +23,8 @@ export type Change =
   | { readonly type: 'leased'; readonly id: string; readonly lease: Lease | null; readonly taken: number }
   | SnapshotSaved
   | { readonly type: 'items'; readonly put: readonly Item[]; readonly gone: readonly ItemName[] }
-  /** Remains of a change whose content was erased: its place in the feed, if it had one. */
-  | { readonly type: 'erased'; readonly told: Told | null }
+  /** Remains of a change whose content was erased: its position in the feed, if it had one. */
+  | { readonly type: 'erased'; readonly change: FeedChange | null }
 
 interface Appended {
   readonly type: 'appended'
@@ -48,7 +48,7 @@ interface Tree extends Pick<AppendDecision, 'opened' | 'tip'> {
 }
 
 type ItemName = Pick<Item, 'collection' | 'id'>
-type Told = Pick<FeedRow, 'conversationId' | 'told' | 'from' | 'until'>
+type FeedChange = Pick<FeedRow, 'conversationId' | 'change' | 'from' | 'until'>
 
 /** The state of one conversation. */
 export interface Kept {
@@ -72,7 +72,7 @@ export interface State {
   next: number
   readonly conversations: Map<string, Kept>
   readonly items: Map<string, Map<string, Item>>
-  readonly feed: (Told & { readonly number: number; readonly witness: string })[]
+  readonly feed: (FeedChange & { readonly number: number; readonly witness: string })[]
 }
 
 export const newState = (): State => ({ next: 1, conversations: new Map(), items: new Map(), feed: [] })
@@ -95,7 +95,7 @@ export function changeIn(text: string): Change & { readonly witness: string } {
 export function apply(state: State, change: Change & { readonly witness: string }): readonly number[] {
   const number = state.next
   state.next += 1
-  const report = toldBy(change)
+  const report = feedChangeOf(change)
   if (report !== null) state.feed.push({ ...report, number: number, witness: change.witness })
   if (change.type === 'erased') return []
   if (change.type === 'items') {
@@ -137,19 +137,19 @@ export function apply(state: State, change: Change & { readonly witness: string 
 }
 
 /** The feed entry of a change, or null. */
-export function toldBy(change: Change): Told | null {
+export function feedChangeOf(change: Change): FeedChange | null {
   switch (change.type) {
     case 'erased':
-      return change.told
+      return change.change
     case 'created':
     case 'patched':
-      return { conversationId: change.id, told: TOLD.changed, from: 0, until: 1 }
+      return { conversationId: change.id, change: FEED_CHANGE.changed, from: 0, until: 1 }
     case 'deleted':
-      return { conversationId: change.id, told: TOLD.deleted, from: 0, until: 1 }
+      return { conversationId: change.id, change: FEED_CHANGE.deleted, from: 0, until: 1 }
     case 'appended': {
       const until = change.tree.tip.version
       const from = until - change.events.length
-      return { conversationId: change.id, told: TOLD.events, from, until }
+      return { conversationId: change.id, change: FEED_CHANGE.events, from, until }
     }
     default:
       return null

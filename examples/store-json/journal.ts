@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Watches } from 'colloquy/store-kit'
-import { apply, type Change, changeIn, newState, type State, textOf, toldBy } from './changes.ts'
+import { apply, type Change, changeIn, newState, type State, textOf, feedChangeOf } from './changes.ts'
 import type { Folder } from './folder.ts'
 
 /** The change to add, and the caller's result. */
@@ -62,7 +62,7 @@ export class Journal {
       const change = text === null ? null : changeIn(text)
       if (change === null || change.type === 'erased') return
       const { witness } = change
-      this.#folder.replace(number, textOf({ type: 'erased', told: toldBy(change) }, witness))
+      this.#folder.replace(number, textOf({ type: 'erased', change: feedChangeOf(change) }, witness))
     } catch {
       // The change that made it useless was added. The next process that opens the folder erases it.
     }

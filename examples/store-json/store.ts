@@ -208,13 +208,11 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
         .filter(({ conversationId: id }) => checked.shard === null || kit.shardOf(id) === checked.shard)
         .map(({ number, ...row }): kit.FeedRow => {
           const since = conversations.get(row.conversationId)?.changes[0] ?? Number.POSITIVE_INFINITY
-          return { ...row, place: String(number), isThere: since <= number }
+          return { ...row, position: String(number), isThere: since <= number }
         })
       if (checked.fromEnd) return kit.feedEnd(checked, rows.at(-1))
-      const from = Number(checked.after?.place ?? 0)
-      const page = rows
-        .filter(({ place: position }) => Number(position) >= from)
-        .slice(0, kit.rowsFor(checked))
+      const from = Number(checked.after?.position ?? 0)
+      const page = rows.filter(({ position }) => Number(position) >= from).slice(0, kit.rowsFor(checked))
       return kit.fillFeed(kit.planFeed(checked, page), ({ row, from, until }) =>
         (conversations.get(row.conversationId)?.events ?? []).slice(from, until),
       )

@@ -236,7 +236,7 @@ describe.each(DRIVERS)('faults with %s', (driver) => {
         database: {
           exec: (sql) => database.exec(sql),
           prepare(sql) {
-            if (sql.includes('e.place IN')) meanwhile.pop()?.()
+            if (sql.includes('e.log_seq IN')) meanwhile.pop()?.()
             return database.prepare(sql)
           },
           close: () => database.close(),
@@ -246,7 +246,7 @@ describe.each(DRIVERS)('faults with %s', (driver) => {
     await store.getConversation('c')
     meanwhile.push(() =>
       other.exec(
-        `UPDATE colloquy_event SET body = '{"kind":"PauseEvent","id":"new"}' WHERE place & 2147483647 = 1`,
+        `UPDATE colloquy_event SET body = '{"kind":"PauseEvent","id":"new"}' WHERE log_seq & 2147483647 = 1`,
       ),
     )
     const { items } = await store.search({ conversationId: 'c' })

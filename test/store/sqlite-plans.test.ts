@@ -39,7 +39,7 @@ function plan(database: SqliteDatabase, sql: string): string[] {
 
 /** Allowed scans: its own rows, the last row of the feed, and its parameters. */
 const MAY_WALK =
-  /^(MATERIALIZE changed$|SCAN (found|w|walked|current|changed|segment|s|CONSTANT ROW|\d+ CONSTANT|listed VIRTUAL|feed$|colloquy_feed$|(t|colloquy_text_pending)$|sqlite_master|\(subquery|colloquy_schema))/
+  /^(MATERIALIZE changed$|SCAN (range|w|walked|current|changed|segment|s|CONSTANT ROW|\d+ CONSTANT|listed VIRTUAL|feed$|colloquy_feed$|(t|colloquy_text_pending)$|sqlite_master|\(subquery|colloquy_schema))/
 
 const FILTERS: readonly Partial<EventQuery>[] = [
   {},
@@ -142,9 +142,9 @@ it('a page walks the index of its order alone, both ways, from a place to a plac
   const steps = async (query: Partial<EventQuery>): Promise<string[]> => {
     texts.clear()
     await store.search({ ...query, conversationId: 'c' })
-    return [...texts].filter((sql) => sql.includes('AS found')).flatMap((sql) => plan(inner, sql))
+    return [...texts].filter((sql) => sql.includes('AS range')).flatMap((sql) => plan(inner, sql))
   }
-  const result = ['SCAN found', 'SEARCH e USING INTEGER PRIMARY KEY (rowid=?)']
+  const result = ['SCAN range', 'SEARCH e USING INTEGER PRIMARY KEY (rowid=?)']
   const instants = 'time>? AND time<?'
   expect(await steps({})).toEqual([walk('time (log=?', instants), ...result])
   expect(await steps({ order: 'timestamp_desc' })).toEqual([walk('time (log=?', instants), ...result])

@@ -98,7 +98,7 @@ it('looks at what was written, and not at all that is watched', async () => {
   change(
     file,
     `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1100)
-    INSERT INTO colloquy_feed (shard, witness, number, conversation_id, told, from_seq, until_seq) SELECT 1, n, 0, 'x', 1, 0, 1 FROM n`,
+    INSERT INTO colloquy_feed (shard, witness, number, conversation_id, change, from_seq, until_seq) SELECT 1, n, 0, 'x', 1, 0, 1 FROM n`,
   )
   await expect
     .poll(() => Math.min(d.wakes, others.wakes / 100), { interval: 5, timeout: 5_000 })

@@ -95,7 +95,7 @@ export const freezeBlobs = (strings: readonly BlobReference[]): readonly BlobRef
 /**
  * Copies a value with some strings replaced; shares unaffected objects and lists. O(fields on the way).
  * @param strings the places, grouped by object or list
- * @throws a TypeError where a place does not exist.
+ * @throws a TypeError if a path does not exist in the body.
  */
 export function replaceStrings<S extends Pick<BlobReference, 'path'>>(
   value: JsonValue,
@@ -107,7 +107,8 @@ export function replaceStrings<S extends Pick<BlobReference, 'path'>>(
   if (first === undefined) return value
   const key = first.path[depth]
   if (key === undefined) return textOf(first)
-  if (typeof value !== 'object' || value === null) throw new TypeError('A body lacks the place of a string.')
+  if (typeof value !== 'object' || value === null)
+    throw new TypeError('A body has no value at the path of a string.')
   const copy: object = Array.isArray(value) ? [...(value as readonly JsonValue[])] : { ...value }
   for (let start = 0; start < strings.length;) {
     const name = strings[start]?.path[depth]

@@ -7,15 +7,15 @@ import { checkInteger, checkOneOf, checkText } from './query/check-value.ts'
 import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/page.ts'
 
 /** The meaning of a row: events of one append, a changed record, or a deleted conversation. */
-export const TOLD = { events: 0, changed: 1, deleted: 2 } as const
+export const FEED_CHANGE = { events: 0, changed: 1, deleted: 2 } as const
 
-/** A row of a feed. Rows are never changed, so that a reader's place is known by the row before it. */
+/** A row of a feed. Rows are never changed, so the row before a reader identifies its position. */
 export interface FeedRow {
-  readonly place: string
+  readonly position: string
   /** A random number of the row: a restored database may have another row at this position. */
   readonly witness: string
   readonly conversationId: string
-  readonly told: number
+  readonly change: number
   /** The first event of the row, and the one after its last; 0 and 1 for a row without events. */
   readonly from: number
   readonly until: number
@@ -23,14 +23,14 @@ export interface FeedRow {
   readonly log?: number
 }
 
-interface FeedPlace extends Pick<FeedRow, 'place' | 'witness' | 'until'> {}
+interface FeedPosition extends Pick<FeedRow, 'position' | 'witness' | 'until'> {}
 
 /** A checked query. */
 export interface CheckedFeedQuery {
   readonly shard: number | null
   readonly limit: number
   /** Null at the start. */
-  readonly after: FeedPlace | null
+  readonly after: FeedPosition | null
   readonly fromEnd: boolean
   readonly scope: string
 }
@@ -58,18 +58,18 @@ export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {
   if (cursor === null) return { shard, limit, after: null, fromEnd: from === 'end', scope }
   const [position = '', witness = '', until = ''] = decodeCursor(scope, cursor)
   if (position === '') return { shard, limit, after: null, fromEnd: false, scope }
-  if (!PLACE.test(position) || !COUNT.test(until)) refuseCursor('altered')
-  return { shard, limit, after: { place: position, witness, until: Number(until) }, fromEnd: false, scope }
+  if (!POSITION.test(position) || !COUNT.test(until)) refuseCursor('altered')
+  return { shard, limit, after: { position, witness, until: Number(until) }, fromEnd: false, scope }
 }
 
 /** One or two whole numbers that every adapter can count with, separated by a space. */
-const PLACE = /^\d{1,18}(?: \d{1,18})?$/
+const POSITION = /^\d{1,18}(?: \d{1,18})?$/
 const COUNT = /^\d{1,15}$/
 
 /** Returns the numeric position to continue from; 0 at the start. @throws `invalid_cursor`. */
-export function placeNumber({ after }: Pick<CheckedFeedQuery, 'after'>): number {
+export function positionNumber({ after }: Pick<CheckedFeedQuery, 'after'>): number {
   if (after === null) return 0
-  return COUNT.test(after.place) ? Number(after.place) : refuseCursor('altered')
+  return COUNT.test(after.position) ? Number(after.position) : refuseCursor('altered')
 }
 
 /** Maximum number of rows for a page: the row of `after`, one per item, and one to detect more. */
@@ -101,21 +101,21 @@ export function feedEnd({ scope }: CheckedFeedQuery, last: FeedRow | undefined):
  */
 export function planFeed(query: CheckedFeedQuery, rows: readonly FeedRow[], end?: FeedRow): FeedPlan {
   const { after, scope, limit } = query
-  if (after !== null && !(rows[0]?.place === after.place && rows[0].witness === after.witness))
+  if (after !== null && !(rows[0]?.position === after.position && rows[0].witness === after.witness))
     return { parts: [], page: { next: cursorAt(scope, null), more: true, reset: true } }
   const parts: FeedPart[] = []
   let last = after
   let more = rows.length === rowsFor(query)
   let remaining = limit
   for (const row of rows) {
-    const from = row.place === after?.place ? Math.max(row.from, after.until) : row.from
+    const from = row.position === after?.position ? Math.max(row.from, after.until) : row.from
     if (from >= row.until) continue
     const until = Math.min(row.until, from + remaining)
     if (until < row.until) more = true
     if (remaining === 0) break
     remaining -= until - from
-    last = { place: row.place, witness: row.witness, until }
-    if (row.isThere || row.told === TOLD.deleted) parts.push({ row, from, until })
+    last = { position: row.position, witness: row.witness, until }
+    if (row.isThere || row.change === FEED_CHANGE.deleted) parts.push({ row, from, until })
   }
   if (end !== undefined && !more) {
     last = end
@@ -130,13 +130,13 @@ export function fillFeed(
   eventsOf: (part: FeedPart) => readonly StoredEvent[],
 ): FeedPage {
   const items = parts.flatMap((part): FeedItem[] => {
-    const { conversationId, told: report } = part.row
-    if (report === TOLD.events)
+    const { conversationId, change } = part.row
+    if (change === FEED_CHANGE.events)
       return eventsOf(part).map((event) => ({ type: 'event', conversationId, event }))
-    return [{ type: report === TOLD.deleted ? 'deleted' : 'changed', conversationId }]
+    return [{ type: change === FEED_CHANGE.deleted ? 'deleted' : 'changed', conversationId }]
   })
   return { items, ...page }
 }
 
-const cursorAt = (scope: string, index: FeedPlace | null): string =>
-  encodeCursor(scope, index === null ? [''] : [index.place, index.witness, String(index.until)])
+const cursorAt = (scope: string, index: FeedPosition | null): string =>
+  encodeCursor(scope, index === null ? [''] : [index.position, index.witness, String(index.until)])

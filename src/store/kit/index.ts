@@ -150,7 +150,7 @@ export {
   planFeed,
   rowsFor,
   shardOf,
-  TOLD,
+  FEED_CHANGE as TOLD,
 } from './feed.ts'
 
 // Long strings, which are kept once by their content.

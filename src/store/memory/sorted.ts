@@ -39,9 +39,9 @@ export class SortedList<T> {
   }
 
   /**
-   * The items from a place on. O(log n) for the first, O(1) for each further one. The list must not change
+   * The items from a position on. O(log n) for the first, O(1) for each further one. The list must not change
    * meanwhile.
-   * @param isBefore whether an item lies before the place: of all, the first ones
+   * @param isBefore true for the items before the position, which are the first in order
    */
   *from(isBefore: (item: T) => boolean): Generator<T, void, undefined> {
     let index = firstFrom(this.#chunks, (chunk) => isBefore(chunk.at(-1) as T))

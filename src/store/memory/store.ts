@@ -29,11 +29,11 @@ import {
   feedEnd,
   type FeedRow,
   fillFeed,
-  placeNumber,
+  positionNumber,
   planFeed,
   rowsFor,
   shardOf,
-  TOLD,
+  FEED_CHANGE,
 } from '../kit/feed.ts'
 import {
   checkChanges,
@@ -90,7 +90,7 @@ import { contextIn, countLog, eventOf, type MemoryLog, type Row, rowOf, searchLo
 import { firstFrom, firstOf, SortedList } from './sorted.ts'
 
 interface TextRow {
-  readonly place: bigint
+  readonly position: bigint
   readonly kept: Kept
   readonly event: StoredEvent
   readonly role: TextRole
@@ -98,12 +98,13 @@ interface TextRow {
   readonly size: number
 }
 
-const byPlace = (a: TextRow, b: TextRow): number => (a.place < b.place ? -1 : a.place > b.place ? 1 : 0)
+const comparePositions = (a: TextRow, b: TextRow): number =>
+  a.position < b.position ? -1 : a.position > b.position ? 1 : 0
 
 class MemoryTexts {
   readonly #isOn: boolean
-  readonly #rows = new SortedList(byPlace)
-  readonly #byPlace = new Map<bigint, TextRow>()
+  readonly #rows = new SortedList(comparePositions)
+  readonly #byPosition = new Map<bigint, TextRow>()
   readonly #byConversation = new Map<Kept, TextRow[]>()
 
   constructor(isOn: boolean) {
@@ -125,12 +126,12 @@ class MemoryTexts {
       const line = result === null ? '' : lineOf(result.text)
       if (result === null || line === '') continue
       let position = textPlace(time, event.seq, 0)
-      for (let attempt = 1; this.#byPlace.has(position); attempt += 1)
+      for (let attempt = 1; this.#byPosition.has(position); attempt += 1)
         position = textPlace(time, event.seq, attempt)
-      const row = { place: position, kept: stored, event, role: result.role, line, size: sizeOfLine(line) }
+      const row = { position, kept: stored, event, role: result.role, line, size: sizeOfLine(line) }
       rows.push(row)
       this.#rows.add(row)
-      this.#byPlace.set(position, row)
+      this.#byPosition.set(position, row)
     }
   }
 
@@ -138,7 +139,7 @@ class MemoryTexts {
   remove(stored: Kept): void {
     for (const row of this.#byConversation.get(stored) ?? []) {
       this.#rows.delete(row)
-      this.#byPlace.delete(row.place)
+      this.#byPosition.delete(row.position)
     }
     this.#byConversation.delete(stored)
   }
@@ -155,7 +156,7 @@ class MemoryTexts {
   #source(query: CheckedTextQuery): TextSource<never, never> {
     const below = (position: bigint | null, count: number): TextRow[] => {
       const rows: TextRow[] = []
-      for (const row of this.#rows.before((one) => position === null || one.place < position))
+      for (const row of this.#rows.before((one) => position === null || one.position < position))
         if (fits(row, query) && rows.push(row) === count) break
       return rows
     }
@@ -167,22 +168,22 @@ class MemoryTexts {
       // oxlint-disable-next-line require-yield
       *ranked({ top, bottom, after }, count) {
         const hits = below(top === null ? null : top + 1n, MAX_RANKED).filter(
-          ({ place: position }) => bottom === null || position >= bottom,
+          ({ position }) => bottom === null || position >= bottom,
         )
         const [first, last] = [hits[0], hits.at(-1)]
         if (first === undefined || last === undefined) return null
         const rows = hits
-          .map(({ place: position, event, line, size }) => ({
-            place: position,
+          .map(({ position, event, line, size }) => ({
+            position,
             event,
             score: scoreText(line, size, query.includes),
           }))
-          .toSorted((a, b) => b.score - a.score || (a.place < b.place ? 1 : -1))
+          .toSorted((a, b) => b.score - a.score || (a.position < b.position ? 1 : -1))
           .filter(
-            ({ score, place: position }) =>
-              after === null || score < after.score || (score === after.score && position < after.place),
+            ({ score, position }) =>
+              after === null || score < after.score || (score === after.score && position < after.position),
           )
-        return { rows: rows.slice(0, count), top: first.place, bottom: last.place, count: hits.length }
+        return { rows: rows.slice(0, count), top: first.position, bottom: last.position, count: hits.length }
       },
     }
   }
@@ -300,7 +301,7 @@ const placesOf = ({ id, keys }: Item): readonly (readonly [name: string, key: st
 const compareListed = (a: Listed, b: Listed): number =>
   compareIds(a.key, b.key) || compareIds(a.item.id, b.item.id)
 
-/** Those that a query lets through, beyond its place, in order. O(log n) for the first. */
+/** The matching items after the cursor of a query, in order. O(log n) for the first. */
 function* walkList(
   list: SortedList<Listed> | undefined,
   { value, from, below, after, descending }: CheckedItemQuery,
@@ -382,15 +383,15 @@ class MemoryBlobs {
   }
 }
 
-interface Told extends Pick<FeedRow, 'conversationId' | 'told' | 'from'> {
-  readonly at: number
+interface ChangeRow extends Pick<FeedRow, 'conversationId' | 'change' | 'from'> {
+  readonly index: number
   until: number
 }
 
 /** Changes in order; consecutive appends to one conversation share a row. */
 class MemoryFeed {
-  readonly #all: Told[] = []
-  readonly #shards = Array.from({ length: SHARDS }, (): Told[] => [])
+  readonly #all: ChangeRow[] = []
+  readonly #shards = Array.from({ length: SHARDS }, (): ChangeRow[] => [])
   readonly #witness = crypto.randomUUID()
 
   get end(): number {
@@ -399,24 +400,24 @@ class MemoryFeed {
 
   appended(conversationId: string, from: number, until: number): void {
     const last = this.#all.at(-1)
-    if (last?.conversationId === conversationId && last.told === TOLD.events) last.until = until
-    else this.#tell(conversationId, TOLD.events, from, until)
+    if (last?.conversationId === conversationId && last.change === FEED_CHANGE.events) last.until = until
+    else this.#push(conversationId, FEED_CHANGE.events, from, until)
   }
 
   changed(conversationId: string): void {
-    this.#tell(conversationId, TOLD.changed, 0, 1)
+    this.#push(conversationId, FEED_CHANGE.changed, 0, 1)
   }
 
   deleted(conversationId: string): void {
-    this.#tell(conversationId, TOLD.deleted, 0, 1)
+    this.#push(conversationId, FEED_CHANGE.deleted, 0, 1)
   }
 
   /** Returns a page's rows; `startOf` is the position of a conversation's creation. O(limit + log n). */
   rows(query: CheckedFeedQuery, startOf: (conversationId: string) => number | undefined): FeedRow[] {
-    const report = this.#of(query)
-    const from = placeNumber(query)
-    const start = firstFrom(report, ({ at: index }) => index < from)
-    return report.slice(start, start + rowsFor(query)).map((row) => this.#rowOf(row, startOf))
+    const rows = this.#of(query)
+    const from = positionNumber(query)
+    const start = firstFrom(rows, ({ index }) => index < from)
+    return rows.slice(start, start + rowsFor(query)).map((row) => this.#rowOf(row, startOf))
   }
 
   last(query: CheckedFeedQuery): FeedRow | undefined {
@@ -424,18 +425,18 @@ class MemoryFeed {
     return row && this.#rowOf(row, () => undefined)
   }
 
-  #of({ shard }: CheckedFeedQuery): readonly Told[] {
+  #of({ shard }: CheckedFeedQuery): readonly ChangeRow[] {
     return (shard === null ? this.#all : this.#shards[shard]) ?? []
   }
 
-  #rowOf(row: Told, startOf: (conversationId: string) => number | undefined): FeedRow {
-    const { at: index, conversationId } = row
+  #rowOf(row: ChangeRow, startOf: (conversationId: string) => number | undefined): FeedRow {
+    const { index, conversationId } = row
     const isThere = (startOf(conversationId) ?? Number.POSITIVE_INFINITY) <= index
-    return { ...row, place: String(index), witness: this.#witness, isThere }
+    return { ...row, position: String(index), witness: this.#witness, isThere }
   }
 
-  #tell(conversationId: string, report: number, from: number, until: number): void {
-    const row = { conversationId, told: report, from, until, at: this.end }
+  #push(conversationId: string, change: number, from: number, until: number): void {
+    const row = { conversationId, change, from, until, index: this.end }
     this.#all.push(row)
     this.#shards[shardOf(conversationId)]?.push(row)
   }

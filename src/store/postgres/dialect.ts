@@ -11,7 +11,7 @@ import {
   fillFeed,
   planFeed,
   rowsFor,
-  TOLD,
+  FEED_CHANGE,
 } from '../kit/feed.ts'
 import { type CheckedChange, itemConflict, itemOf } from '../kit/items.ts'
 import { compareIds } from '../kit/record.ts'
@@ -83,7 +83,7 @@ export function postgresDialect(schema: string): Dialect {
         order: [...key.map(([column]) => column), time, 'conversation_id'],
       }
     },
-    place: 'seq',
+    positionColumn: 'seq',
     placeOf: (_, seq) => seq,
     seq: 'e.seq',
     own: (name) => name,
@@ -213,12 +213,12 @@ export function* claimItems(
   const time = `coalesce(CAST(? AS bigint), ${NOW}) / 1000`
   const rows = yield* all<ItemRow & { readonly was: Bigint }>(
     `WITH due AS MATERIALIZED (
-      SELECT i.ctid AS place, i.id, i.due_at AS was FROM ${schema}.item i
+      SELECT i.ctid AS address, i.id, i.due_at AS was FROM ${schema}.item i
       WHERE i.collection = ? AND i.due_at <= (SELECT ${time})
       ORDER BY i.due_at, i.id LIMIT (SELECT CAST(? AS bigint)) FOR UPDATE SKIP LOCKED
     )
     UPDATE ${schema}.item i SET version = DEFAULT, due_at = ${time} + CAST(? AS bigint)
-    FROM due, ${DURABLE} WHERE i.ctid = ANY (ARRAY(SELECT place FROM due)) AND i.collection = ? AND i.id = due.id
+    FROM due, ${DURABLE} WHERE i.ctid = ANY (ARRAY(SELECT address FROM due)) AND i.collection = ? AND i.id = due.id
     RETURNING ${ITEM_COLUMNS}, due.was`,
     collection,
     now,
@@ -232,11 +232,11 @@ export function* claimItems(
 
 interface Row {
   readonly moment: Bigint
-  readonly place: Bigint
+  readonly position: Bigint
   readonly witness: Bigint
   readonly number: Bigint
   readonly conversation_id: string
-  readonly told: number
+  readonly change: number
   readonly from_seq: number
   readonly until_seq: number
   readonly is_there: boolean
@@ -246,18 +246,18 @@ interface Row {
 function rowsSql(schema: string, shard: number | null, isAfter: boolean, order: string): string {
   const rows = (of: string): string => `SELECT f.* FROM ${schema}.feed f
     WHERE f.shard = ${of} AND f.moment < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
-    ${isAfter ? 'AND (f.moment, f.place) >= (p.moment, p.place)' : ''}
-    ORDER BY f.moment ${order}, f.place ${order} LIMIT p.most`
+    ${isAfter ? 'AND (f.moment, f.position) >= (p.moment, p.position)' : ''}
+    ORDER BY f.moment ${order}, f.position ${order} LIMIT p.maximum`
   const from =
     shard === null
       ? `generate_series(0, 63) AS s (shard) CROSS JOIN LATERAL (${rows('s.shard')}) r`
       : `LATERAL (${rows(String(shard))}) r`
   return `SELECT r.*, l.number IS NOT NULL AS is_there
-    FROM (SELECT CAST(? AS bigint) AS moment, CAST(? AS bigint) AS place, CAST(? AS bigint) AS most) p
+    FROM (SELECT CAST(? AS bigint) AS moment, CAST(? AS bigint) AS position, CAST(? AS bigint) AS maximum) p
     CROSS JOIN LATERAL (
-      SELECT r.* FROM ${from} ORDER BY r.moment ${order}, r.place ${order} LIMIT p.most
+      SELECT r.* FROM ${from} ORDER BY r.moment ${order}, r.position ${order} LIMIT p.maximum
     ) r LEFT JOIN LATERAL (SELECT l.number FROM ${schema}.log l WHERE l.number = r.number LIMIT 1) l ON true
-    ORDER BY r.moment ${order}, r.place ${order}`
+    ORDER BY r.moment ${order}, r.position ${order}`
 }
 
 /**
@@ -270,7 +270,7 @@ export function* readFeed(schema: string, query: CheckedFeedQuery): Work<FeedPag
     const last = yield* first<Row>(rowsSql(schema, shard, false, 'DESC'), 0, 0, 1)
     return feedEnd(query, last && rowOf(last))
   }
-  const [moment = '0', position = '0'] = after?.place.split(' ') ?? []
+  const [moment = '0', position = '0'] = after?.position.split(' ') ?? []
   const rows = yield* all<Row>(rowsSql(schema, shard, true, 'ASC'), moment, position, rowsFor(query))
   const plan = planFeed(query, rows.map(rowOf))
   if (plan.page.reset) yield* settleFeed(schema)
@@ -281,7 +281,7 @@ export function* readFeed(schema: string, query: CheckedFeedQuery): Work<FeedPag
 
 /** Whatever the planner knows of lengths, each part is a range of the key. */
 function* eventsOfParts(schema: string, parts: readonly FeedPart[]): Work<Map<FeedPart, StoredEvent[]>> {
-  const wanted = parts.filter(({ row }) => row.told === TOLD.events)
+  const wanted = parts.filter(({ row }) => row.change === FEED_CHANGE.events)
   const events = new Map(wanted.map((part): [FeedPart, StoredEvent[]] => [part, []]))
   if (wanted.length === 0) return events
   const rows = yield* all<EventRow & { readonly nth: number }>(
@@ -313,10 +313,10 @@ export function* settleFeed(schema: string): Work<void> {
 }
 
 const rowOf = (row: Row): FeedRow => ({
-  place: `${row.moment} ${row.place}`,
+  position: `${row.moment} ${row.position}`,
   witness: String(row.witness),
   conversationId: row.conversation_id,
-  told: row.told,
+  change: row.change,
   from: row.from_seq,
   until: row.until_seq,
   isThere: row.is_there,

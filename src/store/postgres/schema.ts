@@ -1,7 +1,7 @@
 /** Creates the schema of PostgreSQL: its tables, and the functions that the store calls. */
 
 import { ColloquyError } from '../../event/errors.ts'
-import { TOLD } from '../kit/feed.ts'
+import { FEED_CHANGE } from '../kit/feed.ts'
 import { LOG_COLUMNS, TIP_COLUMNS } from '../sql/append.ts'
 import { schemaOf } from '../sql/schema.ts'
 import { BE_DURABLE, FEED_MOMENT, NOW, postgresDialect } from './dialect.ts'
@@ -142,11 +142,11 @@ function schemaStatements(schema: string): string[] {
         identityKey: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
         identity: 'bigint NOT NULL GENERATED ALWAYS AS IDENTITY',
         tableOptions: '',
-        eventPlace: `\n  log bigint NOT NULL REFERENCES ${schema}.log (number) ON DELETE CASCADE,\n  seq integer NOT NULL,`,
+        eventPosition: `\n  log bigint NOT NULL REFERENCES ${schema}.log (number) ON DELETE CASCADE,\n  seq integer NOT NULL,`,
         eventKey: ',\n  PRIMARY KEY (log, seq)',
         eventOfLog: 'e.log = l.number',
-        feedPlace: '\n  moment bigint NOT NULL,\n  place bigint NOT NULL GENERATED ALWAYS AS IDENTITY,',
-        feedKey: ',\n  PRIMARY KEY (shard, moment, place)',
+        feedPosition: '\n  moment bigint NOT NULL,\n  position bigint NOT NULL GENERATED ALWAYS AS IDENTITY,',
+        feedKey: ',\n  PRIMARY KEY (shard, moment, position)',
         textLog: `bigint NOT NULL REFERENCES ${schema}.log (number) ON DELETE CASCADE`,
       },
       '',
@@ -350,8 +350,8 @@ BEGIN
     ${TIP_COLUMNS.map((name) => `${name} = p_${name}`).join(', ')},
     updated_at = greatest(updated_at, coalesce(p_now, ${NOW}))
   WHERE number = p_number;
-  INSERT INTO ${schema}.feed (shard, witness, number, conversation_id, told, from_seq, until_seq, moment)
-  VALUES (p_shard, p_witness, p_number, p_conversation, ${TOLD.events}, p_from, p_version, ${FEED_MOMENT});
+  INSERT INTO ${schema}.feed (shard, witness, number, conversation_id, change, from_seq, until_seq, moment)
+  VALUES (p_shard, p_witness, p_number, p_conversation, ${FEED_CHANGE.events}, p_from, p_version, ${FEED_MOMENT});
   RETURN '"written"';
 END
 $body$`

@@ -7,7 +7,7 @@ import { queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/
 
 const WORDS = `array_to_tsvector(string_to_array(btrim(line), ' '))`
 
-/** The index, and functions that write texts. A used place is exchanged (`textPlace`). */
+/** The index, and functions that write texts. They replace a position that is already used (`textPlace`). */
 export const textStatements = (schema: string): string[] => [
   `CREATE INDEX text_words ON ${schema}.text USING gin (${WORDS})`,
   `CREATE FUNCTION ${schema}.write_texts(

@@ -18,8 +18,8 @@ import {
 } from './driver.ts'
 import { quoteName } from './schema.ts'
 
-/** Milliseconds until a lost connection is made again: at first, and at most. */
-const BACKOFF = { first: 100, most: 5_000 }
+/** Milliseconds before a lost connection is replaced: the first delay, and the maximum. */
+const BACKOFF = { first: 100, maximum: 5_000 }
 
 const DEFAULT_POOL_SIZE = 10
 
@@ -113,7 +113,7 @@ class Listener {
       this.#attempt = this.#connect()
     }, this.#delay)
     if (!this.#keepsAlive) unref(this.#timer)
-    this.#delay = Math.min(2 * this.#delay, BACKOFF.most)
+    this.#delay = Math.min(2 * this.#delay, BACKOFF.maximum)
   }
 
   async #drop(): Promise<void> {

@@ -268,7 +268,7 @@ export function blobReads(d: Dialect) {
           all<{ readonly seq: number; readonly hash: string | null; readonly blobs: string | null }>(
             `SELECT u.seq, u.hash, CAST(NULL AS text) AS blobs FROM ${use} AS u WHERE u.log = ?
             UNION ALL SELECT ${d.seq}, NULL, e.blobs FROM ${event} AS e
-            WHERE e.log = ? AND e.${d.place} >= ? AND e.${d.place} <= ? AND e.blobs IS NOT NULL`,
+            WHERE e.log = ? AND e.${d.positionColumn} >= ? AND e.${d.positionColumn} <= ? AND e.blobs IS NOT NULL`,
             after,
             after,
             d.placeOf(after, 0),

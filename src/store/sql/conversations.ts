@@ -20,7 +20,7 @@ import {
   patchRecord,
 } from '../kit/record.ts'
 import { conversationExists, unknownConversation } from '../kit/errors.ts'
-import { shardOf, TOLD } from '../kit/feed.ts'
+import { shardOf, FEED_CHANGE } from '../kit/feed.ts'
 import {
   type CheckedConversationFilter,
   type CheckedConversationQuery,
@@ -60,7 +60,7 @@ function feedStatement(
   [from, until]: readonly [number, number] = [0, 1],
 ): Statement {
   return statement(
-    `INSERT INTO ${d.table('feed')} (shard, witness, number, conversation_id, told, from_seq, until_seq${d.feedColumn})
+    `INSERT INTO ${d.table('feed')} (shard, witness, number, conversation_id, change, from_seq, until_seq${d.feedColumn})
     SELECT CAST(? AS int), CAST(? AS bigint), changed.number, CAST(? AS text), CAST(? AS int), CAST(? AS int), CAST(? AS int)${d.feedValue} FROM changed WHERE true`,
     shardOf(conversationId),
     Math.floor(Math.random() * 2 ** 32),
@@ -123,7 +123,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
           timeZone,
         ),
         ...(Object.keys(tags).length === 0 ? [] : [statement(insertTags, id, JSON.stringify(tags))]),
-        feedStatement(d, id, TOLD.changed),
+        feedStatement(d, id, FEED_CHANGE.changed),
       ],
     )
     if (row !== undefined) {
@@ -196,7 +196,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
               ),
               statement(insertTags, id, JSON.stringify(tags)),
             ]),
-        feedStatement(d, id, TOLD.changed),
+        feedStatement(d, id, FEED_CHANGE.changed),
       ],
     )
     // It was deleted, or has changed, since it was read.
@@ -213,7 +213,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
           id,
         ),
         ['number'],
-        [feedStatement(d, id, TOLD.deleted), ...d.deleteEvents],
+        [feedStatement(d, id, FEED_CHANGE.deleted), ...d.deleteEvents],
       )) !== undefined
     if (!deleted) yield* confirm()
     return deleted

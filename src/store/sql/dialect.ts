@@ -103,7 +103,8 @@ export interface Dialect {
   lookUp(table: Table, alias: string, condition: string, order?: string): string
   /** Rows with some values, by time and then id: bounds, and order columns. */
   walk(bounds: WalkBounds): Statement & { readonly order: readonly string[] }
-  readonly place: string
+  /** The column that orders the events of a log, and its value for a position. */
+  readonly positionColumn: string
   placeOf(log: number, seq: number): number | bigint
   readonly seq: string
   own(table: Table): string
@@ -126,7 +127,7 @@ interface WalkBounds {
   readonly end: bigint
 }
 
-/** The place of an event in time order. */
+/** The position of an event in time order. */
 export interface EventPlace {
   readonly time: bigint
   readonly seq: number

@@ -60,12 +60,12 @@ export function eventReads(d: Dialect) {
     `CASE WHEN octet_length(e.body) <= ${LARGE_BODY} THEN e.body END AS body, octet_length(e.body) AS bytes`,
   )
   const ofLog = `SELECT ${columns} FROM ${event} AS e WHERE e.log = ?`
-  const forward = `${ofLog} AND e.${d.place} >= ? AND e.${d.place} <= ? ORDER BY e.${d.place}`
+  const forward = `${ofLog} AND e.${d.positionColumn} >= ? AND e.${d.positionColumn} <= ? ORDER BY e.${d.positionColumn}`
   const backward = `${forward} DESC`
   const number = `SELECT number, version FROM ${log} WHERE conversation_id = ?`
   const byId = `SELECT ${columns} FROM ${d.elements} CROSS JOIN ${log} AS l ${d.lookUp('event', 'e', 'e.log = l.number AND e.id BETWEEN listed.value AND listed.value AND e.lane IS NOT NULL', 'e.id')}
     WHERE l.conversation_id = ?`
-  const bodies = `SELECT ${columns} FROM ${event} AS e WHERE e.log = ? AND e.${d.place} IN (SELECT CAST(listed.value AS bigint) FROM ${d.elements})`
+  const bodies = `SELECT ${columns} FROM ${event} AS e WHERE e.log = ? AND e.${d.positionColumn} IN (SELECT CAST(listed.value AS bigint) FROM ${d.elements})`
   const path = `WITH RECURSIVE segment (log, in_order, lane, up_to, until) AS (
       SELECT l.number, l.in_order, e.lane, ${d.seq}, e.time FROM ${log} AS l
       ${d.lookUp('event', 'e', 'e.log = l.number AND e.id BETWEEN ? AND ? AND e.lane IS NOT NULL', 'e.id')}

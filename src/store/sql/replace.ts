@@ -53,7 +53,7 @@ function* replaceEvent(
   const split = splitBody(fact)
   yield statement(`DELETE FROM ${d.table('blob_use')} WHERE log = ? AND seq = ?`, log, seq)
   yield statement(
-    `UPDATE ${d.table('event')} SET body = ?, blobs = ?, message = ? WHERE log = ? AND ${d.place} = ?`,
+    `UPDATE ${d.table('event')} SET body = ?, blobs = ?, message = ? WHERE log = ? AND ${d.positionColumn} = ?`,
     split === null ? JSON.stringify(fact) : split.body,
     split === null ? null : referencesText(split.strings),
     isQuarantined(fact) ? null : messageText(fact),

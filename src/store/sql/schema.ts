@@ -9,11 +9,11 @@ interface ColumnTypes {
   readonly identityKey: string
   readonly identity: string
   readonly tableOptions: string
-  /** The columns that place an event in its log, and the key of the table. */
-  readonly eventPlace: string
+  /** The columns with an event's log and position, and the key of the table. */
+  readonly eventPosition: string
   readonly eventKey: string
   readonly eventOfLog: string
-  readonly feedPlace: string
+  readonly feedPosition: string
   readonly feedKey: string
   readonly textLog: string
 }
@@ -50,10 +50,10 @@ export function schemaOf(
     identityKey,
     identity,
     tableOptions,
-    eventPlace,
+    eventPosition: eventPlace,
     eventKey,
     eventOfLog,
-    feedPlace,
+    feedPosition: feedPlace,
     feedKey,
     textLog,
   } = types
@@ -219,7 +219,7 @@ export function schemaOf(
   witness ${big} NOT NULL,
   number ${big} NOT NULL,
   conversation_id ${text} NOT NULL,
-  told ${int} NOT NULL,
+  change ${int} NOT NULL,
   from_seq ${int} NOT NULL,
   until_seq ${int} NOT NULL${feedKey}`,
     ),

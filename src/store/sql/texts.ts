@@ -90,7 +90,7 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
 
   function* foundTexts<R extends HitRow>(rows: readonly R[]): Work<(readonly [R, FoundText])[]> {
     const read = yield* eventsOf(rows, (row) => row.conversation_id, false)
-    return read.map(([row, event]) => [row, { place: BigInt(row.number), event }] as const)
+    return read.map(([row, event]) => [row, { position: BigInt(row.number), event }] as const)
   }
 
   function source(query: CheckedTextQuery, log: number | null): TextSource<Step, readonly object[]> {
@@ -126,12 +126,12 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
         })
         const beyond = statement(
           after === null ? '1 = 1' : '(w.score < ? OR (w.score = ? AND w.number < ?))',
-          ...(after === null ? [] : [after.score, after.score, after.place]),
+          ...(after === null ? [] : [after.score, after.score, after.position]),
         )
         let rows: readonly RankedRow[] = []
         for (const pass of passes) {
           rows = yield* all<RankedRow>(
-            // SQLite's driver is told by the first words that rows are returned.
+            // SQLite's driver reads from the statement's first keyword whether it returns rows.
             `WITH RECURSIVE w AS MATERIALIZED (${pass.sql})
           SELECT CAST(h.number AS text) AS number, h.score, (SELECT CAST(max(w.number) AS text) FROM w) AS top,
             (SELECT CAST(min(w.number) AS text) FROM w) AS bottom, (SELECT count(*) FROM w) AS count, ${event}

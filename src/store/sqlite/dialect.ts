@@ -13,11 +13,11 @@ import {
   type FeedPart,
   type FeedRow,
   fillFeed,
-  placeNumber,
+  positionNumber,
   planFeed,
   rowsFor,
   shardOf,
-  TOLD,
+  FEED_CHANGE,
 } from '../kit/feed.ts'
 import type { AppendDecision } from '../kit/append/decide-append.ts'
 import { type CheckedChange, type CheckedItem, itemConflict, itemOf } from '../kit/items.ts'
@@ -79,14 +79,14 @@ export const SQLITE: Dialect = {
       order: [time, 'conversation_id'],
     }
   },
-  place: 'place',
+  positionColumn: 'log_seq',
   placeOf,
-  seq: `e.place & ${POSITIONS - 1}`,
+  seq: `e.log_seq & ${POSITIONS - 1}`,
   own: table,
   deleteEvents: [
     statement(
-      `DELETE FROM colloquy_event WHERE place >= (SELECT changed.number FROM changed) * ${POSITIONS}
-      AND place < ((SELECT changed.number FROM changed) + 1) * ${POSITIONS}`,
+      `DELETE FROM colloquy_event WHERE log_seq >= (SELECT changed.number FROM changed) * ${POSITIONS}
+      AND log_seq < ((SELECT changed.number FROM changed) + 1) * ${POSITIONS}`,
     ),
     statement(
       `INSERT INTO colloquy_text_gone (log) SELECT changed.number FROM changed
@@ -96,7 +96,7 @@ export const SQLITE: Dialect = {
   ],
   pageOfRanges,
   countRanges,
-  textEvent: `e.place = h.log * ${POSITIONS} + h.seq`,
+  textEvent: `e.log_seq = h.log * ${POSITIONS} + h.seq`,
   textFits: 't.log NOT IN (SELECT log FROM colloquy_text_gone)',
   feedColumn: '',
   feedValue: '',
@@ -113,10 +113,10 @@ export const SCHEMA: readonly string[] = [
       identityKey: 'INTEGER PRIMARY KEY AUTOINCREMENT',
       identity: 'INTEGER PRIMARY KEY AUTOINCREMENT',
       tableOptions: ' STRICT',
-      eventPlace: '\n  place INTEGER PRIMARY KEY,\n  log INTEGER NOT NULL,',
+      eventPosition: '\n  log_seq INTEGER PRIMARY KEY,\n  log INTEGER NOT NULL,',
       eventKey: '',
-      eventOfLog: `e.place >= l.number * ${POSITIONS} AND e.place < (l.number + 1) * ${POSITIONS}`,
-      feedPlace: '\n  place INTEGER PRIMARY KEY,',
+      eventOfLog: `e.log_seq >= l.number * ${POSITIONS} AND e.log_seq < (l.number + 1) * ${POSITIONS}`,
+      feedPosition: '\n  position INTEGER PRIMARY KEY,',
       feedKey: '',
       textLog: 'INTEGER NOT NULL',
     },
@@ -133,11 +133,11 @@ function boundsOf(log: number, { low, high }: EventRange): Statement[] {
   const [after, before] = [placeOf(log, low.seq), placeOf(log, high.seq)]
   const [isLowPart, isHighPart] = [low.seq >= 0, high.seq >= 0]
   if (isLowPart && low.time === high.time)
-    return [statement('time = ? AND place > ? AND place < ?', low.time, after, before)]
+    return [statement('time = ? AND log_seq > ? AND log_seq < ?', low.time, after, before)]
   return [
-    ...(isLowPart ? [statement('time = ? AND place > ?', low.time, after)] : []),
+    ...(isLowPart ? [statement('time = ? AND log_seq > ?', low.time, after)] : []),
     statement(`time ${isLowPart ? '>' : '>='} ? AND time < ?`, low.time, high.time),
-    ...(isHighPart ? [statement('time = ? AND place < ?', high.time, before)] : []),
+    ...(isHighPart ? [statement('time = ? AND log_seq < ?', high.time, before)] : []),
   ]
 }
 
@@ -168,11 +168,11 @@ function pageOfRanges(
   columns: string,
   limit: number,
 ): Statement {
-  const parts = ranges.flatMap((range) => partsOf(form, range, 'time, place'))
-  const order = form.descending ? 'time DESC, place DESC' : 'time, place'
+  const parts = ranges.flatMap((range) => partsOf(form, range, 'time, log_seq'))
+  const order = form.descending ? 'time DESC, log_seq DESC' : 'time, log_seq'
   return statement(
-    `SELECT ${columns} FROM (${parts.map(({ sql }) => sql).join(' UNION ALL ')} ORDER BY ${order} LIMIT ?) AS found
-    CROSS JOIN colloquy_event AS e ON e.place = found.place`,
+    `SELECT ${columns} FROM (${parts.map(({ sql }) => sql).join(' UNION ALL ')} ORDER BY ${order} LIMIT ?) AS range
+    CROSS JOIN colloquy_event AS e ON e.log_seq = range.log_seq`,
     ...parts.flatMap(({ values }) => values),
     limit,
   )
@@ -190,7 +190,7 @@ const events = eventReads(SQLITE)
 
 const FIND_LOG = `SELECT ${LOG_COLUMNS} FROM colloquy_log WHERE conversation_id = ?`
 
-const INSERT_EVENT = `INSERT INTO colloquy_event (place, log, id, parent_id, time, lane, kind, source, message, body,
+const INSERT_EVENT = `INSERT INTO colloquy_event (log_seq, log, id, parent_id, time, lane, kind, source, message, body,
   blobs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 const INSERT_LANE = `INSERT INTO colloquy_lane (log, lane, time, parent_lane, parent_seq, parent_time)
@@ -199,8 +199,8 @@ const INSERT_LANE = `INSERT INTO colloquy_lane (log, lane, time, parent_lane, pa
 const UPDATE_LOG = `UPDATE colloquy_log SET updated_at = max(updated_at, ?), ${TIP_COLUMNS.map((name) => `${name} = ?`).join(', ')},
   text_version = ? WHERE number = ?`
 
-const INSERT_FEED = `INSERT INTO colloquy_feed (shard, witness, number, conversation_id, told, from_seq, until_seq)
-  VALUES (?, ?, ?, ?, ${TOLD.events}, ?, ?)`
+const INSERT_FEED = `INSERT INTO colloquy_feed (shard, witness, number, conversation_id, change, from_seq, until_seq)
+  VALUES (?, ?, ?, ?, ${FEED_CHANGE.events}, ?, ?)`
 
 /**
  * Decides and writes an append. O(log n) per fact. A single event's id is assumed new until the unique index
@@ -369,17 +369,17 @@ function* changeKeys(
       )
 }
 
-const FEED_COLUMNS = `feed.place, feed.witness, feed.conversation_id AS conversationId, feed.told, feed.from_seq AS "from",
+const FEED_COLUMNS = `feed.position, feed.witness, feed.conversation_id AS conversationId, feed.change, feed.from_seq AS "from",
   feed.until_seq AS "until", feed.number AS log, EXISTS (SELECT 1 FROM colloquy_log AS log WHERE log.number = feed.number) AS isThere`
 
-/** The rows from a place on, of all shards: an index of shards would cost every append. */
+/** The rows from a position on, of all shards: an index of shards would cost every append. */
 const FEED_ROWS = `SELECT ${FEED_COLUMNS}, feed.shard FROM colloquy_feed AS feed
-  WHERE feed.place >= ? ORDER BY feed.place LIMIT ?`
+  WHERE feed.position >= ? ORDER BY feed.position LIMIT ?`
 
-const FEED_LAST = `SELECT ${FEED_COLUMNS} FROM colloquy_feed AS feed ORDER BY feed.place DESC LIMIT 1`
+const FEED_LAST = `SELECT ${FEED_COLUMNS} FROM colloquy_feed AS feed ORDER BY feed.position DESC LIMIT 1`
 
-type Row = Omit<FeedRow, 'place' | 'witness' | 'isThere'> & {
-  readonly place: number
+type Row = Omit<FeedRow, 'position' | 'witness' | 'isThere'> & {
+  readonly position: number
   readonly witness: number
   readonly isThere: number
   readonly shard?: number
@@ -393,9 +393,9 @@ export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
     return feedEnd(query, last && rowOf(last))
   }
   const looked = rowsFor(query) * (shard === null ? 1 : SHARDS)
-  const from = placeNumber(query)
+  const from = positionNumber(query)
   const rows = yield* all<Row>(FEED_ROWS, from, looked)
-  const wanted = rows.filter((row) => shard === null || row.shard === shard || row.place === from)
+  const wanted = rows.filter((row) => shard === null || row.shard === shard || row.position === from)
   const matches = wanted.slice(0, rowsFor(query))
   // The page of a shard with few rows ends after its maximum of visited rows.
   const end = matches.length === wanted.length && rows.length === looked ? rows.at(-1) : undefined
@@ -403,7 +403,7 @@ export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
   const read = new Map<FeedPart, readonly StoredEvent[]>()
   for (const part of plan.parts) {
     const { row, from, until } = part
-    if (row.told === TOLD.events)
+    if (row.change === FEED_CHANGE.events)
       read.set(part, yield* events.stretch(row.conversationId, row.log ?? 0, from, until - 1))
   }
   return fillFeed(plan, (part) => read.get(part) ?? [])
@@ -411,7 +411,7 @@ export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
 
 const rowOf = (row: Row): FeedRow => ({
   ...row,
-  place: String(row.place),
+  position: String(row.position),
   witness: String(row.witness),
   isThere: row.isThere === 1,
 })

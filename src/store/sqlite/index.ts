@@ -16,20 +16,20 @@ import { type ConnectionSource, Runner } from './runner.ts'
 import { purge, replaceText, TEXT_INDEX, TEXT_WORK } from './texts.ts'
 
 /** Feed rows from a position, and its end: every change that wakes has a row. */
-const NEWS = `SELECT place, witness, conversation_id AS id FROM colloquy_feed WHERE place >= ?
-  ORDER BY place LIMIT ?`
-const LAST = 'SELECT place, witness FROM colloquy_feed ORDER BY place DESC LIMIT 1'
+const NEWS = `SELECT position, witness, conversation_id AS id FROM colloquy_feed WHERE position >= ?
+  ORDER BY position LIMIT ?`
+const LAST = 'SELECT position, witness FROM colloquy_feed ORDER BY position DESC LIMIT 1'
 
-/** Where more was written since the last look, all are woken. */
-const MOST_NEWS = 1_000
+/** Maximum number of new rows that are read; after more, all watches are woken. */
+const MAX_NEWS = 1_000
 
-/** A row of the feed, which no other database has at its place. */
-interface Place {
-  readonly place: number
+/** The position of a feed row, and its random number: another database has another number at this position. */
+interface FeedPosition {
+  readonly position: number
   readonly witness: number
 }
 
-const START: Place = { place: 0, witness: 0 }
+const START: FeedPosition = { position: 0, witness: 0 }
 
 /**
  * Polls `PRAGMA data_version` for other connections' writes, then the feed, to wake only watches of changed
@@ -42,10 +42,10 @@ class Poll {
   /** Milliseconds. */
   readonly #interval: number
   #timer: ReturnType<typeof setInterval> | null = null
-  /** What the pragma returned last; null before it was read. */
+  /** The last result of the pragma; null before the first. */
   #seen: number | null = null
-  #asked: Connection | null = null
-  #place: Place | null = null
+  #polled: Connection | null = null
+  #position: FeedPosition | null = null
   #isOpening = false
 
   constructor(runner: Runner, interval: number) {
@@ -70,12 +70,12 @@ class Poll {
   /** Starts polling: later writes are noticed. Does nothing while it runs. */
   #start(): void {
     if (this.#timer !== null) return
-    this.#place = this.#last()
-    // What is written in between is found by the first look.
+    this.#position = this.#last()
+    // The first poll finds writes from before the timer.
     this.#seen = null
-    this.#asked = this.#runner.connection
+    this.#polled = this.#runner.connection
     this.#reopen()
-    this.#timer = setInterval(() => this.#look(), this.#interval)
+    this.#timer = setInterval(() => this.#poll(), this.#interval)
     this.#timer.unref?.()
   }
 
@@ -85,7 +85,7 @@ class Poll {
     this.#timer = null
   }
 
-  /** What is written to the database shows only on an open connection. */
+  /** Only an open connection sees other processes' writes. */
   #reopen(): void {
     if (this.#runner.connection !== null || this.#isOpening) return
     this.#isOpening = true
@@ -95,36 +95,37 @@ class Poll {
     this.#runner.read(function* () {}).then(end, end)
   }
 
-  #look(): void {
+  #poll(): void {
     this.#reopen()
     const connection = this.#runner.connection
     const last = this.#last()
     const seen = this.#all<{ readonly data_version: number }>('PRAGMA data_version')?.[0]?.data_version
-    // A database that cannot be read now is asked again at the next tick.
+    // Unreadable now: retry at the next tick.
     if (last === null || seen === undefined) return
-    const isSame = connection === this.#asked
-    if (!isSame || this.#place === null) this.watches.wakeAll()
-    // Else all that is new was written here, and has woken.
-    else if (seen !== this.#seen && !this.#wakeSince(this.#place)) return
+    const isSame = connection === this.#polled
+    if (!isSame || this.#position === null) this.watches.wakeAll()
+    // An unchanged pragma means that this connection wrote the new rows, and has already woken their watches.
+    else if (seen !== this.#seen && !this.#wakeSince(this.#position)) return
     this.#seen = seen
-    this.#asked = connection
-    this.#place = last
+    this.#polled = connection
+    this.#position = last
   }
 
-  /** Wakes watches of what was written since; false when unreadable now. */
-  #wakeSince(from: Place): boolean {
-    const rows = this.#all<Place & { readonly id: string }>(NEWS, from.place, MOST_NEWS + 2)
+  /** Wakes watches of conversations that changed since a position; false if the database cannot be read now. */
+  #wakeSince(from: FeedPosition): boolean {
+    const rows = this.#all<FeedPosition & { readonly id: string }>(NEWS, from.position, MAX_NEWS + 2)
     if (rows === null) return false
-    const isThere = from === START || (rows[0]?.place === from.place && rows[0].witness === from.witness)
+    const isThere =
+      from === START || (rows[0]?.position === from.position && rows[0].witness === from.witness)
     const news = new Set((from === START ? rows : rows.slice(1)).map(({ id }) => id))
-    // A restored database has another row at the place, or none.
-    if (!isThere || rows.length > MOST_NEWS + 1) this.watches.wakeAll()
+    // A restored database has another row at this position, or no row.
+    if (!isThere || rows.length > MAX_NEWS + 1) this.watches.wakeAll()
     else for (const id of news) this.watches.wake(id)
     return true
   }
 
-  #last(): Place | null {
-    const rows = this.#all<Place>(LAST)
+  #last(): FeedPosition | null {
+    const rows = this.#all<FeedPosition>(LAST)
     return rows === null ? null : (rows[0] ?? START)
   }
 

@@ -59,7 +59,7 @@ export interface CheckedConversationQuery extends CheckedConversationFilter, Che
   readonly by: 'createdAt' | 'updatedAt'
 }
 
-/** The place of a conversation in a list. */
+/** The position of a conversation in a list. */
 export interface ConversationPlace {
   readonly time: bigint
   readonly id: string

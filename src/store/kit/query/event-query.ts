@@ -38,7 +38,7 @@ export interface CheckedEventQuery extends CheckedEventFilter, CheckedPage<Event
   readonly refs: boolean
 }
 
-/** The place of an event in the order of a search. */
+/** The position of an event in the order of a search. */
 export interface EventPlace {
   readonly time: bigint
   readonly seq: number

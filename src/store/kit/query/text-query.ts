@@ -41,7 +41,7 @@ export interface RankPlace {
 
 export interface RankedPlace {
   readonly score: number
-  readonly place: bigint
+  readonly position: bigint
 }
 
 export interface CheckedTextQuery {
@@ -117,8 +117,8 @@ export function checkTextQuery(query: TextQuery): CheckedTextQuery {
   }
 }
 
-const PLACE = /^-?\d{1,19}$/
-const MAX_PLACE = 2n ** 63n - 1n
+const POSITION = /^-?\d{1,19}$/
+const MAX_POSITION = 2n ** 63n - 1n
 
 function placeIn(
   order: CheckedTextQuery['order'],
@@ -129,15 +129,15 @@ function placeIn(
   if (cursor === null) return { after: null, rank: start }
   const key = decodeCursor(scope, cursor)
   // The checksum is not a signature: a client that knows it can write any key.
-  const places = key.map((text) => (PLACE.test(text) ? BigInt(text) : refuseCursor('altered')))
+  const places = key.map((text) => (POSITION.test(text) ? BigInt(text) : refuseCursor('altered')))
   const [first, bottom, score, position] = places
-  const isLegal = places.every((value) => value <= MAX_PLACE && value >= -MAX_PLACE)
+  const isLegal = places.every((value) => value <= MAX_POSITION && value >= -MAX_POSITION)
   if (first === undefined || !isLegal || places.length !== (order === 'time' ? 1 : 4))
     return refuseCursor('altered')
   if (bottom === undefined || score === undefined || position === undefined)
     return { after: first, rank: start }
   if (score < 0n || score > BigInt(Number.MAX_SAFE_INTEGER)) return refuseCursor('altered')
-  return { after: null, rank: { top: first, bottom, after: { score: Number(score), place: position } } }
+  return { after: null, rank: { top: first, bottom, after: { score: Number(score), position } } }
 }
 
 const QUOTE = /["“”„«»]/
@@ -232,7 +232,7 @@ const MOST_WIDENED = 6
 
 const millisOf = (time: bigint): bigint => (time - (((time % 1000n) + 1000n) % 1000n)) / 1000n
 
-/** By millisecond, then position. If the place is used, the next attempt is in a growing range. */
+/** By millisecond, then position. If the position is used, each further attempt draws from a wider range. */
 export function textPlace(time: bigint, seq: number, attempt: number): bigint {
   const range = Number(PER_MILLI) * 4 ** Math.min(attempt, MOST_WIDENED)
   const slot =
@@ -245,7 +245,7 @@ export const placeBehind = (time: bigint): bigint =>
   (millisOf(time) + 1n) * PER_MILLI + PER_MILLI * 4n ** BigInt(MOST_WIDENED)
 
 export interface FoundText {
-  readonly place: bigint
+  readonly position: bigint
   readonly event: Pick<StoredEvent, 'conversationId' | 'id' | 'seq' | 'time' | 'fact'>
 }
 
@@ -269,7 +269,7 @@ export function* findTextPage<S, R>(
   const { scope, limit } = query
   if (!query.isPossible) return { items: [], cursor: null }
   if (query.order === 'time') {
-    const page = pageOf(yield* source.newest(query.after, limit + 1), limit, ({ place: position }) =>
+    const page = pageOf(yield* source.newest(query.after, limit + 1), limit, ({ position }) =>
       encodeCursor(scope, [String(position)]),
     )
     return { ...page, items: page.items.map(({ event }) => hitOf(event, query)) }
@@ -280,7 +280,7 @@ export function* findTextPage<S, R>(
     const result = yield* source.ranked(index, limit + 1 - items.length)
     const top = result?.top ?? index.top
     const bottom = result?.bottom ?? index.bottom
-    for (const { score, place: position, event } of result?.rows ?? []) {
+    for (const { score, position, event } of result?.rows ?? []) {
       if (items.length === limit) return { items, cursor: next }
       items.push(hitOf(event, query))
       next = encodeCursor(scope, [top, bottom, score, position].map(String))
