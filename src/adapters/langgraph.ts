@@ -10,12 +10,6 @@ import { retryConflicts } from '../store/kit/items.ts'
 import { allItems, allPages } from '../store/kit/query/page.ts'
 import { ChannelValues, digest, type SerializedValue } from './channel-values.ts'
 
-/** How a saver is made: its store, and what writes values as bytes (default: LangGraph's own serializer). */
-export interface ColloquySaverOptions {
-  readonly store: Items
-  readonly serde?: langgraph.SerializerProtocol
-}
-
 interface CheckpointBody {
   readonly id: string
   readonly namespace: string
@@ -23,14 +17,12 @@ interface CheckpointBody {
   readonly checkpoint: SerializedValue
   readonly metadata: SerializedValue
 }
-type Position = { readonly thread: string; readonly namespace: string; readonly checkpoint?: string }
+type Position = Readonly<{ thread: string; namespace: string; checkpoint: string | undefined }>
 type StoredWrite = readonly [index: number, channel: string, ...SerializedValue]
-type Writes = langgraph.PendingWrite[]
-interface WritesBody {
-  readonly task: string
-  readonly path: string
-  readonly writes: readonly StoredWrite[]
-}
+type Saver = langgraph.BaseCheckpointSaver
+type Serializer = langgraph.SerializerProtocol
+type History = Saver['getDeltaChannelHistory']
+type WritesBody = Readonly<{ task: string; path: string; writes: readonly StoredWrite[] }>
 
 const THREADS = 'langgraph'
 const BATCH = 100
@@ -39,8 +31,9 @@ const BATCH = 100
  * Returns a LangGraph checkpointer over a Colloquy store.
  *
  * Versions of a growing list share elements: a thread's bytes grow with its messages, not with their square.
- * Pending writes are idempotent by task and index. `put` throws `id_conflict` when another run has moved the
- * thread since this saver's latest checkpoint. A run from a named `checkpoint_id` may branch at any time.
+ * Pending writes are idempotent by task and index. Runs of a thread are not mixed: `put` throws `id_conflict`
+ * when another run has moved the thread. A run from an earlier `checkpoint_id` starts a branch. `serde` writes
+ * values as bytes; the default is LangGraph's serializer.
  * `getTuple` is O(size of the values).
  * @throws ColloquyError `invalid_argument` for a configuration without `thread_id`, and what the store throws.
  *
@@ -48,7 +41,7 @@ const BATCH = 100
  * const saver = colloquySaver({ store: memoryStore() })
  * await saver.getTuple({ configurable: { thread_id: 'thread-1' } }) // undefined
  */
-export function colloquySaver(options: ColloquySaverOptions): langgraph.BaseCheckpointSaver {
+export function colloquySaver(options: { readonly store: Items; readonly serde?: Serializer }): Saver {
   if (typeof options?.store?.changeItems !== 'function')
     throw new ColloquyError('invalid_argument', 'Pass a Colloquy store as store, such as memoryStore().')
   return new ColloquySaver(options.store, options.serde)
@@ -57,10 +50,10 @@ export function colloquySaver(options: ColloquySaverOptions): langgraph.BaseChec
 class ColloquySaver extends langgraph.BaseCheckpointSaver {
   readonly #items: Items
   readonly #values: ChannelValues
-  /** Latest returned checkpoints: a run may only continue from the latest. */
-  readonly #returned = new LRUCache<string, true>({ max: 10_000 })
+  /** Checkpoints that were the latest when this saver read or wrote them: their run may only extend the latest. */
+  readonly #latest = new LRUCache<string, true>({ max: 100_000 })
 
-  constructor(items: Items, serde?: langgraph.SerializerProtocol) {
+  constructor(items: Items, serde?: Serializer) {
     super(serde)
     this.#items = items
     this.#values = new ChannelValues(items, this.serde)
@@ -69,12 +62,17 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
   async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
     if (config.configurable?.['thread_id'] === undefined) return undefined
     const { thread, namespace, checkpoint } = positionOf(config)
-    const id = checkpoint ?? (await this.#get(thread, headId(namespace)))?.body['checkpoint']
-    if (typeof id !== 'string') return undefined
-    if (checkpoint === undefined) this.#returned.set(digest(thread, namespace, id), true)
-    else this.#returned.delete(digest(thread, namespace, id))
-    const item = await this.#get(thread, checkpointId(namespace, id))
-    return item === null ? undefined : this.#tuple(thread, item)
+    const latest = (await this.#get(thread, headId(namespace)))?.body['checkpoint'] as string | undefined
+    const position = { thread, namespace, checkpoint: checkpoint ?? latest }
+    if (position.checkpoint === latest) this.#latest.set(keyOf(position), true)
+    else this.#latest.delete(keyOf(position))
+    return this.#read(position)
+  }
+
+  override getDeltaChannelHistory(options: Parameters<History>[0]): ReturnType<History> {
+    // Reading an ancestor here starts no branch from it.
+    const getTuple = (config: RunnableConfig) => this.#read(positionOf(config))
+    return super.getDeltaChannelHistory.call(Object.assign(Object.create(this), { getTuple }), options)
   }
 
   async *list(
@@ -101,30 +99,27 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
     }
   }
 
-  async put(
-    config: RunnableConfig,
-    checkpoint: Checkpoint,
-    metadata: langgraph.CheckpointMetadata,
-    newVersions: langgraph.ChannelVersions,
-  ): Promise<RunnableConfig> {
-    const { thread, namespace, checkpoint: parent } = positionOf(config)
+  async put(...[config, checkpoint, metadata, versions]: Parameters<Saver['put']>): Promise<RunnableConfig> {
+    const position = positionOf(config)
+    const { thread, namespace, checkpoint: parent } = position
     const { channel_values: values, ...rest } = langgraph.copyCheckpoint(checkpoint)
     const collection = collectionOf(thread)
     const dumped = { checkpoint: await this.#values.dump(rest), metadata: await this.#values.dump(metadata) }
     const body = { id: checkpoint.id, namespace, parent: parent ?? null, ...dumped } satisfies CheckpointBody
     const keys = { lane: `${digest(namespace)}/${checkpoint.id}` }
-    const changed = Object.entries(newVersions).filter(([channel]) => Object.hasOwn(values, channel))
+    const changed = Object.entries(versions).filter(([channel]) => Object.hasOwn(values, channel))
     await retryConflicts(async () => {
       const head = await this.#get(thread, headId(namespace))
       const latest = head?.body['checkpoint']
-      const moved = latest !== parent && latest !== checkpoint.id
-      if (parent !== undefined && moved && this.#returned.has(digest(thread, namespace, parent)))
+      const isMoved = latest !== parent && latest !== checkpoint.id && metadata.source !== 'fork'
+      if (isMoved && this.#latest.has(keyOf(position)))
         throw new ColloquyError(
           'id_conflict',
-          `Another run has moved thread ${thread} from checkpoint ${parent} to ${String(latest)}. Read the latest state and run again.`,
+          `Another run has moved thread ${thread} to checkpoint ${String(latest)}. Read the latest state and run again.`,
         )
       const epoch = String(head?.body['epoch'] ?? crypto.randomUUID())
-      const newest = typeof latest === 'string' && latest > checkpoint.id ? latest : checkpoint.id
+      // Clocks of processes differ: what extends the latest checkpoint is the latest, whatever its id.
+      const isNewest = typeof latest !== 'string' || latest === parent || latest <= checkpoint.id
       const parts = await Promise.all(
         changed.map(([channel, version]) =>
           this.#values.parts(epoch, valueId(namespace, channel, version), values[channel]),
@@ -135,17 +130,18 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
       // The checkpoint and the head are written last. Until then, no reader finds the values.
       // oxlint-disable-next-line no-await-in-loop
       while (changes.length > BATCH - 3) await this.#items.changeItems(changes.splice(0, BATCH - 3))
-      const put = { body: { checkpoint: newest, epoch } }
+      const put = { body: { checkpoint: isNewest ? checkpoint.id : latest, epoch } }
       changes.push({ collection, id: checkpointId(namespace, checkpoint.id), put: { body, keys } })
       changes.push({ collection, id: headId(namespace), expected: head?.version ?? null, put })
       if (head === null) changes.push({ collection: THREADS, id: digest(thread), put: { body: { thread } } })
       await this.#items.changeItems(changes)
       this.#values.markStored(epoch, unique)
+      if (isNewest) this.#latest.set(keyOf({ ...position, checkpoint: checkpoint.id }), true)
     })
     return configOf(thread, namespace, checkpoint.id)
   }
 
-  async putWrites(config: RunnableConfig, writes: Writes, task: string, path = ''): Promise<void> {
+  async putWrites(...[config, writes, task, path = '']: Parameters<Saver['putWrites']>): Promise<void> {
     const { thread, namespace, checkpoint } = positionOf(config)
     if (checkpoint === undefined) throw missing('checkpoint_id')
     const collection = collectionOf(thread)
@@ -173,6 +169,11 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
     for await (const page of allPages((at) => this.#items.listItems(collectionOf(thread), at)))
       await this.#items.changeItems(page.map(({ collection, id }) => ({ collection, id, put: null })))
     await this.#items.changeItems([{ collection: THREADS, id: digest(thread), put: null }])
+  }
+
+  async #read({ thread, namespace, checkpoint = '' }: Position): Promise<CheckpointTuple | undefined> {
+    const item = await this.#get(thread, checkpointId(namespace, checkpoint))
+    return item === null ? undefined : this.#tuple(thread, item)
   }
 
   async #tuple(thread: string, item: Item): Promise<CheckpointTuple> {
@@ -231,7 +232,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
 function positionOf({ configurable }: RunnableConfig): Position {
   const { thread_id: thread, checkpoint_ns: namespace = '', checkpoint_id: checkpoint } = configurable ?? {}
   if (typeof thread !== 'string' || thread === '') throw missing('thread_id')
-  return { thread, namespace: String(namespace), ...(checkpoint ? { checkpoint: String(checkpoint) } : {}) }
+  return { thread, namespace: String(namespace), checkpoint: checkpoint ? String(checkpoint) : undefined }
 }
 
 const missing = (field: string): ColloquyError =>
@@ -242,6 +243,7 @@ const configOf = (thread_id: string, checkpoint_ns: string, checkpoint_id: strin
 
 const bodyOf = <T>(item: Item): T => item.body as unknown as T
 const collectionOf = (thread: string): string => `${THREADS}/${digest(thread)}`
+const keyOf = (at: Position): string => digest(at.thread, at.namespace, at.checkpoint ?? '')
 const headId = (namespace: string): string => `head/${digest(namespace)}`
 const checkpointId = (namespace: string, id: string): string => `checkpoint/${digest(namespace, id)}`
 const valueId = (namespace: string, channel: string, version: string | number): string =>

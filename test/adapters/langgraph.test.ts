@@ -1,7 +1,10 @@
 /** The LangGraph saver passes LangGraph's own suite over each store, and what the suite leaves out. */
 
+import { HumanMessage } from '@langchain/core/messages'
+import { MessagesDeltaValue, MessagesValue, StateGraph, StateSchema } from '@langchain/langgraph'
 import { type BaseCheckpointSaver, emptyCheckpoint, uuid6 } from '@langchain/langgraph-checkpoint'
 import { validate } from '@langchain/langgraph-checkpoint-validation'
+import { setTimeout as wait } from 'node:timers/promises'
 import fc from 'fast-check'
 import type pg from 'pg'
 import * as vitest from 'vitest'
@@ -48,9 +51,13 @@ function validateOver(name: string, open: () => Promise<Store>): void {
   })
 }
 
-validateOver('memory', async () => memoryStore())
-validateOver('sqlite', async () => sqliteStore({ file: ':memory:' }))
-validateOver('postgres', () => POSTGRES.open())
+const STORES: Readonly<Record<string, () => Promise<Store>>> = {
+  memory: async () => memoryStore(),
+  sqlite: async () => sqliteStore({ file: ':memory:' }),
+  postgres: () => POSTGRES.open(),
+}
+
+for (const [name, open] of Object.entries(STORES)) validateOver(name, open)
 
 const countTests = (task: vitest.RunnerTask): number =>
   task.type === 'suite' ? task.tasks.reduce((sum, each) => sum + countTests(each), 0) : 1
@@ -58,7 +65,7 @@ const countTests = (task: vitest.RunnerTask): number =>
 it('runs all cases of the suite over each store', ({ task }) => {
   const suites = task.file.tasks.filter(({ name }) => name.startsWith('colloquy '))
   expect(suites.map((suite) => [suite.name, countTests(suite)])).toEqual(
-    ['memory', 'sqlite', 'postgres'].map((name) => [`colloquy ${name}`, 718]),
+    Object.keys(STORES).map((name) => [`colloquy ${name}`, 718]),
   )
 })
 
@@ -66,11 +73,11 @@ const THREAD = { configurable: { thread_id: 't', checkpoint_ns: '' } }
 let clock = 0
 
 /** Writes a thread's next checkpoint, whose only channel has a value. */
-async function step(saver: BaseCheckpointSaver, config: object, value: unknown) {
+async function step(saver: BaseCheckpointSaver, config: object, value: unknown, id?: string) {
   const version = (clock += 1)
   const checkpoint = {
     ...emptyCheckpoint(),
-    id: uuid6(version),
+    id: id ?? uuid6(version),
     channel_values: { list: value },
     channel_versions: { list: version },
   }
@@ -144,6 +151,35 @@ describe('the LangGraph saver', () => {
     expect(await valueOf(one, branch)).toEqual(['first', 'branch'])
   })
 
+  it('continues a thread on a machine whose clock is behind', async () => {
+    const store = memoryStore()
+    const [ahead, behind] = [uuid6(1).replace(/^./, '9'), uuid6(1)]
+    const first = await step(colloquySaver({ store }), THREAD, ['ahead'], ahead)
+    await step(colloquySaver({ store }), first, ['ahead', 'behind'], behind)
+    expect(await valueOf(colloquySaver({ store }))).toEqual(['ahead', 'behind'])
+  })
+
+  it('copies and edits earlier checkpoints, and refuses the run that was active', async () => {
+    const saver = colloquySaver({ store: memoryStore() })
+    const { graph } = graphOf(saver, false, { steps: 1 })
+    await graph.invoke(inputOf('input'), THREAD)
+    const history = []
+    for await (const state of graph.getStateHistory(THREAD)) history.push(state)
+    const [end, before] = history
+    const active = await saver.getTuple(THREAD)
+    // A page that shows the latest state by its id does not make a branch of the active run.
+    await graph.getState(end?.config ?? {})
+    await graph.updateState(before?.config ?? {}, null, '__copy__')
+    await graph.updateState(before?.config ?? {}, inputOf('edited'), 'join')
+    await expect(step(saver, active?.config ?? {}, [])).rejects.toMatchObject({ code: 'id_conflict' })
+    expect(idsOf((await graph.getState(THREAD)).values)).toEqual([
+      'input',
+      'run left 0',
+      'run right 0',
+      'edited',
+    ])
+  })
+
   it('keeps whole values when another process has deleted the thread', async () => {
     const store = memoryStore()
     const [one, other] = [colloquySaver({ store }), colloquySaver({ store })]
@@ -189,3 +225,136 @@ describe('the LangGraph saver', () => {
     await expect(saver.putWrites(THREAD, [], 'task')).rejects.toThrow(text)
   })
 })
+
+const SCHEMAS_OF_STATE = [MessagesValue, MessagesDeltaValue].map(
+  (messages) => new StateSchema({ messages }),
+) as [StateSchema<{ messages: typeof MessagesValue }>, never]
+
+/** A graph of two parallel nodes, which add a message each per step, and one that joins them. */
+function graphOf(saver: BaseCheckpointSaver, isDelta: boolean, { name = 'run', steps = 2, pause = 0 } = {}) {
+  const made: string[] = []
+  const work = (side: string) => async (state: { messages: { id?: string }[] }) => {
+    if (pause > 0) await wait(pause)
+    const count = state.messages.filter(({ id }) => id?.startsWith(`${name} ${side}`)).length
+    const id = `${name} ${side} ${count}`
+    made.push(id)
+    return { messages: [new HumanMessage({ id, content: id })] }
+  }
+  const graph = new StateGraph(SCHEMAS_OF_STATE[isDelta ? 1 : 0])
+    .addNode('left', work('left'))
+    .addNode('right', work('right'))
+    .addNode('join', work('join'))
+    .addEdge('__start__', 'left')
+    .addEdge('__start__', 'right')
+    .addEdge(['left', 'right'], 'join')
+    .addConditionalEdges('join', ({ messages }) =>
+      messages.filter(({ id }) => id?.startsWith(`${name} join`)).length < steps
+        ? ['left', 'right']
+        : '__end__',
+    )
+    .compile({ checkpointer: saver })
+  return { graph, made }
+}
+
+const inputOf = (id: string) => ({ messages: [new HumanMessage({ id, content: id })] })
+const idsOf = ({ messages = [] }: { messages?: { id?: string }[] }): (string | undefined)[] =>
+  messages.map(({ id }) => id)
+
+for (const [name, open] of Object.entries(STORES))
+  describe(`graphs over ${name}`, () => {
+    it('loses nothing of a run that ends, when others run the same thread', async () => {
+      const run = fc.record({
+        isShared: fc.boolean(),
+        start: fc.nat(20),
+        pause: fc.nat(5),
+        durability: fc.constantFrom('sync', 'async', 'exit'),
+      })
+      const runs = fc.array(run, { minLength: 2, maxLength: 4 })
+      await fc.assert(
+        fc.asyncProperty(runs, fc.boolean(), fc.boolean(), async (all, isDelta, isNew) => {
+          const store = await open()
+          const shared = colloquySaver({ store })
+          const before = isNew ? [] : ['before']
+          if (!isNew)
+            await graphOf(shared, isDelta, { steps: 1 }).graph.updateState(THREAD, inputOf('before'), 'join')
+          const results = await Promise.allSettled(
+            all.map(async ({ isShared, start, pause, durability }, index) => {
+              const saver = isShared ? shared : colloquySaver({ store })
+              const { graph } = graphOf(saver, isDelta, { name: `run ${index}`, pause })
+              await wait(start)
+              return graph.invoke(inputOf(`run ${index}`), { ...THREAD, durability })
+            }),
+          )
+          const { values } = await graphOf(colloquySaver({ store }), isDelta).graph.getState(THREAD)
+          const ids = idsOf(values)
+          expect(ids.slice(0, before.length)).toEqual(before)
+          const sides = ['left', 'right', 'join']
+          for (const [index, { status, ...result }] of results.entries()) {
+            const whole = [0, 1].flatMap((count) => sides.map((side) => `run ${index} ${side} ${count}`))
+            const own = ids.filter((id) => id?.startsWith(`run ${index}`))
+            // A run that was refused has left its first steps, or nothing.
+            expect(own).toEqual([`run ${index}`, ...whole].slice(0, own.length))
+            if (status === 'fulfilled') expect(own.length).toBe(7)
+            else expect(result).toMatchObject({ reason: { code: 'id_conflict' } })
+          }
+          expect(results.some(({ status }) => status === 'fulfilled')).toBe(true)
+          await store.close()
+        }),
+        { numRuns: name === 'postgres' ? 15 : 40 },
+      )
+      SCHEMAS.giveBack()
+    })
+
+    it('ends as without a crash, when the process ends before or after any of its writes', async () => {
+      for (const isDelta of [false, true]) {
+        let count = 0
+        const pending = new Set<Promise<unknown>>()
+        const crashing = (store: Store, end: number, isAfter: boolean) =>
+          ({
+            getItem: (...args) => (count >= end ? dead() : store.getItem(...args)),
+            listItems: (...args) => (count >= end ? dead() : store.listItems(...args)),
+            async changeItems(changes) {
+              count += 1
+              if (count > end || (count === end && !isAfter)) return dead()
+              const written = store.changeItems(changes)
+              pending.add(written)
+              return count >= end ? written.then(dead) : written
+            },
+          }) satisfies Partial<Items>
+        const runTo = async (end: number, isAfter: boolean): Promise<void> => {
+          count = 0
+          const store = await open()
+          const config = { ...THREAD, durability: 'sync' as const }
+          const first = graphOf(colloquySaver({ store: crashing(store, end, isAfter) as never }), isDelta)
+          const crash = await first.graph.invoke(inputOf('input'), config).catch(String)
+          expect(crash).toContain('the process has ended')
+          await Promise.all(pending)
+          const { graph, made } = graphOf(colloquySaver({ store }), isDelta)
+          const { next, values: stored } = await graph.getState(config)
+          const isBegun = next.length > 0 || idsOf(stored).length > 0
+          const values = await graph.invoke(isBegun ? null : inputOf('input'), config)
+          expect(idsOf(values)).toEqual([
+            'input',
+            ...[0, 1].flatMap((step) => ['left', 'right', 'join'].map((side) => `run ${side} ${step}`)),
+          ])
+          // Nothing but the step that was interrupted is done again.
+          expect(made.filter((id) => first.made.includes(id)).length).toBeLessThanOrEqual(2)
+          await store.close()
+        }
+        const whole = await open()
+        count = 0
+        const saver = colloquySaver({ store: crashing(whole, Infinity, true) as never })
+        await graphOf(saver, isDelta).graph.invoke(inputOf('input'), { ...THREAD, durability: 'sync' })
+        await whole.close()
+        const writes = count
+        expect(writes).toBeGreaterThan(10)
+        for (let end = 1; end <= writes; end += 1) {
+          await runTo(end, false)
+          if (end < writes) await runTo(end, true)
+        }
+      }
+      SCHEMAS.giveBack()
+    })
+  })
+
+const dead = (): Promise<never> => Promise.reject(new Error('the process has ended'))
