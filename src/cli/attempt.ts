@@ -6,7 +6,7 @@ import { FileError, OldRuntime } from './failure.ts'
 import { type Io, isOfOutput, type Progress, progressOn, writeAll } from './print/io.ts'
 import { hideSecrets, jsonLine, plain, safe } from './print/text.ts'
 
-export interface About {
+interface About {
   readonly name: string
   readonly fields: Readonly<Record<string, string>>
   readonly json?: boolean | undefined

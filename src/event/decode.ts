@@ -59,7 +59,7 @@ export function parseLine(text: string): Parsed {
 }
 
 /** Decodes a JSON value and freezes it in place. Never throws. O(size). */
-export function decodeJson(value: JsonValue): Decoded {
+function decodeJson(value: JsonValue): Decoded {
   const unfit = freezeJson(value)
   return unfit.length > 0 ? fail(unfit) : decodeFrozen(value)
 }

@@ -57,7 +57,7 @@ export const openPart = z.looseObject({
   type: z.string().check(z.minLength(1), z.regex(/^(?!(?:text|image)$)/, { error: OTHER_KIND, abort: true })),
 })
 
-export const content = z.union([textContent, imageContent, openPart])
+const content = z.union([textContent, imageContent, openPart])
 
 export const thinkingBlock = z.strictObject({
   type: withDefault(z.literal('thinking'), 'thinking'),

@@ -267,10 +267,10 @@ const OWN_MESSAGE: ReadonlySet<JsonValue | undefined> = new Set([
   'SleeptimeComputeObservation',
 ])
 
-export const toContent = (...texts: readonly JsonValue[]): readonly JsonValue[] =>
+const toContent = (...texts: readonly JsonValue[]): readonly JsonValue[] =>
   texts.filter((text) => typeof text === 'string' && text !== '').map((text) => ({ type: 'text', text }))
 
-export const isTextOrNull = (value: JsonValue): boolean => value === null || typeof value === 'string'
+const isTextOrNull = (value: JsonValue): boolean => value === null || typeof value === 'string'
 
 const RESULTS: readonly Upcaster[] = [
   upcaster(

@@ -13,7 +13,7 @@ import {
 import type { SessionFact, SessionRecord } from './session.ts'
 import { SessionWriter } from './writer.ts'
 
-export interface ReadLines {
+interface ReadLines {
   readonly facts: readonly SessionFact[]
   readonly title: string | null
   /** New facts of the side chains in the session's own file. */

@@ -17,7 +17,7 @@ import { readPackage } from '../package.ts'
 import { quoted } from '../print/text.ts'
 import type { Address } from './address.ts'
 
-export interface Access {
+interface Access {
   readonly write: boolean
   readonly listen?: boolean
   readonly fullText?: boolean

@@ -38,7 +38,7 @@ export const issueAsJson = ({ line, kind, issue: { loc, msg, type } }: LineIssue
   type,
 })
 
-export interface Broken {
+interface Broken {
   readonly line: number
   readonly why: string
   readonly count: number

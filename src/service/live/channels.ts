@@ -29,7 +29,7 @@ import type { Live, LiveSession } from './live.ts'
 import { LIVE_QUERY } from './start.ts'
 
 /** A close code and its reason. */
-export type Close = readonly [code: number, reason: string]
+type Close = readonly [code: number, reason: string]
 
 /** Closes its socket. */
 export class Closing extends Error {

@@ -383,7 +383,7 @@ async function bind(server: Server, host: string, port: number): Promise<void> {
 }
 
 /** Whether work ends within some milliseconds. */
-export async function within(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
+async function within(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<boolean>((resolve) => {
     timer = setTimeout(resolve, milliseconds, false)

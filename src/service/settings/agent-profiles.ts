@@ -124,7 +124,7 @@ const profileOf = (name: string, stored: JsonObject): AgentProfile => ({
 
 const unknownProfile = (): HttpProblem => new HttpProblem(404, 'Agent profile not found.')
 
-export const summaryOf = (profile: AgentProfile): JsonObject => ({
+const summaryOf = (profile: AgentProfile): JsonObject => ({
   id: profile.id,
   name: profile.name,
   agent_kind: profile['agent_kind'] ?? 'openhands',

@@ -56,7 +56,7 @@ const llm = z.strictObject({
 })
 
 /** Removes the input from validation errors. */
-export function silent<B>(spec: BodySpec<B>): BodySpec<B> {
+function silent<B>(spec: BodySpec<B>): BodySpec<B> {
   return {
     ...spec,
     read(value) {

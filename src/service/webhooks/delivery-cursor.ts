@@ -183,7 +183,7 @@ export const itemOf = (cursor: DeliveryCursor, dueIn: number | null): NewItem =>
   dueIn,
 })
 
-export const cursorOf = (item: Item): DeliveryCursor => item.body as object as DeliveryCursor
+const cursorOf = (item: Item): DeliveryCursor => item.body as object as DeliveryCursor
 
 export const newCursor = (record: ConversationRecord): DeliveryCursor => ({
   born: record.createdAt,

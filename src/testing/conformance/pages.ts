@@ -57,7 +57,7 @@ export function searchNaively(log: readonly StoredEvent[], filter: EventFilter):
     .toSorted((a, b) => (a.time === b.time ? a.seq - b.seq : BigInt(a.time) < BigInt(b.time) ? -1 : 1))
 }
 
-export function pathOf(log: readonly StoredEvent[], leafId: string): Set<StoredEvent> {
+function pathOf(log: readonly StoredEvent[], leafId: string): Set<StoredEvent> {
   const byId = new Map(log.flatMap((event) => (event.inTree && event.id !== null ? [[event.id, event]] : [])))
   const path = new Set<StoredEvent>()
   for (let index = byId.get(leafId); index !== undefined; index = byId.get(index.parentId ?? ''))
