@@ -7,8 +7,8 @@ import { aboutStored, attempt } from './attempt.ts'
 import type { RequestOf } from './commands.ts'
 import { getConversation, withStore } from './db/store.ts'
 import { FileError } from './failure.ts'
-import { type Io, writeAll, writeLines } from './print/io.ts'
-import { counted, jsonLine, quoted, safe } from './print/text.ts'
+import { answer, type Io } from './print/io.ts'
+import { counted, quoted, safe } from './print/text.ts'
 import { noSuchId } from './show/lists.ts'
 import { eventRow, heading, type Page } from './show/page.ts'
 
@@ -46,13 +46,9 @@ export async function deleteConversations(
         isOver = dryRun || !report.more
       }
     })
-    if (json === true) await writeAll(io.stdout, jsonLine({ ...sum, dry_run: dryRun }))
-    else {
-      const what = `${counted(sum.conversations, 'conversation')} with ${counted(sum.events, 'event')}${sum.more ? ', and more' : ''}`
-      await writeLines(io.stdout, [
-        heading(page, safe(about.name), `${dryRun ? 'would delete' : 'deleted'} ${what}`),
-      ])
-    }
+    const what = `${counted(sum.conversations, 'conversation')} with ${counted(sum.events, 'event')}${sum.more ? ', and more' : ''}`
+    const line = heading(page, safe(about.name), `${dryRun ? 'would delete' : 'deleted'} ${what}`)
+    await answer(io, json, { ...sum, dry_run: dryRun }, [line])
     return 0
   })
 }
@@ -69,17 +65,13 @@ export async function eraseEvent({ options }: RequestOf<'erase'>, io: Io, page: 
     const [conversationPath, eventPath] = [id, eventId].map(encodeURIComponent)
     const path = `/api/conversations/${conversationPath}/events/${eventPath}/erase`
     if (!dryRun) await withStore(db, { write: true }, (store) => post(store, path, { reason }))
-    if (json === true)
-      await writeAll(io.stdout, jsonLine({ conversation: id, event: eventId, dry_run: dryRun }))
-    else {
-      const described = isQuarantined(stored.fact) ? null : describeEvent(stored.fact)
-      await writeLines(io.stdout, [
-        `${dryRun ? 'would erase' : 'erased'} ${quoted(eventId)}`,
-        ...(described === null || !dryRun
-          ? []
-          : [eventRow(page, { lead: '  ', gutter: '', described, id: null, idColumns: 0 })]),
-      ])
-    }
+    const described = isQuarantined(stored.fact) || !dryRun ? null : describeEvent(stored.fact)
+    await answer(io, json, { conversation: id, event: eventId, dry_run: dryRun }, [
+      `${dryRun ? 'would erase' : 'erased'} ${quoted(eventId)}`,
+      ...(described === null
+        ? []
+        : [eventRow(page, { lead: '  ', gutter: '', described, id: null, idColumns: 0 })]),
+    ])
     return 0
   })
 }

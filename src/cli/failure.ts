@@ -61,6 +61,13 @@ export function fromFileSystem(error: unknown, file?: string): FileError {
   return new FileError('unreadable', `${what}cannot be read (${code})`)
 }
 
+/** Rejects a failed read with its {@link fromFileSystem}. */
+export const rejectRead =
+  (file?: string) =>
+  (error: unknown): never => {
+    throw fromFileSystem(error, file)
+  }
+
 export function fromWriting(error: unknown): unknown {
   const code = codeOf(error)
   if (code === 'ENOENT' || code === 'ENOTDIR')

@@ -48,8 +48,8 @@ import {
   type Tally,
   tally,
 } from './input/recording.ts'
-import { ClosedPipe, type Io, lasting, type Progress, writeAll, writeLines } from './print/io.ts'
-import { counted, glimpse, jsonLine, plain, quoted, safe } from './print/text.ts'
+import { answer, ClosedPipe, type Io, lasting, type Progress, writeLines } from './print/io.ts'
+import { counted, glimpse, plain, quoted, safe } from './print/text.ts'
 import { type Repair, repairRows, upcastRepairs } from './show/check.ts'
 import { heading, type Page } from './show/page.ts'
 
@@ -130,10 +130,8 @@ async function importFile(
     )
     reports = copied
     progress.done()
-    for (const report of copied) {
-      if (json === true) await writeAll(io.stdout, jsonLine(reportJson(report)))
-      else await writeLines(io.stdout, showReport(page, report, db.label))
-    }
+    for (const report of copied)
+      await answer(io, json, reportJson(report), showReport(page, report, db.label))
     const notes = copied
       .map((report) => quarantineNote(report, report.events))
       .filter((note) => note !== null)

@@ -12,7 +12,7 @@ import {
   type StoredEvent,
 } from '../../index.ts'
 import type { ConversationQuery } from '../../store/kit/index.ts'
-import { FileError, fromFileSystem, OldRuntime } from '../failure.ts'
+import { FileError, rejectRead, OldRuntime } from '../failure.ts'
 import { readPackage } from '../package.ts'
 import { quoted } from '../print/text.ts'
 import type { Address } from './address.ts'
@@ -226,7 +226,7 @@ const hasLog = (path: string): Promise<boolean> => isAllowed(`${path}-wal`, cons
 
 /** @throws FileError for a file that is missing, is a directory, or may not be read. */
 async function checkToRead(file: string): Promise<void> {
-  const stats = await stat(file).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
+  const stats = await stat(file).catch(rejectRead())
   if (stats.isDirectory()) throw new FileError('unreadable', 'is a directory, not a database')
   const refusal = await refusalOf(file, constants.R_OK)
   if (refusal !== null) throw new FileError('unreadable', `permission denied (${refusal})`)

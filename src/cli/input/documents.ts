@@ -25,7 +25,6 @@ const MAX_TAGS = 100
 
 export function describeDocuments({ meta, baseState }: Documents): Description {
   const stored = { ...(meta !== null && { meta }), ...(baseState !== null && { base_state: baseState }) }
-  const created = meta?.['created_at']
   const parent = meta?.['parent_conversation_id'] ?? meta?.['forked_from_conversation_id']
   return {
     id: idIn(baseState?.['id']) ?? idIn(meta?.['id']) ?? idIn(meta?.['conversation_id']),
@@ -37,7 +36,7 @@ export function describeDocuments({ meta, baseState }: Documents): Description {
     parentConversationId: idIn(parent),
     sandboxId: null,
     owner: null,
-    createdAt: typeof created === 'string' && parseInstant(created) !== undefined ? created : null,
+    createdAt: timeIn(meta?.['created_at']),
   }
 }
 
@@ -94,9 +93,16 @@ export function asObject(value: JsonValue | undefined): JsonObject | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null
 }
 
+const legalId = (value: JsonValue | undefined): string | null =>
+  typeof value === 'string' && isLegalId(value) ? value : null
+
 function idIn(value: JsonValue | undefined): string | null {
-  return typeof value === 'string' && isLegalId(value) ? dashed(value) : null
+  const id = legalId(value)
+  return id === null ? null : dashed(id)
 }
+
+const timeIn = (value: JsonValue | undefined): string | null =>
+  typeof value === 'string' && parseInstant(value) !== undefined ? value : null
 
 export function titleIn(value: JsonValue | undefined): string | null {
   return typeof value === 'string' && value !== '' && isKeepable(value, 200) ? value : null
@@ -130,65 +136,40 @@ export function ownDocument(
   record: ConversationRecord,
   documents: { readonly meta: JsonObject; readonly baseState: JsonObject },
 ): JsonObject | null {
-  if (isComplete(record, describeDocuments(documents))) return null
-  const { id, title, tags, metadata, createdAt } = record
-  return {
-    version: VERSION,
-    id,
-    title,
-    public: record.public,
-    tags,
-    metadata,
-    time_zone: record.timeZone,
-    parent_conversation_id: record.parentConversationId,
-    ...(record.sandboxId !== null && { sandbox_id: record.sandboxId }),
-    ...(record.owner !== null && { owner: record.owner }),
-    created_at: createdAt,
-  }
+  const description = describeDocuments(documents)
+  const isComplete =
+    canonicalJson(fieldsOf(record)) === canonicalJson(fieldsOf(description)) &&
+    sameInstant(description.createdAt, record.createdAt)
+  return isComplete ? null : { version: VERSION, ...fieldsOf(record), created_at: record.createdAt }
 }
+
+const fieldsOf = (record: Omit<Description, 'createdAt'>) => ({
+  id: record.id,
+  title: record.title,
+  public: record.public,
+  tags: record.tags,
+  metadata: record.metadata,
+  time_zone: record.timeZone,
+  parent_conversation_id: record.parentConversationId,
+  ...(record.sandboxId !== null && { sandbox_id: record.sandboxId }),
+  ...(record.owner !== null && { owner: record.owner }),
+})
 
 /** Reads `colloquy.json`, which overrides the other documents. Null if it is unreadable. */
 export function describeOwn(document: JsonObject): Description | null {
-  const {
-    id,
-    metadata,
-    time_zone: zone,
-    parent_conversation_id: parent,
-    sandbox_id: sandbox,
-    owner,
-    created_at: created,
-  } = document
-  const stored = asObject(metadata)
-  if (document['version'] !== VERSION || typeof id !== 'string' || !isLegalId(id) || stored === null)
-    return null
+  const [id, zone] = [legalId(document['id']), document['time_zone']]
+  const metadata = asObject(document['metadata'])
+  if (document['version'] !== VERSION || id === null || metadata === null) return null
   return {
     id,
     title: titleIn(document['title']),
     public: document['public'] === true,
     tags: tagsIn(document['tags']),
-    metadata: stored,
+    metadata,
     timeZone: typeof zone === 'string' ? zone : null,
-    parentConversationId: typeof parent === 'string' && isLegalId(parent) ? parent : null,
-    sandboxId: typeof sandbox === 'string' && isLegalId(sandbox) ? sandbox : null,
-    owner: typeof owner === 'string' && isLegalId(owner) ? owner : null,
-    createdAt: typeof created === 'string' && parseInstant(created) !== undefined ? created : null,
+    parentConversationId: legalId(document['parent_conversation_id']),
+    sandboxId: legalId(document['sandbox_id']),
+    owner: legalId(document['owner']),
+    createdAt: timeIn(document['created_at']),
   }
-}
-
-function isComplete(record: ConversationRecord, description: Description): boolean {
-  const { id, title, tags, metadata, timeZone, parentConversationId: parent, createdAt } = record
-  const now = [id, title, record.public, tags, metadata, timeZone, parent, record.sandboxId, record.owner]
-  const then = [
-    description.id,
-    description.title,
-    description.public,
-    description.tags,
-    description.metadata,
-    description.timeZone,
-    description.parentConversationId,
-    description.sandboxId,
-    description.owner,
-  ]
-  if (canonicalJson(now) !== canonicalJson(then) || description.createdAt === null) return false
-  return parseInstant(description.createdAt) === parseInstant(createdAt)
 }

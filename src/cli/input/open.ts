@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs'
 import { open, readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { basename as baseOf, dirname as folderOf } from 'node:path/posix'
-import { FileError, fromFileSystem } from '../failure.ts'
+import { FileError, fromFileSystem, rejectRead } from '../failure.ts'
 import type { Io } from '../print/io.ts'
 import {
   asBuffer,
@@ -52,10 +52,7 @@ const DETECTION_BYTES = 16
  */
 export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Opened> {
   if (name === '-') return openText('', io.stdin)
-  const isDirectory = await stat(name).then(
-    (result) => result.isDirectory(),
-    (error: unknown) => Promise.reject(fromFileSystem(error)),
-  )
+  const isDirectory = await stat(name).then((result) => result.isDirectory(), rejectRead())
   if (isDirectory) return openDirectory(name)
   if (!(await isZip(name))) return openText(extname(name).toLowerCase(), fileChunks(name))
   const tree = await (await import('./zip.ts')).openZip(name)
@@ -112,7 +109,7 @@ async function isZip(name: string): Promise<boolean> {
   if (extname(name).toLowerCase() === '.zip') return true
   // A pipe can be read only once.
   if (!(await stat(name)).isFile()) return false
-  const file = await open(name).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
+  const file = await open(name).catch(rejectRead())
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0)
     return bytesRead === 4 && ZIP.some((start) => start.equals(buffer))
@@ -205,10 +202,7 @@ async function openDirectory(directory: string): Promise<Opened> {
   const inner = names.includes('events') ? await namesIn(join(directory, 'events')).catch(noneOfFile) : []
   const tree = {
     paths: [...names, ...inner.map((name) => `events/${name}`)],
-    read: async (path: string) =>
-      await readFile(join(directory, path)).catch((error: unknown) =>
-        Promise.reject(fromFileSystem(error, baseOf(path))),
-      ),
+    read: async (path: string) => await readFile(join(directory, path)).catch(rejectRead(baseOf(path))),
   }
   const path = resolve(directory)
   const folder = basename(path) === 'events' ? basename(dirname(path)) : basename(path)
@@ -216,7 +210,7 @@ async function openDirectory(directory: string): Promise<Opened> {
 }
 
 async function namesIn(directory: string): Promise<string[]> {
-  const names = await readdir(directory).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
+  const names = await readdir(directory).catch(rejectRead())
   return names.toSorted()
 }
 

@@ -3,7 +3,7 @@
 import { open, readFile, stat } from 'node:fs/promises'
 import { crc32, deflateRawSync } from 'node:zlib'
 import { inflateSync, Zip, type ZipInputFile } from 'fflate'
-import { FileError, fromFileSystem } from '../failure.ts'
+import { FileError, rejectRead } from '../failure.ts'
 
 export interface FileTree {
   readonly paths: readonly string[]
@@ -45,13 +45,13 @@ interface Entry {
  * @throws FileError when it is not a zip, is damaged, or would unpack to too much.
  */
 export async function openZip(file: string): Promise<FileTree> {
-  const { size } = await stat(file).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
+  const { size } = await stat(file).catch(rejectRead())
   if (size > MAX_ARCHIVE_BYTES)
     throw new FileError(
       'not_a_zip',
       `the zip is larger than ${MAX_ARCHIVE_BYTES >> 20} MiB; unpack it, and pass the files`,
     )
-  const zip = await readFile(file).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
+  const zip = await readFile(file).catch(rejectRead())
   const entries = attempt('the zip', () => entriesOf(zip))
   let [packed, unpacked] = [0, 0]
   for (const entry of entries.values()) {

@@ -1,6 +1,6 @@
 /** The command line's view of the process, so that a test can replace it. */
 
-import { fit, safe } from './text.ts'
+import { fit, jsonLine, safe } from './text.ts'
 
 export interface Sink {
   /** Resolves once the text is written; rejects with {@link ClosedPipe} or {@link FailedOutput}. */
@@ -71,6 +71,14 @@ export async function writeLines(sink: Sink, lines: Iterable<string>): Promise<v
 function* ended(lines: Iterable<string>): IterableIterator<string> {
   for (const line of lines) yield `${line}\n`
 }
+
+/** Writes a result: as JSON on one line, or as lines for people. */
+export const answer = (
+  { stdout }: Pick<Io, 'stdout'>,
+  json: boolean | undefined,
+  value: unknown,
+  lines: Iterable<string>,
+): Promise<void> => writeAll(stdout, json === true ? jsonLine(value) : ended(lines))
 
 export interface Progress {
   tick(events: number): void

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { isLegalId } from '../../event/index.ts'
 import { EVENT_KINDS } from '../../index.ts'
-import { fromFileSystem } from '../failure.ts'
+import { rejectRead } from '../failure.ts'
 import type { Io } from '../print/io.ts'
 
 export interface Config {
@@ -39,7 +39,7 @@ export async function readConfig(
   { env }: Pick<Io, 'env'>,
 ): Promise<{ readonly config: Config } | { readonly problems: readonly string[] }> {
   if (file === undefined) return { config: configOf({}, '.', () => '') }
-  const bytes = await readFile(file).catch((error: unknown) => Promise.reject(fromFileSystem(error, file)))
+  const bytes = await readFile(file).catch(rejectRead(file))
   let value: unknown
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))

@@ -11,7 +11,7 @@ import { complain, failureText } from '../attempt.ts'
 import type { Options, RequestOf } from '../commands.ts'
 import { type Address, addressOf } from '../db/address.ts'
 import { withStore } from '../db/store.ts'
-import { FileError, fromFileSystem, notListening, UsageError } from '../failure.ts'
+import { FileError, rejectRead, notListening, UsageError } from '../failure.ts'
 import { readTemplate } from '../inspect.ts'
 import { type Io, writeLines } from '../print/io.ts'
 import { counted, plain, safe } from '../print/text.ts'
@@ -191,7 +191,7 @@ interface AgentModule {
  * @throws FileError for one that cannot be read, throws, or exports no step.
  */
 async function loadAgent(file: string): Promise<AgentModule> {
-  const stats = await stat(file).catch((error: unknown) => Promise.reject(fromFileSystem(error, file)))
+  const stats = await stat(file).catch(rejectRead(file))
   if (stats.isDirectory()) throw new FileError('unreadable', 'is a directory, not a module', file)
   let exported: Readonly<Record<string, unknown>>
   try {
@@ -225,7 +225,7 @@ export function sandboxFolder(db: Address, workspace: string | undefined): strin
 /** @throws FileError if the path is not a folder. */
 async function checkFolder(folder: string, label: string): Promise<void> {
   const what = label + folder
-  const stats = await stat(folder).catch((error: unknown) => Promise.reject(fromFileSystem(error, what)))
+  const stats = await stat(folder).catch(rejectRead(what))
   if (!stats.isDirectory()) throw new FileError('unreadable', `${what}: is not a directory`)
 }
 

@@ -15,8 +15,8 @@ import type { Options, RequestOf } from '../commands.ts'
 import type { Address } from '../db/address.ts'
 import { getConversation, withStore } from '../db/store.ts'
 import { FileError } from '../failure.ts'
-import { type Io, writeAll, writeLines } from '../print/io.ts'
-import { counted, fit, glimpse, jsonLine, pad, padStart, quoted, safe, width } from '../print/text.ts'
+import { answer, type Io, writeLines } from '../print/io.ts'
+import { counted, fit, glimpse, pad, padStart, quoted, safe, width } from '../print/text.ts'
 import { CALLED, eventRow, heading, idWidth, type Page, shownId } from './page.ts'
 
 interface PageOf<Item> {
@@ -97,21 +97,14 @@ export async function printPage(request: RequestOf<ListCommand>, io: Io, page: P
   return attempt(about, io, async () => {
     const find = (store: Store) => list.find(store, options, io)
     const { items, cursor: next } = await withStore(options.db, access, find)
-    if (options.json === true) {
-      await writeAll(io.stdout, jsonLine({ items: items.map(list.json), cursor: next }))
-      return 0
-    }
     const remark = counted(items.length, list.unit) + (next === null ? '' : ', more follow')
-    await writeLines(io.stdout, [heading(page, safe(about.name), remark)])
-    await writeLines(
-      io.stdout,
-      items.length === 0 ? [page.paint('dim', '  nothing')] : list.rows(page, items),
-    )
-    if (next === null) return 0
-    const line = commandLine(command, { ...options, cursor: next })
-    await writeLines(io.stdout, [
-      page.paint('dim', 'The next page:'),
-      `  ${page.paint('strong', safe(line))}`,
+    const more = next === null ? null : commandLine(command, { ...options, cursor: next })
+    await answer(io, options.json, { items: items.map(list.json), cursor: next }, [
+      heading(page, safe(about.name), remark),
+      ...(items.length === 0 ? [page.paint('dim', '  nothing')] : list.rows(page, items)),
+      ...(more === null
+        ? []
+        : [page.paint('dim', 'The next page:'), `  ${page.paint('strong', safe(more))}`]),
     ])
     return 0
   })
@@ -165,18 +158,14 @@ export async function auditBlobs({ options }: RequestOf<'audit-blobs'>, io: Io, 
   return attempt(about, io, async () => {
     const audit = await withStore(options.db, { write: false }, (store) => store.auditBlobs())
     const { blobs, bytes, events, unused, damaged, missing } = audit
-    const code = unused.length + damaged.length + missing.length === 0 ? 0 : 1
-    if (options.json === true) await writeAll(io.stdout, jsonLine(audit))
-    else {
-      const remark = `${counted(blobs, 'long string')} of ${counted(bytes, 'byte')} in ${counted(events, 'event')}`
-      await writeLines(io.stdout, [
-        heading(page, safe(about.name), remark),
-        ...unused.map((hash) => `  unused   ${safe(hash)}`),
-        ...damaged.map((hash) => `  damaged  ${safe(hash)}`),
-        ...missing.map(({ conversationId, seq }) => `  missing  ${quoted(conversationId)}, position ${seq}`),
-      ])
-    }
-    return code
+    const remark = `${counted(blobs, 'long string')} of ${counted(bytes, 'byte')} in ${counted(events, 'event')}`
+    await answer(io, options.json, audit, [
+      heading(page, safe(about.name), remark),
+      ...unused.map((hash) => `  unused   ${safe(hash)}`),
+      ...damaged.map((hash) => `  damaged  ${safe(hash)}`),
+      ...missing.map(({ conversationId, seq }) => `  missing  ${quoted(conversationId)}, position ${seq}`),
+    ])
+    return unused.length + damaged.length + missing.length === 0 ? 0 : 1
   })
 }
 
