@@ -22,6 +22,9 @@ const timed = (run: () => unknown): number => {
   return performance.now() - begun
 }
 
+const quartile = (times: readonly number[]): number =>
+  times.toSorted((one, other) => one - other)[Math.floor(times.length / 4)] ?? 0
+
 noArguments()
 console.log(machine())
 console.log('Targets: seen before at most 1.3 times plain; the first time at most 4 times JSON.parse more.')
@@ -74,35 +77,42 @@ const TURNS = 41
 const SMALL = { action: 300, observation: 600, systemPrompt: 1_000, message: 300 }
 
 console.log('\nThe next request after one more turn, with a cache, and copying its list of messages.')
-console.log('Target: at most 3 times `list.slice()`, or a tenth of the list with its JSON.')
+console.log('Target: at most 3 times `list.slice()`, or a tenth of the list with its JSON; "without" is the')
+console.log('time above that of the same turn in a log of its own. The lower quartile of each.')
 for (const length of [1_000, 100_000]) {
-  const events = makeLines(length + TURN * TURNS, { sizes: SMALL }).map(decoded)
+  const lines = makeLines(length + TURN * TURNS, { sizes: SMALL })
+  const events = lines.map(decoded)
   for (const [name, { write }] of Object.entries(WIRES)) {
     const cache = requestCache()
     const options = { tools: [{ name: 'ls' }], model: 'any', cache }
     let state = replay(events.slice(0, length))
     write(toMessages(state, { cache }), options)
-    const next: number[] = []
-    const copy: number[] = []
-    const json: number[] = []
+    const times = { next: [] as number[], alone: [] as number[], copy: [] as number[], json: [] as number[] }
     for (let turn = 0; turn < TURNS; turn += 1) {
-      for (const event of events.slice(length + turn * TURN, length + (turn + 1) * TURN))
-        state = reduce(state, event)
+      const [from, to] = [length + turn * TURN, length + (turn + 1) * TURN]
+      for (const event of events.slice(from, to)) state = reduce(state, event)
       let request: object = {}
-      next.push(timed(() => (request = write(toMessages(state, { cache }), options))))
+      times.next.push(timed(() => (request = write(toMessages(state, { cache }), options))))
+      const single = replay(lines.slice(from, to).map(decoded))
+      times.alone.push(timed(() => write(toMessages(single, { cache }), options)))
       const list = Array.isArray(request)
         ? request
         : (Object.values(request).findLast(Array.isArray) as object[])
-      copy.push(timed(() => list.slice()))
-      if (turn % 10 === 0) json.push(timed(() => JSON.stringify(list.slice())))
+      times.copy.push(timed(() => list.slice()))
+      if (turn % 10 === 0) times.json.push(timed(() => JSON.stringify(list.slice())))
     }
-    const [cost, floor] = [median(next), median(copy)]
+    const [next, alone, copy, json] = [times.next, times.alone, times.copy, times.json].map(quartile) as [
+      number,
+      number,
+      number,
+      number,
+    ]
     console.log(
       [
         `${length.toLocaleString('en')} events, ${name}`.padEnd(34),
-        `next ${cost.toFixed(3)} ms`,
-        `slice ${floor.toFixed(3)} ms (${(cost / floor).toFixed(1)} times)`,
-        `with its JSON ${median(json).toFixed(2)} ms (${(cost / median(json)).toFixed(3)} times)`,
+        `next ${next.toFixed(3)} ms`,
+        `slice ${copy.toFixed(3)} ms (${(next / copy).toFixed(1)} times, without ${((next - alone) / copy).toFixed(1)})`,
+        `with its JSON ${json.toFixed(2)} ms (${(next / json).toFixed(3)} times)`,
       ].join('   '),
     )
   }

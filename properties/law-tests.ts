@@ -43,7 +43,7 @@ const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['V', ['properties/view.test.ts']],
   ['M11', ['properties/replies.test.ts']],
   ['M12 M13 M15', ['properties/prefix.test.ts', EXECUTION]],
-  ['M21', ['properties/request-cache.test.ts', 'properties/prefix.test.ts']],
+  ['M21', ['properties/request-cache.test.ts', 'properties/prefix.test.ts', 'properties/parts.test.ts']],
   ['M14 M17', ['asked-items', 'parts', 'user-parts'].map((name) => `properties/${name}.test.ts`)],
   ['M18', [...MESSAGES, BACKGROUND, 'properties/prefix.test.ts']],
   ['M', MESSAGES],

@@ -50,6 +50,10 @@ export function checkRequest(
   same('M21', `${grammar}: the request`, JSON.stringify(cached), text)
   same('M21', `${grammar}: its record`, requestRecord(cached), requestRecord(request))
   same('M21', `${grammar}: replies without signed parts`, cachedLeft, remaining)
+  // A grammar without later prompts writes such a request from nothing.
+  const isContinued = WIRES[grammar].limits.appends || options.system !== 'append'
+  if (isContinued && messages.every(isDeepFrozen))
+    hold('M21', listIn(cached).every(isDeepFrozen), 'a message is not frozen')
   for (const each of earlier) same('M21', 'an earlier request', JSON.stringify(each.request), each.text)
   const before = earlier.at(-1)?.request
   earlier.splice(0, Math.max(0, earlier.length - 3))
@@ -74,20 +78,41 @@ const isDeepFrozen = (value: unknown): boolean =>
   ArrayBuffer.isView(value) ||
   (Object.isFrozen(value) && Object.values(value).every(isDeepFrozen))
 
+const MODES: readonly MessageOptions[] = [{}, {}, { pending: { close: 'interrupted' } }, { system: 'append' }]
+
 /** M21 for every prefix, with alternating options and some unfrozen facts. */
 export function checkCached(facts: readonly Fact[], grammar: WireGrammar, stride: number): boolean {
   const requests = startRequests()
-  const modes: readonly MessageOptions[] = [
-    {},
-    {},
-    { pending: { close: 'interrupted' } },
-    { system: 'append' },
-  ]
   let state = initialState()
   let shares = false
   for (const [index, fact] of facts.entries()) {
     state = reduce(state, stride > 1 && index % stride === 0 ? fact : frozen(fact))
-    shares = checkRequest(requests, grammar, state, modes[index % stride] ?? {}) || shares
+    shares = checkRequest(requests, grammar, state, MODES[index % stride] ?? {}) || shares
+  }
+  return shares
+}
+
+/** A request for a state of a log, named by its position from 0 to 1. */
+export interface Visit {
+  readonly position: number
+  readonly mode: number
+  readonly model: string
+  /** Number of last messages that a step removes. */
+  readonly cut: number
+}
+
+/** M21 for states in any order, as HEAD and readers move. */
+export function checkVisits(facts: readonly Fact[], grammar: WireGrammar, visits: readonly Visit[]): boolean {
+  const requests = startRequests()
+  const states = [initialState()]
+  for (const fact of facts) states.push(reduce(states.at(-1) as State, frozen(fact)))
+  let shares = false
+  for (const { position, mode, model, cut } of visits) {
+    const state = states[Math.round(position * facts.length)] as State
+    const change = (messages: readonly NeutralMessage[]): readonly NeutralMessage[] =>
+      messages.slice(0, Math.max(1, messages.length - cut))
+    const writing = { model, tools: [{ name: 'ls' }] }
+    shares = checkRequest(requests, grammar, state, MODES[mode] ?? {}, writing, change) || shares
   }
   return shares
 }

@@ -1,4 +1,4 @@
-/** M17: server tool calls and their results are never separated. */
+/** M17: server tool calls and their results are never separated; M21 with them. */
 
 import * as fc from 'fast-check'
 import { expect } from 'vitest'
@@ -18,6 +18,7 @@ import { initialState, type State } from '../../src/state/state.ts'
 import { isPending } from '../../src/view/units.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 import { validateAnthropic } from '../../src/messages/anthropic/rules.ts'
+import { checkRequest, frozen, startRequests } from './request-cache.ts'
 import { ANTHROPIC_UNITS, type ServerBlock } from '../replies/anthropic-parts.ts'
 
 export const USER: Event = {
@@ -87,11 +88,12 @@ export function checkPairs(deeds: readonly Deed[], met: (happened: Met) => void)
   let n = 0
   const log: Event[] = []
   const put = (event: Event): void => {
-    log.push(event)
+    log.push(frozen(event))
     state = reduce(state, event)
   }
   const user = (): void => put({ ...USER, id: `u${(n += 1)}` } as Event)
   user()
+  const requests = startRequests()
   let waiting: ServerBlock[] = []
   let lied = false
   for (const each of deeds) {
@@ -158,6 +160,7 @@ export function checkPairs(deeds: readonly Deed[], met: (happened: Met) => void)
     const messages = toMessages(state, closing)
     if (messages.length === 0) continue
     const request = toAnthropic(messages)
+    checkRequest(requests, 'anthropic', state, closing)
     // Thinking may resume after text whose own thinking was lost.
     const violations = validateAnthropic(request).filter(({ rule }) => rule !== 'thinking-first')
     expect(violations).toEqual([])

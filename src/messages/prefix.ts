@@ -206,7 +206,7 @@ const RECORDS = new WeakMap<object, RequestRecord>()
  * requestRecord({ model: 'any', ...request }).grammar // 'anthropic'
  */
 export function requestRecord(request: object): RequestRecord | null {
-  for (const key of [request, ...Object.values(request)]) {
+  for (const key of [request, ...(Array.isArray(request) ? [] : Object.values(request))]) {
     const record = typeof key === 'object' && key !== null ? RECORDS.get(key as object) : undefined
     if (record !== undefined) return record
   }

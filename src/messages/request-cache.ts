@@ -3,6 +3,7 @@
 import type { Event } from '../event/types.ts'
 import type { State } from '../state/state.ts'
 import { type Node, type Unit, unitEvents, type Units } from '../view/units.ts'
+import type { Limits, PartRef } from './limits.ts'
 import type { MessageOptions, NeutralMessage, RequestCache } from './message.ts'
 import { promptMessages, promptOf, writeUnits } from './neutral.ts'
 import { requestRecord, type WriteOptions } from './prefix.ts'
@@ -20,27 +21,38 @@ interface KnownMessages {
 /** In place of a count: the next plain user message is merged with the last one. */
 const OPEN = -1
 
-/** A request, the messages that cannot be written in another way, and how to return to its state after them. */
+/** A request, and points that it can continue from. */
 interface KnownRequest {
   readonly key: string
   readonly request: OpenRequest<object>
-  /** The messages of the request; the first `shared` ones are settled. */
+  /** The messages of the request. */
   readonly list: object[]
-  shared: number
-  last: object | undefined
+  /** The messages before the last point. */
   readonly settled: NeutralMessage[]
   readonly undos: (() => void)[]
-  /** The states of the request after the settled messages. */
-  saved: readonly object[]
+  readonly points: Point[]
+}
+
+/** The request after some messages: how many are read and written, and what the writer knows. */
+interface Point {
+  readonly settled: number
+  readonly written: number
+  readonly last: object | undefined
+  readonly undos: number
+  readonly states: readonly object[]
 }
 
 /** Maximum number of requests for one first message: options and grammars differ. */
 const MAX_REQUESTS = 4
 
+/** All of the latest points remain; earlier ones this many messages apart. */
+const RECENT_POINTS = 8
+const SPACING = 64
+
 /**
- * Returns a cache for `toMessages` and request writers. Continuing an earlier state or request with the same
- * options costs O(what is new), and a copy of the message list; all else is as without it. The bytes are the
- * same. Messages of frozen events (decoded, loaded, appended) and their output are frozen and shared; lists
+ * Returns a cache for `toMessages` and request writers. A request with the options of an earlier one
+ * costs O(what differs), after a move of HEAD at most 64 messages more, and two copies of the message list.
+ * The bytes are the same. Messages of frozen events (decoded, loaded, appended) and their output are frozen and shared; lists
  * are the caller's. Serves any number of conversations.
  * @example
  * const cache = requestCache()
@@ -63,21 +75,40 @@ export function requestCache(): RequestCache {
       const all = requests.get(first) ?? []
       const others = all.filter((each) => each.key !== key)
       requests.set(first, others)
-      const earlier = all.find((each) => each.key === key && begins(messages, each.settled))
-      // A late prompt replaces the first one, where a grammar accepts one only.
+      const earlier = all.find((each) => each.key === key && rewind(each, messages))
       const open = earlier ?? startKnown(key, writer, messages, options)
       const from = Math.max(open.request.lead, open.settled.length)
+      // A late prompt replaces the first one, where a grammar accepts one only.
       if (!writer.limits.appends && hasPrompt(messages, from)) return null
-      const request = continueRequest(open, messages)
-      if (open.settled.length > 0) requests.set(first, [open, ...others].slice(0, MAX_REQUESTS))
+      const request = continueRequest(open, messages, from, writer.limits.pairOf)
+      if (open.points.length > 0) requests.set(first, [open, ...others].slice(0, MAX_REQUESTS))
       if (onPrefix !== undefined) requestRecord(request)?.leftOut.forEach((remaining) => onPrefix(remaining))
       return request
     },
   }
 }
 
-function begins(messages: readonly NeutralMessage[], settled: readonly NeutralMessage[]): boolean {
-  for (let index = 0; index < settled.length; index += 1) if (settled[index] !== messages[index]) return false
+/** Returns to the latest point before a difference. False if there is none. O(messages) comparisons. */
+function rewind(
+  { request, list, settled, undos, points }: KnownRequest,
+  messages: readonly NeutralMessage[],
+): boolean {
+  const end = Math.min(settled.length, messages.length)
+  let common = 0
+  // Unlike `===`, it reads no header of an object, which would be a cache miss for each.
+  while (common < end && Object.is(settled[common], messages[common])) common += 1
+  // Results belong to the reply before them.
+  const last = points.findLastIndex(
+    (each) => each.settled <= common && messages[each.settled]?.role !== 'tool',
+  )
+  const point = points[last]
+  if (point === undefined) return false
+  points.length = last + 1
+  while (undos.length > point.undos) undos.pop()?.()
+  settled.length = point.settled
+  list.length = point.written
+  if (point.last !== undefined) list[point.written - 1] = point.last
+  for (const [index, state] of point.states.entries()) Object.assign(request.parts[index]?.state ?? {}, state)
   return true
 }
 
@@ -96,7 +127,7 @@ function startKnown<Request extends object, Block extends object, M extends obje
   const undos: (() => void)[] = []
   const list: M[] = []
   const request = startRequest(writer, messages, options, list, () => new UndoMap(undos))
-  return { key, request, list, shared: 0, last: undefined, settled: [], undos, saved: [] }
+  return { key, request, list, settled: [], undos, points: [] }
 }
 
 /** A map that registers how each change is undone. */
@@ -124,41 +155,61 @@ class UndoMap<V> extends Map<unknown, V> {
   }
 }
 
-/** Writes what is new, and undoes all after the last settled message. */
-function continueRequest(open: KnownRequest, messages: readonly NeutralMessage[]): object {
-  const { request, list, settled, undos } = open
+/** Writes the messages from an index, with a point before each reply and at the end. */
+function continueRequest(
+  open: KnownRequest,
+  messages: readonly NeutralMessage[],
+  from: number,
+  pairOf: Limits['pairOf'],
+): object {
+  const { request, list } = open
   const { reader, lead } = request
-  let index = Math.max(lead, settled.length)
+  /** Provider calls whose results may follow, and change how their turns are written. */
+  const calls = new Set<string>()
   let isFrozen = messages.slice(0, lead).every(isShared)
-  while (index < messages.length) {
-    if (isFrozen && messages[index]?.role === 'assistant' && reader.state.last?.role === 'user') {
-      request.writeTurns()
-      freezeNew(open)
-      open.shared = list.length
-      open.last = list.at(-1)
-      undos.length = 0
-      open.saved = request.parts.map(({ state }) => ({ ...state }))
-      while (settled.length < index) settled.push(messages[settled.length] as NeutralMessage)
-    }
+  for (let index = from; ;) {
+    const isEnd = index === messages.length
+    const isPoint = index > from && (isEnd || messages[index]?.role === 'assistant')
+    if (isPoint && isFrozen && calls.size === 0) addPoint(open, messages, index)
+    if (isEnd) break
+    const before = reader.state.last
     const next = reader.read(messages, index)
+    const { last } = reader.state
+    if (last?.role !== 'assistant') calls.clear()
+    else if (last !== before) for (const ref of last.refs) followPair(ref, calls, pairOf)
     for (; index < next; index += 1) isFrozen &&= isShared(messages[index] as NeutralMessage)
   }
-  const written = request.finish(messages, index)
+  const written = request.finish(messages, messages.length)
   freezeNew(open)
   // The system prompt is shared too; the list of messages is the caller's.
-  for (const value of Object.values(written) as unknown[])
-    if (!Array.isArray(value) || value[0] !== list[0]) freeze(value)
-  for (const undo of undos.toReversed()) undo()
-  undos.length = 0
-  list.length = open.shared
-  if (open.last !== undefined) list[open.shared - 1] = open.last
-  for (const [index, state] of open.saved.entries()) Object.assign(request.parts[index]?.state ?? {}, state)
+  if (!Array.isArray(written))
+    for (const value of Object.values(written) as unknown[])
+      if (!Array.isArray(value) || value[0] !== list[0]) freeze(value)
   return written
 }
 
-/** Freezes the messages that are not settled, and the last settled one, which may have been replaced. */
-function freezeNew({ list, shared }: KnownRequest): void {
-  for (let index = Math.max(0, shared - 1); index < list.length; index += 1) freeze(list[index])
+function followPair(ref: PartRef, calls: Set<string>, pairOf: Limits['pairOf']): void {
+  const pair = ref.kind === 'other' && ref.placeholder === null ? pairOf(ref.value) : null
+  if (pair?.half === 'result') calls.delete(pair.id)
+  else if (pair?.waits === true) calls.add(pair.id)
+}
+
+function addPoint(open: KnownRequest, messages: readonly NeutralMessage[], index: number): void {
+  const { request, list, settled, undos, points } = open
+  request.writeTurns()
+  freezeNew(open)
+  const old = points.length - RECENT_POINTS
+  if (old > 0 && (points[old]?.settled ?? 0) - (points[old - 1]?.settled ?? 0) < SPACING)
+    points.splice(old, 1)
+  const states = request.parts.map(({ state }) => ({ ...state }))
+  points.push({ settled: index, written: list.length, last: list.at(-1), undos: undos.length, states })
+  while (settled.length < index) settled.push(messages[settled.length] as NeutralMessage)
+}
+
+/** Freezes the messages since the last point, and the last one before it, which may have been replaced. */
+function freezeNew({ list, points }: KnownRequest): void {
+  for (let index = Math.max(0, (points.at(-1)?.written ?? 0) - 1); index < list.length; index += 1)
+    freeze(list[index])
 }
 
 const isShared = (message: NeutralMessage): boolean =>
