@@ -155,6 +155,61 @@ describe('a conversation over AG-UI', () => {
     })
   })
 
+  it('brings a client that is cut off anywhere, any number of times, to the messages of the log', async () => {
+    const reply = fc.record({
+      pieces: fc.array(fc.string({ minLength: 1 }), { maxLength: 3 }),
+      isSlow: fc.boolean(),
+    })
+    const plans = fc.array(reply, { minLength: 1, maxLength: 3 })
+    const cuts = fc.array(fc.nat(12), { maxLength: 4 })
+    await fc.assert(
+      fc.asyncProperty(plans, cuts, async (plan, all) => {
+        const conversation = await open()
+        const planned: Step = async function* ({ state }) {
+          const count = pathTo(state).filter(({ event }) => event?.kind === 'ActionEvent').length
+          const { pieces = [], isSlow = false } = plan[count] ?? {}
+          for (const content of pieces) {
+            if (isSlow) await wait(1)
+            yield { kind: 'StreamingDeltaEvent', content }
+          }
+          if (count >= plan.length - 1) yield says(pieces.join('').trim() === '' ? 'Done.' : pieces.join(''))
+          else yield [calls(`c${count}`), ends(`c${count}`, 'sunny')]
+        }
+        const remaining = [...all]
+        const runs: Promise<unknown>[] = []
+        const fetch = async (_url: string, { body }: RequestInit): Promise<Response> => {
+          const input = await receiveRunInput(conversation, JSON.parse(String(body)))
+          const run = (): Promise<unknown> => {
+            const running = conversation.run(planned, { wait: true })
+            runs.push(running)
+            return running
+          }
+          const events = agUiEvents(conversation, { input, run })
+          const end = remaining.shift() ?? Infinity
+          let sent = ''
+          let count = 0
+          for await (const event of events) {
+            if ((count += 1) > end) break
+            sent += `data: ${JSON.stringify(event)}\n\n`
+          }
+          return new Response(sent, { headers: { 'content-type': 'text/event-stream' } })
+        }
+        const agent = agentOf(fetch, conversation.id)
+        agent.addMessage({ id: 'm1', role: 'user', content: 'Rome?' })
+        for (let visit = 0; visit <= all.length; visit += 1)
+          await agent.runAgent({ runId: `r${visit}` }).catch(() => undefined)
+        await Promise.all(runs)
+        const state = await conversation.state()
+        expect(state.header.status).toBe('finished')
+        expect(agent.messages).toEqual(agUiMessages(state))
+        const { items } = await conversation.search({ limit: 100 })
+        expect(items.filter(({ fact }) => 'source' in fact && fact.source === 'user').length).toBe(1)
+        expect(checkLog(items.map(({ fact }) => fact))).toEqual([])
+      }),
+      { numRuns: 60 },
+    )
+  })
+
   it('interrupts for calls that wait for a user, and goes on as the user decides', async () => {
     for (const [status, result] of [
       ['resolved', 'sunny'],

@@ -313,7 +313,10 @@ describe('a session over a conversation', () => {
         const { conversation, session } = await open()
         let list: AgentInputItem[] = []
         let operation = 0
+        const earlier: { head: string | null; items: AgentInputItem[] }[] = []
+        const headOf = async () => (await conversation.state()).log.head?.id ?? null
         for (const change of changes) {
+          earlier.push({ head: await headOf(), items: list })
           if (change.type === 'add') {
             await session.addItems(change.items)
             list = [...list, ...change.items]
@@ -342,6 +345,11 @@ describe('a session over a conversation', () => {
         }
         expect(await session.getItems(2)).toEqual(list.slice(-2))
         expect(await session.getItems(0)).toEqual([])
+        // Each change can be undone, in any order.
+        for (const { head, items } of earlier.toReversed()) {
+          await conversation.navigate(head)
+          expect(await session.getItems()).toEqual(items)
+        }
         const { items } = await conversation.search({ limit: 100 })
         const broken = checkLog(items.map(({ fact }) => fact))
         expect(broken.filter(({ law }) => !OF_THE_CALLER.has(law))).toEqual([])
