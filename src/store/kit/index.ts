@@ -150,7 +150,7 @@ export {
   planFeed,
   rowsFor,
   shardOf,
-  FEED_CHANGE as TOLD,
+  FEED_CHANGE,
 } from './feed.ts'
 
 // Long strings, which are kept once by their content.
