@@ -74,7 +74,7 @@ const pathsIn = (text: string): string[] =>
     (match) => match[1] as string,
   )
 
-const ROWS: readonly Row[] = (PAGE.split('## To add')[1] ?? '')
+const ROWS: readonly Row[] = (/^## To add$([^]*?)^## /m.exec(PAGE)?.[1] ?? '')
   .split('\n')
   .filter((line) => line.startsWith('| ') && !/^\| (?:To add|-)/.test(line))
   .map((line) => {
