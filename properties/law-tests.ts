@@ -59,7 +59,7 @@ const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['E10', ['properties/converted.test.ts']],
   ['E', ['properties/events.test.ts']],
   ['S8', ['properties/blobs.test.ts', 'test/store/blobs.test.ts', ...KIT]],
-  ['C4 C5', ['properties/texts.test.ts', 'test/store/texts.test.ts', 'test/service/search-text.test.ts']],
+  ['C5 C6', ['properties/texts.test.ts', 'test/store/texts.test.ts', 'test/service/search-text.test.ts']],
   ['C S', KIT],
   ['B', SUBSCRIBE],
   ['W7', ['test/service/run-requests.test.ts', 'test/service/created-at-once.test.ts']],

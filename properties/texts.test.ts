@@ -1,4 +1,4 @@
-/** C4, C5: text search. */
+/** C5, C6: text search. */
 
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'

@@ -97,6 +97,9 @@ describe('what is cited is there', () => {
     expect([...rules].filter((rule) => rule.startsWith('U'))).toHaveLength(11)
     for (let number = 1; number <= 30; number += 1) expect(rules).toContain(`D${number}`)
     expect(laws.size).toBeGreaterThan(80)
+    expect([...read(LAWS).matchAll(/^- \*\*[A-Z]\d+\*\*/gm)], 'each number once').toHaveLength(
+      [...laws].filter((law) => law.length > 1).length,
+    )
     expect(sources.filter((file) => /\bdesign D\d/.test(joined(read(file)))).length).toBeGreaterThan(20)
   })
 
