@@ -197,8 +197,12 @@ function entriesOfOthers(
   { projectKey, sessionId }: SessionKey,
   before: SessionStoreEntry | undefined,
 ): SessionStoreEntry[] {
-  const messages = toMessages(
-    replay(events.map((event) => without(event as object as JsonObject, 'parent_id') as object as Event)),
+  const state = replay(
+    events.map((event) => without(event as object as JsonObject, 'parent_id') as object as Event),
+  )
+  // Thinking is signed for the prompt of its own request.
+  const messages = toMessages(state).map((message) =>
+    message.role === 'assistant' ? { ...message, thinking_blocks: [] } : message,
   )
   if (messages.length === 0) return []
   const written = toAnthropic(messages).messages

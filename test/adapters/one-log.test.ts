@@ -4,10 +4,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Agent, type AgentInputItem, type Model, Runner, tool, Usage } from '@openai/agents-core'
-import { afterAll, expect, it, vi } from 'vitest'
+import fc from 'fast-check'
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { conversationIdOf, sessionStore } from '../../src/adapters/claude-agent.ts'
 import { colloquySession } from '../../src/adapters/openai-agents.ts'
+import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { checkLog } from '../../src/laws/index.ts'
@@ -15,8 +18,12 @@ import { isTextPart } from '../../src/event/shapes.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { PlainChat, server } from '../conversation/ui-client.ts'
+import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
+import { opener, schemas } from '../postgres/schemas.ts'
 import { askClaude } from './ask-claude.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'one-log-'))
@@ -125,4 +132,145 @@ it('begins under the Claude Agent SDK, continues under OpenAI Agents, ends under
   expect(checkLog(items.map(({ fact }) => fact))).toEqual([])
   await engine.close()
   await store.close()
+})
+
+/** A turn of a framework: it returns what its model was sent last. */
+type Turn = (name: string, conversation: Conversation, store: Store) => Promise<string>
+
+const KEY = { projectKey: 'project', sessionId: 'session' }
+
+const lineOf = (uuid: string, parentUuid: unknown, message: object) => ({
+  type: 'role' in message && message.role === 'user' ? 'user' : 'assistant',
+  uuid,
+  parentUuid,
+  sessionId: KEY.sessionId,
+  isSidechain: false,
+  timestamp: '2026-01-01T00:00:00.000Z',
+  message,
+})
+const replyOf = (id: string, stop_reason: string, ...content: readonly object[]) => ({
+  id,
+  type: 'message',
+  role: 'assistant',
+  model: 'claude',
+  stop_reason,
+  content,
+  usage: { input_tokens: 1, output_tokens: 1 },
+})
+
+const TURNS: Readonly<Record<'claude' | 'openai' | 'chat', Turn>> = {
+  async claude(name, _, store) {
+    const sessions = sessionStore({ store })
+    const loaded = (await sessions.load(KEY)) ?? []
+    const text = (part: string) => ({ type: 'text', text: `${name}-${part}` })
+    const thinking = { type: 'thinking', thinking: 'Hm.', signature: `${name}-signature` }
+    const use = { type: 'tool_use', id: name, name: 'Read', input: {} }
+    const read = { type: 'tool_result', tool_use_id: name, content: `${name}-result` }
+    const messages = [
+      { role: 'user', content: `${name}-user` },
+      replyOf(`${name}-1`, 'tool_use', thinking),
+      replyOf(`${name}-1`, 'tool_use', use),
+      { role: 'user', content: [read] },
+      replyOf(`${name}-2`, 'end_turn', text('reply')),
+    ]
+    let parent = loaded.findLast(({ uuid }) => uuid !== undefined)?.uuid ?? null
+    for (const [index, message] of messages.entries()) {
+      const uuid = `${name}-line-${index}`
+      await sessions.append(KEY, [lineOf(uuid, parent, message)])
+      parent = uuid
+    }
+    return JSON.stringify(loaded)
+  },
+  async openai(name, conversation) {
+    const seen: AgentInputItem[][] = []
+    const providerData = { encrypted_content: `${name}-signature` }
+    const outputs = [
+      [
+        { type: 'reasoning', id: `rs-${name}`, content: [], providerData },
+        { type: 'function_call', callId: name, name: 'look', arguments: '{}' },
+      ],
+      [{ type: 'message', role: 'assistant', status: 'completed', content: [output(`${name}-reply`)] }],
+    ]
+    const model: Model = {
+      async getResponse({ input }) {
+        seen.push(input as AgentInputItem[])
+        return { usage: new Usage(), output: (outputs.shift() ?? []) as never }
+      },
+      getStreamedResponse() {
+        throw new Error('not streamed')
+      },
+    }
+    const parameters = z.object({})
+    const look = tool({ name: 'look', description: 'Looks.', parameters, execute: () => `${name}-result` })
+    const agent = new Agent({ name: 'Guide', model, tools: [look] })
+    const session = colloquySession({ conversation })
+    await new Runner({ tracingDisabled: true }).run(agent, `${name}-user`, { session })
+    return JSON.stringify(seen[0])
+  },
+  async chat(name, conversation) {
+    let request = ''
+    const { fetch, runs } = server(conversation, async function* ({ state }) {
+      request = JSON.stringify(toAnthropic(toMessages(state)).messages)
+      const thinking_blocks = [{ type: 'thinking', thinking: 'Hm.', signature: `${name}-signature` } as const]
+      const content = [{ text: `${name}-reply ${name}-result` }]
+      const llm_message = { role: 'assistant', content, thinking_blocks } as const
+      yield { kind: 'MessageEvent', source: 'agent', llm_message }
+    })
+    const chat = new PlainChat({ id: conversation.id, fetch })
+    await chat.sendMessage({ text: `${name}-user` })
+    await Promise.all(runs)
+    return request
+  },
+}
+
+describe('three frameworks in any order', () => {
+  let database: PooledDatabase
+  let pool: pg.Pool
+  const SCHEMAS = schemas('one_log', () => pool)
+  const POSTGRES = opener(SCHEMAS, () => ({ client: pool }))
+  beforeAll(async () => {
+    database = await pooledDatabase()
+    pool = database.pool
+  })
+  afterAll(() => database.drop())
+
+  const STORES: Readonly<Record<string, () => Promise<Store>>> = {
+    memory: async () => memoryStore(),
+    sqlite: async () => sqliteStore({ file: ':memory:' }),
+    postgres: () => POSTGRES.open(),
+  }
+  /** Whose signatures each is sent: Claude Code has its own, and a chat of Anthropic both. */
+  const SIGNED = { claude: ['claude'], openai: ['openai'], chat: ['claude', 'chat'] } as const
+  const order = fc.array(fc.constantFrom('claude', 'openai', 'chat'), { minLength: 2, maxLength: 6 })
+
+  for (const [store, open] of Object.entries(STORES))
+    it(`each sees all that was said, and its own signatures, over ${store}`, async () => {
+      await fc.assert(
+        fc.asyncProperty(order, async (turns) => {
+          const opened = await open()
+          const engine = createEngine({ store: opened })
+          const conversation = await engine.openOrCreate(conversationIdOf(KEY))
+          const names: string[] = []
+          for (const [index, framework] of turns.entries()) {
+            const name = `${framework}-${index}`
+            const request = await TURNS[framework](name, conversation, opened)
+            for (const earlier of names) {
+              for (const part of ['user', 'result', 'reply']) expect(request).toContain(`${earlier}-${part}`)
+              const isOwn = SIGNED[framework].some((owner) => earlier.startsWith(owner))
+              expect(request.includes(`${earlier}-signature`)).toBe(isOwn)
+            }
+            names.push(name)
+            const stored = await opened.read(conversation.id, { limit: 1_000 })
+            expect(checkLog(stored.map(({ fact }) => fact))).toEqual([])
+          }
+          const state = await conversation.state()
+          const users = toMessages(state).filter(({ role }) => role === 'user')
+          expect(JSON.stringify(users).match(/\w+-\d-user/g)).toEqual(names.map((name) => `${name}-user`))
+          await engine.close()
+          await opened.close()
+          SCHEMAS.giveBack()
+        }),
+        { numRuns: 20 },
+      )
+    })
 })
