@@ -143,7 +143,7 @@ async function* withPauses<T>(items: AsyncGenerator<T>): AsyncGenerator<T | null
   }
 }
 
-/** The same as a response of server-sent events, which AG-UI's `HttpAgent` reads. */
+/** Returns the events of `agUiEvents` as server-sent events, which AG-UI's `HttpAgent` reads. */
 export function agUiResponse(conversation: Conversation, options: AgUiOptions): Response {
   const remaining = new AbortController()
   const signal =

@@ -43,7 +43,7 @@ interface Session {
  * Returns a session store of the Claude Agent SDK over a Colloquy store.
  *
  * `load` returns entries unchanged. `append` ignores an entry with a known uuid, and always appends an entry
- * without a uuid. The same append adds their messages, calls and results as events, so readers of the
+ * without a uuid. The same append adds the entries' messages, calls and results as events, so readers of the
  * conversation ({@link conversationIdOf}) follow live. Subagents are child conversations. If other writers
  * append events, the SDK continues from them. `append` is O(new entries) in the process that appended the
  * previous ones, else O(session); `load` is O(session).

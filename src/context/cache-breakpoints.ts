@@ -6,10 +6,9 @@ import { isVisible } from '../messages/neutral.ts'
 import { checkNumber } from './check-number.ts'
 
 /**
- * Sets `cache_prompt` where it pays: after the first part of the system prompt, which conversations share,
- * after all of it, at the end of the stable prefix (the previous request's last mark), and at the end. At
- * most four, Anthropic's limit, only on parts with content, never thinking or calls. Pass the result to
- * `toAnthropic`. O(parts).
+ * Sets `cache_prompt` on up to four parts, Anthropic's maximum: the first part of the system prompt, which
+ * conversations share; its last part; the end of the stable prefix, which the previous request marked last; and
+ * the end. Marks only parts with content, never thinking or calls. Pass the result to `toAnthropic`. O(parts).
  * @param stable how many leading messages the previous request had too: `stablePrefix(previous, messages)`.
  * @throws ColloquyError `invalid_argument` when `stable` is not a count.
  * @example

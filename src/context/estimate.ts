@@ -34,10 +34,10 @@ const FILE = 65_536
 const PER_TOKEN = 64
 
 /**
- * Estimates tokens: one per 5.5 small letters or spaces, 1.6 capitals, digits and signs, or one East Asian
- * character of text, names, ids and arguments; 4 per message and call, 1,600 per image. An open part costs
- * its text, but at least an image, and 1 for 64 of its other characters. Thinking, reasoning (even encrypted)
- * and a reply's `parts` count in full; the request's tools do not.
+ * Estimates tokens. In text, names, ids and arguments, a token is 5.5 small letters or spaces, 1.6 capitals,
+ * digits or signs, or one East Asian character. Each message and call adds 4, each image 1,600. An open part
+ * costs its text, at least as much as an image, and 1 for each 64 of its other characters. Thinking, reasoning
+ * (even encrypted) and a reply's `parts` count in full; the request's tools do not.
  *
  * On recorded agent runs: 0.85 to 1.4 times the count of current tokenizers. Leave room, or pass your own
  * counter. O(content).

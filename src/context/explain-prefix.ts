@@ -93,9 +93,9 @@ const MARK = 'cache_prompt'
 
 /**
  * Number of equal leading messages of `previous` and `next`, ignoring cache marks: the part that a provider's
- * cache can serve. Between condensations all of `previous`, except its last message while that is the user's
- * and grows (law K6). A reply during which the user wrote precedes his message (`reply.after`), and ends the
- * stable part. O(parts) for messages of the same log, which share objects.
+ * cache can serve. Between condensations, this is all of `previous`, except a last user message that still
+ * grows (law K6). If the user wrote during a reply, the reply precedes that message (`reply.after`) and ends
+ * the stable part. O(parts) for messages of the same log, which share objects.
  * @example
  * const hi = { role: 'user', content: [{ text: 'hi' }], name: null }
  * const more = { role: 'user', content: [{ text: 'hi' }, { text: 'there' }], name: null }

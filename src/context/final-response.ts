@@ -7,7 +7,7 @@ import { shownOf } from './text.ts'
 /**
  * Returns the agent's latest finish message or message with content on HEAD's branch; empty if neither exists
  * or the finish call is unreadable. O(events since then).
- * @throws ColloquyError `evicted` when a snapshot or `evict` dropped the body where it may be.
+ * @throws ColloquyError `evicted` if the response may be in a body that a snapshot or `evict` dropped.
  * @example
  * const llm_message = { role: 'assistant', content: [{ text: 'Done.' }] }
  * finalResponse(replay([{ kind: 'MessageEvent', source: 'agent', llm_message }])) // 'Done.'

@@ -314,7 +314,7 @@ function textFor(turn: Turn, count: number): string {
 }
 
 /**
- * A nudge as a message: from the environment, in the role of the user, like those of a run.
+ * Returns a nudge as a message of the environment with the role `user`, as a run appends it.
  * @example
  * nudgeMessage('Try something else.').source // 'environment'
  */

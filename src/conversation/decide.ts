@@ -67,8 +67,8 @@ const isInterrupted = (head: Entry): boolean =>
   eventKindOf(head) === 'InterruptEvent' || (head.event !== null && replyOf(head.event)?.interrupted === true)
 
 /**
- * Resumes: from paused to idle, or to finished when the reply in flight arrived meanwhile and there is
- * nothing to answer.
+ * Ends a pause. The status becomes idle, or finished if the final reply arrived during the pause and nothing is
+ * left to answer.
  * @example
  * decideResume(replay([{ kind: 'PauseEvent' }]))[0].value // 'idle'
  */
@@ -203,10 +203,10 @@ export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =
 
 /**
  * Returns a tool result for every pending call of HEAD's branch, in log order, then the error, in one batch;
- * nothing unless the status is running: calls of waiting or paused conversations stay pending. The caller
- * must know that no run is live.
- * @param unstarted ids of calls that only a record in the log can have begun; without it, the model reads
- * that they had no effect
+ * nothing unless the status is running: calls of waiting or paused conversations stay pending. The caller must
+ * know that no run is live.
+ * @param unstarted ids of calls that cannot have started unless the log records it. Without such a record, the
+ *   model reads that they had no effect
  * @example
  * decideRecover(replay([{ kind: 'PauseEvent' }])) // []
  */

@@ -56,7 +56,7 @@ export type KindsWith<Column extends keyof KindFacts, Value> = {
   [K in EventKind]: (typeof KINDS)[K][Column] extends Value ? K : never
 }[EventKind]
 
-/** An event of such a kind. */
+/** An event of the kinds with a certain value in a column of the table. */
 export type EventWith<Column extends keyof KindFacts, Value> = EventOf<KindsWith<Column, Value>>
 
 /** The 19 names, in the order of the interface. */

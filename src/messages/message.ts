@@ -71,8 +71,8 @@ export interface ToolMessage {
 export type NeutralMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 /**
- * Keeps written messages and requests by conversation, so the next cost what is new; see `requestCache`.
- * Nothing outlives the events in memory.
+ * Keeps written messages and requests by conversation, so the next request costs only what is new; see
+ * `requestCache`. Nothing outlives the events in memory.
  */
 export interface RequestCache {
   readonly messages: (state: State, options: MessageOptions) => NeutralMessage[]

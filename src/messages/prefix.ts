@@ -199,8 +199,8 @@ interface Proof {
 const RECORDS = new WeakMap<object, RequestRecord>()
 
 /**
- * Returns the record of a request written here, or its message list. A spread object counts with the same
- * list. Null for others, and if nothing was proved. O(1).
+ * Returns the record of a request, from the request or its message list. A copy of the request with the same
+ * list has the same record. Null for requests that this process did not write, and if nothing was proved. O(1).
  * @example
  * const request = toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }])
  * requestRecord({ model: 'any', ...request }).grammar // 'anthropic'

@@ -174,9 +174,9 @@ const READ_KINDS: readonly EventKind[] = [
 ]
 
 /**
- * Returns HEAD's branch in log order: messages and calls with status, also pending and forgotten; prompts,
- * condensations, errors and pauses. A call's item contains its result; `listDroppedResults` lists those
- * without a call. No item contains `encrypted_content` or signatures. For another branch, pass
+ * Returns HEAD's branch in log order: prompts, messages, condensations, errors, pauses, and each call with its
+ * status, also pending and forgotten ones. A call's item contains its result; `listDroppedResults` lists
+ * results without a call. No item contains `encrypted_content` or signatures. For another branch, pass
  * `switchTo(state, leafId)`. Pure; O(path + view + content), and O(view) per condensation.
  * @throws ColloquyError `unknown_event` for an unknown id in `after`; `evicted` when the state is from a
  *   snapshot or `evict` and lacks a body.

@@ -42,7 +42,8 @@ function whyUnfit(value: JsonValue): string {
 /**
  * Reads a session as a log: whole replies, calls with results, branches, and condensations for compacted
  * messages. Drops nothing silently: quarantines unknown records, counts repeated ones in `notes`, and stores
- * outside ones as `ConversationStateUpdateEvent` with the format as key prefix. Deterministic.
+ * records outside the conversation as `ConversationStateUpdateEvent` with the format as key prefix.
+ * Deterministic.
  * @param records in the order of the file; their JSON becomes part of the facts, and is frozen
  * @param options `from`: the format; by default it is detected
  * @throws ColloquyError `invalid_argument` for an unknown format. O(size).

@@ -43,10 +43,11 @@ interface Span {
 }
 
 /**
- * Converts HEAD's branch to one trace: `invoke_agent` for each turn of a user (or a reply before any), with
- * children `chat` for each reply, from the event under HEAD at its request, and `execute_tool` for each call
- * with a result, until the completion if it worked. Ids are deterministic, so resending is harmless. A missing time is the previous event's.
- * Turns of a tree's subagents (see `Conversation.tree`) are children of `execute_tool`. Pure; O(path).
+ * Converts HEAD's branch to one trace. Each turn of a user, or a reply before any, is a span `invoke_agent`.
+ * Its children are `chat` for each reply, from the event under HEAD at its request, and `execute_tool` for each
+ * call with a result, until the completion of a background call. Ids are deterministic, so resending is
+ * harmless. A missing time is the previous event's. Turns of a tree's subagents (see `Conversation.tree`) are
+ * children of `execute_tool`. Pure; O(path).
  * @throws ColloquyError `evicted` like `toTimeline`.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }

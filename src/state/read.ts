@@ -60,7 +60,8 @@ const entryAt = (state: State, id: string | null | undefined): Entry | null =>
   id === undefined ? state.log.head : id === null ? null : entryOf(state.log, id)
 
 /**
- * Returns the branch tips, in log order: possible HEADs without another below. O(n).
+ * Returns the tips of the branches, in log order: events that can be HEAD and have no descendant that can be.
+ * O(n).
  * @example
  * const a = { kind: 'PauseEvent', id: 'a' }
  * const state = replay([a, { ...a, id: 'b', parent_id: 'a' }, { ...a, id: 'c', parent_id: 'a' }])
@@ -116,8 +117,8 @@ export function listPendingCalls(state: State): PendingCall[] {
 }
 
 /**
- * Pending executable calls of HEAD's branch, in log order, including forgotten ones. A call with a null
- * action is pending (see `listPendingCallsIn`), but not executable. O(k log k) for k pending calls.
+ * Returns the pending calls of HEAD's branch that can be executed, in log order, including forgotten ones. A
+ * call with a null action is pending, but not executable. O(k log k) for k pending calls.
  * @example
  * const tool_call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const call = { kind: 'ActionEvent', thought: [], tool_name: 'ls', tool_call_id: 'c', tool_call,
@@ -140,8 +141,8 @@ export interface WorkingCallInfo {
 }
 
 /**
- * Returns HEAD's working calls, in log order: first result a WorkingObservation, no completing message. O(k
- * log k) for k calls.
+ * Returns HEAD's working calls, in log order: calls whose first result is a WorkingObservation and that no
+ * message has completed. O(k log k) for k calls.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',

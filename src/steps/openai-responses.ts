@@ -19,9 +19,9 @@ export interface OpenAIResponsesStepOptions extends StepOptions {
 }
 
 /**
- * Returns a step that calls OpenAI Responses, and executes the calls. The log has the history, so the
- * provider stores nothing (`store: false`); encrypted reasoning is requested (`include:
- * ['reasoning.encrypted_content']`). If a model without reasoning refuses: `include: []`.
+ * Returns a step that calls OpenAI Responses, and executes the calls. The log has the history, so the provider
+ * stores nothing (`store: false`); encrypted reasoning is requested (`include:
+ * ['reasoning.encrypted_content']`). For a model without reasoning that rejects this, pass `include: []`.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
  * const client = new OpenAI({ apiKey: 'sk-…' })

@@ -54,8 +54,8 @@ export interface ToolContext {
 }
 
 /**
- * A background call's result, or its starter. `signal` is aborted when the call is cancelled, not the run
- * interrupted.
+ * The promised result of a background call, or a function that starts the work. `signal` is aborted when the
+ * call is cancelled, but not when the run is interrupted.
  */
 export type LaterWork = PromiseLike<ToolOutput> | ((context: ToolContext) => PromiseLike<ToolOutput>)
 

@@ -26,8 +26,8 @@ import { viewEventsIn } from '../view/view.ts'
 import { frozen } from './event.ts'
 
 /**
- * Any log of a correct server that stopped, possibly during a run: parallel calls, results of every form and
- * order, confirmation, rejection, pauses, errors, condensation between cut points, navigation, branches.
+ * Generates logs of a correct server that may have stopped during a run: parallel calls, results of every form
+ * and order, confirmation, rejection, pauses, errors, condensation between cut points, navigation, branches.
  * Replays without warnings. All events have ids and timestamps; all or none have parents.
  * @example
  * fc.assert(fc.property(legalLog(), events => listWarnings(replay(events)).length === 0))

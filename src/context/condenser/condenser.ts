@@ -38,12 +38,12 @@ export type CondenserDecision =
   | { readonly type: 'refuse'; readonly reason: RefusalReason }
 
 /**
- * Decides which events of a view to forget; changes nothing.
+ * Decides which events of a view to forget. Changes nothing.
  *
- * On `condense` append the event: it clears the request. On `refuse` the request remains. If `required` is
- * false, continue; if true, end the run with a ConversationErrorEvent, or call the model anyway. Call the
- * condenser again only after the view changes, or a pause if `again` is `later`. `run(step, { condenser })`
- * does so.
+ * `condense`: append the event, which clears the request. `refuse`: the request remains; if `required` is true,
+ * end the run with a ConversationErrorEvent or call the model anyway, otherwise continue. Call the condenser
+ * again only after the view has changed, or, if `again` is `later`, after a pause. `run(step, { condenser })`
+ * does all of this.
  */
 export interface Condenser {
   readonly handlesRequests: boolean
@@ -64,8 +64,8 @@ export function noopCondenser(): Condenser {
 }
 
 /**
- * Tries condensers in order: the first that condenses decides, else the first refusal. Handles requests if
- * one does.
+ * Returns a condenser that tries others in order and uses the first condensation, or otherwise the first
+ * refusal. Handles requests if one of the others does.
  * @example
  * (await pipelineCondenser([noopCondenser(), noopCondenser()]).condense(initialState())).type // 'keep'
  */

@@ -28,10 +28,10 @@ const LEAST = 2
 const ROOM = 1 / 4
 
 /**
- * Decides which events of a view to forget, and why; pure, so callers can know before calling a model. The
- * view keeps its first events, the summary, and its end: about half of the limit, or of the view for a
- * request in the log. Required events keep their positions; the summary follows all forgotten events. For a
- * request or a token limit, if too little is between the ends, only required events stay.
+ * Decides which events of a view to forget, and why; pure, so callers can know before calling a model. The view
+ * keeps its first events, the summary, and its end: about half of the limit, or of the view for a request in
+ * the log. Required events keep their positions; the summary follows all forgotten events. If too little is
+ * between the ends for a request or a token limit, only required events stay.
  *
  * O(view), and with `maxTokens` O(log n) calls of the counter, each O(view).
  * @throws ColloquyError `invalid_argument` for invalid limits, and what the caller's functions throw.

@@ -25,7 +25,9 @@ export interface Summary {
   readonly llmResponseId?: string
 }
 
-/** Writes a summary, usually by a model from `request.prompt`. If it throws, called with less text. */
+/**
+ * Writes a summary, usually by a model from `request.prompt`. If it throws, it is called again with less text.
+ */
 export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promise<string | Summary>
 
 export interface RollingOptions extends CondensationLimits, SummaryBudget {
@@ -35,12 +37,12 @@ export interface RollingOptions extends CondensationLimits, SummaryBudget {
 }
 
 /**
- * Condenses as `planCondensation` plans, with a summary from a function. Handles requests.
+ * Returns a condenser that executes `planCondensation` with a summary from a function. Handles requests.
  *
  * After a failure recorded in the log, the summariser waits for 16 events, doubled per further failure up to
- * 512; a request in the log and the token limit do not wait. It reads every forgotten event and the previous
- * summary in full. A blank summary is refused. With `maxTokens`, the next request is counted, and never
- * exceeds it.
+ * 512; a request in the log and the token limit do not wait. The summariser reads every forgotten event and the
+ * previous summary in full. A blank summary is refused. With `maxTokens`, the next request is counted, and
+ * never exceeds it.
  * @throws ColloquyError `invalid_argument` for invalid options.
  * @example
  * const condenser = rollingCondenser({ maxEvents: 8, summarise: async ({ events }) => `${events.length} messages` })

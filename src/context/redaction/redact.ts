@@ -20,9 +20,9 @@ const NOTHING: ReadonlySet<string> = new Set()
  * when it contains none, else a frozen copy.
  *
  * Ids, references, kinds, roles, times, enums, token ids and required fields stay, and so do the log's view,
- * pairing and status; events and JSON arguments stay valid. A provider's signature covers the whole reply: a
- * masked reply loses its thinking's signatures, `encrypted_content` is null, and its `parts` are by kind
- * only. For replies of several events use `redactLog`; a redacting store does so within one append.
+ * pairing and status; events and JSON arguments stay valid. A provider's signature covers the whole reply, so a
+ * masked reply loses all signatures, has null `encrypted_content`, and keeps only the kinds of its `parts`. For
+ * replies of several events use `redactLog`; a redacting store does so within one append.
  *
  * Idempotent and pure; never throws on a decoded fact. O(size).
  * @example

@@ -11,15 +11,16 @@ import { redactText } from './redact-text.ts'
 import type { RedactionRules } from './rules.ts'
 
 /**
- * Wraps a store to redact facts, titles, tags, metadata and quarantined lines before they are written.
- * `append` returns what was stored, so a conversation's tools see masks, and must read secrets elsewhere.
+ * Wraps a store to redact facts, titles, tags, metadata and quarantined lines before they are written. `append`
+ * returns what was stored, so a conversation's tools see masks, and must read secrets elsewhere.
  *
  * Retries with the original body are recognized while the rules stay the same. In an import with an expected
- * version, an event without an id gets the id of its original body (design D15). Queries, ids, and snapshots,
- * made of stored events, pass through. Redact separately what an engine publishes without storing.
+ * version, an event without an id gets the id of its original body (design D15). Queries, ids and snapshots
+ * pass through unchanged, since snapshots contain stored events only. Redact separately what an engine
+ * publishes without storing.
  *
- * When one event of a reply is masked, all its events in the same append lose their signatures. Earlier
- * appends do not change.
+ * When one event of a reply is masked, all its events in the same append lose their signatures. Earlier appends
+ * do not change.
  * @throws what the store throws. An append costs O(size of the facts) more.
  *
  * @example
@@ -112,8 +113,8 @@ const MAX_TAG = 256
 const MAX_TAG_KEY = 100
 
 /**
- * Redacts title, tags and metadata; the same object if they contain no secret. A mask may be longer than its
- * secret: text is cut to its maximum again. O(size).
+ * Redacts title, tags and metadata; the same object if they contain no secret. A mask can be longer than its
+ * secret, so each text is cut to its maximum length again. O(size).
  * @example
  * const rules = redactionRules({ secrets: ['correct horse battery'] })
  * redactRecord({ title: 'On correct horse battery', public: true }, rules) // { title: 'On [redacted]', public: true }

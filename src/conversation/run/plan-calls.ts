@@ -28,9 +28,9 @@ export const planOf = (run: RunContext, state: State): CallPlan =>
   )
 
 /**
- * Sorts the pending calls of HEAD's branch. A begun call never begins again, unless approved since, or cut
- * off and it `repeats`. A call is known to be unbegun if appended in this run (`newCallIds`), or held by a
- * pause. O(k log k) for k pending calls, and the events since the first of them.
+ * Sorts the pending calls of HEAD's branch. A started call is not started again unless it was approved since,
+ * or was cut off and `repeats`. A call is known not to have started if it was appended in this run
+ * (`newCallIds`), or held by a pause. O(k log k) for k pending calls, and the events since the first of them.
  * @example
  * planCalls(initialState(), () => false, new Set()).execute // []
  */

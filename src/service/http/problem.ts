@@ -126,7 +126,7 @@ export interface FailureText {
   readonly detail: string
 }
 
-/** The library's own errors, and of any other failure only that it happened. */
+/** Describes a failure: the library's own errors in full, any other only by the fact that it happened. */
 export function describeFailure(error: unknown): FailureText {
   if (isColloquyError(error)) return { code: error.code, detail: redactForClient(error.message) }
   if (error instanceof HttpProblem) return { code: `HTTP${error.status}`, detail: problemText(error) }

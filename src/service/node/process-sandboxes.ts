@@ -49,8 +49,9 @@ const RESTARTED: SandboxState = {
 const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null }]
 
 /**
- * Sandboxes as process groups. They isolate nothing but the service's environment: commands have its user's
- * permissions. A small process ends them with the provider or the process, even if killed.
+ * Returns sandboxes that are process groups. They isolate only the service's environment variables: commands
+ * have the permissions of its user. A helper process ends them when the provider or the service ends, even if
+ * the service is killed.
  * @throws Error for invalid specs.
  *
  * @example

@@ -31,7 +31,7 @@ export interface BlobContent {
   readonly content: AsyncIterable<Uint8Array>
 }
 
-/** What an audit of the blobs has found. Nothing is wrong when all three lists are empty. */
+/** Result of an audit of the blobs. If all three lists are empty, nothing is wrong. */
 export interface BlobAudit {
   readonly blobs: number
   readonly bytes: number

@@ -24,7 +24,7 @@ export type FeedItem =
   | { readonly type: 'event'; readonly conversationId: string; readonly event: StoredEvent }
   | { readonly type: 'changed' | 'deleted'; readonly conversationId: string }
 
-/** A page of a feed. It may be empty and have more behind it. */
+/** A page of a feed. An empty page can have a next page. */
 export interface FeedPage {
   readonly items: readonly FeedItem[]
   /** The position behind this page, valid after a restart, in every process, and for an empty store. */

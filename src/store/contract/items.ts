@@ -17,7 +17,7 @@ export interface Item {
   readonly dueAt: number | null
 }
 
-/** What becomes of one item. */
+/** A change of one item. */
 export interface ItemChange {
   readonly collection: string
   readonly id: string
@@ -27,7 +27,7 @@ export interface ItemChange {
   readonly put?: NewItem | null
 }
 
-/** What an item becomes. */
+/** The new value of an item. */
 export interface NewItem {
   readonly body: JsonObject
   /**
@@ -64,7 +64,10 @@ export interface ItemClaim {
   readonly limit?: number
 }
 
-/** Keeps items, which belong to no conversation. Costs depend on the items named, not stored. */
+/**
+ * Keeps items, which belong to no conversation. Costs depend on the number of items in a call, not in the
+ * store.
+ */
 export interface Items {
   /** An item, or null, also for a name that none can have. O(log n). */
   getItem(collection: string, id: string): Promise<Item | null>

@@ -36,7 +36,8 @@ export interface CheckedFeedQuery {
 }
 
 /**
- * Returns the shard of a conversation. Even if the last characters of ids are. O(1).
+ * Returns the shard of a conversation. Shards are even if the last characters of ids are evenly distributed.
+ * O(1).
  * @example
  * shardOf('0f8fad5b-d9cb-469f-a165-70867728950e') // 43
  */
@@ -48,7 +49,7 @@ export function shardOf(conversationId: string): number {
 /** For the last characters, the last first. Each database has the same function or trigger. */
 const WEIGHTS = [1, 11, 37, 53] as const
 
-/** Checks from where a caller reads. O(1). @throws `invalid_query`, `invalid_cursor`. */
+/** Checks a query of the feed. O(1). @throws `invalid_query`, `invalid_cursor`. */
 export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {
   const shard = checkInteger('shard', query.shard, 0, SHARDS - 1, null)
   const limit = checkInteger('limit', query.limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE)
@@ -124,7 +125,7 @@ export function planFeed(query: CheckedFeedQuery, rows: readonly FeedRow[], end?
   return { parts, page: { next: cursorAt(scope, last), more, reset: false } }
 }
 
-/** The page of a plan. @param eventsOf the events of a part, in order; fewer where they are gone */
+/** Returns the page of a plan. @param eventsOf the events of a part, in order; fewer if some were deleted */
 export function fillFeed(
   { parts, page }: FeedPlan,
   eventsOf: (part: FeedPart) => readonly StoredEvent[],

@@ -29,7 +29,7 @@ export interface CheckedChange {
   readonly put: CheckedItem | null | undefined
 }
 
-/** What an item becomes, checked. */
+/** The new value of an item, checked. */
 export interface CheckedItem {
   readonly body: JsonObject
   readonly keys: Readonly<Record<string, string>>
@@ -125,7 +125,7 @@ const QUERY = {
   limit: true,
 } satisfies Record<keyof ItemQuery, true>
 
-/** Checks which items a caller wants. O(length). @throws `invalid_query`, `invalid_cursor`. */
+/** Checks a query of items. O(length). @throws `invalid_query`, `invalid_cursor`. */
 export function checkItemQuery(collection: string, query: ItemQuery = {}): CheckedItemQuery {
   checkOptionNames(query, QUERY)
   if (!isLegalId(collection)) invalidQuery('collection', 'must be 1 to 200 characters, as an id')
@@ -144,13 +144,13 @@ export function checkItemQuery(collection: string, query: ItemQuery = {}): Check
   return { ...filter, limit, scope, after: cursor === null ? null : placeIn(scope, cursor) }
 }
 
-/** Checks which items a caller counts: a page of them without end. O(length). @throws `invalid_query`. */
+/** Checks a filter of items to count. Returns a query without a limit. O(length). @throws `invalid_query`. */
 export const checkItemFilter = (collection: string, filter: ItemFilter = {}): CheckedItemQuery => {
   const { by, value, from, below } = filter
   return checkItemQuery(collection, { by, value, from, below } as ItemQuery)
 }
 
-/** The cursor of the page that follows an item. O(length). */
+/** Returns the cursor of the page after an item. O(length). */
 export const itemCursor = ({ scope, by }: CheckedItemQuery, { keys, id }: Item): string =>
   encodeCursor(scope, [by === null ? id : (keys[by] ?? ''), id])
 
@@ -177,7 +177,7 @@ export function pageOfItems(items: Iterable<Item>, query: CheckedItemQuery): Pag
   return pageOf(page, limit, (last) => itemCursor(query, last))
 }
 
-/** The items that are due, those that have been so longest first, at most `limit`. O(n log n). */
+/** Returns up to `limit` due items, the longest due first. O(n log n). */
 export const dueItems = (items: Iterable<Item>, now: number, limit: number): Item[] =>
   [...items]
     .filter(({ dueAt }) => dueAt !== null && dueAt <= now)

@@ -56,7 +56,7 @@ export interface CheckedLeaseQuery {
   readonly limit: number
 }
 
-/** Checks which leases a caller wants. O(1). @throws `invalid_argument` naming the field in `data.field`. */
+/** Checks a query of leases. O(1). @throws `invalid_argument` naming the field in `data.field`. */
 export const checkLeaseQuery = (query: LeaseQuery = {}): CheckedLeaseQuery => ({
   expired: checkBoolean('expired', query.expired, invalidArgument) ?? false,
   after: checkId('after', query.after, invalidArgument),
@@ -202,9 +202,9 @@ export function newRecord(conversation: NewConversation, now: bigint): Conversat
 }
 
 /**
- * A record with what a patch names changed, nothing else; the time of the change never goes back. Frozen. O(size).
- * @throws `invalid_argument` for a field that cannot be kept, naming it in `data.field`; `version_conflict` for other
- * metadata than was expected.
+ * Returns a record with the fields of a patch changed. The time of the change never goes back. Frozen. O(size).
+ * @throws `invalid_argument` for a field that cannot be kept, naming it in `data.field`; `version_conflict` for
+ *   other metadata than was expected.
  *
  * @example
  * patchRecord(newRecord({ id: 'c', public: true }, 0n), { title: 'T' }, 1n).public // true
@@ -233,7 +233,7 @@ export function patchRecord(
   })
 }
 
-/** The time of a change: now, or the time of the change before when the clock was set back. O(1). */
+/** Returns the time of a change: now, or the time of the previous change if the clock was set back. O(1). */
 export function laterOf(before: string, now: bigint): string {
   const time = formatInstant(now)
   return time > before ? time : before

@@ -9,8 +9,8 @@ export interface PostgresClient {
 }
 
 /**
- * Options of `postgresStore`: either a URL or an existing client, without an open transaction: its rollback
- * would undo acknowledged changes.
+ * Options of `postgresStore`: either a URL or an existing client. The client must have no open transaction,
+ * because a rollback would undo acknowledged changes.
  */
 export type PostgresStoreOptions = Common &
   (
@@ -67,7 +67,7 @@ export interface ListeningClient extends PostgresClient {
   unref?(): void
 }
 
-/** A client that is held for a while: one of a pool's, until it is released. */
+/** A client of a pool, until it is released. */
 export interface HeldClient extends ListeningClient {
   release(destroy?: boolean): void
 }

@@ -149,7 +149,7 @@ export interface RangeForm {
   readonly text: string | null
 }
 
-/** What a store over a database needs of it. */
+/** What the SQL store needs from a database. */
 export interface Engine {
   readonly dialect: Dialect
   readonly name: string

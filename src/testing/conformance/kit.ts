@@ -41,7 +41,7 @@ const PARTS = {
 
 const CHECKS: readonly Check[] = Object.values(PARTS).flat()
 
-/** A part of the kit: the cases of some calls, so that a store can be built one after the other. */
+/** A part of the kit: the cases of some calls. A new store can pass one part after the other. */
 export type ConformancePart = keyof typeof PARTS
 
 /** A store to try. */

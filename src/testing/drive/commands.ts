@@ -79,10 +79,10 @@ export interface DriveOptions extends ServerCommandsOptions {
 /**
  * Drives a server with arbitrary commands and an arbitrary model, and checks the laws whenever idle:
  * acknowledged events are logged once and in order, read events are unchanged, search equals the live stream,
- * every log keeps its laws, pauses are kept, no call executes twice, the provider rejects nothing, and
- * restarts change nothing.
- * @throws Error for people: the broken law, its sentence, the commands, the seed and the log; all of the
- * smallest case that was found.
+ * every log keeps its laws, pauses are kept, no call executes twice, the provider rejects nothing, and restarts
+ * change nothing.
+ * @throws Error with the broken law, its sentence, the commands, the seed and the log of the smallest failing
+ *   case.
  */
 export async function driveServer(options: DriveOptions): Promise<void> {
   const { start, numRuns = 100, seed, path, timeout = 10_000, lacks = {}, shrink = true } = options

@@ -194,7 +194,7 @@ export interface ServerCase {
  * events over reconnects, runs, pause, interrupt, confirmation, the tree, secrets, and restarts and crashes
  * where possible. Each finally checks its conversations' whole logs against the laws of logs. Run them in
  * sequence: they share a server, which the caller ends.
- * @throws an Error for a skip without reason, or of a case that there is not.
+ * @throws Error for a skip without a reason, or of an unknown case.
  *
  * @example
  * const cases = serverConformance({ name: 'mine', start: async () => ({ url: 'http://127.0.0.1:3000' }) })

@@ -49,7 +49,7 @@ const TIMEOUT = 10_000
 
 export const RESTING: readonly Status[] = ['finished', 'paused', 'waiting_for_confirmation', 'error', 'stuck']
 
-/** What a case works with: the server, its conversations, and waiting. */
+/** The server of a case, its conversations, and functions that wait. */
 export class Trial {
   readonly #options: ServerConformanceOptions
   readonly #server: SharedServer

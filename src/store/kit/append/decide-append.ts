@@ -26,7 +26,7 @@ export interface Lane {
   readonly parent: LaneOrigin | null
 }
 
-/** Where a lane branches off: where its path continues upwards. */
+/** The entry from which a lane branches off; the path to the root continues there. */
 export interface LaneOrigin {
   readonly lane: number
   readonly seq: number
@@ -46,7 +46,7 @@ export interface PathSegment {
   readonly until: bigint
 }
 
-/** An entry of the tree, as far as others hang on it. */
+/** The facts about an entry of the tree that its children need. */
 export interface TreeNode {
   readonly seq: number
   readonly id: string

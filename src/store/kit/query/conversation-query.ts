@@ -40,7 +40,7 @@ export interface CheckedConversationFilter {
   readonly updatedUntil: bigint | null
 }
 
-/** How the conversations that a filter might let through are walked, and what each of them is compared with. */
+/** How a list walks the conversations that may match, and what it compares each of them with. */
 export interface Walk {
   readonly by: 'createdAt' | 'updatedAt'
   /** The key whose conversations are walked; null: all. */
@@ -92,7 +92,7 @@ const OPTIONS = {
 } satisfies Record<keyof ConversationQuery, true>
 
 /**
- * Checks which conversations a caller wants. O(tags).
+ * Checks a filter of conversations. O(tags).
  * @throws `invalid_query` naming the field in `data.field`.
  *
  * @example
@@ -147,8 +147,8 @@ export function checkConversationQuery(query: ConversationQuery = {}): CheckedCo
 }
 
 /**
- * Returns a list's walk: by creation over a key's conversations, by change over all: an index for each key
- * would cost every append. O(1).
+ * Returns the walk of a list: by creation over the conversations with a key, or by change over all. An index by
+ * change for each key would cost every append. O(1).
  */
 export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk {
   const { titleContains, public: open, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
@@ -231,7 +231,7 @@ export function keysOf(
   ]
 }
 
-/** The cursor of the page that follows the one that ends with this record. O(length of the scope). */
+/** Returns the cursor of the page after this record. O(length of the scope). */
 export function conversationCursor(
   query: Pick<CheckedConversationQuery, 'scope' | 'by'>,
   last: ConversationRecord,

@@ -68,7 +68,7 @@ const OPTIONS = {
 } satisfies Record<keyof EventQuery, true>
 
 /**
- * Checks which events a caller wants. O(kinds).
+ * Checks a filter of events. O(kinds).
  * @throws `invalid_query` naming the field in `data.field`.
  *
  * @example
@@ -103,13 +103,16 @@ export function checkEventQuery(query: EventQuery): CheckedEventQuery {
   return { ...filter, ...page, maxBytes, refs: checkBlobs(query.blobs) }
 }
 
-/** The cursor of the page that follows the one that ends with this event. O(length of the scope). */
+/** Returns the cursor of the page after this event. O(length of the scope). */
 export const eventCursor = (
   { scope }: Pick<CheckedEventQuery, 'scope'>,
   { time, seq }: EventPlace | Pick<StoredEvent, 'time' | 'seq'>,
 ): string => cursorAfter(scope, time, seq)
 
-/** Checks start and direction; a null `from` is where the direction begins. @throws `invalid_argument`. */
+/**
+ * Checks start and direction. A null `from` means the first position in that direction. @throws
+ * `invalid_argument`.
+ */
 export function checkReadOptions(options: ReadOptions): {
   readonly from: number | null
   readonly backward: boolean

@@ -163,8 +163,8 @@ export function pageOf<T>(matches: readonly T[], limit: number, cursorOf: (last:
 }
 
 /**
- * Returns the number of first items for a page: up to the item that reaches `maxBytes`, included, so at least
- * one, and at most `limit`. Never calls `sizeOf` for later items. O(limit).
+ * Returns how many of the first items a page holds: at most `limit`, up to and including the item that reaches
+ * `maxBytes`, and at least one. Never calls `sizeOf` for later items. O(limit).
  * @example
  * countWithin([1, 5, 1], 3, 4, (size) => size) // 2
  */

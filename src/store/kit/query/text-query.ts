@@ -232,7 +232,10 @@ const MOST_WIDENED = 6
 
 const millisOf = (time: bigint): bigint => (time - (((time % 1000n) + 1000n) % 1000n)) / 1000n
 
-/** By millisecond, then position. If the position is used, each further attempt draws from a wider range. */
+/**
+ * Returns a text's position in time order: its millisecond, then its `seq`. If that position is used, each
+ * further attempt draws from a wider range.
+ */
 export function textPlace(time: bigint, seq: number, attempt: number): bigint {
   const range = Number(PER_MILLI) * 4 ** Math.min(attempt, MOST_WIDENED)
   const slot =
