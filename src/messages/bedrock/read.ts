@@ -20,8 +20,8 @@ import {
   thinkingPart,
 } from '../reply.ts'
 import { base64Of } from '../text-files.ts'
-import { collectStream } from '../stream.ts'
-import { type RawObject, objectOf, objectsOf, stringOf } from '../text.ts'
+import { addText, addValue, closeItem, collectStream, newItem, setValue, type StreamItem } from '../stream.ts'
+import { type RawObject, objectOf, objectsOf, readArguments, stringOf } from '../text.ts'
 import { LIMITS, withoutBytes } from './blocks.ts'
 
 /** A whole reply of the AWS client; its other fields are read if present. */
@@ -108,16 +108,6 @@ function reasoningPart(content: RawObject, { reasoningText, redactedContent }: R
   return thinkingPart(text, signature || null)
 }
 
-/** An incomplete block; pieces are joined once, at linear cost. */
-interface StreamedBlock {
-  readonly start: RawObject
-  readonly texts: string[]
-  readonly args: string[]
-  readonly thoughts: string[]
-  readonly citations: RawObject[]
-  readonly fields: Record<string, unknown>
-}
-
 /**
  * Collects stream events of the AWS client's `converseStream`. `push` returns deltas, `end` the same reply as
  * `fromBedrock`. Without `messageStop` it has broken off; with an exception, failed: content is kept, no call
@@ -130,9 +120,9 @@ interface StreamedBlock {
  */
 export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
-  const blocks = new Map<unknown, StreamedBlock>()
-  const blockAt = (index: unknown, start: RawObject = {}): StreamedBlock => {
-    const block = blocks.get(index) ?? { start, texts: [], args: [], thoughts: [], citations: [], fields: {} }
+  const blocks = new Map<unknown, StreamItem>()
+  const blockAt = (index: unknown, start: RawObject = {}): StreamItem => {
+    const block = blocks.get(index) ?? newItem(start)
     blocks.set(index, block)
     return block
   }
@@ -146,55 +136,54 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
     return delta === undefined ? [] : addDelta(blockAt(contentBlockIndex), objectOf(delta))
   }
   return collectStream({
-    push: push,
+    push,
     failureIn: (event) => {
       const [name, value] = Object.entries(event).find(([key]) => key.endsWith('Exception')) ?? []
       return name === undefined ? null : failedWith(objectOf(value)['message'] ?? name)
     },
     isComplete: () => typeof about['stopReason'] === 'string',
-    read: (ending) => {
-      const content = [...blocks.values()].map(wholeBlock).filter(({ text }) => text !== '')
-      return readReply({ ...about, output: { message: { content } } }, options, ending)
-    },
+    read: (ending) =>
+      readReply(
+        { ...about, output: { message: { content: [...blocks.values()].map(wholeBlock) } } },
+        options,
+        ending,
+      ),
   })
 }
 
-function addDelta(block: StreamedBlock, delta: RawObject): readonly StreamingDeltaEvent[] {
-  const { text, toolUse, reasoningContent, citation, ...rest } = delta
-  if (typeof text === 'string') block.texts.push(text)
-  if (toolUse !== undefined) block.args.push(stringOf(objectOf(toolUse)['input']))
-  if (citation !== undefined) block.citations.push(objectOf(citation))
-  const { text: thought, ...others } = objectOf(reasoningContent)
-  if (typeof thought === 'string') block.thoughts.push(thought)
-  Object.assign(block.fields, others, rest)
+/** A thought can have no text. */
+const NO_THOUGHT: RawObject = { reasoningContent: { reasoningText: { text: '' } } }
+
+function addDelta(
+  block: StreamItem,
+  { text, citation, toolResult, ...rest }: RawObject,
+): readonly StreamingDeltaEvent[] {
+  if (typeof text === 'string') addText(block, 'text', text)
+  if (citation !== undefined) addValue(block, 'citationsContent.citations', objectOf(citation))
+  if (toolResult !== undefined) setValue(block, 'toolResult.content', toolResult)
+  for (const [kind, fields] of Object.entries(rest))
+    for (const [field, value] of Object.entries(objectOf(fields))) {
+      const isThought = kind === 'reasoningContent' && field !== 'redactedContent'
+      if (isThought) block.start = NO_THOUGHT
+      const path = isThought ? `${kind}.reasoningText.${field}` : `${kind}.${field}`
+      if (typeof value === 'string' && /^(?:text|input)$/.test(field)) addText(block, path, value)
+      else setValue(block, path, value)
+    }
+  const { text: thought } = objectOf(rest['reasoningContent'])
   return [...textDelta(stringOf(text)), ...reasoningDelta(stringOf(thought))]
 }
 
-function wholeBlock({ start, texts, args, thoughts, citations, fields }: StreamedBlock): RawObject {
-  const { signature, redactedContent, ...rest } = fields
-  const text = texts.join('')
-  if (start['toolUse'] !== undefined)
-    return { toolUse: { ...objectOf(start['toolUse']), input: parsed(args.join('')) } }
-  if (redactedContent !== undefined) return { reasoningContent: { redactedContent } }
-  if (thoughts.length > 0 || signature !== undefined)
-    return {
-      reasoningContent: {
-        reasoningText: { text: thoughts.join(''), ...(signature === undefined ? {} : { signature }) },
-      },
-    }
-  if (citations.length > 0) return { citationsContent: { content: [{ text }], citations } }
-  if (start['toolResult'] !== undefined)
-    return { toolResult: { ...objectOf(start['toolResult']), content: objectsOf(rest['toolResult']) } }
-  if (start['image'] !== undefined)
-    return { image: { ...objectOf(start['image']), ...objectOf(rest['image']) } }
-  return { text }
-}
-
-/** Parses arguments; invalid JSON remains text, so that the call is not executed. */
-function parsed(text: string): unknown {
-  try {
-    return text === '' ? {} : (JSON.parse(text) as unknown)
-  } catch {
-    return text
+/** The block as a whole reply has it. Arguments that are not JSON remain text, so the call is not executed. */
+function wholeBlock(item: StreamItem): RawObject {
+  const { text, ...block } = closeItem(item)
+  const { toolUse, toolResult, citationsContent } = block
+  const { input, ...call } = objectOf(toolUse)
+  if (toolUse !== undefined) return { toolUse: { ...call, input: readArguments(stringOf(input)) ?? input } }
+  if (toolResult !== undefined) {
+    const result = objectOf(toolResult)
+    return { toolResult: { ...result, content: objectsOf(result['content']) } }
   }
+  if (citationsContent !== undefined)
+    return { citationsContent: { content: [{ text: stringOf(text) }], ...objectOf(citationsContent) } }
+  return Object.keys(block).length > 0 ? block : { text: stringOf(text) }
 }

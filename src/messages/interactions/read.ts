@@ -3,7 +3,6 @@ import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
   callPart,
   failedWith,
-  type Failure,
   failureOf,
   moreOf,
   otherPart,
@@ -20,7 +19,8 @@ import {
   thinkingPart,
 } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
-import { type RawObject, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import { collectStream } from '../stream.ts'
+import { type RawObject, objectOf, objectsOf, readArguments, stringOf, textOfInput } from '../text.ts'
 import { isContent, LIMITS } from './blocks.ts'
 
 /** A whole reply of the `@google/genai` package; its other fields are read if present. */
@@ -183,7 +183,6 @@ const STEP_OF: ReadonlyMap<string, string> = new Map([
  */
 export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = { status: 'in_progress' }
-  let failure: Failure | null = null
   const steps = new Map<unknown, StreamedStep>()
 
   const begin = (index: unknown, step: RawObject): readonly StreamingDeltaEvent[] => {
@@ -210,12 +209,9 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
     return []
   }
 
-  return {
-    push(input) {
-      const event = objectOf(input)
-      const interaction = objectOf(event['interaction'])
-      failure = failureOf(event) ?? failureOf(interaction) ?? failure
-      const { steps: whole, ...rest } = interaction
+  return collectStream({
+    push(event) {
+      const { steps: whole, ...rest } = objectOf(event['interaction'])
       const { status, usage, continuation_token, index } = event
       const counted = laterUsage(laterUsage(about['usage'], usage), rest['usage'])
       about = {
@@ -236,8 +232,11 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
           return []
       }
     },
-    end: () => readReply({ ...about, steps: [...steps.values()].map(wholeStep) }, options, failure),
-  }
+    failureIn: (event) => failureOf(event) ?? failureOf(objectOf(event['interaction'])),
+    // An early end is in the status.
+    isComplete: () => true,
+    read: (ending) => readReply({ ...about, steps: [...steps.values()].map(wholeStep) }, options, ending),
+  })
 }
 
 function addContent(
@@ -268,14 +267,6 @@ function wholeStep({ fields, list, args }: StreamedStep): RawObject {
   return {
     ...fields,
     ...(contents.length === 0 ? {} : { [fields['type'] === 'thought' ? 'summary' : 'content']: contents }),
-    ...(text === '' ? {} : { arguments: parsed(text) }),
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return text
+    ...(text === '' ? {} : { arguments: readArguments(text) ?? text }),
   }
 }
