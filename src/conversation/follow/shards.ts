@@ -1,7 +1,7 @@
 /** One process's share of a follower's shards: shard by leases that are renewed together. */
 
 import { ColloquyError, hasCode } from '../../event/errors.ts'
-import { SHARDS } from '../../store/contract/feed.ts'
+import { FOLLOWERS, SHARDS } from '../../store/contract/feed.ts'
 import type { Item, ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { allItems } from '../../store/kit/query/page.ts'
@@ -48,7 +48,7 @@ interface OwnedShard {
   done: Promise<void>
 }
 
-const shardsOf = (name: string): string => `follow:${name}`
+const shardsOf = (name: string): string => `${FOLLOWERS}${name}`
 const membersOf = (name: string): string => `follow-members:${name}`
 const idOf = (shard: number): string => String(shard).padStart(2, '0')
 

@@ -2,8 +2,14 @@
 
 import type { StoredEvent } from './query.ts'
 
+/** Prefix of the item collections in which followers store their positions, one item per shard. */
+export const FOLLOWERS = 'follow:'
+
 /** Number of shards that conversations are distributed over, by `shardOf`; several processes divide them. */
 export const SHARDS = 64
+
+/** Default number of the latest rows of a feed that stay, even for deleted conversations. */
+export const FEED_ROWS = 100_000
 
 /** From where to read a feed. */
 export interface FeedQuery {
@@ -31,8 +37,9 @@ export interface FeedPage {
   readonly next: string
   readonly more: boolean
   /**
-   * Whether the database does not know `after`: it was restored or is another one, even with equal content.
-   * The page is empty, `more` is true, and `next` begins at the start.
+   * Whether the rows behind `after` are unknown: the database was restored or is another one, even with equal
+   * content, or deletions behind `after` were forgotten. The page is empty, `more` is true, and `next` begins
+   * at the start, from where all existing conversations follow.
    */
   readonly reset: boolean
 }
@@ -43,6 +50,10 @@ export interface Feed {
    * Returns all conversations' events, changes and deletions, at least once and in order per conversation,
    * also after recreation. Earlier items of deleted conversations may be missing. Excludes rejected calls,
    * leases, snapshots and items. Continuing with `next` misses nothing, whichever writer finishes first.
+   *
+   * Rows of deleted conversations are removed once `feedRows` later ones exist (an option of each store, by
+   * default {@link FEED_ROWS}), except those that a follower active in the last 30 days has not read. A reader
+   * that was away for longer gets a reset.
    *
    * Another program's open transaction delays later rows.
    *

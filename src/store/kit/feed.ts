@@ -1,9 +1,10 @@
 /** Pages of a feed, for all adapters: the checked query, the rows of a page, and its cursor. */
 
 import type { FeedItem, FeedPage, FeedQuery } from '../contract/feed.ts'
-import { SHARDS } from '../contract/feed.ts'
+import { FEED_ROWS, SHARDS } from '../contract/feed.ts'
+import type { Item } from '../contract/items.ts'
 import { MAX_PAGE_SIZE, type StoredEvent } from '../contract/query.ts'
-import { checkInteger, checkOneOf, checkText } from './query/check-value.ts'
+import { checkInteger, checkOneOf, checkText, invalidArgument } from './query/check-value.ts'
 import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/page.ts'
 
 /** The meaning of a row: events of one append, a changed record, or a deleted conversation. */
@@ -20,6 +21,8 @@ export interface FeedRow {
   readonly from: number
   readonly until: number
   readonly isThere: boolean
+  /** Whether a deletion behind this row was removed. Adapters determine it for the first row of a page. */
+  readonly isBehind?: boolean
   readonly log?: number
 }
 
@@ -73,6 +76,44 @@ export function positionNumber({ after }: Pick<CheckedFeedQuery, 'after'>): numb
   return COUNT.test(after.position) ? Number(after.position) : refuseCursor('altered')
 }
 
+/** Checks the option `feedRows` of a store. @throws `invalid_argument`. */
+export const checkFeedRows = (rows: number | undefined): number =>
+  checkInteger('feedRows', rows, 1, Number.MAX_SAFE_INTEGER, FEED_ROWS, invalidArgument)
+
+/** Milliseconds for which a follower that is away still holds the rows that it has not read. */
+export const HOLD_TIME = 30 * 86_400_000
+
+/** Rows that a store visits after each deletion, to remove those of deleted conversations. */
+export const VISITED_ROWS = 2_000
+
+/**
+ * Returns the earliest position in each shard from which a follower continues, as numbers; null without a
+ * follower. O(items).
+ */
+export function heldPositions(items: readonly Pick<Item, 'id' | 'body'>[]): (readonly bigint[] | null)[] {
+  const held = Array.from({ length: SHARDS }, (): readonly bigint[] | null => null)
+  for (const { id, body } of items) {
+    const shard = Number(id)
+    const position = positionOf(shard, body['cursor'])
+    const current = held[shard] ?? null
+    if (current === null || comparePositions(position, current) < 0) held[shard] = position
+  }
+  return held
+}
+
+/** A follower that has not begun, or whose cursor is unreadable, is at the start. */
+function positionOf(shard: number, cursor: unknown): readonly bigint[] {
+  try {
+    const [position = ''] = decodeCursor(scopeOf('feed', '', { shard }), String(cursor))
+    return position.split(' ').map(BigInt)
+  } catch {
+    return [0n]
+  }
+}
+
+const comparePositions = (a: readonly bigint[], b: readonly bigint[]): number =>
+  Number((a[0] ?? 0n) - (b[0] ?? 0n)) || Number((a[1] ?? 0n) - (b[1] ?? 0n))
+
 /** Maximum number of rows for a page: the row of `after`, one per item, and one to detect more. */
 export const rowsFor = ({ limit }: CheckedFeedQuery): number => limit + 2
 
@@ -102,7 +143,9 @@ export function feedEnd({ scope }: CheckedFeedQuery, last: FeedRow | undefined):
  */
 export function planFeed(query: CheckedFeedQuery, rows: readonly FeedRow[], end?: FeedRow): FeedPlan {
   const { after, scope, limit } = query
-  if (after !== null && !(rows[0]?.position === after.position && rows[0].witness === after.witness))
+  const [first] = rows
+  const isKnown = first?.position === after?.position && first?.witness === after?.witness
+  if (after !== null && (!isKnown || first?.isBehind === true))
     return { parts: [], page: { next: cursorAt(scope, null), more: true, reset: true } }
   const parts: FeedPart[] = []
   let last = after

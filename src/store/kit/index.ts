@@ -23,7 +23,15 @@ export type {
   Blobs,
   GetOptions,
 } from '../contract/blobs.ts'
-export { type Feed, type FeedItem, type FeedPage, type FeedQuery, SHARDS } from '../contract/feed.ts'
+export {
+  type Feed,
+  FEED_ROWS,
+  type FeedItem,
+  type FeedPage,
+  type FeedQuery,
+  FOLLOWERS,
+  SHARDS,
+} from '../contract/feed.ts'
 export type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, Items, NewItem } from '../contract/items.ts'
 export type { Lease, LeaseQuery } from '../contract/store.ts'
 export {
@@ -147,6 +155,7 @@ export {
   type FeedPlan,
   type FeedRow,
   fillFeed,
+  heldPositions,
   planFeed,
   rowsFor,
   shardOf,

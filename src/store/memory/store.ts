@@ -5,7 +5,7 @@ import type { Fact } from '../../event/quarantine.ts'
 import { digestOf } from '../../event/sha-256.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { BlobAudit, BlobContent, BlobRange, GetOptions } from '../contract/blobs.ts'
-import { SHARDS } from '../contract/feed.ts'
+import { FOLLOWERS, SHARDS } from '../contract/feed.ts'
 import type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, Items } from '../contract/items.ts'
 import { type CountOptions, MOST_COUNTED, type StoredEvent } from '../contract/query.ts'
 import type { AppendResult, DisposableStore } from '../contract/store.ts'
@@ -26,9 +26,12 @@ import { refuseWithin, storeClosed } from '../kit/errors.ts'
 import {
   type CheckedFeedQuery,
   checkFeedQuery,
+  checkFeedRows,
   feedEnd,
   type FeedRow,
   fillFeed,
+  heldPositions,
+  HOLD_TIME,
   positionNumber,
   planFeed,
   rowsFor,
@@ -214,7 +217,7 @@ interface Collection {
   readonly due: SortedList<Item>
 }
 
-function memoryItems(clock: Clock): Items {
+function memoryItems(clock: Clock): Items & { followers(): Item[] } {
   const collections = new Map<string, Collection>()
   let version = 0
   const now = (): number => Number(clock() / 1000n)
@@ -243,6 +246,13 @@ function memoryItems(clock: Clock): Items {
   const walk = (collection: string, query: CheckedItemQuery): Generator<Listed, void, undefined> =>
     walkList(collections.get(collection)?.lists.get(query.by ?? ''), query)
   return {
+    /** The positions of followers that were active lately. */
+    followers: () =>
+      [...collections]
+        .filter(([name]) => name.startsWith(FOLLOWERS))
+        .flatMap(([, { byId }]) => [...byId.values()])
+        .filter(({ dueAt }) => (dueAt ?? 0) > now() - HOLD_TIME),
+
     async getItem(collection, id) {
       return collections.get(collection)?.byId.get(id) ?? null
     },
@@ -388,14 +398,42 @@ interface ChangeRow extends Pick<FeedRow, 'conversationId' | 'change' | 'from'> 
   until: number
 }
 
+/** Returns the position of a conversation's creation. */
+type StartOf = (conversationId: string) => number | undefined
+
 /** Changes in order; consecutive appends to one conversation share a row. */
 class MemoryFeed {
-  readonly #all: ChangeRow[] = []
-  readonly #shards = Array.from({ length: SHARDS }, (): ChangeRow[] => [])
+  #all: ChangeRow[] = []
+  #shards = Array.from({ length: SHARDS }, (): ChangeRow[] => [])
   readonly #witness = crypto.randomUUID()
+  readonly #keep: number
+  /** Position of the last removed deletion of each shard. */
+  readonly #removed = Array.from({ length: SHARDS }, () => 0)
+  #end = 1
+  /** Number of rows after the last removal. */
+  #trimmedSize = 0
+
+  constructor(keep: number) {
+    this.#keep = keep
+  }
 
   get end(): number {
-    return this.#all.length + 1
+    return this.#end
+  }
+
+  /** Removes rows of deleted conversations once the rows have doubled: O(1) for each row that was added. */
+  trim(held: readonly (readonly bigint[] | null)[], startOf: StartOf): void {
+    if (this.#all.length <= this.#keep || this.#all.length < 2 * this.#trimmedSize) return
+    this.#all = this.#all.filter((row) => {
+      const shard = shardOf(row.conversationId)
+      const isHeld = row.index >= Number(held[shard]?.[0] ?? Infinity)
+      const stays = isHeld || row.index >= this.#end - this.#keep || this.#rowOf(row, startOf).isThere
+      if (!stays && row.change === FEED_CHANGE.deleted) this.#removed[shard] = row.index
+      return stays
+    })
+    this.#shards = Array.from({ length: SHARDS }, () => [])
+    for (const row of this.#all) this.#shards[shardOf(row.conversationId)]?.push(row)
+    this.#trimmedSize = this.#all.length
   }
 
   appended(conversationId: string, from: number, until: number): void {
@@ -413,11 +451,14 @@ class MemoryFeed {
   }
 
   /** Returns a page's rows; `startOf` is the position of a conversation's creation. O(limit + log n). */
-  rows(query: CheckedFeedQuery, startOf: (conversationId: string) => number | undefined): FeedRow[] {
+  rows(query: CheckedFeedQuery, startOf: StartOf): FeedRow[] {
     const rows = this.#of(query)
     const from = positionNumber(query)
     const start = firstFrom(rows, ({ index }) => index < from)
-    return rows.slice(start, start + rowsFor(query)).map((row) => this.#rowOf(row, startOf))
+    const removed = query.shard === null ? Math.max(...this.#removed) : (this.#removed[query.shard] ?? 0)
+    return rows
+      .slice(start, start + rowsFor(query))
+      .map((row) => ({ ...this.#rowOf(row, startOf), isBehind: row.index < removed }))
   }
 
   last(query: CheckedFeedQuery): FeedRow | undefined {
@@ -429,14 +470,15 @@ class MemoryFeed {
     return (shard === null ? this.#all : this.#shards[shard]) ?? []
   }
 
-  #rowOf(row: ChangeRow, startOf: (conversationId: string) => number | undefined): FeedRow {
+  #rowOf(row: ChangeRow, startOf: StartOf): FeedRow {
     const { index, conversationId } = row
     const isThere = (startOf(conversationId) ?? Number.POSITIVE_INFINITY) <= index
     return { ...row, position: String(index), witness: this.#witness, isThere }
   }
 
   #push(conversationId: string, change: number, from: number, until: number): void {
-    const row = { conversationId, change, from, until, index: this.end }
+    const row = { conversationId, change, from, until, index: this.#end }
+    this.#end += 1
     this.#all.push(row)
     this.#shards[shardOf(conversationId)]?.push(row)
   }
@@ -448,6 +490,8 @@ export interface MemoryStoreOptions {
   readonly clock?: Clock
   /** Whether {@link Store.searchText} finds later events. Default: false. */
   readonly fullText?: boolean
+  /** Number of the latest rows of the feed that stay, see {@link Feed}. Default: 100,000. */
+  readonly feedRows?: number
 }
 
 /**
@@ -467,7 +511,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
   const clock = options.clock ?? microsNow
   const conversations = new Conversations()
   const items = memoryItems(clock)
-  const feed = new MemoryFeed()
+  const feed = new MemoryFeed(checkFeedRows(options.feedRows))
   const blobs = new MemoryBlobs()
   const watches = new Watches()
   const texts = new MemoryTexts(options.fullText === true)
@@ -489,6 +533,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       return row === undefined ? null : eventOf(row, refs)
     })
   }
+
+  const startOf: StartOf = (id) => conversations.find(id)?.feedStart
 
   const walked: Walked = (walk) => open(conversations).walked(walk)
 
@@ -623,6 +669,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       }
       if (was) {
         feed.deleted(id)
+        feed.trim(heldPositions(items.followers()), startOf)
         watches.wake(id)
       }
       return was
@@ -698,7 +745,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       const stored = open(conversations)
       const checked = checkFeedQuery(query)
       if (checked.fromEnd) return feedEnd(checked, feed.last(checked))
-      const rows = feed.rows(checked, (id) => stored.find(id)?.feedStart)
+      const rows = feed.rows(checked, startOf)
       return fillFeed(planFeed(checked, rows), ({ row, from, until }) =>
         (stored.find(row.conversationId)?.log.rows ?? []).slice(from, until).map(({ event }) => event),
       )

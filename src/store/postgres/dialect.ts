@@ -1,6 +1,6 @@
 /** PostgreSQL's statements for the SQL core, its schema, and its own items and feed. */
 
-import type { FeedPage } from '../contract/feed.ts'
+import { type FeedPage, SHARDS } from '../contract/feed.ts'
 import type { Item, ItemClaim } from '../contract/items.ts'
 import type { StoredEvent } from '../contract/query.ts'
 import {
@@ -12,6 +12,7 @@ import {
   planFeed,
   rowsFor,
   FEED_CHANGE,
+  VISITED_ROWS,
 } from '../kit/feed.ts'
 import { type CheckedChange, itemConflict, itemOf } from '../kit/items.ts'
 import { compareIds } from '../kit/record.ts'
@@ -201,7 +202,7 @@ export function* changeItems(
 
 /**
  * Claims due items, except those that others claim or change. Selects once, whatever the plan, and changes
- * rows in place: look-ups by id cost more the more items there are. The limit is hidden from the planner,
+ * rows in position: look-ups by id cost more the more items there are. The limit is hidden from the planner,
  * which would otherwise plan each claim again where many are due.
  */
 export function* claimItems(
@@ -240,19 +241,25 @@ interface Row {
   readonly from_seq: number
   readonly until_seq: number
   readonly is_there: boolean
+  readonly is_behind: boolean
 }
 
 /** Rows of one shard or each, without those that a running transaction may still precede. */
 function rowsSql(schema: string, shard: number | null, isAfter: boolean, order: string): string {
   const rows = (of: string): string => `SELECT f.* FROM ${schema}.feed f
-    WHERE f.shard = ${of} AND f.moment < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+    WHERE f.shard = ${of} AND f.moment >= 0 AND f.moment < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
     ${isAfter ? 'AND (f.moment, f.position) >= (p.moment, p.position)' : ''}
     ORDER BY f.moment ${order}, f.position ${order} LIMIT p.maximum`
   const from =
     shard === null
-      ? `generate_series(0, 63) AS s (shard) CROSS JOIN LATERAL (${rows('s.shard')}) r`
+      ? `generate_series(0, ${SHARDS - 1}) AS s (shard) CROSS JOIN LATERAL (${rows('s.shard')}) r`
       : `LATERAL (${rows(String(shard))}) r`
-  return `SELECT r.*, l.number IS NOT NULL AS is_there
+  return `SELECT r.*, l.number IS NOT NULL AS is_there, (r.moment, r.position) = (p.moment, p.position) AND EXISTS (
+      SELECT FROM generate_series(${shard ?? 0}, ${shard ?? SHARDS - 1}) AS s (shard) CROSS JOIN LATERAL (
+        SELECT FROM ${schema}.feed m WHERE m.shard = s.shard AND m.moment = -1
+        AND (m.witness, m.number) > (p.moment, p.position) LIMIT 1
+      ) m
+    ) AS is_behind
     FROM (SELECT CAST(? AS bigint) AS moment, CAST(? AS bigint) AS position, CAST(? AS bigint) AS maximum) p
     CROSS JOIN LATERAL (
       SELECT r.* FROM ${from} ORDER BY r.moment ${order}, r.position ${order} LIMIT p.maximum
@@ -306,11 +313,57 @@ function* eventsOfParts(schema: string, parts: readonly FeedPart[]): Work<Map<Fe
  * later writes. O(shards), and once O(rows).
  */
 export function* settleFeed(schema: string): Work<void> {
-  yield statement(`UPDATE ${schema}.feed SET moment = 0 WHERE moment > 0 AND EXISTS (
+  yield statement(`UPDATE ${schema}.feed SET moment = least(moment, 0), witness = CASE WHEN moment < 0 THEN 0 ELSE witness END
+  WHERE moment <> 0 AND EXISTS (
     SELECT FROM generate_series(0, 63) AS s (shard)
     WHERE (SELECT max(f.moment) FROM ${schema}.feed f WHERE f.shard = s.shard) > pg_snapshot_xmax(pg_current_snapshot())::text::bigint
   )`)
 }
+
+/**
+ * Returns the function that removes rows of deleted conversations, and continues where it was left. A row of
+ * the moment -1 in each shard contains the last removed deletion: `witness` and `number` are its moment and position.
+ */
+export function feedTrimmer(
+  schema: string,
+  keep: number,
+): (held: readonly (readonly bigint[] | null)[]) => Work<void> {
+  let from: readonly SqlValue[] = [0, 0, 0]
+  return function* (held) {
+    const row = yield* first<Pick<Row, 'moment' | 'position'> & { readonly shard: number }>(
+      `WITH visited AS MATERIALIZED (
+        SELECT f.* FROM ${schema}.feed f WHERE (f.shard, f.moment, f.position) > (CAST(? AS int), CAST(? AS bigint), CAST(? AS bigint))
+        ORDER BY f.shard, f.moment, f.position LIMIT ${VISITED_ROWS}
+      ), newest AS (
+        SELECT max(r.position) AS position FROM generate_series(0, ${SHARDS - 1}) AS s (shard) CROSS JOIN LATERAL (
+          SELECT f.position FROM ${schema}.feed f WHERE f.shard = s.shard ORDER BY f.moment DESC, f.position DESC LIMIT 1
+        ) r
+      ), removed AS (
+        DELETE FROM ${schema}.feed f
+        USING visited v, newest n, unnest(CAST(? AS bigint[]), CAST(? AS bigint[])) WITH ORDINALITY AS b (moment, position, nth)
+        WHERE f.shard = v.shard AND f.moment = v.moment AND f.position = v.position AND f.moment >= 0 AND b.nth = v.shard + 1
+        AND (v.moment, v.position) < (b.moment, b.position) AND v.position <= n.position - CAST(? AS bigint)
+        AND NOT EXISTS (SELECT FROM ${schema}.log l WHERE l.number = v.number) RETURNING f.*
+      ), marked AS (
+        INSERT INTO ${schema}.feed AS m (shard, moment, position, witness, number, conversation_id, change, from_seq, until_seq)
+        OVERRIDING SYSTEM VALUE
+        SELECT DISTINCT ON (r.shard) r.shard, -1, 0, r.moment, r.position, '', r.change, 0, 0 FROM removed r
+        WHERE r.change = ${FEED_CHANGE.deleted} ORDER BY r.shard, r.moment DESC, r.position DESC
+        ON CONFLICT (shard, moment, position) DO UPDATE SET witness = excluded.witness, number = excluded.number
+        WHERE (excluded.witness, excluded.number) > (m.witness, m.number)
+      )
+      SELECT shard, moment, position FROM visited ORDER BY shard, moment, position LIMIT 1 OFFSET ${VISITED_ROWS - 1}`,
+      ...from,
+      held.map((position) => String(position?.[0] ?? LAST)),
+      held.map((position) => String(position === null ? LAST : (position[1] ?? 0))),
+      keep,
+    )
+    from = row === undefined ? [0, 0, 0] : [row.shard, String(row.moment), String(row.position)]
+  }
+}
+
+/** Beyond every position. */
+const LAST = 2n ** 63n - 1n
 
 const rowOf = (row: Row): FeedRow => ({
   position: `${row.moment} ${row.position}`,
@@ -320,5 +373,6 @@ const rowOf = (row: Row): FeedRow => ({
   from: row.from_seq,
   until: row.until_seq,
   isThere: row.is_there,
+  isBehind: row.is_behind,
   log: Number(row.number),
 })

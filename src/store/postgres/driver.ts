@@ -40,6 +40,8 @@ interface Common {
    * processes. Default: false.
    */
   readonly fullText?: boolean
+  /** Number of the latest rows of the feed that stay, see {@link Feed}. Default: 100,000. */
+  readonly feedRows?: number
   /**
    * Whether statements are prepared by name, which saves planning; the client must accept `{ name, text,
    * values }`, as `pg` does. Stops if a pooler loses them. Default: true for a URL, false for a client.

@@ -1,13 +1,14 @@
 /** `colloquy/postgres`: a store over PostgreSQL, for any number of processes. */
 
 import type { DisposableStore } from '../contract/store.ts'
+import { checkFeedRows } from '../kit/feed.ts'
 import type { Work } from '../sql/dialect.ts'
 import { eventReads } from '../sql/events.ts'
 import { lockLog, replaceEvents } from '../sql/replace.ts'
 import { sqlStore } from '../sql/store.ts'
 import { appender } from './append.ts'
 import { Connection } from './connection.ts'
-import { changeItems, claimItems, postgresDialect, readFeed, settleFeed } from './dialect.ts'
+import { changeItems, claimItems, feedTrimmer, postgresDialect, readFeed, settleFeed } from './dialect.ts'
 import type { PostgresStoreOptions } from './driver.ts'
 import { replaceText, textWork } from './texts.ts'
 import { Watcher } from './watcher.ts'
@@ -77,6 +78,7 @@ export function postgresStore(options: PostgresStoreOptions): DisposableStore {
           isSettled = true
           return yield* readFeed(schema, query)
         },
+      trimFeed: feedTrimmer(schema, checkFeedRows(options.feedRows)),
       texts: fullText ? textWork(schema) : null,
       purgeTexts: null,
       wake: (id) => watcher.wrote(id),

@@ -4,12 +4,12 @@ import { isLegalId } from '../../event/ids.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions, AppendResult, DisposableStore, Unwatch, Wake } from '../contract/store.ts'
-import type { FeedPage } from '../contract/feed.ts'
+import { type FeedPage, FOLLOWERS } from '../contract/feed.ts'
 import type { Item } from '../contract/items.ts'
 import { checkGetOptions } from '../kit/blobs.ts'
 import { type CheckedReplacement, checkReplacements } from '../kit/append/replace.ts'
 import { unknownConversation } from '../kit/errors.ts'
-import { type CheckedFeedQuery, checkFeedQuery } from '../kit/feed.ts'
+import { type CheckedFeedQuery, checkFeedQuery, heldPositions, HOLD_TIME } from '../kit/feed.ts'
 import {
   type CheckedChange,
   checkChanges,
@@ -26,7 +26,8 @@ import {
 import { checkEventFilter, checkEventQuery, checkReadOptions } from '../kit/query/event-query.ts'
 import { blobReads } from './blobs.ts'
 import { conversationWork } from './conversations.ts'
-import type { Engine, Work } from './dialect.ts'
+import { readObject } from '../kit/row.ts'
+import { all, type Engine, type Work } from './dialect.ts'
 import { eventReads } from './events.ts'
 import { itemReads } from './items.ts'
 import { checkTextQuery, noFullText } from '../kit/query/text-query.ts'
@@ -42,6 +43,8 @@ interface OwnWork {
   claimItems(collection: string, claim: { readonly ttl: number; readonly limit: number }): () => Work<Item[]>
   replaceEvents(conversationId: string, replacements: readonly CheckedReplacement[]): Promise<void>
   feed(query: CheckedFeedQuery): () => Work<FeedPage>
+  /** Removes rows of deleted conversations. @param held as `heldPositions` returns */
+  trimFeed(held: readonly (readonly bigint[] | null)[]): Work<void>
   readonly texts: TextWork | null
   readonly purgeTexts: (() => Work<boolean>) | null
   wake(conversationId: string): void
@@ -67,6 +70,17 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
   const write: Engine['write'] = (work) => {
     indexer?.start()
     return engine.write(work)
+  }
+  function* trimFeed(): Work<void> {
+    const item = engine.dialect.table('item')
+    const rows = yield* all<{ readonly id: string; readonly body: string }>(
+      `SELECT id, body FROM ${item} WHERE collection >= ? AND collection < ?
+        AND due_at > ${engine.dialect.now} / 1000 - ${HOLD_TIME}`,
+      FOLLOWERS,
+      `${FOLLOWERS}\u{10ffff}`,
+      engine.clock(),
+    )
+    yield* ownConditions.trimFeed(heldPositions(rows.map(({ id, body }) => ({ id, body: readObject(body) }))))
   }
   const searched = (): ReturnType<typeof textReads> => texts ?? noFullText()
   return {
@@ -136,14 +150,17 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
         hasTexts = deleted && ownConditions.purgeTexts !== null && (yield* ownConditions.purgeTexts())
         return deleted
       })
-      if (deleted) ownConditions.wake(id)
+      if (!deleted) return false
+      ownConditions.wake(id)
+      // The conversation is gone, whatever fails now; the next deletion repeats it.
+      await write(trimFeed).catch(() => undefined)
       // In parts, so that other calls are made in between. A store that was closed leaves the rest to the next one.
       while (hasTexts && ownConditions.purgeTexts !== null)
         hasTexts = await write(ownConditions.purgeTexts).catch((error: unknown) => {
           if (hasCode(error, 'store_closed')) return false
           throw error
         })
-      return deleted
+      return true
     },
 
     acquireLease: async (id, owner, ttl) => write(() => conversations.acquireLease(id, owner, ttl)),

@@ -18,6 +18,7 @@ import {
   rowsFor,
   shardOf,
   FEED_CHANGE,
+  VISITED_ROWS,
 } from '../kit/feed.ts'
 import type { AppendDecision } from '../kit/append/decide-append.ts'
 import { type CheckedChange, type CheckedItem, itemConflict, itemOf } from '../kit/items.ts'
@@ -373,15 +374,48 @@ const FEED_COLUMNS = `feed.position, feed.witness, feed.conversation_id AS conve
   feed.until_seq AS "until", feed.number AS log, EXISTS (SELECT 1 FROM colloquy_log AS log WHERE log.number = feed.number) AS isThere`
 
 /** The rows from a position on, of all shards: an index of shards would cost every append. */
-const FEED_ROWS = `SELECT ${FEED_COLUMNS}, feed.shard FROM colloquy_feed AS feed
-  WHERE feed.position >= ? ORDER BY feed.position LIMIT ?`
+const FEED_ROWS = `SELECT ${FEED_COLUMNS}, feed.shard, feed.position = ? AND EXISTS (
+    SELECT 1 FROM colloquy_feed AS mark WHERE mark.position < 0 AND mark.shard = coalesce(?, mark.shard)
+      AND mark.number > feed.position
+  ) AS isBehind FROM colloquy_feed AS feed WHERE feed.position >= ? ORDER BY feed.position LIMIT ?`
+
+/** Rows of deleted conversations in a range of positions that no follower holds. */
+const REMOVE_FEED = `DELETE FROM colloquy_feed AS feed WHERE feed.position > ? AND feed.position <= ?
+  AND feed.position < coalesce(json_extract(?, '$[' || feed.shard || ']'), feed.position + 1)
+  AND NOT EXISTS (SELECT 1 FROM colloquy_log AS log WHERE log.number = feed.number)
+  RETURNING shard, position, change`
+
+/** A row with a negative position for each shard: `number` is the position of the last removed deletion. */
+const MARK_REMOVED = `INSERT INTO colloquy_feed (position, shard, witness, number, conversation_id, change, from_seq, until_seq)
+  VALUES (-1 - ?, ?, 0, ?, '', ${FEED_CHANGE.deleted}, 0, 0) ON CONFLICT (position) DO UPDATE SET number = max(number, excluded.number)`
+
+/** Returns the function that removes rows of deleted conversations, and continues where it was left. */
+export function feedTrimmer(keep: number): (held: readonly (readonly bigint[] | null)[]) => Work<void> {
+  let from = 0
+  return function* (held) {
+    const last = yield* first<Row>(FEED_LAST)
+    const end = (last?.position ?? 0) - keep
+    const to = Math.min(from + VISITED_ROWS, end)
+    const bounds = JSON.stringify(held.map((position) => position && Number(position[0])))
+    const removed = yield* all<Required<Pick<Row, 'shard' | 'position' | 'change'>>>(
+      REMOVE_FEED,
+      from,
+      to,
+      bounds,
+    )
+    for (const { shard, position, change } of removed)
+      if (change === FEED_CHANGE.deleted) yield statement(MARK_REMOVED, shard, shard, position)
+    from = to < end ? to : 0
+  }
+}
 
 const FEED_LAST = `SELECT ${FEED_COLUMNS} FROM colloquy_feed AS feed ORDER BY feed.position DESC LIMIT 1`
 
-type Row = Omit<FeedRow, 'position' | 'witness' | 'isThere'> & {
+type Row = Omit<FeedRow, 'position' | 'witness' | 'isThere' | 'isBehind'> & {
   readonly position: number
   readonly witness: number
   readonly isThere: number
+  readonly isBehind?: number
   readonly shard?: number
 }
 
@@ -394,7 +428,7 @@ export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
   }
   const looked = rowsFor(query) * (shard === null ? 1 : SHARDS)
   const from = positionNumber(query)
-  const rows = yield* all<Row>(FEED_ROWS, from, looked)
+  const rows = yield* all<Row>(FEED_ROWS, from, shard, from, looked)
   const wanted = rows.filter((row) => shard === null || row.shard === shard || row.position === from)
   const matches = wanted.slice(0, rowsFor(query))
   // The page of a shard with few rows ends after its maximum of visited rows.
@@ -414,4 +448,5 @@ const rowOf = (row: Row): FeedRow => ({
   position: String(row.position),
   witness: String(row.witness),
   isThere: row.isThere === 1,
+  isBehind: row.isBehind === 1,
 })

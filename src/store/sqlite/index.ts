@@ -3,6 +3,7 @@
 import { statSync } from 'node:fs'
 import { ColloquyError } from '../../event/errors.ts'
 import type { DisposableStore, Unwatch, Wake } from '../contract/store.ts'
+import { checkFeedRows } from '../kit/feed.ts'
 import { checkPollInterval, invalidArgument } from '../kit/query/check-value.ts'
 import { type Clock, microsNow } from '../kit/record.ts'
 import { Watches } from '../kit/watches.ts'
@@ -11,7 +12,7 @@ import { eventReads } from '../sql/events.ts'
 import { replaceEvents } from '../sql/replace.ts'
 import { sqlStore } from '../sql/store.ts'
 import { CallbackError, Connection, type SqliteDatabase } from './database.ts'
-import { append, changeItems, claimItems, readFeed, SCHEMA, SQLITE } from './dialect.ts'
+import { append, changeItems, claimItems, feedTrimmer, readFeed, SCHEMA, SQLITE } from './dialect.ts'
 import { type ConnectionSource, Runner } from './runner.ts'
 import { purge, replaceText, TEXT_INDEX, TEXT_WORK } from './texts.ts'
 
@@ -168,6 +169,8 @@ export type SqliteStoreOptions = (
    * appending processes. Default: false.
    */
   readonly fullText?: boolean
+  /** Number of the latest rows of the feed that stay, see {@link Feed}. Default: 100,000. */
+  readonly feedRows?: number
 }
 
 /**
@@ -195,6 +198,7 @@ export type SqliteStoreOptions = (
 export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
   const { synchronous = 'full', readOnly = false, busyTimeout = 5_000, fullText = false } = options ?? {}
   const pollInterval = checkPollInterval(options?.pollInterval, 50)
+  const feedRows = checkFeedRows(options?.feedRows)
   if (synchronous !== 'full' && synchronous !== 'normal')
     invalidArgument('synchronous', 'must be full or normal')
   const { file, database } = (options ?? {}) as { file?: unknown; database?: Partial<SqliteDatabase> }
@@ -228,6 +232,7 @@ export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
       changeItems: (changes) => () => changeItems(changes, millis()),
       claimItems: (collection, claim) => () => claimItems(collection, claim, millis()),
       feed: (query) => () => readFeed(query),
+      trimFeed: feedTrimmer(feedRows),
       texts: fullText ? { ...TEXT_WORK, index: readOnly ? null : TEXT_WORK.index } : null,
       purgeTexts: purge,
       wake: (id) => poll.watches.wake(id),

@@ -1,0 +1,285 @@
+/** Rows of deleted conversations leave the feed once no follower needs them, and no reader misses a deletion (laws S7, B4). */
+
+import { DatabaseSync } from 'node:sqlite'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { storeStart } from '../../src/conversation/follow/shards.ts'
+import { FOLLOWERS, SHARDS } from '../../src/store/contract/feed.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { shardOf } from '../../src/store/kit/feed.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
+import { folder } from './sqlite-drivers.ts'
+
+const FILES = folder()
+let database: PooledDatabase
+
+beforeAll(async () => {
+  database = await pooledDatabase()
+})
+
+afterAll(async () => {
+  await database.drop()
+  FILES.remove()
+})
+
+interface Opened {
+  /** Two processes' stores over the same data; one store in memory. */
+  readonly stores: readonly Store[]
+  /** Number of rows, or null if it cannot be seen. */
+  readonly rows: () => Promise<number | null>
+}
+
+interface Options {
+  readonly feedRows: number
+  readonly clock?: () => bigint
+}
+
+let schemas = 0
+
+const PLACES: Readonly<Record<string, (options: Options) => Opened>> = {
+  memory: (options) => ({ stores: [memoryStore(options)], rows: async () => null }),
+  SQLite: (options) => {
+    const file = FILES.next()
+    const open = () => sqliteStore({ file, synchronous: 'normal', ...options })
+    return {
+      stores: [open(), open()],
+      rows: async () => {
+        const raw = new DatabaseSync(file)
+        const row = raw.prepare('SELECT count(*) AS count FROM colloquy_feed').get()
+        raw.close()
+        return Number(row?.['count'])
+      },
+    }
+  },
+  PostgreSQL: (options) => {
+    const schema = `horizon${(schemas += 1)}`
+    const open = () => postgresStore({ client: database.pool, schema, listen: false, ...options })
+    return {
+      stores: [open(), open()],
+      rows: async () =>
+        Number((await database.pool.query(`SELECT count(*) AS count FROM ${schema}.feed`)).rows[0].count),
+    }
+  },
+}
+
+const pause = (id: string) => ({ kind: 'PauseEvent' as const, id })
+
+/** Returns one of the ids in the shard of another. */
+function sameShard(id: string, nth: number): string {
+  for (let n = 0, found = 0; ; n += 1)
+    if (shardOf(`other ${n}`) === shardOf(id) && (found += 1) > nth) return `other ${n}`
+}
+
+/** A reader's copy of all conversations: event ids by conversation. */
+type Copy = Map<string, string[]>
+
+/** A reader that keeps its own cursors, of all shards or of each. */
+class Reader {
+  readonly copy: Copy = new Map()
+  readonly #cursors = new Map<number | undefined, string>()
+  resets = 0
+  deletions = 0
+
+  cursor(shard?: number): string | undefined {
+    return this.#cursors.get(shard)
+  }
+
+  /** Reads one page. Returns whether more may follow. */
+  async read(store: Store, limit: number, shard?: number): Promise<boolean> {
+    const after = this.#cursors.get(shard)
+    const page = await store.feed({
+      limit,
+      ...(after !== undefined && { after }),
+      ...(shard !== undefined && { shard }),
+    })
+    if (page.reset) {
+      this.resets += 1
+      // Conversations of other shards stay: their readers were not reset.
+      if (shard === undefined) this.copy.clear()
+    }
+    for (const item of page.items) {
+      const events = this.copy.get(item.conversationId) ?? []
+      if (item.type === 'deleted') {
+        this.copy.delete(item.conversationId)
+        this.deletions += 1
+      } else this.copy.set(item.conversationId, events)
+      if (item.type === 'event') events[item.event.seq] = item.event.id ?? ''
+    }
+    this.#cursors.set(shard, page.next)
+    return page.more
+  }
+}
+
+async function actual(store: Store, ids: readonly string[]): Promise<Copy> {
+  const copy: Copy = new Map()
+  for (const id of ids)
+    if ((await store.getConversation(id)) !== null)
+      copy.set(
+        id,
+        (await store.read(id)).map((event) => event.id ?? ''),
+      )
+  return copy
+}
+
+/** Reads to the end; transactions in other databases of the server can delay it. */
+async function converge(reader: Reader, store: Store, ids: readonly string[]): Promise<void> {
+  const wanted = [...(await actual(store, ids))].toSorted()
+  const deadline = performance.now() + 20_000
+  for (;;) {
+    while (await reader.read(store, 3));
+    const copy = [...reader.copy].toSorted()
+    if (JSON.stringify(copy) === JSON.stringify(wanted) || performance.now() > deadline)
+      return expect(copy).toEqual(wanted)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+const IDS = ['a', 'b', 'c', 'd']
+
+interface Op {
+  readonly type: 'write' | 'update' | 'delete' | 'read' | 'follow'
+  readonly id: string
+  readonly limit: number
+  readonly process: number
+}
+
+const process = fc.nat(1)
+const id = fc.constantFrom(...IDS)
+const limit = fc.integer({ min: 1, max: 4 })
+const type = fc.constantFrom('write', 'write', 'update', 'delete', 'read', 'follow')
+const OP: fc.Arbitrary<Op> = fc.record({ type, id, limit, process })
+
+describe.each(Object.entries(PLACES))('the rows of the feed of %s', (name, place) => {
+  it('are removed without any reader missing a deletion, and never before a follower has read them', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(OP, { maxLength: 40 }),
+        fc.integer({ min: 1, max: 4 }),
+        fc.boolean(),
+        async (ops, feedRows, isFollowed) => {
+          const { stores } = place({ feedRows })
+          const [first] = stores as [Store]
+          const reader = new Reader()
+          const follower = new Reader()
+          if (isFollowed) await storeStart(first, 'f', 'start')
+          let count = 0
+          for (const op of ops) {
+            const store = stores[op.process % stores.length] ?? first
+            if (op.type === 'read') await reader.read(store, op.limit)
+            else if (op.type === 'follow') {
+              if (!isFollowed) continue
+              // One page of each shard, and then its position is stored.
+              for (let shard = 0; shard < SHARDS; shard += 1) {
+                if (!IDS.some((id) => shardOf(id) === shard)) continue
+                await follower.read(store, op.limit, shard)
+                const put = { body: { cursor: follower.cursor(shard) ?? null }, dueIn: 0 }
+                const id = String(shard).padStart(2, '0')
+                await store.changeItems([{ collection: `${FOLLOWERS}f`, id, put }])
+              }
+            } else if (op.type === 'delete') await store.deleteConversation(op.id)
+            else {
+              if ((await store.getConversation(op.id)) === null) await store.createConversation({ id: op.id })
+              if (op.type === 'update') await store.updateConversation(op.id, { title: `${count}` })
+              else await store.append(op.id, [pause(`e${(count += 1)}`)])
+            }
+          }
+          await converge(reader, first, IDS)
+          if (isFollowed) {
+            const shards = [...new Set(IDS.map(shardOf))]
+            const wanted = JSON.stringify([...(await actual(first, IDS))].toSorted())
+            const copy = (): string => JSON.stringify([...follower.copy].toSorted())
+            const deadline = performance.now() + 20_000
+            do for (const shard of shards) while (await follower.read(first, 3, shard));
+            while (copy() !== wanted && performance.now() < deadline)
+            expect(copy()).toBe(wanted)
+            expect(follower.resets).toBe(0)
+          }
+          for (const store of stores) await store.close()
+        },
+      ),
+      { numRuns: name === 'PostgreSQL' ? 12 : 60 },
+    )
+  })
+
+  it('stay few, however many conversations are deleted', async () => {
+    const { stores, rows } = place({ feedRows: 10 })
+    const [store] = stores as [Store]
+    await store.createConversation({ id: 'stays' })
+    const reader = new Reader()
+    for (let n = 0; n < 60; n += 1) {
+      await store.createConversation({ id: `c${n}` })
+      for (const id of ['x', 'y', 'z']) await store.append(`c${n}`, [pause(id)])
+      if (n === 30) await converge(reader, store, ['stays', 'c30'])
+      await store.deleteConversation(`c${n}`)
+    }
+    expect((await rows()) ?? 0).toBeLessThan(10 + 1 + 2 * SHARDS)
+    await converge(reader, store, ['stays'])
+    expect(reader.resets).toBeGreaterThan(0)
+    for (const one of stores) await one.close()
+  })
+
+  it.each([undefined, shardOf('a')])(
+    'reset a reader before a removed deletion, of shard %s',
+    async (shard) => {
+      const { stores } = place({ feedRows: 1 })
+      const [store] = stores as [Store]
+      const reader = new Reader()
+      for (const id of ['gone', 'a']) await store.createConversation({ id })
+      const deadline = performance.now() + 20_000
+      // Its position is the row of a conversation that stays.
+      while (!reader.copy.has('a') && performance.now() < deadline) await reader.read(store, 9, shard)
+      if (shard === undefined) await store.deleteConversation('gone')
+      for (let n = 0; n < 5; n += 1) {
+        // An id of the same shard.
+        const other = sameShard('a', n)
+        await store.createConversation({ id: other })
+        await store.deleteConversation(other)
+      }
+      await reader.read(store, 9, shard)
+      expect(reader.resets).toBe(1)
+      if (shard === undefined) await converge(reader, store, ['a', 'gone'])
+      for (const one of stores) await one.close()
+    },
+  )
+
+  it('are held by a follower, until it is away for a month', async () => {
+    let days = 0n
+    const clock = () => BigInt(Date.UTC(2026, 0, 1)) * 1_000n + days * 86_400_000_000n
+    const { stores } = place({ feedRows: 1, clock })
+    const [store] = stores as [Store]
+    await storeStart(store, 'f', 'start')
+    const shard = shardOf('a')
+    const later = async (): Promise<void> => {
+      for (let n = 0; n < 5; n += 1) {
+        await store.createConversation({ id: 'a' })
+        await store.append('a', [pause(`p${n}`)])
+        await store.deleteConversation('a')
+      }
+    }
+    await later()
+    const reader = new Reader()
+    const deadline = performance.now() + 20_000
+    // The first deletion is still there.
+    while (reader.deletions === 0 && performance.now() < deadline) await reader.read(store, 1, shard)
+    expect(reader.deletions).toBe(1)
+    const put = { body: { cursor: reader.cursor(shard) ?? null }, dueIn: 0 }
+    await store.changeItems([{ collection: `${FOLLOWERS}f`, id: String(shard).padStart(2, '0'), put }])
+    await later()
+    await reader.read(store, 1, shard)
+    expect(reader.resets).toBe(0)
+    days = 31n
+    await later()
+    await later()
+    await reader.read(store, 1, shard)
+    expect(reader.resets).toBe(1)
+    for (const one of stores) await one.close()
+  })
+
+  it('cannot be fewer than one', () => {
+    for (const feedRows of [0, -1, 0.5, Number.NaN])
+      expect(() => place({ feedRows })).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
+  })
+})
