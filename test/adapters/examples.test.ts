@@ -1,11 +1,12 @@
 /** Runs the adapters' examples unchanged, with the real frameworks. */
 
 import { spawn, spawnSync } from 'node:child_process'
-import { chmodSync, readFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { HttpAgent } from '@ag-ui/client'
 import { afterAll, expect, it } from 'vitest'
+import { writeInspector } from '../../src/build/library.ts'
 import { project, ROOT } from '../pages.ts'
 
 const { folder, write, remove } = project()
@@ -48,7 +49,9 @@ it('LangGraph: ends as without a kill when each of its steps is killed', () => {
   expect(run()).toEqual({ signal: null, last: 'asked, did 1, did 2, did 3, did 4' })
 })
 
-it('Claude Agent SDK: each start continues the session of the one before, and the command reads it meanwhile', () => {
+it('Claude Agent SDK: each start continues the session of the one before, and the command reads it meanwhile', async () => {
+  const page = join(ROOT, 'dist/inspector/page.html')
+  if (!existsSync(page)) await writeInspector(page)
   const executable = copy('test/adapters/fake-claude-code.mjs')
   chmodSync(executable, 0o755)
   const file = join(folder, 'agent.db')
@@ -65,6 +68,9 @@ it('Claude Agent SDK: each start continues the session of the one before, and th
     const [id = ''] = /[\w-]{60,}/.exec(colloquy('conversations', '--json')) ?? []
     expect(colloquy('why', '--conversation', id, '--json')).toContain('"findings":[]')
     expect(colloquy('messages', '--conversation', id)).toContain(reply)
+    const html = join(folder, 'page.html')
+    colloquy('inspect', '--conversation', id, '--html', html, '--force')
+    expect(readFileSync(html, 'utf8')).toContain(reply)
   }
 })
 
