@@ -72,7 +72,8 @@ const facts: fc.Arbitrary<readonly Fact[]> = fc.array(
     {
       kind: fc.constant('PauseEvent' as const),
       id: fc.nat(30).map((n) => `p${n}`),
-      timestamp: fc.constant('2026-01-01T00:00:00Z'),
+      // The time zone of the conversation decides about the second.
+      timestamp: fc.constantFrom('2026-01-01T00:00:00Z', '2026-01-01T08:59:59'),
       parent_id: fc.nat(30).map((n) => `p${n}`),
     },
     { requiredKeys: ['kind', 'id', 'timestamp'] },
@@ -96,6 +97,14 @@ const call: fc.Arbitrary<Call> = fc.oneof(
       ),
   },
   {
+    weight: 4,
+    arbitrary: fc.tuple(id, facts, owner, fc.integer({ min: 1, max: 2 })).map(
+      ([to, input, by, generation]): Call =>
+        (store) =>
+          store.append(to, input, { lease: { owner: by, generation } }),
+    ),
+  },
+  {
     weight: 2,
     arbitrary: id.map(
       (one): Call =>
@@ -116,7 +125,7 @@ const call: fc.Arbitrary<Call> = fc.oneof(
     arbitrary: id.map(
       (one): Call =>
         (store) =>
-          store.updateConversation(one, { title: 't' }),
+          store.updateConversation(one, { title: 't', timeZone: 'Asia/Tokyo' }),
     ),
   },
   {
@@ -214,6 +223,56 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
       { numRuns: 100 },
     )
     for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(4)
+  })
+
+  it('are decided on what another store over the database has written since', async () => {
+    const seen = { appended: 0, refused: 0 }
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(call, fc.nat(1)), { minLength: 50, maxLength: 100 }),
+        async (calls) => {
+          const database = openDatabase(driver, ':memory:')
+          const stores = [0, 1].map(() => sqliteStore({ database, clock }))
+          const model = memoryStore({ clock })
+          await model.createConversation({ id: 'c' })
+          await stores[0]?.createConversation({ id: 'c' })
+          for (const [each, writer] of calls) {
+            const outcome = await outcomeOf(each(stores[writer] as Store))
+            expect(outcome).toEqual(await outcomeOf(each(model)))
+            if (typeof outcome !== 'object' || outcome === null) continue
+            if ('headId' in outcome) seen.appended += 1
+            if ('code' in outcome) seen.refused += 1
+          }
+          expect(await everything(stores[0] as Store)).toEqual(await everything(model))
+          await Promise.all([...stores, model].map((store) => store.close()))
+          database.close()
+        },
+      ),
+      { numRuns: 100 },
+    )
+    for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(50)
+  })
+
+  it('are decided on the time zone, and on the shorter log, that another process has written', async () => {
+    const database = openDatabase(driver, ':memory:')
+    const [store, other] = [sqliteStore({ database }), sqliteStore({ database })]
+    await store.createConversation({ id: 'c' })
+    const append = (id: string) =>
+      store.append('c', [{ kind: 'PauseEvent', id, timestamp: '2026-01-01T09:00:00' }])
+    await append('a')
+    const columns = 'version, head_id, head_seq, last_lane_end'
+    const saved = database.prepare(`SELECT ${columns} FROM colloquy_log`).all()[0] as object
+    await append('b')
+    await other.updateConversation('c', { timeZone: 'Asia/Tokyo' })
+    const [zoned] = (await append('z')).events
+    expect(zoned?.time).toBe(String(Date.UTC(2026, 0, 1) * 1_000))
+    // As if a backup had been restored.
+    database.exec(`DELETE FROM colloquy_event WHERE id <> 'a'`)
+    database
+      .prepare(`UPDATE colloquy_log SET ${columns.replaceAll(/\w+/g, '$& = ?')}`)
+      .run(...Object.values(saved))
+    expect((await append('d')).events[0]).toMatchObject({ seq: 1, parentId: 'a' })
+    database.close()
   })
 
   it('are carried out by a close that comes in the same turn', async () => {

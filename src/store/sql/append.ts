@@ -207,6 +207,7 @@ export class KnownLog implements AppendContext {
     }
   }
 
+  /** Forgets what later appends rarely need. */
   trim(): void {
     this.#events.clear()
     if (this.#nodes.size <= MAX_KNOWN) return
@@ -232,7 +233,8 @@ export class KnownLog implements AppendContext {
 /** The log that was known was deleted: nothing can be decided on it. */
 export class StaleLog extends Error {}
 
-const MAX_KNOWN = 1_000
+/** Entries of the tree that a kept log knows. */
+const MAX_KNOWN = 100
 
 function tipOf(row: LogRow): LogTip {
   const { head_id: id, head_seq: seq, head_lane: lane, last_lane: lastLane, last_lane_end: end } = row

@@ -269,13 +269,16 @@ export function toStoreError(error: unknown): unknown {
   )
 }
 
-/** Whether an index or a key already has the values. Nothing was changed then. */
+/** Whether an index or a key already has the values, or a value is missing. The statement changed nothing then. */
 export function isTaken(error: unknown): boolean {
   const { errcode, errno, code } = (error ?? {}) as Readonly<Record<string, unknown>>
   return TAKEN.some((taken) => taken === errcode || taken === errno || taken === code)
 }
 
-const TAKEN: readonly unknown[] = [2067, 1555, 'SQLITE_CONSTRAINT_UNIQUE', 'SQLITE_CONSTRAINT_PRIMARYKEY']
+const TAKEN: readonly unknown[] = [
+  ...[1299, 1555, 2067],
+  ...['SQLITE_CONSTRAINT_NOTNULL', 'SQLITE_CONSTRAINT_PRIMARYKEY', 'SQLITE_CONSTRAINT_UNIQUE'],
+]
 
 const isClosed = (code: unknown, message: string): boolean =>
   code === 'ERR_INVALID_STATE' || /database.{0,100}(?:not open|closed)|has been finalized/i.test(message)

@@ -29,6 +29,7 @@ import {
   type LogRow,
   resultOf,
   searchColumns,
+  StaleLog,
   TIP_COLUMNS,
   tipValues,
 } from '../sql/append.ts'
@@ -39,6 +40,7 @@ import {
   type EventRange,
   first,
   type RangeForm,
+  type SqlValue,
   type Statement,
   statement,
   type Work,
@@ -191,8 +193,17 @@ const events = eventReads(SQLITE)
 
 const FIND_LOG = `SELECT ${LOG_COLUMNS} FROM colloquy_log WHERE conversation_id = ?`
 
-const INSERT_EVENT = `INSERT INTO colloquy_event (log_seq, log, id, parent_id, time, lane, kind, source, message, body,
-  blobs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const insertEvent = (
+  log: string,
+): string => `INSERT INTO colloquy_event (log_seq, id, parent_id, time, lane, kind, source,
+  message, body, blobs, log) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${log})`
+
+const INSERT_EVENT = insertEvent('?')
+
+/** The log is null, which its column refuses, if it or the lease is not as assumed. */
+const INSERT_NEXT_EVENT =
+  insertEvent(`(SELECT number FROM colloquy_log WHERE number = ? AND version = ? AND head_id IS ?
+  AND time_zone IS ? AND text_version = ? AND (? IS NULL OR (lease_owner = ? AND lease_generation = ?)))`)
 
 const INSERT_LANE = `INSERT INTO colloquy_lane (log, lane, time, parent_lane, parent_seq, parent_time)
   VALUES (?, ?, ?, ?, ?, ?)`
@@ -203,46 +214,70 @@ const UPDATE_LOG = `UPDATE colloquy_log SET updated_at = max(updated_at, ?), ${T
 const INSERT_FEED = `INSERT INTO colloquy_feed (shard, witness, number, conversation_id, change, from_seq, until_seq)
   VALUES (?, ?, ?, ?, ${FEED_CHANGE.events}, ?, ?)`
 
+/** An append, and the log that it was decided on. */
+export interface Appended {
+  readonly decision: AppendDecision
+  readonly log: KnownLog
+}
+
 /**
  * Decides and writes an append. O(log n) per fact. A single event's id is assumed new until the unique index
- * rejects it: cheaper than a look-up.
+ * rejects it, and `known`, the log after this store's last append, to be current until the insertion finds
+ * that it is not: cheaper than look-ups.
  * @throws `unknown_conversation`, and what `decideAppend` throws.
  */
 export function* append(
   conversationId: string,
   facts: readonly Fact[],
   options: AppendOptions,
+  known: KnownLog | null,
   now: bigint,
   fullText: boolean,
-): Work<AppendDecision> {
-  const row = yield* first<LogRow>(FIND_LOG, conversationId)
-  if (row === undefined) throw unknownConversation(conversationId)
-  const [only] = facts
-  let known: AppendDecision | null = null
-  if (facts.length === 1 && typeof only?.id === 'string') {
-    const log = new KnownLog(conversationId, row, events)
-    log.assumeNew([only.id])
-    try {
+): Work<Appended> {
+  let appended = known === null ? null : yield* appendNew(known, facts, options, now, fullText, true)
+  if (appended === null) {
+    const row = yield* first<LogRow>(FIND_LOG, conversationId)
+    if (row === undefined) throw unknownConversation(conversationId)
+    appended = yield* appendNew(new KnownLog(conversationId, row, events), facts, options, now, fullText)
+    if (appended === null) {
+      const log = new KnownLog(conversationId, row, events)
       const decision = yield* log.decide(facts, options)
-      if (decision.added.length > 0) {
-        yield* write(log, decision, now, fullText)
-        known = decision
-      }
-    } catch (error) {
-      if (!isTaken(error) && !isColloquyError(error)) throw error
-      // Rejected, or the id exists: the stored log decides which error it is.
+      if (decision.added.length > 0) yield* write(log, decision, now, fullText)
+      appended = { decision, log }
     }
   }
-  if (known === null) {
-    const log = new KnownLog(conversationId, row, events)
-    known = yield* log.decide(facts, options)
-    if (known.added.length === 0) return known
-    yield* write(log, known, now, fullText)
-  }
   const { within } = options
-  const decision = known
-  if (within !== undefined) yield { callback: (handle) => within(handle, resultOf(decision)) }
-  return decision
+  const { decision } = appended
+  if (within !== undefined && decision.added.length > 0)
+    yield { callback: (handle) => within(handle, resultOf(decision)) }
+  return appended
+}
+
+/** Appends a single event whose id is new. Null, with nothing written, if it is rejected or an assumption is wrong. */
+function* appendNew(
+  log: KnownLog,
+  facts: readonly Fact[],
+  options: AppendOptions,
+  now: bigint,
+  fullText: boolean,
+  isAssumed = false,
+): Work<Appended | null> {
+  const id = facts.length === 1 ? facts[0]?.id : undefined
+  if (typeof id !== 'string') return null
+  log.assumeNew([id])
+  try {
+    const decision = yield* log.decide(facts, options, isAssumed)
+    if (decision.added.length === 0) return null
+    const { owner = null, generation = null } = options.lease ?? {}
+    const { row, timeZone, tip } = log
+    const state = [tip.version, tip.head?.id ?? null, timeZone, row.text_version, owner, owner, generation]
+    yield* write(log, decision, now, fullText, isAssumed ? state : null)
+    return { decision, log }
+  } catch (error) {
+    if (!isTaken(error) && !isColloquyError(error) && !(error instanceof StaleLog)) throw error
+    // Rejected, or the id exists: the stored log decides which error it is.
+    return null
+  }
 }
 
 function* write(
@@ -250,6 +285,7 @@ function* write(
   { added, opened, tip }: AppendDecision,
   now: bigint,
   fullText: boolean,
+  assumed: readonly SqlValue[] | null = null,
 ): Work<void> {
   const digests: Digests = new Map()
   for (const placed of added) {
@@ -261,9 +297,12 @@ function* write(
     const body = split === null ? JSON.stringify(fact) : split.body
     const blobs = split === null ? null : referencesText(split.strings)
     // oxfmt-ignore
-    yield statement(
-      INSERT_EVENT, position, number, id, parentId, time, node?.lane ?? null, kind, source, message, body, blobs,
-    )
+    const values = [
+      position, id, parentId, time, node?.lane ?? null, kind, source, message, body, blobs, number,
+    ]
+    yield assumed === null
+      ? statement(INSERT_EVENT, ...values)
+      : statement(INSERT_NEXT_EVENT, ...values, ...assumed)
     if (split !== null) yield* saveBlobs(SQLITE, number, seq, split.strings)
   }
   for (const { lane, time, parent } of opened) {

@@ -7,7 +7,7 @@ import { checkFeedRows } from '../kit/feed.ts'
 import { checkPollInterval, invalidArgument } from '../kit/query/check-value.ts'
 import { type Clock, microsNow } from '../kit/record.ts'
 import { Watches } from '../kit/watches.ts'
-import { resultOf } from '../sql/append.ts'
+import { type KnownLog, resultOf } from '../sql/append.ts'
 import { eventReads } from '../sql/events.ts'
 import { replaceEvents } from '../sql/replace.ts'
 import { sqlStore } from '../sql/store.ts'
@@ -143,6 +143,9 @@ export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts
 
 const EVENTS = eventReads(SQLITE)
 
+/** Logs whose last event is kept, so that the next append need not read it. */
+const MAX_LOGS = 1_000
+
 /** Options of a SQLite store: a file for Node's driver, or any driver's open database. */
 export type SqliteStoreOptions = (
   | { readonly file: string; readonly database?: never }
@@ -215,16 +218,23 @@ export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
   const clock = options.clock ?? microsNow
   const millis = (): number => Number(clock() / 1000n)
   const poll = new Poll(runner, pollInterval)
+  const logs = new Map<string, KnownLog>()
   return sqlStore(
     { name: 'sqlite', dialect: SQLITE, clock, read: runner.read, write: runner.write },
     {
       async append(id, facts, options) {
         const isAlone = options.within !== undefined
-        const decision = await runner
-          .write(() => append(id, facts, options, clock(), fullText), { isAlone })
+        const known = fullText ? null : (logs.get(id) ?? null)
+        logs.delete(id)
+        const { decision, log } = await runner
+          .write(() => append(id, facts, options, known, clock(), fullText), { isAlone })
           .catch((error: unknown) => {
             throw error instanceof CallbackError ? error.cause : error
           })
+        log.advance(decision)
+        log.trim()
+        if (logs.size >= MAX_LOGS) logs.clear()
+        logs.set(id, log)
         return { result: resultOf(decision), isNew: decision.added.length > 0 }
       },
       replaceEvents: (id, replacements) =>

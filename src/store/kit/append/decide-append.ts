@@ -278,11 +278,12 @@ function checkWriter(context: AppendContext, expected: ExpectedVersion, { lease 
     throw versionConflict(context, versionOf(expected))
   }
   if (lease === undefined) return
-  if (context.lease?.owner === lease.owner && context.lease.generation === lease.generation) return
+  const { owner, generation } = context.lease ?? {}
+  if (owner === lease.owner && generation === lease.generation) return
   throw new ColloquyError('lease_lost', 'The run lease was released or has another owner. Stop this run.', {
     conversationId: context.conversationId,
     ...lease,
-    latest: context.lease,
+    latest: context.lease && { owner, generation },
   })
 }
 
