@@ -13,13 +13,15 @@ const DATE_TIME =
  * parseInstant('2026-02-30T00:00:00') // undefined
  */
 export function parseInstant(text: string): bigint | undefined {
-  const parts = isInstant(text) ? DATE_TIME.exec(text) : null
-  if (parts === null) return undefined
+  const parts = DATE_TIME.exec(text)
+  if (parts === null || !isDay(text)) return undefined
   const [, year, month, day, hour, minute, second, fraction = '', sign, zoneHour = 0, zoneMinute = 0] = parts
   const zone = Number(zoneHour) * 3600 + Number(zoneMinute) * 60
   const time = Number(hour) * 3600 + Number(minute) * 60 + Number(second) - (sign === '-' ? -zone : zone)
   const seconds = daysSinceEpoch(Number(year), Number(month), Number(day)) * 86_400 + time
-  return BigInt(seconds) * 1_000_000n + BigInt(fraction.slice(0, 6).padEnd(6, '0'))
+  const below = Number(fraction.slice(0, 6).padEnd(6, '0'))
+  const micros = seconds * 1_000_000 + below
+  return Number.isSafeInteger(micros) ? BigInt(micros) : BigInt(seconds) * 1_000_000n + BigInt(below)
 }
 
 /**
@@ -28,11 +30,11 @@ export function parseInstant(text: string): bigint | undefined {
  * @example
  * isInstant('2026-11-21 10:00:00+0100') // true
  */
-export const isInstant = (text: string): boolean =>
-  DATE_TIME.test(text) && (text.slice(8, 10) < '29' || isDay(text))
+export const isInstant = (text: string): boolean => DATE_TIME.test(text) && isDay(text)
 
 /** The calendar repeats after 400 years. */
 function isDay(text: string): boolean {
+  if (text.slice(8, 10) < '29') return true
   const lastDay = new Date(Date.UTC(2000 + (Number(text.slice(0, 4)) % 400), Number(text.slice(5, 7)), 0))
   return Number(text.slice(8, 10)) <= lastDay.getUTCDate()
 }

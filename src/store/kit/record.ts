@@ -139,16 +139,19 @@ const latest = { millis: 0, micros: 0 }
  * formatInstant(1_500_000n) // '1970-01-01T00:00:01.500000Z'
  */
 export function formatInstant(micros: bigint): string {
-  // Only instants in the years 1684 to 2255 are exact as numbers, whose arithmetic is faster.
-  const exact = Number(micros)
-  const below = Number.isSafeInteger(exact)
-    ? ((exact % 1000) + 1000) % 1000
-    : Number(((micros % 1000n) + 1000n) % 1000n)
-  const date = new Date(
-    Number.isSafeInteger(exact) ? (exact - below) / 1000 : Number((micros - BigInt(below)) / 1000n),
-  ).toISOString()
-  return `${date.slice(0, -1)}${String(below).padStart(3, '0')}Z`
+  const below = Number(((micros % SECOND) + SECOND) % SECOND)
+  const seconds = Number((micros - BigInt(below)) / SECOND)
+  // Successive events have the same second, mostly.
+  if (seconds !== formatted.seconds) {
+    formatted.seconds = seconds
+    formatted.text = new Date(seconds * 1_000).toISOString().slice(0, -4)
+  }
+  return `${formatted.text}${String(below).padStart(6, '0')}Z`
 }
+
+const SECOND = 1_000_000n
+
+const formatted = { seconds: Number.NaN, text: '' }
 
 /** Fields of a new conversation, and of a record, which can be passed to copy one. */
 const FIELDS = {
