@@ -27,9 +27,11 @@ export interface SqliteDatabase {
 interface Prepared {
   readonly statement: SqliteStatement
   readonly returnsRows: boolean
+  readonly mayWrite: boolean
 }
 
 const RETURNS_ROWS = /^\s*(?:SELECT|PRAGMA|EXPLAIN|WITH RECURSIVE)|\bRETURNING\b/
+const READS = /^\s*SELECT\b/
 
 /** Statements that one connection keeps prepared; a text beyond them is prepared for each call. */
 const MAX_PREPARED = 500
@@ -39,6 +41,8 @@ export class Connection {
   readonly database: SqliteDatabase
   readonly #statements = new Map<string, Prepared>()
   #isShared = false
+  #savesParts = false
+  #hasWritten = false
   /** Whether a transaction is open: a call now belongs to the caller's work in it. */
   isInTransaction = false
 
@@ -47,10 +51,12 @@ export class Connection {
   }
 
   all<R>(sql: string, ...values: SqlValue[]): R[] {
-    const { statement, returnsRows } = this.#prepare(sql)
-    if (returnsRows) return statement.all(...(values as SqliteValue[])) as R[]
-    statement.run(...(values as SqliteValue[]))
-    return []
+    const { statement, returnsRows, mayWrite } = this.#prepare(sql)
+    let rows: unknown[] = []
+    if (returnsRows) rows = statement.all(...(values as SqliteValue[]))
+    else statement.run(...(values as SqliteValue[]))
+    if (mayWrite) this.#hasWritten = true
+    return rows as R[]
   }
 
   run<T>(work: () => Work<T>): T {
@@ -68,10 +74,23 @@ export class Connection {
       : this.#transaction('BEGIN IMMEDIATE', () => this.run(work))
   }
 
-  /** Does a work whose every {@link Connection.write} is a part of one transaction, and durable when this returns. */
+  /**
+   * Does a work whose every {@link Connection.write} is a part of one transaction, and durable when this returns.
+   * Savepoints, which undo a failed part, are slow: they are set only once a part has failed half written.
+   */
   share<T>(work: () => T): T {
+    try {
+      return this.#share(work, false)
+    } catch (error) {
+      if (!(error instanceof PartlyWritten)) throw error
+      return this.#share(work, true)
+    }
+  }
+
+  #share<T>(work: () => T, savesParts: boolean): T {
     return this.#transaction('BEGIN IMMEDIATE', () => {
       this.#isShared = true
+      this.#savesParts = savesParts
       try {
         return work()
       } finally {
@@ -155,6 +174,14 @@ export class Connection {
 
   /** @throws what the work throws, or the driver's error where SQLite has ended the whole transaction by itself. */
   #part<T>(work: () => T): T {
+    if (!this.#savesParts) {
+      this.#hasWritten = false
+      try {
+        return work()
+      } catch (error) {
+        throw this.#hasWritten ? new PartlyWritten() : error
+      }
+    }
     this.all('SAVEPOINT colloquy_part')
     try {
       const result = work()
@@ -172,11 +199,14 @@ export class Connection {
     if (known !== undefined) return known
     // SQLite compiles a statement again for each value of a plain `LIMIT ?`, to plan with it.
     const statement = this.database.prepare(sql.replaceAll('LIMIT ?', 'LIMIT 0 + ?'))
-    const prepared = { statement, returnsRows: RETURNS_ROWS.test(sql) }
+    const prepared = { statement, returnsRows: RETURNS_ROWS.test(sql), mayWrite: !READS.test(sql) }
     if (this.#statements.size < MAX_PREPARED) this.#statements.set(sql, prepared)
     return prepared
   }
 }
+
+/** A part of a shared transaction has failed behind its first change. */
+export class PartlyWritten extends Error {}
 
 /** An exception of the caller's own work, which is not a fault of the connection. */
 export class CallbackError extends Error {

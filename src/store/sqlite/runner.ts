@@ -3,7 +3,7 @@
 import { hasCode, isColloquyError } from '../../event/errors.ts'
 import { storeClosed } from '../kit/errors.ts'
 import type { Work } from '../sql/dialect.ts'
-import { type Connection, toStoreError } from './database.ts'
+import { type Connection, PartlyWritten, toStoreError } from './database.ts'
 
 export interface ConnectionSource {
   /** Opens it; called again when it failed, or when the connection was dropped. */
@@ -228,6 +228,7 @@ function writeGroup(connection: Connection, group: readonly QueuedWrite[]): Outc
       try {
         return { value: connection.write(work) }
       } catch (error) {
+        if (error instanceof PartlyWritten) throw error
         // After a fault SQLite may have undone the others as well.
         const fault = toStoreError(error)
         if (isColloquyError(fault) && fault.code.startsWith('store_')) throw error
