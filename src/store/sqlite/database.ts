@@ -306,8 +306,12 @@ export function isTaken(error: unknown): boolean {
 }
 
 const TAKEN: readonly unknown[] = [
-  ...[1299, 1555, 2067],
-  ...['SQLITE_CONSTRAINT_NOTNULL', 'SQLITE_CONSTRAINT_PRIMARYKEY', 'SQLITE_CONSTRAINT_UNIQUE'],
+  1299,
+  1555,
+  2067,
+  'SQLITE_CONSTRAINT_NOTNULL',
+  'SQLITE_CONSTRAINT_PRIMARYKEY',
+  'SQLITE_CONSTRAINT_UNIQUE',
 ]
 
 const isClosed = (code: unknown, message: string): boolean =>
