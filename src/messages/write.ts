@@ -40,7 +40,7 @@ export function extend<M extends object>(messages: M[], field: keyof M, blocks: 
   else for (const block of blocks) list.push(block)
 }
 
-interface Writer<Block extends object> {
+export interface Writer<Block extends object> {
   readonly piece: (piece: Piece) => Block
   readonly reply: (turn: AssistantTurn, keepsSigned: boolean) => readonly Written<Block>[]
   readonly move: (turn: AssistantTurn) => Moved
