@@ -256,13 +256,18 @@ export function blobReads(d: Dialect) {
     let [events, after] = [0, 0]
     for (;;) {
       const logs = await read(() =>
-        all<{ readonly number: Bigint; readonly conversation_id: string }>(
-          `SELECT l.number, l.conversation_id FROM ${log} AS l WHERE l.number > ? ORDER BY l.number LIMIT ${AUDIT_PAGE}`,
+        all<{ readonly number: Bigint; readonly conversation_id: string; readonly used: number }>(
+          // Most logs have no long string: one statement passes over a page of them.
+          `SELECT l.number, l.conversation_id, CASE WHEN
+            EXISTS (SELECT 1 FROM ${use} AS u WHERE u.log = l.number LIMIT 1 OFFSET 0) OR
+            EXISTS (SELECT 1 FROM ${event} AS e WHERE e.log = l.number AND e.blobs IS NOT NULL LIMIT 1 OFFSET 0)
+            THEN 1 ELSE 0 END AS used FROM ${log} AS l WHERE l.number > ? ORDER BY l.number LIMIT ${AUDIT_PAGE}`,
           after,
         ),
       )
-      for (const { number, conversation_id: conversationId } of logs) {
+      for (const { number, conversation_id: conversationId, used } of logs) {
         after = Number(number)
+        if (used === 0) continue
         // One statement, so that an append between two reads cannot look like a fault.
         const rows = await read(() =>
           all<{ readonly seq: number; readonly hash: string | null; readonly blobs: string | null }>(
