@@ -53,7 +53,7 @@ const anyLog = (): fc.Arbitrary<readonly Fact[]> =>
     { weight: 1, arbitrary: legalLog() },
   )
 
-const RUNS = 150
+const RUNS = 100
 /** How many logs are looked at for what they hold. */
 const LOOKS = 400
 

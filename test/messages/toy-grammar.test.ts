@@ -115,7 +115,15 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 it('compiles without another edit', () => {
-  const { stdout } = run(join(ROOT, 'node_modules/.bin/tsc'), '--noEmit', '--pretty', 'false', '-p', '.')
+  const { stdout } = run(
+    join(ROOT, 'node_modules/.bin/tsc'),
+    '--noEmit',
+    '--singleThreaded',
+    '--pretty',
+    'false',
+    '-p',
+    '.',
+  )
   expect(stdout).toBe('')
 }, 600_000)
 

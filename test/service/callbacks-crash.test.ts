@@ -95,11 +95,11 @@ afterAll(() => database.drop())
 
 const schema = (): string => `callbacks_${(schemas += 1)}`
 
-it.each<[string, () => Store, number]>([
-  ['memory', () => memoryStore({ clock }), 12],
-  ['sqlite', () => sqliteStore({ file: ':memory:', clock }), 4],
-  ['postgres', () => postgresStore({ client: database.pool, schema: schema(), clock }), 2],
-])('over %s', async (_, make, numRuns) => {
+it.each<[string, () => Store, runs: number, pollInterval: number]>([
+  ['memory', () => memoryStore({ clock }), 12, 5],
+  ['sqlite', () => sqliteStore({ file: ':memory:', clock }), 4, 5],
+  ['postgres', () => postgresStore({ client: database.pool, schema: schema(), clock }), 2, 25],
+])('over %s', async (_, make, numRuns, pollInterval) => {
   const seen = { crashes: 0, lost: 0, repeated: 0, deleted: 0, titles: 0 }
   const drawn: fc.Arbitrary<readonly Step[]> = fc.array(step, { minLength: 10, maxLength: 40 })
   const property = fc.asyncProperty(drawn, async (steps) => {
@@ -123,7 +123,7 @@ it.each<[string, () => Store, number]>([
             maxRetryDelay: 20,
           },
         ],
-        { pollInterval: 5, leaseTtl: 200 },
+        { pollInterval, leaseTtl: 200 },
       )
       callbacks.start()
       return {

@@ -11,7 +11,7 @@ const begin = async (options: WorldOptions = {}): Promise<World> => (here = awai
 
 const SOCKETS = 200
 /** `COLLOQUY_LIVE_EVENTS` overrides it. */
-const EVENTS = Number(process.env['COLLOQUY_LIVE_EVENTS'] ?? 2_000)
+const EVENTS = Number(process.env['COLLOQUY_LIVE_EVENTS'] ?? 1_000)
 const BATCH = 10
 
 /**

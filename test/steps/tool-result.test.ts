@@ -350,7 +350,7 @@ describe('any value', () => {
         expect(read(value)).toEqual(read(value))
         expect(typeof errorText(value)).toBe('string')
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 

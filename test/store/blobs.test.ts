@@ -116,22 +116,22 @@ describe('on disk', () => {
 /** Peak memory of a child process, in MiB. */
 const peakOf = (place: string, work: string): number => {
   const child = join(import.meta.dirname, 'blobs-child.ts')
-  const { stdout, stderr } = spawnSync(process.execPath, [child, place, work, '200'], { encoding: 'utf8' })
+  const { stdout, stderr } = spawnSync(process.execPath, [child, place, work, '100'], { encoding: 'utf8' })
   expect(stderr.replaceAll(/^.*Warning.*$|^\(Use.*$/gm, '').trim()).toBe('')
   return Number(stdout)
 }
 
 it.each(['SQLite', 'PostgreSQL'])(
-  'a string of 200 MB is written to, streamed and read whole from %s without being in memory twice',
+  'a string of 100 MB is written to, streamed and read whole from %s without being in memory twice',
   (name) => {
     const place = name === 'SQLite' ? FILES.next() : database.url
     const [none, written, streamed, whole] = ['none', 'write', 'stream', 'whole'].map((work) =>
       peakOf(place, work),
     )
     const base = none ?? 0
-    expect(written).toBeLessThan(base + 200 + 120)
-    expect(streamed).toBeLessThan(base + 120)
-    expect(whole).toBeLessThan(base + 200 + 120)
+    expect(written).toBeLessThan(base + 100 + 90)
+    expect(streamed).toBeLessThan(base + 90)
+    expect(whole).toBeLessThan(base + 100 + 90)
   },
 )
 

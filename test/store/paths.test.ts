@@ -42,7 +42,7 @@ interface Shape {
 const random = seeded(11)
 
 const SHAPES: Readonly<Record<string, Shape>> = {
-  'two branches by turns': { length: 1_000, branchAt: (seq) => seq % 2, stemOf: () => 0 },
+  'two branches by turns': { length: 400, branchAt: (seq) => seq % 2, stemOf: () => 0 },
   'a branch that rests while another one is long': {
     length: 1_200,
     branchAt: (seq) => (seq > 100 && seq < 900 ? 1 : 0),
@@ -54,7 +54,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     stemOf: (branch) => branch - 1,
   },
   'branches of any length, gone on with at any time': {
-    length: 1_500,
+    length: 800,
     branchAt: (seq) => Math.floor(random() ** 3 * (1 + seq / 40)),
     stemOf: (branch) => Math.floor(branch / 2),
   },
