@@ -4,6 +4,7 @@ import { isObject } from '../event/json.ts'
 import { hashText } from '../event/text.ts'
 import type { ModelPart, ModelReply, RequestBody } from './model.ts'
 import type { Violation } from './rules.ts'
+import { readArguments } from './text.ts'
 
 export function seenText(value: unknown): string {
   const top = isObject(value) ? Object.entries(value).filter(([, field]) => field !== null) : null
@@ -149,12 +150,5 @@ export function halves(text: string): readonly string[] {
 export const argumentText = (args: object | string = {}): string =>
   typeof args === 'string' ? args : JSON.stringify(args)
 
-export function argumentObject(args: object | string = {}): object {
-  if (typeof args !== 'string') return args
-  try {
-    const value: unknown = JSON.parse(args)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}
-  } catch {
-    return {}
-  }
-}
+export const argumentObject = (args: object | string = {}): object =>
+  typeof args === 'string' ? (readArguments(args) ?? {}) : args

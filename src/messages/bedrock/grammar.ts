@@ -6,7 +6,6 @@
 import { defineGrammar } from '../grammar.ts'
 import {
   argumentObject,
-  argumentText,
   callsLast,
   halves,
   isEmpty,
@@ -109,7 +108,7 @@ const PROVIDER: ProviderGrammar = {
       ]
     }
     const { call: name, args, id = `call_${idPrefix}` } = part
-    return [{ toolUse: { toolUseId: id, name, input: argumentObject(argumentText(args)) } }]
+    return [{ toolUse: { toolUseId: id, name, input: argumentObject(args) } }]
   },
   signs: ({ reasoningContent }) => reasoningContent !== undefined,
   signed: ({ reasoningContent }, signature) => ({

@@ -275,40 +275,22 @@ const KNOWN = [
 
 const blockReason = (reply: RawObject): string => stringOf(objectOf(reply['promptFeedback'])['blockReason'])
 
+const FILTERED =
+  /^(?:SAFETY|RECITATION|LANGUAGE|BLOCKLIST|PROHIBITED_CONTENT|SPII|IMAGE_(?:SAFETY|PROHIBITED_CONTENT|RECITATION))$/
+const FAILED =
+  /^(?:MALFORMED_(?:FUNCTION_CALL|RESPONSE)|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS|NO_IMAGE|IMAGE_OTHER|OTHER)$/
+
 function endingOf(reply: RawObject, candidate: RawObject): ReplyOutcome | null {
   const reason = stringOf(candidate['finishReason'])
-  switch (reason) {
-    case '': {
-      const blocked = blockReason(reply)
-      if (blocked !== '') return { type: 'filtered', reason: blocked }
-      return objectsOf(reply['candidates']).length === 0 ? failedWith(null) : null
-    }
-    case 'MAX_TOKENS':
-    case 'CONTINUATION':
-      return { type: 'truncated', reason }
-    case 'SAFETY':
-    case 'RECITATION':
-    case 'LANGUAGE':
-    case 'BLOCKLIST':
-    case 'PROHIBITED_CONTENT':
-    case 'SPII':
-    case 'IMAGE_SAFETY':
-    case 'IMAGE_PROHIBITED_CONTENT':
-    case 'IMAGE_RECITATION':
-      return { type: 'filtered', reason }
-    case 'MALFORMED_FUNCTION_CALL':
-    case 'MALFORMED_RESPONSE':
-    case 'UNEXPECTED_TOOL_CALL':
-    case 'TOO_MANY_TOOL_CALLS':
-    case 'NO_IMAGE':
-    case 'IMAGE_OTHER':
-    case 'OTHER': {
-      const { finishMessage } = candidate
-      return { type: 'failed', explanation: stringOf(finishMessage) || reason }
-    }
-    default:
-      return null
+  if (reason === '') {
+    const blocked = blockReason(reply)
+    if (blocked !== '') return { type: 'filtered', reason: blocked }
+    return objectsOf(reply['candidates']).length === 0 ? failedWith(null) : null
   }
+  if (reason === 'MAX_TOKENS' || reason === 'CONTINUATION') return { type: 'truncated', reason }
+  if (FILTERED.test(reason)) return { type: 'filtered', reason }
+  const { finishMessage } = candidate
+  return FAILED.test(reason) ? { type: 'failed', explanation: stringOf(finishMessage) || reason } : null
 }
 
 /** Streams end in empty parts. */
