@@ -252,6 +252,10 @@ function plain(value: unknown): JsonValue {
   }
 }
 
+const TEXT_EVENT = /^(text|reasoning)-(start|delta|end)$/
+const WHOLE_PART =
+  /^(?:custom|source|(?:reasoning-)?file|tool-(?:call|result|error|approval-(?:request|response)))$/
+
 interface StreamedPart {
   readonly rest: Record<string, unknown>
   /** Pieces of the text, joined at the end, so that the cost is linear. */
@@ -277,32 +281,12 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
 
   const push = (event: RawObject): readonly StreamingDeltaEvent[] => {
     if (finish !== null) return []
-    const { type } = event
-    switch (type) {
-      case 'text-start':
-      case 'reasoning-start':
-      case 'text-delta':
-      case 'reasoning-delta':
-      case 'text-end':
-      case 'reasoning-end':
-        return addText(event, ...(type.split('-') as ['text' | 'reasoning', string]))
-      case 'custom':
-      case 'source':
-      case 'file':
-      case 'reasoning-file':
-      case 'tool-call':
-      case 'tool-result':
-      case 'tool-error':
-      case 'tool-approval-request':
-      case 'tool-approval-response':
-        parts.push({ rest: event, texts: [] })
-        return []
-      case 'finish-step':
-        finish = event
-        return []
-      case 'abort':
-        isAborted = true
-    }
+    const type = stringOf(event['type'])
+    const [, kind, phase] = TEXT_EVENT.exec(type) ?? []
+    if (phase !== undefined) return addText(event, kind as 'text' | 'reasoning', phase)
+    if (WHOLE_PART.test(type)) parts.push({ rest: event, texts: [] })
+    else if (type === 'finish-step') finish = event
+    else if (type === 'abort') isAborted = true
     return []
   }
 

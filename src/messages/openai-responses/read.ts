@@ -49,7 +49,7 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
   let response: RawObject | null = null
 
   const push = (event: RawObject): readonly StreamingDeltaEvent[] => {
-    const { type } = event
+    const type = stringOf(event['type'])
     switch (type) {
       case 'response.created':
       case 'response.in_progress':
@@ -66,7 +66,7 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
         objectsOf(response['output']).forEach(items.addLast)
         break
       default: {
-        const reader = PIECES.get(type)
+        const reader = PIECES.get(PIECE_EVENT.exec(type)?.[1])
         if (reader !== undefined) return reader(items.of(event), event)
       }
     }
@@ -123,26 +123,18 @@ const callPiece =
     return []
   }
 
-const OUTPUT_TEXT = textPiece('message', 'content', 'content_index', 'output_text', textDelta)
-const REFUSAL = textPiece('message', 'content', 'content_index', 'refusal', textDelta)
-const SUMMARY = textPiece('reasoning', 'summary', 'summary_index', 'summary_text', reasoningDelta)
-const REASONING = textPiece('reasoning', 'content', 'content_index', 'reasoning_text', reasoningDelta)
-const ARGUMENTS = callPiece('function_call', 'arguments')
-const INPUT = callPiece('custom_tool_call', 'input')
+const PIECE_EVENT = /^response\.(\w+)\.(?:delta|done)$/
 
 const PIECES: ReadonlyMap<unknown, PieceReader> = new Map([
-  ['response.output_text.delta', OUTPUT_TEXT],
-  ['response.output_text.done', OUTPUT_TEXT],
-  ['response.refusal.delta', REFUSAL],
-  ['response.refusal.done', REFUSAL],
-  ['response.reasoning_summary_text.delta', SUMMARY],
-  ['response.reasoning_summary_text.done', SUMMARY],
-  ['response.reasoning_text.delta', REASONING],
-  ['response.reasoning_text.done', REASONING],
-  ['response.function_call_arguments.delta', ARGUMENTS],
-  ['response.function_call_arguments.done', ARGUMENTS],
-  ['response.custom_tool_call_input.delta', INPUT],
-  ['response.custom_tool_call_input.done', INPUT],
+  ['output_text', textPiece('message', 'content', 'content_index', 'output_text', textDelta)],
+  ['refusal', textPiece('message', 'content', 'content_index', 'refusal', textDelta)],
+  [
+    'reasoning_summary_text',
+    textPiece('reasoning', 'summary', 'summary_index', 'summary_text', reasoningDelta),
+  ],
+  ['reasoning_text', textPiece('reasoning', 'content', 'content_index', 'reasoning_text', reasoningDelta)],
+  ['function_call_arguments', callPiece('function_call', 'arguments')],
+  ['custom_tool_call_input', callPiece('custom_tool_call', 'input')],
 ])
 
 /** Items of a stream. Events name them by id, or if new by index and kind. */
