@@ -30,9 +30,9 @@ export const EVENT_FAULTS: readonly Fault[] = [
   {
     name: 'decoding freezes what it is given',
     file: 'event/decode.ts',
-    find: 'return copied.issues.length > 0 ? fail(copied.issues) : decodeFrozen(copied.value)',
+    find: 'return copied.issues.length > 0 ? failedDecode(copied.issues) : decodeFrozen(copied.value)',
     replace:
-      'return copied.issues.length > 0 ? fail(copied.issues) : decodeFrozen(Object.freeze(value) as JsonValue)',
+      'return copied.issues.length > 0 ? failedDecode(copied.issues) : decodeFrozen(Object.freeze(value) as JsonValue)',
   },
   {
     name: '__proto__ sets the prototype',

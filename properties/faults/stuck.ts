@@ -66,7 +66,7 @@ export const STUCK_FAULTS: readonly Fault[] = [
   {
     name: 'one step over and over alternates',
     file: 'context/stuck.ts',
-    find: '!returns || isSame(one, other)',
+    find: '!returns || isEqualTurn(one, other)',
     replace: '!returns',
   },
   {

@@ -5,7 +5,7 @@ import type { BedrockRequest } from '../../src/messages/bedrock/blocks.ts'
 import { collectBedrock, fromBedrock } from '../../src/messages/bedrock/read.ts'
 import { toBedrock } from '../../src/messages/bedrock/write.ts'
 import { NO_ANSWER } from '../../src/messages/phrases.ts'
-import { bytesOf } from '../../src/messages/text-files.ts'
+import { decodeBase64 } from '../../src/messages/text-files.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
 import { inputs, pieces, messages, toolNames, words } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
@@ -99,7 +99,7 @@ function expected(raw: Raw): readonly unknown[] {
   const sent = content.flatMap((block, index): object[] => {
     const { text, reasoningContent } = block
     if (reasoningContent?.redactedContent !== undefined)
-      return [{ reasoningContent: { redactedContent: bytesOf(reasoningContent.redactedContent) } }]
+      return [{ reasoningContent: { redactedContent: decodeBase64(reasoningContent.redactedContent) } }]
     if (reasoningContent !== undefined) return isSigned(block) ? [block] : []
     return text !== undefined && isWhitespace(text) && index > bound ? [] : [block]
   })

@@ -15,7 +15,7 @@ import { dirname, join, resolve } from 'node:path'
 import { deflateRawSync } from 'node:zlib'
 import { type OutputOptions, rolldown } from 'rolldown'
 
-const PAGE = resolve(import.meta.dirname, '../inspector/page')
+const PAGE_FOLDER = resolve(import.meta.dirname, '../inspector/page')
 
 const START = `(async () => {
   const text = document.getElementById('program').textContent
@@ -32,7 +32,7 @@ const NOTICE =
 /** The page without data, as text. */
 export async function buildInspector(): Promise<string> {
   const bundle = await rolldown({
-    input: join(PAGE, 'main.tsx'),
+    input: join(PAGE_FOLDER, 'main.tsx'),
     platform: 'browser',
     resolve: { conditionNames: ['browser', 'import', 'default'] },
     transform: {
@@ -44,9 +44,9 @@ export async function buildInspector(): Promise<string> {
   const { output } = await bundle.generate({ format: 'iife', minify: true })
   await bundle.close()
   const [{ code }] = output
-  const style = minified(readFileSync(join(PAGE, 'style.css'), 'utf8'))
+  const style = minified(readFileSync(join(PAGE_FOLDER, 'style.css'), 'utf8'))
   const program = deflateRawSync(code, { level: 9 }).toString('base64')
-  return readFileSync(join(PAGE, 'template.html'), 'utf8')
+  return readFileSync(join(PAGE_FOLDER, 'template.html'), 'utf8')
     .replace('/*policy*/', () => policyOf(style))
     .replace(/<style>[^]*?<\/style>/, () => `<style>${style}</style>`)
     .replace('<noscript>', () => `${NOTICE}\n    <noscript>`)
@@ -59,15 +59,15 @@ export async function buildInspector(): Promise<string> {
 function policyOf(style: string): string {
   return [
     "default-src 'none'",
-    `script-src '${digestOf(START)}' 'strict-dynamic'`,
-    `style-src '${digestOf(style)}'`,
+    `script-src '${integrityOf(START)}' 'strict-dynamic'`,
+    `style-src '${integrityOf(style)}'`,
     "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
   ].join('; ')
 }
 
-const digestOf = (text: string): string => `sha256-${createHash('sha256').update(text).digest('base64')}`
+const integrityOf = (text: string): string => `sha256-${createHash('sha256').update(text).digest('base64')}`
 
 const minified = (css: string): string =>
   css

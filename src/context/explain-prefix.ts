@@ -104,21 +104,21 @@ const MARK = 'cache_prompt'
 export function stablePrefix(previous: readonly NeutralMessage[], next: readonly NeutralMessage[]): number {
   const limit = Math.min(previous.length, next.length)
   let count = 0
-  while (count < limit && isSame(previous[count], next[count])) count += 1
+  while (count < limit && isEqualValue(previous[count], next[count])) count += 1
   return count
 }
 
-function isSame(one: unknown, other: unknown): boolean {
+function isEqualValue(one: unknown, other: unknown): boolean {
   if (one === other) return true
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false
   if (Array.isArray(one) || Array.isArray(other)) {
     if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false
-    return one.every((value, index) => isSame(value, other[index]))
+    return one.every((value, index) => isEqualValue(value, other[index]))
   }
   const [left, right] = [messageFields(one), messageFields(other)]
   return (
     left.size === right.size &&
-    [...left].every(([key, value]) => right.has(key) && isSame(value, right.get(key)))
+    [...left].every(([key, value]) => right.has(key) && isEqualValue(value, right.get(key)))
   )
 }
 

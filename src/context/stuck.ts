@@ -85,7 +85,7 @@ function repetition({ turns }: Window, count: number): StuckVerdict | null {
   const [first] = latest
   // Errors have their own threshold.
   if (first === undefined || latest.length < count || first.failed) return null
-  if (!latest.every((turn) => isSame(turn, first))) return null
+  if (!latest.every((turn) => isEqualTurn(turn, first))) return null
   return verdict(
     'action_observation',
     latest,
@@ -119,9 +119,9 @@ function alternation({ turns }: Window, count: number): StuckVerdict | null {
   const latest = turns.slice(0, count)
   const [one, other] = latest
   if (one === undefined || other === undefined || latest.length < count) return null
-  const returns = latest.every((turn, index) => index < 2 || isSame(turn, latest[index - 2] as Turn))
+  const returns = latest.every((turn, index) => index < 2 || isEqualTurn(turn, latest[index - 2] as Turn))
   // One repeated step is a repetition, with its own threshold.
-  if (!returns || isSame(one, other)) return null
+  if (!returns || isEqualTurn(one, other)) return null
   const steps = `${callsOf(other)}, and ${callsOf(one)}`
   const reason = `Two steps alternated, ${count} in a row, each with the same result every time: ${steps}.`
   return verdict('alternating_pattern', latest, reason)
@@ -237,7 +237,7 @@ const turnOf = (unit: BatchUnit): Turn => ({
 
 const didSame = (one: Turn, other: Turn): boolean => one.calls() === other.calls()
 
-const isSame = (one: Turn, other: Turn): boolean => didSame(one, other) && one.whole() === other.whole()
+const isEqualTurn = (one: Turn, other: Turn): boolean => didSame(one, other) && one.whole() === other.whole()
 
 function errorOf(result: ToolResultEvent): string | null {
   if (result.kind === 'AgentErrorEvent') return result.error

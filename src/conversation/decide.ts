@@ -273,7 +273,7 @@ export function errorResults(
   })
 }
 
-const NONE: ReadonlySet<string> = new Set()
+const NO_IDS: ReadonlySet<string> = new Set()
 
 /**
  * Tool results for abandoned calls. A call never started if a pause preceded its beginning, or if it is in
@@ -283,7 +283,7 @@ const NONE: ReadonlySet<string> = new Set()
 export function lostCallResults(
   { header }: State,
   calls: readonly EventEntry<ActionEvent>[],
-  unstarted = NONE,
+  unstarted = NO_IDS,
 ): AgentErrorEvent[] {
   const callStatuses = new Map(header.callStatuses.map(({ action_id, grant }) => [action_id, grant]))
   return errorResults(calls, ({ id, event }) => {
@@ -307,12 +307,12 @@ export function callsOfLostRun(state: State): ReadonlySet<string> {
     if (entry === undefined || eventKindOf(entry) !== 'ConversationStateUpdateEvent') continue
     const { event } = entry
     // An evicted update can be any update.
-    if (event?.kind !== 'ConversationStateUpdateEvent') return NONE
+    if (event?.kind !== 'ConversationStateUpdateEvent') return NO_IDS
     if (event.key !== 'execution_status') continue
-    if (event.value !== 'running') return NONE
+    if (event.value !== 'running') return NO_IDS
     break
   }
-  if (from < 0 || state.header.status !== 'running') return NONE
+  if (from < 0 || state.header.status !== 'running') return NO_IDS
   return new Set(
     listPendingCallsIn(state.branch.pendingCalls).flatMap(({ entry }) => (entry.seq > from ? entry.id : [])),
   )

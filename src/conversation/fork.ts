@@ -174,7 +174,7 @@ const CONTINUES_IN_SOURCE =
 const NOT_COPIED =
   'The conversation was copied before this call had a result. The copy does not execute it; whether the original does is not known here.'
 
-const PAGE = 500
+const PAGE_SIZE = 500
 /** Limits of one append. Most forks fit into one, so a kill leaves them empty or complete. */
 const BATCH = { events: 10_000, characters: 2 ** 25 }
 
@@ -217,8 +217,8 @@ export async function writeFork(
       batch = []
       room = BATCH.characters
     }
-    for (let from = 0; from < length; from += PAGE) {
-      const events = await store.read(source.id, { from, limit: Math.min(PAGE, length - from) })
+    for (let from = 0; from < length; from += PAGE_SIZE) {
+      const events = await store.read(source.id, { from, limit: Math.min(PAGE_SIZE, length - from) })
       for (const fact of events.filter(({ seq }) => plan.positions?.has(seq) ?? true).map(withId)) {
         if (batch.length === BATCH.events || room < 0) await flush()
         batch.push(fact)

@@ -90,17 +90,17 @@ export async function recoverAll(context: EngineContext): Promise<ConversationRe
 /** Finds conversations whose status no engine has listed, as after an import. */
 const NOT_LISTED = ''
 
-const PAGE = 100
+const PAGE_SIZE = 100
 
 /** Yields the ids of conversations with an expired lease. O(expired leases). */
 export async function* expiredLeases(store: Store): AsyncGenerator<string> {
   let page
   let after: string | undefined
   do {
-    page = await store.listLeases({ expired: true, limit: PAGE, ...(after !== undefined && { after }) })
+    page = await store.listLeases({ expired: true, limit: PAGE_SIZE, ...(after !== undefined && { after }) })
     for (const { conversationId } of page) yield conversationId
     after = page.at(-1)?.conversationId
-  } while (page.length === PAGE)
+  } while (page.length === PAGE_SIZE)
 }
 
 type RecoverOne = (context: EngineContext, id: string) => Promise<Recovery | null>

@@ -54,11 +54,11 @@ const ENTRY_BYTES = 1_000
 const EVICTED_BYTES = 150
 
 /** Approximate bytes of a body in memory, with texts in UTF-16. O(values). */
-function bytesOf(body: unknown): number {
+function memoryOf(body: unknown): number {
   if (typeof body === 'string') return 2 * body.length
   if (typeof body !== 'object' || body === null) return 8
   let bytes = 16
-  for (const key in body) bytes += 16 + bytesOf((body as Record<string, unknown>)[key])
+  for (const key in body) bytes += 16 + memoryOf((body as Record<string, unknown>)[key])
   return bytes
 }
 
@@ -278,11 +278,11 @@ export class Replica {
       const step = Math.ceil(units.length / MEASURED_UNITS)
       for (let index = 0; index < units.length; index += step)
         for (const item of unitEvents(units.get(index) as Unit))
-          if (!('seq' in item) || Number(item.seq) < evicted) bytes += step * bytesOf(item.event)
+          if (!('seq' in item) || Number(item.seq) < evicted) bytes += step * memoryOf(item.event)
     }
     for (; counted < entries.length; counted += 1) {
       const entry = entries.get(counted)
-      bytes += ENTRY_BYTES + bytesOf(entry?.event ?? entry?.quarantined)
+      bytes += ENTRY_BYTES + memoryOf(entry?.event ?? entry?.quarantined)
     }
     this.#size = { bytes, counted, evicted }
     return bytes
@@ -360,10 +360,10 @@ export class Replica {
       const last = entries.last()
       // Reads the last known event again: a different one means a different log.
       const from = Math.max(0, entries.length - 1)
-      const events = await this.#read(this.id, { from, limit: PAGE })
+      const events = await this.#read(this.id, { from, limit: PAGE_SIZE })
       if (last !== undefined && events[0]?.id !== last.id) await this.#startOver()
       else await this.#fold(last === undefined ? events : events.slice(1))
-      if (events.length < PAGE) return this.#state !== before
+      if (events.length < PAGE_SIZE) return this.#state !== before
     }
   }
 
@@ -473,7 +473,7 @@ export async function recordIn(store: Store, id: string): Promise<ConversationRe
   throw unknownConversation(id)
 }
 
-const PAGE = 1_024
+const PAGE_SIZE = 1_024
 
 type Read = Store['read']
 
@@ -588,8 +588,8 @@ async function openSaved(
   const wanted = new Set([...saved.lacking, last])
   const events = new Map<number, StoredEvent>()
   for (const { from, until } of rangesOf([...wanted].toSorted((one, other) => one - other))) {
-    for (let position = from; position < until; position += PAGE) {
-      const page = await read(id, { from: position, limit: Math.min(PAGE, until - position) })
+    for (let position = from; position < until; position += PAGE_SIZE) {
+      const page = await read(id, { from: position, limit: Math.min(PAGE_SIZE, until - position) })
       for (const event of page) if (wanted.has(event.seq)) events.set(event.seq, event)
     }
   }
@@ -630,7 +630,7 @@ async function foldOn(read: Read, id: string, state: State, evicts: boolean): Pr
   for (;;) {
     const from = current.log.entries.length
     // Parts of the columnar log are written once, when complete.
-    const limit = PAGE - (from % PAGE)
+    const limit = PAGE_SIZE - (from % PAGE_SIZE)
     const events = await read(id, { from, limit })
     const next = foldFacts(current, events)
     if (next === null) {

@@ -185,7 +185,7 @@ function expiredOf(engine: EngineContext, options: RetentionOptions, now: bigint
       // A child is removed with its parent.
       if (await isChildOfAnother(store, record)) continue
       stored += 1
-      if (stored <= (keepLast ?? 0) || !isBefore(record, limit)) continue
+      if (stored <= (keepLast ?? 0) || !isUpdatedBefore(record, limit)) continue
       if (!(await isInUse(store, record, now))) yield record
     }
   }
@@ -194,7 +194,7 @@ function expiredOf(engine: EngineContext, options: RetentionOptions, now: bigint
 const limitOf = (name: string, value: unknown): number | null =>
   checkInteger(name, value, 0, Number.MAX_SAFE_INTEGER, null, invalidArgument)
 
-const isBefore = ({ updatedAt }: ConversationRecord, limit: bigint | null): boolean =>
+const isUpdatedBefore = ({ updatedAt }: ConversationRecord, limit: bigint | null): boolean =>
   limit === null || (parseInstant(updatedAt) ?? 0n) < limit
 
 async function isChildOfAnother(store: Store, record: ConversationRecord): Promise<boolean> {

@@ -6,7 +6,7 @@
 import { hasCode } from '../event/errors.ts'
 import type { ItemChange, Items } from '../store/contract/items.ts'
 import { MAX_PAGE_SIZE } from '../store/contract/query.ts'
-import { isBefore, type Replies, type ReplyLength, type ReplyPart, type StreamedReply } from './streamed.ts'
+import { isShorter, type Replies, type ReplyLength, type ReplyPart, type StreamedReply } from './streamed.ts'
 
 type Schedule = (work: () => void, milliseconds: number) => () => void
 
@@ -153,7 +153,7 @@ export class SharedReplies {
   async #write(reply: StreamedReply): Promise<void> {
     const written = this.#written?.reply === reply ? this.#written : await this.#begin(reply)
     const { length } = reply
-    if (written.isLost || !isBefore(written.length, length)) return
+    if (written.isLost || !isShorter(written.length, length)) return
     const { items, id } = this.#parts
     const parts = reply.parts(written.length).map((part) => ({ ...part }))
     const head = { reply: reply.id, pieces: written.pieces + 1 } satisfies Head

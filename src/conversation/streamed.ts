@@ -32,7 +32,7 @@ export interface ReplyPart {
   readonly logLength: number
 }
 
-export const isBefore = (offset: ReplyLength, other: ReplyLength): boolean =>
+export const isShorter = (offset: ReplyLength, other: ReplyLength): boolean =>
   offset.content < other.content || offset.reasoning < other.reasoning
 
 /** A reply that is being streamed. Its text only grows, so positions in it stay valid. */
@@ -80,7 +80,7 @@ export class StreamedReply {
 
   /** Returns the next mark after a position, if it was reached before the event at `seq`. O(log parts). */
   next(offset: ReplyLength, seq: number): ReplyLength | null {
-    const mark = this.#marks[lowerBound(this.#marks, (each) => isBefore(offset, each))]
+    const mark = this.#marks[lowerBound(this.#marks, (each) => isShorter(offset, each))]
     return mark !== undefined && mark.logLength <= seq ? mark : null
   }
 
@@ -88,7 +88,7 @@ export class StreamedReply {
   parts(from: ReplyLength): ReplyPart[] {
     let before = from
     return this.#marks.flatMap((mark) => {
-      if (!isBefore(before, mark)) return []
+      if (!isShorter(before, mark)) return []
       const [content, reasoning] = this.#texts(before, mark)
       before = mark
       return [{ content, reasoning, logLength: mark.logLength }]
@@ -178,7 +178,7 @@ export class ReplyReader {
   }
 
   has(seq: number): boolean {
-    if (this.#reply !== null && isBefore(this.#offset, this.#reply.length))
+    if (this.#reply !== null && isShorter(this.#offset, this.#reply.length))
       return this.#reply.next(this.#offset, seq) !== null
     const upcoming = this.#upcoming
     // The rest of the previous reply may still arrive, until the event that ends it is delivered.

@@ -45,7 +45,7 @@ export interface SubscribeOptions {
   readonly replyOffset?: ReplyOffset
 }
 
-const PAGE = 256
+const PAGE_SIZE = 256
 
 /**
  * Subscribes. Readers pull items, so a slow one delays no other, needs no queue and misses nothing. O(1) per
@@ -156,7 +156,7 @@ async function readFrom(store: Store, replica: Replica, from: number): Promise<L
   const { log } = replica.state
   if (from >= log.entries.length) return []
   const loaded: LoggedItem[] = []
-  for (let seq = from; seq < from + PAGE; seq += 1) {
+  for (let seq = from; seq < from + PAGE_SIZE; seq += 1) {
     const entry = log.entries.get(seq)
     const fact = entry?.event ?? entry?.quarantined
     if (entry === undefined || !fact || hasReferences(entry)) break
@@ -164,7 +164,7 @@ async function readFrom(store: Store, replica: Replica, from: number): Promise<L
     loaded.push({ ...event, status: statusAt(replica, seq, fact) })
   }
   if (loaded.length > 0) return loaded
-  const events = await store.read(replica.id, { from, limit: PAGE })
+  const events = await store.read(replica.id, { from, limit: PAGE_SIZE })
   // The log is shorter than before.
   if (events.length === 0) await replica.refresh()
   return events.map((event) => ({ ...toLogged(event), status: statusAt(replica, event.seq, event.fact) }))

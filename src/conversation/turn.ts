@@ -40,7 +40,7 @@ function endsTurn(unit: Unit): boolean {
 }
 
 /** Whether the branch has nothing to reply to, at most system prompts. O(size of the units). */
-export const isEmpty = (branch: Branch): boolean =>
+export const isBranchEmpty = (branch: Branch): boolean =>
   branch.lastUserMessage === null && lastRendered(branch.view) === undefined && isAnswered(branch)
 
 /** Whether the view has only system prompts and environment messages: no request. O(those units). */

@@ -1,7 +1,7 @@
 /** Strict decoding: a value or a line is a valid event, or is refused with every reason. */
 
 import { copyJson, freezeJson } from './freeze.ts'
-import { type Issue, issue, nameOf, toIssues } from './issues.ts'
+import { type Issue, issue, typeName, toIssues } from './issues.ts'
 import { isObject } from './json.ts'
 import { EVENT_KINDS, type EventKind, isEventKind } from './kinds.ts'
 import { actionChecks, observationChecks } from './published/payload-schema.ts'
@@ -27,7 +27,7 @@ export type Decoded =
  */
 export function decodeEvent(value: unknown): Decoded {
   const copied = copyJson(value)
-  return copied.issues.length > 0 ? fail(copied.issues) : decodeFrozen(copied.value)
+  return copied.issues.length > 0 ? failedDecode(copied.issues) : decodeFrozen(copied.value)
 }
 
 /**
@@ -39,7 +39,7 @@ export function decodeEvent(value: unknown): Decoded {
  */
 export function decodeLine(text: string): Decoded {
   const parsed = parseLine(text)
-  return parsed.ok ? decodeJson(parsed.value) : fail([parsed.issue])
+  return parsed.ok ? decodeJson(parsed.value) : failedDecode([parsed.issue])
 }
 
 type Parsed = { readonly ok: true; readonly value: JsonValue } | { readonly ok: false; readonly issue: Issue }
@@ -61,17 +61,17 @@ export function parseLine(text: string): Parsed {
 /** Decodes a JSON value and freezes it in place. Never throws. O(size). */
 function decodeJson(value: JsonValue): Decoded {
   const unfit = freezeJson(value)
-  return unfit.length > 0 ? fail(unfit) : decodeFrozen(value)
+  return unfit.length > 0 ? failedDecode(unfit) : decodeFrozen(value)
 }
 
 function decodeFrozen(value: JsonValue): Decoded {
   if (!isObject(value)) {
-    return fail([issue([], 'dict_type', `Must be an object, not ${nameOf(value)}.`, value)])
+    return failedDecode([issue([], 'dict_type', `Must be an object, not ${typeName(value)}.`, value)])
   }
   const { kind } = value
-  if (!isEventKind(kind)) return fail([kindIssue(kind)])
+  if (!isEventKind(kind)) return failedDecode([kindIssue(kind)])
   const problems = eventChecks[kind](value)
-  if (problems.length > 0) return fail(toIssues(problems, value))
+  if (problems.length > 0) return failedDecode(toIssues(problems, value))
   // The schema has proved the type.
   return { ok: true, event: value as object as Event, warnings: payloadWarnings(kind, value) }
 }
@@ -119,9 +119,9 @@ function kindIssue(kind: JsonValue | undefined): Issue {
   if (kind === undefined) return issue(['kind'], 'missing', `Required and missing. Add ${kinds}.`)
   if (typeof kind === 'string')
     return issue(['kind'], 'union_tag_invalid', `Unknown kind of event. Use ${kinds}.`, kind)
-  return issue(['kind'], 'string_type', `Must be a string, not ${nameOf(kind)}. Use ${kinds}.`, kind)
+  return issue(['kind'], 'string_type', `Must be a string, not ${typeName(kind)}. Use ${kinds}.`, kind)
 }
 
-function fail(issues: readonly Issue[]): Decoded {
+function failedDecode(issues: readonly Issue[]): Decoded {
   return { ok: false, issues: Object.freeze(issues) }
 }

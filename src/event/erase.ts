@@ -53,7 +53,7 @@ function contentOf(event: Event): object {
       return defined({
         llm_response_id: event.llm_response_id,
         forgotten_event_ids: event.forgotten_event_ids,
-        summary: textOf(event.summary),
+        summary: eraseText(event.summary),
         summary_offset: event.summary_offset,
       })
     case 'CondensationSummaryEvent':
@@ -183,7 +183,7 @@ function valueOf({ key, value }: EventOf<'ConversationStateUpdateEvent'>): JsonV
   return null
 }
 
-const textOf = (text: string | null | undefined): string | null | undefined =>
+const eraseText = (text: string | null | undefined): string | null | undefined =>
   typeof text === 'string' && text.trim() !== '' ? ERASED : text
 
 const defined = (fields: object): object =>

@@ -42,7 +42,7 @@ export function toIssues(problems: readonly Problem[], root: JsonValue, base: Pa
       case 'invalid_union':
         return toIssues(nearestBranch(problem.errors), valueAt(root, path) as JsonValue, loc)
       default:
-        return [issue(loc, ...describe(problem, valueAt(root, path)), valueAt(root, path))]
+        return [issue(loc, ...describeProblem(problem, valueAt(root, path)), valueAt(root, path))]
     }
   })
 }
@@ -98,12 +98,12 @@ function expectation(problem: Problem): readonly [type: string, noun: string] {
   return values.length > 1 ? ['enum', `one of ${values.join(', ')}`] : ['literal_error', String(values[0])]
 }
 
-function describe(problem: Problem, input: unknown): readonly [type: string, msg: string] {
+function describeProblem(problem: Problem, input: unknown): readonly [type: string, msg: string] {
   const [type, noun] = expectation(problem)
   if (input === ABSENT) return ['missing', `Required and missing. Add ${noun}.`]
   switch (problem.code) {
     case 'invalid_type':
-      return [type, `Must be ${noun}, not ${nameOf(input)}.`]
+      return [type, `Must be ${noun}, not ${typeName(input)}.`]
     case 'invalid_value':
       return [type, `Must be ${noun}.`]
     case 'too_small':
@@ -121,7 +121,7 @@ function describe(problem: Problem, input: unknown): readonly [type: string, msg
   }
 }
 
-export function nameOf(value: unknown): string {
+export function typeName(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'an object'

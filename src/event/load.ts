@@ -44,7 +44,7 @@ export function loadLine(text: string): Loaded {
  */
 export function loadValue(value: unknown): Loaded {
   const copied = copyJson(value)
-  const write = (): string => textOf(copied.value)
+  const write = (): string => jsonText(copied.value)
   return copied.issues.length > 0 ? keep(write(), copied.issues, copied.value) : load(copied.value, write)
 }
 
@@ -59,7 +59,7 @@ function keep(raw: string, issues: readonly Issue[], value: JsonValue | undefine
   return { fact: quarantine(raw, issues, value), upcasts: [], warnings: [] }
 }
 
-function textOf(value: JsonValue): string {
+function jsonText(value: JsonValue): string {
   try {
     return JSON.stringify(value)
   } catch {
@@ -87,10 +87,10 @@ interface Level {
  * O(length).
  */
 function lossesOf(text: string, value: object): readonly Issue[] {
-  return SUSPECT.test(text) || keysIn(text) !== keysOf(value) ? scan(text) : NONE
+  return SUSPECT.test(text) || keysIn(text) !== keysOf(value) ? scan(text) : NO_ISSUES
 }
 
-const NONE: readonly Issue[] = Object.freeze([])
+const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
 /** The keys in a text without space before its colons; -1 where a backslash makes that uncertain. */
 function keysIn(text: string): number {
@@ -191,7 +191,7 @@ function isExact(number: string): boolean {
  * power is exact for doubles that are neither 0 nor infinite; for others the digits differ.
  */
 function digitsOf(number: string): string {
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] = PARTS.exec(number) ?? []
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER_PARTS.exec(number) ?? []
   const digits = whole + fraction
   const first = digits.search(/[1-9]/)
   if (first < 0) return '0'
@@ -200,4 +200,4 @@ function digitsOf(number: string): string {
   return `${sign}${digits.slice(first, end)}e${Number(exponent) + whole.length - first}`
 }
 
-const PARTS = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]\+?(-?\d+))?$/
+const NUMBER_PARTS = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]\+?(-?\d+))?$/

@@ -125,16 +125,16 @@ export function reportsOf(event: Event): Report[] {
     replyOf(event)?.metadata,
   )
   const reports = objectsOf(input_transformations).flatMap(({ id, reason }): Report[] => {
-    const text = `it withheld the reasoning ${quote(stringOf(id))} from the model (${nameOf(reason)})`
-    return nameOf(reason) === '' ? [] : [{ text, isBreak: reason === 'prefix_mismatch' }]
+    const text = `it withheld the reasoning ${quote(stringOf(id))} from the model (${shortName(reason)})`
+    return shortName(reason) === '' ? [] : [{ text, isBreak: reason === 'prefix_mismatch' }]
   })
   const missed = objectOf(objectOf(diagnostics)['cache_miss_reason'])['type']
-  const miss = nameOf(objectOf(prompt_cache_diagnostics)['reason'] ?? missed)
+  const miss = shortName(objectOf(prompt_cache_diagnostics)['reason'] ?? missed)
   if (miss !== '')
     reports.push({ text: `it missed its cache (${miss})`, isBreak: /messages|input/.test(miss) })
-  const refusal = nameOf(objectOf(stop_details)['category'])
+  const refusal = shortName(objectOf(stop_details)['category'])
   if (refusal !== '') reports.push({ text: `it refused (${refusal})`, isBreak: false })
   return reports
 }
 
-const nameOf = (value: unknown): string => stringOf(value).slice(0, 40)
+const shortName = (value: unknown): string => stringOf(value).slice(0, 40)

@@ -27,7 +27,7 @@ import { eventsIn, removedUnits } from './removal.ts'
 import { holdsEntry } from './subject.ts'
 import { judgeResult } from './verdict.ts'
 import { checkLog } from '../laws/check-log.ts'
-import { type LawViolation, loadItem, type LogItem } from '../laws/load.ts'
+import { isRecord, type LawViolation, loadItem, type LogItem } from '../laws/load.ts'
 import { isCutOff, responseOf } from '../laws/replies.ts'
 import type { RequestWriter } from '../laws/requests.ts'
 import { type Entry, type EventEntry, isOnPathIn, loadedEvent } from '../log/entry.ts'
@@ -138,7 +138,7 @@ function* repairsOf(messages: readonly NeutralMessage[]): IterableIterator<strin
     yield 'a user message is added in front, because the request would start with a reply'
 }
 
-const KINDS: Readonly<Record<string, FindingKind>> = {
+const FINDING_BY_LAW: Readonly<Record<string, FindingKind>> = {
   E2: 'quarantined',
   M5: 'signed_behind_change',
   M7: 'split_batch',
@@ -167,7 +167,7 @@ function* lawFindings({ state, items, grammars, ended, writer }: Scene): Iterabl
     if (law === 'P4') yield resultFinding(state.log.entries.get(seq) as Checkpoint, breach, { state })
     else if (law !== 'P12') {
       const severity = SEVERITY[law] ?? SEVERITY[law.slice(0, 1)] ?? 'warning'
-      yield finding(KINDS[law] ?? 'law', severity, breach, withoutAdvice(breach.message), { law })
+      yield finding(FINDING_BY_LAW[law] ?? 'law', severity, breach, withoutAdvice(breach.message), { law })
     }
   }
 }
@@ -244,7 +244,7 @@ const FINDERS: readonly Finder[] = [
 export function findings(log: State | Iterable<LogItem>, options: FindingOptions = {}): readonly Finding[] {
   const scene = sceneOf(log, options)
   const finders = options.secrets === false ? FINDERS : [...FINDERS, secretFindings]
-  return withKeys(finders.flatMap((find) => [...find(scene)]).toSorted(inOrder))
+  return withKeys(finders.flatMap((find) => [...find(scene)]).toSorted(compareFindings))
 }
 
 function sceneOf(log: State | Iterable<LogItem>, options: FindingOptions): Scene {
@@ -276,7 +276,7 @@ function grammarsIn({ log }: State): readonly GrammarName[] {
 
 const SEVERITIES: readonly Severity[] = ['error', 'warning', 'note']
 
-const inOrder = (a: FindingDraft, b: FindingDraft): number =>
+const compareFindings = (a: FindingDraft, b: FindingDraft): number =>
   SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) ||
   FINDING_KINDS.indexOf(a.kind) - FINDING_KINDS.indexOf(b.kind) ||
   a.seq - b.seq
@@ -313,7 +313,7 @@ function* secretFindings({ state }: Scene): IterableIterator<FindingDraft> {
 /** Path of two JSON values' first difference, at most down to a masked name; null if equal. O(size). */
 function difference(was: unknown, is: unknown, path: string): string | null {
   if (was === is) return null
-  if (!isObject(was) || !isObject(is)) return path
+  if (!isRecord(was) || !isRecord(is)) return path
   for (const [key, value] of Object.entries(was)) {
     if (!Object.hasOwn(is, key)) return path
     const step = Array.isArray(was) ? `[${key}]` : path === '' ? key : `.${key}`
@@ -322,9 +322,6 @@ function difference(was: unknown, is: unknown, path: string): string | null {
   }
   return null
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null
 
 /** Maximum number of changes to check, the latest ones. Each needs two requests. */
 const MAX_CHANGES = 64

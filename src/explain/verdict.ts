@@ -55,7 +55,7 @@ export function judge(state: State, subject: Subject): Verdict {
     const first = findEventIn(state.log, entry.id ?? '')
     const mayBeShown = KINDS[event.kind].unit !== null
     const text = `the event at position ${first?.seq ?? 0} already has its id`
-    return out('repeated_id', 'D8', 'T6', text, idsOf(entry.id), mayBeShown ? entry.id : null)
+    return out('repeated_id', 'D8', 'T6', text, presentIds(entry.id), mayBeShown ? entry.id : null)
   }
   const unit = derived ? 'message' : KINDS[event.kind].unit
   if (unit !== 'message' && unit !== 'call' && unit !== 'result')
@@ -109,7 +109,7 @@ function elsewhere(state: State, subject: Subject): Verdict {
   const end = lastBelow(state, entry)
   const atEnd = end === null ? null : onPath(state, subject, end)
   const removedBy = remaining !== null && wouldStay(state, subject, remaining) ? id : null
-  const verdict = out('other_branch', 'D7', null, whereHeadIs(state, entry, by), idsOf(id), removedBy)
+  const verdict = out('other_branch', 'D7', null, whereHeadIs(state, entry, by), presentIds(id), removedBy)
   return { ...verdict, position: atEnd?.position ?? null, lateFor: atEnd?.lateFor ?? null }
 }
 
@@ -181,7 +181,7 @@ export function judgeResult(state: State, entry: Checkpoint, below: Entry = entr
     const by = out?.by.id ?? null
     const text = `its call ${quote(match.entry.id)} was removed from the view by the condensation ${quote(by)} before this result arrived`
     return {
-      verdict: { code: 'late_result', rule: 'U6', law: null, text, ids: idsOf(match.entry.id, by) },
+      verdict: { code: 'late_result', rule: 'U6', law: null, text, ids: presentIds(match.entry.id, by) },
       // Costs O(calls · path), which a finding does not need.
       get removedBy() {
         return out !== null && wouldBeInView(out, below) ? by : null
@@ -229,7 +229,7 @@ function secondResult(state: State, entry: ResultEntry, below: Entry): Judged {
   const which = call === null ? 'its call' : `the call ${quote(call.id)}`
   const text = `${which} already has the result ${quote(first?.id ?? null)}`
   return {
-    verdict: { code: 'duplicate_result', rule: 'U3', law: 'P4', text, ids: idsOf(call?.id, first?.id) },
+    verdict: { code: 'duplicate_result', rule: 'U3', law: 'P4', text, ids: presentIds(call?.id, first?.id) },
     removedBy:
       call !== null && first !== null && isNext(state, entry, call, first) && isShown(call, entry, below)
         ? first.id
@@ -274,5 +274,5 @@ type ResultEntry = EventEntry<ToolResultEvent>
 const isResult = <E extends Entry>(entry: E): entry is E & ResultEntry =>
   entry.event !== null && isToolResult(entry.event)
 
-const idsOf = (...ids: readonly (string | null | undefined)[]): string[] =>
+const presentIds = (...ids: readonly (string | null | undefined)[]): string[] =>
   ids.flatMap((id) => (typeof id === 'string' ? [id] : []))

@@ -382,7 +382,7 @@ function watchCalls(report: Report, ended: boolean): LawWatch {
     if (reported.has(call.entry.seq)) return
     reported.add(call.entry.seq)
     const isInterrupted = interrupted.has(call.entry.seq)
-    const what = `${nameOf(call.entry)} has no result ${why}`
+    const what = `${callName(call.entry)} has no result ${why}`
     const advice = isInterrupted
       ? 'an interrupt gives every pending call one'
       : 'every call gets one before that'
@@ -453,7 +453,7 @@ function firstPending(calls: State['branch']['pendingCalls']): PendingCall[] {
   return first.toSorted((a, b) => a.entry.seq - b.entry.seq)
 }
 
-const nameOf = ({ id, event }: { readonly id: string; readonly event: ActionEvent }): string =>
+const callName = ({ id, event }: { readonly id: string; readonly event: ActionEvent }): string =>
   `the call ${quote(id)} of ${quote(event.tool_name)}`
 
 /** M7: a call that the view cannot put into the batch of its reply. */

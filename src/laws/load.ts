@@ -30,11 +30,12 @@ export function loadItem(item: unknown): Loaded {
   return loadValue(item)
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+/** Whether a value has fields; lists do. */
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
 function loadedFrom(item: unknown): Loaded | null {
-  if (!isObject(item) || Object.hasOwn(item, 'kind') || !Object.hasOwn(item, 'fact')) return null
+  if (!isRecord(item) || Object.hasOwn(item, 'kind') || !Object.hasOwn(item, 'fact')) return null
   const { fact, upcasts } = item
   const warnings = issuesFrom(item['warnings'])
   if (warnings === null || !Array.isArray(upcasts)) return null
@@ -43,7 +44,7 @@ function loadedFrom(item: unknown): Loaded | null {
 
 /** A quarantined line, with each field read once; null for another value. */
 function quarantinedFrom(item: unknown): Quarantined | null {
-  if (!isObject(item) || item['quarantined'] !== true) return null
+  if (!isRecord(item) || item['quarantined'] !== true) return null
   const { raw, id, parent_id: parent, event_kind: kind } = item
   const issues = issuesFrom(item['issues'])
   if (typeof raw !== 'string' || issues === null) return null
@@ -64,7 +65,7 @@ function issuesFrom(list: unknown): readonly Issue[] | null {
   if (!Array.isArray(list)) return null
   const issues: Issue[] = []
   for (const item of list as readonly unknown[]) {
-    if (!isObject(item)) return null
+    if (!isRecord(item)) return null
     const { loc, msg, type, ...more } = item
     const path = Array.isArray(loc) ? copyJson(loc).value : null
     if (!isPath(path) || typeof msg !== 'string' || typeof type !== 'string') return null

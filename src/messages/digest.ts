@@ -24,7 +24,7 @@ export function followedBy(before: Digest, next: Digest): Digest {
 export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
   parts.reduce(followedBy, digestOf(tag))
 
-export const nameOf = ({ high, low }: Digest): string => hex32(high) + hex32(low)
+export const digestText = ({ high, low }: Digest): string => hex32(high) + hex32(low)
 
 interface Known {
   readonly text: string

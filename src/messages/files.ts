@@ -3,7 +3,7 @@
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
 import { isWellFormed, isWhitespace, objectOf as readObject, wellFormed } from './text.ts'
-import { bytesOf, decodeText, isTextFile } from './text-files.ts'
+import { decodeBase64, decodeText, isTextFile } from './text-files.ts'
 
 /** Image formats that every provider reads. */
 export type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'
@@ -158,7 +158,7 @@ export const isBase64 = (data: string): boolean =>
 /** Returns the text of a text file, after its name; null for other files. O(length). */
 export function textOfFile({ from, mediaType, name }: FileRef): string | null {
   if (!('data' in from) || from.data.startsWith('JVBERi0') || !isTextFile(mediaType, name)) return null
-  const text = decodeText(bytesOf(from.data))
+  const text = decodeText(decodeBase64(from.data))
   if (text === null || isWhitespace(text)) return null
   return name === null ? text : `${name}\n${text}`
 }

@@ -17,7 +17,7 @@ import {
   digestOf,
   digestOfAll,
   followedBy,
-  nameOf,
+  digestText,
   otherDigest,
 } from './digest.ts'
 import type { AssistantMessage, RequestCache } from './message.ts'
@@ -50,7 +50,7 @@ const boundDigest = (message: AssistantMessage, refs: readonly PartRef[]): Diges
  * `reply.parts`. O(length).
  */
 export const ownDigest = (message: AssistantMessage, { refs, bound }: PartsInOrder): string =>
-  nameOf(boundDigest(message, refs.slice(0, bound)))
+  digestText(boundDigest(message, refs.slice(0, bound)))
 
 function partDigest(message: AssistantMessage, ref: PartRef): Digest {
   if (ref.kind === 'other')
@@ -224,7 +224,7 @@ export function digestOfTools(tools: readonly object[]): string {
   const text = JSON.stringify(tools, function (this: unknown, key, value: unknown) {
     return key === 'cache_control' && marked.has(this) ? undefined : value
   })
-  return nameOf(digestOf(text))
+  return digestText(digestOf(text))
 }
 
 interface ChatTool {
@@ -278,10 +278,10 @@ export function startProof(grammar: string, { tools, model, onPrefix, prove = tr
       withoutDate(requested) !== withoutDate(model ?? requested)
     )
       return 'model'
-    if (typeof prefix === 'string' && prefix !== nameOf(state.digest)) return 'prefix'
+    if (typeof prefix === 'string' && prefix !== digestText(state.digest)) return 'prefix'
     if (typeof seen === 'string' && toolList !== null && seen !== toolList) return 'tools'
     if (typeof digest !== 'string') return null
-    const written = nameOf(boundDigest(message, refs.slice(0, bound)))
+    const written = digestText(boundDigest(message, refs.slice(0, bound)))
     return written === digest || written === cuts?.[message.tool_calls.length - 1] ? null : 'reply'
   }
 
@@ -305,7 +305,7 @@ export function startProof(grammar: string, { tools, model, onPrefix, prove = tr
       const known = toolList === null ? {} : { tools: toolList }
       const record: RequestRecord = {
         grammar,
-        prefix: nameOf(state.digest),
+        prefix: digestText(state.digest),
         ...known,
         leftOut: leftOut.slice(0, state.leftOut),
       }

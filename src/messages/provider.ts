@@ -18,14 +18,14 @@ export function seenText(value: unknown): string {
   )
 }
 
-export const isEmpty = ({ text, ...rest }: Wire): boolean =>
+export const isTextBlank = ({ text, ...rest }: Wire): boolean =>
   text === '' && (rest['type'] === undefined || rest['type'] === 'text' || rest['type'] === 'output_text')
 
 const hash = (...values: readonly string[]): string => hashText(JSON.stringify(values))
 
 export const listOfParts = (value: unknown): readonly Wire[] =>
   (Array.isArray(value) ? (value as readonly Wire[]) : [{ type: 'text', text: value }]).filter(
-    (part) => !isEmpty(part),
+    (part) => !isTextBlank(part),
   )
 
 /** What a signing provider reads of requests and of its own replies. */
@@ -42,7 +42,7 @@ export const messageSight: Sight = {
     }
     return { front: seenText([system, tools]), blocks: messages.flatMap(messageBlocks) }
   },
-  contentBlocks: (content) => (isEmpty(content) ? [] : [partBlock('assistant', content)]),
+  contentBlocks: (content) => (isTextBlank(content) ? [] : [partBlock('assistant', content)]),
 }
 
 function messageBlocks({ role, content, ...rest }: Wire): SeenBlock[] {

@@ -126,7 +126,7 @@ function othersOf(message: AssistantMessage): readonly { readonly ref: OtherRef;
 
 function kindsIn(parts: unknown): PartKind[] {
   const names = new Set(Array.isArray(parts) ? parts.flatMap((part: unknown) => Object.keys(part ?? {})) : [])
-  return KINDS.filter((kind) => names.has(kind))
+  return PART_KINDS.filter((kind) => names.has(kind))
 }
 
 function withPlaceholders(
@@ -190,7 +190,7 @@ export const textPiecesOf = (message: AssistantMessage, refs: readonly PartRef[]
 export const hasOwnParts = ({ refs }: Pick<PartsInOrder, 'refs'>): boolean =>
   refs.some((ref) => ref.kind === 'other' && ref.placeholder === null)
 
-const KINDS: readonly PartKind[] = ['thinking', 'text', 'call', 'reasoning']
+const PART_KINDS: readonly PartKind[] = ['thinking', 'text', 'call', 'reasoning']
 
 /**
  * Returns a record's `parts` references; null unless they name each standard part exactly once. When HEAD is
@@ -212,7 +212,7 @@ function refsOf(
     call: named('call', call),
     ...(reasoning !== undefined && { reasoning: named('reasoning', reasoning) }),
   }
-  const remaining = new Set(allOf(whole, ...KINDS).map(nameOfRef))
+  const remaining = new Set(allOf(whole, ...PART_KINDS).map(nameOfRef))
   const isWhole = refs.every(
     (ref) => ref !== null && (ref.kind === 'other' || remaining.delete(nameOfRef(ref))),
   )
@@ -248,7 +248,7 @@ function refOf(part: JsonValue, position: number): FieldRef | OtherRef | null {
   const { other, more } = part
   if (other !== undefined)
     return isObject(other) ? { kind: 'other', index: position, value: other, placeholder: null } : null
-  const named = KINDS.filter((kind) => Object.hasOwn(part, kind))
+  const named = PART_KINDS.filter((kind) => Object.hasOwn(part, kind))
   const [kind] = named
   if (kind === undefined || named.length > 1) return null
   const index = part[kind]

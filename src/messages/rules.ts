@@ -74,7 +74,7 @@ export const shapesOf = (
   shapeOf: (fields: Fields) => Shape<unknown>,
 ): Shapes => Object.fromEntries(Object.entries(kinds).map(([kind, fields]) => [kind, shapeOf(fields)]))
 
-const KINDS = {
+const TYPE_NAMES = {
   string: 'a string',
   boolean: 'a boolean',
   integer: 'an integer',
@@ -102,7 +102,7 @@ export function faultsOf(
     findings,
     kind: (name, item) =>
       (name === 'object' ? isObject(item) : name === 'integer' ? integer(item) : typeof item === name) ||
-      wrong(KINDS[name], item),
+      wrong(TYPE_NAMES[name], item),
     one: (values, item) => values.includes(item) || wrong(`one of ${JSON.stringify(values)}`, item),
     either(shapes, item) {
       const faults = shapes.map((one) => faultsOf(one, item, path, known))

@@ -16,7 +16,7 @@ export const isTextFile = (mediaType: string | null, name: string | null): boole
   TEXT_TYPE.test(mediaType ?? '') || (VAGUE_TYPE.test(mediaType ?? '') && TEXT_NAME.test(name ?? ''))
 
 /** Decodes standard base64. O(length). */
-export function bytesOf(base64: string): Uint8Array {
+export function decodeBase64(base64: string): Uint8Array {
   const data = withoutPadding(base64)
   const bytes = new Uint8Array(Math.floor((data.length * 3) / 4))
   let bits = 0

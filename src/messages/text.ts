@@ -154,9 +154,13 @@ export const objectOf = (value: unknown): RawObject => (isObject(value) ? value 
 export const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 export const objectsOf = (value: unknown): readonly RawObject[] =>
-  !Array.isArray(value) ? NONE : value.every(isObject) ? value : value.map(objectOf)
+  !Array.isArray(value) ? NO_OBJECTS : value.every(isObject) ? value : value.map(objectOf)
 
-const NONE: readonly RawObject[] = Object.freeze([])
+/** The text of the contents of items. O(length). */
+export const textOfContents = (items: readonly RawObject[]): string =>
+  items.flatMap(({ content }) => objectsOf(content).map(({ text }) => stringOf(text))).join('')
+
+const NO_OBJECTS: readonly RawObject[] = Object.freeze([])
 
 /** Returns a text, or the JSON of any other value; invalid JSON if it is nested too deep. O(size). */
 export function textOfInput(value: unknown): string {

@@ -4,7 +4,7 @@ import { type Operation, operationsIn, type Route } from './http/operation.ts'
 
 const operation = operationsIn('Empty lists')
 
-const PAGE = { items: [], next_page_id: null } as const
+const EMPTY_PAGE = { items: [], next_page_id: null } as const
 const NO_AUTOMATIONS = { status: 'ok', enabled: false, detail: 'This service has no automations.' } as const
 
 /** The response of each path; null: 204 without a body. */
@@ -24,11 +24,11 @@ const RESPONSES: Readonly<Record<Route, object | null>> = {
   'get /api/llm/subscription/openai/models': { models: [], vendor: 'openai' },
   'get /api/llm/subscription/openai/status': { connected: false, vendor: 'openai' },
   'get /api/desktop/url': { url: null },
-  'get /api/v1/skills/search': PAGE,
-  'get /api/v1/git/repositories/search': PAGE,
-  'get /api/v1/git/installations/search': PAGE,
-  'get /api/v1/git/branches/search': PAGE,
-  'get /api/v1/git/suggested-tasks/search': PAGE,
+  'get /api/v1/skills/search': EMPTY_PAGE,
+  'get /api/v1/git/repositories/search': EMPTY_PAGE,
+  'get /api/v1/git/installations/search': EMPTY_PAGE,
+  'get /api/v1/git/branches/search': EMPTY_PAGE,
+  'get /api/v1/git/suggested-tasks/search': EMPTY_PAGE,
   'get /api/llm/provider-connections': [],
   'get /api/llm/balance': { provider: null },
   'get /api/automation/v1': { automations: [], total: 0 },

@@ -655,7 +655,7 @@ function partSteps(list: readonly RawObject[]): RawObject[] {
   for (const part of list) {
     const { type } = part
     const isCall = type === 'tool-invocation'
-    const { step: number, state } = isCall ? objectOf(part['toolInvocation']) : NONE
+    const { step: number, state } = isCall ? objectOf(part['toolInvocation']) : NO_FIELDS
     const isNext = isCall
       ? number !== undefined && step !== undefined && number !== step
       : isDone && (type === 'text' || type === 'reasoning')
@@ -668,7 +668,7 @@ function partSteps(list: readonly RawObject[]): RawObject[] {
   return parts
 }
 
-const NONE: RawObject = {}
+const NO_FIELDS: RawObject = {}
 
 function oldPart(part: RawObject): RawObject {
   if (part['type'] === 'reasoning' && typeof part['reasoning'] === 'string')

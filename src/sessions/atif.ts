@@ -414,10 +414,10 @@ function stepsOf(items: readonly TimelineItem[], byCall: ByCall): JsonObject[] {
 const isOfReply = (one: CallItem, first: CallItem): boolean =>
   one === first || (one.reply.id !== null && one.reply.id === first.reply.id)
 
-const timeOf = ({ timestamp }: TimelineItem): JsonObject => (timestamp === null ? {} : { timestamp })
+const timestampField = ({ timestamp }: TimelineItem): JsonObject => (timestamp === null ? {} : { timestamp })
 
 function stepOf(item: Exclude<TimelineItem, CallItem>): JsonObject {
-  const time = timeOf(item)
+  const time = timestampField(item)
   switch (item.type) {
     case 'system':
       return { ...time, source: 'system', message: textOfStep(item.content) }
@@ -453,7 +453,7 @@ function replyStep(first: MessageItem | CallItem, calls: readonly CallItem[], by
   const tokens = reply?.tokens ?? null
   const model = reply?.model ?? null
   return {
-    ...timeOf(first),
+    ...timestampField(first),
     source: 'agent',
     ...(model === null ? {} : { model_name: model }),
     message: [first, ...calls.slice(1)].map(({ content }) => textOfStep(content)).join(''),

@@ -249,7 +249,7 @@ export const originOf = ({ record, uuid, time }: Line): Origin => ({ line: recor
 
 const INTERRUPTED = /^\[Request interrupted by user[^\]]*\]$/
 
-const NONE: Line['blocks'] = []
+const NO_BLOCKS: Line['blocks'] = []
 
 const REJECTED = "The user doesn't want to proceed with this tool use"
 
@@ -266,7 +266,7 @@ function readUser(line: Line, chain: Chain): void {
     chain.boundary = null
     return
   }
-  const results = line.isTyped ? NONE : blocks.filter(({ type }) => type === 'tool_result')
+  const results = line.isTyped ? NO_BLOCKS : blocks.filter(({ type }) => type === 'tool_result')
   // A text there repeats the text of the result.
   if (results.length > 0 && objectOf(fields['toolUseResult']) === fields['toolUseResult'])
     writer.note(TOOL_METADATA, origin.line)
@@ -350,7 +350,7 @@ function indexLines(records: readonly SessionRecord[]): Lines {
     for (const each of unwrap(record)) {
       const line = lineOf(each)
       const first = line.uuid === null ? undefined : named.get(line.uuid)
-      if (first !== undefined && isSame(first, line)) {
+      if (first !== undefined && isRepeatedLine(first, line)) {
         repeated.push(each.line)
         continue
       }
@@ -387,7 +387,7 @@ export function sideRoots(): (line: Line) => string {
   }
 }
 
-const isSame = (one: Line, other: Line): boolean =>
+const isRepeatedLine = (one: Line, other: Line): boolean =>
   one.time !== null && one.time === other.time && contentIn(one) === contentIn(other)
 
 const contentIn = ({ type, parent, fields }: Line): string =>
@@ -617,7 +617,7 @@ function replyBlocks(lines: readonly Line[], writer: SessionWriter): Block[] {
   }
   if (blocks.length < 2) return blocks
   const sizes = new Set<string | number>()
-  for (const { block } of blocks) sizes.add(sizeOf(block))
+  for (const { block } of blocks) sizes.add(blockSize(block))
   if (sizes.size === blocks.length) return blocks
   // Compare the text only of blocks of equal size.
   const seen = new Set<string>()
@@ -630,7 +630,7 @@ function replyBlocks(lines: readonly Line[], writer: SessionWriter): Block[] {
 }
 
 /** Equal for equal blocks, and rarely for others. */
-function sizeOf({ type, id, text, thinking }: RawObject): string | number {
+function blockSize({ type, id, text, thinking }: RawObject): string | number {
   if (type === 'tool_use') return stringOf(id)
   const words = type === 'text' ? text : type === 'thinking' ? thinking : undefined
   return typeof words === 'string' ? words.length : ''

@@ -292,7 +292,7 @@ function identityOf(fields: RawObject): string {
   const { type } = fields
   const { parts, calls } = partsOf(fields)
   const visible = contentOf(parts.filter((part) => objectOf(part)['thought'] !== true))
-  const ids = idsOf(calls)
+  const ids = callIdsOf(calls)
   return JSON.stringify([
     type,
     visible,
@@ -323,7 +323,7 @@ function readUserMessage(
   }
 }
 
-const idsOf = (calls: readonly RawObject[]): ReadonlySet<string> =>
+const callIdsOf = (calls: readonly RawObject[]): ReadonlySet<string> =>
   new Set(calls.map(({ id }) => stringOf(id)))
 
 function partsOf(
@@ -336,7 +336,7 @@ function partsOf(
 } {
   const all = listOf(fields['content'] ?? fields['parts'])
   if (calls.length === 0) return { parts: all, calls, twice: 0 }
-  const ids = idsOf(calls)
+  const ids = callIdsOf(calls)
   const parts = all.filter((part) => {
     const id = stringOf(objectOf(objectOf(part)['functionCall'])['id'])
     return id === '' || !ids.has(id)
@@ -398,9 +398,9 @@ function readReply(fields: RawObject, origin: Origin & { readonly id: string }, 
       ? [origin]
       : Array.from({ length: count }, (_, index) => ({ ...origin, id: `${id}.${index}` }))
   const done = calls.filter(isDone)
-  const finished = idsOf(done)
+  const finished = callIdsOf(done)
   writer.reply(reply, origins, (callId) => finished.has(callId))
-  const ids = idsOf(calls)
+  const ids = callIdsOf(calls)
   for (const [index, call] of calls.entries()) {
     if (isShown(call['displayName']) || isShown(call['description'])) writer.note(LABELS, line)
     if (isDone(call)) {

@@ -116,7 +116,7 @@ function arrivalsOn(state: State): Map<string, Arrival> {
   const arrivals = new Map<string, Arrival>()
   let before = 0n
   for (const { id, timestamp } of pathTo(state)) {
-    const time = timeOf(timestamp, before)
+    const time = instantOf(timestamp, before)
     if (id !== null) arrivals.set(id, { time, before })
     before = time
   }
@@ -264,7 +264,7 @@ function toolSpan(
 }
 
 /** Nanoseconds since 1970. */
-const timeOf = (timestamp: string | null, before: bigint): bigint => {
+const instantOf = (timestamp: string | null, before: bigint): bigint => {
   const micros = timestamp === null ? undefined : parseInstant(timestamp)
   return micros === undefined ? before : BigInt(micros) * 1000n
 }

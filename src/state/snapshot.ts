@@ -130,7 +130,7 @@ export interface SnapshotPart {
  * encodeSnapshot(state).map(({ part }) => part) // [0, 1]
  */
 export function encodeSnapshot(state: State, since = 0): SnapshotPart[] {
-  return encodeParts(state, since, sizeOf(state))
+  return encodeParts(state, since, columnsSize(state))
 }
 
 /**
@@ -139,10 +139,10 @@ export function encodeSnapshot(state: State, since = 0): SnapshotPart[] {
  * its id
  */
 export function encodeWithoutBodies(state: State, since: number, createdAt: string): SnapshotPart[] {
-  return encodeParts(state, since, sizeOf(state), false, createdAt)
+  return encodeParts(state, since, columnsSize(state), false, createdAt)
 }
 
-const sizeOf = ({ log }: State): number => log.index.columns?.size ?? CHUNK_SIZE
+const columnsSize = ({ log }: State): number => log.index.columns?.size ?? CHUNK_SIZE
 
 /** The same with another chunk size. A log keeps its chunk size. */
 export function encodeParts(
@@ -279,13 +279,13 @@ function readParts(parts: readonly SnapshotPart[], conversationId: string): Save
     const chunk = bytes === undefined ? null : Chunk.open(CHUNK_LABEL, bytes)
     // A chunk names its predecessor, and the head names the last chunk, so parts of two logs or states never
     // match.
-    if (chunk === null || chunk.first !== position || chunk.size !== size || !isSame(chunk.link, link))
+    if (chunk === null || chunk.first !== position || chunk.size !== size || !isEqualSeal(chunk.link, link))
       return null
     if (chunk.count !== Math.min(size, length - position)) return null
     chunks.push(chunk)
     link = chunk.seal
   }
-  return isSame(link, seal) ? { ...head, chunks, conversationId } : null
+  return isEqualSeal(link, seal) ? { ...head, chunks, conversationId } : null
 }
 
 /**
@@ -303,7 +303,7 @@ function stateWith(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State 
   return saved.lacking.every((seq) => bodies.has(seq)) ? stateOver({ ...saved, bodies }) : null
 }
 
-const isSame = (one: Seal, other: Seal): boolean => one[0] === other[0] && one[1] === other[1]
+const isEqualSeal = (one: Seal, other: Seal): boolean => one[0] === other[0] && one[1] === other[1]
 
 interface Contents {
   readonly conversationId: string

@@ -44,9 +44,13 @@ export function anthropicStep({ client, server, ...options }: AnthropicStepOptio
     { ...options, prove: options.prove ?? isBound },
     {
       limits: LIMITS,
-      describe,
+      describe: describeTools,
       write(messages, writing, rest, stream) {
-        const written = toAnthropic(messages, { ...writing, signs, cached: timeOf(rest['cache_control']) })
+        const written = toAnthropic(messages, {
+          ...writing,
+          signs,
+          cached: cacheTimeOf(rest['cache_control']),
+        })
         return {
           ...rest,
           ...(!isBound && isUnthought(written) && { thinking: { type: 'disabled' } }),
@@ -62,7 +66,7 @@ export function anthropicStep({ client, server, ...options }: AnthropicStepOptio
   )
 }
 
-const describe = (tools: readonly ToolDescription[]): object[] =>
+const describeTools = (tools: readonly ToolDescription[]): object[] =>
   tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }))
 
 const hasBudget = (thinking: unknown): boolean => isObject(thinking) && thinking['type'] === 'enabled'
@@ -76,7 +80,7 @@ function isUnthought({ messages }: AnthropicRequest): boolean {
   return isLoop && reply !== undefined && reply.content[0]?.type.endsWith('thinking') !== true
 }
 
-function timeOf(mark: unknown): CacheTime | null {
+function cacheTimeOf(mark: unknown): CacheTime | null {
   if (!isObject(mark)) return null
   return mark['ttl'] === '1h' ? '1h' : '5m'
 }

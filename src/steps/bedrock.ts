@@ -29,7 +29,7 @@ export interface BedrockStepOptions extends StepOptions {
 export const bedrockStep = ({ client, toolConfig, ...options }: BedrockStepOptions): Step =>
   stepOf(options, {
     limits: LIMITS,
-    describe,
+    describe: describeTools,
     write: (messages, writing, { model, ...rest }) => ({
       ...rest,
       modelId: model,
@@ -47,7 +47,7 @@ export const bedrockStep = ({ client, toolConfig, ...options }: BedrockStepOptio
     collect: collectBedrock,
   })
 
-const describe = (tools: readonly ToolDescription[]): object[] =>
+const describeTools = (tools: readonly ToolDescription[]): object[] =>
   tools.map(({ name, description, parameters }) => ({
     toolSpec: { name, ...(description === '' ? {} : { description }), inputSchema: { json: parameters } },
   }))

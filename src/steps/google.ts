@@ -32,7 +32,7 @@ export interface GoogleStepOptions extends StepOptions {
 export function googleStep({ client: { models }, config = {}, ...options }: GoogleStepOptions): Step {
   return stepOf(options, {
     limits: LIMITS,
-    describe,
+    describe: describeTools,
     describesHistory: !('tools' in config),
     write: (messages, writing, rest) => {
       const { contents, ...front } = toGoogle(messages, writing)
@@ -47,7 +47,7 @@ export function googleStep({ client: { models }, config = {}, ...options }: Goog
   })
 }
 
-const describe = (tools: readonly ToolDescription[]): object[] =>
+const describeTools = (tools: readonly ToolDescription[]): object[] =>
   tools.length === 0
     ? []
     : [

@@ -31,7 +31,7 @@ export interface InteractionsStepOptions extends StepOptions {
 export const interactionsStep = ({ client, ...options }: InteractionsStepOptions): Step =>
   stepOf(options, {
     limits: LIMITS,
-    describe,
+    describe: describeTools,
     write: (messages, writing, rest, stream) => ({
       store: false,
       ...rest,
@@ -44,5 +44,5 @@ export const interactionsStep = ({ client, ...options }: InteractionsStepOptions
     collect: collectInteractions,
   })
 
-const describe = (tools: readonly ToolDescription[]): object[] =>
+const describeTools = (tools: readonly ToolDescription[]): object[] =>
   tools.map((tool) => ({ type: 'function', ...tool }))

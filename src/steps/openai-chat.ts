@@ -48,7 +48,7 @@ export function openaiChatStep({
   const dialect = dialectOf(server)
   return stepOf(options, {
     limits: LIMITS,
-    describe,
+    describe: describeTools,
     write: (messages, writing, rest, stream) => ({
       ...(stream ? { stream_options: { include_usage: true } } : {}),
       ...rest,
@@ -62,5 +62,5 @@ export function openaiChatStep({
   })
 }
 
-const describe = (tools: readonly ToolDescription[]): object[] =>
+const describeTools = (tools: readonly ToolDescription[]): object[] =>
   tools.map((described) => ({ type: 'function', function: described }))

@@ -386,7 +386,7 @@ function snapshot(root: unknown): unknown {
     const keys = Object.keys(value)
     const proto: unknown = Object.getPrototypeOf(value)
     const isPlain = proto === null || Object.getPrototypeOf(proto) === null
-    if (keys.length === 0 && !isPlain) return `[${nameOf(value)}]`
+    if (keys.length === 0 && !isPlain) return `[${className(value)}]`
     const out: Record<string, unknown> = {}
     for (const key of keys) {
       if (count > MAX_VALUES) break
@@ -419,7 +419,7 @@ function convert(value: object): unknown {
   }
 }
 
-function nameOf(value: object): string {
+function className(value: object): string {
   const tag = tagOf(value)
   if (tag !== 'Object') return tag
   const { constructor } = value

@@ -91,7 +91,7 @@ const OTHERS: readonly OpenPart[] = [
 ]
 
 /** One of each kind that providers and MCP servers have. */
-export const PARTS: readonly OpenPart[] = [...KNOWN, ...OTHERS]
+export const OPEN_PARTS: readonly OpenPart[] = [...KNOWN, ...OTHERS]
 
 export const WRONG_VALUES: readonly JsonValue[] = [
   null,
@@ -106,12 +106,12 @@ export const WRONG_VALUES: readonly JsonValue[] = [
 ]
 
 export function wrongPart(): fc.Arbitrary<OpenPart> {
-  const withLists = PARTS.filter((part) => JSON.stringify(part).includes('"content":['))
-  const part = fc.oneof(fc.constantFrom(...PARTS), fc.constantFrom(...withLists))
+  const withLists = OPEN_PARTS.filter((part) => JSON.stringify(part).includes('"content":['))
+  const part = fc.oneof(fc.constantFrom(...OPEN_PARTS), fc.constantFrom(...withLists))
   return fc.tuple(part, fc.nat(), fc.constantFrom(...WRONG_VALUES)).map(damaged)
 }
 
-const KINDS = [
+const OPEN_KINDS = [
   'video',
   'tool_use',
   'tool_result',
@@ -131,7 +131,7 @@ const KINDS = [
 export function openPart(): fc.Arbitrary<OpenPart> {
   const known = fc.constantFrom(...KNOWN)
   const strange = fc
-    .tuple(fc.constantFrom(...KINDS), openFields(), anyText())
+    .tuple(fc.constantFrom(...OPEN_KINDS), openFields(), anyText())
     .map(([type, fields, text]): OpenPart => ({ ...fields, type, text, image_urls: text }))
   const part = weighed([4, known], [2, fc.tuple(known, fc.nat(), jsonValue()).map(damaged)], [1, strange])
   const marked = part.map((fields): OpenPart => ({ ...fields, cache_prompt: true }))

@@ -463,12 +463,12 @@ function placed(written: Written, placing: Placing): Pick<Event, 'id' | 'timesta
     id.as === 'fresh' ? `e${index}` : id.as === 'ref' ? idOf(written, id.ref).slice(0, 200) : undefined
   return {
     ...(ownId === undefined ? {} : { id: ownId }),
-    ...timeOf(index, time),
+    ...timestampField(index, time),
     ...(parent.as === 'absent' ? {} : { parent_id: parentOf(written, parent, ownId ?? 'self') }),
   }
 }
 
-function timeOf(timestamp: number, time: Placing['time']): { readonly timestamp?: string } {
+function timestampField(timestamp: number, time: Placing['time']): { readonly timestamp?: string } {
   if (time === 'absent') return {}
   if (time === 'unreadable') return { timestamp: '2026-13-01T00:00:00Z' }
   const second = time === 'next' ? timestamp : time === 'same' ? 0 : 120 - timestamp

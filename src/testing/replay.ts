@@ -88,7 +88,7 @@ function checkReplayOf<S, Kept>(inputs: readonly Fact[], subject: ReplaySubject<
     const state = states[index] as S
     const next = step(subject, state, fact)
     // Maps and sets cannot be frozen: only their text shows a change.
-    const what = `the state after ${index} events, behind reduce of ${nameOf(fact)}`
+    const what = `the state after ${index} events, behind reduce of ${factName(fact)}`
     same('R3', what, textOfState(state), texts[index])
     states.push(next)
     texts.push(textOfState(next))
@@ -117,7 +117,7 @@ function step<S, Kept>({ reduce, upcast }: ReplaySubject<S, Kept>, state: S, fac
     return frozen(reduce(state, now))
   } catch (error) {
     const isChange = error instanceof TypeError && CHANGES.test(error.message)
-    const what = `reduce of ${nameOf(fact)} threw ${String(error)}`
+    const what = `reduce of ${factName(fact)} threw ${String(error)}`
     throw new LawBroken(isChange ? 'R3' : 'R2', what, { cause: error })
   }
 }
@@ -125,12 +125,12 @@ function step<S, Kept>({ reduce, upcast }: ReplaySubject<S, Kept>, state: S, fac
 const CHANGES =
   /read[ -]?only|not extensible|Cannot (?:delete|define) property|object that is frozen|unconfigurable/i
 
-const nameOf = (fact: Fact): string =>
+const factName = (fact: Fact): string =>
   `${'kind' in fact ? fact.kind : 'a quarantined line'} ${JSON.stringify(fact.id ?? null)}`
 
 function upcastOnce(upcast: (fact: Fact) => Fact, fact: Fact): Fact {
-  const once = total('R2', `upcasting ${nameOf(fact)}`, () => frozen(upcast(fact)))
-  same('E1', `${nameOf(fact)}, upcast twice`, textOf(upcast(once)), textOf(once))
+  const once = total('R2', `upcasting ${factName(fact)}`, () => frozen(upcast(fact)))
+  same('E1', `${factName(fact)}, upcast twice`, textOf(upcast(once)), textOf(once))
   return once
 }
 

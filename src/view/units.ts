@@ -317,21 +317,21 @@ export class Units implements Iterable<Unit> {
   indexOf(order: UnitOrder): number {
     let index = 0
     let node = this.#tree
-    if (node !== null && isBefore(node.last, order)) {
+    if (node !== null && isUnitBefore(node.last, order)) {
       index = node.size
       node = null
     }
     while (node !== null && node.height > 0) {
       work.units += 1
       const { left, right } = node as Inner
-      const isRight: boolean = isBefore(left.last, order)
+      const isRight: boolean = isUnitBefore(left.last, order)
       if (isRight) index += left.size
       node = isRight ? right : left
     }
     const units = node === null ? this.#tail : (node as Block).units
     for (const unit of units) {
       work.units += 1
-      if (index === this.length || !isBefore(unit, order)) break
+      if (index === this.length || !isUnitBefore(unit, order)) break
       index += 1
     }
     return index
@@ -450,7 +450,7 @@ interface Part {
   readonly units: readonly Unit[] | null
 }
 
-const isBefore = (unit: Unit, order: UnitOrder): boolean =>
+const isUnitBefore = (unit: Unit, order: UnitOrder): boolean =>
   unit.rank !== order.rank
     ? unit.rank < order.rank
     : unit.first !== order.first

@@ -3,7 +3,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { OpenPart } from '../../src/event/shapes.ts'
-import { base64Of, bytesOf, decodeText, isTextFile } from '../../src/messages/text-files.ts'
+import { base64Of, decodeBase64, decodeText, isTextFile } from '../../src/messages/text-files.ts'
 import { GRAMMARS, type GrammarName } from './grammars.ts'
 
 const encoded = (text: string): string => Buffer.from(text).toString('base64')
@@ -86,7 +86,7 @@ describe('text in bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => {
         expect(base64Of(bytes)).toBe(Buffer.from(bytes).toString('base64'))
-        expect(bytesOf(base64Of(bytes))).toEqual(bytes)
+        expect(decodeBase64(base64Of(bytes))).toEqual(bytes)
       }),
     )
   })

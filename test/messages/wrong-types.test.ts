@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { OpenPart } from '../../src/event/shapes.ts'
 import { toUIMessages } from '../../src/messages/ui/write.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { PARTS, WRONG_VALUES } from '../../src/testing/content.ts'
+import { OPEN_PARTS, WRONG_VALUES } from '../../src/testing/content.ts'
 import { GRAMMARS } from './grammars.ts'
 
 /** The part with each value in place of each of its fields, at any depth. */
@@ -31,7 +31,7 @@ function fieldsOf(part: OpenPart): (readonly [object, string])[] {
   return fields
 }
 
-const CASES = PARTS.map((part) => [JSON.stringify(part).slice(0, 70), part] as const)
+const CASES = OPEN_PARTS.map((part) => [JSON.stringify(part).slice(0, 70), part] as const)
 
 const CALL = {
   id: 'c',

@@ -88,7 +88,11 @@ describe.each(Object.keys(STORES))('long strings over %s', (name) => {
         path: position,
         ...digestOf(id === 'page' ? PAGE : IMAGE),
       }))
-      const json = { event_id: 'secret', path: ['llm_message', 'content', 0, 'text'], ...digestOf(JSON_TEXT) }
+      const json = {
+        event_id: 'secret',
+        path: ['llm_message', 'content', 0, 'text'],
+        ...digestOf(JSON_TEXT),
+      }
       expect(body.blobs).toEqual([...expected, json])
       const whole = await client.get<Page>(path, { limit: 2 })
       expect(whole.body.items.map((event) => JSON.stringify(event))).toEqual(

@@ -156,21 +156,22 @@ export function textsOf(units: readonly Unit[]): { summaries: string[]; events: 
 }
 
 function ofCall({ thought, tool_call }: ActionEvent): string {
-  return [textOf(thought), tool_call.arguments].filter((text) => text !== '').join('\n')
+  return [contentText(thought), tool_call.arguments].filter((text) => text !== '').join('\n')
 }
 
 function ofResult({ entry, call }: CallResult): SummaryEvent {
   const { content, name, is_error } = resultMessage(entry.event, call.event)
-  return { id: entry.id, label: `${is_error ? 'error' : 'result'} of ${name}`, text: textOf(content) }
+  return { id: entry.id, label: `${is_error ? 'error' : 'result'} of ${name}`, text: contentText(content) }
 }
 
 function ofMessage({ item: { id, event } }: MessageUnit): SummaryEvent {
-  if (event.kind === 'SystemPromptEvent') return { id, label: 'system', text: textOf([event.system_prompt]) }
+  if (event.kind === 'SystemPromptEvent')
+    return { id, label: 'system', text: contentText([event.system_prompt]) }
   const rendered = renderMessage(event)
-  return { id, label: rendered?.message.role ?? 'note', text: textOf(rendered?.message.content ?? []) }
+  return { id, label: rendered?.message.role ?? 'note', text: contentText(rendered?.message.content ?? []) }
 }
 
-const textOf = (content: readonly Content[]): string => content.map(textOfPart).join('\n')
+const contentText = (content: readonly Content[]): string => content.map(textOfPart).join('\n')
 
 function textOfPart(part: Content): string {
   if (isTextPart(part)) return part.text

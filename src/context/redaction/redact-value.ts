@@ -108,13 +108,13 @@ function redactThinking(blocks: readonly JsonValue[], rules: RedactionRules): re
   return texts.every((text) => text === null) ? blocks : unsignedBlocks(blocks, rules.mask, texts)
 }
 
-const NONE: ReadonlySet<string> = new Set()
+const NO_PATHS: ReadonlySet<string> = new Set()
 
 /** The replacement for the text of a block that contains a secret, in any field; null for any other block. */
 function redactedThinking(block: JsonValue, rules: RedactionRules): string | null {
   if (!isObject(block)) return null
   const { type: _, thinking, signature, data, ...more } = block
-  const isClean = redactValue(more, { rules, unchanged: NONE }) === more
+  const isClean = redactValue(more, { rules, unchanged: NO_PATHS }) === more
   const isOpen = (text: JsonValue | undefined): boolean =>
     typeof text === 'string' && redactSealed(text, rules) === null
   if (typeof thinking !== 'string') return isClean && !isOpen(data) ? null : rules.mask(String(data))

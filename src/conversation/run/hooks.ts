@@ -102,7 +102,7 @@ async function resultOf(
   } catch (error) {
     return signal.aborted
       ? ABORTED
-      : readOutcome({ success: false, exitCode: 1, error: textOf(error) }, hook.name)
+      : readOutcome({ success: false, exitCode: 1, error: thrownText(error) }, hook.name)
   } finally {
     signal.removeEventListener('abort', abort)
   }
@@ -153,7 +153,7 @@ function shortened(input: HookInput): JsonObject {
 }
 
 function truncate(value: unknown): string {
-  const text = value === undefined || value === null ? '' : textOf(value)
+  const text = value === undefined || value === null ? '' : thrownText(value)
   if (text.length <= MAX_LENGTH) return text.toWellFormed()
   // Does not split a surrogate pair.
   const end = /[\uD800-\uDBFF]/.test(text.charAt(MAX_LENGTH - 1)) ? MAX_LENGTH - 1 : MAX_LENGTH
@@ -161,7 +161,7 @@ function truncate(value: unknown): string {
 }
 
 /** Any value as text. Never throws. */
-export function textOf(value: unknown): string {
+export function thrownText(value: unknown): string {
   try {
     return String(value instanceof Error ? value.message : value)
   } catch {

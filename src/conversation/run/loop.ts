@@ -23,7 +23,7 @@ import {
   stuckUpdate,
 } from '../decide.ts'
 import { type Decision, type Replica, waitForState } from '../replica.ts'
-import { hasNoPrompt, isEmpty, isReplied, isTurnOver } from '../turn.ts'
+import { hasNoPrompt, isBranchEmpty, isReplied, isTurnOver } from '../turn.ts'
 import { callStep, messageText } from './call-step.ts'
 import { condense, requestFor } from './condense.ts'
 import {
@@ -36,7 +36,7 @@ import {
   useBodies,
   withBodies,
 } from './context.ts'
-import { contextMessage, type HookInput, type HookVerdict, runHooks, textOf } from './hooks.ts'
+import { contextMessage, type HookInput, type HookVerdict, runHooks, thrownText } from './hooks.ts'
 import { awaitLease, type HeldLease, holdLease } from './lease.ts'
 import type { RunOptions, RunResult } from './options.ts'
 import { planOf } from './plan-calls.ts'
@@ -339,7 +339,7 @@ function hasMoreWork(state: State): boolean {
     const approved = granted(header.callStatuses, 'approved')
     return open.some(({ id }) => approved.has(id))
   }
-  const hasNothing = isTurnOver(branch) || hasNoPrompt(branch) || isEmpty(branch)
+  const hasNothing = isTurnOver(branch) || hasNoPrompt(branch) || isBranchEmpty(branch)
   return header.status === 'idle' && (open.length > 0 || !hasNothing)
 }
 
@@ -554,7 +554,7 @@ async function startRun(run: RunContext): Promise<boolean> {
     if ((status === 'paused' || status === 'error') && isPausedSince(state, run.from)) return []
     if (status === 'waiting_for_confirmation' && planOf(run, state).execute.length === 0) return []
     if (isTurnOver(state.branch) || hasNoPrompt(state.branch)) return [statusUpdate('finished')]
-    if (isEmpty(state.branch))
+    if (isBranchEmpty(state.branch))
       throw new ColloquyError('empty_view', 'The conversation has no message to reply to. Send one first.')
     return [statusUpdate('running')]
   })
@@ -631,15 +631,15 @@ function endingOf(
 
 /** Events after an error of the caller's code: a result for every call that may have begun, and the error. */
 function failureOf(run: RunContext, state: State, error: unknown): Event[] {
-  const code = hasCode(error, 'context_too_long') ? 'ContextTooLong' : nameOf(error)
-  const detail = textOf(error).toWellFormed()
+  const code = hasCode(error, 'context_too_long') ? 'ContextTooLong' : errorName(error)
+  const detail = thrownText(error).toWellFormed()
   return [
     ...lostCallResults(state, unsettled(run, state), unstarted(run)),
     { kind: 'ConversationErrorEvent', source: 'environment', code: code || 'Error', detail },
   ]
 }
 
-function nameOf(error: unknown): string {
+function errorName(error: unknown): string {
   try {
     const name: unknown = error instanceof Error ? error.name : 'Error'
     return typeof name === 'string' ? name.toWellFormed() : 'Error'

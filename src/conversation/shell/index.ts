@@ -116,15 +116,15 @@ function readDecision(text: string | null): Decision {
     return NO_DECISION
   }
   const { decision, reason, additionalContext } = value as Readonly<Record<string, unknown>>
-  const verdict = textOf(decision).toLowerCase()
+  const verdict = textOrEmpty(decision).toLowerCase()
   return {
     blocks: verdict === 'block' || verdict === 'deny',
-    reason: textOf(reason),
-    additionalContext: textOf(additionalContext),
+    reason: textOrEmpty(reason),
+    additionalContext: textOrEmpty(additionalContext),
   }
 }
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+const textOrEmpty = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 function failureOf({ how, code, signal, cause }: Ended, { file, cwd, timeout }: Command): string {
   switch (how) {

@@ -33,7 +33,7 @@ const SLICE = 64
 export function* reading(state: State, before: Reading | null = null): Generator<undefined, Reading> {
   const units = state.branch.view.units.slice()
   const same = before === null ? 0 : sameUnits(before.units, units)
-  const messageTokens = { ...(before?.messageTokens ?? NONE) }
+  const messageTokens = { ...(before?.messageTokens ?? NO_TOKENS) }
   const marks = extended(new Uint8Array(state.log.entries.length), before?.marks)
   const sizes = extended(new Float64Array(units.length), before?.sizes.subarray(0, same))
   for (let index = same; index < (before?.units.length ?? 0); index += 1) {
@@ -98,7 +98,7 @@ function startsOf(units: readonly Unit[], same: number, known: Int32Array | unde
 
 function add(sums: Record<keyof Tokens, number>, unit: Unit, by: 1 | -1): void {
   const ownTokens = tokensOfUnit(unit)
-  for (const part of PARTS) sums[part] += by * ownTokens[part]
+  for (const part of TOKEN_GROUPS) sums[part] += by * ownTokens[part]
 }
 
 function mark(unit: Unit, marks: Uint8Array, as: 0 | 1): void {
@@ -203,13 +203,21 @@ function lastCut(units: readonly Unit[], starts: Int32Array, stays: (unit: Unit)
   return last
 }
 
-export const PARTS = ['system', 'tools', 'user', 'agent', 'reasoning', 'calls', 'results'] as const
+export const TOKEN_GROUPS = ['system', 'tools', 'user', 'agent', 'reasoning', 'calls', 'results'] as const
 
-type Part = (typeof PARTS)[number]
+type Part = (typeof TOKEN_GROUPS)[number]
 
 export type Tokens = Readonly<Record<Part, number>>
 
-export const NONE: Tokens = { system: 0, tools: 0, user: 0, agent: 0, reasoning: 0, calls: 0, results: 0 }
+export const NO_TOKENS: Tokens = {
+  system: 0,
+  tools: 0,
+  user: 0,
+  agent: 0,
+  reasoning: 0,
+  calls: 0,
+  results: 0,
+}
 
 const COUNTED = new WeakMap<Unit, Tokens>()
 
@@ -230,13 +238,13 @@ export function frontTokens({ branch }: State): Pick<Tokens, 'system' | 'tools'>
 
 const FRONT = new WeakMap<object, Pick<Tokens, 'system' | 'tools'>>()
 
-export const totalOf = (tokens: Tokens): number => PARTS.reduce((sum, part) => sum + tokens[part], 0)
+export const totalOf = (tokens: Tokens): number => TOKEN_GROUPS.reduce((sum, part) => sum + tokens[part], 0)
 
 /** The estimated tokens of a unit; 0 while it is pending, and for a system prompt. */
 export function tokensOfUnit(unit: Unit): Tokens {
   const known = COUNTED.get(unit)
   if (known !== undefined) return known
-  const sums = { ...NONE }
+  const sums = { ...NO_TOKENS }
   for (const message of messagesOf(unit)) addMessage(sums, message)
   COUNTED.set(unit, sums)
   return sums

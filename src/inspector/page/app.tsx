@@ -14,8 +14,8 @@ import { type Filter, isOpen, matching } from '../model/search.ts'
 import {
   budgetLine,
   type BudgetLine,
-  NONE,
-  PARTS,
+  NO_TOKENS,
+  TOKEN_GROUPS,
   readAtOnce,
   reading,
   type Reading,
@@ -467,14 +467,14 @@ interface BudgetProps {
 
 function Budget({ tokens: args, budget, setBudget, line }: BudgetProps): ComponentChild {
   // The previous counts are shown until there are new ones, so that nothing flickers.
-  const last = useRef<Tokens>(NONE)
+  const last = useRef<Tokens>(NO_TOKENS)
   if (args !== null) last.current = args
   const tokens = last.current
   const total = totalOf(tokens)
   const whole = Math.max(total, budget, 1)
   const message = useMemo(
     () =>
-      PARTS.filter((part) => tokens[part] > 0)
+      TOKEN_GROUPS.filter((part) => tokens[part] > 0)
         .map((part) => `${part} ${shown(tokens[part])}`)
         .join(', '),
     [tokens],
@@ -497,12 +497,12 @@ function Budget({ tokens: args, budget, setBudget, line }: BudgetProps): Compone
         />
       </label>
       <span class="stack" role="img" aria-label={`tokens by part: ${message}`} title={message}>
-        {PARTS.map((part) => (
+        {TOKEN_GROUPS.map((part) => (
           <i key={part} class={`p-${part}`} style={{ width: `${(tokens[part] / whole) * 100}%` }} />
         ))}
       </span>
       <span class="legend" aria-hidden="true">
-        {PARTS.filter((part) => tokens[part] > 0).map((part) => (
+        {TOKEN_GROUPS.filter((part) => tokens[part] > 0).map((part) => (
           <span key={part}>
             <i class={`p-${part}`} />
             {part} {shown(tokens[part])}

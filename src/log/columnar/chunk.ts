@@ -4,7 +4,7 @@ import { type DropReason, type Entry, eventKindOf, kindOf, type LogWarning } fro
 import {
   type Key,
   writeKeys,
-  bytesOf,
+  bytesIn,
   writeTimes,
   KEY_SECTIONS,
   type KeyColumn,
@@ -210,7 +210,7 @@ export function writeChunk(
   { first, size, link }: ChunkPosition,
   rows: readonly Row[],
 ): Uint8Array {
-  const numbers = (of: (row: Row) => number) => bytesOf(column(new Int32Array(rows.length), rows, of))
+  const numbers = (of: (row: Row) => number) => bytesIn(column(new Int32Array(rows.length), rows, of))
   const small = (of: (row: Row) => number) => column(new Uint8Array(rows.length), rows, of)
   const keys = (of: (row: Row) => string | null, once = false) => {
     const list: Key[] = []
@@ -225,7 +225,7 @@ export function writeChunk(
   }
   const dropCount = rows.filter((row) => row.dropped !== null).length
   return seal(label, [
-    bytesOf(Int32Array.of(first, rows.length, size, ...link, dropCount)),
+    bytesIn(Int32Array.of(first, rows.length, size, ...link, dropCount)),
     numbers((row) => row.parent),
     numbers((row) => row.depth),
     numbers((row) => row.jump),

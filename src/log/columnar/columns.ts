@@ -2,7 +2,7 @@
 
 /** Every 16th timestamp is stored in full, which bounds a lookup. */
 const RESTART = 16
-const NONE = 255
+const NO_CODE = 255
 
 /** Serializes timestamps as two sections: valid ones, of at most 35 ASCII characters each. O(length). */
 export function writeTimes(times: readonly (string | null)[]): [Uint8Array, Uint8Array] {
@@ -17,13 +17,13 @@ export function writeTimes(times: readonly (string | null)[]): [Uint8Array, Uint
     const shared = time === null || index % RESTART === 0 ? 0 : sharedLength(before, time)
     const rest = (time?.length ?? 0) - shared
     lengths[index * 2] = shared
-    lengths[index * 2 + 1] = time === null ? NONE : rest
+    lengths[index * 2 + 1] = time === null ? NO_CODE : rest
     for (let i = 0; i < rest; i += 1) text[end + i] = (time as string).charCodeAt(shared + i)
     end += rest
     before = time ?? ''
   })
   const index = new Uint8Array(starts.byteLength + lengths.byteLength)
-  index.set(bytesOf(starts))
+  index.set(bytesIn(starts))
   index.set(lengths, starts.byteLength)
   return [index, text.subarray(0, end)]
 }
@@ -55,7 +55,7 @@ export class Times {
     for (let current = restart * RESTART; ; current += 1) {
       const shared = this.#lengths[current * 2] as number
       const length = this.#lengths[current * 2 + 1] as number
-      const none = length === NONE
+      const none = length === NO_CODE
       if (current === index && none) return null
       const end = none ? start : start + length
       text = text.slice(0, shared) + String.fromCharCode(...this.#text.subarray(start, end))
@@ -72,7 +72,7 @@ const UTF_16 = 1
 /** Code units per call: engines fail beyond some 100,000 arguments. */
 const BLOCK = 8_192
 
-export const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
+export const bytesIn = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength)
 
 /** 32-bit numbers of a section. */
@@ -86,13 +86,13 @@ export function writeTexts(texts: readonly string[]): [Uint8Array, Uint8Array] {
   texts.forEach((text, index) => (ends[index + 1] = end += text.length))
   const all = texts.join('')
   ends[0] = all.isWellFormed() ? UTF_8 : UTF_16
-  return [bytesOf(ends), ends[0] === UTF_8 ? new TextEncoder().encode(all) : utf16(all)]
+  return [bytesIn(ends), ends[0] === UTF_8 ? new TextEncoder().encode(all) : utf16(all)]
 }
 
 function utf16(text: string): Uint8Array {
   const units = new Uint16Array(text.length)
   for (let index = 0; index < units.length; index += 1) units[index] = text.charCodeAt(index)
-  return bytesOf(units)
+  return bytesIn(units)
 }
 
 /** Texts of a column. The bytes are decoded on first access. */
@@ -145,7 +145,7 @@ export function writeKeys(keys: readonly Key[]): Uint8Array[] {
     positions[index] = seq
     hashes[index] = hashKey(text)
   })
-  return [bytesOf(positions), bytesOf(hashes), ...writeTexts(texts)]
+  return [bytesIn(positions), bytesIn(hashes), ...writeTexts(texts)]
 }
 
 /** The keys of one chunk. */

@@ -199,7 +199,7 @@ export const blockRules: readonly Rule<View>[] = [
       'errors: "tool_result: content cannot be empty if `is_error` is true", "all content must be type `text` if `is_error` is true"',
     *check({ results }) {
       const errors = results.filter(({ body }) => body['is_error'] === true)
-      yield* each(errors, ({ body: { content = '' } }) => isEmpty(content) && 'empty', '.content')
+      yield* each(errors, ({ body: { content = '' } }) => isContentEmpty(content) && 'empty', '.content')
       for (const { inner } of errors)
         yield* each(inner, ({ type }) => type !== 'text' && `${String(type)} in an error`)
     },
@@ -275,7 +275,7 @@ export const blockRules: readonly Rule<View>[] = [
 const blankFault = (text: unknown): string | false =>
   typeof text === 'string' && isBlank(text) && 'blank text'
 
-const isEmpty = (content: unknown): boolean =>
+const isContentEmpty = (content: unknown): boolean =>
   content === '' || (Array.isArray(content) && content.length === 0)
 
 const assistants = (messages: readonly Message[]): Message[] =>
@@ -483,7 +483,7 @@ export const anthropicRules: readonly Rule<View>[] = [
       each(
         messages,
         ({ role, content }, index) =>
-          isEmpty(content) && !(role === 'assistant' && index === messages.length - 1) && 'empty',
+          isContentEmpty(content) && !(role === 'assistant' && index === messages.length - 1) && 'empty',
         '.content',
       ),
   },

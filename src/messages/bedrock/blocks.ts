@@ -4,7 +4,7 @@ import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
 import { type FileRef, isBase64, isPdf } from '../files.ts'
-import { base64Of, bytesOf } from '../text-files.ts'
+import { base64Of, decodeBase64 } from '../text-files.ts'
 import type { FieldRef, Limits, PairHalf, PartTable } from '../limits.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairParts } from '../pairs.ts'
@@ -93,7 +93,7 @@ export function withBytes(value: JsonValue | undefined): unknown {
   if (!isObject(value)) return value
   const { $bytes } = value
   if (typeof $bytes === 'string' && isBase64($bytes) && Object.keys(value).length === 1)
-    return bytesOf($bytes)
+    return decodeBase64($bytes)
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, withBytes(field)]))
 }
 

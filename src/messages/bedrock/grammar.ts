@@ -8,7 +8,7 @@ import {
   argumentObject,
   callsLast,
   halves,
-  isEmpty,
+  isTextBlank,
   type ProviderGrammar,
   type Refusal,
   type ReplyAbout,
@@ -83,7 +83,7 @@ const SIGHT: Sight = {
 }
 
 function blocksOf(role: string, block: Wire): SeenBlock[] {
-  if (isEmpty(block)) return []
+  if (isTextBlank(block)) return []
   const { reasoningText, redactedContent } = asObject(block['reasoningContent'])
   if (redactedContent !== undefined)
     return [{ role, body: 'redacted', token: JSON.stringify(withoutBytes(redactedContent)) }]

@@ -7,7 +7,7 @@ import type { NeutralMessage } from '../message.ts'
 import { NO_ANSWER } from '../phrases.ts'
 import { moveParts, pieceDigest, textPiece } from '../pieces.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
-import { bytesOf } from '../text-files.ts'
+import { decodeBase64 } from '../text-files.ts'
 import { argumentObject } from '../text.ts'
 import { extend, replyBlocks, writeRequest } from '../write.ts'
 import {
@@ -104,7 +104,7 @@ type Thinking = AssistantTurn['message']['thinking_blocks'][number]
 const reasoningOf = (block: Thinking): BedrockReasoning =>
   'thinking' in block
     ? { reasoningText: { text: block.thinking, signature: block.signature ?? '' } }
-    : { redactedContent: bytesOf(block.data) }
+    : { redactedContent: decodeBase64(block.data) }
 
 function resultBlock({ call, pieces, isError }: Result): BedrockBlock {
   const content = pieces.map((piece) => blockOf(piece) as BedrockResultBlock)
@@ -124,5 +124,5 @@ function blockOf(piece: Piece): BedrockBlock {
   const { image } = piece
   if (image.from === 'web') return { text: image.url }
   const format = image.mediaType.slice('image/'.length) as 'png'
-  return { image: { format, source: { bytes: bytesOf(image.data) } } }
+  return { image: { format, source: { bytes: decodeBase64(image.data) } } }
 }

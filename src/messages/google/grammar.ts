@@ -10,7 +10,7 @@ import {
   callsLast,
   halves,
   seenText,
-  isEmpty,
+  isTextBlank,
   type Sight,
   type SeenBlock,
   type ProviderGrammar,
@@ -64,7 +64,7 @@ const SIGHT: Sight = {
 
 function googleBlocks(role: string, { thoughtSignature, ...content }: Wire): SeenBlock[] {
   const isSigned = thoughtSignature !== undefined && thoughtSignature !== 'skip_thought_signature_validator'
-  if (!isSigned && (content['thought'] === true || isEmpty(content))) return []
+  if (!isSigned && (content['thought'] === true || isTextBlank(content))) return []
   const token = isSigned ? String(thoughtSignature) : null
   return [{ role: role === 'model' ? 'assistant' : role, body: seenText(content), token }]
 }

@@ -57,7 +57,7 @@ function start(list: GoogleContent[]) {
     reply,
     result: resultBlock,
     move: (turn: AssistantTurn) =>
-      moveParts({ ...turn, results: inOrder(turn) }, ({ image }) => image.from === 'web', 'any'),
+      moveParts({ ...turn, results: resultsInOrder(turn) }, ({ image }) => image.from === 'web', 'any'),
     add(role: Role, parts: GooglePart[]) {
       if (role === 'front') front = parts
       else if (role === 'user' && state.isOpen) extend(list, 'parts', parts)
@@ -74,7 +74,7 @@ function start(list: GoogleContent[]) {
 }
 
 /** Sorts the results in the order of their calls, because the provider may match them by order alone. */
-function inOrder({ results, calls, refs }: AssistantTurn): readonly Result[] {
+function resultsInOrder({ results, calls, refs }: AssistantTurn): readonly Result[] {
   const written = refs.flatMap(({ kind, index }) => (kind === 'call' ? [calls[index]] : []))
   const positions = new Map(written.map((call, position) => [call, position]))
   return results.toSorted((one, other) => (positions.get(one.call) ?? 0) - (positions.get(other.call) ?? 0))

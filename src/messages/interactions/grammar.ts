@@ -6,7 +6,7 @@ import {
   argumentObject,
   callsLast,
   halves,
-  isEmpty,
+  isTextBlank,
   type ProviderGrammar,
   type ReplyAbout,
   seenText,
@@ -75,7 +75,7 @@ function stepBlocks(step: Wire): SeenBlock[] {
   const role = isUser ? 'user' : 'assistant'
   if (content !== undefined)
     return (content as readonly Wire[])
-      .filter((part) => !isEmpty(part))
+      .filter((part) => !isTextBlank(part))
       .map((part) => ({ role, body: seenText(part), token: null }))
   const isSigned = signature !== undefined && signature !== NO_SIGNATURE
   if (type === 'thought' && !isSigned) return []

@@ -20,7 +20,15 @@ import {
 } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
-import { type RawObject, objectOf, objectsOf, readArguments, stringOf, textOfInput } from '../text.ts'
+import {
+  type RawObject,
+  objectOf,
+  objectsOf,
+  readArguments,
+  stringOf,
+  textOfContents,
+  textOfInput,
+} from '../text.ts'
 import { isContent, LIMITS } from './blocks.ts'
 
 /** A whole reply of the `@google/genai` package; its other fields are read if present. */
@@ -87,14 +95,11 @@ function endingOf({ status }: RawObject, steps: readonly RawObject[]): ReplyOutc
     case 'queued':
     case 'in_progress':
     case 'cancelled':
-      return { type: 'broken_off', text: textOf(steps) }
+      return { type: 'broken_off', text: textOfContents(steps) }
     default:
       return null
   }
 }
-
-const textOf = (steps: readonly RawObject[]): string =>
-  steps.flatMap(({ content }) => objectsOf(content).map(({ text }) => stringOf(text))).join('')
 
 function partsOf(
   step: RawObject,

@@ -43,7 +43,7 @@ export const openaiError: ProviderGrammar['error'] = (refusal, message) => {
 
 const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
 
-const textOf = (contents: readonly Wire[]): string =>
+const joinTexts = (contents: readonly Wire[]): string =>
   contents.flatMap(({ type, text }) => (type === 'text' ? [String(text)] : [])).join('')
 
 const callsOf = (contents: readonly Wire[]): readonly Wire[] =>
@@ -77,7 +77,7 @@ const PROVIDER: ProviderGrammar = {
         index: 0,
         message: {
           role: 'assistant',
-          content: textOf(contents) || null,
+          content: joinTexts(contents) || null,
           refusal: about.end === 'refused' ? REFUSAL : null,
           ...(callsOf(contents).length > 0 && { tool_calls: callsOf(contents) }),
         },
@@ -98,7 +98,7 @@ const PROVIDER: ProviderGrammar = {
     })
     return [
       chunk({ role: 'assistant', content: '' }),
-      ...halves(textOf(contents)).map((content) => chunk({ content })),
+      ...halves(joinTexts(contents)).map((content) => chunk({ content })),
       ...callsOf(contents).flatMap(({ id, function: called }, index) => {
         const { name, arguments: args } = called as { readonly name: string; readonly arguments: string }
         return [

@@ -21,7 +21,7 @@ import {
   textDelta,
   textPart,
 } from '../reply.ts'
-import { type RawObject, objectOf, objectsOf, stringOf } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf, textOfContents } from '../text.ts'
 import {
   addText,
   closeItem,
@@ -248,7 +248,7 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   const ending = broken ?? failureOf(raw) ?? endingOf(raw, reason, items)
   const outputs = items.filter(({ type }) => stringOf(type).endsWith('_output'))
   const executed: ReadonlySet<unknown> =
-    outputs.length === 0 ? NONE : new Set(outputs.map(({ call_id }) => call_id))
+    outputs.length === 0 ? NO_ITEMS : new Set(outputs.map(({ call_id }) => call_id))
   return replyEvents(
     {
       id: raw['id'],
@@ -266,7 +266,7 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   )
 }
 
-const NONE: ReadonlySet<unknown> = new Set()
+const NO_ITEMS: ReadonlySet<unknown> = new Set()
 
 const NAMED_AFTER: ReadonlySet<unknown> = new Set(['message', 'reasoning'])
 
@@ -280,7 +280,7 @@ function endingOf(reply: RawObject, reason: string, items: readonly RawObject[])
     case 'queued':
     case 'in_progress':
     case 'cancelled':
-      return { type: 'broken_off', text: textOf(items) }
+      return { type: 'broken_off', text: textOfContents(items) }
     default: {
       const refusal = refusalIn(items)
       return refusal === undefined
@@ -289,9 +289,6 @@ function endingOf(reply: RawObject, reason: string, items: readonly RawObject[])
     }
   }
 }
-
-const textOf = (items: readonly RawObject[]): string =>
-  items.flatMap(({ content }) => objectsOf(content).map(({ text }) => stringOf(text))).join('')
 
 function refusalIn(items: readonly RawObject[]): RawObject | undefined {
   for (const { content } of items)

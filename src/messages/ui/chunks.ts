@@ -114,7 +114,7 @@ const isData = (part: UIPart): part is Extract<UIPart, { data: unknown }> => 'da
 
 function changed(from: UIPart, to: UIPart, id: string): UIChunk[] {
   if (isTool(from) && isTool(to)) return isSameOutcome(from, to) ? [] : outcomeChunks(to)
-  if (isProgress(from) && isProgress(to)) return isSame(from.data, to.data) ? [] : [to]
+  if (isProgress(from) && isProgress(to)) return isEqualJson(from.data, to.data) ? [] : [to]
   if (!('text' in from && 'text' in to) || from.state !== 'streaming') return []
   const delta = to.text.slice(from.text.length)
   return [
@@ -125,10 +125,10 @@ function changed(from: UIPart, to: UIPart, id: string): UIChunk[] {
 
 /** Compares outcomes: after HEAD moves, a call can have another result. */
 function isSameOutcome(from: UIToolPart, to: UIToolPart): boolean {
-  return from.state === to.state && isSame(outcomeOf(from), outcomeOf(to))
+  return from.state === to.state && isEqualJson(outcomeOf(from), outcomeOf(to))
 }
 
-const isSame = (from: JsonValue, to: JsonValue): boolean =>
+const isEqualJson = (from: JsonValue, to: JsonValue): boolean =>
   from === to || canonicalJson(from) === canonicalJson(to)
 
 function outcomeOf(part: UIToolPart): JsonValue {

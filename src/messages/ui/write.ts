@@ -253,9 +253,9 @@ function toolState(
       return { state: 'output-available', output: output === undefined ? outputOf(content, link) : output }
     }
     case 'failed':
-      return { state: 'output-error', errorText: textOf(content) }
+      return { state: 'output-error', errorText: joinTexts(content) }
     case 'rejected':
-      return { state: 'output-denied', approval: { id, approved: false, reason: textOf(content) } }
+      return { state: 'output-denied', approval: { id, approved: false, reason: joinTexts(content) } }
     default:
       return { state: 'input-available' }
   }
@@ -276,14 +276,14 @@ const progressPart = ({ report }: ProgressItem, before: UIPart | undefined): UID
 
 const outputOf = (content: readonly Content[], link: Link): JsonValue =>
   content.every(isTextPart)
-    ? textOf(content)
+    ? joinTexts(content)
     : content.map((part) =>
         isTextPart(part)
           ? (part as object as JsonObject)
           : (mapStrings(part, (text) => link(part, text) ?? text) as JsonObject),
       )
 
-const textOf = (content: readonly Content[]): string =>
+const joinTexts = (content: readonly Content[]): string =>
   content.flatMap((part) => (isTextPart(part) ? [part.text] : [])).join('\n')
 
 function dataPart(item: TimelineItem): UIDataPart {
@@ -294,7 +294,7 @@ function dataPart(item: TimelineItem): UIDataPart {
         ...part,
         data: {
           source: item.source,
-          text: textOf(item.content),
+          text: joinTexts(item.content),
           ...(item.completes !== undefined && { completes: item.completes }),
         },
       }

@@ -3,7 +3,7 @@
 import type { Conversation } from '../../conversation/conversation.ts'
 import { completionId } from '../../event/completion.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
-import type { Content, JsonObject } from '../../event/shapes.ts'
+import type { Content } from '../../event/shapes.ts'
 import { listWorkingCalls } from '../../state/read.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { isSameHash, newKey, sha256 } from '../auth/api-keys.ts'
@@ -14,7 +14,7 @@ import { wasHandled } from '../conversations/run-progress.ts'
 import type { CallToken } from '../conversations/runs.ts'
 import { masked } from '../conversations/secrets.ts'
 import { canRunAfterCompletion } from '../conversations/working-calls.ts'
-import { listOf, objectOf, operationsIn, type Operation } from '../http/operation.ts'
+import { listOf, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
 import { decoded } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
@@ -67,7 +67,6 @@ const pathOf = (conversationId: string, actionId: string): string =>
 const PATH = /^\/api\/conversations\/([^/]+)\/calls\/([^/]+)\/complete$/
 
 const operation = operationsIn('Calls')
-const string: JsonObject = { type: 'string' }
 const BASE = '/api/conversations/{conversation_id}/calls'
 const REFUSED = {
   404: { description: 'Unknown conversation' },

@@ -7,7 +7,12 @@ import type { ConversationOrder, ConversationRecord } from '../../store/contract
 import { hasCode } from '../../event/errors.ts'
 import { type Count, MAX_PAGE_SIZE, MOST_COUNTED } from '../../store/contract/query.ts'
 import { TEXT_ROLES } from '../../store/contract/text.ts'
-import { describe, openConversation, isUnknown, type Lifecycle } from '../conversations/conversations.ts'
+import {
+  describeConversation,
+  openConversation,
+  isUnknown,
+  type Lifecycle,
+} from '../conversations/conversations.ts'
 import {
   INFO_SCHEMA,
   infoOf,
@@ -187,7 +192,7 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
     async ({ body = {} }) => {
       const { isNew, conversation } = await create(lifecycle, body)
       if (isNew) await upkeep.prepare(await conversation.record())
-      return { status: isNew ? 201 : 200, body: await describe(lifecycle, conversation) }
+      return { status: isNew ? 201 : 200, body: await describeConversation(lifecycle, conversation) }
     },
   ),
   operation(
@@ -286,7 +291,7 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
         await changeRecord(lifecycle.engine.store, conversation.id, ({ metadata }) => ({
           metadata: { ...metadata, archived: verb === 'archive' },
         }))
-        return { body: await describe(lifecycle, conversation) }
+        return { body: await describeConversation(lifecycle, conversation) }
       },
     ),
   ),
@@ -305,7 +310,7 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
       const { conversation: source } = await openConversation(lifecycle, path.conversation_id)
       return {
         status: 201,
-        body: await describe(lifecycle, await fork(lifecycle, source, body, upkeep.inherit)),
+        body: await describeConversation(lifecycle, await fork(lifecycle, source, body, upkeep.inherit)),
       }
     },
   ),

@@ -26,13 +26,13 @@ import { HttpProblem } from '../http/problem.ts'
 const operation = operationsIn('Events')
 
 const UNKNOWN = { 404: { description: 'Unknown conversation' } }
-const PAGE = { 200: { description: 'Successful Response', schema: EVENT_PAGE }, ...UNKNOWN }
+const EVENT_PAGE_REPLIES = { 200: { description: 'Successful Response', schema: EVENT_PAGE }, ...UNKNOWN }
 const COUNT = { 200: { description: 'Successful Response', schema: { type: 'integer' } }, ...UNKNOWN }
 
 export const ownEvents = (store: Store): Operation[] => [
   operation(
     'get /api/v1/conversation/{conversation_id}/events/search',
-    { name: 'search_events', query: { ...FILTERS, ...PAGING, ...BLOBS_QUERY }, replies: PAGE },
+    { name: 'search_events', query: { ...FILTERS, ...PAGING, ...BLOBS_QUERY }, replies: EVENT_PAGE_REPLIES },
     async ({ path, query }) => {
       const { id } = await getConversationOr404(store, path.conversation_id)
       return { body: await searchPage(store, filterOf(id, query), query) }
@@ -86,7 +86,7 @@ export const agentEvents = (store: Store): Operation[] => [
     {
       name: 'search_conversation_events',
       query: { ...AGENT_FILTERS, ...PAGING, ...BLOBS_QUERY },
-      replies: PAGE,
+      replies: EVENT_PAGE_REPLIES,
     },
     async ({ path, query: { kind: kind__eq, ...query } }) => {
       const { id } = await getConversationOr404(store, path.conversation_id)

@@ -14,7 +14,7 @@ import type { State } from '../../state/state.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
 import {
   appendTo,
-  describe,
+  describeConversation,
   type Lifecycle,
   newEventId,
   openConversation,
@@ -33,8 +33,7 @@ import {
   rejectBody,
 } from './request-schema.ts'
 
-const tag = 'Conversations'
-const operation = operationsIn(tag)
+const operation = operationsIn('Conversations')
 
 const done = { 200: { description: 'Successful Response', schema: SUCCESS_SCHEMA } }
 const unknown = { 404: { description: 'Unknown conversation' } }
@@ -91,7 +90,7 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       // Null moves before the first event.
       await conversation.navigate(body?.event_id ?? null)
-      return { body: await describe(lifecycle, conversation) }
+      return { body: await describeConversation(lifecycle, conversation) }
     },
   ),
   operation(

@@ -3,15 +3,13 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import { isInstant, parseInstant } from '../../event/time.ts'
 import type { Caller } from './caller.ts'
-import { maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
+import { maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { MAX_ORG_ID, newKeyBody } from '../request-schema.ts'
 import { type ApiKeys, isWithin } from './api-keys.ts'
 import type { UserOf } from '../organizations/organizations.ts'
 
 const operation = operationsIn('Keys')
-
-const string: JsonObject = { type: 'string' }
 
 const INFO: JsonObject = {
   id: string,

@@ -34,7 +34,7 @@ const FILTERS = {
   include_sub_conversations: withDefault(boolean(), false),
 } as const
 
-const PAGE = pageOfSchema(APP_CONVERSATION)
+const APP_CONVERSATION_PAGE = pageOfSchema(APP_CONVERSATION)
 const UNKNOWN = { 404: { description: 'Unknown conversation' } }
 
 export const appConversationOperations = (plane: ControlPlane): Operation[] => [
@@ -43,7 +43,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     {
       name: 'search_app_conversations',
       query: { ...FILTERS, ...CURSOR_PAGING },
-      replies: { 200: { description: 'The newest first', schema: PAGE } },
+      replies: { 200: { description: 'The newest first', schema: APP_CONVERSATION_PAGE } },
     },
     async ({ query, request }) => ({ body: await search(plane, query, request) }),
   ),
@@ -63,7 +63,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
         200: {
           description:
             'A page of a search; with ids the conversations in that order, null for each unknown one',
-          schema: { anyOf: [PAGE, listOf(maybe(APP_CONVERSATION))] },
+          schema: { anyOf: [APP_CONVERSATION_PAGE, listOf(maybe(APP_CONVERSATION))] },
         },
         ...TOO_MANY_IDS,
         ...TOO_LARGE,

@@ -43,7 +43,7 @@ export async function describeApps(
     if (record === null) return null
     const { sandbox_id: id } = appOf(record)
     const { status } = id === null ? ITSELF : (states.get(id) ?? NO_STATE)
-    return describe(lifecycle, record, status, origin)
+    return describeAppConversation(lifecycle, record, status, origin)
   })
 }
 
@@ -61,7 +61,7 @@ export async function describeApp(
   throw new HttpProblem(404, `Conversation ${JSON.stringify(record.id)} was not found.`)
 }
 
-async function describe(
+async function describeAppConversation(
   lifecycle: Lifecycle,
   record: ConversationRecord,
   sandboxStatus: SandboxState['status'],

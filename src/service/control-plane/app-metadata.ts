@@ -19,7 +19,7 @@ export interface AppMetadata {
   readonly start_task_id: string | null
 }
 
-const NONE: AppMetadata = {
+const NO_METADATA: AppMetadata = {
   sandbox_id: null,
   selected_repository: null,
   selected_branch: null,
@@ -35,7 +35,7 @@ const NONE: AppMetadata = {
 
 export function appOf({ metadata }: Pick<ConversationRecord, 'metadata'>): AppMetadata {
   const stored = metadata[APP]
-  return isObject(stored) ? { ...NONE, ...(stored as Partial<AppMetadata>) } : NONE
+  return isObject(stored) ? { ...NO_METADATA, ...(stored as Partial<AppMetadata>) } : NO_METADATA
 }
 
 export const withApp = (

@@ -3,13 +3,11 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import { STATUSES } from '../../state/status.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
-import { listOf, maybe, objectOf } from '../http/operation.ts'
+import { listOf, maybe, objectOf, string, instant } from '../http/operation.ts'
 import { integer, optional, text, withDefault } from '../http/parameters.ts'
 import { SANDBOX_STATUSES } from './sandbox-provider.ts'
 import { TASK_STATUSES } from './start-tasks.ts'
 
-const string: JsonObject = { type: 'string' }
-const instant: JsonObject = { type: 'string', format: 'date-time' }
 const texts: JsonObject = { type: 'object', additionalProperties: string }
 
 export const SANDBOX = objectOf({

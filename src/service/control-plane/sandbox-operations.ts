@@ -10,7 +10,7 @@ const tag = 'Sandboxes'
 const operation = operationsIn(tag)
 
 const UNKNOWN = { 404: { description: 'Unknown sandbox' } }
-const NONE = { 409: { description: 'The service was made without sandboxes' } }
+const WITHOUT_SANDBOXES = { 409: { description: 'The service was made without sandboxes' } }
 const done = { 200: { description: 'Successful Response', schema: SUCCESS_SCHEMA }, ...UNKNOWN }
 
 export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPlane): Operation[] => [
@@ -41,7 +41,7 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
       replies: {
         200: { description: 'Begun', schema: SANDBOX },
         404: { description: 'Unknown sandbox spec' },
-        ...NONE,
+        ...WITHOUT_SANDBOXES,
       },
     },
     async ({ query }) => {
@@ -59,7 +59,7 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
   ),
   operation(
     'post /api/v1/sandboxes/{sandbox_id}/resume',
-    { name: 'resume_sandbox', replies: { ...done, ...NONE } },
+    { name: 'resume_sandbox', replies: { ...done, ...WITHOUT_SANDBOXES } },
     async ({ path }) => {
       await sandboxes.resume(path.sandbox_id)
       inBackground(whenUp(path.sandbox_id))

@@ -26,7 +26,15 @@ import {
   searchPage,
 } from '../events/pages.ts'
 import { batchGet, checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
-import { listOf, maybe, objectOf, type Operation, operationsIn, pageOfSchema } from '../http/operation.ts'
+import {
+  listOf,
+  maybe,
+  objectOf,
+  type Operation,
+  operationsIn,
+  pageOfSchema,
+  string,
+} from '../http/operation.ts'
 import { pageInBytes } from '../http/page-bytes.ts'
 import { optional, text, texts, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -125,8 +133,6 @@ export const redactedReads = (store: SharedReads, rules: RedactionRules): Shared
 })
 
 const operation = operationsIn('Conversations')
-
-const string: JsonObject = { type: 'string' }
 
 const SHARED = objectOf({
   id: string,

@@ -75,7 +75,10 @@ export const isUnknown = (error: unknown): boolean =>
  * The information about a conversation that clients read.
  * @throws ColloquyError `unknown_conversation`.
  */
-export async function describe({ engine }: Lifecycle, conversation: Conversation): Promise<JsonObject> {
+export async function describeConversation(
+  { engine }: Lifecycle,
+  conversation: Conversation,
+): Promise<JsonObject> {
   const { record, state } = await conversation.look()
   return wholeInfoOf(engine.store, record, state)
 }

@@ -14,7 +14,7 @@ import { STATUSES } from '../../state/status.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { maybe } from '../http/operation.ts'
+import { maybe, instant, string } from '../http/operation.ts'
 import { childIdsOf } from './listing.ts'
 import { Latest, startOf } from './starts.ts'
 
@@ -205,44 +205,42 @@ export async function infoWithChildrenOf(
   return { ...(await wholeInfoOf(store, record, state)), sub_conversation_ids }
 }
 
-const text: JsonObject = { type: 'string' }
-const instant: JsonObject = { type: 'string', format: 'date-time' }
 const integer: JsonObject = { type: 'integer', minimum: 0 }
 
 export const INFO_SCHEMA: JsonObject = {
   type: 'object',
   required: ['id', 'created_at', 'updated_at', 'execution_status', 'event_count'],
   properties: {
-    id: text,
-    title: maybe(text),
-    tags: { type: 'object', additionalProperties: text },
-    owner: maybe(text),
+    id: string,
+    title: maybe(string),
+    tags: { type: 'object', additionalProperties: string },
+    owner: maybe(string),
     created_at: instant,
     updated_at: instant,
     execution_status: { type: 'string', enum: STATUSES },
     error: maybe({
       type: 'object',
       required: ['code', 'detail', 'event_id'],
-      properties: { code: text, detail: text, event_id: text },
+      properties: { code: string, detail: string, event_id: string },
     }),
     confirmation_policy: { type: 'object' },
-    pending_action_ids: { type: 'array', items: text },
-    leaf_event_id: maybe(text),
+    pending_action_ids: { type: 'array', items: string },
+    leaf_event_id: maybe(string),
     head_is_empty: { type: 'boolean' },
     event_count: integer,
-    last_user_message_id: maybe(text),
-    activated_knowledge_skills: { type: 'array', items: text },
-    parent_conversation_id: maybe(text),
-    forked_from_conversation_id: maybe(text),
-    forked_from_event_id: maybe(text),
+    last_user_message_id: maybe(string),
+    activated_knowledge_skills: { type: 'array', items: string },
+    parent_conversation_id: maybe(string),
+    forked_from_conversation_id: maybe(string),
+    forked_from_event_id: maybe(string),
     workspace: { type: 'object' },
-    persistence_dir: text,
+    persistence_dir: string,
     max_iterations: integer,
     archived: { type: 'boolean' },
     agent: { type: 'object' },
     stats: { type: 'object' },
     metrics: { type: 'object' },
-    sub_conversation_ids: { type: 'array', items: text },
+    sub_conversation_ids: { type: 'array', items: string },
   },
 }
 

@@ -32,17 +32,17 @@ export function hasUnfinishedRun(state: State): boolean {
   return lost < MAX_LOST_RUNS
 }
 
-const PAGE = 100
+const PAGE_SIZE = 100
 
 /**
  * Whether a run has begun or continued since a log position. Reads the store, as the state may have evicted
  * events. O(events up to the first that shows it).
  */
 export async function wasHandled(store: Pick<Store, 'read'>, id: string, from: number): Promise<boolean> {
-  for (let start = from; ; start += PAGE) {
-    const events = await store.read(id, { from: start, limit: PAGE })
+  for (let start = from; ; start += PAGE_SIZE) {
+    const events = await store.read(id, { from: start, limit: PAGE_SIZE })
     if (events.some(({ fact }) => isOfRun(fact))) return true
-    if (events.length < PAGE) return false
+    if (events.length < PAGE_SIZE) return false
   }
 }
 

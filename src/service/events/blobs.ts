@@ -1,7 +1,7 @@
 /** Long strings of events over HTTP: by range, only to those who may read the conversation. */
 
 import { DATA_URL, imageTypeOf } from '../../messages/files.ts'
-import { bytesOf } from '../../messages/text-files.ts'
+import { decodeBase64 } from '../../messages/text-files.ts'
 import { maskSecrets, mentionsSecret } from '../../event/mask.ts'
 import type { BlobContent } from '../../store/contract/blobs.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -97,7 +97,7 @@ function maskedBlobs(store: Pick<Store, 'readBlob'>): Store['readBlob'] {
         const whole = await store.readBlob(id, hash)
         if (whole === null) return null
         let text = ''
-        for await (const part of textOf(whole.content)) text += part
+        for await (const part of decodeText(whole.content)) text += part
         const masked = maskSecrets(text)
         const bytes = new TextEncoder().encode(masked).length
         return textContent({ path: [], hash, bytes, text: masked }, range)
@@ -111,7 +111,7 @@ function maskedBlobs(store: Pick<Store, 'readBlob'>): Store['readBlob'] {
 
 async function mayHoldSecret(content: AsyncIterable<Uint8Array>): Promise<boolean> {
   let end = ''
-  for await (const part of textOf(content)) {
+  for await (const part of decodeText(content)) {
     const text = end + part
     // Letters of the name may be escaped, at any level of quoting.
     if (mentionsSecret(text) || text.includes(String.raw`\u00`)) return true
@@ -120,7 +120,7 @@ async function mayHoldSecret(content: AsyncIterable<Uint8Array>): Promise<boolea
   return false
 }
 
-async function* textOf(content: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+async function* decodeText(content: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   for await (const bytes of content) yield decoder.decode(bytes, { stream: true })
 }
@@ -134,7 +134,7 @@ async function decodedResponse(
   hash: string,
   { method, headers: requested }: Request,
 ): Promise<Response> {
-  const parts = textOf(content)
+  const parts = decodeText(content)
   let start = ''
   while (start.length < MAX_START) {
     const { done, value } = await parts.next()
@@ -165,11 +165,11 @@ async function* decoded(first: string, parts: AsyncIterable<string>): AsyncGener
     const text = rest + part
     if (!BASE64.test(text)) throw new Error('The blob is not base64.')
     rest = text.slice(text.length - (text.length % 4))
-    return bytesOf(text.slice(0, text.length - rest.length))
+    return decodeBase64(text.slice(0, text.length - rest.length))
   }
   yield next(first)
   for await (const part of parts) yield next(part)
-  yield bytesOf(rest)
+  yield decodeBase64(rest)
 }
 
 const hasTag = (header: string | null, hash: string): boolean =>

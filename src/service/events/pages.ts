@@ -141,7 +141,7 @@ export const getEvents = (
  */
 export function withDefaults(event: Event): Event {
   let edited = event as object as JsonObject
-  for (const name of PARTS) edited = edit(edited, name, typed)
+  for (const name of CONTENT_FIELDS) edited = edit(edited, name, typed)
   for (const [name, field] of HOLDERS)
     edited = editObject(edited, name, (holder) => edit(holder, field, typed))
   edited = editObject(edited, 'llm_message', (message) => edit(message, 'thinking_blocks', typed))
@@ -150,7 +150,13 @@ export function withDefaults(event: Event): Event {
   return edited as object as Event
 }
 
-const PARTS = ['thought', 'thinking_blocks', 'extended_content', 'system_prompt', 'dynamic_context'] as const
+const CONTENT_FIELDS = [
+  'thought',
+  'thinking_blocks',
+  'extended_content',
+  'system_prompt',
+  'dynamic_context',
+] as const
 
 const HOLDERS = [
   ['llm_message', 'content'],

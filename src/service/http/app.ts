@@ -71,7 +71,7 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
             await options.authorize(request, operation)
             return respond(await call(operation, request, params, options.maxBodyBytes))
           } catch (error) {
-            return fail(error, request, operation, context.get('requestId'), options)
+            return respondToError(error, request, operation, context.get('requestId'), options)
           }
         })
       },
@@ -86,7 +86,9 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
     response.headers.set('Allow', allowed.join(', '))
     return response
   })
-  app.onError((error, context) => fail(error, context.req.raw, {}, context.get('requestId') ?? '', options))
+  app.onError((error, context) =>
+    respondToError(error, context.req.raw, {}, context.get('requestId') ?? '', options),
+  )
   return app as unknown as Hono
 }
 
@@ -119,7 +121,7 @@ function problem({ status, detail }: HttpProblem): Response {
   return respond({ status, body: { detail } })
 }
 
-function fail(
+function respondToError(
   error: unknown,
   request: Request,
   operation: Partial<Pick<Operation, 'params' | 'query' | 'body'>>,

@@ -21,7 +21,7 @@ export function openApi(operations: readonly Operation[]): JsonObject {
   const named = namedBy(shapes)
   const paths: Record<string, Record<string, JsonObject>> = {}
   for (const operation of operations)
-    (paths[operation.path] ??= {})[operation.method] = named(describe(operation))
+    (paths[operation.path] ??= {})[operation.method] = named(describeOperation(operation))
   return {
     openapi: '3.1.0',
     info: { title: 'Colloquy', version: VERSION },
@@ -101,7 +101,7 @@ const VALIDATION: Readonly<Record<string, JsonObject>> = {
   },
 }
 
-function describe(operation: Operation): JsonObject {
+function describeOperation(operation: Operation): JsonObject {
   const { tag, summary, operationId, query = {}, params, body, replies, open = false } = operation
   const parameters = [...describeAll(params, 'path'), ...describeAll(query, 'query')]
   return {

@@ -105,6 +105,9 @@ export const operationsIn =
     } as unknown as Operation
   }
 
+export const string: JsonObject = { type: 'string' }
+export const instant: JsonObject = { type: 'string', format: 'date-time' }
+
 export const maybe = (schema: JsonObject): JsonObject => ({ anyOf: [schema, { type: 'null' }] })
 
 export const listOf = (items: JsonObject): JsonObject => ({ type: 'array', items })

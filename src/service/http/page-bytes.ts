@@ -35,7 +35,7 @@ export async function readByIds<T extends object>(
     for (const [index, id] of some.entries()) {
       const value = values[index] ?? null
       byId.set(id, value)
-      if (value !== null) bytes += bytesOf(value) * (counts.get(id) ?? 1)
+      if (value !== null) bytes += jsonLength(value) * (counts.get(id) ?? 1)
     }
     if (bytes > MAX_PAGE_BYTES && ids.length > 1)
       throw new HttpProblem(
@@ -79,7 +79,7 @@ export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): 
     const page = await read(next, count)
     for (const one of await show(page.items)) {
       if (one === null) continue
-      bytes += bytesOf(one)
+      bytes += jsonLength(one)
       items.push(one)
     }
     if (bytes < MAX_PAGE_BYTES / 8) step = Math.min(2 * step, 4 * READ_FIRST)
@@ -102,11 +102,11 @@ export function firstInBytes<T extends object>(list: readonly T[], limit: number
   let count = 0
   for (const one of list) {
     if (count === limit || bytes >= MAX_PAGE_BYTES) break
-    bytes += bytesOf(one)
+    bytes += jsonLength(one)
     count += 1
   }
   return list.slice(0, count)
 }
 
 /** Characters of an item as JSON. O(its size). */
-const bytesOf = (value: object): number => JSON.stringify(value).length
+const jsonLength = (value: object): number => JSON.stringify(value).length

@@ -342,7 +342,7 @@ export class FrameCache {
     this.#forget(item.fact)
     const frame = eventFrame(item)
     this.#cached.set(item.fact, { id: item.id, position: item.seq, frame })
-    this.#size += sizeOf(frame)
+    this.#size += frameSize(frame)
     for (const [fact] of this.#cached) {
       if (this.#size <= this.#chars || this.#cached.size === 1) break
       this.#forget(fact)
@@ -362,8 +362,8 @@ export class FrameCache {
     const cached = this.#cached.get(fact)
     if (cached === undefined) return
     this.#cached.delete(fact)
-    this.#size -= sizeOf(cached.frame)
+    this.#size -= frameSize(cached.frame)
   }
 }
 
-const sizeOf = (frame: Frame | null): number => (frame?.size ?? 0) + 100
+const frameSize = (frame: Frame | null): number => (frame?.size ?? 0) + 100

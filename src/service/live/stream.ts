@@ -17,7 +17,7 @@ const operation = operationsIn('Events')
 const QUEUE = 256 * 2 ** 10
 
 /** The timeout is checked in parts: after a block, timers fire before the read event. */
-const PARTS = 4
+const CURSOR_PARTS = 4
 
 const HEADERS = {
   'content-type': 'text/event-stream',
@@ -142,14 +142,14 @@ function bodyOf(
           controller.enqueue(encoder.encode(written(value.as(blobs), format, resumeOffset)))
           if ((controller.desiredSize ?? 0) > 0) return
           // A reader that reads nothing is disconnected after the write timeout.
-          let remaining = PARTS
+          let remaining = CURSOR_PARTS
           const check = (): void => {
             remaining -= 1
-            if (remaining > 0) return void (timer = setTimeout(check, writeTimeout / PARTS))
+            if (remaining > 0) return void (timer = setTimeout(check, writeTimeout / CURSOR_PARTS))
             stop()
             controller.error(new SlowReader(`The reader is too slow; resume after ${position}.`))
           }
-          timer = setTimeout(check, writeTimeout / PARTS)
+          timer = setTimeout(check, writeTimeout / CURSOR_PARTS)
         } catch (error) {
           if (isOver) return
           const { code, detail } = describeFailure(error)

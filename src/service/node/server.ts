@@ -283,7 +283,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   let ending: Promise<void> | null = null
   const end = (): Promise<void> => (ending ??= close())
   return {
-    url: `http://${nameOf(host, address, family)}:${bound}`,
+    url: `http://${hostName(host, address, family)}:${bound}`,
     port: bound,
     close: end,
     [Symbol.asyncDispose]: end,
@@ -291,7 +291,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
 }
 
 /** A wildcard address cannot be connected to. */
-function nameOf(host: string, address: string, family: string): string {
+function hostName(host: string, address: string, family: string): string {
   if (address === '0.0.0.0' || address === '::') return 'localhost'
   const name = host === 'localhost' ? host : address
   return family === 'IPv6' && name.includes(':') ? `[${name}]` : name

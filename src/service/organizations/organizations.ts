@@ -4,7 +4,7 @@ import type { StartBody } from '../agent-server/request-schema.ts'
 import { type ApiKeys, sha256 } from '../auth/api-keys.ts'
 import type { Caller } from '../auth/caller.ts'
 import { findConversation } from '../conversations/find-conversation.ts'
-import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
 import { MAX_ORG_ID, userBody } from '../request-schema.ts'
@@ -93,9 +93,7 @@ interface OrganizationParts {
   readonly credits: Credits
 }
 
-const tag = 'Organizations'
-const operation = operationsIn(tag)
-const string = { type: 'string' } as const
+const operation = operationsIn('Organizations')
 
 /**
  * The organization of a caller: its key's organization, or the `X-Org-Id` header of a caller without a bound

@@ -160,10 +160,10 @@ export class Commands {
 
   #add(event: CommandEvent): CommandEvent {
     this.#events.push(event)
-    this.#text += sizeOf(event)
+    this.#text += eventSize(event)
     while (this.#events.length > MAX_EVENTS || this.#text > MAX_CHARS) {
       const [oldest = event] = this.#events.splice(0, 1)
-      this.#text -= sizeOf(oldest)
+      this.#text -= eventSize(oldest)
       this.#dropped += 1
     }
     for (const { wake } of this.#readers) wake?.()
@@ -180,7 +180,7 @@ async function folderIn(files: SandboxFiles, cwd: string | null): Promise<string
   return folder
 }
 
-const sizeOf = (event: CommandEvent): number =>
+const eventSize = (event: CommandEvent): number =>
   event.kind === 'BashCommand' ? event.command.length : event.stdout.length + event.stderr.length
 
 const operation = operationsIn('Commands')

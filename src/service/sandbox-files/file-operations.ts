@@ -8,7 +8,7 @@ import { appOf } from '../control-plane/app-metadata.ts'
 import type { Sandboxes } from '../control-plane/sandboxes.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
-import { listOf, objectOf, type Operation, operationsIn, pageOfSchema } from '../http/operation.ts'
+import { listOf, objectOf, type Operation, operationsIn, pageOfSchema, string } from '../http/operation.ts'
 import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { EDITOR_FOLDER } from '../workspace/workspace.ts'
@@ -16,9 +16,7 @@ import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from './contract.
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Store } from '../../store/contract/store.ts'
 
-const tag = 'Files'
-const operation = operationsIn(tag)
-const string = { type: 'string' } as const
+const operation = operationsIn('Files')
 const LOCATIONS = listOf(objectOf({ label: string, path: string }))
 
 export const fileOperations = (files: SandboxFiles | null): Operation[] => [

@@ -1,7 +1,6 @@
 /** Operations on git in a sandbox's folder: changes, diffs and commits. */
 
-import type { JsonObject } from '../../event/shapes.ts'
-import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
 import { integer, matching, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
@@ -146,9 +145,7 @@ export async function diffOf(
   return { modified, original: await contentAt(ref ?? 'HEAD') }
 }
 
-const tag = 'Git'
-const operation = operationsIn(tag)
-const string: JsonObject = { type: 'string' }
+const operation = operationsIn('Git')
 
 export const CHANGES = listOf(
   objectOf({ status: { type: 'string', enum: ['MOVED', 'ADDED', 'DELETED', 'UPDATED'] }, path: string }),

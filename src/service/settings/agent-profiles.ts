@@ -4,7 +4,7 @@ import { isObject, textAt } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { hasSecret, masked } from '../conversations/secrets.ts'
-import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { profileName, SEALED } from './operations.ts'
 import type { Profiles } from './profiles.ts'
@@ -165,7 +165,6 @@ function diagnosed(profile: AgentProfile, llm: JsonObject | null, servers: JsonO
 }
 
 const operation = operationsIn('Agent Profiles')
-const string: JsonObject = { type: 'string' }
 const map: JsonObject = { type: 'object' }
 
 const params = { name: profileName }

@@ -1,9 +1,16 @@
 /** Secrets by name, for the service's agents: clients can write but not read them. */
 
-import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
-import { listOf, maybe, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
+import {
+  listOf,
+  maybe,
+  objectOf,
+  operationsIn,
+  type Operation,
+  pageOfSchema,
+  string,
+} from '../http/operation.ts'
 import { integer, matching, optional, text as anyText, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { SealedMap, type SecretBox } from './secret-box.ts'
@@ -77,7 +84,6 @@ export class NamedSecrets {
 const unknownSecret = (): HttpProblem => new HttpProblem(404, 'Secret not found.')
 
 const operation = operationsIn('Secrets')
-const string: JsonObject = { type: 'string' }
 
 const secretName = matching(SECRET_NAME, 'Must be 1 to 64 letters, digits and _, beginning with a letter')
 

@@ -4,7 +4,7 @@ import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { masked, shownText, withoutSecrets } from '../conversations/secrets.ts'
-import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
 import { matching, text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { isKeySet, type Profiles, withoutKeys } from './profiles.ts'
@@ -34,9 +34,7 @@ interface SettingsParts {
   }
 }
 
-const tag = 'Settings'
-const operation = operationsIn(tag)
-const string: JsonObject = { type: 'string' }
+const operation = operationsIn('Settings')
 const map: JsonObject = { type: 'object' }
 
 export const profileName = matching(

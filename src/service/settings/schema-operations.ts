@@ -1,15 +1,13 @@
 /** The schemas of settings, for pages that change them, and the known models. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { listOf, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
+import { listOf, objectOf, operationsIn, type Operation, pageOfSchema, string } from '../http/operation.ts'
 import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
 import type { Profiles } from './profiles.ts'
 import { AGENT, CONVERSATION } from './settings-schema.ts'
 import type { Settings } from './settings.ts'
 
-const tag = 'Settings'
-const operation = operationsIn(tag)
-const string: JsonObject = { type: 'string' }
+const operation = operationsIn('Settings')
 
 const SCHEMA = objectOf({
   model_name: string,

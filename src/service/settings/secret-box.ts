@@ -174,8 +174,8 @@ export function checkDestination(
       return
     }
     const was = isObject(old) ? old : {}
-    const isMovedHere = moved || !isSame(addressesBeside(was), addressesBeside(now))
-    const isMovedBelow = isMovedHere || (!isGroup && !isSame(addressesBelow(was), addressesBelow(now)))
+    const isMovedHere = moved || !isEqualJson(addressesBeside(was), addressesBeside(now))
+    const isMovedBelow = isMovedHere || (!isGroup && !isEqualJson(addressesBelow(was), addressesBelow(now)))
     for (const [name, value] of Object.entries(now) as [string, JsonValue][]) {
       const isOfMap = isMap || isSecretMap(name, value)
       const isValue = isSecret(name, value) || (isOfMap && !isObject(value))
@@ -202,7 +202,7 @@ const refusal = (loc: Path) =>
     msg: 'Value error, The stored secret belongs to another address. Send the secret again, or keep the address and the headers.',
   })
 
-const isSame = (a: JsonObject, b: JsonObject): boolean => canonicalJson(a) === canonicalJson(b)
+const isEqualJson = (a: JsonObject, b: JsonObject): boolean => canonicalJson(a) === canonicalJson(b)
 
 const isAddress = (name: string, value: JsonValue | undefined): boolean =>
   value !== null && (NAMES.test(name) || (typeof value === 'string' && URL_LIKE.test(value)))

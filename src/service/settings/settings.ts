@@ -26,7 +26,7 @@ export interface SettingsDiff {
   readonly active_agent_profile_id?: string | null | undefined
 }
 
-const NONE: SettingsValues = {
+const NO_SETTINGS: SettingsValues = {
   agent_settings: {},
   conversation_settings: {},
   misc_settings: {},
@@ -104,7 +104,7 @@ export class Settings {
   }
 
   async #update(decide: (before: SettingsValues) => SettingsValues): Promise<SettingsValues> {
-    let values = NONE
+    let values = NO_SETTINGS
     await this.#records.update(COLLECTION, async (before) => {
       values = decide(await this.#open(before))
       return this.#secretBox.seal(COLLECTION, values as object as JsonObject)
@@ -114,7 +114,7 @@ export class Settings {
 
   async #open(sealed: Sealed | null): Promise<SettingsValues> {
     return sealed === null
-      ? NONE
+      ? NO_SETTINGS
       : ((await this.#secretBox.open(COLLECTION, sealed)) as object as SettingsValues)
   }
 }

@@ -9,7 +9,7 @@ import type { Item, ItemChange, NewItem } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { walkConversations } from '../conversations/listing.ts'
 import { Jobs } from '../../conversation/jobs.ts'
-import { digestOf } from './payloads.ts'
+import { recordDigest } from './payloads.ts'
 
 const BATCH = 40
 
@@ -197,7 +197,7 @@ export const newCursor = (record: ConversationRecord): DeliveryCursor => ({
 const knownCursor = (record: ConversationRecord, next: number | null): DeliveryCursor => ({
   ...newCursor(record),
   next,
-  digest: digestOf(record),
+  digest: recordDigest(record),
 })
 
 export const isReplaced = (record: ConversationRecord, cursor: DeliveryCursor): boolean =>

@@ -21,7 +21,7 @@ import {
   newsIn,
   type WebhookStart,
 } from './delivery-cursor.ts'
-import { batchOf, conversationMessage, digestOf, post } from './payloads.ts'
+import { batchOf, conversationMessage, recordDigest, post } from './payloads.ts'
 import { checkWebhook, waitBefore, type Webhook, type WebhookOptions } from './webhook.ts'
 
 interface Delivery {
@@ -51,7 +51,7 @@ async function sendNext(delivery: Delivery): Promise<boolean> {
     return true
   }
   const status = await statusOf(engine, job.id)
-  if (status !== null && (digestOf(record) !== cursor.digest || status !== cursor.status)) {
+  if (status !== null && (recordDigest(record) !== cursor.digest || status !== cursor.status)) {
     await sendRecord(delivery, record, 'updated')
     return true
   }
@@ -82,7 +82,7 @@ async function sendRecord(
   const state = await (await engine.open(record.id)).state()
   const info = await infoWithChildrenOf(engine.store, record, state)
   await post(webhook, conversationMessage(type, cursor.born, info), signal)
-  job.record = afterSuccess(cursor, { digest: digestOf(record), status: state.header.status })
+  job.record = afterSuccess(cursor, { digest: recordDigest(record), status: state.header.status })
 }
 
 async function sendDeleted(delivery: Delivery, record: ConversationRecord | null): Promise<boolean> {

@@ -132,5 +132,5 @@ export function conversationMessage(
   }
 }
 
-export const digestOf = ({ title, public: isPublic, tags }: ConversationRecord): string =>
+export const recordDigest = ({ title, public: isPublic, tags }: ConversationRecord): string =>
   hashText(JSON.stringify([title, isPublic, Object.entries(tags).toSorted(([a], [b]) => (a < b ? -1 : 1))]))

@@ -59,14 +59,14 @@ export async function verifyWebhook(
   const signed = encoder.encode(`${id}.${timestamp}.${body}`)
   for (const part of (headers['webhook-signature'] ?? '').split(' ')) {
     const [version, text = ''] = part.split(',')
-    const signature = version === 'v1' ? bytesOf(text) : null
+    const signature = version === 'v1' ? decodeBase64(text) : null
     if (signature !== null && (await crypto.subtle.verify('HMAC', key, signature, signed))) return true
   }
   return false
 }
 
 function keyOf(secret: string, use: 'sign' | 'verify') {
-  const decoded = secret.startsWith('whsec_') ? bytesOf(secret.slice(6)) : null
+  const decoded = secret.startsWith('whsec_') ? decodeBase64(secret.slice(6)) : null
   return crypto.subtle.importKey(
     'raw',
     decoded ?? encoder.encode(secret),
@@ -76,7 +76,7 @@ function keyOf(secret: string, use: 'sign' | 'verify') {
   )
 }
 
-function bytesOf(base64: string): Uint8Array<ArrayBuffer> | null {
+function decodeBase64(base64: string): Uint8Array<ArrayBuffer> | null {
   try {
     return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
   } catch {

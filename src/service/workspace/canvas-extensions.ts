@@ -2,7 +2,7 @@
 
 import { sha256 } from '../auth/api-keys.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
 import { matching } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { enabledBody, EXTENSION_NAME, installBody, refreshBody } from '../request-schema.ts'
@@ -50,7 +50,6 @@ export interface CanvasExtensions {
 const BASE = '/api/canvas-extensions'
 const operation = operationsIn('Canvas extensions')
 const params = { extension_name: matching(EXTENSION_NAME, 'Must be in kebab case') }
-const string: JsonObject = { type: 'string' }
 const EXTENSION = objectOf({
   name: string,
   version: string,

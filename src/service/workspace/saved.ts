@@ -1,8 +1,7 @@
 /** Workspaces that clients save for their pages: names of folders, which the service never opens. */
 
-import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
 import { text as anyText } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_WORKSPACES, parentsBody, workspacesBody } from '../request-schema.ts'
@@ -20,10 +19,9 @@ interface Item {
   readonly parentPath?: string | null | undefined
 }
 
-const NONE: Saved = { workspaces: [], workspaceParents: [] }
+const NO_WORKSPACES: Saved = { workspaces: [], workspaceParents: [] }
 const COLLECTION = 'saved-workspaces'
 
-const string: JsonObject = { type: 'string' }
 const PARENT = objectOf({ id: string, name: string, path: string })
 const LIST = {
   description: 'All workspaces',
@@ -45,29 +43,29 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
   })
   const add = async (field: keyof Saved, items: readonly Item[]): Promise<object> => {
     const after = await records.update(COLLECTION, (before) => {
-      const all = new Map((before ?? NONE)[field].map((one) => [one.path, one]))
+      const all = new Map((before ?? NO_WORKSPACES)[field].map((one) => [one.path, one]))
       for (const one of items) all.set(one.path, one)
       if (all.size > MAX_WORKSPACES)
         throw new HttpProblem(
           409,
           `There are ${MAX_WORKSPACES} entries in the list, the maximum. Delete one first.`,
         )
-      return { ...(before ?? NONE), [field]: [...all.values()] }
+      return { ...(before ?? NO_WORKSPACES), [field]: [...all.values()] }
     })
-    return shown(after ?? NONE)
+    return shown(after ?? NO_WORKSPACES)
   }
   const remove = async (field: keyof Saved, path: string): Promise<object> => {
     let deleted = false
     await records.update(COLLECTION, (before) => {
-      const remaining = (before ?? NONE)[field].filter((one) => one.path !== path)
-      deleted = remaining.length < (before ?? NONE)[field].length
-      return deleted ? { ...(before ?? NONE), [field]: remaining } : undefined
+      const remaining = (before ?? NO_WORKSPACES)[field].filter((one) => one.path !== path)
+      deleted = remaining.length < (before ?? NO_WORKSPACES)[field].length
+      return deleted ? { ...(before ?? NO_WORKSPACES), [field]: remaining } : undefined
     })
     return { deleted }
   }
   return [
     operation('get /api/workspaces', { name: 'list_workspaces', replies: { 200: LIST } }, async () => ({
-      body: shown((await records.find(COLLECTION))?.record ?? NONE),
+      body: shown((await records.find(COLLECTION))?.record ?? NO_WORKSPACES),
     })),
     operation(
       'post /api/workspaces',

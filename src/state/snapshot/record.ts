@@ -4,7 +4,7 @@ import { freezeJson } from '../../event/freeze.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { Event, ActionEvent } from '../../event/types.ts'
 import { aligned, seal, unseal, type Label, type Seal } from '../../log/columnar/sealed.ts'
-import { bytesOf, Texts, wordsIn, writeTexts } from '../../log/columnar/columns.ts'
+import { bytesIn, Texts, wordsIn, writeTexts } from '../../log/columnar/columns.ts'
 import type { Entry, EventEntry } from '../../log/entry.ts'
 import {
   listPendingCallsIn,
@@ -246,7 +246,7 @@ export function writeHead(
 ): Uint8Array {
   return seal(HEAD_LABEL, [
     new TextEncoder().encode(JSON.stringify(record)),
-    bytesOf(Int32Array.from(bodies.keys())),
+    bytesIn(Int32Array.from(bodies.keys())),
     ...writeTexts(withBodies ? [...bodies.values()].map((body) => JSON.stringify(body)) : []),
   ])
 }

@@ -148,7 +148,7 @@ export class Conversations {
 
   /** The records that a walk goes through, in its order upwards; null for none. O(1). */
   walked({ by, key }: Walk): SortedList<ConversationRecord> | null {
-    if (key !== null) return this.#keyed.get(nameOf(key)) ?? null
+    if (key !== null) return this.#keyed.get(keyName(key)) ?? null
     return by === 'createdAt' ? this.#created : this.#updated
   }
 
@@ -156,8 +156,8 @@ export class Conversations {
     this.#created.add(record)
     this.#updated.add(record)
     for (const key of keysOf(record)) {
-      const list = this.#keyed.get(nameOf(key)) ?? new SortedList(compareRecords('createdAt'))
-      this.#keyed.set(nameOf(key), list)
+      const list = this.#keyed.get(keyName(key)) ?? new SortedList(compareRecords('createdAt'))
+      this.#keyed.set(keyName(key), list)
       list.add(record)
     }
   }
@@ -166,11 +166,11 @@ export class Conversations {
     this.#created.delete(record)
     this.#updated.delete(record)
     for (const key of keysOf(record)) {
-      const list = this.#keyed.get(nameOf(key))
+      const list = this.#keyed.get(keyName(key))
       list?.delete(record)
-      if (list?.isEmpty === true) this.#keyed.delete(nameOf(key))
+      if (list?.isEmpty === true) this.#keyed.delete(keyName(key))
     }
   }
 }
 
-const nameOf = ([name, value]: ListKey): string => `${name}\n${value}`
+const keyName = ([name, value]: ListKey): string => `${name}\n${value}`

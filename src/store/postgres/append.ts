@@ -211,7 +211,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
       added.map(({ event }) => event.id),
       added.map(({ event }) => event.parentId),
       added.map(({ event }) => event.time),
-      added.map(({ node }) => textOf(node?.lane)),
+      added.map(({ node }) => numberText(node?.lane)),
       matches.map(({ kind }) => kind),
       matches.map(({ source }) => source),
       matches.map(({ message }) => message),
@@ -224,9 +224,9 @@ export function appender(engine: Engine, schema: string, connection: Connection,
       [...strings.values()].map(({ bytes }) => String(bytes)),
       opened.map(({ lane }) => String(lane)),
       opened.map(({ time }) => String(time)),
-      opened.map(({ parent }) => textOf(parent?.lane)),
-      opened.map(({ parent }) => textOf(parent?.seq)),
-      opened.map(({ parent }) => textOf(parent?.time)),
+      opened.map(({ parent }) => numberText(parent?.lane)),
+      opened.map(({ parent }) => numberText(parent?.seq)),
+      opened.map(({ parent }) => numberText(parent?.time)),
       fullText,
       ...textValues(
         fullText ? added.flatMap(({ event, time, node }) => textRow(event, node !== null, time) ?? []) : [],
@@ -293,7 +293,7 @@ function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {
   ]
 }
 
-const textOf = (value: number | bigint | undefined): string | null =>
+const numberText = (value: number | bigint | undefined): string | null =>
   value === undefined ? null : String(value)
 
 const idOf = (fact: Fact): string | undefined => {
@@ -308,7 +308,7 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   for (const { facts, options } of waiting) {
     if (count > 0 && options.within !== undefined) break
     events += facts.length
-    if (waiting.length > 1) text += sizeOf(facts)
+    if (waiting.length > 1) text += bodySize(facts)
     const ownLease = options.lease
     const isSame =
       ownLease === undefined ||
@@ -324,7 +324,7 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
 }
 
 /** Characters of the bodies; one that cannot be written is refused when it is decided. */
-function sizeOf(facts: readonly Fact[]): number {
+function bodySize(facts: readonly Fact[]): number {
   try {
     return JSON.stringify(facts).length
   } catch {

@@ -107,7 +107,7 @@ export function blobReads(d: Dialect) {
   function* readPiece(hash: string, index: number): Work<TextPiece> {
     const row = yield* first<Piece>(pieceAt, hash, index)
     if (row !== undefined) {
-      const [start, bytes] = [Number(row.start), bytesOf(row)]
+      const [start, bytes] = [Number(row.start), pieceBytes(row)]
       if (start + bytes.length > index) return { start, bytes }
     }
     throw damagedBlob(hash)
@@ -144,7 +144,7 @@ export function blobReads(d: Dialect) {
   function* readTogether(hashes: readonly string[], matches: Map<string, string>): Work<void> {
     const rows = yield* all<Piece>(pieces, JSON.stringify(hashes))
     for (const row of rows.toSorted((a, b) => Number(a.start) - Number(b.start)))
-      matches.set(row.hash, (matches.get(row.hash) ?? '') + decode(bytesOf(row)))
+      matches.set(row.hash, (matches.get(row.hash) ?? '') + decode(pieceBytes(row)))
   }
 
   /**
@@ -334,7 +334,7 @@ const DIGIT_VALUES = new Int8Array(256).fill(-1)
 for (const [value, digit] of DIGITS.entries()) DIGIT_VALUES[digit] = value
 const PADDING = 61
 
-const bytesOf = ({ base64, bytes }: Piece): Uint8Array => (base64 === 0 ? bytes : toBase64(bytes))
+const pieceBytes = ({ base64, bytes }: Piece): Uint8Array => (base64 === 0 ? bytes : toBase64(bytes))
 
 /** The bytes of a text that {@link toBase64} returns; null for any other. O(length). */
 function fromBase64(text: Uint8Array): Uint8Array | null {

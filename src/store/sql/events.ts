@@ -148,7 +148,7 @@ export function eventReads(d: Dialect) {
   function* search(query: CheckedEventQuery): Work<EventPage> {
     const { conversationId, limit, maxBytes, refs } = query
     const { rows, log } = yield* find(query, limit + 1)
-    const count = countWithin(rows, limit, maxBytes, (row) => bytesOf(row, refs))
+    const count = countWithin(rows, limit, maxBytes, (row) => sizeOfRow(row, refs))
     const page = pageOf(rows, count, (last) => eventCursor(query, { time: last.time, seq: last.seq }))
     const large = page.items.filter(({ body }) => body === null).map(({ seq }) => String(d.placeOf(log, seq)))
     const read = large.length === 0 ? [] : yield* all<EventRow>(bodies, log, JSON.stringify(large))
@@ -264,7 +264,7 @@ export function eventReads(d: Dialect) {
   return { findLog, stretch, read, events, rowsWithIds, getMany, search, count }
 }
 
-const bytesOf = ({ bytes, blobs }: FoundRow, refs: boolean): number =>
+const sizeOfRow = ({ bytes, blobs }: FoundRow, refs: boolean): number =>
   blobs === null || refs ? bytes : readReferences(blobs).reduce((sum, one) => sum + one.bytes, bytes)
 
 interface Bounds {
@@ -291,10 +291,10 @@ function boundsOf(query: Pick<CheckedEventQuery, 'from' | 'until' | 'after' | 'd
   return descending ? { low, high: earlier(position, high) } : { low: later(position, low), high }
 }
 
-const isBefore = (a: EventPlace, b: EventPlace): boolean =>
+const isEarlier = (a: EventPlace, b: EventPlace): boolean =>
   a.time === b.time ? a.seq < b.seq : a.time < b.time
-const earlier = (a: EventPlace, b: EventPlace): EventPlace => (isBefore(a, b) ? a : b)
-const later = (a: EventPlace, b: EventPlace): EventPlace => (isBefore(a, b) ? b : a)
+const earlier = (a: EventPlace, b: EventPlace): EventPlace => (isEarlier(a, b) ? a : b)
+const later = (a: EventPlace, b: EventPlace): EventPlace => (isEarlier(a, b) ? b : a)
 
 const within = ({ lane, up_to: upTo, since, until }: SegmentRow, { low, high }: Bounds): Bounds => ({
   low: later(low, { time: BigInt(since), seq: lane - 1 }),
@@ -306,7 +306,7 @@ function rangesOf(
   { low, high }: Bounds,
   lane: number | null = null,
 ): EventRange[] {
-  if (!isBefore(low, high)) return []
+  if (!isEarlier(low, high)) return []
   if (kinds === null && source === null) return [{ kind: null, source: null, lane, low, high }]
   const sources = source === null ? SOURCES : [source]
   const wanted: Iterable<EventKind> = kinds ?? EVENT_KINDS

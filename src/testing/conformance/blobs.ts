@@ -75,7 +75,7 @@ function stringsIn(
 
 const bodies = (events: readonly StoredEvent[]): string[] => events.map(({ fact }) => JSON.stringify(fact))
 
-async function bytesOf(blob: BlobContent | null, range: BlobRange = {}): Promise<Uint8Array> {
+async function readAll(blob: BlobContent | null, range: BlobRange = {}): Promise<Uint8Array> {
   if (blob === null) throw new Error('the blob should be there')
   const whole = new Uint8Array(Math.min(range.end ?? blob.bytes, blob.bytes))
   let index = Math.min(range.start ?? 0, whole.length)
@@ -94,7 +94,7 @@ async function hasText(
   { hash }: Pick<BlobReference, 'hash'>,
   text: string,
 ): Promise<void> {
-  const bytes = await bytesOf(await store.readBlob(id, hash))
+  const bytes = await readAll(await store.readBlob(id, hash))
   const isSame = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) === text
   holds(isSame, `the blob ${hash} has another text`)
 }
@@ -196,7 +196,7 @@ export const BLOBS: readonly Check[] = [
           { end: bytes + 9 },
         ]
         for (const range of ranges) {
-          const result = await bytesOf(await store.readBlob(id, hash, range), range)
+          const result = await readAll(await store.readBlob(id, hash, range), range)
           const expected = whole.subarray(range.start ?? 0, range.end)
           const isSame =
             result.length === expected.length && result.every((byte, index) => byte === expected[index])

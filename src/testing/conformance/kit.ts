@@ -20,7 +20,7 @@ import { SNAPSHOTS } from './snapshots.ts'
 import { TEXTS } from './texts.ts'
 import { WATCHING } from './watching.ts'
 
-const PARTS = {
+const CASES_BY_CALL = {
   append: [...APPEND_IDS, ...APPEND_VERSION, ...APPEND_TREE, ...APPEND_SHAPE],
   import: APPEND_IMPORT,
   within: OWN_ROWS,
@@ -39,10 +39,10 @@ const PARTS = {
   text: TEXTS,
 } as const satisfies Readonly<Record<string, readonly Check[]>>
 
-const CHECKS: readonly Check[] = Object.values(PARTS).flat()
+const CHECKS: readonly Check[] = Object.values(CASES_BY_CALL).flat()
 
 /** A part of the kit: the cases of some calls. A new store can pass one part after the other. */
-export type ConformancePart = keyof typeof PARTS
+export type ConformancePart = keyof typeof CASES_BY_CALL
 
 /** A store to try. */
 export interface ConformanceOptions {
@@ -95,7 +95,7 @@ export function storeConformance(options: ConformanceOptions): ConformanceCase[]
     if (!CHECKS.some((check) => check.name === name)) throw new Error(`Unknown case to skip: ${name}`)
     if (reason.trim() === '') throw new Error(`Say why ${store} skips: ${name}`)
   }
-  const checks = (parts?.flatMap((part): readonly Check[] => PARTS[part]) ?? CHECKS)
+  const checks = (parts?.flatMap((part): readonly Check[] => CASES_BY_CALL[part]) ?? CHECKS)
     .filter((check) => fullText || !TEXTS.includes(check))
     .filter(
       ({ reopens, large }) =>

@@ -11,7 +11,7 @@ const SHORT = 30
 /** The last two differ in order by code points and by UTF-16 units. */
 const IDS = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']
 
-const inOrder = (leases: readonly Lease[]): Lease[] =>
+const sortLeases = (leases: readonly Lease[]): Lease[] =>
   IDS.flatMap((id) => leases.find(({ conversationId }) => conversationId === id) ?? [])
 
 export const LEASES: readonly Check[] = [
@@ -161,9 +161,9 @@ export const LEASES: readonly Check[] = [
       await store.acquireLease(gone, 'me', SHORT)
       await store.deleteConversation(gone)
       await after(2 * SHORT)
-      equal(await store.listLeases(), inOrder([...live, ...expired]), 'all')
-      equal(await store.listLeases({ expired: false }), inOrder([...live, ...expired]), 'expired or not')
-      equal(await store.listLeases({ expired: true }), inOrder(expired), 'those that have expired')
+      equal(await store.listLeases(), sortLeases([...live, ...expired]), 'all')
+      equal(await store.listLeases({ expired: false }), sortLeases([...live, ...expired]), 'expired or not')
+      equal(await store.listLeases({ expired: true }), sortLeases(expired), 'those that have expired')
       for (const query of [{}, { expired: true }]) {
         const paged: Lease[] = []
         for (let page: Lease[] = [], last: string | undefined; ; last = page.at(-1)?.conversationId) {

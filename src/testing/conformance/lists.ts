@@ -27,7 +27,7 @@ const listAll = (
   limit: number,
 ) => allPages(limit, (cursor) => store.listConversations({ ...query, limit, ...cursor }))
 
-function inOrder(records: readonly ConversationRecord[], order: ConversationOrder): ConversationRecord[] {
+function sortRecords(records: readonly ConversationRecord[], order: ConversationOrder): ConversationRecord[] {
   const by = order.startsWith('created') ? 'createdAt' : 'updatedAt'
   const upwards = records.toSorted((a, b) =>
     a[by] === b[by] ? compareIds(a.id, b.id) : a[by] < b[by] ? -1 : 1,
@@ -52,10 +52,18 @@ export const LISTS: readonly Check[] = [
       )
       for (const order of ORDERS) {
         for (const limit of [1, 4, 25, 100]) {
-          equal(await listAll(store, { order }, limit), inOrder(records, order), `${order}, ${limit} a page`)
+          equal(
+            await listAll(store, { order }, limit),
+            sortRecords(records, order),
+            `${order}, ${limit} a page`,
+          )
         }
       }
-      equal((await store.listConversations()).items, inOrder(records, 'created_at_desc'), 'the default order')
+      equal(
+        (await store.listConversations()).items,
+        sortRecords(records, 'created_at_desc'),
+        'the default order',
+      )
       await soon()
       const changed = await store.updateConversation('c9', { title: 'T' })
       const latest = await store.listConversations({ order: 'updated_at_desc', limit: 1 })
@@ -75,7 +83,7 @@ export const LISTS: readonly Check[] = [
       await Promise.all(ids.map((id) => store.createConversation({ id })))
       const records = (await store.listConversations()).items
       for (const order of ORDERS) {
-        equal(await listAll(store, { order }, 3), inOrder(records, order), order)
+        equal(await listAll(store, { order }, 3), sortRecords(records, order), order)
       }
     },
   },
@@ -141,7 +149,7 @@ export const LISTS: readonly Check[] = [
           )
           const order = ORDERS[i % 4] as ConversationOrder
           const what = JSON.stringify(both)
-          equal(await listAll(store, { ...both, order }, 4), inOrder(expected, order), what)
+          equal(await listAll(store, { ...both, order }, 4), sortRecords(expected, order), what)
           equal((await store.countConversations(both)).count, expected.length, `${what}, counted`)
         }
       }

@@ -10,7 +10,7 @@ type Within = NonNullable<AppendOptions['within']>
 
 const READER = 'reader'
 
-const idsOf = async (store: Store, id: string): Promise<(string | null)[]> =>
+const storedIds = async (store: Store, id: string): Promise<(string | null)[]> =>
   idsOfEvents(await store.read(id))
 
 async function rowsIn(store: Store, rows: OwnRows, prefix: string): Promise<string[]> {
@@ -35,7 +35,7 @@ async function refuses({ store }: Trial): Promise<void> {
   let called = false
   const within = (): void => void (called = true)
   const error = await rejects('invalid_argument', 'rows', () => store.append('c', [pause('a')], { within }))
-  equal([error.data['field'], called, await idsOf(store, 'c')], ['within', false, []], 'after it')
+  equal([error.data['field'], called, await storedIds(store, 'c')], ['within', false, []], 'after it')
 }
 
 const check = (name: string, run: (trial: Trial, rows: OwnRows, prefix: string) => Promise<void>): Check => ({
@@ -60,7 +60,7 @@ export const OWN_ROWS: readonly Check[] = [
       await store.append('c', [pause('c'), pause('d')], { within })
       equal(seen, ['p0 0,p1 1 of 2', 'c 2 of 3', 'c 2,d 3 of 4'], 'what the work was given')
       equal(await rowsIn(store, rows, prefix), ['2', '3', '4'], 'the rows')
-      equal(await idsOf(store, 'c'), ['p0', 'p1', 'c', 'd'], 'the events')
+      equal(await storedIds(store, 'c'), ['p0', 'p1', 'c', 'd'], 'the events')
     },
   ),
   check(
@@ -84,14 +84,18 @@ export const OWN_ROWS: readonly Check[] = [
           (error: unknown) => error,
         )
         equal(outcome === thrown, true, `the error of attempt ${nth}`)
-        equal([await store.getConversation('c'), await idsOf(store, 'c')], [before, []], 'the conversation')
+        equal(
+          [await store.getConversation('c'), await storedIds(store, 'c')],
+          [before, []],
+          'the conversation',
+        )
       }
       await rejects('invalid_argument', 'what is no function', () =>
         store.append('c', [pause('x')], { within: 'x' as unknown as Within }),
       )
       equal(await rowsIn(store, rows, prefix), [], 'the rows')
       await store.append('c', [pause('a')], { createdAt: before.createdAt })
-      equal(await idsOf(store, 'c'), ['a'], 'events afterwards')
+      equal(await storedIds(store, 'c'), ['a'], 'events afterwards')
     },
   ),
   check('no work is done for an append that is refused', async ({ store }, rows, prefix) => {
@@ -106,7 +110,7 @@ export const OWN_ROWS: readonly Check[] = [
       ['unknown_conversation', () => store.append('d', [pause('b')], { within })],
     ]
     for (const [code, append] of refused) await rejects(code as 'id_conflict', code, append)
-    equal([await rowsIn(store, rows, prefix), await idsOf(store, 'c')], [[], ['a']], 'rows and events')
+    equal([await rowsIn(store, rows, prefix), await storedIds(store, 'c')], [[], ['a']], 'rows and events')
   }),
   check('rows and events agree, whatever fails beside them, at once', async (trial, rows, prefix) => {
     const { store, runsOf } = trial
@@ -131,7 +135,7 @@ export const OWN_ROWS: readonly Check[] = [
         equal(succeeded, expected, 'outcomes')
         const nths = (is: (kind: string) => boolean): string[] =>
           kinds.flatMap((kind, nth) => (is(kind) ? [String(nth)] : []))
-        const events = (await idsOf(store, id)).map((one) => String(one).slice(1)).toSorted()
+        const events = (await storedIds(store, id)).map((one) => String(one).slice(1)).toSorted()
         equal(events, nths((kind) => kind !== 'throws').toSorted(), 'events')
         const ownId = (await rowsIn(store, rows, `${prefix}${id} `)).toSorted()
         equal(ownId, nths((kind) => kind === 'rows').toSorted(), 'rows')

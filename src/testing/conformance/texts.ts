@@ -26,12 +26,12 @@ interface Text {
 }
 
 const START = 1_767_225_600_000_000n
-const timeOf = (second: number): string => formatInstant(START + BigInt(second) * 1_000_000n)
+const timestampAt = (second: number): string => formatInstant(START + BigInt(second) * 1_000_000n)
 
 const message = (id: string, role: MessageEvent['llm_message']['role'], text: string, second: number): Fact =>
   say(id, '', {
     source: role === 'user' ? 'user' : 'agent',
-    timestamp: timeOf(second),
+    timestamp: timestampAt(second),
     llm_message: { role, content: [{ text }] },
   })
 
@@ -39,7 +39,7 @@ const result = (id: string, text: string, second: number): ObservationEvent => (
   kind: 'ObservationEvent',
   id,
   source: 'environment',
-  timestamp: timeOf(second),
+  timestamp: timestampAt(second),
   tool_name: 'read',
   tool_call_id: 'call',
   action_id: 'action',
@@ -128,8 +128,8 @@ const someFilter = (): fc.Arbitrary<Partial<TextQuery>> =>
       team: sometimes(fc.constantFrom('red', 'blue')),
       public: sometimes(fc.boolean()),
       role: sometimes(fc.constantFrom(...TEXT_ROLES)),
-      from: sometimes(fc.nat(40).map(timeOf)),
-      to: sometimes(fc.nat(40).map(timeOf)),
+      from: sometimes(fc.nat(40).map(timestampAt)),
+      to: sometimes(fc.nat(40).map(timestampAt)),
       includeResults: fc.boolean(),
       order: fc.constantFrom<'time' | 'rank'>('time', 'rank'),
       limit: fc.constantFrom(1, 2, 3, 20),
@@ -390,7 +390,7 @@ export const TEXTS: readonly Check[] = [
       holds(hit !== undefined, 'the text is found')
       if (hit === undefined) return
       const { snippet, ranges, ...position } = hit
-      const expected = { conversationId: 'c', id: 'm', seq: 1, role: 'assistant', timestamp: timeOf(5) }
+      const expected = { conversationId: 'c', id: 'm', seq: 1, role: 'assistant', timestamp: timestampAt(5) }
       equal(position, expected, 'the hit')
       const matches = ranges.map(([from, to]) => snippet.slice(from, to))
       equal(matches, ['Crème', '京都', 'fooBar_baz', 'end after'], 'the matches')

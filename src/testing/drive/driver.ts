@@ -295,7 +295,7 @@ function forget(of: DrivenConversation): void {
   of.head = undefined
 }
 
-const PAGE = 7
+const PAGE_SIZE = 7
 
 const TRIES = 5
 
@@ -334,9 +334,9 @@ function lawOfRefusal(requests: readonly ProviderRequest[]): string {
 
 async function readBoth(driver: Driver, { id }: DrivenConversation): Promise<readonly Event[]> {
   for (let tries = 1; ; tries += 1) {
-    const paged = await driver.client.events(id, { limit: PAGE })
+    const paged = await driver.client.events(id, { limit: PAGE_SIZE })
     const streamed = await readStream(driver.client, id)
-    const again = await driver.client.events(id, { limit: PAGE })
+    const again = await driver.client.events(id, { limit: PAGE_SIZE })
     if (again.length !== paged.length && tries < TRIES) continue
     const [pages, stream] = [texts(paged), texts(streamed)]
     const position = pages.findIndex((text, index) => text !== stream[index])

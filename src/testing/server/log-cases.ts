@@ -18,7 +18,7 @@ async function filled(trial: Trial): Promise<{ readonly id: string; readonly log
 
 const idsOf = (events: readonly Event[]): (string | undefined)[] => events.map(({ id }) => id)
 
-const timeOf = ({ timestamp = '' }: Event): bigint => parseInstant(timestamp) ?? 0n
+const instantOf = ({ timestamp = '' }: Event): bigint => parseInstant(timestamp) ?? 0n
 
 const inOtherZone = (timestamp: string): string => {
   const micros = parseInstant(timestamp) ?? 0n
@@ -29,8 +29,8 @@ const inOtherZone = (timestamp: string): string => {
 const fits = (event: Event, { kind, source, timestamp__gte: from, timestamp__lt: to }: EventFilterQuery) =>
   (kind === undefined || event.kind === kind) &&
   (source === undefined || event.source === source) &&
-  (from === undefined || timeOf(event) >= (parseInstant(from) ?? 0n)) &&
-  (to === undefined || timeOf(event) < (parseInstant(to) ?? 0n))
+  (from === undefined || instantOf(event) >= (parseInstant(from) ?? 0n)) &&
+  (to === undefined || instantOf(event) < (parseInstant(to) ?? 0n))
 
 /** Filters at the very instants of the log's events, to compare with a naive filter. */
 function filtersFor(log: readonly Event[]): EventFilterQuery[] {
@@ -82,7 +82,7 @@ export const PAGES: readonly ServerCheck[] = [
     async run(trial) {
       const { id, log } = await filled(trial)
       const sorted = log.every(
-        (event, index) => index === 0 || timeOf(log[index - 1] as Event) <= timeOf(event),
+        (event, index) => index === 0 || instantOf(log[index - 1] as Event) <= instantOf(event),
       )
       hold('C3', sorted, 'a later event is before an earlier one')
       for (const limit of [100, 3]) {

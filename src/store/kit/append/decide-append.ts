@@ -382,7 +382,7 @@ function placeNext(draft: AppendDraft, fact: Fact, hasLargeString: boolean): Sto
   // A live fact is new here, or it would have been deduplicated.
   const inTree = id !== null && (live || find(draft, id) === undefined)
   const parent = inTree ? parentOf(draft, fact) : null
-  const time = timeOf(event, context.timeZone) ?? tip.time
+  const time = eventInstant(event, context.timeZone) ?? tip.time
   const inOrder = tip.inOrder && (seq === 0 || time >= tip.time)
   const body = live && event !== null ? stampedBody(event, tip.head?.id ?? null, seq === 0) : fact
   const stored: StoredEvent = Object.freeze({
@@ -426,7 +426,7 @@ function parentOf(draft: AppendDraft, fact: Fact): TreeNode | null {
   )
 }
 
-function timeOf(event: Event | null, timeZone: string | null): bigint | undefined {
+function eventInstant(event: Event | null, timeZone: string | null): bigint | undefined {
   return event?.timestamp === undefined ? undefined : instantIn(event.timestamp, timeZone)
 }
 

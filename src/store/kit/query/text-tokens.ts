@@ -32,7 +32,7 @@ const PIECES = new RegExp(
 const LETTERS =
   /[\u1100-\u115f][\u1160-\u11a7]?[\u11a8-\u11ff]?|[^\p{M}\uff9e\uff9f][\p{M}\uff9e\uff9f]*|[\p{M}\uff9e\uff9f]+/gu
 
-const PARTS = /_+|(?<=[\p{Ll}\p{N}]\p{M}*)(?=\p{Lu})|(?<=\p{Lu}\p{M}*)(?=\p{Lu}\p{M}*\p{Ll})/u
+const WORD_BORDER = /_+|(?<=[\p{Ll}\p{N}]\p{M}*)(?=\p{Lu})|(?<=\p{Lu}\p{M}*)(?=\p{Lu}\p{M}*\p{Ll})/u
 
 const SIMPLE = /^(?:[A-Z]?[a-z0-9]*|[A-Z0-9]*)$/
 
@@ -129,7 +129,7 @@ export function tokensOf(wholeText: string): Token[] {
 
 function addWord(word: string, start: number, add: Add): void {
   if (SIMPLE.test(word)) return add(word, start)
-  const parts = word.split(PARTS).filter((part) => part !== '')
+  const parts = word.split(WORD_BORDER).filter((part) => part !== '')
   if (parts.length > 1) {
     let offset = 0
     for (const part of parts) {
