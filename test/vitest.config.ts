@@ -14,10 +14,11 @@ const ALONE = [
   'test/clients/**/*.test.ts',
   'test/conversation/{hooks-shell,hooks-shell-start,kill}.test.ts',
   'test/store/*{crash,processes}.test.ts',
+  'test/faults/*.test.ts',
   'properties/{execution,faults/faults}.test.ts',
 ]
 
-/** Long tests of failing databases and processes, run by `npm run test:faults` and nightly. */
+/** Long tests of failing databases and processes, run by `npm run test:bugs` and nightly. */
 const SOAKS = [
   'test/store/{postgres-durable,postgres-faults,postgres-pooler,json-processes}.test.ts',
   'test/service/soak.test.ts',
