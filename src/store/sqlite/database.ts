@@ -28,6 +28,14 @@ interface Prepared {
   readonly statement: SqliteStatement
   readonly returnsRows: boolean
   readonly mayWrite: boolean
+  /** The columns of rows that are lists; null where the driver returns objects. */
+  readonly columns: readonly string[] | null
+}
+
+/** What node:sqlite offers from 22.16 on: its rows as objects are slow to make and to read. */
+interface ListingStatement {
+  setReturnArrays(on: boolean): void
+  columns(): readonly { readonly name: string }[]
 }
 
 const RETURNS_ROWS = /^\s*(?:SELECT|PRAGMA|EXPLAIN|WITH RECURSIVE)|\bRETURNING\b/
@@ -51,12 +59,12 @@ export class Connection {
   }
 
   all<R>(sql: string, ...values: SqlValue[]): R[] {
-    const { statement, returnsRows, mayWrite } = this.#prepare(sql)
+    const { statement, returnsRows, columns, mayWrite } = this.#prepare(sql)
     let rows: unknown[] = []
     if (returnsRows) rows = statement.all(...(values as SqliteValue[]))
     else statement.run(...(values as SqliteValue[]))
     if (mayWrite) this.#hasWritten = true
-    return rows as R[]
+    return (columns === null ? rows : namedRows(columns, rows as SqlValue[][])) as R[]
   }
 
   run<T>(work: () => Work<T>): T {
@@ -199,10 +207,28 @@ export class Connection {
     if (known !== undefined) return known
     // SQLite compiles a statement again for each value of a plain `LIMIT ?`, to plan with it.
     const statement = this.database.prepare(sql.replaceAll('LIMIT ?', 'LIMIT 0 + ?'))
-    const prepared = { statement, returnsRows: RETURNS_ROWS.test(sql), mayWrite: !READS.test(sql) }
+    const returnsRows = RETURNS_ROWS.test(sql)
+    const columns = returnsRows ? columnsOf(statement) : null
+    const prepared = { statement, returnsRows, columns, mayWrite: !READS.test(sql) }
     if (this.#statements.size < MAX_PREPARED) this.#statements.set(sql, prepared)
     return prepared
   }
+}
+
+function columnsOf(statement: SqliteStatement | (SqliteStatement & ListingStatement)): string[] | null {
+  if (!('setReturnArrays' in statement)) return null
+  statement.setReturnArrays(true)
+  return statement.columns().map(({ name }) => name)
+}
+
+function namedRows(columns: readonly string[], rows: readonly (readonly SqlValue[])[]): object[] {
+  const objects: object[] = []
+  for (const row of rows) {
+    const object: Record<string, SqlValue> = {}
+    for (let index = 0; index < columns.length; index += 1) object[columns[index] ?? ''] = row[index] ?? null
+    objects.push(object)
+  }
+  return objects
 }
 
 /** A part of a shared transaction has failed behind its first change. */
