@@ -138,20 +138,21 @@ const latest = { millis: 0, micros: 0 }
  * @example
  * formatInstant(1_500_000n) // '1970-01-01T00:00:01.500000Z'
  */
-export function formatInstant(micros: bigint): string {
-  const below = Number(((micros % SECOND) + SECOND) % SECOND)
-  const seconds = Number((micros - BigInt(below)) / SECOND)
-  // Successive events have the same second, mostly.
-  if (seconds !== formatted.seconds) {
-    formatted.seconds = seconds
-    formatted.text = new Date(seconds * 1_000).toISOString().slice(0, -4)
-  }
-  return `${formatted.text}${String(below).padStart(6, '0')}Z`
+export function formatInstant(micros: bigint | number | string): string {
+  const number = Number(micros)
+  const rest = Number.isSafeInteger(number) ? number % DAY : Number(BigInt(micros) % BigInt(DAY))
+  const within = rest < 0 ? rest + DAY : rest
+  const start = Math.round((number - within) / DAY)
+  if (start !== day.start) day = { start, text: new Date(start * 86_400_000).toISOString().slice(0, 11) }
+  const [seconds, below] = [Math.floor(within / 1e6), within % 1e6]
+  const [hour, minute] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
+  return `${day.text}${twoDigits(hour)}:${twoDigits(minute)}:${twoDigits(seconds % 60)}.${String(below).padStart(6, '0')}Z`
 }
 
-const SECOND = 1_000_000n
-
-const formatted = { seconds: Number.NaN, text: '' }
+const DAY = 86_400_000_000
+/** The day last written, which takes longer to write than all else: instants of a page are often of one. */
+let day = { start: Number.NaN, text: '' }
+const twoDigits = (value: number): string => (value < 10 ? `0${value}` : String(value))
 
 /** Fields of a new conversation, and of a record, which can be passed to copy one. */
 const FIELDS = {

@@ -30,15 +30,21 @@ export function readEvent(
   strings?: BodyStrings,
 ): StoredEvent {
   const { conversationId, seq, id, parentId, inTree, time } = position
+  const fact = readFact(conversationId, seq, body, strings)
+  freezeJson(fact as object as JsonValue)
+  const event = { conversationId, seq, id, fact, parentId, inTree, time }
+  if (strings?.texts !== null) return Object.freeze(event)
+  return Object.freeze({ ...event, blobs: freezeBlobs(strings.references) })
+}
+
+/** The fact of a stored event as {@link readEvent} reads it, not frozen. @throws as it does. */
+export function readFact(conversationId: string, seq: number, body: string, strings?: BodyStrings): Fact {
   const name = (): Named => ({
     what: `The body at position ${seq} of ${JSON.stringify(conversationId)}`,
     data: { conversationId, seq },
   })
-  const fact = strings === undefined ? parsed(body, name) : filled(parsed(body, name), strings, name)
-  freezeJson(fact)
-  const event = { conversationId, seq, id, fact: fact as object as Fact, parentId, inTree, time }
-  if (strings?.texts !== null) return Object.freeze(event)
-  return Object.freeze({ ...event, blobs: freezeBlobs(strings.references) })
+  const fact = parsed(body, name)
+  return (strings === undefined ? fact : filled(fact, strings, name)) as object as Fact
 }
 
 function filled(
@@ -111,8 +117,8 @@ export function readRecord(row: RecordRow): ConversationRecord {
     sandboxId: row.sandbox_id,
     owner: row.owner,
     status: row.status,
-    createdAt: formatInstant(BigInt(row.created)),
-    updatedAt: formatInstant(BigInt(row.updated)),
+    createdAt: formatInstant(row.created),
+    updatedAt: formatInstant(row.updated),
     version: row.version,
     headId: row.head_id,
   })

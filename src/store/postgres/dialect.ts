@@ -30,7 +30,7 @@ import {
   type Table,
   type Work,
 } from '../sql/dialect.ts'
-import { blobReads, type EventRow } from '../sql/blobs.ts'
+import { blobReads, type EventRow, storedEvent } from '../sql/blobs.ts'
 import { eventColumns } from '../sql/events.ts'
 import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 
@@ -302,9 +302,11 @@ function* eventsOfParts(schema: string, parts: readonly FeedPart[]): Work<Map<Fe
     wanted.map(({ until }) => String(until)),
   )
   const partOf = ({ nth }: { readonly nth: number }): FeedPart => wanted[nth - 1] as FeedPart
-  const { eventsOf } = blobReads(postgresDialect(schema))
-  for (const [row, event] of yield* eventsOf(rows, (row) => partOf(row).row.conversationId, false))
-    events.get(partOf(row))?.push(event)
+  const { readBodies } = blobReads(postgresDialect(schema))
+  const conversationOf = (row: { readonly nth: number }): string => partOf(row).row.conversationId
+  yield* readBodies(rows, conversationOf, false, (row, strings) =>
+    events.get(partOf(row))?.push(storedEvent(conversationOf(row), row, strings)),
+  )
   return events
 }
 

@@ -54,8 +54,11 @@ export const textValues = (rows: readonly TextRow[]): SqlValue[] => [
   rows.map(({ line }) => line).join('\n'),
 ]
 
-/** Number of the newest texts that are compared before the index is read: frequent terms are found there. */
-const NEWEST = 2_000
+/**
+ * Frequent terms are found among the newest texts, rare ones by the index: hits in a sample of the newest texts
+ * decide. A match that the index finds costs as much as so many texts that are read in order.
+ */
+const [SAMPLE, INDEX_COST, TEXT_BYTES] = [400, 6, 400]
 
 export const replaceText = (schema: string): ReplaceText =>
   function* (log, seq, row) {
@@ -67,46 +70,60 @@ export const replaceText = (schema: string): ReplaceText =>
 export function textWork(schema: string): TextWork {
   const text = `${schema}.text`
 
-  function match({ query, log, columns, fits, fitsFound, below, least, limit }: TextMatch): Statement[] {
+  function match({ query, log, columns, fits, fitsFound, below, least, limit }: TextMatch): Statement {
     if (log !== null)
-      return [
-        statement(
-          `SELECT t.number, t.log, t.seq${columns.sql} FROM ${text} AS t
-          WHERE (t.log, t.number) < (?, ?) AND (t.log, t.number) >= (?, ?) AND ${fits.sql}
-          ORDER BY t.log DESC, t.number DESC LIMIT ?`,
-          ...columns.values,
-          log,
-          below,
-          log,
-          least,
-          ...fits.values,
-          limit,
-        ),
-      ]
-    const newest = statement(
-      `SELECT t.number, t.log, t.seq${columns.sql} FROM (
-        SELECT * FROM ${text} AS t WHERE t.number < ? AND t.number >= ? ORDER BY t.number DESC LIMIT ${Math.max(NEWEST, 20 * limit)}
-      ) AS t WHERE ${fits.sql} ORDER BY t.number DESC LIMIT ?`,
-      ...columns.values,
-      below,
-      least,
-      ...fits.values,
-      limit,
+      return statement(
+        `SELECT t.number, t.log, t.seq${columns.sql} FROM ${text} AS t
+        WHERE (t.log, t.number) < (?, ?) AND (t.log, t.number) >= (?, ?) AND ${fits.sql}
+        ORDER BY t.log DESC, t.number DESC LIMIT ?`,
+        ...columns.values,
+        log,
+        below,
+        log,
+        least,
+        ...fits.values,
+        limit,
+      )
+    const newest = (count: string): Statement =>
+      statement(
+        `(SELECT * FROM ${text} AS t WHERE t.number < ? AND t.number >= ? ORDER BY t.number DESC LIMIT ${count}) AS t WHERE ${fits.sql}`,
+        below,
+        least,
+        ...fits.values,
+      )
+    const sample = newest(String(SAMPLE))
+    // So many times as many as are expected to hold the hits, where that is faster than the index.
+    const read = newest(
+      `(SELECT CASE WHEN ${limit * SAMPLE ** 2} <= ${INDEX_COST} * s.hits * s.hits * s.texts THEN ${3 * limit * SAMPLE} / s.hits ELSE 0 END FROM sample AS s)`,
     )
     // Read through the index alone, whatever the planner estimates; lines are read in order.
-    const indexed = statement(
-      `WITH hit AS MATERIALIZED (SELECT number FROM ${text} WHERE ${WORDS} @@ CAST(? AS tsquery))
-      SELECT t.number, t.log, t.seq${columns.sql} FROM (SELECT h.number FROM hit AS h WHERE h.number < ? AND h.number >= ? ORDER BY h.number DESC) AS h
-      CROSS JOIN LATERAL (SELECT * FROM ${text} AS t WHERE t.number = h.number LIMIT 1) AS t
-      WHERE ${fitsFound.sql} ORDER BY h.number DESC LIMIT ?`,
+    return statement(
+      `WITH sample AS MATERIALIZED (
+        SELECT count(*) AS hits, (SELECT pg_relation_size(tableoid) / ${TEXT_BYTES} FROM ${text} LIMIT 1) AS texts FROM ${sample.sql}
+      ), newest AS MATERIALIZED (
+        SELECT t.number, t.log, t.seq${columns.sql} FROM ${read.sql} ORDER BY t.number DESC LIMIT ?
+      ), hit AS MATERIALIZED (
+        SELECT number FROM ${text} WHERE (SELECT count(*) FROM newest) < ? AND ${WORDS} @@ CAST(? AS tsquery)
+      )
+      SELECT * FROM newest WHERE (SELECT count(*) FROM newest) >= ?
+      UNION ALL SELECT * FROM (
+        SELECT t.number, t.log, t.seq${columns.sql} FROM (SELECT h.number FROM hit AS h WHERE h.number < ? AND h.number >= ? ORDER BY h.number DESC) AS h
+        CROSS JOIN LATERAL (SELECT * FROM ${text} AS t WHERE t.number = h.number LIMIT 1) AS t
+        WHERE ${fitsFound.sql} ORDER BY h.number DESC LIMIT ?
+      ) AS indexed`,
+      ...sample.values,
+      ...columns.values,
+      ...read.values,
+      limit,
+      limit,
       queryTerms(query, (term, isPrefix) => `'${term}'${isPrefix ? ':*' : ''}`).join(' & '),
+      limit,
       ...columns.values,
       below,
       least,
       ...fitsFound.values,
       limit,
     )
-    return [newest, indexed]
   }
 
   return {

@@ -115,7 +115,7 @@ export class KnownLog implements AppendContext {
   }
 
   get createdAt(): string {
-    return formatInstant(BigInt(this.row.created_at))
+    return formatInstant(this.row.created_at)
   }
 
   get timeZone(): string | null {

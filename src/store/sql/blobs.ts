@@ -29,6 +29,8 @@ export interface EventRow {
   readonly blobs: string | null
 }
 
+type BodyRow = Pick<EventRow, 'seq' | 'body' | 'blobs'>
+
 /** Bytes of blobs that are read together; a larger one is read piece by piece. */
 const MAX_TOGETHER = 2 ** 20
 
@@ -148,33 +150,30 @@ export function blobReads(d: Dialect) {
   }
 
   /**
-   * Events of rows, whole or with references. Omits events deleted meanwhile. O(bytes).
+   * What `read` makes of rows, with their strings or references. Omits events deleted meanwhile. O(bytes).
    * @throws `store_unavailable` for a blob that is missing or incomplete.
    */
-  function* eventsOf<R extends EventRow>(
+  function* readBodies<R extends BodyRow, T>(
     rows: readonly R[],
     conversationOf: (row: R) => string,
     refs: boolean,
-  ): Work<(readonly [row: R, event: StoredEvent])[]> {
+    read: (row: R, strings?: BodyStrings) => T,
+  ): Work<T[]> {
     const references = new Map<R, readonly BlobReference[]>()
     for (const row of rows)
       if (row.blobs !== null) references.set(row, referencesOf(conversationOf(row), row))
-    if (references.size === 0) return rows.map((row) => [row, storedEvent(conversationOf(row), row)])
+    if (references.size === 0) return rows.map((row) => read(row))
     const wanted = [...references.values()].flat()
     const result = refs ? null : yield* texts(wanted)
     const isMissing = ({ hash }: BlobReference): boolean => result?.has(hash) === false
-    const events: (readonly [row: R, event: StoredEvent])[] = []
+    const results: T[] = []
     for (const row of rows) {
       const ownValue = references.get(row)
       const missing = ownValue?.find(isMissing)
-      if (missing === undefined)
-        events.push([
-          row,
-          storedEvent(conversationOf(row), row, ownValue && { references: ownValue, texts: result }),
-        ])
+      if (missing === undefined) results.push(read(row, ownValue && { references: ownValue, texts: result }))
       else if (yield* isUsed(conversationOf(row), missing.hash)) throw damagedBlob(missing.hash)
     }
-    return events
+    return results
   }
 
   function* isUsed(conversationId: string, hash: string): Work<boolean> {
@@ -299,11 +298,11 @@ export function blobReads(d: Dialect) {
     }
   }
 
-  return { eventsOf, readBlob, audit }
+  return { readBodies, readBlob, audit }
 }
 
 /** The event of a row. Frozen. O(length of the body). @throws `store_unavailable` for a body that was damaged. */
-function storedEvent(conversationId: string, row: EventRow, strings?: BodyStrings): StoredEvent {
+export function storedEvent(conversationId: string, row: EventRow, strings?: BodyStrings): StoredEvent {
   const { seq, id, parent_id: parentId, lane, time, body } = row
   return readEvent({ conversationId, seq, id, parentId, inTree: lane !== null, time }, body, strings)
 }
@@ -316,7 +315,7 @@ const hashesOf = (blobs: string | null): ReadonlySet<string> => {
   }
 }
 
-function referencesOf(conversationId: string, { seq, blobs }: EventRow): readonly BlobReference[] {
+function referencesOf(conversationId: string, { seq, blobs }: BodyRow): readonly BlobReference[] {
   try {
     return readReferences(blobs ?? '[]')
   } catch (cause) {

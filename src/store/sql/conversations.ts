@@ -129,8 +129,8 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     if (row !== undefined) {
       return Object.freeze({
         ...record,
-        createdAt: formatInstant(BigInt(row.created_at)),
-        updatedAt: formatInstant(BigInt(row.updated_at)),
+        createdAt: formatInstant(row.created_at),
+        updatedAt: formatInstant(row.updated_at),
       })
     }
     yield* confirm()

@@ -64,8 +64,8 @@ export const statement = (sql: string, ...values: SqlValue[]): Statement => ({ s
 /** The conditions of a row that has to meet all. */
 export function allOf(conditions: readonly (Statement | false)[]): Statement {
   const parts = conditions.filter((part) => part !== false)
-  const sql = ['1 = 1', ...parts.map((part) => part.sql)].join(' AND ')
-  return statement(sql, ...parts.flatMap(({ values }) => values))
+  if (parts.length === 0) return statement('1 = 1')
+  return statement(parts.map(({ sql }) => sql).join(' AND '), ...parts.flatMap(({ values }) => values))
 }
 
 export type Table =

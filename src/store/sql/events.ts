@@ -10,7 +10,7 @@ import { type CheckedEventFilter, type CheckedEventQuery, eventCursor } from '..
 import { readReferences } from '../kit/blobs.ts'
 import { countWithin, pageOf } from '../kit/query/page.ts'
 import type { Bigint } from '../kit/row.ts'
-import { blobReads, type EventRow } from './blobs.ts'
+import { blobReads, type EventRow, storedEvent } from './blobs.ts'
 import {
   all,
   type Dialect,
@@ -51,7 +51,7 @@ interface SegmentRow {
 }
 
 export function eventReads(d: Dialect) {
-  const { eventsOf } = blobReads(d)
+  const { readBodies } = blobReads(d)
   const event = d.table('event')
   const log = d.table('log')
   const columns = eventColumns(d)
@@ -87,9 +87,13 @@ export function eventReads(d: Dialect) {
   }
 
   /** The events of rows of one log. O(bytes). */
-  function* events(conversationId: string, rows: readonly EventRow[], refs = false): Work<StoredEvent[]> {
-    return (yield* eventsOf(rows, () => conversationId, refs)).map(([, event]) => event)
-  }
+  const events = (conversationId: string, rows: readonly EventRow[], refs = false): Work<StoredEvent[]> =>
+    readBodies(
+      rows,
+      () => conversationId,
+      refs,
+      (row, strings) => storedEvent(conversationId, row, strings),
+    )
 
   /** The facts of a log from one position to another. O(log n + result). */
   function* stretch(

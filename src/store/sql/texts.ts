@@ -13,7 +13,7 @@ import {
   type TextSource,
 } from '../kit/query/text-query.ts'
 import { eventText, lineOf, sizeOfLine } from '../kit/query/text-tokens.ts'
-import type { Bigint } from '../kit/row.ts'
+import { type Bigint, readFact } from '../kit/row.ts'
 import { keyColumn } from './conversations.ts'
 import {
   all,
@@ -26,7 +26,7 @@ import {
   type Work,
 } from './dialect.ts'
 import { blobReads, type EventRow } from './blobs.ts'
-import { eventColumns, type eventReads } from './events.ts'
+import type { eventReads } from './events.ts'
 
 export interface TextRow {
   readonly seq: number
@@ -49,8 +49,8 @@ export interface TextMatch {
 }
 
 export interface TextWork {
-  /** Statements for texts with `number`, newest first; the next runs if one finds fewer than `limit`. */
-  match(match: TextMatch): readonly Statement[]
+  /** Finds texts, with `number`, `log` and `seq`: the newest `limit`, in any order. */
+  match(match: TextMatch): Statement
   /** Indexes a stretch of a log, unless another process has. Null where the store may not write. */
   readonly index: ((log: number, from: number, until: number, rows: readonly TextRow[]) => Work<void>) | null
   /** A part of the work that keeps the index in order; true when there is more. */
@@ -67,16 +67,17 @@ export function textRow({ seq, fact }: StoredEvent, inTree: boolean, time: bigin
 
 const roleOf = (role: TextRole): number => TEXT_ROLES.indexOf(role)
 
-const [LEAST, BEHIND] = [-(2n ** 63n), 2n ** 63n - 1n]
+/** Bounds of a search without bounds. */
+export const [LEAST, BEHIND] = [-(2n ** 63n), 2n ** 63n - 1n]
 
 /** Events that are indexed in one transaction, so that other writes wait briefly. */
 const BATCH = 200
 
 export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof eventReads>) {
   const [log, conversation, tag] = [d.table('log'), d.table('conversation'), d.table('tag')]
-  const { eventsOf } = blobReads(d)
+  const { readBodies } = blobReads(d)
   // The event of each hit `h`, in the same statement: most pages are one.
-  const event = `l.conversation_id, ${eventColumns(d)}`
+  const event = `l.conversation_id, h.seq, e.id, CAST(e.time AS text) AS time, e.body, e.blobs`
   const joins = `${d.lookUp('log', 'l', 'l.number = h.log')} ${d.lookUp('event', 'e', d.textEvent)}`
   const nextLog = `SELECT number, conversation_id, version, text_version FROM ${log}
     WHERE number > ? AND text_version < version ORDER BY number LIMIT 1`
@@ -88,36 +89,44 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
     return yield* findTextPage(query, source(query, ownEvents?.number ?? null))
   }
 
-  function* foundTexts<R extends HitRow>(rows: readonly R[]): Work<(readonly [R, FoundText])[]> {
-    const read = yield* eventsOf(rows, (row) => row.conversation_id, false)
-    return read.map(([row, event]) => [row, { position: BigInt(row.number), event }] as const)
-  }
+  const textsOf = <R extends HitRow>(rows: readonly R[]): Work<(FoundText & { readonly row: R })[]> =>
+    readBodies(
+      rows,
+      (row) => row.conversation_id,
+      false,
+      (row, strings) => {
+        const { number, conversation_id: conversationId, seq, id, time, body } = row
+        const fact = readFact(conversationId, seq, body, strings)
+        return { row, position: number, event: { conversationId, seq, id, time, fact } }
+      },
+    )
 
   function source(query: CheckedTextQuery, log: number | null): TextSource<Step, readonly object[]> {
     // The index compares single terms.
     const phrases = query.includes.filter(({ terms }) => terms.length > 1)
-    const request = { query, log, fits: fitsOf(query, query.includes), fitsFound: fitsOf(query, phrases) }
+    const others = otherConditions(query)
+    const request = {
+      query,
+      log,
+      fits: allOf([...query.includes.map(contains), others]),
+      fitsFound: allOf([...phrases.map(contains), others]),
+    }
     const least = query.from === null ? LEAST : firstPlace(query.from)
     const behind = query.until === null ? BEHIND : placeBehind(query.until)
     const lower = (position: bigint | null): bigint =>
       position === null || position > behind ? behind : position
     return {
       *newest(below, limit) {
-        const passes = work.match({ ...request, columns: statement(''), below: lower(below), least, limit })
-        const rows = yield* firstFilled<HitRow>(
-          passes.map(({ sql, values }) =>
-            statement(
-              `SELECT CAST(h.number AS text) AS number, ${event} FROM (${sql}) AS h ${joins} ORDER BY h.number DESC`,
-              ...values,
-            ),
-          ),
-          limit,
+        const match = work.match({ ...request, columns: statement(''), below: lower(below), least, limit })
+        const rows = yield* all<HitRow>(
+          `SELECT CAST(h.number AS text) AS number, ${event} FROM (${match.sql}) AS h ${joins} ORDER BY h.number DESC`,
+          ...match.values,
         )
-        return (yield* foundTexts(rows)).map(([, text]) => text)
+        return yield* textsOf(rows)
       },
       *ranked({ top, bottom, after }, limit) {
         const columns = statement(`, ${score(query).sql} AS score`, ...score(query).values)
-        const passes = work.match({
+        const match = work.match({
           ...request,
           columns,
           below: lower(top === null ? null : top + 1n),
@@ -128,25 +137,21 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
           after === null ? '1 = 1' : '(w.score < ? OR (w.score = ? AND w.number < ?))',
           ...(after === null ? [] : [after.score, after.score, after.position]),
         )
-        let rows: readonly RankedRow[] = []
-        for (const pass of passes) {
-          rows = yield* all<RankedRow>(
-            // SQLite's driver reads from the statement's first keyword whether it returns rows.
-            `WITH RECURSIVE w AS MATERIALIZED (${pass.sql})
+        const rows = yield* all<RankedRow>(
+          // SQLite's driver reads from the statement's first keyword whether it returns rows.
+          `WITH RECURSIVE w AS MATERIALIZED (${match.sql})
           SELECT CAST(h.number AS text) AS number, h.score, (SELECT CAST(max(w.number) AS text) FROM w) AS top,
             (SELECT CAST(min(w.number) AS text) FROM w) AS bottom, (SELECT count(*) FROM w) AS count, ${event}
           FROM (SELECT w.* FROM w WHERE ${beyond.sql} ORDER BY w.score DESC, w.number DESC LIMIT ?) AS h ${joins}
           ORDER BY h.score DESC, h.number DESC`,
-            ...pass.values,
-            ...beyond.values,
-            limit,
-          )
-          if (Number(rows[0]?.count ?? 0) === MAX_RANKED) break
-        }
+          ...match.values,
+          ...beyond.values,
+          limit,
+        )
         const [best] = rows
         if (best === undefined) return null
         return {
-          rows: (yield* foundTexts(rows)).map(([row, text]) => ({ ...text, score: Number(row.score) })),
+          rows: (yield* textsOf(rows)).map((text) => ({ ...text, score: Number(text.row.score) })),
           top: BigInt(best.top),
           bottom: BigInt(best.bottom),
           count: Number(best.count),
@@ -155,10 +160,10 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
     }
   }
 
-  function fitsOf(
-    { excludes, record, role, messagesOnly, from, until }: CheckedTextQuery,
-    includes: readonly TextClause[],
-  ): Statement {
+  const contains = ({ piece }: TextClause): Statement => statement(`${d.find}(t.line, ?) > 0`, piece)
+
+  function otherConditions(query: CheckedTextQuery): Statement {
+    const { excludes, record, role, messagesOnly, from, until } = query
     const ownConditions = allOf([
       ...record.keys.map((key): Statement | false => {
         const column = keyColumn(key)
@@ -167,7 +172,6 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
       record.public !== null && statement('c.public = ?', Number(record.public)),
     ])
     return allOf([
-      ...includes.map(({ piece }) => statement(`${d.find}(t.line, ?) > 0`, piece)),
       ...excludes.map(({ piece }) => statement(`${d.find}(t.line, ?) = 0`, piece)),
       role !== null && statement('t.role = ?', roleOf(role)),
       messagesOnly && statement('t.role <> ?', roleOf('tool')),
@@ -226,15 +230,6 @@ export function queryTerms(
   return [...new Set(written)]
 }
 
-function* firstFilled<R extends object>(passes: readonly Statement[], limit: number): Work<readonly R[]> {
-  let rows: readonly R[] = []
-  for (const { sql, values } of passes) {
-    rows = yield* all<R>(sql, ...values)
-    if (rows.length >= limit) break
-  }
-  return rows
-}
-
 const score = ({ includes }: CheckedTextQuery): Statement =>
   statement(
     includes
@@ -246,7 +241,10 @@ const score = ({ includes }: CheckedTextQuery): Statement =>
     ...includes.flatMap(({ piece }) => [piece, new TextEncoder().encode(piece).length]),
   )
 
-type HitRow = EventRow & { readonly number: string; readonly conversation_id: string }
+type HitRow = Pick<EventRow, 'seq' | 'id' | 'time' | 'body' | 'blobs'> & {
+  readonly number: string
+  readonly conversation_id: string
+}
 
 interface RankedRow extends HitRow {
   readonly score: Bigint

@@ -4,9 +4,9 @@
  */
 
 import { textPlace } from '../kit/query/text-query.ts'
-import { all, first, type Statement, statement, type Work } from '../sql/dialect.ts'
+import { all, allOf, first, type Statement, statement, type Work } from '../sql/dialect.ts'
 import { isTaken } from './database.ts'
-import { queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/texts.ts'
+import { BEHIND, LEAST, queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/texts.ts'
 
 /** - `text_pending`: texts not yet indexed. - `text_gone`: deleted logs whose texts remain. */
 export const TEXT_SCHEMA: readonly string[] = [
@@ -117,18 +117,21 @@ export function* purge(): Work<boolean> {
   return (yield* first('SELECT 1 FROM colloquy_text_gone WHERE log > 0 LIMIT 1')) !== undefined
 }
 
-function match({ query, log, columns, fits, fitsFound, below, least, limit }: TextMatch): Statement[] {
-  const part = (from: string, key: string, start: Statement, rest = fits): Statement =>
-    statement(
-      `SELECT t.number, t.log, t.seq${columns.sql} FROM ${from} WHERE ${start.sql} AND ${key} < ? AND ${key} >= ? AND ${rest.sql}
-      ORDER BY ${key} DESC LIMIT ?`,
+function match({ query, log, columns, fits, fitsFound, below, least, limit }: TextMatch): Statement {
+  const part = (from: string, key: string, start: Statement, rest = fits): Statement => {
+    const where = allOf([
+      start,
+      below < BEHIND && statement(`${key} < ?`, below),
+      least > LEAST && statement(`${key} >= ?`, least),
+      rest,
+    ])
+    return statement(
+      `SELECT t.number, t.log, t.seq${columns.sql} FROM ${from} WHERE ${where.sql} ORDER BY ${key} DESC LIMIT ?`,
       ...columns.values,
-      ...start.values,
-      below,
-      least,
-      ...rest.values,
+      ...where.values,
       limit,
     )
+  }
   const terms = queryTerms(query, (term, isPrefix) => `"${term}"${isPrefix ? ' *' : ''}`)
   const isOfLog = log === null ? statement('1 = 1') : statement('t.log = ?', log)
   const parts = [
@@ -142,13 +145,11 @@ function match({ query, log, columns, fits, fitsFound, below, least, limit }: Te
       : part('colloquy_text AS t INDEXED BY colloquy_text_log', 't.number', isOfLog),
     part('colloquy_text_pending AS t', 't.number', isOfLog),
   ]
-  return [
-    statement(
-      `${parts.map(({ sql }) => `SELECT * FROM (${sql})`).join(' UNION ALL ')} ORDER BY number DESC LIMIT ?`,
-      ...parts.flatMap(({ values }) => values),
-      limit,
-    ),
-  ]
+  return statement(
+    `${parts.map(({ sql }) => `SELECT * FROM (${sql})`).join(' UNION ALL ')} ORDER BY number DESC LIMIT ?`,
+    ...parts.flatMap(({ values }) => values),
+    limit,
+  )
 }
 
 export const TEXT_WORK: TextWork = {

@@ -22,7 +22,7 @@ import {
   invalidQuery,
 } from './check-value.ts'
 import { type CheckedConversationFilter, checkConversationFilter } from './conversation-query.ts'
-import { decodeCursor, encodeCursor, pageOf, refuseCursor, scopeOf } from './page.ts'
+import { decodeCursor, encodeCursor, pageOf, refuseCursor } from './page.ts'
 import { eventText, isLowSurrogate, isUnspaced, isWordUnit, type Token, tokensOf } from './text-tokens.ts'
 
 export interface TextClause {
@@ -102,7 +102,10 @@ export function checkTextQuery(query: TextQuery): CheckedTextQuery {
   }
   const order = checkOneOf('order', query.order, ['time', 'rank']) ?? 'time'
   const pieces = [includes, excludes].map((clauses) => clauses.map(({ piece }) => piece))
-  const scope = scopeOf('texts', order, { ...filter, pieces, record: scopeOf('', '', record) })
+  const { conversation, messagesOnly, from, until } = filter
+  const times = [String(from), String(until)]
+  const { keys, public: open } = record
+  const scope = JSON.stringify(['texts', order, conversation, role, messagesOnly, times, pieces, keys, open])
   const cursor = checkText('cursor', query.cursor)
   return {
     isPossible: includes.length > 0 && record.isPossible,
@@ -248,7 +251,7 @@ export const placeBehind = (time: bigint): bigint =>
   (millisOf(time) + 1n) * PER_MILLI + PER_MILLI * 4n ** BigInt(MOST_WIDENED)
 
 export interface FoundText {
-  readonly position: bigint
+  readonly position: bigint | string
   readonly event: Pick<StoredEvent, 'conversationId' | 'id' | 'seq' | 'time' | 'fact'>
 }
 
@@ -278,15 +281,15 @@ export function* findTextPage<S, R>(
     return { ...page, items: page.items.map(({ event }) => hitOf(event, query)) }
   }
   const items: TextHit[] = []
-  let next: string | null = null
+  let last: readonly (bigint | string | number | null)[] = []
   for (let index = query.rank; ;) {
     const result = yield* source.ranked(index, limit + 1 - items.length)
     const top = result?.top ?? index.top
     const bottom = result?.bottom ?? index.bottom
     for (const { score, position, event } of result?.rows ?? []) {
-      if (items.length === limit) return { items, cursor: next }
+      if (items.length === limit) return { items, cursor: encodeCursor(scope, last.map(String)) }
       items.push(hitOf(event, query))
-      next = encodeCursor(scope, [top, bottom, score, position].map(String))
+      last = [top, bottom, score, position]
     }
     // Those below are ranked apart, where there may be any.
     if (bottom === null || (index.bottom === null && (result?.count ?? 0) < MAX_RANKED))
@@ -311,17 +314,19 @@ function hitOf(event: FoundText['event'], { includes }: Pick<CheckedTextQuery, '
   }
   let end = Math.min(text.length, start + MAX_SNIPPET)
   if (isLowSurrogate(text, end)) end -= 1
+  const snippet = text.slice(start, end)
+  const ranges: (readonly [number, number])[] = []
+  for (const [from, to] of matches)
+    if (from < end && to > start) ranges.push([Math.max(from, start) - start, Math.min(to, end) - start])
   return {
     conversationId: event.conversationId,
     id: event.id ?? '',
     seq: event.seq,
     role,
-    timestamp: formatInstant(BigInt(event.time)),
+    timestamp: formatInstant(event.time),
     // One for one, so that places stay.
-    snippet: text.slice(start, end).replaceAll(/[^\S ]|\p{Cc}/gu, ' '),
-    ranges: matches.flatMap(([from, to]) =>
-      from < end && to > start ? [[Math.max(from, start) - start, Math.min(to, end) - start] as const] : [],
-    ),
+    snippet: /[^ -~]/.test(snippet) ? snippet.replaceAll(/[^\S ]|\p{Cc}/gu, ' ') : snippet,
+    ranges,
   }
 }
 
@@ -334,17 +339,21 @@ export function tokensFor(text: string, clauses: readonly TextClause[]): readonl
   if (!isPlain || clauses.some(({ terms }) => terms.length > 1)) return tokensOf(text)
   const lower = text.toLowerCase()
   const tokens: Token[] = []
-  for (const { terms } of clauses)
+  for (const { terms } of clauses) {
+    const term = terms[0] ?? ''
     for (let from = 0; ;) {
-      const index = lower.indexOf(terms[0] ?? '', from)
+      const index = lower.indexOf(term, from)
       if (index < 0) break
-      let [start, end] = [index, index + 1]
+      let [start, end] = [index, index + term.length]
       while (isWordUnit(lower.charCodeAt(start - 1))) start -= 1
       while (isWordUnit(lower.charCodeAt(end))) end += 1
-      for (const token of tokensOf(text.slice(start, end)))
-        tokens.push({ term: token.term, start: start + token.start, end: start + token.end })
+      if (end - start === term.length) tokens.push({ term, start, end })
+      else
+        for (const token of tokensOf(text.slice(start, end)))
+          tokens.push({ term: token.term, start: start + token.start, end: start + token.end })
       from = end
     }
+  }
   return tokens
 }
 
@@ -356,17 +365,16 @@ function matchesIn(
   const matches: (readonly [number, number])[] = []
   for (const { terms, isPrefix } of clauses)
     for (let index = 0; index + terms.length <= tokens.length; index += 1) {
-      const isMatch = terms.every((term, position) => {
-        const other = tokens[index + position]?.term
-        return (
-          other === term || (isPrefix && position === terms.length - 1 && other?.startsWith(term) === true)
-        )
-      })
-      const [start, last] = [tokens[index]?.start, tokens[index + terms.length - 1]]
-      if (!isMatch || start === undefined || last === undefined) continue
-      const letter = String.fromCodePoint(text.codePointAt(last.start) ?? 0).length
-      matches.push([start, isPrefix ? last.start + letter : last.end])
+      let length = 0
+      while (length < terms.length && tokens[index + length]?.term === terms[length]) length += 1
+      const [first, last] = [tokens[index], tokens[index + terms.length - 1]]
+      const isLast = isPrefix && length === terms.length - 1
+      if (isLast && last?.term.startsWith(terms[length] ?? '') === true) length += 1
+      if (length < terms.length || first === undefined || last === undefined) continue
+      const end = isPrefix ? last.start + (isLowSurrogate(text, last.start + 1) ? 2 : 1) : last.end
+      matches.push([first.start, end])
     }
+  if (matches.length < 2) return matches
   const merged: (readonly [number, number])[] = []
   for (const range of matches.toSorted(([a], [b]) => a - b)) {
     const before = merged.at(-1)

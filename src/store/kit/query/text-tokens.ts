@@ -207,12 +207,9 @@ export function eventText(fact: Fact): { readonly role: TextRole; readonly text:
   if (isQuarantined(fact)) return null
   switch (fact.kind) {
     case 'MessageEvent':
-      return textIn(fact.llm_message.role, [
-        ...(fact.llm_message.content ?? []),
-        ...(fact.extended_content ?? []),
-      ])
+      return textIn(fact.llm_message.role, fact.llm_message.content, fact.extended_content)
     case 'ObservationEvent':
-      return textIn('tool', [...(fact.observation.content ?? []), ...(fact.extended_content ?? [])])
+      return textIn('tool', fact.observation.content, fact.extended_content)
     case 'AgentErrorEvent':
       return { role: 'tool', text: fact.error }
     default:
@@ -222,11 +219,13 @@ export function eventText(fact: Fact): { readonly role: TextRole; readonly text:
 
 function textIn(
   role: TextRole,
-  parts: readonly Content[],
+  ...lists: readonly (readonly Content[] | null | undefined)[]
 ): { readonly role: TextRole; readonly text: string } | null {
-  const texts = parts.flatMap((part): readonly string[] =>
-    isTextPart(part) ? [part.text] : isOpenPart(part) ? wordsIn(part) : [],
-  )
+  const texts: string[] = []
+  for (const parts of lists)
+    for (const part of parts ?? [])
+      if (isTextPart(part)) texts.push(part.text)
+      else if (isOpenPart(part)) texts.push(...wordsIn(part))
   const text = texts.join('\n')
   return text === '' ? null : { role, text }
 }
