@@ -7,9 +7,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/**
- * A runtime without a required feature. The message follows the command's name: one line, and exit code 1.
- */
+/** A runtime without a required feature. One line follows the command's name; the exit code is 1. */
 export class OldRuntime extends Error {
   override readonly name = 'OldRuntime'
   readonly code = 'old_runtime'

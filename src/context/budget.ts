@@ -42,12 +42,12 @@ export interface NoFit {
 }
 
 /**
- * Omits the fewest whole units and stretches from the start of the view to fit a budget. The system prompt,
- * the last user message and the first `keepFirst` events stay; a view with content is never emptied. State
- * and log do not change.
+ * Omits the fewest whole units and stretches from the start of the view to fit a budget. The system prompt, the
+ * last user message and the first `keepFirst` events stay; a view with content is never emptied. State and log
+ * do not change.
  *
- * O(log n) calls of the counter, O(view) for each. If fewer messages count as more tokens, the budget holds,
- * but more may be omitted than needed.
+ * O(log n) calls of the counter, O(view) for each. If the counter counts more tokens for fewer messages, the
+ * budget is still kept, but more units than necessary may be omitted.
  * @param count the caller's counter, or `estimateTokens`.
  * @param budget in tokens.
  * @throws ColloquyError `invalid_argument` for invalid numbers, and what `count` and `options.write` throw.

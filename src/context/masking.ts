@@ -27,10 +27,9 @@ export interface MaskingOptions {
 const PLACEHOLDER = '[An old result was removed here to save tokens.]'
 
 /**
- * Returns a function that replaces old tool results by a short text, in messages only. Calls keep their
- * results and `is_error`; a result no longer than the placeholder stays. Depends only on the messages: masked
- * results stay masked, and earlier messages change at most tokens / stride times. Idempotent (law K7).
- * O(content).
+ * Returns a function that replaces old tool results in messages by a short text. Calls keep their results and
+ * `is_error`; a result no longer than the placeholder stays. Depends only on the messages: masked results stay
+ * masked, and earlier messages change at most tokens / stride times. Idempotent (law K7). O(content).
  * @throws ColloquyError `invalid_argument` for invalid numbers; the function throws it for an invalid count.
  * @example
  * const mask = observationMasking({ keepLast: 0, stride: 1, placeholder: '[old]' })

@@ -184,7 +184,7 @@ export interface StuckThresholds {
 
 export type StuckPattern = keyof StuckThresholds
 
-/** Thresholds that replace the published ones: integers of at least 1, or Infinity to disable a pattern. */
+/** Thresholds that replace the defaults: integers of at least 1, or Infinity to disable a pattern. */
 export type StuckOptions = Partial<StuckThresholds>
 
 const PUBLISHED: StuckThresholds = Object.freeze({

@@ -26,8 +26,7 @@ export function titleInput({ log }: State, max = 1000): string | null {
 }
 
 /**
- * Makes a title without a model: the text on one line, at most `max` UTF-16 units of it (default 50).
- * O(text).
+ * Makes a title without a model: the text on one line, cut to `max` UTF-16 units (default 50). O(text).
  * @example
  * fallbackTitle('Mend the build, then write down what was wrong', 20) // 'Mend the build, t...'
  */

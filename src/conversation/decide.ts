@@ -25,8 +25,9 @@ export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
   listPendingCallsIn(state.branch.pendingCalls).map(({ entry }) => entry)
 
 /**
- * Returns a PauseEvent if something could run, else nothing (design section 3). Pauses again if a message
- * arrived since, or while a run is `live`: a run requested before the pause may not have started yet.
+ * Returns a PauseEvent if something could run, else nothing (design section 3). Pauses a paused conversation
+ * again if a message arrived since, or while a run is `live`, because a run requested before the pause may not
+ * have started yet.
  * @example
  * decidePause(initialState()) // [{ kind: 'PauseEvent', source: 'user' }]
  */

@@ -51,10 +51,10 @@ export interface ForkPlan {
 }
 
 /**
- * Plans a fork. A state update forks from the event before it on its branch, as for HEAD (design D7). O(depth
- * · log depth); O(events) when the log up to there is copied; O(1) for the whole log.
+ * Plans a fork. A state update forks from the event before it on its branch, as for HEAD (design D7). O(depth ·
+ * log depth); O(events) to copy the log up to a position; O(1) for the whole log.
  * @throws ColloquyError `unknown_event` when no event of the tree has the id; `evicted` when a snapshot or
- * `evict` dropped its branch.
+ *   `evict` dropped its branch.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'InterruptEvent', id: 'b' }])
  * [...planFork(state, 'a').positions] // [0]

@@ -25,8 +25,8 @@ const isUnplaced = (event: Event): event is ToolResultEvent | MessageEvent =>
 
 /**
  * Appends a result of a call outside HEAD's branch to the latest branch where the call is pending, then
- * restores HEAD, status, error and call statuses, since nothing happened on HEAD's branch. The other events
- * then get their derived ids early: HEAD may return to one. O(log n) per event, O(n) per late result.
+ * restores HEAD, status, error and call statuses, since nothing happened on HEAD's branch. The other events get
+ * their derived ids first, because HEAD may return to one of them. O(log n) per event, O(n) per late result.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls',

@@ -61,7 +61,5 @@ export const blobText = (hash: string): string => `colloquy:blob/${hash}`
 
 export const BLOB_TEXT = /colloquy:blob\/([0-9a-f]{64})/g
 
-/**
- * Maximum length of a string within a stored body, in UTF-16 units. Longer strings are stored once, as blobs.
- */
+/** Maximum length of a string in a stored body, in UTF-16 units. Longer strings are stored as blobs. */
 export const LARGE_STRING = 65_536

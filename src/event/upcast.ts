@@ -7,8 +7,8 @@ import { actionChecks, observationChecks } from './published/payload-schema.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
 
 /**
- * One step from a dialect towards the interface. Pure, total, idempotent: accepts every JSON object, and
- * returns the same object if nothing changes.
+ * One step from an older or foreign shape towards the interface. Pure, total, idempotent: accepts every JSON
+ * object, and returns the same object if nothing changes.
  */
 export interface Upcaster {
   readonly name: string

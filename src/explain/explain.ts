@@ -27,15 +27,15 @@ import { completes, resultOf, whyNotWorking } from './path.ts'
 import { eventsIn, stretchOf, removedUnits } from './removal.ts'
 
 /**
- * Explains why an event is in HEAD's view or not: what excludes it, its pair, what is forgotten with it, and
- * notes. Reads only fold results; for another HEAD, pass the state of `stateAt` or `switchTo`.
+ * Explains why an event is in HEAD's view or not: the reason, its call or result, the events that are removed
+ * with it, and notes. For another HEAD, pass the state of `stateAt` or `switchTo`.
  *
  * O(entries since the event · log n + view · log n), and with a budget the cost of `fitToBudget`.
- * @param event the id of an event, or of a summary that a Condensation put into the view; or a position in
- *   the log, for lines without an id and events with a repeated id
+ * @param event the id of an event, or of a summary that a Condensation put into the view; or a position in the
+ *   log, for lines without an id and events with a repeated id
  * @param options the policy that shortens requests, to include its effects
- * @throws ColloquyError `unknown_event` for an unknown event; `evicted` where a snapshot or `evict` dropped
- *   the required bodies.
+ * @throws ColloquyError `unknown_event` for an unknown event; `evicted` where a snapshot or `evict` dropped the
+ *   required bodies.
  * @example
  * const state = replay([
  *   { kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user', content: [{ text: 'hi' }] } },

@@ -196,9 +196,7 @@ const withoutAdvice = (message: string): string =>
 export interface FindingOptions {
   /** The grammars in which requests are checked. Default: the recorded ones, else Anthropic's. */
   readonly grammars?: readonly GrammarName[]
-  /**
-   * Converts a state to the messages of a request, if the server masks or cuts them. Default: `toMessages`.
-   */
+  /** Writes a state as the messages of a request, if the server shortens them. Default: `toMessages`. */
   readonly messages?: RequestWriter
   /** Whether the conversation has ended, so that no call may be pending. Default: no. */
   readonly ended?: boolean
@@ -332,9 +330,7 @@ interface RequestPoint {
   readonly suspects: readonly Checkpoint[]
 }
 
-/**
- * The requests on HEAD's branch that do not extend the previous one. O(path + content of the view for each).
- */
+/** Requests on HEAD's branch that do not extend the previous one. O(path + view's content for each). */
 function* prefixFindings({ state, grammars: [grammar], messages }: Scene): IterableIterator<FindingDraft> {
   if (grammar === undefined) return
   for (const point of changedRequests(state).slice(-MAX_CHANGES)) {

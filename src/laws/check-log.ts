@@ -45,9 +45,7 @@ export interface CheckOptions {
    * no.
    */
   readonly ended?: boolean
-  /**
-   * Grammars for checking requests by the provider's rules, and what replies record of them. Default: none.
-   */
+  /** Grammars whose rules requests and the records of replies are checked by. Default: none. */
   readonly grammars?: readonly GrammarName[]
   /** Writes the server's messages, if it masks, limits or cuts those of `toMessages`. */
   readonly messages?: RequestWriter

@@ -178,9 +178,7 @@ function headOfRequest(state: State, entry: LogStep['entry']): Checkpoint | null
   return named ?? (entry.parent as Checkpoint | null)
 }
 
-/**
- * Whether the past of HEAD's branch was changed on purpose: its prompt was replaced, or units were removed.
- */
+/** Whether HEAD's branch was changed on purpose: its prompt was replaced, or units were removed. */
 function changedSince({ branch }: State, past: Checkpoint['branch']): boolean {
   if (branch.systemPrompt !== past.systemPrompt) return true
   const remaining = new Set(Array.from(branch.view.units, ({ first }) => first))

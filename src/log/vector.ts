@@ -17,11 +17,11 @@ const NO_NODES: Node = Object.freeze([])
 const tailStart = (length: number): number => (length === 0 ? 0 : ((length - 1) >>> BITS) << BITS)
 
 /**
- * Persistent vector: 32-way trie with a tail. Push is O(1) amortised; get, set and prefix O(log32 n).
- * Versions never change.
+ * Persistent vector: 32-way trie with a tail. Push is O(1) amortised; get, set and prefix O(log32 n). Versions
+ * never change.
  *
- * They share the tail: a push onto the newest writes in place, after every older end; onto an older one it
- * copies the tail first.
+ * Versions share the tail: a push onto the newest version writes behind the ends of all older ones; a push onto
+ * an older version copies the tail first.
  * @example
  * const one = vectorOf(["a"]);
  * const two = one.push("b");

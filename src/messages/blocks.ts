@@ -39,9 +39,7 @@ export const isTyped = ({ type }: JsonObject): boolean => typeof type === 'strin
 export const kindOf = ({ table }: GrammarKinds, name: string): Kind | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined
 
-/**
- * Whether a stored part can be sent back: accepted kind, valid required fields, encodable JSON. O(size) once.
- */
+/** Whether a stored part can be sent back: accepted kind, valid fields, encodable JSON. O(size) once. */
 export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
   const kind = kindOf(kinds, kindName(value))
   if (kind === undefined || !isKeptWhole(kind) || kind.side === 'user') return false

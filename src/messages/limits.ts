@@ -123,9 +123,7 @@ export interface FieldRef {
   readonly more: JsonObject | null
 }
 
-/**
- * A part that no standard field can store, by its index among the record's parts. Stored as `{ "other": … }`.
- */
+/** A part that no standard field can store, by its index in the record. Stored as `{ "other": … }`. */
 export interface OtherRef {
   readonly kind: 'other'
   readonly index: number

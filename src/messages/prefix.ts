@@ -136,9 +136,7 @@ export interface WriteOptions {
   readonly plainText?: boolean
   /** Returns a function that makes the call ids of one request of Chat Completions: legal and unique. */
   readonly callIds?: () => (input: string) => string
-  /**
-   * Content of messages of Chat Completions that contain calls and no text. Default: the field is left out.
-   */
+  /** Content of a Chat Completions message with calls and no text. Default: the field is left out. */
   readonly callContent?: '' | null
   /**
    * Messages with `reasoning_content`. `calls`: each with calls, empty without reasoning. `all`: each that

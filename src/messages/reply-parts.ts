@@ -86,9 +86,7 @@ export function signedOf(message: AssistantMessage, refs: readonly PartRef[], li
   return { refs, bound: signed.lastIndexOf(true) + 1, signed: signed.filter(Boolean).length }
 }
 
-/**
- * Returns the reasoning items of a reply: the message's, then those of its calls. O(calls) the first time.
- */
+/** Returns a reply's reasoning items: the message's, then its calls'. O(calls) the first time. */
 export const reasoningItems = /* @__PURE__ */ memoize(
   ({ responses_reasoning_item, tool_calls }: AssistantMessage): readonly ReasoningItemModel[] =>
     [responses_reasoning_item, ...tool_calls.map((call) => call.responses_reasoning_item)].filter(

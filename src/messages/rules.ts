@@ -290,9 +290,7 @@ function dataUrlFault(url: string): string | undefined {
   return isBase64(data) ? undefined : 'empty or malformed base64 data'
 }
 
-/**
- * Finds values that JSON cannot represent: undefined, functions, class instances, infinite numbers, cycles.
- */
+/** Finds values that are not JSON: undefined, functions, class instances, infinite numbers, cycles. */
 export function notJson(
   value: unknown,
   path: string,

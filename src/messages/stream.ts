@@ -1,6 +1,4 @@
-/**
- * The stream reader of all grammars: items that events start, continue and complete, and how a stream ends.
- */
+/** The stream reader of all grammars: events start, continue and complete items, and end the stream. */
 
 import type { StreamingDeltaEvent } from '../event/types.ts'
 import { failureOf, type ReplyCollector, type ReplyOutcome, type Reply } from './reply.ts'

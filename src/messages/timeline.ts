@@ -344,9 +344,7 @@ function forget(log: Log, entry: Entry, forgottenBy: Map<string, string>): strin
 
 const sourceOf = (derived: string): string => derived.slice(0, derived.length - summaryId('').length)
 
-/**
- * Statuses of calls without a result, by id. While a user is asked, all executable ones need confirmation.
- */
+/** Statuses of calls without a result, by id. While a user decides, all executable calls wait for it. */
 function pendingStatuses({ header, branch }: State): Map<string, TimelineCallStatus> {
   const statuses = new Map<string, TimelineCallStatus>(
     header.callStatuses.map(({ action_id, grant }) => [action_id, grant]),

@@ -92,9 +92,7 @@ export interface ServiceOptions {
   readonly maxProfiles?: number
   /** Calls a model to validate a profile. Default: the Chat Completions endpoint at its `base_url`. */
   readonly askLlm?: AskLlm
-  /**
-   * Redacts what anonymous readers read of public conversations, whenever it was written. Default: nothing.
-   */
+  /** Redacts what anonymous readers get of public conversations, on reading. Default: nothing. */
   readonly publicRedaction?: RedactionRules
   readonly workspace?: Workspace
   /** Extensions of the official web page. Default: none. */

@@ -60,9 +60,7 @@ export interface Session {
   readonly parentId: string | null
   /** ISO 8601, unchanged; null where the file has no start time. */
   readonly createdAt: string | null
-  /**
-   * In the order of the log. Their ids depend only on the file, so reading it again produces the same ids.
-   */
+  /** In the order of the log. Ids depend only on the file, so reading it again returns the same ids. */
   readonly facts: readonly SessionFact[]
   readonly notes: readonly SessionNote[]
   readonly subagent: SubagentLink | null

@@ -1,6 +1,4 @@
-/**
- * Writes a branch as OpenTelemetry spans, by the conventions for generative AI, at the times of the events.
- */
+/** Writes a branch as OpenTelemetry spans, by the conventions for generative AI. */
 
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import { hashText } from '../event/text.ts'
@@ -19,9 +17,7 @@ export interface SpanOptions {
   readonly conversationId?: string
   /** Name of the service. Default: `colloquy`. */
   readonly service?: string
-  /**
-   * Whether to include messages, arguments and results; the conventions omit them by default. Default: false.
-   */
+  /** Whether to include messages, arguments and results. Default: false, as in the conventions. */
   readonly content?: boolean
 }
 

@@ -30,7 +30,7 @@ export interface ReportedCall extends IndexedCall {
   readonly report: CallProgress
 }
 
-/** The small plain part of a state; frozen (design D5). */
+/** The small part of a state that follows the log; a frozen plain object (design D5). */
 export interface Header {
   readonly status: Status
   /** Set by a ConversationErrorEvent, until the status is no longer error. */

@@ -172,8 +172,7 @@ export function viewEvents(state: State): IterableIterator<ViewItem> {
 }
 
 /**
- * Returns the batches that wait for a tool result, in order. They are out of the view meanwhile (U4).
- * O(units).
+ * Returns the batches that wait for a tool result, in order. They are outside the view (U4). O(units).
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',

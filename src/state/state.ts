@@ -11,9 +11,7 @@ export interface Checkpoint extends Entry {
   readonly branch: Branch
 }
 
-/**
- * The state of a conversation after an event. Immutable: the header is frozen, the rest is read-only by type.
- */
+/** State of a conversation after an event. Immutable: the header is frozen, the rest read-only by type. */
 export interface State {
   /** Part of derived event ids (design D15). Empty when the caller named no conversation. */
   readonly conversationId: string

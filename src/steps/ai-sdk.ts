@@ -11,9 +11,7 @@ import { type AiSdkTools, sdkDescriptionOf, sdkToolOf, stepToolOf } from './ai-s
 import { type SortedTools, sortTools, stepOf, type StepOptions } from './step-of.ts'
 import type { StepTool, ToolDescription } from './tool.ts'
 
-/**
- * Other fields are passed to `streamText` unchanged (`providerOptions`, `maxOutputTokens`, `temperature` …).
- */
+/** Other fields are passed to `streamText` unchanged (`providerOptions`, `maxOutputTokens` …). */
 export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> {
   readonly streamText: (options: never) => object
   readonly model: unknown

@@ -29,9 +29,7 @@ export interface McpTool {
 }
 
 export interface McpToolOptions {
-  /**
-   * Renames a tool for the model, as `(name) => `files_${name}``, if servers share names. Default: unchanged.
-   */
+  /** Renames a tool for the model, as `(name) => `files_${name}``, if servers share names. */
   readonly name?: (name: string) => string
   /** Selects tools of the list. Default: all. */
   readonly include?: (tool: McpTool) => boolean
@@ -55,7 +53,7 @@ const MAX_PAGES = 1000
 /**
  * Returns an MCP server's tools for a step. Each `tools/call` is aborted by an interrupt. `isError` means an
  * error result; images, audio, resources and structured content reach the model. The server checks arguments.
- * The list is read once: repeat after `notifications/tools/list_changed`.
+ * The list is read once: call again after `notifications/tools/list_changed`.
  * @throws ColloquyError `invalid_argument` for two tools with one name, or an endless list; also any error of
  *   the client.
  * @example

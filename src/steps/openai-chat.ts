@@ -17,9 +17,7 @@ export interface OpenAIChatClient {
   }
 }
 
-/**
- * Other fields are added to the request unchanged (`reasoning_effort`, `temperature`, `stream_options` …).
- */
+/** Other fields are added to the request unchanged (`reasoning_effort`, `stream_options` …). */
 export interface OpenAIChatStepOptions extends StepOptions {
   readonly client: OpenAIChatClient
   readonly model: string

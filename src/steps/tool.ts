@@ -42,9 +42,7 @@ export const isStandardSchema = (value: unknown): value is StandardSchema => {
 
 /** Context of a call. */
 export interface ToolContext {
-  /**
-   * Aborted when the run is interrupted: nothing waits for the tool any longer, and its result is discarded.
-   */
+  /** Aborted when the run is interrupted. Then nothing waits for the tool, and its result is discarded. */
   readonly signal: AbortSignal
   /** The call; its id is the same when a repeatable tool is executed again. */
   readonly call: ActionEvent & { readonly id: string }
@@ -81,8 +79,7 @@ export interface BackgroundOptions {
 }
 
 /**
- * Returns an output whose result follows later: the model continues meanwhile, and receives the result in a
- * message.
+ * Returns an output whose result follows later, in a message. The model continues in the meantime.
  * @example
  * const report = tool({
  *   name: 'report',

@@ -5,7 +5,7 @@ import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import type { ReplaySubject } from './replay.ts'
 import { jsonForm } from './text-of.ts'
 
-/** Where recordings are kept, such as files. */
+/** Reads and writes recordings, for example as files. */
 export interface GoldenFiles {
   /** Null for a new recording. */
   readonly read: (name: string) => string | null | Promise<string | null>

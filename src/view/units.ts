@@ -48,7 +48,7 @@ export type Unit = MessageUnit | BatchUnit
 export const isDerived = (unit: MessageUnit): boolean => !('seq' in unit.item)
 
 /**
- * Whether a unit is a batch with a pending call. Such a batch is out of the view meanwhile (U4).
+ * Whether a unit is a batch with a pending call. Such a batch is outside the view (U4).
  * @example
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])

@@ -17,7 +17,7 @@ import {
   type ViewItem,
 } from './units.ts'
 
-/** The units that a model may see on a branch. Immutable: a change returns a new view. */
+/** The units of a branch that a model may see. Immutable: a change returns a new view. */
 export interface View {
   /** All units. Pending ones are at the positions where they reappear. */
   readonly units: Units

@@ -133,7 +133,7 @@ describe('what else is refused', () => {
       1,
       '--workspace none: no such file or directory',
     ],
-    ['a workspace that is a file', ['--workspace', 'a.txt'], {}, 1, '--workspace a.txt: is not a directory'],
+    ['a workspace that is a file', ['--workspace', 'a.txt'], {}, 1, '--workspace a.txt: not a directory'],
     [
       'a workspace without a name',
       ['--workspace='],

@@ -70,7 +70,7 @@ export async function openZip(file: string): Promise<FileTree> {
       const entry = entries.get(path)
       if (entry === undefined) throw new FileError('not_found', `${path}: no such file in the zip`)
       if (entry.unpacked > MAX_FILE_BYTES)
-        throw new FileError('unreadable', `${path}: is larger than ${MAX_FILE_BYTES >> 20} MiB`)
+        throw new FileError('unreadable', `${path}: larger than ${MAX_FILE_BYTES >> 20} MiB`)
       return attempt(`${path} in the zip`, () => unpack(zip, entry))
     },
   }

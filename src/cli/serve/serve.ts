@@ -226,7 +226,7 @@ export function sandboxFolder(db: Address, workspace: string | undefined): strin
 async function checkFolder(folder: string, label: string): Promise<void> {
   const what = label + folder
   const stats = await stat(folder).catch(rejectRead(what))
-  if (!stats.isDirectory()) throw new FileError('unreadable', `${what}: is not a directory`)
+  if (!stats.isDirectory()) throw new FileError('unreadable', `${what}: not a directory`)
 }
 
 /** JSON lines on standard error, in order. A slow or missing reader delays no request. */

@@ -25,9 +25,7 @@ export interface Summary {
   readonly llmResponseId?: string
 }
 
-/**
- * Writes a summary, usually by a model from `request.prompt`. If it throws, it is called again with less text.
- */
+/** Writes a summary, usually by a model from `request.prompt`. After an exception, it gets less text. */
 export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promise<string | Summary>
 
 export interface RollingOptions extends CondensationLimits, SummaryBudget {

@@ -41,7 +41,7 @@ export interface FollowOptions {
   readonly signal?: AbortSignal
 }
 
-/** One process's part of a follower. */
+/** This process's share of a follower. */
 export interface Follower {
   /** Number of the 64 shards that this process holds. */
   readonly shards: number

@@ -1,7 +1,9 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ActionEvent } from '../../event/types.ts'
 
-/** Whether a user has to approve a call. `reply`: all calls of the LLM response, ended or not. */
+/**
+ * Whether a user has to approve a call. `reply` contains all calls of its reply, with or without a result.
+ */
 export type Policy = (call: ActionEvent, reply: readonly ActionEvent[]) => boolean
 
 /** Tools that change nothing. Alone in a reply, they need no confirmation. */

@@ -68,8 +68,8 @@ export interface StepInput {
 }
 
 /**
- * Events to append: one, a batch, or a reader's reply, so that the run knows how it ended. A
- * StreamingDeltaEvent is published instead.
+ * Events to append: one, a batch, or a reader's `Reply`, from which the run learns how the reply ended. A
+ * StreamingDeltaEvent is published, not appended.
  */
 export type Yielded = Event | readonly Event[] | Reply
 

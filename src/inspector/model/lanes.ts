@@ -1,6 +1,4 @@
-/**
- * Lines next to the log: the tree, whose columns fork, and the calls that work after their reply.
- */
+/** Lines next to the log: the tree, whose columns fork, and the calls that work after their reply. */
 
 import { anchorOf } from '../../log/entry.ts'
 import type { State } from '../../state/state.ts'

@@ -157,9 +157,7 @@ export interface BudgetLine {
   readonly refused: string | null
 }
 
-/**
- * Where `fitToBudget` would cut if units counted alone: a joined message counts its frame twice. O(units).
- */
+/** Where `fitToBudget` would cut if units counted alone: a merged message has its frame twice. O(units). */
 export function budgetLine(
   { state, units, sizes, starts, messageTokens }: Reading,
   budget: number,

@@ -343,9 +343,7 @@ function partsOf(
   }
 }
 
-/**
- * Parts of a message. The first has its phase, and its id if `isNamed` or if text alone would lose something.
- */
+/** Parts of a message. The first has its phase, and its id if `isNamed` or if text alone is not enough. */
 function messageParts(item: RawObject, isNamed: boolean): ReplyPart[] {
   const parts = objectsOf(item['content'])
   const inner = parts.map((part) =>

@@ -332,9 +332,7 @@ export class StartTasks {
     })()
   }
 
-  /**
-   * Deletes the tasks of a conversation, which ends the work on them; false if it has no tasks. O(its tasks).
-   */
+  /** Deletes a conversation's tasks, which ends the work on them; false if it has none. O(tasks). */
   async forget(conversationId: string): Promise<boolean> {
     let existed = false
     for await (const { id } of this.records.walk({ by: 'planned', value: plainId(conversationId) })) {

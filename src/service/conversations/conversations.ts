@@ -1,6 +1,4 @@
-/**
- * Conversations by id, as all parts of the service open them: runs of crashed processes are recovered first.
- */
+/** Conversations by id, as all parts of the service open them. Recovers runs of crashed processes first. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
 import { userMessage } from '../../conversation/decide.ts'

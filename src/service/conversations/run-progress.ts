@@ -9,9 +9,7 @@ import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
 import type { Store } from '../../store/contract/store.ts'
 
-/**
- * Repetitions after process deaths, until the user sends a message: the run may be what crashes the process.
- */
+/** Repetitions after crashes, until the user sends a message: the run may be what crashes the process. */
 const MAX_LOST_RUNS = 2
 
 /** Whether a crashed run left requested work. O(events since the last user message). */

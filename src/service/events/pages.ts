@@ -98,9 +98,7 @@ export async function searchPage(
   return { items: events, next_page_id, blobs: references }
 }
 
-/**
- * The event with its id and defaults, and null for encrypted content. Null for a line that is not an event.
- */
+/** The event with its id and defaults, without encrypted content; null for a line that is not an event. */
 export function wireEvent({ fact, id }: Pick<StoredEvent, 'fact' | 'id'>): Event | null {
   if (isQuarantined(fact)) return null
   const event = withDefaults(maskSecrets(fact))

@@ -32,7 +32,7 @@ export interface LiveOptions {
   readonly onFailure?: (error: unknown) => void
 }
 
-/** An open stream; it counts until `end` is called. */
+/** An open stream. It counts towards the limits until `end` is called. */
 export interface LiveSession {
   readonly conversation: Conversation
   readonly frames: AsyncGenerator<Frame, void, undefined>

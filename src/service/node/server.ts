@@ -39,8 +39,8 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
 
 /**
  * Runs a service until closed. Closing allows half of `shutdownTimeout` for requests and runs, then closes
- * sockets and interrupts runs. A run that ignores its signal is abandoned at the deadline: its conversation
- * is paused, its lease released. The store stays open.
+ * sockets and interrupts runs. A run that ignores its signal is abandoned at the deadline: its conversation is
+ * paused and its lease released. The caller closes the store.
  * @throws Error with a one-line message when the address is unavailable, or requires keys.
  *
  * @example
@@ -125,9 +125,7 @@ export interface ListenOptions {
   readonly host?: string
   /** Default: 8000; 0 for a free port. */
   readonly port?: number
-  /**
-   * Handles WebSocket upgrades; without it, and for other protocols, the request is served like all others.
-   */
+  /** Handles WebSocket upgrades; other upgrades, or all without it, are served as ordinary requests. */
   readonly upgrade?: Upgrade
   /** Rejects other hosts and sockets of other sites' pages: for a service without keys. */
   readonly onlyLocal?: boolean

@@ -13,7 +13,7 @@ export interface Counter {
   readonly add: (labels?: Labels, by?: number) => void
 }
 
-/** A number that goes up and down. */
+/** A number that can grow and shrink. */
 export interface Gauge {
   readonly add: (by: number, labels?: Labels) => void
 }

@@ -117,9 +117,7 @@ async function parentOf({ git }: SandboxFiles, path: string, sha: string): Promi
   return parent === null ? EMPTY_TREE : parent.trim()
 }
 
-/**
- * A file in the working tree and at a revision (default HEAD), or after and before a commit. Null if missing.
- */
+/** A file in the working tree and at a revision (default HEAD), or after and before a commit, or null. */
 export async function diffOf(
   files: SandboxFiles,
   path: string,

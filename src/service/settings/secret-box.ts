@@ -1,6 +1,4 @@
-/**
- * Encrypts values that may contain secrets. Without a key, rejects secrets rather than storing plain text.
- */
+/** Encrypts values that may contain secrets. Without a key, rejects secrets: they are never plain text. */
 
 import { serialQueue } from '../../conversation/async.ts'
 import { canonicalJson } from '../../event/encode.ts'

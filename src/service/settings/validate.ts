@@ -7,8 +7,8 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { secretsIn } from '../conversations/secrets.ts'
 
 /**
- * Calls a model for one token; rejects on failure. The configuration is from a client: restrict where its
- * `base_url` may lead.
+ * Calls a model for one token; rejects on failure. A client sends the configuration: restrict the hosts that
+ * its `base_url` may name.
  */
 export type AskLlm = (llm: JsonObject, signal: AbortSignal) => Promise<void>
 

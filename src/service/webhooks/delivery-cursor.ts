@@ -177,7 +177,7 @@ export const deliveryJobs = (
     ttl,
   })
 
-/** The item of a cursor that is due in some milliseconds. */
+/** Returns a cursor as an item that is due after some milliseconds, or never for null. */
 export const itemOf = (cursor: DeliveryCursor, dueIn: number | null): NewItem => ({
   body: { ...cursor },
   dueIn,

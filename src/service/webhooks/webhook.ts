@@ -12,9 +12,7 @@ export interface WebhookOptions {
   readonly url: string
   /** Signs the requests: `whsec_` and base64, or any text of at least 16 characters. */
   readonly secret: string
-  /**
-   * Identifies the progress of the webhook; keep it when the URL changes. Default: the URL without its query.
-   */
+  /** Identifies the webhook's progress; keep it when the URL changes. Default: the URL without query. */
   readonly id?: string
   /**
    * With all conversations, or now: later ones are sent whole, earlier ones from their discovery, which is

@@ -30,7 +30,8 @@ export interface Extension {
 }
 
 /**
- * The extensions of a folder. A new extension is disabled. Null and false are for one that is not installed.
+ * The extensions of a folder. A new extension is disabled. Methods return null or false for an extension that
+ * is not installed.
  * @throws HttpProblem 400 for an invalid source, 422 for an invalid manifest.
  */
 export interface CanvasExtensions {

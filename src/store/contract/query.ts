@@ -7,8 +7,8 @@ import type { BlobMode, BlobReference } from './blobs.ts'
 export const MAX_PAGE_SIZE = 100
 
 /**
- * Maximum number of conversations that a page compares. With few matches, a page has fewer items than its
- * limit, or none, and a next page.
+ * Maximum number of conversations that a page compares. If few of them match, a page has fewer items than its
+ * limit, possibly none, and a next page.
  */
 export const MOST_LOOKED_AT = 1_000
 

@@ -5,7 +5,9 @@ export const TEXT_ROLES = ['system', 'user', 'assistant', 'tool'] as const
 
 export type TextRole = (typeof TEXT_ROLES)[number]
 
-/** Maximum hits that `rank` orders at once: the newest, then as many before them, and so on. */
+/**
+ * Maximum number of hits that `rank` orders at once: the newest, then the same number before them, and so on.
+ */
 export const MAX_RANKED = 1_000
 
 export interface TextFilter {
@@ -61,8 +63,8 @@ export interface TextIndex {
 
 /**
  * Text search over all conversations, for a store with `fullText: true`. An append's transaction indexes its
- * events; events appended without `fullText` are indexed in the background. Indexed are messages (content and
- * extended content) and tool results in the tree, up to 300,000 characters each.
+ * events; events appended without `fullText` are indexed in the background. The index contains messages
+ * (content and extended content) and tool results in the tree, up to 300,000 characters of each.
  */
 export interface TextSearch {
   /**

@@ -60,7 +60,7 @@ const MOST_VALUE = 200
 /** About 30,000 years: what every database can add to its clock. */
 const MOST_TIME = 1e15
 
-/** Whether an item of this name can exist. Databases would change other names. */
+/** Whether an item of this name can exist. Databases would change an invalid name. */
 export const mayBeItem = (collection: string, id: string): boolean => isLegalId(collection) && isLegalId(id)
 
 /** Checks changes. O(size). @throws `invalid_argument`. */

@@ -74,9 +74,7 @@ export interface ConformanceOptions {
 export interface ConformanceCase {
   readonly name: string
   readonly skipped: string | null
-  /**
-   * Uses a store of its own. Rejects with the reason when the sentence is false; does nothing when skipped.
-   */
+  /** Opens its own store. Rejects with the reason if the sentence is false; does nothing if skipped. */
   run(): Promise<void>
 }
 

@@ -366,7 +366,7 @@ export function connectSocket(
   }
 }
 
-/** As for a socket, or after the id of the last frame. */
+/** Where a stream begins: as for a socket, or after the id of the last frame. */
 export interface StreamQuery extends LiveQuery {
   readonly lastEventId?: string
 }
@@ -426,8 +426,8 @@ const isFinal = (code: number): boolean =>
 const PAUSE = 50
 
 /**
- * Yields every frame after a position, reconnecting as necessary, until the signal is aborted. @throws Error
- * if the server reports nothing to read, or nothing for this reader.
+ * Yields every frame after a position, reconnecting as necessary, until the signal is aborted. @throws Error with
+ * the close code if the server ended the stream for good.
  */
 export async function* follow(
   connect: (query: LiveQuery) => ServerSocket,

@@ -245,7 +245,7 @@ const isIssue = (issue: unknown): boolean => {
   )
 }
 
-/** What a server may lack; cases that need it are skipped. */
+/** A feature that a server may lack; the cases that need it are skipped. */
 export type Capability =
   /** Public search (interface 4.1), by `PATCH /api/v1/app-conversations/{id}`. */
   | 'sharing'

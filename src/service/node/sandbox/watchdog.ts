@@ -103,9 +103,7 @@ async function sweepMarked(mark: string, signal: NodeJS.Signals, rounds: number)
   }
 }
 
-/**
- * Signals all marked processes and returns their number; 0 if the system does not show them. O(processes).
- */
+/** Signals all marked processes and returns their number; 0 if the system hides them. O(processes). */
 export async function signalMarked(mark: string, signal: NodeJS.Signals): Promise<number> {
   if (process.platform !== 'linux') return 0
   let count = 0

@@ -16,9 +16,9 @@ import { invalidArgument } from '../query/check-value.ts'
 import { instantIn } from '../query/time-zone.ts'
 
 /**
- * A run of entries, each the parent of the next. An entry continues its parent's run if appended to last;
- * otherwise it opens one. So within a run the tree's only other entries are ConversationStateUpdateEvents,
- * each a run of its own.
+ * A series of entries, each the parent of the next. An entry continues its parent's lane if the parent is the
+ * last entry of the tree; otherwise it opens a lane. So the only other entries between those of a lane are
+ * ConversationStateUpdateEvents, each a lane of its own.
  */
 export interface Lane {
   readonly lane: number
@@ -78,7 +78,7 @@ export function pathSegments(leaf: LaneOrigin, parentOf: (lane: number) => LaneO
   return segments
 }
 
-/** The end of a log: all that its next entry depends on, kept in the conversation's row. */
+/** The end of a log: everything that its next entry depends on, stored in the conversation's row. */
 export interface LogTip {
   readonly version: number
   /** The entry that HEAD means; null for the empty HEAD. */

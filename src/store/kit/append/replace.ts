@@ -14,8 +14,9 @@ export interface CheckedReplacement extends Replacement {
 }
 
 /**
- * Checks replacements: a body keeps the place of the one before it. O(size).
- * @throws `invalid_event`; `invalid_argument` for another id, kind, source, parent or time, and for an id given twice.
+ * Checks replacements of stored bodies. O(size).
+ * @throws `invalid_event`; `invalid_argument` for another id, kind, source, parent or time, and for an id given
+ *   twice.
  */
 export function checkReplacements(replacements: readonly Replacement[]): CheckedReplacement[] {
   const ids = new Set<string>()

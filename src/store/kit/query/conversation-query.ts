@@ -21,7 +21,7 @@ import {
 import { foldText } from './message-text.ts'
 import { type CheckedPage, checkPage, cursorAfter, type PagedList } from './page.ts'
 
-/** A key by which conversations are listed, next to their times. */
+/** A key by which conversations are listed, in addition to their times. */
 export type ListKey = readonly [name: string, value: string]
 
 /** A filter that every store reads alike; null does not narrow. */

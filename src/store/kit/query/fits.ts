@@ -23,8 +23,8 @@ import { foldText, messageText } from './message-text.ts'
 import { countWithin, pageOf } from './page.ts'
 
 /**
- * Whether a filter matches, except its conversation and path to `leafId` (see `pathSegments`). O(length of
- * the text, where the filter has one).
+ * Whether a filter matches an event, apart from its conversation and its path to `leafId` (see `pathSegments`).
+ * O(length of the text, where the filter has one).
  */
 export function fitsEvent({ fact, inTree, time: digits }: StoredEvent, filter: CheckedEventFilter): boolean {
   if (!inTree || isQuarantined(fact)) return false
