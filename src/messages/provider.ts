@@ -34,16 +34,25 @@ export interface Sight {
   readonly contentBlocks: (content: Wire) => SeenBlock[]
 }
 
-export const messageSight: Sight = {
+/** The sight of a request with these fields for its prompt and its list, which can be the request or one text. */
+export const sightOf = (
+  front: string,
+  list: string,
+  itemBlocks: (item: Wire) => readonly SeenBlock[],
+  contentBlocks: Sight['contentBlocks'],
+  textItem: (text: string) => Wire = (content) => ({ role: 'user', content }),
+): Sight => ({
   see(request, tools = null) {
-    const { system = null, messages } = (Array.isArray(request) ? { messages: request } : request) as {
-      readonly system?: unknown
-      readonly messages: readonly Wire[]
-    }
-    return { front: seenText([system, tools]), blocks: messages.flatMap(messageBlocks) }
+    const { [front]: prompt = null, [list]: items = request } = request as Wire
+    const all = typeof items === 'string' ? [textItem(items)] : (items as readonly Wire[])
+    return { front: seenText([prompt, tools]), blocks: all.flatMap(itemBlocks) }
   },
-  contentBlocks: (content) => (isTextBlank(content) ? [] : [partBlock('assistant', content)]),
-}
+  contentBlocks,
+})
+
+export const messageSight = /* @__PURE__ */ sightOf('system', 'messages', messageBlocks, (content) =>
+  isTextBlank(content) ? [] : [partBlock('assistant', content)],
+)
 
 function messageBlocks({ role, content, ...rest }: Wire): SeenBlock[] {
   const parts = content === undefined ? [] : listOfParts(content).map((part) => partBlock(String(role), part))

@@ -14,7 +14,7 @@ import {
   type ReplyAbout,
   seenText,
   type SeenBlock,
-  type Sight,
+  sightOf,
   type Wire,
 } from '../provider.ts'
 import { asObject } from '../rules.ts'
@@ -66,21 +66,12 @@ function eventsOf(block: Wire, contentBlockIndex: number): readonly Wire[] {
   ]
 }
 
-const SIGHT: Sight = {
-  see(request, tools = null) {
-    const { system = null, messages } = request as {
-      readonly system?: unknown
-      readonly messages: readonly Wire[]
-    }
-    return {
-      front: seenText([system, tools]),
-      blocks: messages.flatMap(({ role, content }) =>
-        (content as readonly Wire[]).flatMap((block) => blocksOf(String(role), block)),
-      ),
-    }
-  },
-  contentBlocks: (content) => blocksOf('assistant', content),
-}
+const SIGHT = sightOf(
+  'system',
+  'messages',
+  ({ role, content }) => (content as readonly Wire[]).flatMap((block) => blocksOf(String(role), block)),
+  (content) => blocksOf('assistant', content),
+)
 
 function blocksOf(role: string, block: Wire): SeenBlock[] {
   if (isTextBlank(block)) return []

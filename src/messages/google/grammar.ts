@@ -11,7 +11,7 @@ import {
   halves,
   seenText,
   isTextBlank,
-  type Sight,
+  sightOf,
   type SeenBlock,
   type ProviderGrammar,
   type Refusal,
@@ -48,19 +48,12 @@ const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 5, totalToke
 
 const finishOf = ({ end }: ReplyAbout): object => ({ finishReason: REASONS[end ?? ''] ?? 'STOP' })
 
-const SIGHT: Sight = {
-  see(request, tools = null) {
-    const { systemInstruction = null, contents } = request as {
-      readonly systemInstruction?: unknown
-      readonly contents: readonly { readonly role: string; readonly parts: readonly Wire[] }[]
-    }
-    return {
-      front: seenText([systemInstruction, tools]),
-      blocks: contents.flatMap(({ role, parts }) => parts.flatMap((part) => googleBlocks(role, part))),
-    }
-  },
-  contentBlocks: (content) => googleBlocks('model', content),
-}
+const SIGHT = sightOf(
+  'systemInstruction',
+  'contents',
+  ({ role, parts }) => (parts as readonly Wire[]).flatMap((part) => googleBlocks(String(role), part)),
+  (content) => googleBlocks('model', content),
+)
 
 function googleBlocks(role: string, { thoughtSignature, ...content }: Wire): SeenBlock[] {
   const isSigned = thoughtSignature !== undefined && thoughtSignature !== 'skip_thought_signature_validator'

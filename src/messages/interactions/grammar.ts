@@ -11,7 +11,7 @@ import {
   type ReplyAbout,
   seenText,
   type SeenBlock,
-  type Sight,
+  sightOf,
   type Wire,
 } from '../provider.ts'
 import { LIMITS } from './blocks.ts'
@@ -55,18 +55,10 @@ function eventsOf(step: Wire, index: number): readonly Wire[] {
   ]
 }
 
-const SIGHT: Sight = {
-  see(request, tools = null) {
-    const { system_instruction = null, input } = request as Wire
-    const steps =
-      typeof input === 'string' ? [{ type: 'user_input', content: [{ type: 'text', text: input }] }] : input
-    return {
-      front: seenText([system_instruction, tools]),
-      blocks: (steps as readonly Wire[]).flatMap(stepBlocks),
-    }
-  },
-  contentBlocks: stepBlocks,
-}
+const SIGHT = sightOf('system_instruction', 'input', stepBlocks, stepBlocks, (text) => ({
+  type: 'user_input',
+  content: [{ type: 'text', text }],
+}))
 
 /** A step as the provider sees it: placeholder signatures are unsigned, unsigned thoughts ignored. */
 function stepBlocks(step: Wire): SeenBlock[] {

@@ -11,7 +11,7 @@ import {
   halves,
   isThought,
   seenText,
-  type Sight,
+  sightOf,
   type SeenBlock,
   listOfParts,
   type ProviderGrammar,
@@ -83,14 +83,7 @@ function hasArguments(part: ModelPart): boolean {
   return typeof part.args !== 'string' || JSON.stringify(argumentObject(part.args)) === part.args
 }
 
-const SIGHT: Sight = {
-  see(request, tools = null) {
-    const { instructions = null, input } = request as Wire
-    const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input as readonly Wire[])
-    return { front: seenText([instructions, tools]), blocks: items.flatMap(itemBlocks) }
-  },
-  contentBlocks: itemBlocks,
-}
+const SIGHT = sightOf('instructions', 'input', itemBlocks, itemBlocks)
 
 function itemBlocks(item: Wire): SeenBlock[] {
   const { type = 'message', role, content, id: _, status: __, encrypted_content, ...rest } = item
