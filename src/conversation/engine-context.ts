@@ -284,7 +284,7 @@ export class EngineContext {
     const kept = [...this.#idle.values()].map(({ replica }) => replica)
     const idle = [...kept, ...(this.#oversized === null ? [] : [this.#oversized])]
     const all = [...[...this.#busy.values()].map(({ opening }) => opening), ...idle]
-    await Promise.allSettled(all.map(async (replica) => (await replica).settle()))
+    await Promise.allSettled(all.map(async (replica) => (await replica).settle(true)))
     this.#busy.clear()
     this.#idle.clear()
     this.#oversized = null

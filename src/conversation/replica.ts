@@ -67,9 +67,12 @@ const MEASURED_UNITS = 256
 
 const MAX_ERASE_ATTEMPTS = 20
 
-/** A snapshot is due after this many new events, or this fraction of the log, whichever is more. */
-const SNAPSHOT_EVENTS = 1_000
-const SNAPSHOT_PART = 1 / 50
+/** Bodies are evicted after this many new events, or this fraction of the log, whichever is more. */
+const EVICT_EVENTS = 1_000
+const EVICT_LOG_PART = 1 / 50
+
+/** A snapshot has its whole view again: it waits for this fraction of the view's length in new events. */
+const SNAPSHOT_VIEW_PART = 3 / 4
 
 /**
  * A conversation's state in memory. One queue prevents races within this process; between processes the
@@ -90,7 +93,10 @@ export class Replica {
   /** Creation time: another time means another conversation under the same id. */
   #createdAt: string
   #savedAt: number
+  /** The same, or the length for which it failed. */
+  #triedAt: number
   #restedAt: number
+  #isSettling = false
   /** Cached size in memory: bytes so far, the entries counted, and how many of them were evicted then. */
   #size = { bytes: 0, counted: -1, evicted: 0 }
   #writer: string | null = null
@@ -116,7 +122,7 @@ export class Replica {
     this.#stamp = stamp
     this.#state = state
     this.#createdAt = createdAt
-    this.#savedAt = snapshotAt
+    this.#savedAt = this.#triedAt = snapshotAt
     this.#restedAt = snapshotAt
   }
 
@@ -288,8 +294,14 @@ export class Replica {
     return bytes
   }
 
-  async settle(): Promise<void> {
-    await this.#inOrder(() => this.#save())
+  /** Writes a due snapshot and evicts bodies. `isLast`: nothing is appended afterwards. */
+  async settle(isLast = false): Promise<void> {
+    await this.#inOrder(async () => {
+      if (isLast ? this.#isSnapshotDue : this.#isChunkDue) await this.#save()
+      if (!this.isDue) return
+      this.#restedAt = this.#state.log.entries.length
+      this.#state = evict(this.#state)
+    })
   }
 
   async #append(events: readonly Event[], options: AppendOptions): Promise<readonly LoggedEvent[]> {
@@ -411,7 +423,7 @@ export class Replica {
 
   #setState(state: State): void {
     this.#state = state
-    if (this.isDue) void this.#inOrder(() => this.#save())
+    if (this.isDue) this.#settleSoon()
     this.changes.tell(state)
   }
 
@@ -420,7 +432,7 @@ export class Replica {
     const known = this.#state.log.entries
     const { createdAt } = await recordIn(this.#store, this.id)
     const state = await replayWhole(this.#read, this.id)
-    this.#savedAt = this.#restedAt = 0
+    this.#savedAt = this.#triedAt = this.#restedAt = 0
     const isSameLog =
       createdAt === this.#createdAt &&
       (known.length === 0 || state.log.entries.get(known.length - 1)?.id === known.last()?.id)
@@ -429,26 +441,47 @@ export class Replica {
     this.#setState(state)
   }
 
+  /** Whether {@link settle} has something to do. */
   get isDue(): boolean {
     const { length } = this.#state.log.entries
-    return length - this.#restedAt >= Math.max(SNAPSHOT_EVENTS, length * SNAPSHOT_PART)
+    return length - this.#restedAt >= Math.max(EVICT_EVENTS, length * EVICT_LOG_PART) || this.#isChunkDue
   }
 
-  /** Writes a due snapshot and evicts bodies. A failure is harmless: a later call retries. */
+  /** Whether a part of the columnar log is complete since the last snapshot: each is written once. */
+  get #isChunkDue(): boolean {
+    const { length } = this.#state.log.entries
+    return Math.floor(length / CHUNK_SIZE) > Math.floor(this.#triedAt / CHUNK_SIZE) && this.#isSnapshotDue
+  }
+
+  get #isSnapshotDue(): boolean {
+    const { log, branch } = this.#state
+    return (
+      log.entries.length - this.#triedAt >= Math.max(EVICT_EVENTS, branch.view.length * SNAPSHOT_VIEW_PART)
+    )
+  }
+
+  /** In a later turn, when callers have their results. */
+  #settleSoon(): void {
+    if (this.#isSettling) return
+    this.#isSettling = true
+    setTimeout(() => {
+      this.#isSettling = false
+      void this.settle()
+    }, 0)
+  }
+
+  /** A failure is harmless: a later call retries. */
   async #save(): Promise<void> {
-    if (!this.isDue) return
     const state = this.#state
-    const { length } = state.log.entries
     const since = this.#savedAt
+    this.#triedAt = state.log.entries.length
     try {
       const parts = encodeWithoutBodies(state, since, this.#createdAt)
       await this.#store.saveSnapshot(this.id, parts, { complete: since === 0 })
-      this.#savedAt = length
+      this.#savedAt = this.#triedAt
     } catch {
-      // Retried later.
+      // Retried once the next part of the log is complete.
     }
-    this.#restedAt = length
-    this.#state = evict(state)
   }
 
   #wake(): void {

@@ -159,6 +159,57 @@ async function conversationMessages(store: Store) {
   return messages
 }
 
+describe('writing snapshots', () => {
+  const BODY = 'x'.repeat(900)
+
+  /** Appends messages one after another, and returns the bytes written of them and of snapshots, at each length. */
+  async function written(lengths: readonly number[], saveSnapshot: Store['saveSnapshot'] | null) {
+    const store = memoryStore()
+    const order: string[] = []
+    let bytes = 0
+    const engine = createEngine({
+      store: wrapStore(store, {
+        async saveSnapshot(id, parts, options) {
+          order.push('snapshot')
+          bytes += parts.reduce((sum, part) => sum + part.bytes.length, 0)
+          await (saveSnapshot ?? store.saveSnapshot)(id, parts, options)
+        },
+      }),
+    })
+    const conversation = await engine.create({ id: 'c' })
+    const shares: number[] = []
+    let log = 0
+    for (let n = 1; n <= Math.max(...lengths); n += 1) {
+      const [event] = await conversation.sendMessage(BODY)
+      order.push('event')
+      log += JSON.stringify(event?.fact).length
+      // Lets timers run, as in a server.
+      if (n % 50 === 0) await new Promise((resolve) => setTimeout(resolve, 1))
+      if (lengths.includes(n)) shares.push(bytes / log)
+    }
+    await engine.close()
+    return { shares: [...shares, bytes / log], order, store }
+  }
+
+  it('takes at most a tenth of the bytes of the log in all, though all of it is in the view', async () => {
+    const { shares, order } = await written([1_000, 4_200, 5_500, 9_000], null)
+    for (const share of shares) expect(share).toBeLessThan(0.1)
+    expect(order.filter((one) => one === 'snapshot').length).toBeGreaterThan(0)
+  })
+
+  it('is tried again with the next part of the log, and whole, after it has failed', async () => {
+    const complete: unknown[] = []
+    const { store } = await written([8_300], async (_, __, options) => {
+      complete.push(options?.complete)
+      throw new Error('failed')
+    })
+    expect(complete.length).toBeLessThan(4)
+    expect(new Set(complete)).toEqual(new Set([true]))
+    expect(await store.loadSnapshot('c')).toEqual([])
+    await store.close()
+  })
+})
+
 it('asks for few ranges of the log, however the view is scattered over it', async () => {
   const inner = memoryStore()
   const { createdAt } = await inner.createConversation({ id: 'c' })
