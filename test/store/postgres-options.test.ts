@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { expect, inject, it, onTestFinished } from 'vitest'
 import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
-import { run } from '../postgres/bystander.ts'
+import { run, session, until, waiting } from '../postgres/bystander.ts'
 import { testDatabase } from '../postgres/database.ts'
 
 it.each([{}, { connectionString: 'postgres://localhost/x' }, { url: 'postgres://localhost/x', client: {} }])(
@@ -149,4 +149,23 @@ it('waits for no server that does not respond, not even to close', async () => {
     expect(() => postgresStore({ url: 'postgres://localhost/x', timeout: timeout as number })).toThrow(
       expect.objectContaining({ code: 'invalid_argument' }),
     )
+})
+
+it('ends on the server what it has given up, which would otherwise wait for its lock and be committed', async () => {
+  const database = await testDatabase()
+  const first = postgresStore({ url: database.url })
+  await first.createConversation({ id: 'c' })
+  await first.close()
+  const store = postgresStore({ url: database.url, timeout: 1_000 })
+  const rival = await session(database.url)
+  await rival.query('BEGIN')
+  await rival.query('SELECT FROM colloquy.log FOR UPDATE')
+  const append = store.append('c', [{ kind: 'PauseEvent', id: 'a' }])
+  await expect(append).rejects.toMatchObject({ code: expect.stringMatching(/^store_(unavailable|busy)$/) })
+  await until(async () => (await waiting(rival, new URL(database.url).pathname.slice(1))) === 0)
+  await rival.query('COMMIT')
+  expect(await store.count({ conversationId: 'c' })).toBe(0)
+  await rival.end()
+  await store.close()
+  await database.drop()
 })

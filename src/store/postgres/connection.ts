@@ -251,7 +251,8 @@ export class Connection {
       // A connection without a response is dropped with its call.
       query_timeout: this.#timeout,
       keepAlive: true,
-      onConnect: (client) => client.query(SESSION),
+      // The server ends what the store has given up, which would otherwise wait for its lock and commit.
+      onConnect: (client) => client.query(`${SESSION}; SET statement_timeout = ${this.#timeout}`),
       // A program that forgets to close its store still ends.
       allowExitOnIdle: true,
     })
