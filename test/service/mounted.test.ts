@@ -102,9 +102,14 @@ describe('the service is ready', () => {
   it('while its store answers, and until it goes away; it is up all the while', async () => {
     const store = memoryStore()
     let broken = false
+    let silent = false
     const calls: Partial<Store> = {
       listConversations: (query) =>
-        broken ? Promise.reject(new Error('secret place')) : store.listConversations(query),
+        silent
+          ? new Promise(() => undefined)
+          : broken
+            ? Promise.reject(new Error('secret place'))
+            : store.listConversations(query),
     }
     const engine = createEngine({ store: { ...store, ...calls } })
     onTestFinished(() => engine.close())
@@ -117,6 +122,13 @@ describe('the service is ready', () => {
     broken = true
     expect(await ask('/ready')).toEqual([503, { detail: 'The store does not respond.' }])
     broken = false
+    expect(await ask('/ready')).toEqual([200, { status: 'ready' }])
+    silent = true
+    const start = performance.now()
+    expect(await ask('/ready')).toEqual([503, { detail: 'The store does not respond.' }])
+    // Load balancers wait for two seconds.
+    expect(performance.now() - start).toBeLessThan(2_000)
+    silent = false
     expect(await ask('/ready')).toEqual([200, { status: 'ready' }])
     live.close()
     expect(await ask('/ready')).toEqual([503, { detail: 'The service is shutting down.' }])

@@ -1,5 +1,6 @@
 /** Operations that report whether the service is up and ready, and its version. */
 
+import { pause } from '../../conversation/async.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { operationsIn, type Operation } from '../http/operation.ts'
@@ -56,10 +57,13 @@ export const serverOperations = (
     async () => {
       if (live.closed) throw new HttpProblem(503, 'The service is shutting down.')
       // Only callers with a key see the error, from any other operation.
-      await store.listConversations({ limit: 1 }).catch(() => {
-        throw new HttpProblem(503, 'The store does not respond.')
-      })
-      if (!(await canWrite())) throw new HttpProblem(503, 'The store is full.')
+      const isReading = store.listConversations({ limit: 1 }).then(canWrite)
+      const over = new AbortController()
+      const timeout = pause(READY_TIMEOUT, over.signal).then(() => null)
+      const isWritable = await Promise.race([isReading, timeout]).catch(() => null)
+      over.abort()
+      if (isWritable === null) throw new HttpProblem(503, 'The store does not respond.')
+      if (!isWritable) throw new HttpProblem(503, 'The store is full.')
       return { body: { status: 'ready' } }
     },
   ),
@@ -133,6 +137,9 @@ export const showMetrics = (metrics: Metrics): Operation[] => [
       }),
   ),
 ]
+
+/** Milliseconds until a store that does not respond makes the service unready. */
+const READY_TIMEOUT = 1_500
 
 /** Bytes of a write probe: more than a page of a database. */
 const PROBE_BYTES = 16_384
