@@ -1,5 +1,6 @@
 /** In-memory copy of one conversation. A queue orders this process's reads and writes: no races. */
 
+import { parseInstant } from '../event/time.ts'
 import { ColloquyError, hasCode } from '../event/errors.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import type { Event } from '../event/types.ts'
@@ -306,14 +307,15 @@ export class Replica {
 
   async #append(events: readonly Event[], options: AppendOptions): Promise<readonly LoggedEvent[]> {
     if (this.replies.beforeEnd !== null) await this.replies.finish(events)
+    const stamp = { ...this.#stamp, now: () => this.#now() }
     let appended
     try {
-      appended = await this.#store.append(this.id, stampEvents(events, this.#stamp), options)
+      appended = await this.#store.append(this.id, stampEvents(events, stamp), options)
     } catch (error) {
       // The caller repeated an append with its own id and without a time: the new time must not be compared
       // (law S).
       const again = hasCode(error, 'id_conflict')
-        ? await stampUnknown(this.#store, this.id, events, this.#stamp)
+        ? await stampUnknown(this.#store, this.id, events, stamp)
         : null
       if (again === null) throw error
       appended = await this.#store.append(this.id, again, options)
@@ -335,6 +337,13 @@ export class Replica {
       // The append succeeded, so no error may escape. The next read catches up.
     }
     return appended.events.map(toLogged)
+  }
+
+  /** The time, but never before the last event's: clocks go back, and differ between machines. */
+  #now(): string {
+    const now = this.#stamp.now()
+    const last = this.#state.log.entries.last()?.timestamp ?? null
+    return last !== null && (parseInstant(last) ?? 0n) > (parseInstant(now) ?? 0n) ? last : now
   }
 
   /** Decides. If the decision needs evicted bodies, folds the whole log again and decides on that. */

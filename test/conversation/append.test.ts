@@ -280,3 +280,28 @@ describe('an append', () => {
     ])
   })
 })
+
+it('an event is never stamped before the one that precedes it, although clocks go back and differ', async () => {
+  const store = memoryStore()
+  let micros = 2_000_000n
+  const [ahead, behind] = [
+    createEngine({ store, clock: () => micros }),
+    createEngine({ store, clock: () => 1n }),
+  ]
+  const conversation = await ahead.create({ id: 'c' })
+  await conversation.append(nameless(pause('')))
+  micros = 500_000n
+  await conversation.append(nameless(pause('')))
+  const other = await behind.open('c')
+  await other.state()
+  await other.append([nameless(pause('')), nameless(pause(''))])
+  // The caller's own time stays.
+  await other.append({ ...nameless(pause('')), timestamp: '1970-01-01T00:00:00Z' })
+  await other.append(nameless(pause('')))
+  const times = (await store.read('c')).map((event) => timeOf(toLogged(event)))
+  const second = '1970-01-01T00:00:02.000000Z'
+  expect(times.slice(0, 4)).toEqual([second, second, second, second])
+  expect(times.slice(4)).toEqual(['1970-01-01T00:00:00Z', '1970-01-01T00:00:00.000001Z'])
+  await ahead.close()
+  await behind.close()
+})
