@@ -77,6 +77,11 @@ const archived = optional(boolean())
 /** Accepted for clients that send it: responses never contain skills. */
 const include_skills = withDefault(boolean(), false)
 
+const order = oneOf(['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC'])
+const description =
+  'By UPDATED_AT, pages may repeat a conversation that changes while you page; by UPDATED_AT_DESC, they may miss it.'
+const sortOrder = withDefault({ ...order, schema: { ...order.schema, description } }, 'CREATED_AT_DESC')
+
 const ORDERS: Readonly<Record<string, ConversationOrder>> = {
   CREATED_AT: 'created_at',
   CREATED_AT_DESC: 'created_at_desc',
@@ -205,10 +210,7 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
         owner,
         archived,
         include_skills,
-        sort_order: withDefault(
-          oneOf(['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC']),
-          'CREATED_AT_DESC',
-        ),
+        sort_order: sortOrder,
         page_id: optional(text()),
         limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
       },

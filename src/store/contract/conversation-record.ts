@@ -84,8 +84,8 @@ export interface ConversationFilter {
 }
 
 /**
- * Order of a list, ties by id; descending mirrors ascending. Changes while paging by update time may move a
- * conversation to a later page.
+ * Order of a list, ties by id; descending mirrors ascending. A conversation that changes while you page by
+ * update time moves: ascending pages may repeat it, and descending ones may miss it.
  */
 export type ConversationOrder = 'created_at' | 'created_at_desc' | 'updated_at' | 'updated_at_desc'
 
