@@ -5,19 +5,19 @@ import type { Fault } from './fault.ts'
 export const REDACTION_FAULTS: readonly Fault[] = [
   {
     name: 'ids are redacted',
-    file: 'context/redaction/redact-value.ts',
+    file: 'context/redaction/redact.ts',
     find: "  parent_id: 'keep',",
     replace: '',
   },
   {
     name: 'a state update of HEAD is redacted',
-    file: 'context/redaction/redact-value.ts',
+    file: 'context/redaction/redact.ts',
     find: "    leaf_event_id: { value: 'keep' },",
     replace: '',
   },
   {
     name: 'the names of the engine’s own tools are redacted',
-    file: 'context/redaction/redact-value.ts',
+    file: 'context/redaction/redact.ts',
     find: "if (treatment === 'name' && KNOWN_TOOLS.has(text)) return text",
     replace: '',
   },
@@ -137,13 +137,13 @@ export const REDACTION_FAULTS: readonly Fault[] = [
   },
   {
     name: 'keys are not looked at',
-    file: 'context/redaction/redact-value.ts',
+    file: 'context/redaction/redact.ts',
     find: 'const redactedKey = isFixed ? key : redactText(key, rules)',
     replace: 'const redactedKey = key',
   },
   {
     name: 'keys that become one are lost',
-    file: 'context/redaction/redact-value.ts',
+    file: 'context/redaction/redact.ts',
     find: 'setOwn(out, key === before[i]?.[0] ? key : uniqueKey(key), value)',
     replace: 'setOwn(out, key, value)',
   },
@@ -161,7 +161,7 @@ export const REDACTION_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a copy is made of what holds no secret',
-    file: 'context/redaction/redact-value.ts',
+    file: 'context/redaction/redact.ts',
     find: 'return changed ?? list\n',
     replace: 'return changed ?? [...list]\n',
   },

@@ -93,24 +93,6 @@ const OTHERS: readonly OpenPart[] = [
 /** One of each kind that providers and MCP servers have. */
 export const OPEN_PARTS: readonly OpenPart[] = [...KNOWN, ...OTHERS]
 
-export const WRONG_VALUES: readonly JsonValue[] = [
-  null,
-  true,
-  5,
-  '',
-  'text',
-  [],
-  [null],
-  [5, { text: 5 }],
-  {},
-]
-
-export function wrongPart(): fc.Arbitrary<OpenPart> {
-  const withLists = OPEN_PARTS.filter((part) => JSON.stringify(part).includes('"content":['))
-  const part = fc.oneof(fc.constantFrom(...OPEN_PARTS), fc.constantFrom(...withLists))
-  return fc.tuple(part, fc.nat(), fc.constantFrom(...WRONG_VALUES)).map(damaged)
-}
-
 const OPEN_KINDS = [
   'video',
   'tool_use',
@@ -138,7 +120,7 @@ export function openPart(): fc.Arbitrary<OpenPart> {
   return weighed([4, part], [1, marked])
 }
 
-function damaged([part, position, value]: readonly [OpenPart, number, JsonValue]): OpenPart {
+export function damaged([part, position, value]: readonly [OpenPart, number, JsonValue]): OpenPart {
   const places: (readonly [holder: object, key: string])[] = []
   const copy = JSON.parse(JSON.stringify(part)) as JsonObject
   const look = (holder: object): void => {

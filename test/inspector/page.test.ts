@@ -19,7 +19,8 @@ import {
   totalOf,
   unitRows,
 } from '../../src/inspector/model/view-reading.ts'
-import { replayed, stateOf } from '../../src/inspector/model/replayed.ts'
+import { stateOf } from '../../src/inspector/model/replayed.ts'
+import { replayed } from './replayed.ts'
 import { whatIf } from '../../src/inspector/model/what-if.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { cutPoints, listPendingBatches, unitEvents, viewEvents } from '../../src/state/index.ts'

@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest'
 import type { OpenPart } from '../../src/event/shapes.ts'
 import { toUIMessages } from '../../src/messages/ui/write.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { OPEN_PARTS, WRONG_VALUES } from '../../src/testing/content.ts'
+import { OPEN_PARTS } from '../../src/testing/content.ts'
 import { GRAMMARS } from './grammars.ts'
+import { WRONG_VALUES } from './wrong-parts.ts'
 
 /** The part with each value in place of each of its fields, at any depth. */
 function* wrongParts(part: OpenPart): Generator<OpenPart> {

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { expect, it } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { Budget } from '../../src/service/node/budget.ts'
-import { Outlet } from '../../src/service/node/connection.ts'
+import { Outlet } from '../../src/service/node/sockets.ts'
 
 it('all who wait for room are told once there is some', async () => {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })

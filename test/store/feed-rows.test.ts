@@ -3,7 +3,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { storeStart } from '../../src/conversation/follow/shards.ts'
+import { storeStart } from '../../src/conversation/follow/follow.ts'
 import { FOLLOWERS, SHARDS } from '../../src/store/contract/feed.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'

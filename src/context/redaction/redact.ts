@@ -2,16 +2,303 @@
 
 import { decodeEvent } from '../../event/decode.ts'
 import { copyJson } from '../../event/freeze.ts'
-import { isObject } from '../../event/json.ts'
 import { deriveEventId } from '../../event/ids.ts'
-import { type Fact, isQuarantined, type Quarantined } from '../../event/quarantine.ts'
 import type { Issue } from '../../event/issues.ts'
+import { isObject, setOwn } from '../../event/json.ts'
+import type { EventKind } from '../../event/kinds.ts'
+import { type Fact, isQuarantined, type Quarantined } from '../../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import type { Event } from '../../event/types.ts'
-import { redactText } from './redact-text.ts'
-import { unsignReply } from '../../event/unsign.ts'
-import { ISSUE, OPEN, redactValue, shapeOf, type Walk } from './redact-value.ts'
+import { isInstant } from '../../event/time.ts'
+import type { Event, EventOf } from '../../event/types.ts'
+import { unsignedBlocks, unsignReply } from '../../event/unsign.ts'
+import { keyNumbers } from './mask.ts'
+import { redactField, redactNumber, redactSealed, redactText, SEALED } from './redact-text.ts'
 import type { RedactionRules } from './rules.ts'
+
+/** Rules, and the paths that they must not change; a list's items share the path `*`. */
+interface Walk {
+  readonly rules: RedactionRules
+  /** Paths of values, and of keys with `key:` before them. */
+  readonly unchanged: ReadonlySet<string>
+}
+
+interface Position {
+  readonly treatment: Treatment | undefined
+  /** Maintained only when something must not change. */
+  readonly path: string
+  readonly isSecret: boolean
+}
+
+const OPEN: Position = { treatment: undefined, path: '', isSecret: false }
+
+/** The value with masks in place of secrets; the input stays as it is. O(size). */
+function redactValue(value: JsonValue, walk: Walk, position: Position = OPEN): JsonValue {
+  const { rules, unchanged } = walk
+  const { treatment, path } = position
+  if (treatment === 'keep' || (unchanged.size > 0 && unchanged.has(path))) return value
+  if (typeof value === 'string') return redactString(value, rules, position)
+  if (typeof value === 'number') {
+    const digits = String(value)
+    return treatment === 'secret' ? redactField(digits, rules) : (redactNumber(digits, rules) ?? value)
+  }
+  if (typeof value !== 'object' || value === null) return value
+  if (!Array.isArray(value)) return redactObject(value as JsonObject, walk, position)
+  const list = value as readonly JsonValue[]
+  if (treatment === 'thinking') return redactThinking(list, rules)
+  const inside = unchanged.size > 0 ? { ...position, path: `${path}.*` } : position
+  return mapChanged(list, (item) => redactValue(item, walk, inside))
+}
+
+function redactString(text: string, rules: RedactionRules, { treatment, isSecret }: Position): string | null {
+  if (treatment === 'sealed') return redactSealed(text, rules)
+  if (treatment === 'arguments') return redactText(text, rules, { json: true })
+  if (treatment === 'time' && isInstant(text)) return text
+  if (treatment === 'name' && KNOWN_TOOLS.has(text)) return text
+  if (treatment === 'secret' || isSecret) return redactField(text, rules)
+  return redactText(text, rules, { bytes: treatment === 'bytes' })
+}
+
+function mapChanged<T>(list: readonly T[], change: (item: T) => T): readonly T[] {
+  let changed: T[] | null = null
+  for (const [i, item] of list.entries()) {
+    const after = change(item)
+    if (after !== item) changed ??= list.slice(0, i)
+    changed?.push(after)
+  }
+  return changed ?? list
+}
+
+type Entry = [key: string, value: JsonValue]
+
+/** Equal masked keys are numbered. O(size). */
+function redactObject(object: JsonObject, walk: Walk, { treatment, path }: Position): JsonObject {
+  const shape: Shape = typeof treatment === 'object' ? treatment : {}
+  const { rules, unchanged } = walk
+  const before = Object.entries(object)
+  const after = mapChanged(before, (entry): Entry => {
+    const [key, value] = entry
+    const isFixed =
+      key === SEALED ||
+      Object.hasOwn(shape, key) ||
+      (unchanged.size > 0 && unchanged.has(`key:${path}.${key}`))
+    const redactedKey = isFixed ? key : redactText(key, rules)
+    const redacted = redactValue(value, walk, {
+      treatment: treatmentOf(key, treatment),
+      path: unchanged.size > 0 ? `${path}.${key}` : '',
+      isSecret: rules.isSecretField(key) || rules.isSecretField(redactedKey),
+    })
+    return redacted === value && redactedKey === key ? entry : [redactedKey, redacted]
+  })
+  if (after === before) return object
+  const out: Record<string, JsonValue> = {}
+  const uniqueKey = keyNumbers((key) => Object.hasOwn(object, key))
+  for (const [i, [key, value]] of after.entries())
+    setOwn(out, key === before[i]?.[0] ? key : uniqueKey(key), value)
+  return out
+}
+
+function treatmentOf(key: string, parent: Treatment | undefined): Treatment | undefined {
+  if (key === SEALED) return 'sealed'
+  if (typeof parent === 'object') return Object.hasOwn(parent, key) ? parent[key] : undefined
+  return parent === 'bytes' || parent === 'secret' ? parent : undefined
+}
+
+/**
+ * A provider accepts all thinking blocks byte for byte, or none. If one contains a secret, all become
+ * unsigned, which no grammar sends as signed; a block that only the provider can read becomes a mask. Their
+ * number stays. O(size).
+ */
+function redactThinking(blocks: readonly JsonValue[], rules: RedactionRules): readonly JsonValue[] {
+  const texts = blocks.map((block) => redactedThinking(block, rules))
+  return texts.every((text) => text === null) ? blocks : unsignedBlocks(blocks, rules.mask, texts)
+}
+
+const NO_PATHS: ReadonlySet<string> = new Set()
+
+/** The replacement for the text of a block that contains a secret, in any field; null for any other block. */
+function redactedThinking(block: JsonValue, rules: RedactionRules): string | null {
+  if (!isObject(block)) return null
+  const { type: _, thinking, signature, data, ...more } = block
+  const isClean = redactValue(more, { rules, unchanged: NO_PATHS }) === more
+  const isOpen = (text: JsonValue | undefined): boolean =>
+    typeof text === 'string' && redactSealed(text, rules) === null
+  if (typeof thinking !== 'string') return isClean && !isOpen(data) ? null : rules.mask(String(data))
+  const redacted = redactText(thinking, rules)
+  return isClean && redacted === thinking && !isOpen(signature) ? null : redacted
+}
+
+/**
+ * Treatment of a field: unchanged (`keep`); unchanged if it is an instant (`time`) or a known tool's name
+ * (`name`), else as text; JSON text that stays JSON (`arguments`); complete or null (`sealed`); each text and
+ * number masked whole (`secret`); JSON whose base64 is a file (`bytes`); signed blocks (`thinking`); any JSON
+ * (`open`, and fields without a shape); or one or several objects with a shape, whose keys are never secrets.
+ */
+type Treatment =
+  | 'open'
+  | 'keep'
+  | 'time'
+  | 'name'
+  | 'arguments'
+  | 'sealed'
+  | 'secret'
+  | 'bytes'
+  | 'thinking'
+  | Shape
+
+interface Shape {
+  readonly [field: string]: Treatment
+}
+
+const CONTENT: Shape = {
+  type: 'keep',
+  text: 'open',
+  image_urls: 'open',
+  cache_prompt: 'keep',
+  data: 'bytes',
+  source: 'bytes',
+  file: 'bytes',
+  file_data: 'bytes',
+  input_audio: 'bytes',
+}
+
+const REASONING: Shape = {
+  id: 'keep',
+  summary: 'open',
+  content: 'open',
+  encrypted_content: 'sealed',
+  status: 'open',
+}
+
+const REPLY: Shape = {
+  after: 'keep',
+  interrupted: 'keep',
+  outcome: 'keep',
+  waits: 'keep',
+  grammar: 'keep',
+  prefix: 'keep',
+  tools: 'keep',
+  digest: 'keep',
+  cuts: 'keep',
+  model: 'open',
+  stop_reason: 'open',
+  tokens: 'keep',
+  usage: 'open',
+  parts: 'open',
+  metadata: 'open',
+}
+
+const CALL: Shape = {
+  id: 'keep',
+  reply: REPLY,
+  name: 'name',
+  arguments: 'arguments',
+  origin: 'keep',
+  responses_item_id: 'keep',
+}
+
+const CRITIC: Shape = { score: 'keep', message: 'open', metadata: 'open' }
+
+const MESSAGE: Shape = {
+  role: 'keep',
+  reply: REPLY,
+  completes: { action_id: 'keep', tool_call_id: 'keep', tool_name: 'name', outcome: 'keep' },
+  content: CONTENT,
+  tool_calls: CALL,
+  tool_call_id: 'keep',
+  name: 'open',
+  reasoning_content: 'open',
+  thinking_blocks: 'thinking',
+  responses_reasoning_item: REASONING,
+}
+
+const TOOL: Shape = {
+  kind: 'keep',
+  title: 'open',
+  description: 'open',
+  action_type: 'keep',
+  observation_type: 'keep',
+  annotations: 'open',
+  meta: 'open',
+}
+
+const ISSUE: Shape = { loc: 'open', msg: 'open', type: 'keep', input: 'open' }
+
+/** Fields that the engine does not read. */
+// oxfmt-ignore
+const OPEN_FIELDS = [
+  'code', 'detail', 'title', 'status', 'tool_kind', 'raw_input', 'raw_output', 'content', 'is_error', 'summary', 'key',
+  'value', 'hook_command', 'success', 'blocked', 'stdout', 'stderr', 'reason', 'additional_context', 'error',
+  'hook_input', 'filename', 'log_data', 'model_name', 'usage_id', 'reasoning_content', 'activated_skills', 'sender',
+  'rejection_reason',
+] as const satisfies readonly EventField[]
+
+/** Every field of every kind; a field that is missing in the table below does not compile. */
+type EventField = { [K in EventKind]: keyof EventOf<K> }[EventKind]
+
+const OTHER_FIELDS: { readonly [F in Exclude<EventField, (typeof OPEN_FIELDS)[number]>]: Treatment } = {
+  kind: 'keep',
+  id: 'keep',
+  parent_id: 'keep',
+  timestamp: 'time',
+  source: 'keep',
+  action_id: 'keep',
+  message_id: 'keep',
+  tool_call_id: 'keep',
+  llm_response_id: 'keep',
+  forgotten_event_ids: 'keep',
+  summary_offset: 'keep',
+  tool_name: 'name',
+  tool_call: CALL,
+  thought: CONTENT,
+  thinking_blocks: 'thinking',
+  responses_reasoning_item: REASONING,
+  security_risk: 'keep',
+  critic_result: CRITIC,
+  llm_message: MESSAGE,
+  extended_content: CONTENT,
+  action: { kind: 'keep' },
+  observation: { kind: 'keep', content: CONTENT, is_error: 'keep' },
+  rejection_source: 'keep',
+  system_prompt: CONTENT,
+  dynamic_context: CONTENT,
+  tools: TOOL,
+  hook_event_type: 'keep',
+  exit_code: 'keep',
+  prompt_token_ids: 'keep',
+  response_token_ids: 'keep',
+}
+
+/** The fields of events; none has two meanings in two kinds. */
+const EVENT: Shape = {
+  ...Object.fromEntries(OPEN_FIELDS.map((field) => [field, 'open'])),
+  ...OTHER_FIELDS,
+}
+
+const UPDATES: ReadonlyMap<string, Shape> = new Map(
+  Object.entries<Shape>({
+    execution_status: { value: 'keep' },
+    leaf_event_id: { value: 'keep' },
+    full_state: {
+      value: { execution_status: 'keep', id: 'keep', leaf_event_id: 'keep', last_user_message_id: 'keep' },
+    },
+    confirmation_policy: { value: { kind: 'keep', threshold: 'keep' } },
+    approved_actions: { value: 'keep' },
+    held_actions: { value: 'keep' },
+    started_actions: { value: 'keep' },
+    call_progress: { value: { action_id: 'keep' } },
+    stats: {},
+  }).map(([key, shape]) => [key, { ...EVENT, key: 'keep', ...shape }]),
+)
+
+const SECRET_UPDATE: Shape = { ...EVENT, value: 'secret' }
+
+const KNOWN_TOOLS: ReadonlySet<string> = new Set(['finish', 'think'])
+
+/** The shape of an event; of a state update by its key, which may be the name of a secret. O(1). */
+function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => boolean): Shape {
+  if (kind !== 'ConversationStateUpdateEvent' || typeof key !== 'string') return EVENT
+  return UPDATES.get(key) ?? (isSecretField(key) ? SECRET_UPDATE : EVENT)
+}
 
 const NOTHING: ReadonlySet<string> = new Set()
 

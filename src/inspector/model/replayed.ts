@@ -41,14 +41,6 @@ export function* replaying(document: LogDocument): Generator<number, Replayed> {
   return { document, states, loaded }
 }
 
-export function replayed(document: LogDocument): Replayed {
-  const steps = replaying(document)
-  for (;;) {
-    const step = steps.next()
-    if (step.done === true) return step.value
-  }
-}
-
 /** The log with more facts. O(facts + length of the list). */
 export function extended({ document, states, loaded }: Replayed, facts: readonly Fact[]): Replayed {
   let state = states.at(-1) as State

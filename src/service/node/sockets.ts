@@ -2,16 +2,412 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { WebSocketServer } from 'ws'
-import { keyInterval, KeyWatch } from '../auth/key-watch.ts'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { hasCode } from '../../event/errors.ts'
+import type { Credential, Identify } from '../auth/caller.ts'
+import { type Access, keyInterval, KeyWatch } from '../auth/key-watch.ts'
 import { requestIdOf } from '../http/app.ts'
-import { HttpProblem, redactForClient, toProblem } from '../http/problem.ts'
-import { type Channel, commandsChannel, eventsChannel, sessionChannel } from '../live/channels.ts'
+import {
+  describeFailure,
+  type FailureText,
+  HttpProblem,
+  problemText,
+  redactForClient,
+  toProblem,
+} from '../http/problem.ts'
+import {
+  type Channel,
+  Closing,
+  commandsChannel,
+  eventsChannel,
+  invalidFrame,
+  readFrame,
+  sessionChannel,
+} from '../live/channels.ts'
 import { CLOSE } from '../live/frame.ts'
+import type { Live } from '../live/live.ts'
+import { SlowReader } from '../live/start.ts'
+import { authFrame } from '../request-schema.ts'
 import type { Service } from '../service.ts'
 import { type Admission, admit, Budget, type ConnectionOptions } from './budget.ts'
-import { Connection } from './connection.ts'
 import { rawResponse } from './plain-answer.ts'
+
+interface ConnectionParts {
+  readonly live: Live
+  readonly identify: Identify
+  readonly keys: KeyWatch
+  readonly socket: WebSocket
+  readonly raw: Duplex
+  readonly admission: Admission
+  readonly channel: Channel
+  readonly query: URLSearchParams
+  readonly options: ConnectionOptions
+  readonly inbound: Budget
+  readonly outbound: Budget
+  readonly onAdmitted: () => boolean
+}
+
+const MAX_MISSED = 2
+/** Milliseconds in which a client without a key must close its side. */
+const SHORT_GRACE = 1_000
+
+/** A socket that was accepted. */
+class Connection {
+  readonly #parts: ConnectionParts
+  readonly #outlet: Outlet
+  readonly #inbox: Inbox
+  #missed = 0
+  #acceptedBefore = 0
+  #access: Access | null = null
+  #unwatch: () => void = () => undefined
+
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts
+    const { socket, raw, options, live, inbound, outbound } = parts
+    const { writeTimeout } = live.options
+    this.#outlet = new Outlet(socket, raw, {
+      maxBytes: options.maxBufferedBytes,
+      writeTimeout,
+      budget: outbound,
+    })
+    this.#inbox = new Inbox(socket, raw, inbound, (why) => {
+      if (socket.readyState !== socket.OPEN) return this.terminate()
+      if (why === 'first') this.close(CLOSE.tooLarge, 'The first frame may contain only a key')
+      else this.close(CLOSE.busy, 'Too much data is being sent; try again later')
+    })
+    const resetMissed = (): void => void (this.#missed = 0)
+    for (const event of ['pong', 'ping', 'message'] as const) socket.on(event, resetMissed)
+    // A broken frame or a lost peer: the socket closes itself, with the code that fits.
+    socket.on('error', () => undefined)
+    socket.on('close', () => this.#end())
+  }
+
+  /** Serves the socket until it is closed. Never throws. */
+  async serve(): Promise<void> {
+    try {
+      if (await this.#admit()) await this.#stream()
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      this.#end()
+    }
+  }
+
+  ping(): void {
+    const { socket } = this.#parts
+    if (socket.readyState !== socket.OPEN) return
+    // A client that reads is alive, though its pong may be queued behind the data.
+    if (this.#outlet.accepted !== this.#acceptedBefore) this.#missed = 0
+    this.#acceptedBefore = this.#outlet.accepted
+    if (this.#missed >= MAX_MISSED) {
+      this.close(CLOSE.idle, 'No response to pings')
+      return
+    }
+    this.#missed += 1
+    socket.ping()
+  }
+
+  close(code: number, reason: string): void {
+    const { socket, options, channel } = this.#parts
+    this.#end()
+    if (socket.readyState !== socket.OPEN) return
+    const resume = channel.resume()
+    socket.close(code, clip(reason, 120 - resume.length) + resume)
+    // Reads the client's last frames, also when reading was paused.
+    socket.resume()
+    const closeTimeout =
+      this.#access === null ? Math.min(options.closeTimeout, SHORT_GRACE) : options.closeTimeout
+    const timer = setTimeout(() => socket.terminate(), closeTimeout)
+    socket.once('close', () => clearTimeout(timer))
+  }
+
+  terminate(): void {
+    this.#parts.socket.terminate()
+  }
+
+  #end(): void {
+    this.#unwatch()
+    this.#parts.channel.end()
+  }
+
+  async #admit(): Promise<boolean> {
+    const { admission, keys, onAdmitted, live, socket } = this.#parts
+    if (admission.type === 'refused') {
+      this.close(CLOSE.unauthorized, admission.reason)
+      return false
+    }
+    const access = admission.type === 'admitted' ? admission.access : await this.#readKey(admission.org)
+    if (socket.readyState !== socket.OPEN) return false
+    if (access === null) {
+      this.close(CLOSE.unauthorized, 'Unauthorized')
+      return false
+    }
+    if (!onAdmitted()) {
+      this.close(CLOSE.busy, `There are ${live.options.maxTotal} open sockets, the maximum; try again later`)
+      return false
+    }
+    this.#access = access
+    this.#inbox.open()
+    this.#unwatch = keys.watch(access, () => this.#lock())
+    return true
+  }
+
+  #lock(): void {
+    this.close(CLOSE.unauthorized, 'The key is no longer valid')
+  }
+
+  async #readKey(org: string | null): Promise<Access | null> {
+    const { identify, options } = this.#parts
+    const timer = setTimeout(
+      () => this.close(CLOSE.unauthorized, 'No key was sent in time'),
+      options.authTimeout,
+    )
+    const frame = await this.#inbox.next()
+    clearTimeout(timer)
+    const read = readFrame(frame?.text ?? '')
+    const auth = 'value' in read ? authFrame.read(read.value) : null
+    if (auth === null || !('value' in auth)) return null
+    const credential: Credential = { text: auth.value.session_api_key, from: 'header' }
+    const caller = await identify(credential, org)
+    return caller === null ? null : { caller, credential, org }
+  }
+
+  async #stream(): Promise<void> {
+    const { channel, socket, query } = this.#parts
+    const messages = await channel.open(query)
+    if (socket.readyState !== socket.OPEN) return
+    void this.#listen().catch((error: unknown) => this.#fail(error))
+    for await (const bytes of messages) {
+      await this.#outlet.write(bytes)
+      if (socket.readyState !== socket.OPEN) return
+    }
+    this.close(CLOSE.away, 'The service is shutting down')
+  }
+
+  async #listen(): Promise<void> {
+    for (;;) {
+      const frame = await this.#inbox.next()
+      if (frame === null) return
+      try {
+        if (!(await this.#isAuthorized())) return this.#lock()
+        const failure =
+          frame.text === null
+            ? invalidFrame('Binary frames are not supported. Send JSON as text.')
+            : await this.#parts.channel.receive(frame.text)
+        if (failure !== null) this.#report(failure)
+      } catch (error) {
+        this.#report(this.#describe(error))
+      }
+    }
+  }
+
+  async #isAuthorized(): Promise<boolean> {
+    return this.#access !== null && (await this.#parts.keys.isGood(this.#access))
+  }
+
+  #report(failure: FailureText): void {
+    const { socket, options, channel } = this.#parts
+    // A client that sends nonsense and reads no errors is sent no more of them.
+    if (socket.readyState !== socket.OPEN || this.#outlet.pending > options.maxBufferedBytes) return
+    this.#outlet.write(channel.failure(failure))?.catch(() => undefined)
+  }
+
+  #describe(error: unknown): FailureText {
+    const failure = describeFailure(error)
+    if (failure.code === 'InternalError') this.#parts.live.options.onFailure(error)
+    return failure
+  }
+
+  #fail(error: unknown): void {
+    if (error instanceof Closing) return this.close(...error.close)
+    if (error instanceof SlowReader) return this.close(...this.#parts.channel.slow)
+    if (hasCode(error, 'unknown_conversation')) return this.close(CLOSE.unknown, 'Unknown conversation')
+    if (hasCode(error, 'closed')) return this.close(CLOSE.away, 'The service is shutting down')
+    if (error instanceof HttpProblem) {
+      return this.close(CODES.get(error.status) ?? CLOSE.failed, problemText(error))
+    }
+    this.#report(this.#describe(error))
+    this.close(CLOSE.failed, 'The stream failed')
+  }
+}
+
+const CODES: ReadonlyMap<number, number> = new Map([
+  [403, CLOSE.unauthorized],
+  [404, CLOSE.unknown],
+  [422, CLOSE.badRequest],
+  [429, CLOSE.busy],
+  [503, CLOSE.away],
+])
+
+function clip(text: string, bytes: number): string {
+  let end = Math.min(text.length, bytes)
+  while (Buffer.byteLength(text.slice(0, end)) > bytes) end -= 1
+  return text.slice(0, end)
+}
+
+const MAX_FRAMES = 16
+const MAX_BYTES = 2 ** 18
+
+/** Bytes of an unfinished frame that each socket may hold, even when the budget is exceeded. */
+const GUARANTEED_BYTES = 2 ** 16
+
+/** Maximum bytes of the first frame, which contains only a key, and of pings before it. */
+const MAX_FIRST_FRAME = 4_096
+
+/** A frame; its text is null if it is binary. */
+interface Received {
+  readonly text: string | null
+  readonly bytes: number
+}
+
+/** Received frames in order. Until `open` is called, reads one short frame only. */
+class Inbox {
+  readonly #socket: WebSocket
+  readonly #budget: Budget
+  readonly #frames: Received[] = []
+  #queued = 0
+  #unfinished = 0
+  #isWhole = false
+  #isOpen = false
+  #wake: () => void = () => undefined
+
+  /** @param overflow called when the first frame is too long, or the budget of all sockets is spent */
+  constructor(socket: WebSocket, raw: Duplex, budget: Budget, overflow: (why: 'first' | 'total') => void) {
+    this.#socket = socket
+    this.#budget = budget
+    socket.on('message', (data, isBinary) => {
+      if (socket.readyState !== socket.OPEN) return
+      // Text arrives as one buffer, by the socket's own `binaryType`.
+      const bytes = (data as Buffer).byteLength
+      this.#isWhole = true
+      if (!this.#isOpen && bytes > MAX_FIRST_FRAME) return overflow('first')
+      this.#frames.push({ text: isBinary ? null : (data as Buffer).toString(), bytes })
+      this.#queued += bytes
+      budget.add(bytes)
+      if (!this.#isOpen || this.#frames.length >= MAX_FRAMES || this.#queued >= MAX_BYTES) socket.pause()
+      this.#wake()
+    })
+    // Counts the bytes of unfinished frames, which the WebSocket library does not report. This listener runs
+    // before the library's.
+    raw.on('data', ({ byteLength }: Buffer) => {
+      if (this.#isWhole) this.#finish()
+      else {
+        this.#unfinished += byteLength
+        budget.add(byteLength)
+      }
+      if (!this.#isOpen && this.#frames.length === 0 && this.#unfinished > MAX_FIRST_FRAME) overflow('first')
+      else if (this.#unfinished > GUARANTEED_BYTES && budget.isSpent) overflow('total')
+    })
+    socket.on('close', () => {
+      this.#finish()
+      budget.remove(this.#queued)
+      this.#queued = 0
+      this.#wake()
+    })
+  }
+
+  open(): void {
+    this.#isOpen = true
+  }
+
+  async next(): Promise<Received | null> {
+    while (this.#frames.length === 0) {
+      if (this.#socket.readyState !== this.#socket.OPEN) return null
+      this.#socket.resume()
+      await new Promise<void>((resolve) => (this.#wake = resolve))
+    }
+    const frame = this.#frames.shift() ?? null
+    if (frame === null || this.#queued === 0) return frame
+    this.#queued -= frame.bytes
+    this.#budget.remove(frame.bytes)
+    return frame
+  }
+
+  #finish(): void {
+    this.#isWhole = false
+    this.#budget.remove(this.#unfinished)
+    this.#unfinished = 0
+  }
+}
+
+interface OutletOptions {
+  readonly maxBytes: number
+  /** Milliseconds without progress after which a full queue fails. */
+  readonly writeTimeout: number
+  /** Shared by all sockets; when it is spent, each may queue one frame. */
+  readonly budget: Budget
+}
+
+export class Outlet {
+  readonly #socket: WebSocket
+  readonly #raw: Duplex
+  readonly #options: OutletOptions
+  #pending = 0
+  #accepted = 0
+  #corked = false
+  #waiting: Promise<void> | null = null
+  #resume: (() => void) | null = null
+
+  constructor(socket: WebSocket, raw: Duplex, options: OutletOptions) {
+    this.#socket = socket
+    this.#raw = raw
+    this.#options = options
+  }
+
+  get accepted(): number {
+    return this.#accepted
+  }
+
+  get pending(): number {
+    return this.#pending
+  }
+
+  /**
+   * Sends a frame. A full queue returns a promise: await it before sending more. It rejects with SlowReader
+   * when the peer reads nothing for too long.
+   */
+  write(bytes: Uint8Array): Promise<void> | null {
+    this.#cork()
+    const { maxBytes: limit, budget } = this.#options
+    this.#pending += bytes.byteLength
+    budget.add(bytes.byteLength)
+    this.#socket.send(bytes, { binary: false, compress: false }, () => {
+      this.#accepted += 1
+      this.#pending -= bytes.byteLength
+      budget.remove(bytes.byteLength)
+      if (this.#pending === 0 || (this.#pending <= limit / 2 && !budget.isSpent)) this.#resume?.()
+    })
+    return this.#pending > limit || budget.isSpent ? (this.#waiting ??= this.#room()) : null
+  }
+
+  /** Sends the frames of one turn of the event loop in one system call. */
+  #cork(): void {
+    if (this.#corked) return
+    this.#corked = true
+    this.#raw.cork()
+    process.nextTick(() => {
+      this.#corked = false
+      this.#raw.uncork()
+    })
+  }
+
+  #room(): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    let before = this.#accepted
+    const check = (): void => {
+      if (this.#accepted === before) reject(new SlowReader('The reader is too slow.'))
+      before = this.#accepted
+    }
+    // After a blocked event loop, timers fire before the callbacks of writes.
+    const timer = setInterval(() => setImmediate(check), this.#options.writeTimeout)
+    this.#resume = resolve
+    return promise.finally(() => {
+      clearInterval(timer)
+      this.#waiting = null
+      this.#resume = null
+    })
+  }
+}
 
 /** Options of sockets. */
 export interface SocketOptions extends Partial<ConnectionOptions> {

@@ -1,21 +1,390 @@
 /** The conformance kit for servers: named cases that hold any agent server to the interface. */
 
+import { parseInstant } from '../../event/time.ts'
 import type { Event } from '../../event/types.ts'
 import { checkLog } from '../../laws/check-log.ts'
 import { GRAMMARS } from '../../messages/grammars.ts'
 import { describeFailure, hold, LawBroken, same } from '../failure.ts'
-import { bodyOf } from './client.ts'
-import { LIVE, received } from './live-cases.ts'
-import { PAGES, REFUSALS, SECRETS, TREE } from './log-cases.ts'
+import { bodyOf, type EventFilterQuery, type EventQuery, type ServerPage } from './client.ts'
+import { caughtUp, LIVE, received } from './live-cases.ts'
 import { callsIn, CONSENT, holdPaired, holdPrefixes, nextWaits, resultsOf, RUNS, STOPS } from './run-cases.ts'
+import { textOf } from './script.ts'
 import {
   type Capability,
+  holdRefusal,
   RESTING,
   type ServerCheck,
   type ServerConformanceOptions,
   SharedServer,
   Trial,
 } from './trial.ts'
+
+async function filled(trial: Trial): Promise<{ readonly id: string; readonly log: readonly Event[] }> {
+  const id = await trial.begin()
+  for (let index = 0; index < 6; index += 1) await trial.say(id, [], false)
+  const calls = [trial.note('one'), trial.note('two')]
+  await trial.play(id, [{ says: calls }, { says: [trial.note('three')] }, { says: ['Done.'] }])
+  return { id, log: await trial.log(id) }
+}
+
+const idsOf = (events: readonly Event[]): (string | undefined)[] => events.map(({ id }) => id)
+
+const instantOf = ({ timestamp = '' }: Event): bigint => parseInstant(timestamp) ?? 0n
+
+const inOtherZone = (timestamp: string): string => {
+  const micros = parseInstant(timestamp) ?? 0n
+  const date = new Date(Number(micros / 1_000n) + 7_200_000).toISOString()
+  return `${date.slice(0, 19)}.${String(micros % 1_000_000n).padStart(6, '0')}+02:00`
+}
+
+const fits = (event: Event, { kind, source, timestamp__gte: from, timestamp__lt: to }: EventFilterQuery) =>
+  (kind === undefined || event.kind === kind) &&
+  (source === undefined || event.source === source) &&
+  (from === undefined || instantOf(event) >= (parseInstant(from) ?? 0n)) &&
+  (to === undefined || instantOf(event) < (parseInstant(to) ?? 0n))
+
+/** Filters at the very instants of the log's events, to compare with a naive filter. */
+function filtersFor(log: readonly Event[]): EventFilterQuery[] {
+  const times = [0, 3, Math.floor(log.length / 2), log.length - 1].map((time) => log[time]?.timestamp ?? '')
+  const [first = '', early = '', middle = ''] = times
+  return [
+    {},
+    ...(['MessageEvent', 'ActionEvent', 'ObservationEvent', 'TokenEvent'] as const).map((kind) => ({ kind })),
+    ...(['user', 'agent', 'environment', 'hook'] as const).map((source) => ({ source })),
+    ...times.flatMap((time) => [{ timestamp__gte: time }, { timestamp__lt: time }]),
+    { timestamp__gte: inOtherZone(middle) },
+    { timestamp__lt: inOtherZone(middle) },
+    { timestamp__gte: early, timestamp__lt: middle },
+    { timestamp__gte: middle, timestamp__lt: first },
+    { kind: 'MessageEvent', source: 'user', timestamp__gte: early },
+  ]
+}
+
+async function pagesOf(trial: Trial, id: string, query: EventQuery): Promise<Event[][]> {
+  const pages: Event[][] = []
+  let page_id: string | null = null
+  do {
+    const page: ServerPage = bodyOf(await trial.client.search(id, { ...query, page_id }))
+    pages.push([...page.items])
+    page_id = page.next_page_id ?? null
+    hold('C1', pages.length <= 1_000, 'paging does not end')
+  } while (page_id !== null)
+  return pages
+}
+
+const PAGES: readonly ServerCheck[] = [
+  {
+    name: 'a search finds by kind, source and time, from an instant on and before an instant, and is counted alike',
+    laws: ['W1'],
+    async run(trial) {
+      const { id, log } = await filled(trial)
+      for (const query of filtersFor(log)) {
+        const wanted = log.filter((event) => fits(event, query))
+        const result = await trial.client.events(id, query)
+        same('W1', `events of ${JSON.stringify(query)}`, idsOf(result), idsOf(wanted))
+        const count = bodyOf(await trial.client.count(id, query))
+        same('W1', `the count of ${JSON.stringify(query)}`, count, wanted.length)
+      }
+    },
+  },
+  {
+    name: 'events are ordered by time, and descending in the mirrored order',
+    laws: ['C3'],
+    async run(trial) {
+      const { id, log } = await filled(trial)
+      const sorted = log.every(
+        (event, index) => index === 0 || instantOf(log[index - 1] as Event) <= instantOf(event),
+      )
+      hold('C3', sorted, 'a later event is before an earlier one')
+      for (const limit of [100, 3]) {
+        const down = await trial.client.events(id, { sort_order: 'TIMESTAMP_DESC', limit })
+        same('C3', `downwards by ${limit}`, idsOf(down), idsOf(log.toReversed()))
+      }
+      const up = await trial.client.events(id, { sort_order: 'TIMESTAMP' })
+      same('C3', 'the default order', idsOf(log), idsOf(up))
+    },
+  },
+  {
+    name: 'pages of any size contain each event once, are full except the last, and the last one has no next',
+    laws: ['C1'],
+    async run(trial) {
+      const { id, log } = await filled(trial)
+      for (const query of [{}, { source: 'user' as const }]) {
+        const wanted = log.filter((event) => fits(event, query))
+        for (const limit of [1, 2, 5, wanted.length - 1, wanted.length, wanted.length + 1]) {
+          const pages = await pagesOf(trial, id, { ...query, limit })
+          same('C1', `the pages by ${limit}`, idsOf(pages.flat()), idsOf(wanted))
+          const sizes = pages.map(({ length }) => length)
+          const isFull = sizes.every((size, index) => size === limit || index === sizes.length - 1)
+          hold('C1', isFull && sizes.at(-1) !== 0, `pages by ${limit} hold ${sizes.join(', ')}`)
+        }
+      }
+      const [none] = await pagesOf(trial, id, { kind: 'TokenEvent' })
+      same('C1', 'a page of nothing', none, [])
+    },
+  },
+  {
+    name: 'appends between two pages neither repeat nor skip an event',
+    laws: ['C2'],
+    async run(trial) {
+      for (const sort_order of ['TIMESTAMP', 'TIMESTAMP_DESC'] as const) {
+        const { id, log } = await filled(trial)
+        const seen: Event[] = []
+        let page_id: string | null = null
+        do {
+          const page: ServerPage = bodyOf(await trial.client.search(id, { sort_order, limit: 4, page_id }))
+          seen.push(...page.items)
+          page_id = page.next_page_id ?? null
+          if (seen.length < log.length) await trial.say(id, [], false)
+          hold('C2', seen.length < 1_000, 'paging does not end')
+        } while (page_id !== null)
+        const were = new Set(idsOf(log))
+        const old = seen.filter((event) => were.has(event.id))
+        const wanted = sort_order === 'TIMESTAMP' ? log : log.toReversed()
+        same('C2', `what was there, in the order ${sort_order}`, idsOf(old), idsOf(wanted))
+        hold('C2', new Set(idsOf(seen)).size === seen.length, 'an event is repeated')
+      }
+    },
+  },
+  {
+    name: 'an event is got by its id as the search shows it',
+    laws: ['W1'],
+    async run(trial) {
+      const { id, log } = await filled(trial)
+      for (const event of log.slice(0, 4)) {
+        same('W1', 'the event', bodyOf(await trial.client.event(id, event.id ?? '')), event)
+      }
+    },
+  },
+]
+
+const TREE: readonly ServerCheck[] = [
+  {
+    name: 'after HEAD moved the conversation continues there, and the model does not receive the other branch',
+    laws: ['T8', 'T4'],
+    needs: ['navigation'],
+    async run(trial) {
+      const id = await trial.begin()
+      await trial.play(id, [{ says: ['Reply one.'] }])
+      const position = bodyOf(await trial.client.get(id)).leaf_event_id ?? ''
+      await trial.play(id, [{ says: ['Reply two, of the other branch.'] }])
+      const moved = (await trial.accepted(() => trial.client.navigate(id, position))).leaf_event_id
+      same('T2', 'HEAD', moved, position)
+      const output = await trial.say(id, [{ says: ['Reply three.'] }], false)
+      const log = await trial.log(id)
+      const next = log.find((event) => event.id === output)?.parent_id
+      same('T8', 'the parent of the next message', next, position)
+      await trial.accepted(() => trial.client.run(id))
+      await trial.rest(id)
+      same('T4', 'the last reply', (await trial.replies(id)).at(-1), 'Reply three.')
+      const sent = (await trial.requests(id)).at(-1)?.map(({ content }) => textOf(content)) ?? []
+      const other = sent.some((text) => text === 'Reply two, of the other branch.')
+      hold('T4', !other, 'the model is sent the other branch')
+      holdRefusal(await trial.client.navigate(id, 'unheard-of'), 404, 'HEAD at an unknown event')
+    },
+  },
+  {
+    name: 'HEAD is not moved while the conversation runs',
+    laws: ['W1'],
+    needs: ['navigation'],
+    async run(trial) {
+      const id = await trial.begin()
+      await trial.say(id, [{ says: ['Slowly.'], wait: 500 }])
+      await trial.running(id)
+      holdRefusal(await trial.client.navigate(id, null), 409, 'HEAD of what runs')
+      await trial.rest(id)
+    },
+  },
+  {
+    name: 'a fork contains the path to its event and nothing else, and its messages stay in it',
+    laws: ['T4'],
+    needs: ['fork'],
+    async run(trial) {
+      const id = await trial.begin()
+      await trial.play(id, [{ says: ['Reply one.'] }])
+      const from_event_id = bodyOf(await trial.client.get(id)).leaf_event_id ?? ''
+      await trial.play(id, [{ says: ['Reply two.'] }])
+      const before = await trial.log(id)
+      const fork = bodyOf(await trial.client.fork(id, { from_event_id }))
+      trial.conversations.push(fork.id)
+      hold('T4', fork.id !== id, 'the fork has the id of its source')
+      same('T4', 'messages of the agent in the fork', await trial.replies(fork.id), ['Reply one.'])
+      await trial.play(fork.id, [{ says: ['In the fork.'] }])
+      same('T4', 'the fork', await trial.replies(fork.id), ['Reply one.', 'In the fork.'])
+      same('T4', 'the source', await trial.log(id), before)
+      const refusal = await trial.client.fork(id, { from_event_id: 'unheard-of' })
+      holdRefusal(refusal, 404, 'a fork at an unknown event')
+    },
+  },
+]
+
+const WRONG: readonly Readonly<Record<string, string>>[] = [
+  ...['0', '-1', '101', 'ten', '', '1.5'].map((limit) => ({ limit })),
+  { kind: 'Message' },
+  { kind: 'messageevent' },
+  { source: 'moon' },
+  { sort_order: 'KIND' },
+  { sort_order: 'timestamp' },
+  ...['yesterday', '', '2026-02-30T00:00:00Z'].flatMap((time) => [
+    { timestamp__gte: time },
+    { timestamp__lt: time },
+  ]),
+]
+
+const REFUSALS: readonly ServerCheck[] = [
+  {
+    name: 'a search that is not valid is refused with what is wrong and where, and a limit of 1 and of 100 is not',
+    laws: ['W1'],
+    async run(trial) {
+      const id = await trial.begin()
+      const path = `/api/conversations/${encodeURIComponent(id)}/events/search`
+      for (const query of WRONG) {
+        const refusal = await trial.client.send('GET', path, { query })
+        holdRefusal(refusal, 422, `a search by ${JSON.stringify(query)}`)
+      }
+      for (const limit of [1, 100]) bodyOf(await trial.client.search(id, { limit }))
+    },
+  },
+  {
+    name: 'a page id that was changed, or is of another filter, order or conversation, is refused',
+    laws: ['C4'],
+    async run(trial) {
+      const { id } = await filled(trial)
+      const { id: other } = await filled(trial)
+      const { next_page_id } = bodyOf(await trial.client.search(id, { limit: 2 }))
+      const page_id = next_page_id ?? ''
+      const middle = Math.floor(page_id.length / 2)
+      const changed = `${page_id.slice(0, middle)}${page_id[middle] === '1' ? '2' : '1'}${page_id.slice(middle + 1)}`
+      const input = [
+        [id, { page_id: changed }],
+        [id, { page_id: 'nonsense' }],
+        [id, { page_id, kind: 'MessageEvent' }],
+        [id, { page_id, sort_order: 'TIMESTAMP_DESC' }],
+        [other, { page_id }],
+      ] as const
+      for (const [where, query] of input) {
+        const { status } = await trial.client.search(where, query)
+        const problem = `a page id of another query had status ${status}: ${JSON.stringify(query)}`
+        hold('C4', status === 422, problem)
+      }
+      bodyOf(await trial.client.search(id, { page_id, limit: 7 }))
+    },
+  },
+  {
+    name: 'an unknown resource has status 404 with a sentence, and an invalid body 422 with the reasons',
+    laws: ['W1'],
+    async run(trial) {
+      const { client } = trial
+      const id = await trial.begin()
+      holdRefusal(await client.get('unheard-of'), 404, 'an unknown conversation')
+      holdRefusal(await client.search('unheard-of'), 404, 'the events of an unknown conversation')
+      holdRefusal(await client.say('unheard-of', 'Hello'), 404, 'a message to an unknown conversation')
+      holdRefusal(await client.event(id, 'unheard-of'), 404, 'an unknown event')
+      for (const content of [[], 'Hello', undefined]) {
+        const text = { body: { role: 'user', content } }
+        const path = `/api/conversations/${encodeURIComponent(id)}/events`
+        holdRefusal(await client.send('POST', path, text), 422, `a message of ${JSON.stringify(content)}`)
+      }
+    },
+  },
+  {
+    name: 'a request without the key, or with another one, is rejected with 401, without the key in the response',
+    laws: ['W6'],
+    needs: ['keys'],
+    async run(trial) {
+      const { url, apiKey = '' } = trial.client.address
+      hold('W6', apiKey !== '', 'the options have no key: name keys in lacks')
+      const id = await trial.begin()
+      const path = `${url.replace(/\/$/, '')}/api/conversations/${encodeURIComponent(id)}`
+      for (const headers of [{}, { 'x-session-api-key': `${apiKey}x` }]) {
+        const response = await (trial.client.address.fetch ?? fetch)(new Request(path, { headers }))
+        const text = await response.text()
+        hold('W6', response.status === 401, `without the key the status is ${response.status}`)
+        hold('W6', !text.includes(apiKey), 'the refusal names the key')
+      }
+    },
+  },
+]
+
+const SEALED = 'gAAAAABsealedByTheProvider'
+
+const SECRETS: readonly ServerCheck[] = [
+  {
+    name: 'everybody may search what is shared, in full pages without what is not for viewers, and nothing else',
+    laws: ['W2'],
+    needs: ['sharing'],
+    async run(trial) {
+      const { client } = trial
+      const { id, log } = await filled(trial)
+      const unshared = bodyOf(await client.searchShared({ conversation_id: id }))
+      same('W2', 'a page of what is not shared', unshared, { items: [], next_page_id: null })
+      bodyOf(await client.share(id, true))
+      const visible = log.filter(({ kind }) => kind !== 'ConversationStateUpdateEvent')
+      const { url, fetch: customFetch = fetch } = client.address
+      for (const limit of [3, 100]) {
+        const seen = []
+        for (let page_id: string | null = ''; page_id !== null;) {
+          const query = new URLSearchParams({ conversation_id: id, limit: String(limit) })
+          if (page_id !== '') query.set('page_id', page_id)
+          // No key is sent.
+          const requested = new Request(`${url.replace(/\/$/, '')}/api/shared-events/search?${query}`)
+          const page = (await (await customFetch(requested)).json()) as Awaited<
+            ReturnType<typeof client.searchShared>
+          >['body']
+          const isFull = page.items.length === limit || (page.next_page_id ?? null) === null
+          hold('W2', isFull, `a page of ${page.items.length} has a next one`)
+          seen.push(...page.items)
+          page_id = page.next_page_id ?? null
+          hold('C1', seen.length < 1_000, 'paging does not end')
+        }
+        same('W2', 'what is shown', idsOf(seen), idsOf(visible))
+      }
+      const one = await client.searchShared({ conversation_id: id, kind__eq: 'ActionEvent' })
+      same('W2', 'by kind', bodyOf(one).items.length, log.filter(({ kind }) => kind === 'ActionEvent').length)
+      holdRefusal(await client.searchShared({}), 422, 'a search of no conversation')
+      holdRefusal(await client.searchShared({ conversation_id: id, limit: 101 }), 422, 'a limit of 101')
+    },
+  },
+  {
+    name: 'what a provider has sealed is shown in no page, event or socket',
+    laws: ['W2', 'X1'],
+    needs: ['parts'],
+    async run(trial) {
+      const { client } = trial
+      const id = await trial.begin()
+      const part = { type: 'document', nested: [{ encrypted_content: SEALED, kept: 'shown' }] }
+      const output = await client.say(id, [{ type: 'text', text: 'See this.' }, part], { run: false })
+      const { event_id = '' } = bodyOf(output)
+      const shown = [
+        JSON.stringify(await trial.log(id)),
+        JSON.stringify(bodyOf(await client.event(id, event_id))),
+      ]
+      for (const text of shown) {
+        hold('X1', text.includes('"kept":"shown"'), 'the part itself is gone')
+        hold('X1', !text.includes(SEALED), 'it shows encrypted_content')
+      }
+    },
+  },
+  {
+    name: 'what a provider has sealed is shown in no socket',
+    laws: ['X1'],
+    needs: ['parts', 'sockets'],
+    async run(trial) {
+      const { client } = trial
+      const id = await trial.begin()
+      const live = await caughtUp(trial, id, -1)
+      const part = { type: 'document', encrypted_content: SEALED }
+      const text = await client.say(id, [{ type: 'text', text: 'See this.' }, part], { run: false })
+      const { event_id } = bodyOf(text)
+      const late = client.connect(id, { after: -1 })
+      for (const socket of [live, late]) {
+        const frame = await received(trial, socket, event_id)
+        socket.close()
+        hold('X1', !JSON.stringify(frame).includes(SEALED), 'a frame shows encrypted_content')
+      }
+    },
+  },
+]
 
 async function portrait(trial: Trial, id: string): Promise<object> {
   const { execution_status, leaf_event_id, pending_action_ids, event_count } = bodyOf(
