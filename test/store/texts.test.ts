@@ -104,7 +104,10 @@ const idsOf = async (store: Store, query: string): Promise<string[]> =>
   (await store.searchText({ query, limit: 100 })).items.map(({ id }) => id).toSorted()
 
 /** A database that counts the statements that read, and the rows that it returned. */
-function counting(database: SqliteDatabase, work: { statements: number; rows: number }): SqliteDatabase {
+function counting(
+  database: SqliteDatabase,
+  work: { statements: number; rows: number; readonly texts?: string[] },
+): SqliteDatabase {
   return {
     exec: (sql) => database.exec(sql),
     close: () => database.close(),
@@ -115,6 +118,7 @@ function counting(database: SqliteDatabase, work: { statements: number; rows: nu
         all(...values) {
           const rows = statement.all(...values)
           work.statements += 1
+          work.texts?.push(sql)
           work.rows += rows.length
           return rows
         },
@@ -122,6 +126,18 @@ function counting(database: SqliteDatabase, work: { statements: number; rows: nu
     },
   }
 }
+
+it('an append to an indexed log of SQLite reads the log only before the first', async () => {
+  const work = { statements: 0, rows: 0, texts: [] as string[] }
+  const database = counting(openDatabase('node:sqlite', ':memory:'), work)
+  const store = sqliteStore({ database, fullText: true })
+  await store.createConversation({ id: 'a' })
+  for (let nth = 0; nth < 5; nth += 1) await store.append('a', [say(`m${nth}`, `word${nth}`)])
+  expect(work.texts.filter((sql) => sql.includes('FROM colloquy_log WHERE conversation_id'))).toHaveLength(1)
+  expect(await idsOf(store, 'word4')).toEqual(['m4'])
+  expect(await store.textIndex()).toEqual({ indexed: 5, total: 5 })
+  await store.close()
+})
 
 describe('what a caller may not read', () => {
   it.each([

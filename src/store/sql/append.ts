@@ -96,6 +96,8 @@ export class KnownLog implements AppendContext {
   readonly number: number
   readonly row: LogRow
   tip: LogTip
+  /** Number of indexed events. */
+  textVersion: number
   lease: AppendContext['lease'] = null
   readonly #reads: ReturnType<typeof eventReads>
   /** Null for an id that is not in the tree. */
@@ -110,6 +112,7 @@ export class KnownLog implements AppendContext {
     this.number = Number(row.number)
     this.row = row
     this.tip = tipOf(row)
+    this.textVersion = row.text_version
     if (this.tip.head !== null) this.#nodes.set(this.tip.head.id, this.tip.head)
     this.#reads = reads
   }
@@ -199,7 +202,8 @@ export class KnownLog implements AppendContext {
   }
 
   /** Adds what was decided, before it is written: the next append is decided behind it. */
-  advance({ added, tip }: AppendDecision): void {
+  advance({ added, tip }: AppendDecision, fullText = false): void {
+    if (fullText && this.textVersion === this.tip.version) this.textVersion = tip.version
     this.tip = tip
     for (const { event, node } of added) {
       if (node !== null) this.#nodes.set(node.id, node)

@@ -269,8 +269,8 @@ function* appendNew(
     const decision = yield* log.decide(facts, options, isAssumed)
     if (decision.added.length === 0) return null
     const { owner = null, generation = null } = options.lease ?? {}
-    const { row, timeZone, tip } = log
-    const state = [tip.version, tip.head?.id ?? null, timeZone, row.text_version, owner, owner, generation]
+    const { timeZone, textVersion, tip } = log
+    const state = [tip.version, tip.head?.id ?? null, timeZone, textVersion, owner, owner, generation]
     yield* write(log, decision, now, fullText, isAssumed ? state : null)
     return { decision, log }
   } catch (error) {
@@ -281,7 +281,7 @@ function* appendNew(
 }
 
 function* write(
-  { conversationId, number, row }: KnownLog,
+  { conversationId, number, textVersion }: KnownLog,
   { added, opened, tip }: AppendDecision,
   now: bigint,
   fullText: boolean,
@@ -311,8 +311,8 @@ function* write(
   }
   const from = tip.version - added.length
   // A log with events that are not indexed is indexed in their order.
-  const isIndexed = fullText && row.text_version === from
-  yield statement(UPDATE_LOG, now, ...tipValues(tip), isIndexed ? tip.version : row.text_version, number)
+  const isIndexed = fullText && textVersion === from
+  yield statement(UPDATE_LOG, now, ...tipValues(tip), isIndexed ? tip.version : textVersion, number)
   if (isIndexed)
     yield* writeTexts(
       number,

@@ -224,14 +224,14 @@ export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
     {
       async append(id, facts, options) {
         const isAlone = options.within !== undefined
-        const known = fullText ? null : (logs.get(id) ?? null)
+        const known = logs.get(id) ?? null
         logs.delete(id)
         const { decision, log } = await runner
           .write(() => append(id, facts, options, known, clock(), fullText), { isAlone })
           .catch((error: unknown) => {
             throw error instanceof CallbackError ? error.cause : error
           })
-        log.advance(decision)
+        log.advance(decision, fullText)
         log.trim()
         if (logs.size >= MAX_LOGS) logs.clear()
         logs.set(id, log)

@@ -5,7 +5,6 @@
 
 import { textPlace } from '../kit/query/text-query.ts'
 import { all, allOf, first, type Statement, statement, type Work } from '../sql/dialect.ts'
-import { isTaken } from './database.ts'
 import { BEHIND, LEAST, queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/texts.ts'
 
 /** - `text_pending`: texts not yet indexed. - `text_gone`: deleted logs whose texts remain. */
@@ -31,11 +30,12 @@ export const TEXT_INDEX: readonly string[] = [
 
 const COLUMNS = 'number, log, seq, time, role, size, line'
 
-const insertInto = (table: string): string => `INSERT INTO ${table} (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)`
-const INSERT_PENDING = insertInto('colloquy_text_pending')
-const INSERT_TEXT = insertInto('colloquy_text')
-const IS_PENDING = 'SELECT 1 FROM colloquy_text_pending WHERE number = ?'
-const IS_TEXT = 'SELECT 1 FROM colloquy_text WHERE number = ?'
+/** Inserts a text unless its number is used in either table. */
+const insertInto = (table: string, other: string): string =>
+  `INSERT INTO ${table} (${COLUMNS}) SELECT ?, ?, ?, ?, ?, ?, ?
+  WHERE NOT EXISTS (SELECT 1 FROM ${other} AS o WHERE o.number = ?) ON CONFLICT DO NOTHING RETURNING 1 AS is_new`
+const INSERT_PENDING = insertInto('colloquy_text_pending', 'colloquy_text')
+const INSERT_TEXT = insertInto('colloquy_text', 'colloquy_text_pending')
 
 const MANY = 64
 
@@ -44,13 +44,8 @@ export function* writeTexts(log: number, rows: readonly TextRow[]): Work<void> {
   for (const { seq, time, role, size, line } of rows)
     for (let attempt = 0; ; attempt += 1) {
       const number = textPlace(time, seq, attempt)
-      if ((yield* first(isMany ? IS_PENDING : IS_TEXT, number)) !== undefined) continue
-      try {
-        yield statement(isMany ? INSERT_TEXT : INSERT_PENDING, number, log, seq, time, role, size, line)
-      } catch (error) {
-        if (isTaken(error)) continue
-        throw error
-      }
+      const insert = isMany ? INSERT_TEXT : INSERT_PENDING
+      if ((yield* first(insert, number, log, seq, time, role, size, line, number)) === undefined) continue
       if (isMany) yield statement('INSERT INTO colloquy_text_index (rowid, line) VALUES (?, ?)', number, line)
       break
     }
