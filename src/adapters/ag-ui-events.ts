@@ -7,7 +7,12 @@ import type { UIChunk } from '../messages/ui/types.ts'
 
 export const SHARED_STATE = 'ag_ui.state'
 
-/** Translates chunks of the reply to a message; null ends open parts. One per stream. O(chunk). */
+/**
+ * Translates chunks of the reply to a message; null ends open parts. One per stream. O(chunk).
+ *
+ * No message that is streamed has an id of the log: a client keeps the position of a message that a snapshot
+ * has, and appends the others.
+ */
 export function chunkTranslator(to: string): (chunk: UIChunk | null) => AGUIEvent[] {
   const open = new Map<string, 'reasoning' | 'text'>()
   let steps = 0
@@ -67,7 +72,7 @@ export function chunkTranslator(to: string): (chunk: UIChunk | null) => AGUIEven
         return end(`${to}-reasoning-${chunk.id}`)
       case 'tool-input-available': {
         const { toolCallId, toolName, input } = chunk
-        const parentMessageId = `${toolCallId}-call`
+        const parentMessageId = `${to}-call-${toolCallId}`
         return [
           { type: EventType.TOOL_CALL_START, toolCallId, toolCallName: toolName, parentMessageId },
           { type: EventType.TOOL_CALL_ARGS, toolCallId, delta: JSON.stringify(input) },
@@ -106,8 +111,8 @@ export function eventsOfLogged(
 ): AGUIEvent[] {
   const events: AGUIEvent[] = details.has('raw') ? [{ type: EventType.RAW, event, source: 'colloquy' }] : []
   if (activity !== undefined) {
-    const { id: messageId, activityType, content } = activity
-    events.push({ type: EventType.ACTIVITY_SNAPSHOT, messageId, activityType, content })
+    const { id, activityType, content } = activity
+    events.push({ type: EventType.ACTIVITY_SNAPSHOT, messageId: `${id}-live`, activityType, content })
   }
   if (event.kind === 'ConversationStateUpdateEvent')
     events.push(...eventsOfUpdate(event, details.has('updates')))

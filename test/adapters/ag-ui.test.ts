@@ -97,6 +97,8 @@ const counts: Step = async function* () {
   yield says('Counted.')
 }
 
+const byId = (a: { id: string }, b: { id: string }): number => (a.id < b.id ? -1 : 1)
+
 const update = (key: string, value: object): Event => ({
   kind: 'ConversationStateUpdateEvent',
   source: 'agent',
@@ -153,6 +155,90 @@ describe('a conversation over AG-UI', () => {
       type: 'MESSAGES_SNAPSHOT',
       messages: agUiMessages(await conversation.state()),
     })
+  })
+
+  it('is accepted by the client, whatever a run appends', async () => {
+    const piece = fc.oneof(
+      fc.record({ kind: fc.constant('StreamingDeltaEvent'), content: fc.string({ minLength: 1 }) }),
+      fc.record({ kind: fc.constant('StreamingDeltaEvent'), reasoning_content: fc.string({ minLength: 1 }) }),
+      fc.constantFrom(
+        'says',
+        'call',
+        'open call',
+        'progress',
+        'shared',
+        'update',
+        'message',
+        'user',
+        'condenses',
+      ),
+    )
+    const plans = fc.array(fc.array(piece, { maxLength: 6 }), { minLength: 1, maxLength: 3 })
+    const details = fc.subarray(['raw', 'updates', 'encrypted'] as const)
+    await fc.assert(
+      fc.asyncProperty(plans, details, fc.boolean(), async (plan, shown, hasEngine) => {
+        const engine = createEngine({ store: memoryStore() })
+        const conversation = await engine.create()
+        const seen: BaseEvent[] = []
+        let calledIn = 0
+        let count = 0
+        const eventsOf = (name: string): Event[] => {
+          const id = `e${(count += 1)}`
+          const said = says(`said ${id}`)
+          const content = [{ text: id }]
+          const of = (source: 'environment' | 'user'): Event => ({
+            kind: 'MessageEvent',
+            source,
+            llm_message: { role: 'user', content },
+          })
+          switch (name) {
+            case 'call':
+              return [calls(id), update('call_progress', { action_id: id, progress: 0.5 }), ends(id, id)]
+            case 'open call':
+              return [calls(id)]
+            case 'progress':
+              return [update('call_progress', { action_id: 'unknown', a: [id] })]
+            case 'shared':
+              return [update('ag_ui.state', { id })]
+            case 'update':
+              return [update('other', { id })]
+            case 'condenses':
+              return [{ kind: 'Condensation', forgotten_event_ids: ['m1'], summary: id, llm_response_id: id }]
+            case 'message':
+            case 'user':
+              return [of(name === 'user' ? 'user' : 'environment')]
+            default:
+              return [said]
+          }
+        }
+        const by: Step = async function* () {
+          const pieces = plan[(calledIn += 1) - 1] ?? ['says']
+          for (const each of pieces) yield typeof each === 'string' ? eventsOf(each) : (each as never)
+          if (calledIn >= plan.length) yield eventsOf('says')
+        }
+        const agent = agentOf(
+          serverOf(conversation, by, seen, {}, { details: shown, ...(hasEngine && { engine }) }),
+          conversation.id,
+        )
+        agent.addMessage({ id: 'm1', role: 'user', content: 'Go.' })
+        await agent.runAgent({ runId: 'r1' })
+        for (const event of seen) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
+        const messages = agUiMessages(await conversation.state())
+        // A client keeps its progress and reasoning as long as a snapshot has no activity, or no reasoning.
+        const hasReasoning = messages.some(({ role }) => role === 'reasoning')
+        const kept = agent.messages.filter(
+          ({ id, role }) => !id.endsWith('-progress') && (role !== 'reasoning' || hasReasoning),
+        )
+        // It appends a result that is new in a later snapshot, wherever its call is.
+        const [known, expected] = [kept, messages].map((all) => all.filter(({ role }) => role !== 'tool'))
+        if (seen.at(-1)?.type === 'RUN_FINISHED') {
+          expect(known).toEqual(expected)
+          expect(kept.toSorted(byId)).toEqual(messages.toSorted(byId))
+        }
+        await engine.close()
+      }),
+      { numRuns: 100 },
+    )
   })
 
   it('brings a client that is cut off anywhere, any number of times, to the messages of the log', async () => {
