@@ -16,15 +16,13 @@ export interface Stamp {
 
 /** Returns a function that makes ULIDs, ascending even within a millisecond. */
 export function monotonicUlids(): (now?: number) => string {
-  // The library's generator draws each random character by a call of its own, which costs more than an append.
-  const bytes = new Uint8Array(256)
-  let used = bytes.length
+  // The library's own generator makes a call for each random character, which costs more than an append.
+  let random = new Uint8Array(0)
   return monotonicFactory(() => {
-    if (used === bytes.length) {
-      crypto.getRandomValues(bytes)
-      used = 0
-    }
-    return (bytes[used++] ?? 0) / 256
+    if (random.length === 0) random = crypto.getRandomValues(new Uint8Array(256))
+    const [byte = 0] = random
+    random = random.subarray(1)
+    return byte / 256
   })
 }
 

@@ -181,32 +181,26 @@ const notJson = (error: string): ValidationError => ({
 async function readText(request: Request, maxBytes: number): Promise<string | null> {
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes)
   if (request.body === null) return ''
-  const decoder = new TextDecoder('utf-8', { fatal: true })
   const reader = request.body.getReader()
-  let text: string | null = ''
-  let size = 0
-  const decode = (bytes?: Uint8Array): void => {
-    try {
-      if (text !== null) text += decoder.decode(bytes, { stream: bytes !== undefined })
-    } catch {
-      text = null
-    }
-  }
-  for (;;) {
+  const chunks: Uint8Array<ArrayBuffer>[] = []
+  for (let size = 0; ;) {
     const { done, value } = await reader.read().catch(() => {
       throw new HttpProblem(400, 'The request body is incomplete. Send it again.')
     })
-    if (done) {
-      decode()
-      return text
-    }
+    if (done) break
     size += value.byteLength
     if (size > maxBytes) {
       // The rest is not awaited; a failure to cancel changes nothing.
       void reader.cancel().catch(() => undefined)
       throw tooLarge(maxBytes)
     }
-    decode(value)
+    chunks.push(value)
+  }
+  const bytes = chunks.length === 1 ? chunks[0] : await new Blob(chunks).arrayBuffer()
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return null
   }
 }
 

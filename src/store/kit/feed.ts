@@ -93,10 +93,10 @@ export const VISITED_ROWS = 2_000
 export function heldPositions(items: readonly Pick<Item, 'id' | 'body'>[]): (readonly bigint[] | null)[] {
   const held = Array.from({ length: SHARDS }, (): readonly bigint[] | null => null)
   for (const { id, body } of items) {
-    const shard = Number(id)
-    const position = positionOf(shard, body['cursor'])
-    const current = held[shard] ?? null
-    if (current === null || comparePositions(position, current) < 0) held[shard] = position
+    const position = positionOf(Number(id), body['cursor'])
+    const [first = 0n, second = 0n] = held[Number(id)] ?? [2n ** 63n]
+    const isEarlier = position[0] === first ? (position[1] ?? 0n) < second : (position[0] ?? 0n) < first
+    if (isEarlier) held[Number(id)] = position
   }
   return held
 }
@@ -110,9 +110,6 @@ function positionOf(shard: number, cursor: unknown): readonly bigint[] {
     return [0n]
   }
 }
-
-const comparePositions = (a: readonly bigint[], b: readonly bigint[]): number =>
-  Number((a[0] ?? 0n) - (b[0] ?? 0n)) || Number((a[1] ?? 0n) - (b[1] ?? 0n))
 
 /** Maximum number of rows for a page: the row of `after`, one per item, and one to detect more. */
 export const rowsFor = ({ limit }: CheckedFeedQuery): number => limit + 2

@@ -53,6 +53,12 @@ interface OwnWork {
   close(): Promise<void>
 }
 
+/** Binds a unit of work to arguments that are checked now, before the database is opened. */
+const bound =
+  <A extends readonly unknown[], T>(work: (...input: A) => Work<T>, ...input: A) =>
+  (): Work<T> =>
+    work(...input)
+
 export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStore {
   const events = eventReads(engine.dialect)
   const blobs = blobReads(engine.dialect)
@@ -100,32 +106,14 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
       await ownConditions.replaceEvents(id, checkReplacements(replacements))
     },
 
-    read: async (id, options = {}) => {
-      const checked = checkReadOptions(options)
-      return read(() => events.read(id, checked))
-    },
-    get: async (conversationId, id, options) => {
-      const refs = checkGetOptions(options)
-      return (await read(() => events.getMany(conversationId, [id], refs)))[0] ?? null
-    },
-    getMany: async (conversationId, ids, options) => {
-      const refs = checkGetOptions(options)
-      return read(() => events.getMany(conversationId, ids, refs))
-    },
-    search: async (query) => {
-      const checked = checkEventQuery(query)
-      return read(() => events.search(checked))
-    },
-    count: async (filter) => {
-      const checked = checkEventFilter(filter)
-      return read(() => events.count(checked))
-    },
+    read: async (id, options = {}) => read(bound(events.read, id, checkReadOptions(options))),
+    get: async (conversationId, id, options) =>
+      (await read(bound(events.getMany, conversationId, [id], checkGetOptions(options))))[0] ?? null,
+    getMany: async (id, ids, options) => read(bound(events.getMany, id, ids, checkGetOptions(options))),
+    search: async (query) => read(bound(events.search, checkEventQuery(query))),
+    count: async (filter) => read(bound(events.count, checkEventFilter(filter))),
 
-    searchText: async (query) => {
-      const { search } = searched()
-      const checked = checkTextQuery(query)
-      return read(() => search(checked))
-    },
+    searchText: async (query) => read(bound(searched().search, checkTextQuery(query))),
     textIndex: async () => read(searched().count),
 
     createConversation: async (conversation) => {
@@ -133,14 +121,9 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
       return write(() => conversations.create(conversation))
     },
     getConversation: async (id) => read(() => conversations.find(id)),
-    listConversations: async (query) => {
-      const checked = checkConversationQuery(query)
-      return read(() => conversations.list(checked))
-    },
-    countConversations: async (filter, { exact } = {}) => {
-      const checked = checkConversationFilter(filter)
-      return read(() => conversations.count(checked, checkExact(exact)))
-    },
+    listConversations: async (query) => read(bound(conversations.list, checkConversationQuery(query))),
+    countConversations: async (filter, { exact } = {}) =>
+      read(bound(conversations.count, checkConversationFilter(filter), checkExact(exact))),
     setStatus: async (id, status, version) => write(() => conversations.setStatus(id, status, version)),
     updateConversation: async (id, patch, options) => write(() => conversations.update(id, patch, options)),
     deleteConversation: async (id) => {
@@ -166,10 +149,7 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
     acquireLease: async (id, owner, ttl) => write(() => conversations.acquireLease(id, owner, ttl)),
     releaseLease: async (lease) => write(() => conversations.releaseLease(lease)),
     getLease: async (id) => read(() => conversations.findLease(id)),
-    listLeases: async (query) => {
-      const checked = checkLeaseQuery(query)
-      return read(() => conversations.listLeases(checked))
-    },
+    listLeases: async (query) => read(bound(conversations.listLeases, checkLeaseQuery(query))),
 
     saveSnapshot: async (id, parts, { complete = false } = {}) =>
       write(() => conversations.saveSnapshot(id, parts, complete)),
@@ -183,14 +163,10 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
 
     getItem: async (collection, id) => read(() => items.find(collection, id)),
     changeItems: async (changes) => write(ownConditions.changeItems(checkChanges(changes))),
-    listItems: async (collection, query) => {
-      const checked = checkItemQuery(collection, query)
-      return read(() => items.list(collection, checked))
-    },
-    countItems: async (collection, filter, { exact } = {}) => {
-      const checked = checkItemFilter(collection, filter)
-      return read(() => items.count(collection, checked, checkExact(exact)))
-    },
+    listItems: async (collection, query) =>
+      read(bound(items.list, collection, checkItemQuery(collection, query))),
+    countItems: async (collection, filter, { exact } = {}) =>
+      read(bound(items.count, collection, checkItemFilter(collection, filter), checkExact(exact))),
     claimItems: async (collection, claim) =>
       write(ownConditions.claimItems(collection, checkClaim(collection, claim))),
 
