@@ -22,7 +22,7 @@ import { type MemoryLog, newLog, type Row } from './log.ts'
 import { SortedList } from './sorted.ts'
 
 /** The records that a walk goes through, in its order upwards; null for none. */
-export type Walked = (walk: Walk) => SortedList<ConversationRecord> | null
+export type Walked = (walk: Walk) => SortedList<Kept> | null
 
 /** Returns one page. O(log n + visited records). */
 export function listConversations(walked: Walked, query: CheckedConversationQuery): Page<ConversationRecord> {
@@ -71,9 +71,9 @@ function* recordsOf(
   const isEarly = (record: ConversationRecord): boolean => from !== null && recordTime(record, by) < from
   const isLate = (record: ConversationRecord): boolean => until !== null && recordTime(record, by) >= until
   const walkFrom = descending
-    ? list.before((record) => !isLate(record) && (after === null || order(record, after) < 0))
-    : list.from((record) => isEarly(record) || (after !== null && order(record, after) <= 0))
-  for (const record of walkFrom) {
+    ? list.before(({ record }) => !isLate(record) && (after === null || order(record, after) < 0))
+    : list.from(({ record }) => isEarly(record) || (after !== null && order(record, after) <= 0))
+  for (const { record } of walkFrom) {
     if (descending ? isEarly(record) : isLate(record)) return
     yield record
   }
@@ -93,9 +93,9 @@ export interface Kept {
 
 export class Conversations {
   readonly #kept = new Map<string, Kept>()
-  readonly #created = new SortedList(compareRecords('createdAt'))
-  readonly #updated = new SortedList(compareRecords('updatedAt'))
-  readonly #keyed = new Map<string, SortedList<ConversationRecord>>()
+  readonly #created = listBy('createdAt')
+  readonly #updated = listBy('updatedAt')
+  readonly #keyed = new Map<string, SortedList<Kept>>()
 
   find(id: string): Kept | undefined {
     return this.#kept.get(id)
@@ -112,20 +112,28 @@ export class Conversations {
   add(record: ConversationRecord, feedStart: number): void {
     if (this.#kept.has(record.id)) throw conversationExists(record.id)
     const snapshot = new Map<number, Uint8Array>()
-    this.#kept.set(record.id, { record, log: newLog(), lease: null, generation: 0, feedStart, snapshot })
-    this.#list(record)
+    const stored = { record, log: newLog(), lease: null, generation: 0, feedStart, snapshot }
+    this.#kept.set(record.id, stored)
+    this.#list(stored)
   }
 
   /** O(log n · keys). */
   change(stored: Kept, record: ConversationRecord): void {
-    this.#unlist(stored.record)
+    this.#unlist(stored)
     stored.record = record
-    this.#list(record)
+    this.#list(stored)
+  }
+
+  /** A change of the log's length, HEAD and time, which only one list is sorted by. O(log n). */
+  appended(stored: Kept, record: ConversationRecord): void {
+    this.#updated.delete(stored)
+    stored.record = record
+    this.#updated.add(stored)
   }
 
   delete(id: string): boolean {
     const stored = this.#kept.get(id)
-    if (stored !== undefined) this.#unlist(stored.record)
+    if (stored !== undefined) this.#unlist(stored)
     return this.#kept.delete(id)
   }
 
@@ -146,31 +154,36 @@ export class Conversations {
       .toSorted((a, b) => compareIds(a.conversationId, b.conversationId))
   }
 
-  /** The records that a walk goes through, in its order upwards; null for none. O(1). */
-  walked({ by, key }: Walk): SortedList<ConversationRecord> | null {
+  /** The conversations that a walk goes through, in its order upwards; null for none. O(1). */
+  walked({ by, key }: Walk): SortedList<Kept> | null {
     if (key !== null) return this.#keyed.get(keyName(key)) ?? null
     return by === 'createdAt' ? this.#created : this.#updated
   }
 
-  #list(record: ConversationRecord): void {
-    this.#created.add(record)
-    this.#updated.add(record)
-    for (const key of keysOf(record)) {
-      const list = this.#keyed.get(keyName(key)) ?? new SortedList(compareRecords('createdAt'))
+  #list(stored: Kept): void {
+    this.#created.add(stored)
+    this.#updated.add(stored)
+    for (const key of keysOf(stored.record)) {
+      const list = this.#keyed.get(keyName(key)) ?? listBy('createdAt')
       this.#keyed.set(keyName(key), list)
-      list.add(record)
+      list.add(stored)
     }
   }
 
-  #unlist(record: ConversationRecord): void {
-    this.#created.delete(record)
-    this.#updated.delete(record)
-    for (const key of keysOf(record)) {
+  #unlist(stored: Kept): void {
+    this.#created.delete(stored)
+    this.#updated.delete(stored)
+    for (const key of keysOf(stored.record)) {
       const list = this.#keyed.get(keyName(key))
-      list?.delete(record)
+      list?.delete(stored)
       if (list?.isEmpty === true) this.#keyed.delete(keyName(key))
     }
   }
+}
+
+function listBy(by: Walk['by']): SortedList<Kept> {
+  const compare = compareRecords(by)
+  return new SortedList((a, b) => compare(a.record, b.record))
 }
 
 const keyName = ([name, value]: ListKey): string => `${name}\n${value}`

@@ -554,7 +554,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
         write(log, decision, (event) => blobs.add(log, event, digests))
         texts.add(stored, decision.added)
         const updatedAt = laterOf(record.updatedAt, clock())
-        conversations.change(stored, Object.freeze({ ...record, version, headId, updatedAt }))
+        conversations.appended(stored, Object.freeze({ ...record, version, headId, updatedAt }))
         feed.appended(conversationId, version - decision.added.length, version)
         watches.wake(conversationId)
       }
