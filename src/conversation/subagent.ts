@@ -1,7 +1,6 @@
 /** Subagents: a call that opens a child conversation, runs it, and returns its reply. */
 
-import type { Content } from '../event/shapes.ts'
-import { isTextPart } from '../event/shapes.ts'
+import { type Content, isTextPart } from '../event/shapes.ts'
 import { isFinalReply } from '../state/status.ts'
 import type { State } from '../state/state.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'

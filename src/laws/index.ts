@@ -1,9 +1,8 @@
 /** Entry `colloquy/laws`: the laws of every log, and a check of logs of any server. */
 
 export { checkLog, type CheckOptions } from './check-log.ts'
-export type { LogItem } from './load.ts'
+export type { LogItem, LawViolation } from './load.ts'
 export type { RequestWriter } from './requests.ts'
 export { LAWS, sentenceOf } from './sentences.ts'
-export type { LawViolation } from './load.ts'
 export type { Grammar } from '../messages/grammar.ts'
 export { GRAMMARS } from '../messages/grammars.ts'

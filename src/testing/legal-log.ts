@@ -20,9 +20,8 @@ import { listWorkingCalls } from '../state/read.ts'
 import { reduce } from '../state/reduce.ts'
 import { initialState, type State } from '../state/state.ts'
 import type { Status } from '../state/status.ts'
-import { cutPointsIn } from '../view/view.ts'
+import { cutPointsIn, viewEventsIn } from '../view/view.ts'
 import { isDerived, isPending, stretchStarts, type Unit, unitEvents } from '../view/units.ts'
-import { viewEventsIn } from '../view/view.ts'
 import { frozen } from './event.ts'
 
 /**

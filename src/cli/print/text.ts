@@ -3,7 +3,7 @@
 import { styleText } from 'node:util'
 import { hideSecrets, onOneLine, safe, type Tone } from '../../inspector/index.ts'
 
-export { counted, glimpse, hideSecrets, safe } from '../../inspector/index.ts'
+export { counted, glimpse, hideSecrets, safe, type Tone } from '../../inspector/index.ts'
 
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/
 const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u
@@ -151,8 +151,6 @@ function endOfQuoted(text: string, start: number): number | null {
   }
   return null
 }
-
-export type { Tone } from '../../inspector/index.ts'
 
 export type Paint = (tone: Tone, text: string) => string
 

@@ -1,7 +1,6 @@
 /** The sandboxes of a service: stored records, and a limit beyond which the oldest are paused. */
 
-import { pause } from '../../conversation/async.ts'
-import { serialQueue } from '../../conversation/async.ts'
+import { pause, serialQueue } from '../../conversation/async.ts'
 import type { Page } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { invalidArgument } from '../../store/kit/query/check-value.ts'

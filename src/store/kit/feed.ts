@@ -1,7 +1,6 @@
 /** Pages of a feed, for all adapters: the checked query, the rows of a page, and its cursor. */
 
-import type { FeedItem, FeedPage, FeedQuery } from '../contract/feed.ts'
-import { FEED_ROWS, SHARDS } from '../contract/feed.ts'
+import { type FeedItem, type FeedPage, type FeedQuery, FEED_ROWS, SHARDS } from '../contract/feed.ts'
 import type { Item } from '../contract/items.ts'
 import { MAX_PAGE_SIZE, type StoredEvent } from '../contract/query.ts'
 import { checkInteger, checkOneOf, checkText, invalidArgument } from './query/check-value.ts'

@@ -1,8 +1,7 @@
 /** Reads events: by position, by id, and in pages of time order. */
 
 import { isLegalId } from '../../event/ids.ts'
-import type { EventKind } from '../../event/kinds.ts'
-import { EVENT_KINDS } from '../../event/kinds.ts'
+import { type EventKind, EVENT_KINDS } from '../../event/kinds.ts'
 import { SOURCES } from '../../event/shapes.ts'
 import type { EventPage, StoredEvent } from '../contract/query.ts'
 import { unknownConversation } from '../kit/errors.ts'

@@ -1,7 +1,6 @@
 /** Searches the text of all conversations in a database, and indexes events that were appended without an index. */
 
-import type { TextIndex, TextPage, TextRole } from '../contract/text.ts'
-import { MAX_RANKED, TEXT_ROLES } from '../contract/text.ts'
+import { type TextIndex, type TextPage, type TextRole, MAX_RANKED, TEXT_ROLES } from '../contract/text.ts'
 import type { StoredEvent } from '../contract/query.ts'
 import {
   type CheckedTextQuery,

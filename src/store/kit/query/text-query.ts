@@ -1,7 +1,6 @@
 /** Text queries: typed text becomes terms and phrases, which all stores compare with indexed lines. */
 
-import type { StoredEvent } from '../../contract/query.ts'
-import { MAX_PAGE_SIZE } from '../../contract/query.ts'
+import { type StoredEvent, MAX_PAGE_SIZE } from '../../contract/query.ts'
 import {
   MAX_RANKED,
   TEXT_ROLES,
