@@ -73,8 +73,8 @@ function write(log: readonly Event[], deed: Deed): Event[] {
   const id = `e${log.length}`
   const calls = log.flatMap((event) => (event.kind === 'ActionEvent' ? [event.id ?? ''] : []))
   const action_id = (deed.call < 9 ? calls.at(-1 - (deed.call % calls.length)) : undefined) ?? 'unknown'
-  const place = log.at(-1 - deed.back)?.id ?? '__root__'
-  const parent = deed.isElsewhere && deed.back % 4 === 0 ? { parent_id: place } : {}
+  const parentId = log.at(-1 - deed.back)?.id ?? '__root__'
+  const parent = deed.isElsewhere && deed.back % 4 === 0 ? { parent_id: parentId } : {}
   const result = {
     kind: 'ObservationEvent',
     id,
@@ -107,6 +107,6 @@ function write(log: readonly Event[], deed: Deed): Event[] {
       return [...log, { kind: 'MessageEvent', id, source: 'environment', ...parent, llm_message } as Event]
     }
     case 'go':
-      return [...log, { ...update, key: 'leaf_event_id', value: place === '__root__' ? null : place }]
+      return [...log, { ...update, key: 'leaf_event_id', value: parentId === '__root__' ? null : parentId }]
   }
 }

@@ -54,7 +54,7 @@ export interface Hidden {
   readonly secret: string
   readonly text: string
   /** The text with only the secret masked. */
-  readonly left: string
+  readonly remaining: string
   /** Keys that become equal once the secret is masked. */
   readonly equalKeys: readonly string[]
   readonly encoding: string
@@ -78,7 +78,7 @@ export function hiddenSecret(): fc.Arbitrary<Hidden> {
       return {
         secret,
         text: framed(encode(secret)),
-        left: framed(remaining),
+        remaining: framed(remaining),
         equalKeys,
         encoding,
         frames: names,

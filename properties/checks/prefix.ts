@@ -80,9 +80,9 @@ interface Masked extends Given {
 export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurrence[] {
   const { limits } = WIRES[grammar]
   // Replies are sent as they were signed, also with what a request should not contain.
-  const asked = deeds.flatMap((deed) => (deed.do === 'ask' ? [deed.parts] : []))
+  const replies = deeds.flatMap((deed) => (deed.do === 'ask' ? [deed.parts] : []))
   // No provider signs a reply whose thinking is behind its text or its calls.
-  const isPlain = asked.every((parts) =>
+  const isPlain = replies.every((parts) =>
     parts.every((part, i) => PLAIN.has(part) && (part !== 'think' || i === 0 || parts[i - 1] === 'think')),
   )
   const rules = GRAMMARS.find(({ law }) => isPlain && law === grammarNamed(grammar).law)

@@ -257,7 +257,7 @@ function branchShape({ branch }: State): unknown {
 }
 
 /** X8: text outside the secret remains. */
-function checkLeft({ secret, text, left: remaining }: Hidden): void {
+function checkLeft({ secret, text, remaining }: Hidden): void {
   const event = { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text } as const
   const rules = redactionRules({ secrets: [secret], builtIn: false, fields: [] })
   same('X8', `what is left of ${text}`, redact(event, rules).error, remaining)

@@ -113,7 +113,7 @@ class World {
   maker: Process
   underWay: { readonly id: string; isHeld: boolean } | null = null
   readers: Reader[] = []
-  left: Reader[] = []
+  departed: Reader[] = []
 
   constructor() {
     this.processes = Array.from({ length: PROCESSES }, () => new Process(this))
@@ -162,7 +162,7 @@ class World {
         return
       case 'join': {
         // Every second reader resumes for an earlier one.
-        const before = pick % 2 === 0 ? this.left.shift() : undefined
+        const before = pick % 2 === 0 ? this.departed.shift() : undefined
         const process = this.processes[pick % PROCESSES] as Process
         process.known = this.log.length
         const next = before?.next ?? this.log.length
@@ -173,7 +173,7 @@ class World {
       case 'leave': {
         const [reader] = this.readers.splice(pick % Math.max(1, this.readers.length), 1)
         reader?.unlisten()
-        if (reader !== undefined) this.left.push(reader)
+        if (reader !== undefined) this.departed.push(reader)
         return
       }
       case 'read': {
@@ -236,7 +236,7 @@ class World {
     const there = this.readers.filter(({ process }) => process === dead)
     for (const reader of there) reader.unlisten()
     this.readers = this.readers.filter((reader) => !there.includes(reader))
-    this.left.push(...there)
+    this.departed.push(...there)
     this.maker = this.processes[(index + 1) % PROCESSES] as Process
     this.append({
       kind: 'ConversationErrorEvent',

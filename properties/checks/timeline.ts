@@ -87,19 +87,19 @@ function reportsOn(
 ): [number, object][] {
   const path = pathOf(nodes, head)
   return [...reports].filter(
-    ([at]) => at < length && nodes[at]?.parent === path.findLast((position) => position < at),
+    ([index]) => index < length && nodes[index]?.parent === path.findLast((position) => position < index),
   )
 }
 
 /** Progress of calls that work where it is reported, by position. */
 export function reportsIn(nodes: readonly Node[]): Map<number, object> {
   return new Map(
-    nodes.flatMap(({ position: at, event, inTree, parent }) => {
+    nodes.flatMap(({ position: index, event, inTree, parent }) => {
       const report = event === null || !inTree ? null : progressOf(event)
       if (report === null) return []
-      const { working } = readBranch(nodes.slice(0, at), parent)
+      const { working } = readBranch(nodes.slice(0, index), parent)
       const isWorking = working.some(([call]) => nodes[call]?.id === report.action_id)
-      return isWorking ? [[at, maskSecrets(report)] as const] : []
+      return isWorking ? [[index, maskSecrets(report)] as const] : []
     }),
   )
 }
@@ -111,14 +111,14 @@ function latestIn(
   length: number,
 ): Map<string, object> {
   const latest = new Map<string, object>()
-  for (const { position: at, event, inTree } of nodes.slice(0, length)) {
-    const report = reports.get(at)
+  for (const { position: index, event, inTree } of nodes.slice(0, length)) {
+    const report = reports.get(index)
     const id = event === null ? undefined : progressOf(event)?.action_id
     if (report !== undefined && id !== undefined) latest.set(id, { ...latest.get(id), ...report })
     const completed = event === null || !inTree ? null : completionOf(event)
     if (completed === null) continue
-    const { completions } = readBranch(nodes.slice(0, at + 1), at)
-    if ([...completions.values()].includes(at)) latest.delete(completed.action_id)
+    const { completions } = readBranch(nodes.slice(0, index + 1), index)
+    if ([...completions.values()].includes(index)) latest.delete(completed.action_id)
   }
   return latest
 }

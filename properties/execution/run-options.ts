@@ -17,7 +17,7 @@ export const isCautious = (tool: string): boolean => tool === 'risky'
 export function optionsOfRuns(cues: Cues, story: Story, plan: Plan): (machine: Machine) => RunOptions {
   const { cautious, hooks, maxIterations, ready } = plan
   // Shared by all runs.
-  const denials = { left: hooks?.denials ?? 0 }
+  const denials = { remaining: hooks?.denials ?? 0 }
   return (machine) => ({
     leaseTtl: TTL,
     maxIterations,
@@ -44,7 +44,7 @@ function hooksOf(
   cues: Cues,
   story: Story,
   { blocksPrompts, blocksRisky }: NonNullable<Plan['hooks']>,
-  denials: { left: number },
+  denials: { remaining: number },
 ): Hook[] {
   const slow = async (name: string): Promise<void> => machine.point(`hook ${name}`)
   return [
@@ -75,8 +75,8 @@ function hooksOf(
       name: 'stop',
       run: async () => {
         await slow('stop')
-        denials.left -= 1
-        return { blocked: denials.left >= 0, reason: 'go on' }
+        denials.remaining -= 1
+        return { blocked: denials.remaining >= 0, reason: 'go on' }
       },
     },
     {

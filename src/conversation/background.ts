@@ -268,7 +268,7 @@ export async function workExpiresAt(store: Store, conversationId: string): Promi
 async function itemsOf(store: Store, conversationId: string): Promise<Map<string, Item>> {
   const items = new Map<string, Item>()
   const query = { by: 'conversation', value: conversationId }
-  for await (const item of allItems((at) => store.listItems(COLLECTION, { ...query, ...at })))
+  for await (const item of allItems((start) => store.listItems(COLLECTION, { ...query, ...start })))
     items.set(item.id, item)
   return items
 }

@@ -260,7 +260,7 @@ export class EngineContext {
   async children(id: string): Promise<ConversationRecord[]> {
     const children: ConversationRecord[] = []
     const query = { parentConversationId: id, tags: CHILD_TAGS, order: 'created_at' } as const
-    for await (const page of allPages((at) => this.store.listConversations({ ...query, ...at })))
+    for await (const page of allPages((start) => this.store.listConversations({ ...query, ...start })))
       children.push(...page)
     return children
   }
@@ -281,8 +281,8 @@ export class EngineContext {
     await Promise.allSettled(this.#work)
     if (this.#uses > 0) await new Promise<void>((resolve) => (this.#onUnused = resolve))
     await Promise.all([...this.#openReplies].map((shared) => shared.close()))
-    const kept = [...this.#idle.values()].map(({ replica }) => replica)
-    const idle = [...kept, ...(this.#oversized === null ? [] : [this.#oversized])]
+    const idleReplicas = [...this.#idle.values()].map(({ replica }) => replica)
+    const idle = [...idleReplicas, ...(this.#oversized === null ? [] : [this.#oversized])]
     const all = [...[...this.#busy.values()].map(({ opening }) => opening), ...idle]
     await Promise.allSettled(all.map(async (replica) => (await replica).settle(true)))
     this.#busy.clear()

@@ -107,7 +107,7 @@ async function* recordsOf(store: Store, filter: DeletionFilter): AsyncGenerator<
 }
 
 const listed = (store: Store, query: ConversationQuery) =>
-  allItems((at: object) => store.listConversations({ ...query, ...at }))
+  allItems((start: object) => store.listConversations({ ...query, ...start }))
 
 function checkDeletion({ dryRun, limit, onDelete }: DeletionOptions): void {
   checkBoolean('dryRun', dryRun, invalidArgument)

@@ -81,7 +81,7 @@ export function decodeStored(value: JsonValue): Decoded {
   const decoded = decodeJson(value)
   if (decoded.ok || !decoded.issues.every(isSurplus)) return decoded
   const event = value as object as Event
-  const surplus = decoded.issues.map((found) => ({ ...found, type: 'unknown_field', msg: SURPLUS }))
+  const surplus = decoded.issues.map((issue) => ({ ...issue, type: 'unknown_field', msg: SURPLUS }))
   return { ok: true, event, warnings: [...surplus, ...payloadWarnings(event.kind, value as JsonObject)] }
 }
 

@@ -489,8 +489,8 @@ export function* nonEmpty(list: unknown, path: string): Generator<Finding> {
 
 const NAME = /^[a-zA-Z0-9_-]+$/
 
-export const nameFault = (name: unknown, most = 64): string | false =>
-  typeof name === 'string' && (!NAME.test(name) || name.length > most) && JSON.stringify(name)
+export const nameFault = (name: unknown, maximum = 64): string | false =>
+  typeof name === 'string' && (!NAME.test(name) || name.length > maximum) && JSON.stringify(name)
 
 const FUNCTION_NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/
 
@@ -498,8 +498,8 @@ const FUNCTION_NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/
 export const functionNameFault = (name: unknown): string | false =>
   typeof name === 'string' && !FUNCTION_NAME.test(name) && JSON.stringify(name)
 
-export const lengthFault = (id: unknown, most: number): string | false =>
-  typeof id === 'string' && (id.length < 1 || id.length > most) && `${id.length} characters`
+export const lengthFault = (id: unknown, maximum: number): string | false =>
+  typeof id === 'string' && (id.length < 1 || id.length > maximum) && `${id.length} characters`
 
 export const argumentsFault = (args: unknown): string | false =>
   typeof args === 'string' && parseObject(args) === undefined && 'not the JSON text of an object'

@@ -81,7 +81,7 @@ export function recordsOf<T extends object>(
       return store.countItems(collection, filter, options)
     },
     async *walk(query = {}) {
-      const read = (at: object) => store.listItems(collection, { ...query, ...at })
+      const read = (start: object) => store.listItems(collection, { ...query, ...start })
       for await (const item of allItems(read)) yield keptOf(item)
     },
     changeOf,

@@ -23,8 +23,8 @@ export function readAtif(records: readonly SessionRecord[]): Session {
   const [first, ...further] = trajectories.map(({ line, value }, index) => {
     const one = objectOf(value)
     const id = unusedId([one['session_id'], one['trajectory_id']], taken)
-    const place = { line, id, parentId: null, taken }
-    return readTrajectory(one, place, index === 0 ? writer : new SessionWriter())
+    const origin = { line, id, parentId: null, taken }
+    return readTrajectory(one, origin, index === 0 ? writer : new SessionWriter())
   })
   for (const record of records) if (!isTrajectory(record)) writer.keep(record, 'not a trajectory')
   for (const { line } of trajectories.slice(1))

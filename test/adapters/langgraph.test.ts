@@ -291,10 +291,10 @@ for (const [name, open] of Object.entries(STORES))
           const sides = ['left', 'right', 'join']
           for (const [index, { status, ...result }] of results.entries()) {
             const whole = [0, 1].flatMap((count) => sides.map((side) => `run ${index} ${side} ${count}`))
-            const own = ids.filter((id) => id?.startsWith(`run ${index}`))
+            const idsOfRun = ids.filter((id) => id?.startsWith(`run ${index}`))
             // A run that was refused has left its first steps, or nothing.
-            expect(own).toEqual([`run ${index}`, ...whole].slice(0, own.length))
-            if (status === 'fulfilled') expect(own.length).toBe(7)
+            expect(idsOfRun).toEqual([`run ${index}`, ...whole].slice(0, idsOfRun.length))
+            if (status === 'fulfilled') expect(idsOfRun.length).toBe(7)
             else expect(result).toMatchObject({ reason: { code: 'id_conflict' } })
           }
           expect(results.some(({ status }) => status === 'fulfilled')).toBe(true)

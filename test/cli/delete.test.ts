@@ -218,17 +218,17 @@ describe('erase', () => {
       ['a', id.slice(0, 8), 'no event'],
       ['a', '__root__', 'no event'],
     ] as const) {
-      const given = [...argv, '--conversation', conversation, '--event', event, '--yes']
-      const { code, out, err } = await colloquy(given)
+      const command = [...argv, '--conversation', conversation, '--event', event, '--yes']
+      const { code, out, err } = await colloquy(command)
       expect([code, out, err], event).toEqual([1, '', expect.stringContaining(message)])
     }
-    for (const given of [
+    for (const command of [
       ['--conversation', 'a', '--yes'],
       ['--event', id, '--yes'],
       ['--conversation', 'a', '--event', id],
       ['--conversation', 'a', '--event', id, '--reason', ' ', '--yes'],
     ])
-      expect((await colloquy([...argv, ...given])).code).toBe(2)
+      expect((await colloquy([...argv, ...command])).code).toBe(2)
     const long = ['--conversation', 'a', '--event', id, '--reason', 'x'.repeat(1_001), '--yes']
     expect((await colloquy([...argv, ...long])).code).toBe(1)
     expect(bytesOf(file)).toContain(`a says ${WORDS}`)

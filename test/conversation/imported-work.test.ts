@@ -30,15 +30,15 @@ it.each(PLACES.names)('are found by recoverAll, and a page over them ends, over 
   await fc.assert(
     fc.asyncProperty(cutLog(), async (facts) => {
       const log = facts.filter((fact) => isQuarantined(fact) || fact.kind !== 'StreamingDeltaEvent')
-      const [found, viewed, held, run] = ['found', 'viewed', 'held', 'run'].map(
+      const [workFound, viewed, heldCalls, run] = ['found', 'viewed', 'held', 'run'].map(
         (use) => `${use}-${crypto.randomUUID()}`,
       ) as [string, string, string, string]
-      const ids = [found, viewed, held, run]
+      const ids = [workFound, viewed, heldCalls, run]
       for (const id of ids) {
         await store.createConversation({ id })
         await store.append(id, log, { mode: 'import', expected: 'none' })
       }
-      const before = replay(log, { conversationId: found })
+      const before = replay(log, { conversationId: workFound })
       const isRunning = before.header.status === 'running'
       const open = listPendingCallsIn(before.branch.pendingCalls).length
       tally.count([
@@ -53,7 +53,7 @@ it.each(PLACES.names)('are found by recoverAll, and a page over them ends, over 
       if (before.branch.lastUserMessage !== null)
         expect((await page.state()).header.status).not.toBe('running')
 
-      const lease = isRunning ? await store.acquireLease(held, 'another process', 60_000) : null
+      const lease = isRunning ? await store.acquireLease(heldCalls, 'another process', 60_000) : null
       if (lease !== null) tally.count(['held'])
       // A run ends the calls itself, and executes none of them.
       const { step, executed } = script([])
@@ -71,13 +71,13 @@ it.each(PLACES.names)('are found by recoverAll, and a page over them ends, over 
         ({ conversationId: id }) => ids.includes(id) && id !== viewed,
       )
       expect(recoveries.map(({ conversationId, outcome }) => [conversationId, outcome])).toEqual(
-        isRunning ? [[found, 'recovered']] : [],
+        isRunning ? [[workFound, 'recovered']] : [],
       )
-      const after = await (await engine.open(found)).state()
+      const after = await (await engine.open(workFound)).state()
       expect(after.header.status).toBe(isRunning ? 'error' : before.header.status)
       if (isRunning) expect(listPendingCallsIn(after.branch.pendingCalls)).toEqual([])
-      expect((await logOf(store, found)).slice(0, log.length).map(({ fact }) => fact)).toEqual(log)
-      if (lease !== null) expect(await logOf(store, held)).toHaveLength(log.length)
+      expect((await logOf(store, workFound)).slice(0, log.length).map(({ fact }) => fact)).toEqual(log)
+      if (lease !== null) expect(await logOf(store, heldCalls)).toHaveLength(log.length)
       expect((await engine.recoverAll()).filter(({ conversationId: id }) => ids.includes(id))).toEqual([])
     }),
     { numRuns: name === 'memory' ? 60 : 8 },

@@ -18,7 +18,7 @@ const agent = (text: string): Event => ({
 })
 const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', source: 'agent', content })
 
-async function asked(): Promise<Conversation> {
+async function startConversation(): Promise<Conversation> {
   const conversation = await engine.create()
   await conversation.sendMessage('Earlier words.')
   return conversation
@@ -35,7 +35,7 @@ const kindsOf = (items: readonly RunItem[]): string[] =>
 
 describe('a run', () => {
   it.each([0, 1, 7])('yields its events and %i deltas, and nothing from before it', async (count) => {
-    const conversation = await asked()
+    const conversation = await startConversation()
     const whole = Array.from({ length: count }, (_, index) => `${index} `).join('')
     const read = Promise.withResolvers<void>()
     if (count === 0) read.resolve()
@@ -64,7 +64,7 @@ describe('a run', () => {
   })
 
   it('goes on when its reader leaves', async () => {
-    const conversation = await asked()
+    const conversation = await startConversation()
     const run = conversation.run(async function* () {
       yield agent('One.')
     })
@@ -89,7 +89,7 @@ describe('a run', () => {
   })
 
   it('ends with the error of its step in the log', async () => {
-    const conversation = await asked()
+    const conversation = await startConversation()
     const items = await itemsOf(
       conversation.run(() => {
         throw new Error('broken')
@@ -99,7 +99,7 @@ describe('a run', () => {
   })
 
   it('is read by several at once, also while another run waits for it', async () => {
-    const conversation = await asked()
+    const conversation = await startConversation()
     const gate = Promise.withResolvers<void>()
     const first = conversation.run(async function* () {
       await gate.promise

@@ -221,12 +221,12 @@ it('a completion or progress of a call that does not work says why', () => {
     completion('unknown', 'none'),
     progress('wrong', 'w'),
   ]
-  const found = findings(log).filter(({ kind }) => kind.startsWith('idle'))
+  const idleFindings = findings(log).filter(({ kind }) => kind.startsWith('idle'))
   const [done, early] = [
     'the message "first" has completed the call "a"',
     'the call "a" has no working result there',
   ]
-  expect(found.map(({ kind, ids, text }) => [kind, ids, text.split(': ')[1]])).toEqual([
+  expect(idleFindings.map(({ kind, ids, text }) => [kind, ids, text.split(': ')[1]])).toEqual([
     ['idle_completion', ['second', 'a', 'first'], done],
     ['idle_completion', ['unknown'], 'no event has the id "none"'],
     ['idle_progress', ['early', 'a'], early],

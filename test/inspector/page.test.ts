@@ -96,9 +96,9 @@ function lineByFit(state: State, budget: number): BudgetLine {
   const count = (messages: readonly NeutralMessage[]): number =>
     messages.reduce((sum, message) => sum + totalOf(tokensOfUnit(units.get(message) as Unit)), 0)
   const fit = fitToBudget(state, count, Math.max(0, remaining), { write })
-  if (fit.type === 'fit') return { cut: fit.cut, left: remaining - fit.tokens, refused: null }
+  if (fit.type === 'fit') return { cut: fit.cut, remaining: remaining - fit.tokens, refused: null }
   const least = fit.reason.tokens + system + tools
-  return { cut: 0, left: budget - least, refused: `the minimum request has ${least} tokens` }
+  return { cut: 0, remaining: budget - least, refused: `the minimum request has ${least} tokens` }
 }
 
 describe('what is read off a log', () => {

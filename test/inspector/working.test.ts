@@ -88,9 +88,9 @@ describe('the lane of working calls', () => {
   it('has the calls of the branch, from their working result to their completion, in a hostile log', () => {
     let [ended, open, reported] = [0, 0, 0]
     fc.assert(
-      fc.property(hostileLog(), fc.nat(), (facts, at) => {
+      fc.property(hostileLog(), fc.nat(), (facts, draw) => {
         const log = replayed(documentOf(facts))
-        const position = at % (facts.length + 1)
+        const position = draw % (facts.length + 1)
         const state = stateOf(log, position)
         const spans = workSpans(state)
         expect(spans.map(seqs)).toEqual(spansByIndex(state))

@@ -67,7 +67,7 @@ const find = (pattern: string): string[] => globSync(`${pattern}.test.ts`, { cwd
  */
 export function coreFiles(): {
   readonly files: readonly string[]
-  readonly left: ReadonlyMap<string, number>
+  readonly remaining: ReadonlyMap<string, number>
 } {
   const remaining = new Map<string, number>()
   const notHere = new Set<string>()
@@ -81,5 +81,5 @@ export function coreFiles(): {
     for (const file of matches) notHere.add(file)
   }
   const all = [...find('properties/**/*'), ...find(`test/{${CORE.join(',')}}/**/*`)]
-  return { files: all.filter((file) => !notHere.has(file)).toSorted(), left: remaining }
+  return { files: all.filter((file) => !notHere.has(file)).toSorted(), remaining }
 }

@@ -190,7 +190,7 @@ if (unknown !== undefined) {
 }
 const runtimes = OTHERS.filter(({ name }) => names.includes(name.toLowerCase()))
 const parts = requests.filter((part) => part.includes('/'))
-const { files: all, left: remaining } = coreFiles()
+const { files: all, remaining } = coreFiles()
 const files = [...all, DATABASES].filter(
   (file) => parts.length === 0 || parts.some((part) => file.includes(part)),
 )

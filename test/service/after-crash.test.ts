@@ -105,7 +105,7 @@ describe('a message over a socket', () => {
       })
       await new Promise((open) => socket.addEventListener('open', open))
       socket.send(JSON.stringify({ role: 'user', ...say('Said over a socket.'), run: true }))
-      const { id: said } = JSON.parse(await returned)
+      const { id: sentId } = JSON.parse(await returned)
       if (delay > 0) await new Promise((later) => setTimeout(later, Math.random() * delay))
       await kill(first.child)
       await live(file, 'reply')
@@ -115,7 +115,7 @@ describe('a message over a socket', () => {
       const messages = [...log.entries].flatMap(({ event }) =>
         event?.kind === 'MessageEvent' ? [event] : [],
       )
-      expect(messages.map(({ id: ofMessage, source }) => [source, ofMessage === said])).toEqual([
+      expect(messages.map(({ id: ofMessage, source }) => [source, ofMessage === sentId])).toEqual([
         ['user', true],
         ['agent', false],
       ])

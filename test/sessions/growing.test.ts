@@ -72,8 +72,8 @@ function linesOf(replies: readonly (readonly Subagent[])[], mix: () => number): 
           parent = made['uuid'] as string
         }
         put('user', { role: 'user', content: prompt })
-        for (const [at, text] of texts.entries())
-          put('assistant', reply(`s${name}-${at}`, 'end_turn', { type: 'text', text }))
+        for (const [index, text] of texts.entries())
+          put('assistant', reply(`s${name}-${index}`, 'end_turn', { type: 'text', text }))
       }
       parent = before
       if (!isEnded) return chain
@@ -81,9 +81,9 @@ function linesOf(replies: readonly (readonly Subagent[])[], mix: () => number): 
       return [...chain, line('user', { role: 'user', content }, { toolUseResult: agentId })]
     })
     // The lines of several subagents are between each other.
-    for (let left = waiting.filter(({ length }) => length > 0); left.length > 0;) {
-      lines.push(left[mix() % left.length]?.shift() as JsonObject)
-      left = left.filter(({ length }) => length > 0)
+    for (let remaining = waiting.filter(({ length }) => length > 0); remaining.length > 0;) {
+      lines.push(remaining[mix() % remaining.length]?.shift() as JsonObject)
+      remaining = remaining.filter(({ length }) => length > 0)
     }
   }
   return lines

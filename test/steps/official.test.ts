@@ -122,7 +122,7 @@ describe.each(CLIENTS)('%s', (_, stepOf, signs) => {
     await conversation.interrupt()
     expect((await running).status).toBe('paused')
     expect(JSON.stringify((await branch(conversation)).at(-1))).toContain('Once upon a time…')
-    await expect.poll(() => provider.left).toBe(1)
+    await expect.poll(() => provider.unplayed).toBe(1)
   })
 
   it('a request that is too long is condensed and sent again', async () => {

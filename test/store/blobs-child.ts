@@ -4,12 +4,12 @@ import type { Event } from '../../src/event/types.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 
-const [place = '', work = '', megabytes = '0'] = process.argv.slice(2)
+const [location = '', work = '', megabytes = '0'] = process.argv.slice(2)
 const length = Number(megabytes) * 2 ** 20
 
-const store = place.startsWith('postgres')
-  ? postgresStore({ url: place, timeout: 60_000 })
-  : sqliteStore({ file: place })
+const store = location.startsWith('postgres')
+  ? postgresStore({ url: location, timeout: 60_000 })
+  : sqliteStore({ file: location })
 if (work === 'write') {
   const image_urls = Object.freeze([`data:${'A'.repeat(length)}`])
   const content = Object.freeze([Object.freeze({ image_urls })])

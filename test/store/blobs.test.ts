@@ -114,9 +114,9 @@ describe('on disk', () => {
 })
 
 /** Peak memory of a child process, in MiB. */
-const peakOf = (place: string, work: string): number => {
+const peakOf = (location: string, work: string): number => {
   const child = join(import.meta.dirname, 'blobs-child.ts')
-  const { stdout, stderr } = spawnSync(process.execPath, [child, place, work, '100'], { encoding: 'utf8' })
+  const { stdout, stderr } = spawnSync(process.execPath, [child, location, work, '100'], { encoding: 'utf8' })
   expect(stderr.replaceAll(/^.*Warning.*$|^\(Use.*$/gm, '').trim()).toBe('')
   return Number(stdout)
 }
@@ -124,9 +124,9 @@ const peakOf = (place: string, work: string): number => {
 it.each(['SQLite', 'PostgreSQL'])(
   'a string of 100 MB is written to, streamed and read whole from %s without being in memory twice',
   (name) => {
-    const place = name === 'SQLite' ? FILES.next() : database.url
+    const location = name === 'SQLite' ? FILES.next() : database.url
     const [none, written, streamed, whole] = ['none', 'write', 'stream', 'whole'].map((work) =>
-      peakOf(place, work),
+      peakOf(location, work),
     )
     const base = none ?? 0
     expect(written).toBeLessThan(base + 100 + 90)

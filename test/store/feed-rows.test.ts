@@ -69,8 +69,8 @@ const pause = (id: string) => ({ kind: 'PauseEvent' as const, id })
 
 /** Returns one of the ids in the shard of another. */
 function sameShard(id: string, nth: number): string {
-  for (let n = 0, found = 0; ; n += 1)
-    if (shardOf(`other ${n}`) === shardOf(id) && (found += 1) > nth) return `other ${n}`
+  for (let n = 0, count = 0; ; n += 1)
+    if (shardOf(`other ${n}`) === shardOf(id) && (count += 1) > nth) return `other ${n}`
 }
 
 /** A reader's copy of all conversations: event ids by conversation. */
@@ -152,7 +152,7 @@ const limit = fc.integer({ min: 1, max: 4 })
 const type = fc.constantFrom('write', 'write', 'update', 'delete', 'read', 'follow')
 const OP: fc.Arbitrary<Op> = fc.record({ type, id, limit, process })
 
-describe.each(Object.entries(PLACES))('the rows of the feed of %s', (name, place) => {
+describe.each(Object.entries(PLACES))('the rows of the feed of %s', (name, location) => {
   it('are removed without any reader missing a deletion, and never before a follower has read them', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -160,7 +160,7 @@ describe.each(Object.entries(PLACES))('the rows of the feed of %s', (name, place
         fc.integer({ min: 1, max: 4 }),
         fc.boolean(),
         async (ops, feedRows, isFollowed) => {
-          const { stores } = place({ feedRows })
+          const { stores } = location({ feedRows })
           const [first] = stores as [Store]
           const reader = new Reader()
           const follower = new Reader()
@@ -205,7 +205,7 @@ describe.each(Object.entries(PLACES))('the rows of the feed of %s', (name, place
   })
 
   it('stay few, however many conversations are deleted', async () => {
-    const { stores, rows } = place({ feedRows: 10 })
+    const { stores, rows } = location({ feedRows: 10 })
     const [store] = stores as [Store]
     await store.createConversation({ id: 'stays' })
     const reader = new Reader()
@@ -224,7 +224,7 @@ describe.each(Object.entries(PLACES))('the rows of the feed of %s', (name, place
   it.each([undefined, shardOf('a')])(
     'reset a reader before a removed deletion, of shard %s',
     async (shard) => {
-      const { stores } = place({ feedRows: 1 })
+      const { stores } = location({ feedRows: 1 })
       const [store] = stores as [Store]
       const reader = new Reader()
       for (const id of ['gone', 'a']) await store.createConversation({ id })
@@ -248,7 +248,7 @@ describe.each(Object.entries(PLACES))('the rows of the feed of %s', (name, place
   it('are held by a follower, until it is away for a month', async () => {
     let days = 0n
     const clock = () => BigInt(Date.UTC(2026, 0, 1)) * 1_000n + days * 86_400_000_000n
-    const { stores } = place({ feedRows: 1, clock })
+    const { stores } = location({ feedRows: 1, clock })
     const [store] = stores as [Store]
     await storeStart(store, 'f', 'start')
     const shard = shardOf('a')
@@ -280,6 +280,6 @@ describe.each(Object.entries(PLACES))('the rows of the feed of %s', (name, place
 
   it('cannot be fewer than one', () => {
     for (const feedRows of [0, -1, 0.5, Number.NaN])
-      expect(() => place({ feedRows })).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
+      expect(() => location({ feedRows })).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
   })
 })

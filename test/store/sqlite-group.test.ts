@@ -19,7 +19,7 @@ interface Frail {
   readonly database: SqliteDatabase
   commits: number
   /** Statements that succeed before the fault. */
-  left: number
+  remaining: number
   /** Number of failures, their SQLite result code, and whether the first one ends the transaction, as a full disk does. */
   fault: { times: number; readonly errcode: number; readonly endsAll: boolean } | null
   hits: number
@@ -32,8 +32,8 @@ function frail(driver: Driver): Frail {
     const { fault } = self
     // Rollbacks never fail: SQLite reads them from its journal.
     if (fault === null || fault.times === 0 || /^(ROLLBACK|RELEASE)/.test(sql)) return
-    self.left -= 1
-    if (self.left > 0) return
+    self.remaining -= 1
+    if (self.remaining > 0) return
     fault.times -= 1
     self.hits += 1
     if (fault.endsAll && sql !== 'BEGIN IMMEDIATE') end.run()
@@ -41,7 +41,7 @@ function frail(driver: Driver): Frail {
   }
   const self: Frail = {
     commits: 0,
-    left: 0,
+    remaining: 0,
     fault: null,
     hits: 0,
     database: {
@@ -194,7 +194,7 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
         for (const { calls, fault } of turns) {
           below.commits = below.hits = 0
           below.fault = fault && { ...fault }
-          below.left = fault?.after ?? 0
+          below.remaining = fault?.after ?? 0
           const outcomes = await Promise.all(calls.map((each) => outcomeOf(each(store))))
           below.fault = null
           const { commits } = below

@@ -166,8 +166,8 @@ describe('the progress of working calls', () => {
       state = reduce(state, event)
     }
     const latest = listWorkingCalls(state).map(({ action, progress }) => [action.id, progress?.progress])
-    const left = [...expected].filter(([, step]) => step !== null).toSorted(([a], [b]) => a - b)
-    expect(latest).toEqual(left.map(([index, step]) => [`e${index}`, step]))
-    expect(left.length).toBeGreaterThan(10)
+    const remaining = [...expected].filter(([, step]) => step !== null).toSorted(([a], [b]) => a - b)
+    expect(latest).toEqual(remaining.map(([index, step]) => [`e${index}`, step]))
+    expect(remaining.length).toBeGreaterThan(10)
   })
 })

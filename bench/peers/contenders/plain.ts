@@ -41,8 +41,8 @@ function openList({ write, read }: Backing): Promise<Session> {
 }
 
 function openArray(): Promise<Session> {
-  let kept: readonly Item[] = []
-  return openList({ write: (all) => (kept = all), read: () => [...kept] })
+  let items: readonly Item[] = []
+  return openList({ write: (all) => (items = all), read: () => [...items] })
 }
 
 function openFile({ folder }: Place): Promise<Session> {

@@ -88,8 +88,8 @@ export function noteRead(
   if (!isRead) problems.quarantined += 1
   const kind = isRead ? fact.kind : (fact.event_kind ?? null)
   const list = isRead ? problems.warnings : problems.issues
-  const found = (isRead ? warnings : fact.issues).map((issue) => ({ line, kind, issue }))
-  list.push(...found.slice(0, limit - list.length))
+  const reported = (isRead ? warnings : fact.issues).map((issue) => ({ line, kind, issue }))
+  list.push(...reported.slice(0, limit - list.length))
 }
 
 export interface Recording extends Readonly<Problems> {

@@ -110,11 +110,11 @@ const OPTIONS = {
 } satisfies Record<keyof RunOptions, true>
 
 export function checkRun(step: unknown, options: object): void {
-  const given = options as Readonly<Record<string, unknown>>
-  const { hooks, maxIterations, leaseTtl, wait, condenser, from, until } = given
+  const fields = options as Readonly<Record<string, unknown>>
+  const { hooks, maxIterations, leaseTtl, wait, condenser, from, until } = fields
   checkFunction('step', step ?? null)
   checkOptionNames(options, OPTIONS)
-  for (const name of ['policy', 'onPrefix', 'within', 'stuck']) checkFunction(name, given[name])
+  for (const name of ['policy', 'onPrefix', 'within', 'stuck']) checkFunction(name, fields[name])
   if (condenser !== undefined && !isCondenser(condenser))
     invalidArgument('condenser', 'must have a function condense; see rollingCondenser')
   if (maxIterations !== undefined && !(typeof maxIterations === 'number' && maxIterations >= 0)) {

@@ -153,7 +153,7 @@ export interface BudgetLine {
   /** Events of the view before it are omitted, except those that stay; 0 if everything fits. */
   readonly cut: number
   /** Remaining tokens; negative if the minimum exceeds the budget. */
-  readonly left: number
+  readonly remaining: number
   readonly refused: string | null
 }
 
@@ -166,7 +166,7 @@ export function budgetLine(
   const front = system + tools
   let tokens = totalOf(messageTokens) + front
   const limit = Math.max(budget, front)
-  if (tokens <= limit) return { cut: 0, left: budget - tokens, refused: null }
+  if (tokens <= limit) return { cut: 0, remaining: budget - tokens, refused: null }
   const fixed = fixedUnits(units, state.branch.systemPrompt?.id ?? null)
   const stays = (unit: Unit): boolean => fixed.has(unit) || isPending(unit)
   const last = lastCut(units, starts, stays)
@@ -182,10 +182,10 @@ export function budgetLine(
       isKept ||= stays(unit)
     }
     if (!isKept) tokens -= size
-    if (tokens <= limit && position > 0) return { cut: position, left: budget - tokens, refused: null }
+    if (tokens <= limit && position > 0) return { cut: position, remaining: budget - tokens, refused: null }
     from = end
   }
-  return { cut: 0, left: budget - tokens, refused: `the minimum request has ${tokens} tokens` }
+  return { cut: 0, remaining: budget - tokens, refused: `the minimum request has ${tokens} tokens` }
 }
 
 function lastCut(units: readonly Unit[], starts: Int32Array, stays: (unit: Unit) => boolean): number {

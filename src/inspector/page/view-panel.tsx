@@ -204,9 +204,9 @@ export function CallsPanel({ reader }: { reader: Reader }): ComponentChild {
   const spans = useMemo(() => workSpans(state), [state])
   const names = useMemo(() => childNames(replayed, family.titles), [replayed, family.titles])
   const children = [...names]
-    .map(([action, name]) => ({ action, name, place: placeOf(session, action) ?? Infinity }))
-    .filter(({ place }) => place <= position)
-    .toSorted((a, b) => a.place - b.place)
+    .map(([action, name]) => ({ action, name, start: placeOf(session, action) ?? Infinity }))
+    .filter(({ start }) => start <= position)
+    .toSorted((a, b) => a.start - b.start)
   const rest = spans.length - ROWS
   return (
     <div>

@@ -73,7 +73,7 @@ export const walkConversations = (
   store: Pick<Store, 'listConversations'>,
   query: ConversationQuery = {},
 ): AsyncGenerator<ConversationRecord, void, undefined> =>
-  allItems((at) => store.listConversations({ ...query, ...at }))
+  allItems((start) => store.listConversations({ ...query, ...start }))
 
 /** The ids of a conversation's children and forks, the oldest first. O(children). */
 export async function childIdsOf(store: Pick<Store, 'listConversations'>, id: string): Promise<string[]> {

@@ -78,7 +78,7 @@ export async function startAfter(
  */
 async function firstSince(store: Store, id: string, timestampGte: string, end: number): Promise<number> {
   let first = end + 1
-  const read = (at: object) => store.search({ conversationId: id, timestampGte, ...at })
+  const read = (page: object) => store.search({ conversationId: id, timestampGte, ...page })
   for await (const { seq } of allItems(read)) first = Math.min(first, seq)
   return first
 }

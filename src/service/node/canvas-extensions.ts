@@ -60,8 +60,8 @@ export function directoryExtensions(folder: string): CanvasExtensions {
   }
   const sourceOf = async ({ source, repo_path: path }: ExtensionSource): Promise<string> => {
     const top = await pathIn(root, resolve(root, source), 'isDirectory')
-    const found = top === null ? null : await pathIn(top, resolve(top, path ?? ''), 'isDirectory')
-    if (found !== null && found !== root && !isInside(installed, found)) return found
+    const folder = top === null ? null : await pathIn(top, resolve(top, path ?? ''), 'isDirectory')
+    if (folder !== null && folder !== root && !isInside(installed, folder)) return folder
     throw new HttpProblem(
       400,
       'The source is not in the folder of Canvas extensions. Pass the name of one of its folders.',
@@ -173,9 +173,9 @@ export function directoryExtensions(folder: string): CanvasExtensions {
       const one = await find(name)
       const path = one?.manifest?.[file]
       if (one === null || typeof path !== 'string') return null
-      const found = await fileIn(one.install_path, path)
-      if (found === null) return null
-      return withFile(found, constants.O_RDONLY, async (handle, size) => {
+      const document = await fileIn(one.install_path, path)
+      if (document === null) return null
+      return withFile(document, constants.O_RDONLY, async (handle, size) => {
         if (size > MAX_BYTES) throw new HttpProblem(413, `The file is larger than ${MAX_BYTES} bytes.`)
         return new Uint8Array(await handle.readFile())
       })

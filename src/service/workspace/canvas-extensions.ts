@@ -85,7 +85,7 @@ const FILES = {
 const notInstalled = (): HttpProblem => new HttpProblem(404, 'The Canvas extension is not installed.')
 const shown = (one: Extension): object => ({ ...one, resolved_ref: null })
 
-function found<T>(value: T | null): T {
+function orNotFound<T>(value: T | null): T {
   if (value === null || value === false) throw notInstalled()
   return value
 }
@@ -116,7 +116,7 @@ const named = <T>(
   operation(
     `${method} ${BASE}/installed/{extension_name}${path}`,
     { name, params, replies: { 200: { schema }, 400: { description: 'Invalid source' }, ...UNKNOWN } },
-    async ({ path: { extension_name: one } }) => ({ body: show(found(await find(one)), one) }),
+    async ({ path: { extension_name: one } }) => ({ body: show(orNotFound(await find(one)), one) }),
   )
 
 export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
@@ -172,7 +172,7 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
       replies: { 200: { schema: objectOf({ name: string, enabled: { type: 'boolean' } }) }, ...UNKNOWN },
     },
     async ({ path: { extension_name: name }, body: { enabled } }) => {
-      found(await extensions.setEnabled(name, enabled))
+      orNotFound(await extensions.setEnabled(name, enabled))
       return { body: { name, enabled } }
     },
   ),
@@ -185,7 +185,7 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
       replies: { ...ONE, ...UNKNOWN, 409: { description: 'No checked version is ready to install' } },
     },
     async ({ path, body: { enabled } }) => ({
-      body: shown(found(await extensions.apply(path.extension_name, enabled))),
+      body: shown(orNotFound(await extensions.apply(path.extension_name, enabled))),
     }),
   ),
   ...(['bundle', 'icon'] as const).map((file) =>
@@ -198,7 +198,7 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
       },
       async ({ path }) => {
         const [name, headers] = FILES[file]
-        const bytes = found(await extensions.read(path.extension_name, name))
+        const bytes = orNotFound(await extensions.read(path.extension_name, name))
         const hash = await sha256(bytes)
         return new Response(bytes, {
           headers: { ...headers, 'cache-control': 'no-cache', etag: `"${hash}"` },

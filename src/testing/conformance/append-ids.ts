@@ -136,8 +136,8 @@ export const APPEND_IMPORT: readonly Check[] = [
       const again = await store.append(id, facts.slice(0, 4), { ...IMPORT, expected: 0 })
       equal(again, { events: before, version: 4, headId: 'a' }, 'the same again')
       const rest = await store.append(id, facts.slice(2), { ...IMPORT, expected: 2 })
-      const found = [rest.version, rest.events.map(({ seq }) => seq)]
-      equal(found, [6, [2, 3, 4, 5]], 'from the middle to beyond the end')
+      const actual = [rest.version, rest.events.map(({ seq }) => seq)]
+      equal(actual, [6, [2, 3, 4, 5]], 'from the middle to beyond the end')
       equal((await store.read(id)).map(shown), replayed(id, facts).entries, 'the whole log')
       const other = [...facts.slice(0, 3), pause('other')]
       await rejects('version_conflict', 'another log', () =>

@@ -408,8 +408,8 @@ export const APPEND_TREE: readonly Check[] = [
       }
       const back = await store.append(id, [leaf('m', 'b'), leaf('n', 'move0'), pause('z'), leaf('o', 'z')])
       // The first move was appended while HEAD was at b, and hangs there.
-      const found = [back.events[2]?.parentId, back.headId]
-      equal(found, ['b', 'z'], 'a parent within the batch of a move, and HEAD')
+      const actual = [back.events[2]?.parentId, back.headId]
+      equal(actual, ['b', 'z'], 'a parent within the batch of a move, and HEAD')
     },
   },
   {

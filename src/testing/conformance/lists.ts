@@ -258,8 +258,8 @@ export const LIST_BOUNDS: readonly Check[] = [
       ])
         equal((await walk(store, filter, 5)).toSorted(), there, JSON.stringify(filter))
       const odd = there.filter((id) => Number(id.slice(1)) % 2 === 1)
-      const found = (await walk(store, { titleContains: 'needle', tags: { half: '1' } }, 5)).toSorted()
-      equal(found, odd, 'with another filter')
+      const ids = (await walk(store, { titleContains: 'needle', tags: { half: '1' } }, 5)).toSorted()
+      equal(ids, odd, 'with another filter')
       equal(await walk(store, { titleContains: 'last' }, 5), [`c${count - 1}`], 'what the last one has')
       equal(await walk(store, { titleContains: 'no such' }, 5), [], 'what none has')
       const half = (await walk(store, { tags: { half: '0' } }, count)).length

@@ -141,8 +141,8 @@ export const PATHS: readonly Check[] = [
           },
         ]) {
           const filter = { conversationId: id, leafId, ...more }
-          const found = await searchAll(store, { ...filter, limit: 2 })
-          equal(idsOf(found), idsOf(searchNaively(log, filter)), JSON.stringify(filter))
+          const matches = await searchAll(store, { ...filter, limit: 2 })
+          equal(idsOf(matches), idsOf(searchNaively(log, filter)), JSON.stringify(filter))
         }
       }
     },
@@ -241,8 +241,8 @@ export const TIMES: readonly Check[] = [
       const id = await begin(store, 'c', [pause('last', { timestamp: '2026-01-02T00:00:00Z' }), ...facts])
       const expected = [...facts.map((fact) => fact.id as string), 'last']
       for (const limit of [1, 2, 3, 7, 20, 21]) {
-        const found = idsOf(await searchAll(store, { conversationId: id, limit }))
-        equal(found, expected, `upwards, ${limit} a page`)
+        const matches = idsOf(await searchAll(store, { conversationId: id, limit }))
+        equal(matches, expected, `upwards, ${limit} a page`)
         const down = await searchAll(store, { conversationId: id, limit, order: 'timestamp_desc' })
         equal(idsOf(down), expected.toReversed(), `downwards, ${limit} a page`)
       }
@@ -441,8 +441,8 @@ export const SEARCHING: readonly Check[] = [
         ['', ['a', 'b', 'd', 'e', 'g']],
       ]
       for (const [text, ids] of cases) {
-        const found = await searchAll(store, { conversationId: id, text, limit: 2 })
-        equal(idsOf(found), ids, JSON.stringify(text))
+        const matches = await searchAll(store, { conversationId: id, text, limit: 2 })
+        equal(idsOf(matches), ids, JSON.stringify(text))
         equal(await store.count({ conversationId: id, text }), ids.length, `${JSON.stringify(text)}, counted`)
       }
       const kinds = ['PauseEvent', 'CondensationSummaryEvent'] as const

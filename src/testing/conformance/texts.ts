@@ -399,8 +399,8 @@ export const TEXTS: readonly Check[] = [
       const letters = first?.ranges.map(([from, to]) => first.snippet.slice(from, to))
       equal(letters, ['京'], 'one letter')
       const tools = (await store.searchText({ query: 'creme', includeResults: true })).items
-      const found = tools.map(({ id, role }) => `${id} of ${role}`)
-      equal(found, ['r of tool', 'm of assistant'], 'with results')
+      const hits = tools.map(({ id, role }) => `${id} of ${role}`)
+      equal(hits, ['r of tool', 'm of assistant'], 'with results')
     },
   },
   {

@@ -27,7 +27,7 @@ export interface FakeProvider {
   readonly requests: readonly ProviderRequest[]
   readonly refused: readonly string[]
   readonly signed: number
-  readonly left: number
+  readonly unplayed: number
 }
 
 function routeOf(path: string, body: RequestBody): readonly [Spoken, boolean] | null {
@@ -161,7 +161,7 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
     get signed() {
       return signed
     },
-    get left() {
+    get unplayed() {
       return remaining
     },
   }
