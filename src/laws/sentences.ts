@@ -104,7 +104,7 @@ export const LAWS: Readonly<Record<string, string>> = {
   S4: 'Another body under a known id is a conflict, and nothing of its batch is appended.',
   S5: 'Acknowledged events survive a kill of the writer and of the server, in order, in whole batches.',
   S6: 'Every failure of a database is one error that states what to do, and the next call works once the cause is gone.',
-  S7: 'The feed contains every event, and every change and deletion of a conversation, at least once and in order for each conversation, in whatever order transactions commit. A reader ahead of the database is reset.',
+  S7: 'The feed contains every event, and every change and deletion of a conversation, at least once and in order for each conversation, in whatever order transactions commit. A reader ahead of the database, or before a removed deletion, is reset.',
   S8: 'A long string is stored once for all events, forks and conversations whose bodies contain it, in the transaction of the append. It is deleted with the last of them, also after refusals and kills. Bodies are read byte for byte as they were appended, or with references.',
   B1: 'A subscription from k receives every event after k, once, in order, whichever process appends, however slow the reader, across crash and reconnect.',
   B2: 'A reader gets one notice that it has caught up; no writer ever waits for a reader.',
