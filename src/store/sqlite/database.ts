@@ -32,11 +32,8 @@ interface Prepared {
   readonly columns: readonly string[] | null
 }
 
-/** What node:sqlite offers from 22.16 on: its rows as objects are slow to make and to read. */
-interface ListingStatement {
-  setReturnArrays(on: boolean): void
-  columns(): readonly { readonly name: string }[]
-}
+/** What node:sqlite has from 22.16 on: its rows as objects are slow to make and to read. */
+type Listing = { setReturnArrays(on: boolean): void; columns(): readonly { readonly name: string }[] }
 
 const RETURNS_ROWS = /^\s*(?:SELECT|PRAGMA|EXPLAIN|WITH RECURSIVE)|\bRETURNING\b/
 const READS = /^\s*SELECT\b/
@@ -215,21 +212,18 @@ export class Connection {
   }
 }
 
-function columnsOf(statement: SqliteStatement | (SqliteStatement & ListingStatement)): string[] | null {
+function columnsOf(statement: SqliteStatement | (SqliteStatement & Listing)): string[] | null {
   if (!('setReturnArrays' in statement)) return null
   statement.setReturnArrays(true)
   return statement.columns().map(({ name }) => name)
 }
 
-function namedRows(columns: readonly string[], rows: readonly (readonly SqlValue[])[]): object[] {
-  const objects: object[] = []
-  for (const row of rows) {
+const namedRows = (columns: readonly string[], rows: readonly (readonly SqlValue[])[]): object[] =>
+  rows.map((row) => {
     const object: Record<string, SqlValue> = {}
     for (let index = 0; index < columns.length; index += 1) object[columns[index] ?? ''] = row[index] ?? null
-    objects.push(object)
-  }
-  return objects
-}
+    return object
+  })
 
 /** A part of a shared transaction has failed behind its first change. */
 export class PartlyWritten extends Error {}

@@ -4,7 +4,7 @@
  */
 
 import { textPlace } from '../kit/query/text-query.ts'
-import { all, allOf, first, type Statement, statement, type Work } from '../sql/dialect.ts'
+import { all, allOf, first, type SqlValue, type Statement, statement, type Work } from '../sql/dialect.ts'
 import { BEHIND, LEAST, queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/texts.ts'
 
 /** - `text_pending`: texts not yet indexed. - `text_gone`: deleted logs whose texts remain. */
@@ -77,17 +77,17 @@ function* maintain(): Work<boolean> {
 }
 
 export function* replaceText(log: number, seq: number, row: TextRow | null): Work<void> {
-  const ownValue = 'FROM colloquy_text AS t INDEXED BY colloquy_text_log WHERE t.log = ? AND t.seq = ?'
-  const hasIndex = yield* first(`SELECT 1 FROM sqlite_master WHERE name = 'colloquy_text_index'`)
-  if (hasIndex !== undefined)
-    yield statement(
-      `INSERT INTO colloquy_text_index (colloquy_text_index, rowid, line) SELECT 'delete', t.number, t.line ${ownValue}`,
-      log,
-      seq,
-    )
-  yield statement(`DELETE FROM colloquy_text WHERE number IN (SELECT t.number ${ownValue})`, log, seq)
+  yield* removeTexts(log, 't.seq = ?', seq)
   yield statement('DELETE FROM colloquy_text_pending WHERE log = ? AND seq = ?', log, seq)
   if (row !== null) yield* writeTexts(log, [row])
+}
+
+function* removeTexts(log: number, condition: string, value: SqlValue): Work<void> {
+  const texts = `FROM colloquy_text AS t INDEXED BY colloquy_text_log WHERE t.log = ? AND ${condition}`
+  const remove = `INSERT INTO colloquy_text_index (colloquy_text_index, rowid, line) SELECT 'delete', t.number, t.line ${texts}`
+  const hasIndex = yield* first(`SELECT 1 FROM sqlite_master WHERE name = 'colloquy_text_index'`)
+  if (hasIndex !== undefined) yield statement(remove, log, value)
+  yield statement(`DELETE FROM colloquy_text WHERE number IN (SELECT t.number ${texts})`, log, value)
 }
 
 export function* purge(): Work<boolean> {
@@ -101,13 +101,7 @@ export function* purge(): Work<boolean> {
     WHERE t.log = ? ORDER BY t.number LIMIT ${PURGED}`,
     gone.log,
   )
-  const range = [gone.log, BigInt(rows.at(-1)?.number ?? 0)] as const
-  yield statement(
-    `INSERT INTO colloquy_text_index (colloquy_text_index, rowid, line) SELECT 'delete', t.number, t.line
-    FROM colloquy_text AS t INDEXED BY colloquy_text_log WHERE t.log = ? AND t.number <= ?`,
-    ...range,
-  )
-  yield statement('DELETE FROM colloquy_text WHERE log = ? AND number <= ?', ...range)
+  yield* removeTexts(gone.log, 't.number <= ?', BigInt(rows.at(-1)?.number ?? 0))
   if (rows.length < PURGED) yield statement('DELETE FROM colloquy_text_gone WHERE log = ?', gone.log)
   return (yield* first('SELECT 1 FROM colloquy_text_gone WHERE log > 0 LIMIT 1')) !== undefined
 }
