@@ -94,7 +94,7 @@ export const freezeBlobs = (strings: readonly BlobReference[]): readonly BlobRef
 
 /**
  * Copies a value with some strings replaced; shares unaffected objects and lists. O(fields on the way).
- * @param strings the places, grouped by object or list
+ * @param strings the paths of the strings, grouped by object or list
  * @throws a TypeError if a path does not exist in the body.
  */
 export function replaceStrings<S extends Pick<BlobReference, 'path'>>(

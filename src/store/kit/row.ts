@@ -125,9 +125,9 @@ export function readRecord(row: RecordRow): ConversationRecord {
 }
 
 /**
- * An object from its JSON text. Frozen. O(length).
+ * Returns the object of a JSON text, frozen. O(length).
  *
- * @throws `store_unavailable` for a text that was damaged.
+ * @throws `store_unavailable` for a damaged text.
  *
  * @example
  * readObject('{"a":1}') // { a: 1 }
