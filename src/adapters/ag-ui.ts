@@ -58,10 +58,8 @@ export async function* agUiEvents(
   yield { type: EventType.RUN_STARTED, threadId, runId }
   const shared = await sharedStateOf(conversation)
   if (shared !== null) yield { type: EventType.STATE_SNAPSHOT, snapshot: shared.value }
-  // A stream that begins again after a withdrawn step still ends with the run.
-  let running: Promise<unknown> | undefined
-  const begin = run && (() => (running ??= run()))
-  for (let isOver = false; !isOver;) {
+  let begin = run
+  for (let isOver = false; !isOver; begin = undefined) {
     // oxlint-disable-next-line no-await-in-loop
     const state = await conversation.state()
     const to = state.branch.lastUserMessage?.id
@@ -85,7 +83,7 @@ export async function* agUiEvents(
       from,
       ...(begin && { run: begin }),
       ...(signal && { signal }),
-      ...(onError && running === undefined && { onError }),
+      ...(onError && { onError }),
     }
     const chunks = uiMessageStream(conversation, options)
     for await (const chunk of subagents === null ? chunks : withPauses(chunks)) {

@@ -185,11 +185,14 @@ async function* follow(
   }
   let next = items.next()
   let isNews = true
+  let wasSettled = false
   try {
     for (;;) {
       if (failure !== null && !isElsewhere(failure)) throw new RunFailed()
-      if (isSettled && isNews && !isActive(await conversation.state(), until)) break
-      const wasSettled = isSettled
+      // The run can end while a delta is passed on, and nothing follows it.
+      const isNewState = isSettled && (isNews || !wasSettled)
+      wasSettled = isSettled
+      if (isNewState && !isActive(await conversation.state(), until)) break
       const result = await new Promise<Awaited<typeof next> | null>((resolve, reject) => {
         wake = resolve
         if (isSettled !== wasSettled) resolve(null)

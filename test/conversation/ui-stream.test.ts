@@ -32,6 +32,13 @@ const fails: Step = () => {
   throw new Error('no network')
 }
 
+/** Streams text behind its message. */
+const trails: Step = async function* () {
+  yield delta('Dra')
+  yield says('Done.')
+  yield delta('more')
+}
+
 const endless = (): Promise<void> => new Promise(() => undefined)
 
 /** A reply: words, some revised at the end, then calls or none. */
@@ -185,6 +192,17 @@ describe('a reply to the AI SDK’s client', () => {
     await chat.resumeStream()
     await expectSame(chat, conversation)
     await expectSame(late, conversation)
+    await engine.close()
+  })
+
+  it('ends a stream that was joined while a run ended, though nothing is appended any more', async () => {
+    const { engine, conversation } = await empty()
+    await conversation.sendMessage('Go.')
+    const first = uiMessageStream(conversation, { run: () => conversation.run(trails) })
+    for await (const { type } of first) if (type === 'reset-step') break
+    let last = ''
+    for await (const { type } of uiMessageStream(conversation)) last = type
+    expect(last).toBe('finish')
     await engine.close()
   })
 
