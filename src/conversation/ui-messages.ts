@@ -301,8 +301,8 @@ export interface UIReceiveOptions extends UIMessagesOptions {
 /**
  * Stores a `useChat` post, and returns which reply to stream. A new message is appended under its id, an edited
  * one on a new branch, idempotently; `regenerate` returns to the message's latest version. Decisions about
- * calls and outputs of `pageTools` are read from all assistant messages. Then run the conversation. O(depth)
- * for `regenerate` after an edit.
+ * calls, and outputs of `pageTools`, are read from all assistant messages. Run the conversation afterwards.
+ * O(depth) for `regenerate` after an edit.
  * @throws ColloquyError `invalid_argument` for an invalid body, `already_running` when it would change the past
  *   during a run, and the errors of `append`.
  * @example

@@ -40,7 +40,7 @@ export interface RollingOptions extends CondensationLimits, SummaryBudget {
  * After a failure recorded in the log, the summariser waits for 16 events, doubled per further failure up to
  * 512; a request in the log and the token limit do not wait. The summariser reads every forgotten event and the
  * previous summary in full. A blank summary is refused. With `maxTokens`, the next request is counted, and
- * never exceeds it.
+ * never exceeds that limit.
  * @throws ColloquyError `invalid_argument` for invalid options.
  * @example
  * const condenser = rollingCondenser({ maxEvents: 8, summarise: async ({ events }) => `${events.length} messages` })

@@ -26,10 +26,10 @@ export const NO_SIGNATURE = 'skip_thought_signature_validator'
 type Block = InteractionsContent | InteractionsStep
 
 /**
- * Returns an `interactions.create` request's system instruction and steps; valid for any log (law M). It
- * contains the whole history, so `store: false` can be set. A reply is sent back unchanged, with signatures
- * while its prefix is unchanged. Unsigned thoughts are left out because the provider rejects them. If no
- * signed thought precedes a reply's first call, the provider's placeholder does. O(content).
+ * Returns an `interactions.create` request's system instruction and steps; valid for any log (law M). The steps
+ * contain the whole history, so `store: false` can be set. A reply is sent back unchanged, with signatures
+ * while its prefix is unchanged. Unsigned thoughts are left out because the provider rejects them. If no signed
+ * thought precedes a reply's first call, the provider's placeholder is inserted there. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { input } = toInteractions([{ role: 'user', content: [{ text: 'hi' }], name: null }])

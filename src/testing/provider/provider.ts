@@ -80,8 +80,8 @@ const asJson = (status: number, body: Wire, headers: Readonly<Record<string, str
 
 /**
  * Returns a provider that speaks each grammar under its paths: `/v1/messages`, `/v1/chat/completions`,
- * `/v1/responses` and `/v1beta/models/NAME:generateContent`. It rejects, in the provider's form, requests
- * that violate the grammar or have signed parts after a changed prefix. A request is linear in its length.
+ * `/v1/responses` and `/v1beta/models/NAME:generateContent`. It rejects, in the provider's form, requests that
+ * violate the grammar or have signed parts after a changed prefix. Each request costs O(its length).
  * @param model plays the script; the default calls the first tool that it knows and reports the result
  * @example
  * const provider = fakeProvider(playTurns([{ says: ['Hello!'] }]))

@@ -204,7 +204,9 @@ export function lookedPage(
   return { items, cursor: looked && cursorAfter(query.scope, looked.time, looked.id) }
 }
 
-/** Returns the count after `looked` visited rows, one beyond the maximum unless it is exact. */
+/**
+ * Returns the count after `looked` visited rows: at most one more than the maximum, unless `exact` is true.
+ */
 export const lookedCount = (count: number, looked: number, exact: boolean): Count =>
   exact || looked <= MOST_COUNTED
     ? { count, more: false }
