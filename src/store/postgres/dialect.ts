@@ -22,6 +22,7 @@ import {
   confirm,
   type Dialect,
   type EventRange,
+  type FeedTrimmer,
   first,
   type RangeForm,
   type SqlValue,
@@ -326,21 +327,17 @@ export function* settleFeed(schema: string): Work<void> {
  * Returns the function that removes rows of deleted conversations, and continues where it was left. A row of
  * the moment -1 in each shard contains the last removed deletion: `witness` and `number` are its moment and position.
  */
-export function feedTrimmer(
-  schema: string,
-  keep: number,
-): (held: readonly (readonly bigint[] | null)[]) => Work<void> {
+export function feedTrimmer(schema: string, keep: number): FeedTrimmer {
   let from: readonly SqlValue[] = [0, 0, 0]
-  return function* (held) {
+  const newest = `SELECT max(r.position) AS position FROM generate_series(0, ${SHARDS - 1}) AS s (shard) CROSS JOIN LATERAL (
+    SELECT f.position FROM ${schema}.feed f WHERE f.shard = s.shard ORDER BY f.moment DESC, f.position DESC LIMIT 1
+  ) r`
+  const trim: FeedTrimmer['trim'] = function* (held) {
     const row = yield* first<Pick<Row, 'moment' | 'position'> & { readonly shard: number }>(
       `WITH visited AS MATERIALIZED (
         SELECT f.* FROM ${schema}.feed f WHERE (f.shard, f.moment, f.position) > (CAST(? AS int), CAST(? AS bigint), CAST(? AS bigint))
         ORDER BY f.shard, f.moment, f.position LIMIT ${VISITED_ROWS}
-      ), newest AS (
-        SELECT max(r.position) AS position FROM generate_series(0, ${SHARDS - 1}) AS s (shard) CROSS JOIN LATERAL (
-          SELECT f.position FROM ${schema}.feed f WHERE f.shard = s.shard ORDER BY f.moment DESC, f.position DESC LIMIT 1
-        ) r
-      ), removed AS (
+      ), newest AS (${newest}), removed AS (
         DELETE FROM ${schema}.feed f
         USING visited v, newest n, unnest(CAST(? AS bigint[]), CAST(? AS bigint[])) WITH ORDINALITY AS b (moment, position, nth)
         WHERE f.shard = v.shard AND f.moment = v.moment AND f.position = v.position AND f.moment >= 0 AND b.nth = v.shard + 1
@@ -361,6 +358,13 @@ export function feedTrimmer(
       keep,
     )
     from = row === undefined ? [0, 0, 0] : [row.shard, String(row.moment), String(row.position)]
+  }
+  return {
+    trim,
+    *isLong() {
+      const row = yield* first<{ readonly position: number | null }>(newest)
+      return Number(row?.position ?? 0) > keep
+    },
   }
 }
 

@@ -78,7 +78,7 @@ export function postgresStore(options: PostgresStoreOptions): DisposableStore {
           isSettled = true
           return yield* readFeed(schema, query)
         },
-      trimFeed: feedTrimmer(schema, checkFeedRows(options.feedRows)),
+      feedRows: feedTrimmer(schema, checkFeedRows(options.feedRows)),
       texts: fullText ? textWork(schema) : null,
       purgeTexts: null,
       wake: (id) => watcher.wrote(id),

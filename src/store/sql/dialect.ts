@@ -149,6 +149,14 @@ export interface RangeForm {
   readonly text: string | null
 }
 
+/** Removes rows of deleted conversations from the feed. */
+export interface FeedTrimmer {
+  /** Whether the feed has more rows than must stay. */
+  isLong(): Work<boolean>
+  /** @param held as `heldPositions` returns */
+  trim(held: readonly (readonly bigint[] | null)[]): Work<void>
+}
+
 /** What the SQL store needs from a database. */
 export interface Engine {
   readonly dialect: Dialect

@@ -27,7 +27,7 @@ import { checkEventFilter, checkEventQuery, checkReadOptions } from '../kit/quer
 import { blobReads } from './blobs.ts'
 import { conversationWork } from './conversations.ts'
 import { readObject } from '../kit/row.ts'
-import { all, type Engine, type Work } from './dialect.ts'
+import { all, type Engine, type FeedTrimmer, type Work } from './dialect.ts'
 import { eventReads } from './events.ts'
 import { itemReads } from './items.ts'
 import { checkTextQuery, noFullText } from '../kit/query/text-query.ts'
@@ -43,8 +43,7 @@ interface OwnWork {
   claimItems(collection: string, claim: { readonly ttl: number; readonly limit: number }): () => Work<Item[]>
   replaceEvents(conversationId: string, replacements: readonly CheckedReplacement[]): Promise<void>
   feed(query: CheckedFeedQuery): () => Work<FeedPage>
-  /** Removes rows of deleted conversations. @param held as `heldPositions` returns */
-  trimFeed(held: readonly (readonly bigint[] | null)[]): Work<void>
+  readonly feedRows: FeedTrimmer
   readonly texts: TextWork | null
   readonly purgeTexts: (() => Work<boolean>) | null
   wake(conversationId: string): void
@@ -86,7 +85,9 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
       `${FOLLOWERS}\u{10ffff}`,
       engine.clock(),
     )
-    yield* ownConditions.trimFeed(heldPositions(rows.map(({ id, body }) => ({ id, body: readObject(body) }))))
+    yield* ownConditions.feedRows.trim(
+      heldPositions(rows.map(({ id, body }) => ({ id, body: readObject(body) }))),
+    )
   }
   const searched = (): ReturnType<typeof textReads> => texts ?? noFullText()
   return {
@@ -135,8 +136,10 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
       })
       if (!deleted) return false
       ownConditions.wake(id)
-      // The conversation is gone, whatever fails now; the next deletion repeats it.
-      await write(trimFeed).catch(() => undefined)
+      // The conversation is gone, whatever fails now; the next deletion repeats it. No commit of its own for nothing.
+      await read(() => ownConditions.feedRows.isLong())
+        .then((isLong) => (isLong ? write(trimFeed) : undefined))
+        .catch(() => undefined)
       // In parts, so that other calls are made in between. A store that was closed leaves the rest to the next one.
       while (hasTexts && ownConditions.purgeTexts !== null)
         hasTexts = await write(ownConditions.purgeTexts).catch((error: unknown) => {

@@ -38,6 +38,7 @@ import {
   all,
   type Dialect,
   type EventRange,
+  type FeedTrimmer,
   first,
   type RangeForm,
   type SqlValue,
@@ -429,11 +430,14 @@ const MARK_REMOVED = `INSERT INTO colloquy_feed (position, shard, witness, numbe
   VALUES (-1 - ?, ?, 0, ?, '', ${FEED_CHANGE.deleted}, 0, 0) ON CONFLICT (position) DO UPDATE SET number = max(number, excluded.number)`
 
 /** Returns the function that removes rows of deleted conversations, and continues where it was left. */
-export function feedTrimmer(keep: number): (held: readonly (readonly bigint[] | null)[]) => Work<void> {
+export function feedTrimmer(keep: number): FeedTrimmer {
   let from = 0
-  return function* (held) {
+  const findEnd = function* (): Work<number> {
     const last = yield* first<Row>(FEED_LAST)
-    const end = (last?.position ?? 0) - keep
+    return (last?.position ?? 0) - keep
+  }
+  const trim: FeedTrimmer['trim'] = function* (held) {
+    const end = yield* findEnd()
     const to = Math.min(from + VISITED_ROWS, end)
     const bounds = JSON.stringify(held.map((position) => position && Number(position[0])))
     const removed = yield* all<Required<Pick<Row, 'shard' | 'position' | 'change'>>>(
@@ -445,6 +449,12 @@ export function feedTrimmer(keep: number): (held: readonly (readonly bigint[] | 
     for (const { shard, position, change } of removed)
       if (change === FEED_CHANGE.deleted) yield statement(MARK_REMOVED, shard, shard, position)
     from = to < end ? to : 0
+  }
+  return {
+    trim,
+    *isLong() {
+      return (yield* findEnd()) > 0
+    },
   }
 }
 

@@ -242,7 +242,7 @@ export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
       changeItems: (changes) => () => changeItems(changes, millis()),
       claimItems: (collection, claim) => () => claimItems(collection, claim, millis()),
       feed: (query) => () => readFeed(query),
-      trimFeed: feedTrimmer(feedRows),
+      feedRows: feedTrimmer(feedRows),
       texts: fullText ? { ...TEXT_WORK, index: readOnly ? null : TEXT_WORK.index } : null,
       purgeTexts: purge,
       wake: (id) => poll.watches.wake(id),
