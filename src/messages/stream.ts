@@ -2,7 +2,7 @@
 
 import type { StreamingDeltaEvent } from '../event/types.ts'
 import { failureOf, type ReplyCollector, type ReplyOutcome, type Reply } from './reply.ts'
-import { type RawObject, objectOf, readArguments, stringOf } from './text.ts'
+import { type RawObject, objectOf, objectsOf, readArguments, stringOf } from './text.ts'
 
 interface StreamReader {
   readonly push: (event: RawObject) => readonly StreamingDeltaEvent[]
@@ -45,6 +45,8 @@ export interface StreamItem {
   whole: RawObject | null
   /** By path, such as `content.0.text`. */
   readonly pieces: Map<string, Pieces>
+  /** Lists whose pieces had no index: they do not complete a whole list that has a text. */
+  readonly unplaced: Set<string>
 }
 
 export const newItem = (start: RawObject, order = 0): StreamItem => ({
@@ -52,6 +54,7 @@ export const newItem = (start: RawObject, order = 0): StreamItem => ({
   start,
   whole: null,
   pieces: new Map(),
+  unplaced: new Set(),
 })
 
 function piecesAt({ pieces }: StreamItem, path: string): Pieces {
@@ -76,10 +79,13 @@ export const setValue = (item: StreamItem, path: string, value: unknown): void =
  * Merges an item's events: the latest whole version, and pieces where it lacks a value. Marks calls with two
  * different complete argument versions. O(length).
  */
-export function closeItem({ start, whole, pieces }: StreamItem): RawObject {
+export function closeItem({ start, whole, pieces, unplaced }: StreamItem): RawObject {
   let item: RawObject = whole ?? start
   for (const [path, { texts, list, whole: set }] of pieces) {
     const steps = path.split('.', DEPTH)
+    const [field = ''] = steps
+    const wholeParts = objectsOf(unplaced.has(field) && whole?.[field])
+    if (wholeParts.some(({ text, refusal }) => !isLacking(text ?? refusal))) continue
     const known = valueAt(item, steps)
     const joined = texts.join('')
     let value = set

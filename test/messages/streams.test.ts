@@ -8,7 +8,7 @@ import { collectAiSdk } from '../../src/messages/ai-sdk/read.ts'
 import { collectAnthropic } from '../../src/messages/anthropic/read.ts'
 import { collectGoogle } from '../../src/messages/google/read.ts'
 import { collectOpenAIChat } from '../../src/messages/openai-chat/read.ts'
-import { collectOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
+import { collectOpenAIResponses, fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
 
 /** The words, calls, errors and tokens of a stream, and the words that live readers saw. */
 function seen(collector: ReplyCollector, events: readonly object[]) {
@@ -128,6 +128,34 @@ describe('pieces and whole items of OpenAI Responses', () => {
     ],
   ])('%s', (_, events, expected) => {
     expect(seen(collectOpenAIResponses(), events)).toMatchObject({ words: '', ...expected })
+  })
+
+  it.each([
+    ['a text', 'output_text', ['', 'b']],
+    ['a refusal', 'refusal', ['', { type: 'refusal', refusal: 'b' }]],
+    ['blank texts in its summary', 'reasoning_summary_text', ['', ' ']],
+  ])('without an index leave a whole item as it is: %s', (_, kind, contents) => {
+    const isReasoning = kind.startsWith('reasoning')
+    const parts = contents.map((one) =>
+      typeof one === 'string' ? { type: isReasoning ? 'summary_text' : 'output_text', text: one } : one,
+    )
+    const item = isReasoning
+      ? { ...reasoning, summary: parts }
+      : { type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content: parts }
+    const delta = isReasoning ? ' ' : 'b'
+    const collector = collectOpenAIResponses()
+    const piece = { type: `response.${kind}.delta`, output_index: 0, item_id: item.id, delta }
+    for (const event of [piece, done(item), done(fc1(LS), 1), completed([])]) collector.push(event)
+    const whole = { id: 'r', status: 'completed', output: [item, fc1(LS)] }
+    expect(collector.end()).toEqual(fromOpenAIResponses(whole))
+  })
+
+  it('without an index complete a whole message that has no text', () => {
+    const content = [{ type: 'output_text', text: '' }]
+    const message = { type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content }
+    const { content_index: _, ...piece } = words('Hi.')
+    const events = [piece, done(message), completed([message])]
+    expect(seen(collectOpenAIResponses(), events)).toMatchObject({ words: 'Hi.', live: 'Hi.' })
   })
 
   it('are the same whichever accounts of an item arrive, and however often', () => {

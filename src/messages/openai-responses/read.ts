@@ -94,7 +94,9 @@ const textPiece =
   ): PieceReader =>
   (itemOf, event) => {
     const item = itemOf(kind)
-    const path = `${list}.${typeof event[index] === 'number' ? event[index] : partOf(item, list, part)}`
+    const isPlaced = typeof event[index] === 'number'
+    if (!isPlaced) item.unplaced.add(list)
+    const path = `${list}.${isPlaced ? event[index] : partOf(item, list, part)}`
     const field = part === 'refusal' ? 'refusal' : 'text'
     setValue(item, `${path}.type`, part)
     if (typeof event['delta'] !== 'string') {
