@@ -48,6 +48,8 @@ const output: fc.Arbitrary<Step> = fc
     fc.tuple(messages(), annotations).map(([value, more]) => [{ ...text(value), ...more }]),
     fc.tuple(messages(), messages()).map(([one, two]) => [text(one), image, text(two)]),
     fc.constant([image]),
+    words().map((value) => [image, text(value)]),
+    words().map((value) => [text(value), image]),
   )
   .map((content) => ({ type: 'model_output', content }))
 

@@ -1,10 +1,13 @@
 /** Interactions of Gemini: how replies are read and go back where the general properties have no case. */
 
 import { describe, expect, it } from 'vitest'
+import type { Event } from '../../src/event/types.ts'
 import type { AssistantMessage, NeutralMessage } from '../../src/messages/message.ts'
 import { collectInteractions, fromInteractions } from '../../src/messages/interactions/read.ts'
 import { validateInteractions } from '../../src/messages/interactions/rules.ts'
 import { NO_SIGNATURE, toInteractions } from '../../src/messages/interactions/write.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { replay } from '../../src/state/reduce.ts'
 
 const text = (value: string) => ({ type: 'text', text: value })
 const output = (...content: object[]) => ({ type: 'model_output', content })
@@ -107,6 +110,14 @@ describe('a stream', () => {
   })
 })
 
+const png = { type: 'image', mime_type: 'image/png', data: 'aW1n' }
+const blank = text(' ')
+const go: Event = {
+  kind: 'MessageEvent',
+  source: 'user',
+  llm_message: { role: 'user', content: [{ text: 'Go.' }] },
+}
+
 const says = (more: Partial<AssistantMessage>): AssistantMessage => ({
   role: 'assistant',
   content: [],
@@ -124,6 +135,19 @@ const written = (...messages: NeutralMessage[]) => {
 }
 
 describe('what is sent', () => {
+  it.each([
+    ['an unsigned thought', [output(png), { type: 'thought', summary: [text('Hm.')] }, output(text('a'))]],
+    ['no step', [output(text('a')), output(png), output(png, text('b'))]],
+    ['no step, the second one after a blank text', [output(text('a')), output(blank, png)]],
+  ])('two outputs stay two, with between them %s', (_, steps) => {
+    const { events } = read('completed', ...steps)
+    const state = replay([go, ...events].map((event, index) => ({ ...event, id: `e${index}` })))
+    const sent = steps.flatMap((step) =>
+      'content' in step ? [output(...step.content.filter((one) => one !== blank))] : [],
+    )
+    expect(toInteractions(toMessages(state)).input.slice(1, -1)).toEqual(sent)
+  })
+
   it('a call of another model stands behind the word that Google has for that', () => {
     const source = {
       id: 'c',

@@ -7,7 +7,7 @@ import type { AssistantTurn, FieldRef, Limits, PairHalf, PartTable } from '../li
 import type { AssistantMessage } from '../message.ts'
 import { pairParts } from '../pairs.ts'
 import { hasOwnParts, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
-import { base64, boolean, hasFields, listOf, object, objects, optional, string, where } from '../shape.ts'
+import { base64, boolean, object, objects, optional, string } from '../shape.ts'
 import { isWellFormed } from '../text.ts'
 
 const STEP = { in: 'part', side: 'assistant', signed: 'signature' } as const
@@ -28,15 +28,9 @@ const CONTENTS: ReadonlySet<unknown> = new Set(['text', 'image', 'audio', 'docum
 export const isContent = (value: { readonly type?: unknown }): value is InteractionsContent =>
   CONTENTS.has(value.type)
 
-const content = /* @__PURE__ */ where(
-  object,
-  (value) => isContent(value) && hasFields(value, value['type'] === 'text' ? { text: string } : MEDIA.needs),
-)
-
 export const KINDS = {
   user_input: { in: 'standard', side: 'user' },
-  /** Stored whole if it has only files, directly after another one. */
-  model_output: { in: 'standard', side: 'assistant', needs: { content: listOf(content, 1) } },
+  model_output: { in: 'standard', side: 'assistant' },
   thought: { in: 'standard', side: 'assistant', more: { summary: objects } },
   function_call: { in: 'standard', side: 'assistant', more: { signature: string } },
   function_result: { in: 'standard', side: 'user' },
@@ -56,7 +50,7 @@ export const KINDS = {
   retrieval_result: RESULT,
   url_context_call: CALL,
   url_context_result: RESULT,
-  /** Contents of an output. `begins` is ours: the text begins an output directly after another. */
+  /** Contents of an output. `begins` is ours: the content begins an output after another. */
   text: { in: 'standard', side: 'both', more: { annotations: objects, begins: boolean } },
   image: MEDIA,
   audio: MEDIA,

@@ -57,6 +57,7 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   const ending = broken ?? failureOf(raw) ?? endingOf(raw, steps)
   const results = new Map(steps.filter(isResult).map((step) => [step['call_id'], step]))
   const messages = steps.filter((step) => !isResult(step))
+  let isAfterOutput = false
   return replyEvents(
     {
       id: raw['id'],
@@ -64,9 +65,12 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
       stopReason: raw['status'],
       usage: raw['usage'],
       metadata: aboutReply(raw),
-      parts: readParts(messages, ending, (step, isCutOff, before) =>
-        partsOf(step, results, isCutOff, before?.['type'] === 'model_output'),
-      ),
+      parts: readParts(messages, ending, (step, isCutOff) => {
+        const followsOutput = isAfterOutput
+        // A thought that is not sent must not join the outputs around it.
+        if (step['type'] !== 'thought') isAfterOutput = step['type'] === 'model_output'
+        return partsOf(step, results, isCutOff, followsOutput)
+      }),
       ending,
     },
     LIMITS,
@@ -108,12 +112,10 @@ function partsOf(
   followsOutput: boolean,
 ): ReplyPart[] {
   switch (step['type']) {
-    case 'model_output': {
-      const contents = objectsOf(step['content']).filter(isVisible)
-      const hasText = contents.some(({ type }) => type === 'text')
-      if (followsOutput && !hasText && contents.length > 0) return [otherPart(step)]
-      return contents.map((content, index) => contentPart(content, followsOutput && index === 0))
-    }
+    case 'model_output':
+      return objectsOf(step['content'])
+        .filter(isVisible)
+        .map((content, index) => contentPart(content, followsOutput && index === 0))
     case 'thought':
       return [thoughtPart(step)]
     case 'function_call': {
@@ -140,7 +142,7 @@ const resultOf = ({ result, is_error }: RawObject) => ({
 
 function contentPart(content: RawObject, begins: boolean): ReplyPart {
   const { type, text } = content
-  if (type !== 'text' || typeof text !== 'string') return otherPart(content)
+  if (type !== 'text' || typeof text !== 'string') return otherPart(begins ? { ...content, begins } : content)
   const more = moreOf(content, 'type', 'text')
   return textPart(text, begins ? { ...more, begins } : more)
 }

@@ -80,8 +80,15 @@ function joinContents(blocks: readonly Block[]): InteractionsStep[] {
 
 function replySteps(turn: AssistantTurn, keepsSigned: boolean): readonly Written<Block>[] {
   const { message } = turn
+  let begins = false
+  /** If the blank text that begins an output is left out, its next content begins it. */
+  const begin = <T extends Block | JsonObject>(block: T): T => {
+    if (!begins || !isContent(block)) return block
+    begins = false
+    return { ...block, begins: true }
+  }
   const steps = replyBlocks<Block>(turn, keepsSigned, {
-    text: ({ text }, more) => ({ type: 'text', text, ...more }),
+    text: ({ text }, more) => begin({ type: 'text', text, ...more }),
     thinking(_, more, ref) {
       const thinking = thoughtAt(message, ref.index)?.thinking ?? ''
       const signature = keepsSigned ? signatureOf(message, ref) : null
@@ -95,9 +102,10 @@ function replySteps(turn: AssistantTurn, keepsSigned: boolean): readonly Written
       arguments: argumentObject(source.arguments),
       ...more,
     }),
-    other: (value) => (keepsSigned ? value : unsigned(value)),
+    other: (value) => begin(keepsSigned ? value : unsigned(value)),
     more: (ref) => {
       const more = sentMore(ref.more, LIMITS.more[ref.kind])
+      begins ||= more?.['begins'] === true
       return more === null || keepsSigned ? more : unsigned(more)
     },
   })
