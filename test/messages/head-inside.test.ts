@@ -2,6 +2,8 @@
 
 import { expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
+import { fromAiSdk } from '../../src/messages/ai-sdk/read.ts'
+import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { fromAnthropic } from '../../src/messages/anthropic/read.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { fromGoogle } from '../../src/messages/google/read.ts'
@@ -9,6 +11,7 @@ import { toGoogle } from '../../src/messages/google/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
+import { NO_ANSWER } from '../../src/messages/phrases.ts'
 import type { Reply } from '../../src/messages/reply.ts'
 import { replay } from '../../src/state/reduce.ts'
 
@@ -25,13 +28,30 @@ const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', 
 const matches = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] }
 const text = { type: 'text', text: 'found' }
 
+const compaction = { type: 'compaction', content: 'So far.', encrypted_content: 'sealed' }
+
 it.each([
   ['a search', [thinking('s1'), search, matches, text, toolUse('a'), toolUse('b')], 5],
   ['thinking between calls', [thinking('s1'), toolUse('a'), thinking('s2'), toolUse('b')], 2],
+  [
+    'a sealed summary before a later call',
+    [thinking('s1'), toolUse('a'), thinking('s2'), compaction, toolUse('b')],
+    2,
+  ],
   ['a search behind thinking', [search, matches, toolUse('a'), toolUse('b'), toolUse('c')], 3],
 ])('in Anthropic: %s', (_, content, stored) => {
   const { messages } = toAnthropic(messagesOf(fromAnthropic({ content }), 1))
   expect(messages[1]?.content).toEqual(content.slice(0, stored))
+})
+
+const toolCall = (id: string) => ({ type: 'tool-call', toolCallId: id, toolName: 'look', input: {} })
+
+it('in the AI SDK: no sentence for reasoning that is not sent', () => {
+  const content = [toolCall('a'), toolCall('b'), { type: 'reasoning', text: 'hm' }]
+  const reply = fromAiSdk({ content })
+  const contentOf = (calls: number) => toAiSdk(messagesOf(reply, calls))[1]?.content
+  expect(contentOf(2)).toEqual([...content, { type: 'text', text: NO_ANSWER }])
+  expect(contentOf(1)).toEqual(content.slice(0, 1))
 })
 
 const functionCall = (k: number) => ({ functionCall: { name: 'look', args: { k } } })
