@@ -39,7 +39,7 @@ interface Walk {
  * copyJson({ a: [1, undefined] }).issues[0].loc // ['a', 1]
  */
 export function copyJson(value: unknown): JsonCopy {
-  const plain = copyPlain(value, MAX_DEPTH, { values: MOST_PLAIN })
+  const plain = copyPlain(value, MAX_DEPTH, { values: MAX_PLAIN_VALUES })
   if (plain !== undefined) return { value: plain, issues: NO_ISSUES }
   const walk: Walk = { issues: [], path: [], above: [], room: MAX_VALUES }
   return { value: copy(value, walk), issues: walk.issues }
@@ -120,17 +120,17 @@ function freezeItem(
   return Number.isFinite(item)
 }
 
-/** Values that {@link copyPlain} copies at most, since one that contains itself may have endlessly many. */
-const MOST_PLAIN = 100_000
+/** Maximum number of values that {@link copyPlain} visits: a value can contain itself. */
+const MAX_PLAIN_VALUES = 100_000
 
-/** The copy of a value without issues; undefined if it may have one. Keeps no path, for speed. */
-function copyPlain(value: unknown, room: number, left: { values: number }): JsonValue | undefined {
+/** Returns the copy of a value without issues, or undefined if it may have one. Tracks no path, for speed. */
+function copyPlain(value: unknown, depth: number, budget: { values: number }): JsonValue | undefined {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value
   if (typeof value === 'number') return Number.isFinite(value) ? value || 0 : undefined
-  left.values -= 1
-  if (typeof value !== 'object' || room === 0 || left.values < 0) return undefined
+  budget.values -= 1
+  if (typeof value !== 'object' || depth === 0 || budget.values < 0) return undefined
   try {
-    return Array.isArray(value) ? copyPlainList(value, room, left) : copyPlainObject(value, room, left)
+    return Array.isArray(value) ? copyPlainList(value, depth, budget) : copyPlainObject(value, depth, budget)
   } catch {
     // A proxy's trap threw.
     return undefined
@@ -139,21 +139,21 @@ function copyPlain(value: unknown, room: number, left: { values: number }): Json
 
 function copyPlainList(
   list: readonly unknown[],
-  room: number,
-  left: { values: number },
+  depth: number,
+  budget: { values: number },
 ): JsonValue | undefined {
   const { length } = list
   if (Reflect.ownKeys(list).length !== length + 1) return undefined
   const out: JsonValue[] = []
   for (let i = 0; i < length; i++) {
-    const item = copyPlain(Object.getOwnPropertyDescriptor(list, i)?.value, room - 1, left)
+    const item = copyPlain(Object.getOwnPropertyDescriptor(list, i)?.value, depth - 1, budget)
     if (item === undefined) return undefined
     out.push(item)
   }
   return Object.freeze(out)
 }
 
-function copyPlainObject(object: object, room: number, left: { values: number }): JsonValue | undefined {
+function copyPlainObject(object: object, depth: number, budget: { values: number }): JsonValue | undefined {
   const prototype: unknown = Object.getPrototypeOf(object)
   if (prototype !== Object.prototype && prototype !== null) return undefined
   if (Object.getOwnPropertySymbols(object).length > 0) return undefined
@@ -163,7 +163,7 @@ function copyPlainObject(object: object, room: number, left: { values: number })
     // Inherited, or a getter, which is not called.
     if (property === undefined || !('value' in property) || key === '__proto__') return undefined
     if (property.value === undefined) continue
-    const item = copyPlain(property.value, room - 1, left)
+    const item = copyPlain(property.value, depth - 1, budget)
     if (item === undefined) return undefined
     out[key] = item
   }
