@@ -2,12 +2,7 @@
 
 import { readFile } from 'node:fs/promises'
 
-interface Package {
-  readonly version: string
-  readonly node: string
-}
-
-export async function readPackage(): Promise<Package> {
+export async function readPackage(): Promise<{ readonly version: string; readonly node: string }> {
   const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8')
   const { version, engines } = JSON.parse(text) as {
     readonly version: string

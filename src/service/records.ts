@@ -14,8 +14,6 @@ export interface Kept<T extends object> {
   readonly record: T
 }
 
-type Index = Pick<NewItem, 'keys' | 'dueIn'>
-
 /** Records by id. */
 export interface Records<T extends object> {
   readonly find: (id: string) => Promise<Kept<T> | null>
@@ -44,7 +42,7 @@ type Decide<T> = (before: T | null) => Decided<T> | Promise<Decided<T>>
 export function recordsOf<T extends object>(
   store: Store,
   collection: string,
-  indexOf: (record: T) => Index = () => ({}),
+  indexOf: (record: T) => Pick<NewItem, 'keys' | 'dueIn'> = () => ({}),
 ): Records<T> {
   const changeOf: Records<T>['changeOf'] = (id, record, expected) => ({
     collection,

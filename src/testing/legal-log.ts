@@ -45,12 +45,6 @@ export function writeLegalLog(plan: LegalPlan): readonly Event[] {
   return server.events
 }
 
-interface Counts {
-  readonly thinking: number
-  readonly texts: number
-  readonly calls: number
-}
-
 const refs = (kind: 'thinking' | 'text' | 'call', count: number): JsonObject[] =>
   Array.from({ length: count }, (_, index) => ({ [kind]: index }))
 
@@ -179,7 +173,10 @@ class Server {
     return this.#plan.recorded ? { after: this.#state.log.head?.id ?? null } : {}
   }
 
-  #searched(searches: boolean, { thinking, texts, calls }: Counts): ReplyRecord {
+  #searched(
+    searches: boolean,
+    { thinking, texts, calls }: { readonly thinking: number; readonly texts: number; readonly calls: number },
+  ): ReplyRecord {
     const last = this.#state.branch.view.units.last()
     const isBehind = last?.first === this.#waiting && !(last?.type === 'message' && isDerived(last))
     const result = this.#waiting !== null && isBehind ? this.#search : null

@@ -176,14 +176,12 @@ async function* storedFacts(store: Store, record: ConversationRecord): AsyncIter
   }
 }
 
-type Collected = Omit<Recording, 'file' | 'conversation' | 'children' | 'form' | 'session'>
-
 async function collect(
   facts: AsyncIterable<readonly ReadFact[]>,
   form: Form | null,
   initial: State | null,
   progress: Progress,
-): Promise<Collected> {
+): Promise<Omit<Recording, 'file' | 'conversation' | 'children' | 'form' | 'session'>> {
   const lines: number[] = []
   const loaded: Loaded[] = []
   const problems = newProblems()

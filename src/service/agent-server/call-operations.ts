@@ -20,17 +20,12 @@ import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
 import { callTokenBody, cancelBody, completeBody } from './request-schema.ts'
 
-interface StoredToken {
-  readonly hash: string
-  readonly expires_at: string
-}
-
 const PREFIX = 'ct-colloquy-'
 
 /** Tokens of a service: a new one replaces the one before. Only hashes are stored. */
 export class CallTokens {
   readonly #store: Store
-  readonly #records: Records<StoredToken>
+  readonly #records: Records<{ readonly hash: string; readonly expires_at: string }>
 
   constructor(store: Store) {
     this.#store = store

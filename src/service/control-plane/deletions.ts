@@ -22,8 +22,6 @@ import type { StartTasks } from './start-tasks.ts'
 
 const operation = operationsIn('Events')
 
-type OnDelete = NonNullable<DeletionOptions['onDelete']>
-
 interface Deletion {
   readonly conversation_id: string
   /** Distinguishes the conversation from a later one with its id. */
@@ -67,7 +65,7 @@ export class Deletions {
   }
 
   /** Deletes what the service stores for each conversation that the work deletes and passes to `onDelete`. */
-  async deleteEach<R>(work: (onDelete: OnDelete) => Promise<R>): Promise<R> {
+  async deleteEach<R>(work: (onDelete: NonNullable<DeletionOptions['onDelete']>) => Promise<R>): Promise<R> {
     const jobs: Job<Deletion>[] = []
     try {
       const result = await work(async (record) => {

@@ -19,15 +19,13 @@ export const MAX_PENDING_TEXT = 2 ** 22
 /** Maximum number of milliseconds between two checks of a sandbox that messages wait for. */
 const MAX_WAIT = 600_000
 
-interface PendingMessage {
-  readonly id: string
-  readonly content: readonly object[]
-  readonly created_at: string
-}
-
 /** Messages of a conversation, in order. The record's id is the id that control plane clients read. */
 interface Queue {
-  readonly messages: readonly PendingMessage[]
+  readonly messages: readonly {
+    readonly id: string
+    readonly content: readonly object[]
+    readonly created_at: string
+  }[]
   readonly sandbox_id: string | null
   /** Distinguishes the conversation from a later one with the same id. */
   readonly incarnation: string

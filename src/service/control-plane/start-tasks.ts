@@ -80,11 +80,6 @@ export const shown = ({
 
 const startKey = (taskId: string): string => `start-${taskId}`
 
-interface Making {
-  readonly workingDir: string | null
-  readonly signal: AbortSignal
-}
-
 /**
  * Creates a task's conversation, sends its first message and starts a run. Each part can be repeated.
  * @throws HttpProblem 409 if the id was used meanwhile; the reason of the signal; ColloquyError
@@ -93,7 +88,7 @@ interface Making {
 async function makeConversation(
   lifecycle: Lifecycle,
   task: StoredTask,
-  { workingDir, signal }: Making,
+  { workingDir, signal }: { readonly workingDir: string | null; readonly signal: AbortSignal },
 ): Promise<Conversation> {
   const { engine } = lifecycle
   const request = task.request as StartRequest

@@ -312,17 +312,14 @@ const reportsStatus = (fact: Fact, status: Status): boolean =>
 
 const resetFrame = (): Frame => stateFrame(-1, 'reset', null, 'reset')
 
-interface CachedFrame {
-  readonly id: string | null
-  readonly position: number
-  readonly frame: Frame | null
-}
-
 /** The last frame is always retained, since many readers may need it. */
 export class FrameCache {
   readonly #chars: number
   /** By the event itself: another log may have another event with the same id and position. */
-  readonly #cached = new Map<Fact, CachedFrame>()
+  readonly #cached = new Map<
+    Fact,
+    { readonly id: string | null; readonly position: number; readonly frame: Frame | null }
+  >()
   readonly #deltas = new WeakMap<Event, Frame>()
   #size = 0
 

@@ -80,13 +80,8 @@ function series(name: string): { add: (labels?: Labels, by?: number) => void; ro
   }
 }
 
-interface Spread {
-  readonly counts: number[]
-  sum: number
-}
-
 function histogram(name: string, bounds: readonly number[]): { made: Histogram; rows: () => string[] } {
-  const spreads = new Map<string, Spread>()
+  const spreads = new Map<string, { readonly counts: number[]; sum: number }>()
   const observe = (value: number, labels: Labels = {}): void => {
     const written = labelText(labels)
     const key = spreads.has(written) || spreads.size < MAX_SERIES ? written : ''

@@ -38,13 +38,6 @@ export type CommandEvent =
       readonly stderr: string
     }
 
-interface Body {
-  readonly command: string
-  readonly cwd?: string | null | undefined
-  /** Seconds. */
-  readonly timeout?: number | undefined
-}
-
 interface Reader {
   wake: (() => void) | null
 }
@@ -92,7 +85,12 @@ export class Commands {
    * for readers.
    * @throws HttpProblem for an invalid folder, and without a folder.
    */
-  async start(body: Body): Promise<{ readonly event: CommandEvent; readonly output: Promise<CommandEvent> }> {
+  async start(body: {
+    readonly command: string
+    readonly cwd?: string | null | undefined
+    /** Seconds. */
+    readonly timeout?: number | undefined
+  }): Promise<{ readonly event: CommandEvent; readonly output: Promise<CommandEvent> }> {
     const files = requireFiles(this.#files)
     const { command, timeout = 300 } = body
     const cwd = await folderIn(files, body.cwd ?? null)

@@ -173,17 +173,15 @@ const RESULT = objectOf({ name: string, message: string })
 
 const BASE = '/api/agent-profiles'
 
-interface AgentProfileParts {
-  readonly agentProfiles: AgentProfiles
-  readonly profiles: Profiles
-  readonly settings: Settings
-}
-
 export const agentProfileOperations = ({
   agentProfiles,
   profiles,
   settings,
-}: AgentProfileParts): Operation[] => [
+}: {
+  readonly agentProfiles: AgentProfiles
+  readonly profiles: Profiles
+  readonly settings: Settings
+}): Operation[] => [
   operation(
     `get ${BASE}`,
     {

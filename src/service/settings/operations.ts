@@ -21,19 +21,6 @@ import {
 import type { Settings, SettingsValues } from './settings.ts'
 import { type AskLlm, validateLlm } from './validate.ts'
 
-interface SettingsParts {
-  readonly profiles: Profiles
-  readonly settings: Settings
-  readonly ask: AskLlm
-  /** Agent profiles, which refer to model profiles by name. */
-  readonly agentProfiles: {
-    /** @throws HttpProblem 404. */
-    readonly byId: (id: string) => Promise<unknown>
-    readonly namesFor: (llmProfile: string) => Promise<readonly string[]>
-    readonly onProfileRenamed: (name: string, newName: string) => Promise<void>
-  }
-}
-
 const operation = operationsIn('Settings')
 const map: JsonObject = { type: 'object' }
 
@@ -62,7 +49,18 @@ export const settingsOperations = ({
   settings,
   ask,
   agentProfiles,
-}: SettingsParts): Operation[] => [
+}: {
+  readonly profiles: Profiles
+  readonly settings: Settings
+  readonly ask: AskLlm
+  /** Agent profiles, which refer to model profiles by name. */
+  readonly agentProfiles: {
+    /** @throws HttpProblem 404. */
+    readonly byId: (id: string) => Promise<unknown>
+    readonly namesFor: (llmProfile: string) => Promise<readonly string[]>
+    readonly onProfileRenamed: (name: string, newName: string) => Promise<void>
+  }
+}): Operation[] => [
   operation(
     'get /api/profiles',
     {

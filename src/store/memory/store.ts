@@ -332,13 +332,8 @@ function* walkList(
   }
 }
 
-interface Held {
-  readonly string: LargeString
-  readonly uses: Map<MemoryLog, number>
-}
-
 class MemoryBlobs {
-  readonly #held = new Map<string, Held>()
+  readonly #held = new Map<string, { readonly string: LargeString; readonly uses: Map<MemoryLog, number> }>()
 
   /** The event to keep, with the texts that are held already, and the same with references. O(values). */
   add(log: MemoryLog, event: StoredEvent, digests: Digests): Pick<Row, 'event' | 'refs'> {

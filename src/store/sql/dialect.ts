@@ -102,7 +102,14 @@ export interface Dialect {
   /** A join with at most one row of a table, looked up for each row before it. */
   lookUp(table: Table, alias: string, condition: string, order?: string): string
   /** Rows with some values, by time and then id: bounds, and order columns. */
-  walk(bounds: WalkBounds): Statement & { readonly order: readonly string[] }
+  walk(bounds: {
+    readonly key: readonly (readonly [column: string, value: string | number | null])[]
+    readonly time: string
+    readonly descending: boolean
+    readonly start: { readonly time: bigint; readonly id: string }
+    /** The last instant, which is left out upwards. */
+    readonly end: bigint
+  }): Statement & { readonly order: readonly string[] }
   /** The column that orders the events of a log, and its value for a position. */
   readonly positionColumn: string
   placeOf(log: number, seq: number): number | bigint
@@ -116,15 +123,6 @@ export interface Dialect {
   readonly textFits: string
   readonly feedColumn: string
   readonly feedValue: string
-}
-
-interface WalkBounds {
-  readonly key: readonly (readonly [column: string, value: string | number | null])[]
-  readonly time: string
-  readonly descending: boolean
-  readonly start: { readonly time: bigint; readonly id: string }
-  /** The last instant, which is left out upwards. */
-  readonly end: bigint
 }
 
 /** The position of an event in time order. */

@@ -55,7 +55,7 @@ const ALL = OF_A.length + OF_B.length + 2
 async function tellMeanwhile(
   stores: readonly [Store, Store],
   count: number,
-  write: Write,
+  write: (store: Store, writer: number) => Promise<void>,
 ): Promise<FeedItem[]> {
   const [store] = stores
   const items: FeedItem[] = []
@@ -73,8 +73,6 @@ async function tellMeanwhile(
   await Promise.all([reading, ...Array.from({ length: WRITERS }, (_, i) => write(stores[i % 2] as Store, i))])
   return items
 }
-
-type Write = (store: Store, writer: number) => Promise<void>
 
 const WRITERS = 8
 const ROUNDS = 15

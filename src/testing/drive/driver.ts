@@ -447,16 +447,14 @@ async function readStream(client: ServerClient, id: string): Promise<Event[]> {
   throw new Error(`The stream of ${id} ended before it had caught up.`)
 }
 
-interface Sent {
-  readonly text: string
-  readonly isSure: boolean
-  readonly begun: number
-  readonly ended: number
-}
-
 interface DrivenConversation {
   readonly id: string
-  readonly sent: Sent[]
+  readonly sent: {
+    readonly text: string
+    readonly isSure: boolean
+    readonly begun: number
+    readonly ended: number
+  }[]
   /** When a pause was acknowledged that is still in force; else null. */
   pausedAt: number | null
   agentEvents: number | null
