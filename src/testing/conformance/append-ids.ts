@@ -44,8 +44,7 @@ function replayed(
 export const APPEND_IMPORT: readonly Check[] = [
   {
     name: 'import: bodies are unchanged, an unknown parent is HEAD, a move to an unknown event is ignored',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const facts: readonly Event[] = [
         pause('a'),
         pause('b', { parent_id: 'nowhere' }),
@@ -62,8 +61,7 @@ export const APPEND_IMPORT: readonly Check[] = [
   },
   {
     name: 'import: an event without id gets the derived one, without time the time of the event before',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const facts: readonly Event[] = [
         { kind: 'PauseEvent' },
         pause('b', { timestamp: '2026-01-01T00:00:01.000001Z' }),
@@ -78,8 +76,7 @@ export const APPEND_IMPORT: readonly Check[] = [
   },
   {
     name: 'import: an event with a known id is outside of the tree, equal or not',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const facts = [pause('a'), say('a', 'other'), pause('b'), pause('b')]
       const { events, version } = await store.append(id, facts, { ...IMPORT, expected: 'none' })
       equal(version, 4, 'the version')
@@ -100,8 +97,7 @@ export const APPEND_IMPORT: readonly Check[] = [
   },
   {
     name: 'import: a quarantined line is kept unchanged, and is in the tree if its id can be read',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const facts: readonly Fact[] = [
         pause('a'),
         broken('{nonsense \u0000\ud800'),
@@ -121,8 +117,7 @@ export const APPEND_IMPORT: readonly Check[] = [
   },
   {
     name: 'import: repeated at its version it changes nothing, and an interrupted one continues',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const facts: readonly Fact[] = [
         { kind: 'PauseEvent' },
         pause('a'),
@@ -251,8 +246,7 @@ function spoil(value: unknown): void {
 export const APPEND_IDS: readonly Check[] = [
   {
     name: 'append: positions are dense from 0, and the version is their number',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const first = await store.append(id, pauses(3))
       equal(first.version, 3, 'the version after three events')
       const second = await store.append(id, [pause('q')])
@@ -265,8 +259,7 @@ export const APPEND_IDS: readonly Check[] = [
   },
   {
     name: 'append: a body is returned unchanged, with every null and the order of its fields',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const input: Event = {
         value: { b: [null, 0.1, -1e21, true, ''], a: { '': {}, ['__proto__']: 1 } },
         parent_id: '__root__',
@@ -387,8 +380,7 @@ export const APPEND_IDS: readonly Check[] = [
   },
   {
     name: 'append: an event twice in a batch is appended once, and two bodies with one id are id_conflict',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const { events, version } = await store.append(id, [pause('p'), say('m', 'one'), pause('p')])
       equal([version, idsOf(events)], [2, ['p', 'm', 'p']], 'version and ids')
       equal(events[2], events[0], 'the second')
@@ -412,8 +404,7 @@ export const APPEND_IDS: readonly Check[] = [
   },
   {
     name: 'append: an id must be there and legal',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const { id: _, ...without } = pause('x')
       await rejects('invalid_id', 'no id', () => store.append(id, [without]))
       for (const wrong of ['', '__root__', 'a\u0000b', 'a\nb', '\ud800', 'x'.repeat(201)]) {
@@ -424,8 +415,7 @@ export const APPEND_IDS: readonly Check[] = [
   },
   {
     name: 'append: a StreamingDeltaEvent is refused, also by an import',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const delta: Fact = { kind: 'StreamingDeltaEvent', id: 'd', content: 'a' }
       const error = await rejects('transient_event', 'live', () => store.append(id, [delta]))
       holds(/publish/i.test(error.message), `the error should recommend to publish it: ${error.message}`)
@@ -442,8 +432,7 @@ export const APPEND_IDS: readonly Check[] = [
   },
   {
     name: 'append: later changes of the arguments and of results do not change the store',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const content = [{ text: 'one' }]
       const input = {
         kind: 'MessageEvent' as const,

@@ -74,8 +74,7 @@ async function allLandInLine(stores: readonly Store[], id: string): Promise<void
 export const APPEND_VERSION: readonly Check[] = [
   {
     name: 'append: with an expected version only where the log has it',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       equal((await store.append(id, [pause('a')], { expected: 'none' })).version, 1, 'none, for an empty log')
       equal((await store.append(id, [pause('b')], { expected: 1 })).version, 2, 'exactly that')
       equal((await store.append(id, [pause('c')], { expected: 'any' })).version, 3, 'any')
@@ -91,8 +90,7 @@ export const APPEND_VERSION: readonly Check[] = [
   },
   {
     name: 'append: an invalid expected version is invalid_argument',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       for (const expected of [-1, 0.5, Number.NaN, 'some' as 'any']) {
         await rejects('invalid_argument', String(expected), () =>
           store.append(id, [pause('a')], { expected }),
@@ -120,8 +118,7 @@ export const APPEND_VERSION: readonly Check[] = [
   },
   {
     name: 'append: the same event from many writers at once is appended once',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const all = await Promise.all(Array.from({ length: WRITERS }, () => store.append(id, pauses(3))))
       for (const { events, version } of all) {
         equal([version, events.map(({ seq }) => seq)], [3, [0, 1, 2]], 'what every one of them gets')
@@ -162,8 +159,7 @@ export const APPEND_VERSION: readonly Check[] = [
   },
   {
     name: 'append: a decision on a log that was deleted and created again since is version_conflict',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const { createdAt } = (await store.getConversation(id)) ?? { createdAt: '' }
       await store.append(id, pauses(2), { expected: 'none', createdAt })
       await store.append(id, pauses(1, 'x'), { expected: 2, createdAt })
@@ -179,8 +175,7 @@ export const APPEND_VERSION: readonly Check[] = [
   },
   {
     name: 'append: a reader meanwhile sees all of a batch or nothing',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const looks = { left: 12 }
       const write = async (): Promise<void> => {
         for (let i = 0; i < 300 && looks.left > 0; i += 1) {
@@ -256,8 +251,7 @@ const maimed: fc.Arbitrary<Fact> = fc
 export const APPEND_SHAPE: readonly Check[] = [
   {
     name: 'append: an event without its required fields is invalid_event, and concurrent appends succeed',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const modes = ['live', 'import'] as const
       for (const [i, shapeless] of SHAPELESS.entries()) {
         const input = shapeless as Fact
@@ -277,8 +271,7 @@ export const APPEND_SHAPE: readonly Check[] = [
   },
   {
     name: 'append: nested deeper than an event may be, or no JSON, it is invalid_event',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const cycle: Record<string, unknown> = {}
       cycle['self'] = cycle
       const values: readonly unknown[] = [nested(512), nested(20_000), frozen(512), frozen(20_000), cycle, 7n]
@@ -321,8 +314,7 @@ const parentOf = (event: StoredEvent | null | undefined): unknown => [
 export const APPEND_TREE: readonly Check[] = [
   {
     name: 'tree: an event without a parent follows HEAD, and its body names it',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const { events, headId } = await store.append(id, [
         pause('a'),
         pause('b', { parent_id: null }),

@@ -148,8 +148,7 @@ export const BLOBS: readonly Check[] = [
   },
   {
     name: 'blobs: read, get, getMany and search give references alike, and a page counts them as what they are',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const text = LONG_TEXTS[0] as string
       await store.append(id, [say('a', 'a'), say('m', text), say('z', text)])
       const [, one] = await store.read(id, { blobs: 'refs' })
@@ -212,8 +211,7 @@ export const BLOBS: readonly Check[] = [
   },
   {
     name: 'blobs: an event that is appended again is known by its long strings, and another one is a conflict',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const facts = [say('m', long('a')), pause('p'), say('n', long('a'))]
       const { events } = await store.append(id, facts)
       const again = await store.append(id, facts)

@@ -168,8 +168,7 @@ export const BODIES_KEPT: readonly Check[] = [
   {
     name: 'bodies: ten mebibytes are returned whole',
     large: true,
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const text = '0123456789abcdef'.repeat(10 * 65_536)
       await store.append(id, [pause('a'), say('big', text), pause('b')])
       holds(textIn((await store.get(id, 'big'))?.fact) === text, 'get returned another text')
@@ -183,8 +182,7 @@ export const BODIES_KEPT: readonly Check[] = [
   },
   {
     name: 'bodies: Unicode text is returned unchanged, including lone surrogates and NUL',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const value: JsonValue = Object.fromEntries(ODD_TEXTS.map((text) => [text, [text]]))
       const facts = [
         update('u', 'k', value),
@@ -202,8 +200,7 @@ export const BODIES_KEPT: readonly Check[] = [
   },
   {
     name: 'bodies: nested as deep as an event may be',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       let value: JsonValue = 'deep'
       for (let i = 0; i < 500; i += 1) value = i % 2 === 0 ? [value] : { a: value }
       await store.append(id, [update('u', 'k', value)])
@@ -231,8 +228,7 @@ export const BODIES_KEPT: readonly Check[] = [
   },
   {
     name: 'ids: every legal id is another, for events, parents and conversations',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const facts = ODD_IDS.map((ownId, i) =>
         pause(ownId, i === 0 ? {} : { parent_id: ODD_IDS[i - 1] as string }),
       )

@@ -22,10 +22,13 @@ export interface Trial {
 }
 
 /** One sentence of the contract, tried. */
-export interface Check {
+export type Check = {
   readonly name: string
   readonly reopens?: true
   /** Whether it tries only how much a store holds: a quick kit does without. */
   readonly large?: true
-  run(trial: Trial): Promise<void>
-}
+} & (
+  | { run(trial: Trial): Promise<void> }
+  /** Runs on a new conversation, which is empty. */
+  | { runOn(trial: Trial & { readonly id: string }): Promise<void> }
+)

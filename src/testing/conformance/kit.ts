@@ -5,9 +5,10 @@ import { APPEND_IDS, APPEND_IMPORT } from './append-ids.ts'
 import { APPEND_SHAPE, APPEND_TREE, APPEND_VERSION } from './append.ts'
 import { BODIES_KEPT, REPLACING } from './bodies.ts'
 import { BLOBS } from './blobs.ts'
-import type { Check, OwnRows } from './check.ts'
+import type { Check, OwnRows, Trial } from './check.ts'
 import { CONVERSATIONS } from './conversations.ts'
 import { CURSORS } from './cursors.ts'
+import { begin } from './facts.ts'
 import { FEED } from './feed.ts'
 import { ITEM_LISTS, ITEMS } from './items.ts'
 import { LASTING } from './lasting.ts'
@@ -114,7 +115,7 @@ async function tryOn(check: Check, options: ConformanceOptions): Promise<void> {
   }
   try {
     const store = await open(options.open())
-    await check.run({
+    const trial: Trial = {
       store,
       rows: options.rows ?? null,
       watchTimeout: options.watchTimeout ?? 20_000,
@@ -124,7 +125,8 @@ async function tryOn(check: Check, options: ConformanceOptions): Promise<void> {
         if (options.reopen === undefined) throw new Error(`${options.name} cannot be opened again`)
         return open(options.reopen(store))
       },
-    })
+    }
+    await ('run' in check ? check.run(trial) : check.runOn({ ...trial, id: await begin(store, 'c') }))
   } catch (error) {
     throw new Error(
       `${options.name}: ${check.name}\n${error instanceof Error ? error.message : String(error)}`,

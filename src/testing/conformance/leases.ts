@@ -17,8 +17,7 @@ const sortLeases = (leases: readonly Lease[]): Lease[] =>
 export const LEASES: readonly Check[] = [
   {
     name: 'lease: one owner at a time; a renewal keeps the generation and moves the end',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       equal(await store.getLease(id), null, 'before any')
       const first = await store.acquireLease(id, 'me', LONG)
       if (first === null) throw new Error('the first owner should get the lease')
@@ -36,8 +35,7 @@ export const LEASES: readonly Check[] = [
   },
   {
     name: 'lease: of many owners at once exactly one gets it',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const all = await Promise.all(
         Array.from({ length: 8 }, (_, i) => store.acquireLease(id, `owner${i}`, LONG)),
       )
@@ -48,8 +46,7 @@ export const LEASES: readonly Check[] = [
   },
   {
     name: 'lease: after it expires anybody can claim it, its owner too, with a higher generation',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const first = await store.acquireLease(id, 'me', SHORT)
       await after(2 * SHORT)
       equal(await store.getLease(id), first, 'the latest, though it has run out')
@@ -63,8 +60,7 @@ export const LEASES: readonly Check[] = [
   },
   {
     name: 'lease: a returned one ends, the next one has a higher generation, an old one cannot be returned',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const first = await store.acquireLease(id, 'me', SHORT)
       await after(2 * SHORT)
       const second = await store.acquireLease(id, 'me', LONG)
@@ -87,8 +83,7 @@ export const LEASES: readonly Check[] = [
   },
   {
     name: 'lease: an append under a lease that is not the latest is lease_lost, and writes nothing',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       await rejects('lease_lost', 'without any lease', () =>
         store.append(id, [pause('x')], { lease: { owner: 'me', generation: 1 } }),
       )
@@ -127,8 +122,7 @@ export const LEASES: readonly Check[] = [
   },
   {
     name: 'lease: an invalid one is an error, and an unknown one is false',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       await rejects('unknown_conversation', 'an unknown conversation', () =>
         store.acquireLease('d', 'me', LONG),
       )
@@ -182,8 +176,7 @@ export const LEASES: readonly Check[] = [
   },
   {
     name: 'lease: one with the longest possible time is listed, and so are others',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const other = await begin(store, 'd')
       holds((await store.acquireLease(id, 'me', Number.MAX_SAFE_INTEGER)) !== null, 'it should be granted')
       await store.acquireLease(other, 'you', LONG)
@@ -195,8 +188,7 @@ export const LEASES: readonly Check[] = [
   },
   {
     name: 'lease: an invalid list query is invalid_argument',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       await store.acquireLease(id, 'me', LONG)
       for (const limit of [0, -1, 0.5, 101, Number.NaN])
         await rejects('invalid_argument', `limit ${limit}`, () => store.listLeases({ limit }))

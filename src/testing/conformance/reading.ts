@@ -64,8 +64,7 @@ export const READING: readonly Check[] = [
   },
   {
     name: 'read: an empty log returns nothing, an unknown conversation is an error',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       equal(await store.read(id), [], 'forward')
       equal(await store.read(id, { direction: 'backward' }), [], 'backward')
       await rejects('unknown_conversation', 'an unknown conversation', () => store.read('d'))

@@ -88,8 +88,7 @@ export const PATHS: readonly Check[] = [
   },
   {
     name: 'leaf: branches off a branch that has grown since it was begun, and was left',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       for (const ownId of ['a0', 'a1', 'a2']) await store.append(id, [pause(ownId)])
       await store.append(id, [pause('b0', { parent_id: '__root__' })])
       await store.append(id, [pause('b1')])
@@ -265,8 +264,7 @@ export const TIMES: readonly Check[] = [
   },
   {
     name: 'time: a bound that cannot be read is invalid_query',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       for (const text of [
         '',
         'yesterday',
@@ -362,8 +360,7 @@ export const SEARCHING: readonly Check[] = [
   },
   {
     name: 'search: a page of nothing, and of an unknown conversation',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const nothing = { items: [], cursor: null }
       equal(await store.search({ conversationId: id }), nothing, 'an empty log')
       equal(await store.search({ conversationId: 'nowhere' }), nothing, 'an unknown conversation')

@@ -58,8 +58,7 @@ async function neverMixes(one: Store, two: Store): Promise<void> {
 export const SNAPSHOTS: readonly Check[] = [
   {
     name: 'snapshot: its parts are returned in the order of their numbers, with any bytes, even without',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       equal(await store.loadSnapshot(id), [], 'the parts before any was saved')
       const every = Uint8Array.from({ length: 512 }, (_, i) => i % 256)
       const parts = [
@@ -78,8 +77,7 @@ export const SNAPSHOTS: readonly Check[] = [
   {
     name: 'snapshot: two mebibytes are returned whole, next to small parts',
     large: true,
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const bytes = Uint8Array.from({ length: 2 * 1_048_576 }, (_, i) => (i * 31 + (i >>> 8)) & 255)
       const parts = [part(0, 1, 2), { part: 1, bytes }, part(2, 3)]
       await store.saveSnapshot(id, parts)
@@ -90,8 +88,7 @@ export const SNAPSHOTS: readonly Check[] = [
   },
   {
     name: 'snapshot: a save replaces the parts it names, and with complete removes all others',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       await store.saveSnapshot(id, [part(0, 1), part(1, 1, 1), part(2, 1)])
       await store.saveSnapshot(id, [part(1, 2), part(3, 2)])
       await has(store, id, [part(0, 1), part(1, 2), part(2, 1), part(3, 2)], 'after some were named')
@@ -106,8 +103,7 @@ export const SNAPSHOTS: readonly Check[] = [
   },
   {
     name: 'snapshot: it cannot be changed through arguments or results, which are plain bytes',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       const input = part(0, 1, 2, 3)
       await store.saveSnapshot(id, [input])
       input.bytes.fill(9)
@@ -193,8 +189,7 @@ export const SNAPSHOTS: readonly Check[] = [
   },
   {
     name: 'snapshot: invalid part numbers and bytes, and too many bytes, are invalid_argument, and nothing is written',
-    async run({ store }) {
-      const id = await begin(store, 'c')
+    async runOn({ store, id }) {
       await store.saveSnapshot(id, [part(0, 1)])
       const wrong: readonly (readonly SnapshotPart[])[] = [
         ...[-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, '1' as unknown as number].map(

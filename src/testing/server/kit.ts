@@ -163,8 +163,7 @@ const TREE: readonly ServerCheck[] = [
     name: 'after HEAD moved the conversation continues there, and the model does not receive the other branch',
     laws: ['T8', 'T4'],
     needs: ['navigation'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       await trial.play(id, [{ says: ['Reply one.'] }])
       const position = bodyOf(await trial.client.get(id)).leaf_event_id ?? ''
       await trial.play(id, [{ says: ['Reply two, of the other branch.'] }])
@@ -187,8 +186,7 @@ const TREE: readonly ServerCheck[] = [
     name: 'HEAD is not moved while the conversation runs',
     laws: ['W1'],
     needs: ['navigation'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       await trial.say(id, [{ says: ['Slowly.'], wait: 500 }])
       await trial.running(id)
       holdRefusal(await trial.client.navigate(id, null), 409, 'HEAD of what runs')
@@ -199,8 +197,7 @@ const TREE: readonly ServerCheck[] = [
     name: 'a fork contains the path to its event and nothing else, and its messages stay in it',
     laws: ['T4'],
     needs: ['fork'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       await trial.play(id, [{ says: ['Reply one.'] }])
       const from_event_id = bodyOf(await trial.client.get(id)).leaf_event_id ?? ''
       await trial.play(id, [{ says: ['Reply two.'] }])
@@ -235,8 +232,7 @@ const REFUSALS: readonly ServerCheck[] = [
   {
     name: 'a search that is not valid is refused with what is wrong and where, and a limit of 1 and of 100 is not',
     laws: ['W1'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       const path = `/api/conversations/${encodeURIComponent(id)}/events/search`
       for (const query of WRONG) {
         const refusal = await trial.client.send('GET', path, { query })
@@ -603,7 +599,7 @@ async function tryOn(
   const trial = new Trial(options, shared)
   try {
     await shared.start()
-    await check.run(trial)
+    await ('run' in check ? check.run(trial) : check.runOn(trial, await trial.begin()))
     for (const id of trial.conversations) {
       const { execution_status } = bodyOf(await trial.client.get(id))
       checkWholeLog(await trial.log(id), execution_status !== 'running')

@@ -39,8 +39,7 @@ export const LIVE: readonly ServerCheck[] = [
     name: 'a reader gets every event after its place once, in the order of the log, wherever its connections break',
     laws: ['B1'],
     needs: ['sockets'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       const whole = await caughtUp(trial, id, -1)
       const parts: LiveFrame[] = []
       let after = -1
@@ -79,8 +78,7 @@ export const LIVE: readonly ServerCheck[] = [
     name: 'a reader gets one notice that it has caught up, after past events and before new ones',
     laws: ['B2'],
     needs: ['sockets'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       const before = await trial.say(id, [], false)
       const socket = await caughtUp(trial, id, -1)
       const after = await trial.say(id, [], false)
@@ -100,8 +98,7 @@ export const LIVE: readonly ServerCheck[] = [
     name: 'a stream of server-sent events equals a socket, and resumes after the last id',
     laws: ['W3', 'B1'],
     needs: ['stream', 'sockets'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       const last = [await trial.say(id, [], false), await trial.say(id, [], false)].at(-1)
       const socket = await caughtUp(trial, id, -1)
       socket.close()
@@ -125,8 +122,7 @@ export const LIVE: readonly ServerCheck[] = [
     name: 'the pieces of a reply precede it and add up to it, and are in no log',
     laws: ['W3', 'B2'],
     needs: ['sockets'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       const socket = await caughtUp(trial, id)
       const text = 'One two three four five.'
       await trial.play(id, [{ says: [text] }])
@@ -148,8 +144,7 @@ export const LIVE: readonly ServerCheck[] = [
     name: 'a reader receives every change of the status',
     laws: ['W3'],
     needs: ['sockets'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       const socket = await caughtUp(trial, id)
       await trial.play(id, [{ says: ['Done.'] }])
       for (const status of ['running', 'finished'])
@@ -161,8 +156,7 @@ export const LIVE: readonly ServerCheck[] = [
     name: 'a reader ahead of the log is reset, and gets the log from its first event',
     laws: ['B3'],
     needs: ['sockets'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       await trial.say(id, [], false)
       const socket = await caughtUp(trial, id, 9_999)
       socket.close()

@@ -47,8 +47,7 @@ export const RUNS: readonly ServerCheck[] = [
   {
     name: 'a message is replied to, and the conversation is finished',
     laws: ['I2', 'T5'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       await trial.play(id, [{ says: ['Good morning to you.'] }])
       const log = await trial.log(id)
       same('I2', 'messages of the agent', messagesOf(log, 'agent'), ['Good morning to you.'])
@@ -58,8 +57,7 @@ export const RUNS: readonly ServerCheck[] = [
   {
     name: 'each call of a reply is executed once and has its own result, and an unknown tool and bad arguments have one too',
     laws: ['P1', 'P6'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       const [a, b, c] = ['a', 'b', 'c'].map((word) => `${word}-${id}`)
       const calls = [
         trial.note(`${a}`),
@@ -90,8 +88,7 @@ export const RUNS: readonly ServerCheck[] = [
     name: 'a tool is called as often as the model called it',
     laws: ['P6'],
     needs: ['notes'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       const words = [`x-${id}`, `y-${id}`, `x-${id}`]
       const turns = words.map((word) => ({ says: [trial.note(word)] }))
       await trial.play(id, [...turns, { says: ['Done.'] }])
@@ -103,8 +100,7 @@ export const RUNS: readonly ServerCheck[] = [
     name: 'the calls of one reply are sent back as one reply, with the result of each behind it',
     laws: ['M7'],
     needs: ['requests'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       await trial.play(id, [{ says: [trial.note('p'), trial.note('q')] }, { says: ['Done.'] }])
       const log = await trial.log(id)
       const replies = new Set(callsIn(log).map((call) => call.llm_response_id))
@@ -121,8 +117,7 @@ export const RUNS: readonly ServerCheck[] = [
     name: 'each request begins with the previous one, over replies, calls, and a message during a reply',
     laws: ['M15', 'M10'],
     needs: ['requests'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       await trial.play(id, [{ says: ['First.'] }])
       await trial.play(id, [{ says: ['I look.', trial.note('p'), trial.note('q')] }, { says: ['Second.'] }])
       await trial.say(id, [{ says: ['Third.'], wait: 250 }])
@@ -141,8 +136,7 @@ export const RUNS: readonly ServerCheck[] = [
   {
     name: 'a message during a reply is read before the conversation is finished',
     laws: ['I2'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       await trial.say(id, [{ says: ['To the first.'], wait: 250 }])
       await trial.running(id)
       await trial.say(id, [{ says: ['To the second.'] }])
@@ -156,8 +150,7 @@ export const RUNS: readonly ServerCheck[] = [
   {
     name: 'of two callers that run a conversation at once, one gets an error, and the model is called once',
     laws: ['I5'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       await trial.say(id, [{ says: ['Once.'], wait: 400 }, { says: ['Twice.'] }], false)
       const both = await Promise.all([trial.client.run(id), trial.client.run(id)])
       const statuses = both.map(({ status }) => status).toSorted()
@@ -170,8 +163,7 @@ export const RUNS: readonly ServerCheck[] = [
     name: 'a message sent again with its key is appended once, and another one with that key is rejected',
     laws: ['S3', 'S4'],
     needs: ['message_keys'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       const send = (text: string) => trial.client.say(id, text, { key: 'k', run: false })
       const ids = [bodyOf(await send('Hello')).event_id, bodyOf(await send('Hello')).event_id]
       same('S3', 'the id of the second', ids[1], ids[0])
@@ -183,8 +175,7 @@ export const RUNS: readonly ServerCheck[] = [
   {
     name: 'a failing model puts the conversation in error, is recorded in the log, and the next message gets a reply',
     laws: ['I1', 'T5'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       const failure = { fails: 'server_error' } as const
       await trial.play(id, [failure, failure, failure], 'error')
       const log = await trial.log(id)
@@ -307,8 +298,7 @@ export const STOPS: readonly ServerCheck[] = [
     name: 'after a pause is acknowledged no step begins until the conversation is run again, and then it continues',
     laws: ['I3'],
     needs: ['pause'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       const steps = Array.from({ length: 8 }, (_, n) => ({ says: [trial.note(`step ${n}`)], wait: STEP }))
       await trial.say(id, [...steps, { says: ['Done.'] }])
       await called(trial, id, 1)
@@ -333,8 +323,7 @@ export const STOPS: readonly ServerCheck[] = [
     name: 'a conversation that is paused before it runs stays so until it is run',
     laws: ['T5'],
     needs: ['pause'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       await trial.say(id, [{ says: ['Now.'] }], false)
       bodyOf(await trial.client.pause(id))
       same('T5', 'the status', await trial.status(id), 'paused')
@@ -347,8 +336,7 @@ export const STOPS: readonly ServerCheck[] = [
     name: 'an interrupt ends an endless reply; nothing of it is appended later, and the conversation continues',
     laws: ['I4'],
     needs: ['interrupt'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       await trial.say(id, [{ says: ['Never done'], endless: true }])
       await trial.running(id)
       bodyOf(await trial.within('I4', 'the interrupt takes', trial.client.interrupt(id)))
@@ -370,8 +358,7 @@ export const STOPS: readonly ServerCheck[] = [
     name: 'an interrupt during calls gives every pending call a result',
     laws: ['P9'],
     needs: ['interrupt'],
-    async run(trial) {
-      const id = await trial.begin()
+    async runOn(trial, id) {
       await trial.say(id, [{ says: [trial.note('quick'), trial.hold()] }, { says: ['Not said.'] }])
       await called(trial, id, 2)
       bodyOf(await trial.within('I4', 'the interrupt takes', trial.client.interrupt(id)))

@@ -271,10 +271,13 @@ export type Capability =
   | 'notes'
   | 'requests'
 
-export interface ServerCheck {
+export type ServerCheck = {
   readonly name: string
   /** The laws that it may find broken, the most likely first. */
   readonly laws: readonly string[]
   readonly needs?: readonly Capability[]
-  run(trial: Trial): Promise<void>
-}
+} & (
+  | { run(trial: Trial): Promise<void> }
+  /** Runs on a new conversation, which is empty. */
+  | { runOn(trial: Trial, id: string): Promise<void> }
+)
