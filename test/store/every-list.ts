@@ -6,7 +6,7 @@ import type {
   ConversationQuery,
 } from '../../src/store/contract/conversation-record.ts'
 import { checkConversationQuery } from '../../src/store/kit/query/conversation-query.ts'
-import { cursorAfter } from '../../src/store/kit/query/page.ts'
+import { encodeCursor } from '../../src/store/kit/query/page.ts'
 
 /** The values of each part of a filter. */
 const PARTS: readonly (readonly ConversationFilter[])[] = [
@@ -39,7 +39,7 @@ export const bothPages = (filter: ConversationFilter, order: ConversationOrder):
   const { scope } = checkConversationQuery({ ...filter, order })
   return [
     { ...filter, order },
-    { ...filter, order, cursor: cursorAfter(scope, 25_000n, 't1') },
+    { ...filter, order, cursor: encodeCursor(scope, ['25000', 't1']) },
   ]
 }
 

@@ -146,13 +146,14 @@ export function formatInstant(micros: bigint | number | string): string {
   if (start !== day.start) day = { start, text: new Date(start * 86_400_000).toISOString().slice(0, 11) }
   const [seconds, below] = [Math.floor(within / 1e6), within % 1e6]
   const [hour, minute] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
-  return `${day.text}${twoDigits(hour)}:${twoDigits(minute)}:${twoDigits(seconds % 60)}.${String(below).padStart(6, '0')}Z`
+  // Seven digits, of which the first keeps the zeros.
+  const clock = String(1e6 + hour * 1e4 + minute * 100 + (seconds % 60))
+  return `${day.text}${clock.slice(1, 3)}:${clock.slice(3, 5)}:${clock.slice(5)}.${String(below).padStart(6, '0')}Z`
 }
 
 const DAY = 86_400_000_000
 /** The day last written, which takes longer to write than all else: instants of a page are often of one. */
 let day = { start: Number.NaN, text: '' }
-const twoDigits = (value: number): string => (value < 10 ? `0${value}` : String(value))
 
 /** Fields of a new conversation, and of a record, which can be passed to copy one. */
 const FIELDS = {

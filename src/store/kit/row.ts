@@ -101,17 +101,16 @@ export interface RecordRow {
 /** The record of a row, frozen. O(size). @throws `store_unavailable` for one that was damaged. */
 export function readRecord(row: RecordRow): ConversationRecord {
   const conversationId = row.conversation_id
-  const read = (field: 'tags' | 'metadata'): JsonObject =>
-    readNamed(row[field], () => ({
-      what: `The ${field} of conversation ${JSON.stringify(conversationId)}`,
-      data: { conversationId },
-    }))
+  const name = (field: string): Named => ({
+    what: `The ${field} of conversation ${JSON.stringify(conversationId)}`,
+    data: { conversationId },
+  })
   return Object.freeze({
     id: conversationId,
     title: row.title,
     public: row.public === 1,
-    tags: read('tags') as ConversationRecord['tags'],
-    metadata: read('metadata'),
+    tags: readNamed(row.tags, () => name('tags')) as ConversationRecord['tags'],
+    metadata: readNamed(row.metadata, () => name('metadata')),
     timeZone: row.time_zone,
     parentConversationId: row.parent_conversation_id,
     sandboxId: row.sandbox_id,

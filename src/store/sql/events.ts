@@ -151,7 +151,9 @@ export function eventReads(d: Dialect) {
   function* search(query: CheckedEventQuery): Work<EventPage> {
     const { conversationId, limit, maxBytes, refs } = query
     const { rows, log } = yield* find(query, limit + 1)
-    const count = countWithin(rows, limit, maxBytes, (row) => sizeOfRow(row, refs))
+    const count = countWithin(rows, limit, maxBytes, ({ bytes, blobs }) =>
+      blobs === null || refs ? bytes : readReferences(blobs).reduce((sum, one) => sum + one.bytes, bytes),
+    )
     const page = pageOf(rows, count, (last) => eventCursor(query, { time: last.time, seq: last.seq }))
     const large = page.items.filter(({ body }) => body === null).map(({ seq }) => String(d.placeOf(log, seq)))
     const read = large.length === 0 ? [] : yield* all<EventRow>(bodies, log, JSON.stringify(large))
@@ -266,9 +268,6 @@ export function eventReads(d: Dialect) {
 
   return { findLog, stretch, read, events, rowsWithIds, getMany, search, count }
 }
-
-const sizeOfRow = ({ bytes, blobs }: FoundRow, refs: boolean): number =>
-  blobs === null || refs ? bytes : readReferences(blobs).reduce((sum, one) => sum + one.bytes, bytes)
 
 interface Bounds {
   readonly low: EventPlace

@@ -52,12 +52,6 @@ interface OwnWork {
   close(): Promise<void>
 }
 
-/** Binds a unit of work to arguments that are checked now, before the database is opened. */
-const bound =
-  <A extends readonly unknown[], T>(work: (...input: A) => Work<T>, ...input: A) =>
-  (): Work<T> =>
-    work(...input)
-
 export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStore {
   const events = eventReads(engine.dialect)
   const blobs = blobReads(engine.dialect)
@@ -68,9 +62,10 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
     texts === null || ownConditions.texts === null || ownConditions.texts.index === null
       ? null
       : new TextIndexer(texts, ownConditions.texts.maintain, engine.write)
-  const read: Engine['read'] = (work) => {
+  /** The arguments are checked before the database is opened. */
+  const read = <A extends readonly unknown[], T>(work: (...input: A) => Work<T>, ...input: A): Promise<T> => {
     indexer?.start()
-    return engine.read(work)
+    return engine.read(() => work(...input))
   }
   const write: Engine['write'] = (work) => {
     indexer?.start()
@@ -107,14 +102,14 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
       await ownConditions.replaceEvents(id, checkReplacements(replacements))
     },
 
-    read: async (id, options = {}) => read(bound(events.read, id, checkReadOptions(options))),
+    read: async (id, options = {}) => read(events.read, id, checkReadOptions(options)),
     get: async (conversationId, id, options) =>
-      (await read(bound(events.getMany, conversationId, [id], checkGetOptions(options))))[0] ?? null,
-    getMany: async (id, ids, options) => read(bound(events.getMany, id, ids, checkGetOptions(options))),
-    search: async (query) => read(bound(events.search, checkEventQuery(query))),
-    count: async (filter) => read(bound(events.count, checkEventFilter(filter))),
+      (await read(events.getMany, conversationId, [id], checkGetOptions(options)))[0] ?? null,
+    getMany: async (id, ids, options) => read(events.getMany, id, ids, checkGetOptions(options)),
+    search: async (query) => read(events.search, checkEventQuery(query)),
+    count: async (filter) => read(events.count, checkEventFilter(filter)),
 
-    searchText: async (query) => read(bound(searched().search, checkTextQuery(query))),
+    searchText: async (query) => read(searched().search, checkTextQuery(query)),
     textIndex: async () => read(searched().count),
 
     createConversation: async (conversation) => {
@@ -122,9 +117,9 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
       return write(() => conversations.create(conversation))
     },
     getConversation: async (id) => read(() => conversations.find(id)),
-    listConversations: async (query) => read(bound(conversations.list, checkConversationQuery(query))),
+    listConversations: async (query) => read(conversations.list, checkConversationQuery(query)),
     countConversations: async (filter, { exact } = {}) =>
-      read(bound(conversations.count, checkConversationFilter(filter), checkExact(exact))),
+      read(conversations.count, checkConversationFilter(filter), checkExact(exact)),
     setStatus: async (id, status, version) => write(() => conversations.setStatus(id, status, version)),
     updateConversation: async (id, patch, options) => write(() => conversations.update(id, patch, options)),
     deleteConversation: async (id) => {
@@ -152,7 +147,7 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
     acquireLease: async (id, owner, ttl) => write(() => conversations.acquireLease(id, owner, ttl)),
     releaseLease: async (lease) => write(() => conversations.releaseLease(lease)),
     getLease: async (id) => read(() => conversations.findLease(id)),
-    listLeases: async (query) => read(bound(conversations.listLeases, checkLeaseQuery(query))),
+    listLeases: async (query) => read(conversations.listLeases, checkLeaseQuery(query)),
 
     saveSnapshot: async (id, parts, { complete = false } = {}) =>
       write(() => conversations.saveSnapshot(id, parts, complete)),
@@ -166,10 +161,9 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
 
     getItem: async (collection, id) => read(() => items.find(collection, id)),
     changeItems: async (changes) => write(ownConditions.changeItems(checkChanges(changes))),
-    listItems: async (collection, query) =>
-      read(bound(items.list, collection, checkItemQuery(collection, query))),
+    listItems: async (collection, query) => read(items.list, collection, checkItemQuery(collection, query)),
     countItems: async (collection, filter, { exact } = {}) =>
-      read(bound(items.count, collection, checkItemFilter(collection, filter), checkExact(exact))),
+      read(items.count, collection, checkItemFilter(collection, filter), checkExact(exact)),
     claimItems: async (collection, claim) =>
       write(ownConditions.claimItems(collection, checkClaim(collection, claim))),
 

@@ -2,7 +2,7 @@
 
 import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
 import { invalidWithin } from '../kit/errors.ts'
-import type { SqlValue, Step, Work } from '../sql/dialect.ts'
+import type { Change, SqlValue, Step, Work } from '../sql/dialect.ts'
 
 /** What is bound to a statement. Text is well-formed and without NUL: some drivers change or cut any other. */
 export type SqliteValue = null | number | bigint | string | Uint8Array
@@ -61,7 +61,13 @@ export class Connection {
     if (returnsRows) rows = statement.all(...(values as SqliteValue[]))
     else statement.run(...(values as SqliteValue[]))
     if (mayWrite) this.#hasWritten = true
-    return (columns === null ? rows : namedRows(columns, rows as SqlValue[][])) as R[]
+    if (columns === null) return rows as R[]
+    return (rows as SqlValue[][]).map((row) => {
+      const object: Record<string, SqlValue> = {}
+      for (let index = 0; index < columns.length; index += 1)
+        object[columns[index] ?? ''] = row[index] ?? null
+      return object as R
+    })
   }
 
   run<T>(work: () => Work<T>): T {
@@ -113,20 +119,18 @@ export class Connection {
   }
 
   #answer<T>(steps: ReturnType<() => Work<T>>, step: Step): IteratorResult<Step, T> {
-    let rows: readonly object[]
+    let rows: readonly object[] = []
     try {
-      rows = this.#step(step)
+      if ('sql' in step) rows = this.all(step.sql, ...step.values)
+      else if ('callback' in step) this.#callBack(step.callback)
+      else if ('change' in step) rows = this.#change(step.change)
     } catch (error) {
       return steps.throw(error)
     }
     return steps.next(rows)
   }
 
-  #step(step: Step): readonly object[] {
-    if ('sql' in step) return this.all(step.sql, ...step.values)
-    if ('confirm' in step) return []
-    if ('callback' in step) return this.#callBack(step.callback)
-    const { row, columns, effects } = step.change
+  #change({ row, columns, effects }: Change): readonly object[] {
     const rows = this.all<Readonly<Record<string, SqlValue>>>(row.sql, ...row.values)
     const [changed] = rows
     if (changed === undefined) return rows
@@ -137,7 +141,7 @@ export class Connection {
   }
 
   /** Calls the caller's work. A savepoint shows whether that has ended the transaction. */
-  #callBack(callback: (handle: unknown) => unknown): readonly object[] {
+  #callBack(callback: (handle: unknown) => unknown): void {
     this.all('SAVEPOINT colloquy_callback')
     let result: unknown
     try {
@@ -155,7 +159,6 @@ export class Connection {
     } catch {
       throw new CallbackError(invalidWithin('must not end the transaction'))
     }
-    return []
   }
 
   #transaction<T>(begin: string, work: () => T): T {
@@ -217,13 +220,6 @@ function columnsOf(statement: SqliteStatement | (SqliteStatement & Listing)): st
   statement.setReturnArrays(true)
   return statement.columns().map(({ name }) => name)
 }
-
-const namedRows = (columns: readonly string[], rows: readonly (readonly SqlValue[])[]): object[] =>
-  rows.map((row) => {
-    const object: Record<string, SqlValue> = {}
-    for (let index = 0; index < columns.length; index += 1) object[columns[index] ?? ''] = row[index] ?? null
-    return object
-  })
 
 /** A part of a shared transaction has failed behind its first change. */
 export class PartlyWritten extends Error {}

@@ -19,7 +19,7 @@ import {
   invalidQuery,
 } from './check-value.ts'
 import { foldText } from './message-text.ts'
-import { type CheckedPage, checkPage, cursorAfter, type PagedList } from './page.ts'
+import { type CheckedPage, checkPage, encodeCursor, type PagedList } from './page.ts'
 
 /** A key by which conversations are listed, in addition to their times. */
 export type ListKey = readonly [name: string, value: string]
@@ -201,7 +201,7 @@ export function lookedPage(
   const last = items.at(-1)
   if (matches.length > items.length && last !== undefined)
     return { items, cursor: conversationCursor(query, last) }
-  return { items, cursor: looked && cursorAfter(query.scope, looked.time, looked.id) }
+  return { items, cursor: looked && encodeCursor(query.scope, [String(looked.time), looked.id]) }
 }
 
 /**
@@ -238,7 +238,7 @@ export function conversationCursor(
   query: Pick<CheckedConversationQuery, 'scope' | 'by'>,
   last: ConversationRecord,
 ): string {
-  return cursorAfter(query.scope, parseInstant(last[query.by]) as bigint, last.id)
+  return encodeCursor(query.scope, [String(parseInstant(last[query.by])), last.id])
 }
 
 function tagList(tags: unknown): readonly ListKey[] {

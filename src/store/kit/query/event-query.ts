@@ -13,7 +13,7 @@ import {
   invalidQuery,
 } from './check-value.ts'
 import { checkBlobs } from '../blobs.ts'
-import { type CheckedPage, checkPage, cursorAfter, type PagedList } from './page.ts'
+import { type CheckedPage, checkPage, encodeCursor, type PagedList } from './page.ts'
 import { foldText } from './message-text.ts'
 import type { EventFilter, EventQuery, StoredEvent } from '../../contract/query.ts'
 import type { ReadOptions } from '../../contract/store.ts'
@@ -107,7 +107,7 @@ export function checkEventQuery(query: EventQuery): CheckedEventQuery {
 export const eventCursor = (
   { scope }: Pick<CheckedEventQuery, 'scope'>,
   { time, seq }: EventPlace | Pick<StoredEvent, 'time' | 'seq'>,
-): string => cursorAfter(scope, time, seq)
+): string => encodeCursor(scope, [String(time), String(seq)])
 
 /**
  * Checks start and direction. A null `from` means the first position in that direction. @throws

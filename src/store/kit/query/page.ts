@@ -146,10 +146,6 @@ function placeIn<Place>(list: PagedList<string, Place>, scope: string, cursor: s
   })
 }
 
-/** The cursor of the page that follows an item. O(length of the scope). */
-export const cursorAfter = (scope: string, time: bigint | string, key: string | number): string =>
-  encodeCursor(scope, [String(time), String(key)])
-
 /**
  * Builds a page from up to `limit` + 1 items: the additional item shows that there is a next page. O(limit).
  * @example
