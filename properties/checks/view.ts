@@ -6,7 +6,7 @@ import type { Condensation } from '../../src/event/types.ts'
 import { type Entry, pathToEntry } from '../../src/log/entry.ts'
 import { logPrefix } from '../../src/log/log.ts'
 import { stateAt, switchTo } from '../../src/state/at.ts'
-import { type Branch, emptyBranch, foldBranch } from '../../src/state/branch.ts'
+import { type Branch, EMPTY_BRANCH, foldBranch } from '../../src/state/branch.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { branchOf, type State } from '../../src/state/state.ts'
 import { isPending, stretchStarts, type Unit, unitEvents, type ViewItem } from '../../src/view/units.ts'
@@ -57,7 +57,7 @@ export function checkViews(facts: readonly Fact[]): void {
 }
 
 function refolded(state: State, entry: Entry): Branch {
-  let branch = emptyBranch()
+  let branch = EMPTY_BRANCH
   for (const each of pathToEntry(entry)) {
     branch = foldBranch(branch, each, logPrefix(state.log, each.seq, null))
   }

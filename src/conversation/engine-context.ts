@@ -273,7 +273,8 @@ export class EngineContext {
 
   /** @throws ColloquyError `closed`. */
   check(): void {
-    if (this.closing.aborted) throw new ColloquyError('closed', 'The engine is closed. Create another one.')
+    if (this.#closing.signal.aborted)
+      throw new ColloquyError('closed', 'The engine is closed. Create another one.')
   }
 
   async #end(): Promise<void> {

@@ -120,7 +120,13 @@ export class Replica {
     this.#store = store
     this.blobs = blobs
     this.#read = readerOf(store, blobs)
-    this.#stamp = stamp
+    // Never before the last event: clocks go back, and differ between machines.
+    const now = (): string => {
+      const time = stamp.now()
+      const last = this.#state.log.entries.last()?.timestamp ?? null
+      return last !== null && (parseInstant(last) ?? 0n) > (parseInstant(time) ?? 0n) ? last : time
+    }
+    this.#stamp = { ...stamp, now }
     this.#state = state
     this.#createdAt = createdAt
     this.#savedAt = this.#triedAt = snapshotAt
@@ -307,15 +313,14 @@ export class Replica {
 
   async #append(events: readonly Event[], options: AppendOptions): Promise<readonly LoggedEvent[]> {
     if (this.replies.beforeEnd !== null) await this.replies.finish(events)
-    const stamp = { ...this.#stamp, now: () => this.#now() }
     let appended
     try {
-      appended = await this.#store.append(this.id, stampEvents(events, stamp), options)
+      appended = await this.#store.append(this.id, stampEvents(events, this.#stamp), options)
     } catch (error) {
       // The caller repeated an append with its own id and without a time: the new time must not be compared
       // (law S).
       const again = hasCode(error, 'id_conflict')
-        ? await stampUnknown(this.#store, this.id, events, stamp)
+        ? await stampUnknown(this.#store, this.id, events, this.#stamp)
         : null
       if (again === null) throw error
       appended = await this.#store.append(this.id, again, options)
@@ -337,13 +342,6 @@ export class Replica {
       // The append succeeded, so no error may escape. The next read catches up.
     }
     return appended.events.map(toLogged)
-  }
-
-  /** The time, but never before the last event's: clocks go back, and differ between machines. */
-  #now(): string {
-    const now = this.#stamp.now()
-    const last = this.#state.log.entries.last()?.timestamp ?? null
-    return last !== null && (parseInstant(last) ?? 0n) > (parseInstant(now) ?? 0n) ? last : now
   }
 
   /** Decides. If the decision needs evicted bodies, folds the whole log again and decides on that. */

@@ -52,7 +52,7 @@ export interface Branch {
   readonly dropped: Vector<DroppedEntry>
 }
 
-const EMPTY: Branch = Object.freeze({
+export const EMPTY_BRANCH: Branch = Object.freeze({
   view: emptyView(),
   pendingCalls: null,
   workingCalls: null,
@@ -61,8 +61,6 @@ const EMPTY: Branch = Object.freeze({
   skills: null,
   dropped: Vector.empty<DroppedEntry>(),
 })
-
-export const emptyBranch = (): Branch => EMPTY
 
 export const isAnswered = (branch: Branch): boolean => pendingCallCount(branch.pendingCalls) === 0
 

@@ -2,12 +2,12 @@
 
 import { completionOf, progressOf } from '../event/completion.ts'
 import type { Fact } from '../event/quarantine.ts'
-import type { Entry, LogWarning } from '../log/entry.ts'
+import type { LogWarning } from '../log/entry.ts'
 import { headAfter, placeFact } from '../log/place.ts'
 import { appendEntry, hasResponse } from '../log/log.ts'
 import type { PendingCall } from '../log/open-calls.ts'
 import { MAX_PASSED, replyPlace } from '../view/view.ts'
-import { type Branch, emptyBranch, foldBranch, workingCallOf } from './branch.ts'
+import { type Branch, EMPTY_BRANCH, foldBranch, workingCallOf } from './branch.ts'
 import { quote } from '../event/text.ts'
 import { foldHeader, type Header, type ReportedCall } from './header.ts'
 import { branchOf, initialState, type Checkpoint, type State, type StateOptions } from './state.ts'
@@ -25,7 +25,12 @@ import { branchOf, initialState, type Checkpoint, type State, type StateOptions 
  */
 export function reduce(state: State, fact: Fact): State {
   const { conversationId, log } = state
-  const checkpoint = unfolded(placeFact(log, fact, conversationId), state.header)
+  // Made first: its branch will contain this very object.
+  const checkpoint: Unfolded = {
+    ...placeFact(log, fact, conversationId),
+    header: state.header,
+    branch: EMPTY_BRANCH,
+  }
   const warn = (code: LogWarning['code'], message: string): void => {
     const { seq, id, warnings } = checkpoint
     checkpoint.warnings = [...warnings, { seq, id, code, message }]
@@ -74,11 +79,6 @@ export function replay(facts: Iterable<Fact>, options: StateOptions = {}): State
 }
 
 type Unfolded = { -readonly [K in keyof Checkpoint]: Checkpoint[K] }
-
-/** Makes the checkpoint first: its branch will contain this very object. */
-function unfolded(entry: Entry, header: Header): Unfolded {
-  return { ...entry, header, branch: emptyBranch() }
-}
 
 function headerAfter(
   state: State,

@@ -11,7 +11,7 @@ import { type Seal, sealOf } from '../log/columnar/sealed.ts'
 import type { Entry } from '../log/entry.ts'
 import { columnarLength, findEventIn, type Log, logOver } from '../log/log.ts'
 import { headAfter, placeFact } from '../log/place.ts'
-import { type Branch, emptyBranch } from './branch.ts'
+import { type Branch, EMPTY_BRANCH } from './branch.ts'
 import { whyDropped } from './dropped.ts'
 import type { Header } from './header.ts'
 import {
@@ -315,7 +315,7 @@ interface Contents {
 /** Builds the state. O(view + pending calls + length / 32), and O(path) when results were dropped. */
 function stateOver({ conversationId, record, bodies, chunks }: Contents): State {
   const { header, head, headHeader } = record
-  const contents: Loaded = { bodies, head, headHeader, lastHeader: header, branch: emptyBranch() }
+  const contents: Loaded = { bodies, head, headHeader, lastHeader: header, branch: EMPTY_BRANCH }
   const columns = new ColumnarLog(chunks, (columns, seq) => new SnapshotEntry(columns, seq, contents))
   if (head >= 0) contents.branch = branchFrom(record, columns)
   const top = head < 0 ? null : (columns.entry(head) as Checkpoint)
@@ -348,7 +348,7 @@ class SnapshotEntry extends ColumnarEntry implements Checkpoint {
   get branch(): Branch {
     if (!this.hasBranch) throw evicted(this)
     // State updates do not change the branch, and entries outside the tree have none.
-    return this.columns.anchor(this.seq) < 0 ? emptyBranch() : this.#loaded.branch
+    return this.columns.anchor(this.seq) < 0 ? EMPTY_BRANCH : this.#loaded.branch
   }
 
   /** Whether the header is in memory: at HEAD, and after the last entry. */

@@ -2,7 +2,7 @@
 
 import type { Entry } from '../log/entry.ts'
 import { emptyLog, type Log } from '../log/log.ts'
-import { type Branch, emptyBranch } from './branch.ts'
+import { type Branch, EMPTY_BRANCH } from './branch.ts'
 import { type Header, initialHeader } from './header.ts'
 
 /** An entry with header and branch at that point, from which every earlier state follows. */
@@ -47,12 +47,12 @@ export function initialState(options: StateOptions = {}): State {
     conversationId: options.conversationId ?? '',
     header: initialHeader(),
     log: emptyLog<Checkpoint>(),
-    branch: emptyBranch(),
+    branch: EMPTY_BRANCH,
   }
 }
 
 /** Branch state at an entry of a state's log; the empty branch for null. O(1). */
 export function branchOf(entry: Entry | null): Branch {
   // Every entry of a state's log is a checkpoint, which the type of the log does not express.
-  return entry === null ? emptyBranch() : (entry as Checkpoint).branch
+  return entry === null ? EMPTY_BRANCH : (entry as Checkpoint).branch
 }

@@ -95,6 +95,7 @@ export class KnownLog implements AppendContext {
   readonly conversationId: string
   readonly number: number
   readonly row: LogRow
+  readonly timeZone: string | null
   tip: LogTip
   /** Number of indexed events. */
   textVersion: number
@@ -111,6 +112,7 @@ export class KnownLog implements AppendContext {
     this.conversationId = conversationId
     this.number = Number(row.number)
     this.row = row
+    this.timeZone = row.time_zone
     this.tip = tipOf(row)
     this.textVersion = row.text_version
     if (this.tip.head !== null) this.#nodes.set(this.tip.head.id, this.tip.head)
@@ -119,10 +121,6 @@ export class KnownLog implements AppendContext {
 
   get createdAt(): string {
     return formatInstant(this.row.created_at)
-  }
-
-  get timeZone(): string | null {
-    return this.row.time_zone
   }
 
   find(id: string): TreeNode | undefined {

@@ -242,7 +242,10 @@ export function decideAppend(
       : byId(context, facts, live)
   // A repeated append is not checked again for whether it may be made.
   if (known.includes(null)) checkWriter(context, live ? expected : 'any', options)
-  const draft = newAppendDraft(context, live)
+  const before = context.tip
+  // HEAD is known already, and no announced id when a state update of this append hangs on it.
+  const nodes = new Map(before.head === null ? [] : [[before.head.id, before.head]])
+  const draft: AppendDraft = { context, live, added: [], opened: [], nodes, tip: before }
   const events: StoredEvent[] = []
   for (const [i, { fact, hasLargeString }] of checked.entries()) {
     const existing = known[i] ?? null
@@ -362,13 +365,6 @@ interface AppendDraft {
   tip: LogTip
 }
 
-function newAppendDraft(context: AppendContext, live: boolean): AppendDraft {
-  const { tip } = context
-  // HEAD is known already, and no announced id when a state update of this append hangs on it.
-  const nodes = new Map(tip.head === null ? [] : [[tip.head.id, tip.head]])
-  return { context, live, added: [], opened: [], nodes, tip }
-}
-
 /**
  * Adds the next fact at the end of the log (design D7, D8, D15, D16).
  * @throws for a live append: `unknown_parent`, `unknown_event` for a move of HEAD to an unknown event.
@@ -382,7 +378,8 @@ function placeNext(draft: AppendDraft, fact: Fact, hasLargeString: boolean): Sto
   // A live fact is new here, or it would have been deduplicated.
   const inTree = id !== null && (live || find(draft, id) === undefined)
   const parent = inTree ? parentOf(draft, fact) : null
-  const time = eventInstant(event, context.timeZone) ?? tip.time
+  const instant = event?.timestamp === undefined ? undefined : instantIn(event.timestamp, context.timeZone)
+  const time = instant ?? tip.time
   const inOrder = tip.inOrder && (seq === 0 || time >= tip.time)
   const body = live && event !== null ? stampedBody(event, tip.head?.id ?? null, seq === 0) : fact
   const stored: StoredEvent = Object.freeze({
@@ -424,10 +421,6 @@ function parentOf(draft: AppendDraft, fact: Fact): TreeNode | null {
     `Unknown parent ${quote(requested)}. Append it first, or omit the parent to continue from HEAD.`,
     { conversationId: draft.context.conversationId, id: fact.id, parentId: requested },
   )
-}
-
-function eventInstant(event: Event | null, timeZone: string | null): bigint | undefined {
-  return event?.timestamp === undefined ? undefined : instantIn(event.timestamp, timeZone)
 }
 
 function treeNodeOf(
