@@ -7,7 +7,7 @@ import { agent, rest, spoken, type World } from './clients.ts'
 import { empty, out, type Row, works, worksWhere } from './table.ts'
 
 const NO_AUTOMATIONS = 'no automations: the service runs conversations'
-const NO_LOGIN = 'no login: there are only keys'
+const NO_LOGIN = 'no login: the service has only keys'
 const PAGE = { items: [], next_page_id: null }
 
 /** A client with an API key of its own. */

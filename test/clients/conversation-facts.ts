@@ -2,7 +2,7 @@
 
 import { agent, type World } from './clients.ts'
 
-export const NO_GOALS = 'no goal loops: the agent of the service decides when it is done'
+export const NO_GOALS = 'no goal loops: the agent decides when it is done'
 
 export const NO_ACP = 'no ACP agents: the service runs its own'
 

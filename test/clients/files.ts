@@ -66,7 +66,7 @@ export const FILES: readonly Row[] = [
   ),
   outUntried(
     'RemoteWorkspace.downloadAndSave',
-    'it needs the document of a browser; it asks what `downloadAsBlob` does',
+    'needs a browser document; sends the same request as `downloadAsBlob`',
   ),
 
   works('FileClient.getHome', async (w) => w.folder.startsWith((await files(w).getHome()).home), true),
@@ -124,7 +124,7 @@ export const FILES: readonly Row[] = [
     (w) => bash(w).searchEvents({ kind__eq: 'BashCommand', sort_order: 'TIMESTAMP_DESC', limit: 1 }),
     { items: [{ kind: 'BashCommand', command: 'true' }] },
   ),
-  out('BashClient.batchGetEvents', 'a GET with a body is no request that the fetch standard knows', (w) =>
+  out('BashClient.batchGetEvents', 'the fetch standard has no GET with a body', (w) =>
     bash(w).batchGetEvents(['x']),
   ),
   works('BashClient.clearEvents', (w) => bash(w).clearEvents(), {

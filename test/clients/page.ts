@@ -4,11 +4,11 @@ import type { Row } from './table.ts'
 
 const HEAD = `# The official clients
 
-The result of each method of \`@openhands/typescript-client\` 1.39.0, unchanged, against \`colloquy serve\`. Tests call every method twice: from a
+This page lists what each method of the unchanged \`@openhands/typescript-client\` 1.39.0 returns from \`colloquy serve\`. Tests call every method twice: from a
 program with a key, and from a page of another origin without keys.
 
 - **works**: it returns a correct value; the tests compare it.
-- **empty**: it lists something of the product, such as its marketplace. The list is empty here.
+- **empty**: it lists a feature that Colloquy lacks, such as a marketplace. The list is empty.
 - **out**: it is rejected, for the reason in the table.
 `
 
@@ -16,15 +16,15 @@ const NOTES = `
 Files, git and commands of a workspace belong to sandboxes and require \`"sandbox_workspaces": true\` in \`serve.json\`. The \`cwd\` of a command is the
 folder of a sandbox.
 
-Newer clients name the conversation instead: \`/api/conversations/{id}/bash/…\`, \`/file/…\`, \`/git/…\` and \`/vscode/…\`, or \`?cid={id}\` on the paths
-without it. Commands then start in the folder of the conversation (\`workspace.working_dir\`), and each conversation has its own history of
-commands, which lives as long as the process. \`GET /server_info\` lists \`conversation_runtime_routes_v1\` in its \`capabilities\` where these paths exist.
+Newer clients name the conversation instead: in the path (\`/api/conversations/{id}/bash/…\`, \`/file/…\`, \`/git/…\` and \`/vscode/…\`), or with
+\`?cid={id}\` on the older paths. Commands then start in the folder of the conversation (\`workspace.working_dir\`). Each conversation has its own
+history of commands until the process ends. \`GET /server_info\` lists \`conversation_runtime_routes_v1\` in its \`capabilities\` where these paths exist.
 
 \`POST /api/conversations/{id}/archive\` and \`/unarchive\` set \`archived\` in the information of a conversation. \`archived=true\` or \`false\` filters
 the search and the count.
 
-A WebSocket of this client puts its key in the URL, which logs and proxies record: with keys it is closed with 4001 and a reason. Listen without
-keys on this machine, over server-sent events, or with a client that sends the key in the first frame, as the Python SDK and the web page do.
+This client's WebSocket puts the key in the URL, which logs and proxies record. A service with keys closes it with 4001 and a reason. Use a local
+service without keys, server-sent events, or a client that sends the key in the first frame, such as the Python SDK and the web page.
 `
 
 const cellsOf = ({ client, method, as, why, where }: Row): readonly string[] => [
@@ -46,7 +46,7 @@ export function pageOf(rows: readonly Row[]): string {
   const count = (as: Row['as']): number => rows.filter((row) => row.as === as).length
   return [
     HEAD,
-    `Of ${rows.length} methods that ask a server, ${count('works')} work, ${count('empty')} are empty and ${count('out')} are out.`,
+    `Of ${rows.length} methods that call a server, ${count('works')} work, ${count('empty')} are empty and ${count('out')} are out.`,
     NOTES,
     ...tableOf([['Method', '', ''], ...rows.map(cellsOf)]),
     '',

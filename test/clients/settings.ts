@@ -5,10 +5,10 @@ import type { World } from './clients.ts'
 import { any, empty, out, type Row, works } from './table.ts'
 
 const of = (w: World) => w.agentServer
-const NO_INSTALLING = 'nothing is installed here: skills and plugins are the agent’s own'
+const NO_INSTALLING = 'no installation: skills and plugins belong to the agent'
 const NO_META = 'no meta profiles'
-const NO_MCP = 'the service speaks to no MCP servers: its agent does'
-const NO_LOGIN = 'no subscriptions: there is no login here, only keys'
+const NO_MCP = 'only the agent connects to MCP servers, not the service'
+const NO_LOGIN = 'no subscriptions: the service has keys, but no login'
 
 export const SETTINGS: readonly Row[] = [
   works('ServerClient.getRoot', (w) => of(w).server.getRoot(), { title: 'Colloquy' }),
@@ -79,7 +79,7 @@ export const SETTINGS: readonly Row[] = [
   works('SettingsClient.listSecrets', (w) => of(w).settings.listSecrets(), {
     secrets: [{ name: 'TOKEN', description: 'For it' }],
   }),
-  out('SettingsClient.getSecret', 'a secret that is kept is handed to the agent, and not shown', (w) =>
+  out('SettingsClient.getSecret', 'stored secrets go to the agent and are never returned', (w) =>
     of(w).settings.getSecret('TOKEN'),
   ),
   works('SettingsClient.deleteSecret', (w) => of(w).settings.deleteSecret('TOKEN'), { deleted: true }),
