@@ -66,7 +66,7 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'lone surrogates are sent',
     file: 'messages/pieces.ts',
-    find: 'text: wellFormed(text),',
+    find: 'text: text.toWellFormed(),',
     replace: 'text,',
   },
   {

@@ -27,7 +27,8 @@ export function canonicalJson(value: unknown): string {
   const parts: Part[] = [{ value }]
   for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
     if (typeof part === 'string') text += part
-    else if (typeof part.value !== 'object' || part.value === null) text += scalar(part.value)
+    else if (typeof part.value !== 'object' || part.value === null)
+      text += isJson(part.value) ? JSON.stringify(part.value) : 'null'
     else if (Array.isArray(part.value)) pushList(part.value, parts)
     else pushObject(part.value as Readonly<Record<string, unknown>>, parts)
   }
@@ -60,5 +61,3 @@ const isJson = (value: unknown): boolean =>
   typeof value === 'string' ||
   typeof value === 'number' ||
   typeof value === 'boolean'
-
-const scalar = (value: unknown): string => (isJson(value) ? JSON.stringify(value) : 'null')

@@ -2,7 +2,7 @@
 
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
-import { isWellFormed, isWhitespace, objectOf as readObject, wellFormed } from './text.ts'
+import { isWellFormed, isWhitespace, objectOf as readObject } from './text.ts'
 import { decodeBase64, decodeText, isTextFile } from './text-files.ts'
 
 /** Image formats that every provider reads. */
@@ -44,7 +44,7 @@ function readWebUrl(url: string): Image | null {
   if (match === null || Number(match[2] ?? 0) > 65_535) return null
   // An address may be signed, so it is sent unchanged; only characters that are not visible ASCII are
   // encoded.
-  const path = wellFormed(match[3] ?? '').replace(/[^!-~]+/g, encodeURIComponent)
+  const path = (match[3] ?? '').toWellFormed().replace(/[^!-~]+/g, encodeURIComponent)
   const start = url.slice(0, url.length - (match[3] ?? '').length)
   return { from: 'web', url: start + path, secure: match[1]?.toLowerCase() === 'https' }
 }

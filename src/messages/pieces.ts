@@ -15,7 +15,7 @@ import { imageFollows, imageMoved, NO_IMAGE, partFollows, partMoved } from './ph
 import { isImagePart, isTextPart, type Content, type JsonObject, type OpenPart } from '../event/shapes.ts'
 import { type Digest, cachedDigest, digestOf, digestOfAll, memoize } from './digest.ts'
 import { readImage, readPart, textOfFile } from './files.ts'
-import { isWhitespace, objectOf, wellFormed } from './text.ts'
+import { isWhitespace, objectOf } from './text.ts'
 
 type PartForm =
   | ({ readonly as: 'block'; readonly block: JsonObject } & Positions)
@@ -74,7 +74,10 @@ export const placeholderOf = (part: OpenPart): string =>
   `[A part that cannot be shown here: ${partName(part)}.]`
 
 const oneLine = (text: string): string =>
-  wellFormed(text.slice(0, MAX_NAME_LENGTH).replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' '))
+  text
+    .slice(0, MAX_NAME_LENGTH)
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
+    .toWellFormed()
 
 /**
  * Returns pieces of content in order. An unacceptable image becomes a short text, other unsupported parts
@@ -142,7 +145,7 @@ export const isText = (piece: Piece): piece is TextPiece => piece.type === 'text
 
 export const textPiece = (text: string, cache = false, source: Content | null = null): TextPiece => ({
   type: 'text',
-  text: wellFormed(text),
+  text: text.toWellFormed(),
   cache,
   source,
 })

@@ -32,9 +32,6 @@ export interface Written<Block> {
 
 export type Role = 'front' | 'system' | 'user' | 'result' | 'assistant'
 
-const roleDigest = (role: Role, digest: Digest): Digest =>
-  digestOfAll(role === 'result' ? 'user' : role, digest)
-
 export const callDigest = ({ id, name, source }: Call, item = ''): Digest =>
   digestOfAll('call', digestOf(id), digestOf(name), cachedDigest(source, 0, source.arguments), digestOf(item))
 
@@ -286,7 +283,8 @@ export function startProof(grammar: string, { tools, model, onPrefix, prove = tr
   return {
     state,
     add: (role, block) => {
-      state.digest = followedBy(state.digest, roleDigest(role, block.digest()))
+      const digest = digestOfAll(role === 'result' ? 'user' : role, block.digest())
+      state.digest = followedBy(state.digest, digest)
     },
     keepsSigned: (turn) => {
       const reason = reasonAgainst(turn)

@@ -15,7 +15,7 @@ const MAX_DEPTH = 512
  * argumentText('ls') // '{"_raw":"ls"}'
  */
 export function argumentText(written: string): string {
-  const text = unwrap(wellFormed(written))
+  const text = unwrap(written.toWellFormed())
   if (isWhitespace(text)) return '{}'
   return parseObject(text) === null ? JSON.stringify({ _raw: text }) : text
 }
@@ -26,7 +26,7 @@ export function argumentText(written: string): string {
  * argumentObject('[1]') // { _raw: '[1]' }
  */
 export function argumentObject(written: string): JsonObject {
-  const text = unwrap(wellFormed(written))
+  const text = unwrap(written.toWellFormed())
   if (isWhitespace(text)) return {}
   const parsed = parseObject(text)
   if (parsed === null || isDeep(parsed)) return { _raw: text }
@@ -119,14 +119,6 @@ export function trimTrailing(text: string): string {
   let end = text.length
   while (end > 0 && SPACE.test(text.charAt(end - 1))) end -= 1
   return text.slice(0, end)
-}
-
-/**
- * Replaces lone surrogates with U+FFFD: they have no bytes, and providers refuse the whole request.
- * O(length).
- */
-export function wellFormed(text: string): string {
-  return text.toWellFormed()
 }
 
 /** Whether a text can be sent byte for byte. O(length). */

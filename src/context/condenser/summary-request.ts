@@ -1,4 +1,3 @@
-import { wellFormed } from '../../messages/text.ts'
 import { checkNumber } from '../check-number.ts'
 import type { CondensationPlan } from './plan.ts'
 import { head, tail } from '../text.ts'
@@ -53,7 +52,7 @@ export function summaryRequest(
   )
   const input = {
     previousSummary: summaries.length === 0 ? null : summaries.join('\n\n'),
-    events: events.map((event) => ({ ...event, text: wellFormed(excerpt(event.text, limit)) })),
+    events: events.map((event) => ({ ...event, text: excerpt(event.text, limit).toWellFormed() })),
     maxTokens: plan.room === null ? null : Math.max(1, Math.floor(plan.room * share)),
     attempt,
   }
@@ -124,7 +123,7 @@ export function buildSummaryPrompt({ previousSummary, events, maxTokens }: Summa
   const texts = events.map(({ id, label, text }) =>
     tagged('event', ` id=${quoted(id)} from=${quoted(label)}`, text),
   )
-  return wellFormed([...task, ...earlier, ...texts].join('\n\n'))
+  return [...task, ...earlier, ...texts].join('\n\n').toWellFormed()
 }
 
 /** Wraps a text in a tag. The text cannot close the tag, not even by a loosely written end tag. */

@@ -9,7 +9,7 @@ import type { Piece, FieldRef, OtherRef, PartRef, AssistantTurn, Result } from '
 import { NO_ANSWER } from '../phrases.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { returnable, textsOfPart } from '../reply-parts.ts'
-import { argumentObject, isWhitespace, wellFormed } from '../text.ts'
+import { argumentObject, isWhitespace } from '../text.ts'
 import { replyBlocks, writeRequest } from '../write.ts'
 import {
   type AiSdkAssistantMessage,
@@ -112,7 +112,7 @@ function reasoning(
   ref: FieldRef,
   keepsSigned: boolean,
 ): AiSdkReasoning | null {
-  const text = 'thinking' in block ? wellFormed(block.thinking) : ''
+  const text = 'thinking' in block ? block.thinking.toWellFormed() : ''
   if (optionsOf(ref) !== null && !isSigned(block))
     return keepsSigned ? { type: 'reasoning', text, ...more } : null
   const sent = returnable(block)
@@ -132,7 +132,7 @@ function reasoningText({
   reasoning_content,
 }: AssistantMessage): Written<AiSdkReasoning> | null {
   if (isWhitespace(reasoning_content ?? '') || thinking_blocks.some(isSendable)) return null
-  const text = wellFormed(reasoning_content ?? '')
+  const text = (reasoning_content ?? '').toWellFormed()
   return { block: { type: 'reasoning', text }, digest: () => digestOf(text) }
 }
 

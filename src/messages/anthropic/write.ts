@@ -7,7 +7,7 @@ import type { Piece, AssistantTurn, Result } from '../limits.ts'
 import { NO_ANSWER } from '../phrases.ts'
 import { isOfModel, type NewMap, type Role, type WriteOptions, type Written } from '../prefix.ts'
 import { callsLast, endsInThinking, returnable } from '../reply-parts.ts'
-import { argumentObject, objectOf, trimTrailing, wellFormed } from '../text.ts'
+import { argumentObject, objectOf, trimTrailing } from '../text.ts'
 import { isPaused } from '../turns.ts'
 import { extend, replyBlocks, writeRequest } from '../write.ts'
 import {
@@ -124,7 +124,7 @@ function reply(
         const { type, thinking, signature } = block
         return {
           type,
-          thinking: wellFormed(thinking),
+          thinking: thinking.toWellFormed(),
           ...(signature === '' && { signature }),
         } as AnthropicBlock
       }

@@ -10,7 +10,7 @@ import { isText, joinTexts, moveParts, pieceDigest, textPiece } from '../pieces.
 import type { Piece, FieldRef, AssistantTurn, Call, Result } from '../limits.ts'
 import { NO_ANSWER } from '../phrases.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
-import { argumentObject, functionName, wellFormed } from '../text.ts'
+import { argumentObject, functionName } from '../text.ts'
 import { extend, replyBlocks, writeRequest } from '../write.ts'
 import {
   type GoogleContent,
@@ -99,7 +99,7 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[]
     thinking(_, more, { index }) {
       const block = thoughtAt(message, index)
       const isSent = block !== null && (more?.['thoughtSignature'] !== undefined || isUnsignedThought(block))
-      return isSent ? { text: wellFormed(block.thinking), thought: true, ...more } : null
+      return isSent ? { text: block.thinking.toWellFormed(), thought: true, ...more } : null
     },
     call({ id, source }, more, ref) {
       const args = argumentObject(source.arguments)

@@ -8,7 +8,7 @@ import type { AssistantTurn, Piece, Result, TextPiece } from '../limits.ts'
 import type { NeutralMessage } from '../message.ts'
 import { isText, joinTexts } from '../pieces.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
-import { argumentObject, functionName, wellFormed } from '../text.ts'
+import { argumentObject, functionName } from '../text.ts'
 import { replyBlocks, writeRequest } from '../write.ts'
 import {
   type InteractionsContent,
@@ -134,7 +134,7 @@ function resultStep({ call, pieces, isError }: Result): InteractionsStep {
 }
 
 function contentOf(piece: Piece): InteractionsContent {
-  if (piece.type === 'text') return { type: 'text', text: wellFormed(piece.text) }
+  if (piece.type === 'text') return { type: 'text', text: piece.text.toWellFormed() }
   // The table of parts has made it.
   if (piece.type === 'block') return { ...piece.block } as object as InteractionsMedia
   const { image } = piece

@@ -8,7 +8,7 @@ import type { AssistantMessage, NeutralMessage } from '../message.ts'
 import { isText, joinTexts, moveParts } from '../pieces.ts'
 import type { AssistantTurn, Call, Piece, Result, Turn } from '../limits.ts'
 import { isOfModel, type Role, type WriteOptions } from '../prefix.ts'
-import { argumentText, wellFormed } from '../text.ts'
+import { argumentText } from '../text.ts'
 import { replyBlocks, writeRequest } from '../write.ts'
 import {
   type ChatImage,
@@ -107,7 +107,7 @@ function assistantMessage(
 const joined = (texts: readonly string[]): string => texts.join('\n')
 
 const reasoningFields = /* @__PURE__ */ memoize(({ reasoning_content }: AssistantMessage) => {
-  const text = wellFormed(reasoning_content ?? '')
+  const text = (reasoning_content ?? '').toWellFormed()
   return { reasoning_content: { reasoning_content: text }, reasoning: { reasoning: text } }
 })
 
@@ -123,7 +123,7 @@ function reasoningIn(value: JsonObject, message: AssistantMessage, options: Writ
 function toolCall({ id, name, source }: Call, more: JsonObject | null): ChatToolCall {
   const { type, ...fields } = more ?? {}
   return type === 'custom'
-    ? { ...fields, id, type, custom: { name, input: wellFormed(source.arguments) } }
+    ? { ...fields, id, type, custom: { name, input: source.arguments.toWellFormed() } }
     : { ...fields, id, type: 'function', function: { name, arguments: argumentText(source.arguments) } }
 }
 

@@ -2,15 +2,7 @@
 
 import { isObject, without } from '../../event/json.ts'
 import type { JsonObject, JsonValue, ReasoningItemModel } from '../../event/shapes.ts'
-import {
-  argumentObject,
-  isWellFormed,
-  wellFormed,
-  type RawObject,
-  objectsOf,
-  stringOf,
-  textOfInput,
-} from '../text.ts'
+import { argumentObject, isWellFormed, type RawObject, objectsOf, stringOf, textOfInput } from '../text.ts'
 import type { Kinds } from '../blocks.ts'
 import { type FileRef, isPdf, urlOf } from '../files.ts'
 import { memoize } from '../digest.ts'
@@ -104,7 +96,7 @@ const fieldForm = (
 
 const FORMS: Readonly<Record<string, Form>> = {
   custom_tool_call: {
-    fields: ({ name, source }) => ({ name, input: wellFormed(source.arguments) }),
+    fields: ({ name, source }) => ({ name, input: source.arguments.toWellFormed() }),
     output: (call_id, { pieces }) => ({
       type: 'custom_tool_call_output',
       call_id,

@@ -2,7 +2,7 @@
 
 import { isTextPart, type Content, type JsonObject, type ReasoningItemModel } from '../../event/shapes.ts'
 import { without } from '../../event/json.ts'
-import { argumentText, wellFormed } from '../text.ts'
+import { argumentText } from '../text.ts'
 import { isSealed, kindName, kindOf, sentMore } from '../blocks.ts'
 import { digestOf, digestOfAll, followedBy, otherDigest } from '../digest.ts'
 import type { NeutralMessage } from '../message.ts'
@@ -192,7 +192,7 @@ const needsId = (kind: string): boolean => kindOf(LIMITS, kind)?.needs?.['id'] =
 const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): ResponsesReasoning => ({
   type: 'reasoning',
   id: id ?? '',
-  summary: (summary ?? []).map((text) => ({ type: 'summary_text', text: wellFormed(text) })),
+  summary: (summary ?? []).map((text) => ({ type: 'summary_text', text: text.toWellFormed() })),
   encrypted_content: encrypted_content ?? '',
 })
 

@@ -115,15 +115,11 @@ export class Runner {
     this.#isFlushing = true
     // At the end of the turn, when the requests of all ready sockets are in the queue.
     setImmediate(async () => {
-      await this.#commit(this.#nextGroup())
+      const alone = this.#queue.slice(0, LARGEST_GROUP).findIndex(({ isAlone }) => isAlone)
+      await this.#commit(this.#queue.splice(0, alone === -1 ? LARGEST_GROUP : Math.max(1, alone)))
       this.#isFlushing = false
       this.#flushSoon()
     })
-  }
-
-  #nextGroup(): QueuedWrite[] {
-    const end = this.#queue.slice(0, LARGEST_GROUP).findIndex(({ isAlone }) => isAlone)
-    return this.#queue.splice(0, end === -1 ? LARGEST_GROUP : Math.max(1, end))
   }
 
   /** One transaction; separate ones if a unit or the commit fails. */
