@@ -664,7 +664,7 @@ function checkInput(
   const { input } = TABLE[name]
   const [hasDatabase, hasConversation] = [options['db'] !== undefined, options['conversation'] !== undefined]
   if ('yes' in TABLE[name].options && options['yes'] === options['dry-run'])
-    fail(`${name} needs either --yes, or --dry-run to show what it would change`)
+    fail(`${name} needs one of --yes and --dry-run (which only shows the changes)`)
   if (files.filter((file) => file === '-').length > 1)
     fail('standard input (-) can be read only once: pass - once')
   switch (input) {

@@ -120,12 +120,12 @@ describe('the service is ready', () => {
     }
     expect(await ask('/ready')).toEqual([200, { status: 'ready' }])
     broken = true
-    expect(await ask('/ready')).toEqual([503, { detail: 'The store does not respond.' }])
+    expect(await ask('/ready')).toEqual([503, { detail: 'The store does not respond. Check its database.' }])
     broken = false
     expect(await ask('/ready')).toEqual([200, { status: 'ready' }])
     silent = true
     const start = performance.now()
-    expect(await ask('/ready')).toEqual([503, { detail: 'The store does not respond.' }])
+    expect(await ask('/ready')).toEqual([503, { detail: 'The store does not respond. Check its database.' }])
     // Load balancers wait for two seconds.
     expect(performance.now() - start).toBeLessThan(2_000)
     silent = false
@@ -161,7 +161,10 @@ describe('a full store', () => {
     onTestFinished(() => engine.close())
     const service = createService({ engine })
     const response = await service.fetch(new Request('http://localhost/ready'))
-    expect([response.status, await response.json()]).toEqual([503, { detail: 'The store is full.' }])
+    expect([response.status, await response.json()]).toEqual([
+      503,
+      { detail: 'The store is full. Free disk space.' },
+    ])
     expect(response.headers.get('x-content-type-options')).toBe('nosniff')
   })
 

@@ -207,7 +207,7 @@ export const fieldsOf = ({
 }: Pick<Recording, 'file' | 'conversation'>): { readonly file: string; readonly conversation?: string } =>
   conversation === null ? { file } : { file, conversation }
 
-/** How a heading names a recording. */
+/** Returns the name of a recording for headings. */
 export const titleOf = ({ file, conversation }: Pick<Recording, 'file' | 'conversation'>): string =>
   conversation === null ? file : `${conversation} in ${file}`
 
@@ -279,7 +279,7 @@ function resolveEventId(log: Log, typed: string): string {
   if (typeof event === 'string') return event
   const entry = log.state.log.entries.get(event)
   if (entry !== undefined && entry.inTree && entry.id !== null) return entry.id
-  throw unknownEvent(typed, `line ${typed} is not an event in the conversation tree`)
+  throw unknownEvent(typed, `line ${typed} is not an event in the conversation tree: pass an event id`)
 }
 
 const unknownEvent = (typed: string, message: string): ColloquyError =>

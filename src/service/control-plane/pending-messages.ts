@@ -123,7 +123,7 @@ export class PendingMessages {
     if (record !== null && (task === null || appOf(record).start_task_id === task.id)) {
       const { sandbox_id: sandboxId } = appOf(record)
       if (sandboxId !== null && (await sandboxes.find(sandboxId)) === null)
-        throw new HttpProblem(410, 'The sandbox of this conversation was deleted.')
+        throw new HttpProblem(410, "The conversation's sandbox was deleted. Start another conversation.")
       return { id: record.id, incarnation: incarnationOf(record) }
     }
     throw new HttpProblem(404, `Conversation ${JSON.stringify(target)} was not found.`)
