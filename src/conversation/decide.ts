@@ -80,10 +80,8 @@ export function decideResume({ header, branch }: State): Event[] {
 }
 
 /**
- * Approves pending calls by action id; the conversation becomes idle when no call needs approval. Calls that
- * cannot be executed need none.
- * @throws ColloquyError `unknown_call` for an id that is not a pending call of HEAD's branch, or of a call
- * that cannot be executed.
+ * Approves pending calls by action id. The conversation becomes idle when no executable call lacks an approval.
+ * @throws ColloquyError `unknown_call` for an id that is not a pending, executable call of HEAD's branch.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls',

@@ -31,7 +31,7 @@ export type SubscriptionItem =
    */
   | { readonly type: 'delta'; readonly event: StreamingDeltaEvent; readonly offset: ReplyOffset }
 
-/** Where a subscription begins and ends. */
+/** Start and end of a subscription. */
 export interface SubscribeOptions {
   /** Position of the last event to skip. Default: -1, which reads the whole log. */
   readonly after?: number

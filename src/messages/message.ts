@@ -22,7 +22,7 @@ export interface SystemMessage {
   readonly content: readonly TextContent[]
 }
 
-/** Input of the user's side: messages, summaries, images. */
+/** A message with the role user: text and images of users, and summaries. */
 export interface UserMessage {
   readonly role: 'user'
   readonly content: readonly Content[]

@@ -18,7 +18,7 @@ export const SESSION_FORMATS = [
 
 export type SessionFormat = (typeof SESSION_FORMATS)[number]
 
-/** A line of a file, an element of an array, or a whole document. */
+/** One record of a session: a line of a file, an element of an array, or a whole document. */
 export interface SessionRecord {
   readonly line: number
   readonly raw: string

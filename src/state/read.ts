@@ -60,8 +60,7 @@ const entryAt = (state: State, id: string | null | undefined): Entry | null =>
   id === undefined ? state.log.head : id === null ? null : entryOf(state.log, id)
 
 /**
- * Returns the tips of the branches, in log order: events that can be HEAD and have no descendant that can be.
- * O(n).
+ * Returns the tips of the branches, in log order: events that can be HEAD and have no such descendant. O(n).
  * @example
  * const a = { kind: 'PauseEvent', id: 'a' }
  * const state = replay([a, { ...a, id: 'b', parent_id: 'a' }, { ...a, id: 'c', parent_id: 'a' }])
@@ -95,7 +94,7 @@ export function listBranches({ log }: State): BranchInfo[] {
 }
 
 /**
- * Returns what replay repaired or ignored, in log order. O(n); for a snapshot's part O(its warnings).
+ * Returns what replay repaired or ignored, in log order. O(n) for replayed events, O(warnings) for a snapshot.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'a' }])
  * listWarnings(state).map((warning) => warning.code) // ['duplicate_id']

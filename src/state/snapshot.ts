@@ -238,8 +238,8 @@ export function isEvicted({ log }: State, eventId: string): boolean {
 }
 
 /**
- * Whether `reduce(state, fact)` works in memory. False when only the columnar log has the parent or new HEAD:
- * replay the whole log. O(log n); O(1) for a state folded from the beginning.
+ * Whether `reduce(state, fact)` works in memory. False when the state of the parent or of
+ * the new HEAD is not in memory: replay the whole log. O(log n); O(1) for a state folded from the beginning.
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * canReduce(state, { kind: 'PauseEvent', id: 'r', parent_id: 'p' }) // false

@@ -40,7 +40,7 @@ export const isStandardSchema = (value: unknown): value is StandardSchema => {
   return typeof side === 'object' && side !== null && 'validate' in side
 }
 
-/** Context of a call. */
+/** What `execute` receives next to the arguments of a call. */
 export interface ToolContext {
   /** Aborted when the run is interrupted. Then nothing waits for the tool, and its result is discarded. */
   readonly signal: AbortSignal

@@ -175,7 +175,7 @@ function command(): fc.Arbitrary<Command> {
   )
 }
 
-/** Length of a legal log in commands, each of which writes up to a handful of events. */
+/** Number of commands that write a legal log. Each command appends a few events. */
 export interface LegalLength {
   readonly minCommands?: number
   readonly maxCommands?: number

@@ -229,7 +229,7 @@ export const settings = z.strictObject({
     .exactOptional(),
 })
 
-/** The content of the file. */
+/** The content of `serve.json`. */
 export type Settings = z.output<typeof settings>
 
 interface ConfigIssue {

@@ -4,7 +4,7 @@ import type { FileCommand, RequestOf } from '../commands.ts'
 import type { Recording } from '../input/recording.ts'
 import { fit, glimpse, pad, type Paint, safe, width, wrapWords } from '../print/text.ts'
 
-/** Where text will be read. */
+/** Colours and width of the output. */
 export interface Page {
   readonly paint: Paint
   readonly columns: number

@@ -79,8 +79,8 @@ function addressesIn(part: Content, link: Link): (readonly [address: string, tex
 /**
  * Returns HEAD's branch for the AI SDK's `useChat`: each user message under its event's id, and one assistant
  * message for the whole turn after it, under that id plus `-reply`. A reply belongs to the messages its model
- * had read (`reply.after`). Calls are `tool-NAME` parts, other items `data-…`, prompts omitted. A pause or
- * interruption follows the reply it ended. Total; O(path + content).
+ * had read (`reply.after`). Calls become `tool-NAME` parts, and other items `data-…` parts. System prompts are
+ * omitted. A pause or interruption is placed after the reply that it ended. O(path + content).
  * @param options.pageTools tools that the page executes: their waiting calls are `input-available`
  * @throws ColloquyError `evicted` when the state is from a snapshot or `evict` and lacks a body; see
  *   `Conversation.read`.

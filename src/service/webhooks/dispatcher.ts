@@ -251,7 +251,7 @@ class Sender {
   }
 }
 
-/** Options of deliveries. */
+/** Options of a webhook dispatcher. */
 export interface WebhookDispatcherOptions {
   /** Milliseconds between two polls for changes and for retries. Default: 1,000. */
   readonly pollInterval?: number

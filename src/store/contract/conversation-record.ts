@@ -59,7 +59,7 @@ export type ConversationPatch = Partial<
   Pick<ConversationRecord, 'title' | 'public' | 'tags' | 'metadata' | 'timeZone' | 'owner'>
 >
 
-/** How a record is changed. */
+/** Options of an update of a record. */
 export interface UpdateOptions {
   /** Expected metadata, such as that of a read record; the order of fields counts. Default: not checked. */
   readonly expected?: Pick<ConversationRecord, 'metadata'>
@@ -67,7 +67,7 @@ export interface UpdateOptions {
 
 /** Which conversations to list. */
 export interface ConversationFilter {
-  /** Part of the title, letter case ignored; nothing in it is a pattern. An empty one: there is a title. */
+  /** Part of the title, without wildcards; letter case is ignored. An empty text matches all titles. */
   readonly titleContains?: string
   readonly public?: boolean
   readonly parentConversationId?: string

@@ -11,11 +11,11 @@ export const SHARDS = 64
 /** Default number of the latest rows of a feed that stay, even for deleted conversations. */
 export const FEED_ROWS = 100_000
 
-/** From where to read a feed. */
+/** Start, shard and length of a page of the feed. */
 export interface FeedQuery {
   /** The `next` of a page that was read before, with the same shard. */
   readonly after?: string
-  /** Where to begin without `after`: with the first that there is (default), or behind all that there is. */
+  /** Where to begin without `after`: at the first row (default), or after the last. */
   readonly from?: 'start' | 'end'
   /** Only the conversations of this shard, from 0 on. Default: all. */
   readonly shard?: number

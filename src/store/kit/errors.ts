@@ -23,7 +23,7 @@ export const storeClosed = (): ColloquyError =>
 export const invalidWithin = (rule: string): ColloquyError =>
   new ColloquyError('invalid_argument', `within ${rule}.`, { field: 'within' })
 
-/** For a store whose appends have no transaction that others can write in. @throws `invalid_argument`. */
+/** Rejects the append option `within` in a store without transactions. @throws `invalid_argument`. */
 export function refuseWithin({ within }: { readonly within?: unknown }): void {
   if (within !== undefined) throw invalidWithin('requires a SQLite or PostgreSQL store')
 }

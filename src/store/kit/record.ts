@@ -118,8 +118,8 @@ export const MOST_TAGS = 100
 export type Clock = () => bigint
 
 /**
- * System time; calls within one millisecond get successive microseconds, at most 1,000, so that creations
- * differ in time. O(1).
+ * Returns the system time in microseconds. Up to 1,000 calls within one millisecond return different times, so
+ * that new records have an order. O(1).
  * @example
  * microsNow() > 1_700_000_000_000_000n // true
  */
@@ -174,7 +174,7 @@ const FIELDS = {
 } satisfies Record<keyof NewConversation | keyof ConversationRecord, true>
 
 /**
- * Returns the record of a new conversation with an empty log, a frozen copy. O(size).
+ * Returns the frozen record of a new conversation with an empty log. O(size).
  * @throws `invalid_id`; `invalid_argument` for any other invalid field, named in `data.field`.
  * @example
  * newRecord({ id: 'c' }, 0n).createdAt // '1970-01-01T00:00:00.000000Z'
