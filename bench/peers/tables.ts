@@ -5,9 +5,9 @@ import { type Figures, type GrownRow, type Row, type Timing, type Work, WORKS } 
 
 export const TITLES: Readonly<Record<Work, string>> = {
   append: 'Append one event, acknowledged, to a history of this length',
-  reopen: 'Reopen: until a new instance holds what the library holds of an open history',
+  reopen: 'Reopen: load all that the library keeps in memory of an open history',
   'reopen to prompt': 'Reopen, and write the first prompt',
-  prompt: 'Write the prompt of an open history after a turn more, all events in it',
+  prompt: 'Write the prompt of an open history after one more turn, with all events',
   'read all': 'Read every event back from the store',
   'first page': 'Read the first page of 100',
   'middle page': 'Read the page of 100 in the middle',
