@@ -78,8 +78,8 @@ export const STATE_FAULTS: readonly Fault[] = [
   {
     name: 'the oldest system prompt is sent',
     file: 'state/branch.ts',
-    find: 'return { ...withMessage(branch, entry), systemPrompt: as<SystemPromptEvent>(entry) }',
+    find: 'return { ...withMessage(branch, entry), systemPrompt: entry as EventEntry<SystemPromptEvent> }',
     replace:
-      'return { ...withMessage(branch, entry), systemPrompt: branch.systemPrompt ?? as<SystemPromptEvent>(entry) }',
+      'return { ...withMessage(branch, entry), systemPrompt: branch.systemPrompt ?? (entry as EventEntry<SystemPromptEvent>) }',
   },
 ]

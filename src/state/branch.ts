@@ -5,7 +5,6 @@ import { completionOf, isWorkingResult } from '../event/completion.ts'
 import type {
   ActionEvent,
   ToolResultEvent,
-  Event,
   MessageEvent,
   ObservationEvent,
   SystemPromptEvent,
@@ -89,13 +88,16 @@ export function foldBranch(
   const { unit } = KINDS[event.kind]
   switch (unit) {
     case 'message':
-      return afterMessage(branch, as<EventWith<'unit', 'message'>>(entry), index, log)
+      return afterMessage(branch, entry as EventEntry<EventWith<'unit', 'message'>>, index, log)
     case 'call':
-      return afterAction(branch, as<EventWith<'unit', 'call'>>(entry), index)
+      return afterAction(branch, entry as EventEntry<EventWith<'unit', 'call'>>, index)
     case 'result':
-      return afterAnswer(branch, as<EventWith<'unit', 'result'>>(entry), log)
+      return afterAnswer(branch, entry as EventEntry<EventWith<'unit', 'result'>>, log)
     case 'condensation':
-      return { ...branch, view: condense(branch.view, as<EventWith<'unit', 'condensation'>>(entry), log) }
+      return {
+        ...branch,
+        view: condense(branch.view, entry as EventEntry<EventWith<'unit', 'condensation'>>, log),
+      }
     case 'condensation_request':
       return { ...branch, view: { ...branch.view, unhandledCondensationRequest: true } }
     case null:
@@ -104,8 +106,6 @@ export function foldBranch(
       return unreachable(unit, 'unit')
   }
 }
-
-const as = <E extends Event>(entry: Entry): EventEntry<E> => entry as EventEntry<E>
 
 function afterMessage(
   branch: Branch,
@@ -116,9 +116,9 @@ function afterMessage(
   const { event } = entry
   switch (event.kind) {
     case 'SystemPromptEvent':
-      return { ...withMessage(branch, entry), systemPrompt: as<SystemPromptEvent>(entry) }
+      return { ...withMessage(branch, entry), systemPrompt: entry as EventEntry<SystemPromptEvent> }
     case 'MessageEvent':
-      return afterText(branch, as<MessageEvent>(entry), index, log)
+      return afterText(branch, entry as EventEntry<MessageEvent>, index, log)
     case 'CondensationSummaryEvent':
       return withMessage(branch, entry)
     default:
@@ -181,7 +181,7 @@ function afterAnswer(branch: Branch, entry: EventEntry<ToolResultEvent>, log: Lo
   entry.unit = call
   const pendingCalls = withoutOpenCall(branch.pendingCalls, call)
   const workingCalls = isWorkingResult(entry.event)
-    ? withOpenCall(branch.workingCalls, { ...call, result: as<ObservationEvent>(entry) })
+    ? withOpenCall(branch.workingCalls, { ...call, result: entry as EventEntry<ObservationEvent> })
     : branch.workingCalls
   if (view !== undefined) return { ...branch, view, pendingCalls, workingCalls }
   // The call was forgotten. Its result ends it, but stays out of the view (U6).

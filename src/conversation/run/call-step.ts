@@ -138,17 +138,13 @@ async function appendYielded(
   after: string | null,
 ): Promise<Appended> {
   let appended: Appended = { events: [], after }
-  for (const part of splitReply(yielded)) {
+  // What a step inserted before its reply is split off. The reply with its calls is one batch.
+  const start = yielded.findIndex(isOfReply)
+  for (const part of start <= 0 ? [yielded] : [yielded.slice(0, start), yielded.slice(start)]) {
     const { events, after: next } = await appendPart(run, part, appended.after)
     appended = { events: [...appended.events, ...events], after: next }
   }
   return appended
-}
-
-/** Splits off what a step inserted before its reply. The reply with its calls is one batch. */
-function splitReply(events: readonly Event[]): readonly (readonly Event[])[] {
-  const start = events.findIndex(isOfReply)
-  return start <= 0 ? [events] : [events.slice(0, start), events.slice(start)]
 }
 
 async function appendPart(

@@ -56,10 +56,6 @@ export interface TreeNode {
   readonly time: bigint
 }
 
-/** The lane of the next entry: its parent's, or one of its own. O(1). */
-const laneOf = (seq: number, canBeHead: boolean, parent: TreeNode | null, last: LaneEnd | null): number =>
-  canBeHead && parent !== null && last?.lane === parent.lane && last.end === parent.seq ? parent.lane : seq
-
 /**
  * Segments of the path from a leaf to its root: an entry is on it exactly when its lane is among them and its
  * position not beyond that segment. Lanes are unique. O(segments).
@@ -129,7 +125,10 @@ export function isFact(input: unknown): input is Fact {
     const { kind, timestamp, source } = input
     if (!isEventKind(kind) || !isTextOrNone(timestamp)) return false
     const from = source ?? KINDS[kind].defaultSource
-    return SOURCES.some((one) => one === from) && (kind !== 'MessageEvent' || hasWords(input))
+    if (!SOURCES.some((one) => one === from)) return false
+    if (kind !== 'MessageEvent') return true
+    const { llm_message: message, extended_content: more } = input
+    return isObject(message) && areParts(message['content']) && areParts(more)
   } catch {
     // A getter threw, or a proxy.
     return false
@@ -186,10 +185,6 @@ const isTextOrNone = (value: unknown): boolean =>
 /** An event without an id gets one, but null is invalid. */
 const hasPlace = ({ id, parent_id: parent }: Fields): boolean =>
   (id === undefined || typeof id === 'string') && isTextOrNone(parent)
-
-function hasWords({ llm_message: message, extended_content: more }: Fields): boolean {
-  return isObject(message) && areParts(message['content']) && areParts(more)
-}
 
 const areParts = (parts: unknown): boolean =>
   parts === undefined || parts === null || (Array.isArray(parts) && parts.every(isPart))
@@ -430,7 +425,10 @@ function treeNodeOf(
   time: bigint,
 ): TreeNode {
   const canBeHead = canKindBeHead(isQuarantined(fact) ? fact.event_kind : fact.kind)
-  const lane = laneOf(seq, canBeHead, parent, draft.tip.lane)
+  const last = draft.tip.lane
+  // Its parent's lane, or one of its own.
+  const lane =
+    canBeHead && parent !== null && last?.lane === parent.lane && last.end === parent.seq ? parent.lane : seq
   if (lane === seq)
     draft.opened.push({
       lane,
