@@ -130,8 +130,8 @@ describe('a pause', () => {
         async acquireLease(...args) {
           const lease = await inner.acquireLease(...args)
           await conversation.pause()
-          // Bodies are evicted after the thousandth event.
-          expect((await conversation.state()).log.entries.last()?.event).toBeNull()
+          // Bodies are evicted after the thousandth event, in a later turn.
+          await expect.poll(async () => (await conversation.state()).log.entries.last()?.event).toBeNull()
           return lease
         },
       }),
