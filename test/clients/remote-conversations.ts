@@ -1,6 +1,7 @@
 /** The table: conversations as the client keeps them, of one and of many. */
 
 import * as api from '@openhands/typescript-client'
+import { unzipSync } from 'fflate'
 import { expect } from 'vitest'
 import { agent, rest, spoken, waiting, type World } from './clients.ts'
 import { NO_GOALS, NO_ACP, of, started, eventId, messages, messagesOnly } from './conversation-facts.ts'
@@ -8,11 +9,9 @@ import { empty, out, type Row, works } from './table.ts'
 
 const any = expect.any(Number) as unknown
 
-/** The files that a zip has, by the names that stand in front of their JSON. */
+/** The names of the files in a zip. */
 const names = async (blob: Blob): Promise<string[]> =>
-  [...new TextDecoder('latin1').decode(await blob.arrayBuffer()).matchAll(/([\w.%-]+?\.json)\{/g)].map(
-    ([, name = '']) => name,
-  )
+  Object.keys(unzipSync(new Uint8Array(await blob.arrayBuffer()))).map((name) => name.replace(/.*\//, ''))
 
 /** A second client of the conversation that the table is about. */
 const remoteOf = (w: World, id: string) =>

@@ -317,7 +317,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
       // Enough events that the state drops bodies outside the view.
       if (!current)
         await conversation.append(Array.from({ length: 1_100 }, (_, index) => update(`note ${index}`)))
-      expect(await isHeld()).toBe(current)
+      await until(async () => (await isHeld()) === current)
       // As if the service had died between delivery and removal.
       await waiting.put(ID, stored, { dueIn: 0 })
       await client.service.controlPlane.pending.worker.startDue()

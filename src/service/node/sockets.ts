@@ -338,8 +338,13 @@ interface OutletOptions {
   readonly budget: Budget
 }
 
+/** The part of a WebSocket that sends: the published types must not need those of `ws`. */
+interface Sender {
+  send(bytes: Uint8Array, options: { binary: boolean; compress: boolean }, onSent: () => void): void
+}
+
 export class Outlet {
-  readonly #socket: WebSocket
+  readonly #socket: Sender
   readonly #raw: Duplex
   readonly #options: OutletOptions
   #pending = 0
@@ -348,7 +353,7 @@ export class Outlet {
   #waiting: Promise<void> | null = null
   #resume: (() => void) | null = null
 
-  constructor(socket: WebSocket, raw: Duplex, options: OutletOptions) {
+  constructor(socket: Sender, raw: Duplex, options: OutletOptions) {
     this.#socket = socket
     this.#raw = raw
     this.#options = options
