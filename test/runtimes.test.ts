@@ -59,7 +59,7 @@ function missing(files: readonly string[]): string[] {
 it('finds what is missing', () => {
   const lacks = missing(['test/store/sqlite-watch.test.ts'])
   expect(lacks).toContain('test/store/sqlite-watch.test.ts imports copyFileSync from node:fs')
-  expect(lacks).toContain('test/store/sqlite-drivers.ts imports mkdtempSync from node:fs')
+  expect(lacks).toContain('test/store/sqlite-drivers.ts imports tmpdir from node:os')
   expect(lacks).toContain('test/store/sqlite-watch.test.ts imports src/store/sqlite/index.ts')
 })
 

@@ -133,7 +133,7 @@ describe('what is read off a log', () => {
             expect(stateAt(state, last.id).branch).toBe(state.branch)
           const { broken } = differenceAt(log, asksOf(log), position, form)
           if (broken !== null) breaks += 1
-          expect(budgetLine(read, totalOf(tokens))).toEqual({ cut: 0, left: 0, refused: null })
+          expect(budgetLine(read, totalOf(tokens))).toEqual({ cut: 0, remaining: 0, refused: null })
           const line = budgetLine(read, budget)
           expect(line).toEqual(lineByFit(state, budget))
           if (line.cut > 0) lines += 1
