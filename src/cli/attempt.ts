@@ -3,7 +3,7 @@
 import { isColloquyError } from '../index.ts'
 import { type Address, hideLogins } from './db/address.ts'
 import { FileError, OldRuntime } from './failure.ts'
-import { type Io, isOfOutput, type Progress, progressOn, writeAll } from './print/io.ts'
+import { ClosedPipe, FailedOutput, type Io, type Progress, progressOn, writeAll } from './print/io.ts'
 import { hideSecrets, jsonLine, plain, safe } from './print/text.ts'
 
 interface About {
@@ -38,7 +38,7 @@ export async function attempt(
     return await work(progress)
   } catch (error) {
     progress.done()
-    if (isOfOutput(error)) throw error
+    if (error instanceof ClosedPipe || error instanceof FailedOutput) throw error
     await report(error, about, io)
     return 1
   }

@@ -336,5 +336,3 @@ export const grantUpdate = (grant: CallStatus, actionIds: readonly string[]): Co
 
 export const policyUpdate = (policy: JsonObject | null): ConversationStateUpdateEvent =>
   update('confirmation_policy', policy)
-
-export const stuckUpdate = (reason: string): ConversationStateUpdateEvent => update('stuck_reason', reason)

@@ -185,7 +185,8 @@ function expiredOf(engine: EngineContext, options: RetentionOptions, now: bigint
       // A child is removed with its parent.
       if (await isChildOfAnother(store, record)) continue
       stored += 1
-      if (stored <= (keepLast ?? 0) || !isUpdatedBefore(record, limit)) continue
+      if (stored <= (keepLast ?? 0)) continue
+      if (limit !== null && (parseInstant(record.updatedAt) ?? 0n) >= limit) continue
       if (!(await isInUse(store, record, now))) yield record
     }
   }
@@ -193,9 +194,6 @@ function expiredOf(engine: EngineContext, options: RetentionOptions, now: bigint
 
 const limitOf = (name: string, value: unknown): number | null =>
   checkInteger(name, value, 0, Number.MAX_SAFE_INTEGER, null, invalidArgument)
-
-const isUpdatedBefore = ({ updatedAt }: ConversationRecord, limit: bigint | null): boolean =>
-  limit === null || (parseInstant(updatedAt) ?? 0n) < limit
 
 async function isChildOfAnother(store: Store, record: ConversationRecord): Promise<boolean> {
   const { parentConversationId: parent, tags, id } = record

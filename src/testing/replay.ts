@@ -178,10 +178,8 @@ function cuts(length: number): number[] {
 function withOwnMaps<T>(value: T): T {
   const copies = new Map<object, object>()
   const copy = copyInto(copies)(value) as T
-  return [...copies.keys()].some(isMapOrSet) ? copy : value
+  return [...copies.keys()].some((one) => one instanceof Map || one instanceof Set) ? copy : value
 }
-
-const isMapOrSet = (value: object): boolean => value instanceof Map || value instanceof Set
 
 /** Shared and circular values are copied once. */
 function copyInto(copies: Map<object, object>): (value: unknown) => unknown {

@@ -79,15 +79,14 @@ export function documentsOf(record: ConversationRecord): { meta: JsonObject; bas
       ...(before.id !== record.id && { id: dashed(record.id) }),
       ...stored.baseState,
       ...(before.id !== record.id && { id: dashed(record.id) }),
-      ...(ownHead !== undefined && ownHead !== head && headFields(ownHead, record.version)),
+      ...(ownHead !== undefined &&
+        ownHead !== head && {
+          leaf_event_id: ownHead,
+          head_is_empty: ownHead === null && record.version > 0,
+        }),
     },
   }
 }
-
-const headFields = (headId: string | null, version: number): JsonObject => ({
-  leaf_event_id: headId,
-  head_is_empty: headId === null && version > 0,
-})
 
 export function asObject(value: JsonValue | undefined): JsonObject | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null

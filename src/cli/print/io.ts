@@ -28,9 +28,6 @@ export class FailedOutput extends Error {
   override readonly name = 'FailedOutput'
 }
 
-export const isOfOutput = (error: unknown): boolean =>
-  error instanceof ClosedPipe || error instanceof FailedOutput
-
 /** A sink that never fails. */
 interface LastingSink extends Sink {
   readonly failure: () => unknown

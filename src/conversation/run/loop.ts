@@ -20,7 +20,7 @@ import {
   lostCallResults,
   openCallsOf,
   statusUpdate,
-  stuckUpdate,
+  update,
 } from '../decide.ts'
 import { type Decision, type Replica, waitForState } from '../replica.ts'
 import { hasNoPrompt, isBranchEmpty, isReplied, isTurnOver } from '../turn.ts'
@@ -626,7 +626,7 @@ function endingOf(
     return [{ kind: 'ConversationErrorEvent', source: 'environment', code: 'MaxIterationsReached', detail }]
   }
   const reason = stuck?.(state) ?? null
-  return reason === null ? [] : [stuckUpdate(reason), statusUpdate('stuck')]
+  return reason === null ? [] : [update('stuck_reason', reason), statusUpdate('stuck')]
 }
 
 /** Events after an error of the caller's code: a result for every call that may have begun, and the error. */

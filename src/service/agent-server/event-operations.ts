@@ -29,6 +29,25 @@ const UNKNOWN = { 404: { description: 'Unknown conversation' } }
 const EVENT_PAGE_REPLIES = { 200: { description: 'Successful Response', schema: EVENT_PAGE }, ...UNKNOWN }
 const COUNT = { 200: { description: 'Successful Response', schema: { type: 'integer' } }, ...UNKNOWN }
 
+const batchGetEvents = (
+  store: Store,
+  route: `get /api/${'v1/conversation' | 'conversations'}/{conversation_id}/events`,
+  name: string,
+): Operation =>
+  operation(
+    route,
+    {
+      name,
+      query: { id: texts() },
+      replies: { 200: { schema: listOf(EVENT_OR_NULL) }, ...TOO_MANY_IDS, ...TOO_LARGE, ...UNKNOWN },
+    },
+    async ({ path, query }) => {
+      checkIds(query.id, 'events')
+      const { id } = await getConversationOr404(store, path.conversation_id)
+      return { body: await getEvents(store, id, query.id) }
+    },
+  )
+
 export const ownEvents = (store: Store): Operation[] => [
   operation(
     'get /api/v1/conversation/{conversation_id}/events/search',
@@ -46,19 +65,7 @@ export const ownEvents = (store: Store): Operation[] => [
       return { body: await store.count(filterOf(id, query)) }
     },
   ),
-  operation(
-    'get /api/v1/conversation/{conversation_id}/events',
-    {
-      name: 'batch_get_events',
-      query: { id: texts() },
-      replies: { 200: { schema: listOf(EVENT_OR_NULL) }, ...TOO_MANY_IDS, ...TOO_LARGE, ...UNKNOWN },
-    },
-    async ({ path, query }) => {
-      checkIds(query.id, 'events')
-      const { id } = await getConversationOr404(store, path.conversation_id)
-      return { body: await getEvents(store, id, query.id) }
-    },
-  ),
+  batchGetEvents(store, 'get /api/v1/conversation/{conversation_id}/events', 'batch_get_events'),
 ]
 
 /** A kind by its name, or by the path of its class; only the name counts. */
@@ -134,23 +141,9 @@ export const trajectoryOperations = (lifecycle: Lifecycle): Operation[] => [
       return trajectory(store, record, await wholeInfoOf(store, record, state), folderLayout(record))
     },
   ),
-  operation(
+  batchGetEvents(
+    lifecycle.engine.store,
     'get /api/conversations/{conversation_id}/events',
-    {
-      name: 'batch_get_conversation_events',
-      query: { id: texts() },
-      replies: {
-        200: { schema: listOf(EVENT_OR_NULL) },
-        ...TOO_MANY_IDS,
-        ...TOO_LARGE,
-        404: { description: 'Unknown conversation' },
-      },
-    },
-    async ({ path, query }) => {
-      checkIds(query.id, 'events')
-      const { store } = lifecycle.engine
-      const { id } = await getConversationOr404(store, path.conversation_id)
-      return { body: await getEvents(store, id, query.id) }
-    },
+    'batch_get_conversation_events',
   ),
 ]

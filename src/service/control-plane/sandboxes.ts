@@ -85,7 +85,7 @@ export class Sandboxes {
   get specs(): readonly SandboxSpec[] {
     return (this.#provider?.specs ?? []).map((spec) => ({
       ...spec,
-      initial_env: maskedEnvironment(spec.initial_env),
+      initial_env: Object.fromEntries(Object.keys(spec.initial_env).map((name) => [name, MASK])),
     }))
   }
 
@@ -384,9 +384,6 @@ const withoutUp = ({ up: _up, wanted: _wanted, lease: _lease, ...record }: Store
   record
 
 const isUp = ({ status }: SandboxState): boolean => status === 'RUNNING' || status === 'STARTING'
-
-const maskedEnvironment = (env: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
-  Object.fromEntries(Object.keys(env).map((name) => [name, MASK]))
 
 interface BringUpOptions {
   readonly mayStart: boolean

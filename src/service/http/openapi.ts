@@ -29,7 +29,7 @@ export function openApi(operations: readonly Operation[]): JsonObject {
     components: {
       schemas: {
         ...Object.fromEntries(
-          Object.entries(events).map(([kind, schema]) => [kind, named(withoutDialect(schema))]),
+          Object.entries(events).map(([kind, { $schema: _dialect, ...schema }]) => [kind, named(schema)]),
         ),
         ...Object.fromEntries(Object.entries(shapes).map(([name, schema]) => [name, named(schema)])),
         EventSortOrder: { type: 'string', enum: ['TIMESTAMP', 'TIMESTAMP_DESC'] },
@@ -149,7 +149,3 @@ function answerOf(
 
 const describeAll = (parameters: Parameters, path: 'path' | 'query'): JsonObject[] =>
   Object.entries(parameters).map(([name, { schema, required }]) => ({ name, in: path, required, schema }))
-
-function withoutDialect({ $schema: _dialect, ...schema }: JsonObject): JsonObject {
-  return schema
-}

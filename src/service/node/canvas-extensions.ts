@@ -14,12 +14,7 @@ import { withFile } from './sandbox-files.ts'
 /** Maximum number of files of an extension. */
 const MAX_FILES = 10_000
 
-interface Stored {
-  readonly enabled: boolean
-  readonly source: string
-  readonly repo_path: string | null
-  readonly installed_at: string
-}
+type Stored = Pick<Extension, 'enabled' | 'source' | 'repo_path' | 'installed_at'>
 
 interface Manifest extends JsonObject {
   readonly name: string

@@ -3,9 +3,6 @@
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-export const isWebSocketUpgrade = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
-  headers.upgrade?.trim().toLowerCase() === 'websocket'
-
 /**
  * Serves an upgrade as a plain connection. Node has detached its parser; `shouldUpgradeCallback` would
  * prevent that in a newer Node. @param head the bytes after the request head

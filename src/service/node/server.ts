@@ -13,7 +13,7 @@ import { isAllowed, isForeign } from '../auth/caller.ts'
 import type { AllowOrigin } from '../http/cors.ts'
 import { SlowReader } from '../live/start.ts'
 import { createService, type ServiceOptions } from '../service.ts'
-import { headersOf, isWebSocketUpgrade, rawResponse, serveWithoutUpgrade } from './plain-answer.ts'
+import { headersOf, rawResponse, serveWithoutUpgrade } from './plain-answer.ts'
 import { createSockets } from './sockets.ts'
 
 /** Milliseconds for releasing leases after the deadline. */
@@ -334,7 +334,8 @@ function trackUpgrades(
   // A server without an upgrade listener serves all requests as they are.
   if (upgrade === undefined) return sockets
   server.on('upgrade', (request, socket, head) => {
-    if (!isWebSocketUpgrade(request)) return serveWithoutUpgrade(server, request, socket, head)
+    if (request.headers.upgrade?.trim().toLowerCase() !== 'websocket')
+      return serveWithoutUpgrade(server, request, socket, head)
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
     socket.on('error', () => socket.destroy())

@@ -221,7 +221,8 @@ export function scopedOperations(
         handle(input) {
           const { cid, ...query } = input.query as { readonly cid: string | null; readonly path?: string }
           if (cid !== null) return bind(one, cid)({ ...input, query })
-          if (query.path === '') throw missingPath()
+          if (query.path === '')
+            throw invalid({ type: 'missing', loc: ['query', 'path'], msg: 'Field required', input: null })
           return one.handle({ ...input, query })
         },
       }
@@ -265,9 +266,6 @@ interface Folder {
 /** A path may be omitted where a conversation has a folder. */
 const pathParameter = ({ query = {} }: Operation) =>
   'path' in query ? { path: withDefault(text(), '') } : {}
-
-const missingPath = (): HttpProblem =>
-  invalid({ type: 'missing', loc: ['query', 'path'], msg: 'Field required', input: null })
 
 const isInside = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`)
 

@@ -1,5 +1,6 @@
 /** What the SQL core and a database share: statements, units of work, and how a dialect writes what databases differ in. */
 
+import type { EventPlace } from '../kit/query/event-query.ts'
 import type { Clock } from '../kit/record.ts'
 
 /** A value of a statement. */
@@ -123,12 +124,6 @@ export interface Dialect {
   readonly textFits: string
   readonly feedColumn: string
   readonly feedValue: string
-}
-
-/** The position of an event in time order. */
-export interface EventPlace {
-  readonly time: bigint
-  readonly seq: number
 }
 
 /** Events of one log, of one kind and source or all, between two excluded places. */

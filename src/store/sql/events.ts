@@ -5,20 +5,18 @@ import { type EventKind, EVENT_KINDS } from '../../event/kinds.ts'
 import { SOURCES } from '../../event/shapes.ts'
 import type { EventPage, StoredEvent } from '../contract/query.ts'
 import { unknownConversation } from '../kit/errors.ts'
-import { type CheckedEventFilter, type CheckedEventQuery, eventCursor } from '../kit/query/event-query.ts'
+import {
+  type CheckedEventFilter,
+  type CheckedEventQuery,
+  type checkReadOptions,
+  eventCursor,
+  type EventPlace,
+} from '../kit/query/event-query.ts'
 import { readReferences } from '../kit/blobs.ts'
 import { countWithin, pageOf } from '../kit/query/page.ts'
 import type { Bigint } from '../kit/row.ts'
 import { blobReads, type EventRow, storedEvent } from './blobs.ts'
-import {
-  all,
-  type Dialect,
-  type EventPlace,
-  type EventRange,
-  first,
-  type RangeForm,
-  type Work,
-} from './dialect.ts'
+import { all, type Dialect, type EventRange, first, type RangeForm, type Work } from './dialect.ts'
 
 export const eventColumns = (d: Dialect): string =>
   `${d.seq} AS seq, e.id, e.parent_id, e.lane, e.kind, CAST(e.time AS text) AS time, e.body, e.blobs`
@@ -108,15 +106,7 @@ export function eventReads(d: Dialect) {
   }
 
   /** The facts from a position on. O(log n + result). @throws `unknown_conversation`. */
-  function* read(
-    conversationId: string,
-    options: {
-      readonly from: number | null
-      readonly backward: boolean
-      readonly limit: number
-      readonly refs: boolean
-    },
-  ): Work<StoredEvent[]> {
+  function* read(conversationId: string, options: ReturnType<typeof checkReadOptions>): Work<StoredEvent[]> {
     const result = yield* findLog(conversationId)
     if (result === undefined) throw unknownConversation(conversationId)
     const last = result.version - 1

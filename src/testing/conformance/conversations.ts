@@ -1,6 +1,7 @@
 /** Checks of conversation records: create, get, update, delete, and what an append changes in them. */
 
 import type { ConversationQuery, NewConversation } from '../../store/contract/conversation-record.ts'
+import { retryConflicts } from '../../store/kit/items.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
 import { begin, leaf, pause, pauses, NO_TEXTS } from './facts.ts'
@@ -252,19 +253,12 @@ export const CONVERSATIONS: readonly Check[] = [
       await store.append('c', pauses(1))
       const titled = await store.updateConversation('c', { title: 'T' }, { expected: created })
       equal(titled.title, 'T', 'the title')
-      const add = async (): Promise<void> => {
-        for (;;) {
+      const add = (): Promise<unknown> =>
+        retryConflicts(async () => {
           const read = await store.getConversation('c')
           const metadata = { ...read?.metadata, n: Number(read?.metadata['n']) + 1 }
-          const done = await store
-            .updateConversation('c', { metadata }, { expected: read ?? created })
-            .catch((error: unknown) => {
-              if ((error as { readonly code?: string }).code !== 'version_conflict') throw error
-              return null
-            })
-          if (done !== null) return
-        }
-      }
+          return store.updateConversation('c', { metadata }, { expected: read ?? created })
+        })
       await Promise.all(Array.from({ length: 6 }, add))
       const after = await store.getConversation('c')
       equal(after?.metadata, { ...metadata, n: 6 }, 'the metadata')

@@ -2,6 +2,7 @@
 
 import type { ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
+import { retryConflicts } from '../../store/kit/items.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
 import { after, LONG, NO_TEXTS, pluck, put, SHORT, version, walk, write } from './facts.ts'
@@ -112,8 +113,8 @@ export const ITEMS: readonly Check[] = [
     name: 'item: writers who meet on several items all get on, whatever the order they name them in',
     async run({ store }) {
       const ids = Array.from({ length: 6 }, (_, i) => `i${i}`)
-      const add = async (order: readonly string[]): Promise<void> => {
-        for (;;) {
+      const add = (order: readonly string[]): Promise<unknown> =>
+        retryConflicts(async () => {
           const matches = await Promise.all(order.map((id) => store.getItem('c', id)))
           const changes = order.map((id, index) => ({
             collection: 'c',
@@ -121,13 +122,8 @@ export const ITEMS: readonly Check[] = [
             expected: matches[index]?.version ?? null,
             put: { body: { n: Number(matches[index]?.body['n'] ?? 0) + 1 } },
           }))
-          const done = await store.changeItems(changes).catch((error: unknown) => {
-            if ((error as { readonly code?: string }).code !== 'version_conflict') throw error
-            return null
-          })
-          if (done !== null) return
-        }
-      }
+          return store.changeItems(changes)
+        })
       await Promise.all(
         Array.from({ length: 6 }, (_, i) => add(i % 2 === 0 ? ids : ids.toReversed().slice(i % 3))),
       )

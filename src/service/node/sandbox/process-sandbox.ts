@@ -126,7 +126,10 @@ export class ProcessSandbox {
     try {
       await this.#start()
     } catch (error) {
-      this.#set('ERROR', `The sandbox could not be started: ${sayError(error)}.`)
+      this.#set(
+        'ERROR',
+        `The sandbox could not be started: ${error instanceof Error ? error.message : String(error)}.`,
+      )
     }
   }
 
@@ -243,8 +246,6 @@ const inherited = (): Record<string, string> =>
       return value === undefined ? [] : [[name, value]]
     }),
   )
-
-const sayError = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 const sleep = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => void setTimeout(resolve, milliseconds).unref())

@@ -2,6 +2,7 @@
 
 import { parseInstant } from '../../../event/time.ts'
 
+/** The end of a timestamp that names its zone, so that it means the same instant in every conversation. */
 const OWN_ZONE = /(?:Z|[+-]\d\d:?\d\d)$/
 const DAY = 86_400_000_000n
 
@@ -15,15 +16,12 @@ const DAY = 86_400_000_000n
  */
 export function instantIn(text: string, timeZone: string | null): bigint | undefined {
   const local = parseInstant(text)
-  if (local === undefined || timeZone === null || hasOwnZone(text)) return local
+  if (local === undefined || timeZone === null || OWN_ZONE.test(text)) return local
   const before = offsetAt(timeZone, local - DAY)
   if (offsetAt(timeZone, local - before) === before) return local - before
   const after = offsetAt(timeZone, local + DAY)
   return offsetAt(timeZone, local - after) === after ? local - after : local - before
 }
-
-/** Whether a timestamp names its zone, so that it means the same instant in every conversation. */
-const hasOwnZone = (text: string): boolean => OWN_ZONE.test(text)
 
 export function isTimeZone(text: string): boolean {
   try {
