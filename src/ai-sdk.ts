@@ -1,28 +1,11 @@
 /** Entry `colloquy/ai-sdk`: everything for the AI SDK: its models as a step, its messages, and its `useChat`. */
 
-export {
-  receiveUIMessages,
-  uiMessageResponse,
-  uiMessageStream,
-  type UIReceiveOptions,
-  type UIStreamOptions,
-} from './conversation/ui-messages.ts'
+export * from './conversation/ui-messages.ts'
 export type { AiSdkMessage } from './messages/ai-sdk/blocks.ts'
 export { type AiSdkStep, collectAiSdk, fromAiSdk } from './messages/ai-sdk/read.ts'
 export { toAiSdk } from './messages/ai-sdk/write.ts'
 export { fromUIMessage } from './messages/ui/read.ts'
-export type {
-  AiSdkUIMessage,
-  UIChunk,
-  UIDataPart,
-  UIFilePart,
-  UIPart,
-  UIReasoningPart,
-  UIStepPart,
-  UITextPart,
-  UIToolPart,
-  UIToolState,
-} from './messages/ui/types.ts'
+export type * from './messages/ui/types.ts'
 export { toUIMessages, type UIMessagesOptions } from './messages/ui/write.ts'
 export { aiSdkStep, type AiSdkStepOptions } from './steps/ai-sdk.ts'
 export type { AiSdkTool, AiSdkTools } from './steps/ai-sdk-tools.ts'

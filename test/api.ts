@@ -25,6 +25,7 @@ const COMMENT = /\/\*[^]*?\*\//g
 const NAME =
   /^(?:export )?(?:declare )?(?:abstract )?(?:function\*?|const|let|class|interface|type|namespace) ([\w$]+)/
 const LINK = /^(import|export) (?:type )?\{([^}]*)\}(?: from '(\.[^']*)')?;/
+const STAR = /^export (?:type )?\* from '(\.[^']*)';/
 const WORD = /[A-Za-z_$][\w$]*/g
 
 /** Reports a package's built declarations. @throws Error when an entry has no declarations in its folder. */
@@ -101,6 +102,7 @@ function readDeclarations(file: string): DeclarationFile {
   for (const statement of text.split(/\n(?=[a-z])/)) {
     const [, name] = NAME.exec(statement) ?? []
     const [, which, list = '', from] = LINK.exec(statement) ?? []
+    const [, all] = STAR.exec(statement) ?? []
     // Overloads share a name.
     if (name !== undefined)
       declared.set(name, [declared.get(name), statement.trimEnd()].filter(Boolean).join('\n'))
@@ -111,6 +113,11 @@ function readDeclarations(file: string): DeclarationFile {
           const position = { file: from === undefined ? file : targetOf(file, from), name: there }
           links[which].set(here, from === undefined ? (links.import.get(there) ?? position) : position)
         }
+    } else if (all !== undefined) {
+      const target = targetOf(file, all)
+      const { exported, ...rest } = readDeclarations(target)
+      for (const one of [...exported.keys(), ...publishedIn({ exported, ...rest })])
+        links.export.set(one, { file: target, name: one })
     } else if (/^export (?!\{\};)/.test(statement))
       throw new Error(`${file} has what the report cannot read: ${statement.slice(0, 80)}`)
   }

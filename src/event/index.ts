@@ -46,29 +46,5 @@ export {
   type ToolDefinition,
 } from './shapes.ts'
 export { parseInstant } from './time.ts'
-export type {
-  ACPToolCallEvent,
-  ActionEvent,
-  AgentErrorEvent,
-  Condensation,
-  CondensationRequest,
-  CondensationSummaryEvent,
-  ConversationErrorEvent,
-  ConversationStateUpdateEvent,
-  Event,
-  EventOf,
-  HookEventType,
-  HookExecutionEvent,
-  InterruptEvent,
-  LLMCompletionLogEvent,
-  MessageEvent,
-  ObservationEvent,
-  PauseEvent,
-  ServerErrorEvent,
-  StreamingDeltaEvent,
-  SystemPromptEvent,
-  TokenEvent,
-  ToolResultEvent,
-  UserRejectObservation,
-} from './types.ts'
+export type * from './types.ts'
 export { type Upcast, upcast, type Upcaster, UPCASTERS } from './upcast.ts'

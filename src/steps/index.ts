@@ -8,11 +8,7 @@ export { type BedrockClient, bedrockStep, type BedrockStepOptions } from './bedr
 export { type GoogleClient, googleStep, type GoogleStepOptions } from './google.ts'
 export { type InteractionsClient, interactionsStep, type InteractionsStepOptions } from './interactions.ts'
 export { type OpenAIChatClient, openaiChatStep, type OpenAIChatStepOptions } from './openai-chat.ts'
-export {
-  type OpenAIResponsesClient,
-  openaiResponsesStep,
-  type OpenAIResponsesStepOptions,
-} from './openai-responses.ts'
+export * from './openai-responses.ts'
 export { type McpClient, type McpTool, mcpTools, type McpToolOptions } from './mcp.ts'
 export type { SchemaIssue, SchemaResult, StandardSchema } from './tool.ts'
 export { subagent, type SubagentOptions } from './subagent.ts'

@@ -3,14 +3,7 @@
 export { openPart, textContent } from './content.ts'
 export { anyEvent, eventId, reasoningItem, toolCall } from './event.ts'
 export { anyText } from './text.ts'
-export {
-  scheduled,
-  type ScheduledOptions,
-  testClock,
-  type TestClock,
-  testIds,
-  testScheduler,
-} from './deterministic.ts'
+export * from './deterministic.ts'
 export { describeFailure, type FailingCase, LawBroken, throwIfFailed } from './failure.ts'
 export { golden, type GoldenFiles, recordReplay } from './golden.ts'
 export { hostileLog } from './hostile-log.ts'
@@ -19,9 +12,4 @@ export { type ReplaySubject, replayTest, type ReplayTestOptions } from './replay
 export type { LegalLength } from './legal-commands.ts'
 export { legalLog } from './legal-log.ts'
 export type { OwnRows } from './conformance/check.ts'
-export {
-  type ConformanceCase,
-  type ConformanceOptions,
-  type ConformancePart,
-  storeConformance,
-} from './conformance/kit.ts'
+export * from './conformance/kit.ts'

@@ -4,50 +4,25 @@
  */
 
 // The contract.
-export type { AppendOptions, AppendResult, ExpectedVersion, Replacement } from '../contract/store.ts'
 export type {
-  ConversationFilter,
-  ConversationOrder,
-  ConversationPatch,
-  ConversationQuery,
-  ConversationRecord,
-  NewConversation,
-  UpdateOptions,
-} from '../contract/conversation-record.ts'
-export type {
-  BlobAudit,
-  BlobContent,
-  BlobMode,
-  BlobRange,
-  BlobReference,
-  Blobs,
-  GetOptions,
-} from '../contract/blobs.ts'
-export {
-  type Feed,
-  FEED_ROWS,
-  type FeedItem,
-  type FeedPage,
-  type FeedQuery,
-  FOLLOWERS,
-  SHARDS,
-} from '../contract/feed.ts'
+  AppendOptions,
+  AppendResult,
+  DisposableStore,
+  ExpectedVersion,
+  Lease,
+  LeaseQuery,
+  ReadOptions,
+  Replacement,
+  SaveSnapshotOptions,
+  SnapshotPart,
+  Store,
+  Unwatch,
+} from '../contract/store.ts'
+export type * from '../contract/conversation-record.ts'
+export type * from '../contract/blobs.ts'
+export * from '../contract/feed.ts'
 export type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, Items, NewItem } from '../contract/items.ts'
-export type { Lease, LeaseQuery } from '../contract/store.ts'
-export {
-  type Count,
-  type CountOptions,
-  type EventFilter,
-  type EventPage,
-  type EventQuery,
-  MAX_PAGE_SIZE,
-  MOST_COUNTED,
-  MOST_LOOKED_AT,
-  type Page,
-} from '../contract/query.ts'
-export type { SaveSnapshotOptions, SnapshotPart } from '../contract/store.ts'
-export type { DisposableStore, ReadOptions, Store, Unwatch } from '../contract/store.ts'
-export type { StoredEvent } from '../contract/query.ts'
+export * from '../contract/query.ts'
 
 // Appends: what the transaction reads of the log, and what it then writes.
 export {
@@ -98,17 +73,7 @@ export { foldText, messageText } from './query/message-text.ts'
 export { countWithin, pageOf } from './query/page.ts'
 
 // Texts of all conversations: what is indexed of an event, and how a search becomes a page.
-export {
-  MAX_RANKED,
-  TEXT_ROLES,
-  type TextFilter,
-  type TextHit,
-  type TextIndex,
-  type TextPage,
-  type TextQuery,
-  type TextRole,
-  type TextSearch,
-} from '../contract/text.ts'
+export * from '../contract/text.ts'
 export { eventText, lineOf, sizeOfLine } from './query/text-tokens.ts'
 export {
   type CheckedTextQuery,

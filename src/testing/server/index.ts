@@ -33,22 +33,7 @@ export {
 export { scriptedModel, type ScriptOptions } from '../provider/script.ts'
 export { serverConformance, type ServerCase } from './kit.ts'
 export type { Capability, ServerConformanceOptions } from './trial.ts'
-export {
-  messagesIn,
-  type ModelCall,
-  playScripts,
-  type ScriptedTurn,
-  scriptOf,
-  type SentMessage,
-  textOf,
-  turnOf,
-} from './script.ts'
-export {
-  type DriveOptions,
-  driveServer,
-  type ServerCommand,
-  serverCommands,
-  type ServerCommandsOptions,
-} from '../drive/commands.ts'
+export * from './script.ts'
+export * from '../drive/commands.ts'
 export { Driver, type DrivenServer, type DriveModel, newModel } from '../drive/driver.ts'
 export { type Deed, type DriveCase, playCase, type PlayedCase } from '../drive/script.ts'
