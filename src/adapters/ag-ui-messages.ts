@@ -61,9 +61,7 @@ const reasoningOf = ({ id, reasoning }: { readonly id: string; readonly reasonin
 const textOf = (content: readonly Content[]): string =>
   content.map((part) => (isTextPart(part) ? part.text : '')).join('')
 
-type InputPart = Exclude<Extract<Message, { role: 'user' }>['content'], string>[number]
-
-function partOf(part: Content): InputPart {
+function partOf(part: Content): Exclude<Extract<Message, { role: 'user' }>['content'], string>[number] {
   if (isImagePart(part)) return { type: 'image', source: { type: 'url', value: part.image_urls[0] ?? '' } }
   return { type: 'text', text: isTextPart(part) ? part.text : JSON.stringify(part) }
 }

@@ -33,12 +33,6 @@ export { conversationIdOf }
 
 const [PROJECT, SUMMARIES] = ['claudeproject', 'claude-agent']
 
-interface Session {
-  readonly record: ConversationRecord
-  readonly sessionId: string
-  readonly mtime: number
-}
-
 /**
  * Returns a session store of the Claude Agent SDK over a Colloquy store.
  *
@@ -234,7 +228,10 @@ async function listAll(store: Store, query: ConversationQuery): Promise<Conversa
   return records
 }
 
-async function listSessions(store: Store, projectKey: string): Promise<Session[]> {
+async function listSessions(
+  store: Store,
+  projectKey: string,
+): Promise<{ readonly record: ConversationRecord; readonly sessionId: string; readonly mtime: number }[]> {
   const records = await listAll(store, { tags: { [PROJECT]: digest(projectKey) } })
   return records.flatMap((record) => {
     const { claude_agent: key } = record.metadata

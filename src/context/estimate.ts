@@ -89,9 +89,7 @@ function ofOthers(parts: readonly JsonValue[]): number {
   return Math.ceil(tokens)
 }
 
-type Item = Extract<NeutralMessage, { role: 'assistant' }>['responses_reasoning_item']
-
-function ofItem(item: Item): number {
+function ofItem(item: Extract<NeutralMessage, { role: 'assistant' }>['responses_reasoning_item']): number {
   if (item === null) return 0
   const texts = [
     item.id ?? '',

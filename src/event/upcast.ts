@@ -37,12 +37,6 @@ function upcaster(
   })
 }
 
-interface ToolNames {
-  readonly tool: string
-  readonly action: string
-  readonly observation: string
-}
-
 /** Tools whose class is not their name in capitals, and former names of tools. */
 const STEMS: Readonly<Record<string, string>> = {
   execute_bash: 'Terminal',
@@ -59,7 +53,9 @@ const STEMS: Readonly<Record<string, string>> = {
  * namesOfTool('file_editor')?.action // 'FileEditorAction'
  * namesOfTool('fetch_fetch') // undefined
  */
-export function namesOfTool(name: string): ToolNames | undefined {
+export function namesOfTool(
+  name: string,
+): { readonly tool: string; readonly action: string; readonly observation: string } | undefined {
   const stem = Object.hasOwn(STEMS, name)
     ? STEMS[name]
     : name.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())

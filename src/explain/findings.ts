@@ -395,7 +395,7 @@ function mayChangeThePast(entry: Checkpoint): boolean {
 
 function judge(
   { head, before, suspects }: RequestPoint,
-  request: (branch: Branch) => Sent,
+  request: (branch: Branch) => ReturnType<typeof requestOn>,
   log: Log,
 ): FindingDraft | null {
   const [was, is] = [request(branchOf(before)), request(branchOf(head))]
@@ -435,8 +435,6 @@ function judge(
     cost,
   })
 }
-
-type Sent = ReturnType<typeof requestOn>
 
 function causeOf(change: PrefixChange, suspects: readonly Checkpoint[]): Checkpoint | undefined {
   const prompts = suspects.filter(({ event }) => event?.kind === 'SystemPromptEvent')

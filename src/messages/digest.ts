@@ -26,13 +26,8 @@ export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
 
 export const digestText = ({ high, low }: Digest): string => hex32(high) + hex32(low)
 
-interface Known {
-  readonly text: string
-  readonly digest: Digest
-}
-
 /** Digests by the object of the log. The text is compared again, since a grammar or option can change it. */
-const KNOWN = new WeakMap<object, (Known | undefined)[]>()
+const KNOWN = new WeakMap<object, ({ readonly text: string; readonly digest: Digest } | undefined)[]>()
 
 /**
  * Returns a text's digest, cached with its source object; `slot` distinguishes an object's texts. O(length)

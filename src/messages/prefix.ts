@@ -215,15 +215,13 @@ export function requestRecord(request: object): RequestRecord | null {
  * digestOfTools([{ name: 'ls' }]) === digestOfTools([{ name: 'ls', cache_control: { type: 'ephemeral' } }]) // true
  */
 export function digestOfTools(tools: readonly object[]): string {
-  const marked = new Set<unknown>(tools.flatMap((tool) => [tool, (tool as ChatTool | null)?.function]))
+  const marked = new Set<unknown>(
+    tools.flatMap((tool) => [tool, (tool as { readonly function?: unknown } | null)?.function]),
+  )
   const text = JSON.stringify(tools, function (this: unknown, key, value: unknown) {
     return key === 'cache_control' && marked.has(this) ? undefined : value
   })
   return digestText(digestOf(text))
-}
-
-interface ChatTool {
-  readonly function?: unknown
 }
 
 /** Returns the name of a model: a text, or a model of the AI SDK. Null for other values. O(1). */

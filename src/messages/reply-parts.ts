@@ -254,22 +254,13 @@ function refOf(part: JsonValue, position: number): FieldRef | OtherRef | null {
   return { kind, index, more: isObject(more) ? more : null }
 }
 
-interface SignedThinking {
-  readonly thinking: string
-  readonly signature: string
-}
-
-interface RedactedThinking {
-  readonly data: string
-}
-
 /**
  * Returns a block as its provider accepts it; null if unsigned, empty, or with a lone surrogate, which cannot
  * be sent byte for byte. O(length).
  */
 export function returnable(
   block: ThinkingBlock | RedactedThinkingBlock,
-): SignedThinking | RedactedThinking | null {
+): { readonly thinking: string; readonly signature: string } | { readonly data: string } | null {
   if (!('thinking' in block))
     return block.data !== '' && isWellFormed(block.data) ? { data: block.data } : null
   const { thinking, signature } = block

@@ -78,18 +78,13 @@ const line = (label: string, value: string): string => (value === '' ? '' : `[${
 const exitCode = (value: unknown): string =>
   typeof value === 'number' && Number.isInteger(value) && value !== -1 ? String(value) : ''
 
-interface BatchOptions {
-  readonly reason: string
-  readonly maxResultLength?: number
-}
-
 /**
  * Returns a batch's messages: the reply, the results in order, then an error per call without a result.
  * O(content).
  */
 export function* batchMessages(
   batch: BatchUnit,
-  options: BatchOptions,
+  options: { readonly reason: string; readonly maxResultLength?: number },
 ): IterableIterator<AssistantMessage | ToolMessage> {
   yield reply([...batch.calls].map((entry) => entry.event))
   const results = new Set<number>()
@@ -150,12 +145,10 @@ export function resultMessage(result: ToolResultEvent, call: ActionEvent, maxLen
   return isWorkingResult(result) ? { ...message, working: true } : message
 }
 
-interface ClippedResult {
-  readonly maxLength: number
-  readonly content: readonly Content[]
-}
-
-const CLIPPED_RESULTS = new WeakMap<ToolResultEvent, ClippedResult>()
+const CLIPPED_RESULTS = new WeakMap<
+  ToolResultEvent,
+  { readonly maxLength: number; readonly content: readonly Content[] }
+>()
 
 function contentWithin(result: ToolResultEvent, maxLength: number): readonly Content[] {
   const cached = CLIPPED_RESULTS.get(result)

@@ -151,13 +151,11 @@ export type Step =
   | { readonly does: 'keep'; readonly record: SessionRecord; readonly what: string }
   | { readonly does: 'note'; readonly record: SessionRecord; readonly what: string }
 
-interface Steps {
+/** A message that is written again as it grows has its final content. O(size). */
+function stepsOf(records: readonly SessionRecord[]): {
   readonly about: RawObject
   readonly steps: readonly Step[]
-}
-
-/** A message that is written again as it grows has its final content. O(size). */
-function stepsOf(records: readonly SessionRecord[]): Steps {
+} {
   const chat = new ChatSteps()
   for (const record of records) chat.read(record)
   return { about: chat.about, steps: chat.steps }
@@ -447,13 +445,10 @@ function listOf(value: unknown): readonly (string | RawObject)[] {
     })
 }
 
-interface CallContent {
-  readonly callId: string | null
-  readonly content: readonly Content[]
-}
-
 /** The results in a list of parts: the parts after a response belong to it. O(size). */
-function resultsIn(value: unknown): CallContent[] {
+function resultsIn(
+  value: unknown,
+): { readonly callId: string | null; readonly content: readonly Content[] }[] {
   const all: { callId: string | null; content: Content[] }[] = []
   for (const part of listOf(value)) {
     const response = objectOf(part)['functionResponse']

@@ -95,13 +95,6 @@ function treeSpans(
 const spanId = (kind: string, prefix: string, eventId: string): string =>
   hexOf(`${kind} ${prefix}${eventId}`, 16)
 
-interface Turn {
-  readonly id: string
-  readonly from: bigint
-  to: bigint
-  error: string | null
-}
-
 /** Time of an event, and of the previous event on the path, tool results included. */
 interface Arrival {
   readonly time: bigint
@@ -129,7 +122,7 @@ function spansOf(
   withContent: boolean,
 ): Span[] {
   const spans: Span[] = []
-  const turns: Turn[] = []
+  const turns: { readonly id: string; readonly from: bigint; to: bigint; error: string | null }[] = []
   /** The reply whose span was written last; its later calls belong to it. */
   let reply: string | null = null
   const base = { 'gen_ai.conversation.id': conversationId }

@@ -93,10 +93,6 @@ function ofSdk(tools: AiSdkTools): Tools {
   }
 }
 
-interface Request {
-  readonly messages: readonly object[]
-}
-
 /** The installed version; 7 until a request shows otherwise. */
 interface Version {
   current: 6 | 7
@@ -109,7 +105,7 @@ type Stream = AsyncIterable<object>
  * ones in version 6 form.
  * @throws ColloquyError `invalid_argument` if the SDK refuses both forms.
  */
-async function openStream<R extends Request>(
+async function openStream<R extends { readonly messages: readonly object[] }>(
   version: Version,
   request: R,
   open: (request: R) => Stream,

@@ -161,14 +161,8 @@ function thoughtPart(step: RawObject): ReplyPart {
 
 interface StreamedStep {
   readonly fields: Record<string, unknown>
-  readonly list: StreamedContent[]
+  readonly list: { readonly fields: RawObject; readonly texts: string[]; annotations: unknown[] }[]
   readonly args: string[]
-}
-
-interface StreamedContent {
-  readonly fields: RawObject
-  readonly texts: string[]
-  annotations: unknown[]
 }
 
 const STEP_OF: ReadonlyMap<string, string> = new Map([
