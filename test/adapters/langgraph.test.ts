@@ -6,31 +6,19 @@ import { type BaseCheckpointSaver, emptyCheckpoint, uuid6 } from '@langchain/lan
 import { validate } from '@langchain/langgraph-checkpoint-validation'
 import { setTimeout as wait } from 'node:timers/promises'
 import fc from 'fast-check'
-import type pg from 'pg'
 import * as vitest from 'vitest'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { colloquySaver } from '../../src/adapters/langgraph.ts'
 import type { Items } from '../../src/store/contract/items.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
-import { opener, schemas } from '../postgres/schemas.ts'
+import { everyStore } from './stores.ts'
 
 // The suite reads its functions from the global object.
 Object.assign(globalThis, vitest)
 
-let database: PooledDatabase
-let pool: pg.Pool
-const SCHEMAS = schemas('langgraph', () => pool)
-const POSTGRES = opener(SCHEMAS, () => ({ client: pool }))
-
-beforeAll(async () => {
-  database = await pooledDatabase()
-  pool = database.pool
-})
-
-afterAll(() => database.drop())
+const { stores: STORES, giveBack } = everyStore('langgraph')
 
 /** Runs LangGraph's suite with a new store for each saver. */
 function validateOver(name: string, open: () => Promise<Store>): void {
@@ -46,15 +34,9 @@ function validateOver(name: string, open: () => Promise<Store>): void {
     async destroyCheckpointer(saver) {
       await stores.get(saver)?.close()
       stores.delete(saver)
-      if (stores.size === 0) SCHEMAS.giveBack()
+      if (stores.size === 0) giveBack()
     },
   })
-}
-
-const STORES: Readonly<Record<string, () => Promise<Store>>> = {
-  memory: async () => memoryStore(),
-  sqlite: async () => sqliteStore({ file: ':memory:' }),
-  postgres: () => POSTGRES.open(),
 }
 
 for (const [name, open] of Object.entries(STORES)) validateOver(name, open)
@@ -302,7 +284,7 @@ for (const [name, open] of Object.entries(STORES))
         }),
         { numRuns: name === 'postgres' ? 15 : 40 },
       )
-      SCHEMAS.giveBack()
+      giveBack()
     })
 
     it('ends as without a crash, when the process ends before or after any of its writes', async () => {
@@ -353,7 +335,7 @@ for (const [name, open] of Object.entries(STORES))
           if (end < writes) await runTo(end, true)
         }
       }
-      SCHEMAS.giveBack()
+      giveBack()
     })
   })
 

@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Agent, type AgentInputItem, type Model, Runner, tool, Usage } from '@openai/agents-core'
 import fc from 'fast-check'
-import type pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { conversationIdOf, sessionStore } from '../../src/adapters/claude-agent.ts'
 import { colloquySession } from '../../src/adapters/openai-agents.ts'
@@ -19,11 +18,9 @@ import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { PlainChat, server } from '../conversation/ui-client.ts'
-import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
-import { opener, schemas } from '../postgres/schemas.ts'
+import { everyStore } from './stores.ts'
 import { askClaude } from './ask-claude.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'one-log-'))
@@ -224,21 +221,7 @@ const TURNS: Readonly<Record<'claude' | 'openai' | 'chat', Turn>> = {
 }
 
 describe('three frameworks in any order', () => {
-  let database: PooledDatabase
-  let pool: pg.Pool
-  const SCHEMAS = schemas('one_log', () => pool)
-  const POSTGRES = opener(SCHEMAS, () => ({ client: pool }))
-  beforeAll(async () => {
-    database = await pooledDatabase()
-    pool = database.pool
-  })
-  afterAll(() => database.drop())
-
-  const STORES: Readonly<Record<string, () => Promise<Store>>> = {
-    memory: async () => memoryStore(),
-    sqlite: async () => sqliteStore({ file: ':memory:' }),
-    postgres: () => POSTGRES.open(),
-  }
+  const { stores: STORES, giveBack } = everyStore('one_log')
   /** Whose signatures each is sent: Claude Code has its own, and a chat of Anthropic both. */
   const SIGNED = { claude: ['claude'], openai: ['openai'], chat: ['claude', 'chat'] } as const
   const order = fc.array(fc.constantFrom('claude', 'openai', 'chat'), { minLength: 2, maxLength: 6 })
@@ -268,7 +251,7 @@ describe('three frameworks in any order', () => {
           expect(JSON.stringify(users).match(/\w+-\d-user/g)).toEqual(names.map((name) => `${name}-user`))
           await engine.close()
           await opened.close()
-          SCHEMAS.giveBack()
+          giveBack()
         }),
         { numRuns: 20 },
       )

@@ -5,8 +5,7 @@
 
 import { Agent, type AgentInputItem, type Model, Runner, tool, Usage } from '@openai/agents-core'
 import fc from 'fast-check'
-import type pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { colloquySession, type ColloquySession } from '../../src/adapters/openai-agents.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
@@ -16,9 +15,7 @@ import { listBranches, pathTo } from '../../src/state/read.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { checkLog } from '../../src/laws/index.ts'
-import type { Store } from '../../src/store/contract/store.ts'
-import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
-import { opener, schemas } from '../postgres/schemas.ts'
+import { everyStore } from './stores.ts'
 
 const user = (content: string): AgentInputItem => ({ role: 'user', content })
 const reply = (text: string): AgentInputItem => ({
@@ -274,21 +271,7 @@ const replacing = (operationId: string, expectedSuffix: AgentInputItem[], replac
   transaction: { type: 'replace_suffix' as const, expectedSuffix, replacement },
 })
 
-let database: PooledDatabase
-let pool: pg.Pool
-const SCHEMAS = schemas('agents', () => pool)
-const POSTGRES = opener(SCHEMAS, () => ({ client: pool }))
-beforeAll(async () => {
-  database = await pooledDatabase()
-  pool = database.pool
-})
-afterAll(() => database.drop())
-
-const STORES: Readonly<Record<string, () => Promise<Store>>> = {
-  memory: async () => memoryStore(),
-  sqlite: async () => sqliteStore({ file: ':memory:' }),
-  postgres: () => POSTGRES.open(),
-}
+const { stores: STORES, giveBack } = everyStore('agents')
 
 for (const [name, openStore] of Object.entries(STORES))
   describe(`a session over ${name}`, () => {
@@ -302,7 +285,7 @@ for (const [name, openStore] of Object.entries(STORES))
         await check(session)
         await engine.close()
         await store.close()
-        SCHEMAS.giveBack()
+        giveBack()
       })
   })
 
