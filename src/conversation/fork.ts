@@ -175,7 +175,7 @@ const NOT_COPIED =
   'The conversation was copied before this call had a result. The copy does not execute it; whether the original does is not known here.'
 
 const PAGE_SIZE = 500
-/** Limits of one append. Most forks fit into one, so a kill leaves them empty or complete. */
+/** Limits of one append. A fork that fits into one append is empty or complete after a kill. */
 const BATCH = { events: 10_000, characters: 2 ** 25 }
 
 /**

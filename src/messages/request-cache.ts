@@ -88,7 +88,7 @@ export function requestCache(): RequestCache {
   }
 }
 
-/** Returns to the latest point before a difference. False if there is none. O(messages) comparisons. */
+/** Restores the request at the latest point before the first difference. False if no point is. O(messages). */
 function rewind(
   { request, list, settled, undos, points }: KnownRequest,
   messages: readonly NeutralMessage[],

@@ -1,4 +1,4 @@
-/** Arbitrary events, one at a time: any of the 19 kinds with any fields, as a decoder accepts them. */
+/** Arbitraries of single events: all 19 kinds, with any field values that decode. */
 
 import * as fc from 'fast-check'
 import { freezeJson } from '../event/freeze.ts'

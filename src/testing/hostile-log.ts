@@ -1,6 +1,6 @@
 /**
- * Hostile logs: any events that decode, in any order, with the collisions and contradictions of real and
- * forged logs.
+ * Arbitraries of hostile logs: decodable events in any order, with the repeated ids and contradictions of
+ * real and forged logs.
  */
 
 import * as fc from 'fast-check'

@@ -178,7 +178,7 @@ describe('an unknown field of a stored event', () => {
           expect(log.map((fact) => JSON.stringify(fact))).toEqual(wide.map((fact) => JSON.stringify(fact)))
           expect(log.map((fact) => loadValue(fact).fact)).toEqual(log)
         }
-        // Not by the client of tests: the schema that it checks is that of events without unknown fields.
+        // The test client is not used: it checks events against the schema, which has no unknown fields.
         const url = `http://localhost/api/conversations/${id}/events/search?limit=100`
         const response = await service.fetch(new Request(url))
         const served = (await response.json()) as { readonly items: readonly JsonObject[] }

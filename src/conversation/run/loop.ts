@@ -475,7 +475,7 @@ async function loop(run: RunContext, options: RunOptions): Promise<unknown> {
   return undefined
 }
 
-/** Takes the next action; false if there is none. @throws errors of the step, the policy and `stuck`. */
+/** Executes the next action of the run. Returns false at its end. @throws errors of the step, the policy and `stuck`. */
 async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: RunOptions): Promise<boolean> {
   const state = await latest(run)
   const { status } = state.header

@@ -117,7 +117,7 @@ function addDelta(item: StreamItem, delta: RawObject): readonly StreamingDeltaEv
   return deltaOf(stringOf(delta['text']), stringOf(delta['thinking']))
 }
 
-/** The block as a whole reply has it. Arguments that are not JSON remain text. */
+/** Returns the block in the form of an unstreamed reply. Invalid JSON arguments remain text. */
 function wholeBlock(item: StreamItem): RawObject {
   const { partial_json, ...block } = closeItem(item)
   const json = stringOf(partial_json)

@@ -173,7 +173,7 @@ function addDelta(
   return [...textDelta(stringOf(text)), ...reasoningDelta(stringOf(thought))]
 }
 
-/** The block as a whole reply has it. Arguments that are not JSON remain text, so the call is not executed. */
+/** Returns the block in the form of an unstreamed reply. Invalid JSON arguments remain text, so the call is not executed. */
 function wholeBlock(item: StreamItem): RawObject {
   const { text, ...block } = closeItem(item)
   const { toolUse, toolResult, citationsContent } = block

@@ -57,7 +57,7 @@ export function trajectory(store: Store, record: ConversationRecord, meta: objec
   })
 }
 
-/** An uncompressed zip, written on demand; memory contains one file and the names of all. */
+/** A zip, written on demand: memory contains one file, and the names of all files. */
 function zipOf(files: AsyncGenerator<ZipFile, void, undefined>): ReadableStream<Uint8Array<ArrayBuffer>> {
   const encoder = new TextEncoder()
   // The first day of the format: the events contain their own times.

@@ -62,7 +62,7 @@ export function directoryExtensions(folder: string): CanvasExtensions {
       'The source is not in the folder of Canvas extensions. Pass the name of one of its folders.',
     )
   }
-  /** Copies a source into the staging folder, under a unique name or that of a checked extension. */
+  /** Copies a source into the staging folder, under a unique name or the name of a checked extension. */
   const stage = async (from: string, name: string): Promise<string> => {
     const to = join(staging, name)
     await rm(to, { recursive: true, force: true })

@@ -338,7 +338,7 @@ interface OutletOptions {
   readonly budget: Budget
 }
 
-/** The part of a WebSocket that sends: the published types must not need those of `ws`. */
+/** The `send` of a WebSocket, so that the published types need no types of `ws`. */
 interface Sender {
   send(bytes: Uint8Array, options: { binary: boolean; compress: boolean }, onSent: () => void): void
 }

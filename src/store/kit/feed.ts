@@ -82,7 +82,7 @@ export const checkFeedRows = (rows: number | undefined): number =>
 /** Milliseconds for which a follower that is away still holds the rows that it has not read. */
 export const HOLD_TIME = 30 * 86_400_000
 
-/** Rows that a store visits after each deletion, to remove those of deleted conversations. */
+/** Maximum number of rows that a store checks after each deletion, to remove rows of deleted conversations. */
 export const VISITED_ROWS = 2_000
 
 /**

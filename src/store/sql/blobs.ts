@@ -256,7 +256,7 @@ export function blobReads(d: Dialect) {
     for (;;) {
       const logs = await read(() =>
         all<{ readonly number: Bigint; readonly conversation_id: string; readonly used: number }>(
-          // Most logs have no long string: one statement passes over a page of them.
+          // Few logs have long strings: one statement skips a page of logs without any.
           `SELECT l.number, l.conversation_id, CASE WHEN
             EXISTS (SELECT 1 FROM ${use} AS u WHERE u.log = l.number LIMIT 1 OFFSET 0) OR
             EXISTS (SELECT 1 FROM ${event} AS e WHERE e.log = l.number AND e.blobs IS NOT NULL LIMIT 1 OFFSET 0)

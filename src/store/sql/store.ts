@@ -131,7 +131,7 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
       })
       if (!deleted) return false
       ownConditions.wake(id)
-      // The conversation is gone, whatever fails now; the next deletion repeats it. No commit of its own for nothing.
+      // A failure is harmless: the next deletion repeats this. A short feed costs no second commit.
       await read(() => ownConditions.feedRows.isLong())
         .then((isLong) => (isLong ? write(trimFeed) : undefined))
         .catch(() => undefined)

@@ -1,5 +1,5 @@
 /**
- * A model's script in the user's message: any model that sees it can play it, in any process, even after a
+ * A script of model replies in the user's message, so that a model in any process can continue it after a
  * crash.
  */
 

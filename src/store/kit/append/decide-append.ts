@@ -17,8 +17,8 @@ import { instantIn } from '../query/time-zone.ts'
 
 /**
  * A series of entries, each the parent of the next. An entry continues its parent's lane if the parent is the
- * last entry of the tree; otherwise it opens a lane. So the only other entries between those of a lane are
- * ConversationStateUpdateEvents, each a lane of its own.
+ * last entry of the tree; otherwise it opens a lane. Between two entries of a lane,
+ * only ConversationStateUpdateEvents can occur, each in its own lane.
  */
 export interface Lane {
   readonly lane: number
