@@ -42,7 +42,6 @@ const [PROJECT, SUMMARIES] = ['claudeproject', 'claude-agent']
  * append events, the SDK continues from them. `append` is O(new entries) in the process that appended the
  * previous ones, else O(session); `load` is O(session).
  * @throws ColloquyError what the store throws.
- *
  * @example
  * const sessions = sessionStore({ store: memoryStore() })
  * const key = { projectKey: 'project', sessionId: 'session-1' }

@@ -21,7 +21,6 @@ const PAGE = 1_000
 
 /**
  * Returns the id of the conversation of a session, or of a subagent's transcript.
- *
  * @example
  * conversationIdOf({ projectKey: 'p', sessionId: 's' }) // 's-c5018da6c53d5c45f9b5364ff97c278b'
  */

@@ -36,7 +36,6 @@ const BATCH = 100
  * values as bytes; the default is LangGraph's serializer.
  * `getTuple` is O(size of the values).
  * @throws ColloquyError `invalid_argument` for a configuration without `thread_id`, and what the store throws.
- *
  * @example
  * const saver = colloquySaver({ store: memoryStore() })
  * await saver.getTuple({ configurable: { thread_id: 'thread-1' } }) // undefined

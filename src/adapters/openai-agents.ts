@@ -45,7 +45,6 @@ interface Change<T> {
  * items. Changes are atomic, and retried after a conflict. `getItems` is O(events of the branch).
  * @throws ColloquyError what the conversation throws; `id_conflict` when an operation id is used for another transaction, or
  * the suffix to replace is not the end of the history; `invalid_argument` for a transaction that JSON cannot hold.
- *
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const session = colloquySession({ conversation: await engine.create() })

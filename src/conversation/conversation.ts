@@ -437,7 +437,6 @@ export class Conversation {
    * the log. Can be repeated. Copies in forks, summaries and quoting replies are separate events. O(events).
    * @throws ColloquyError `unknown_event`; `invalid_argument` for a call that waits for its result, and in a
    *   store that cannot replace bodies.
-   *
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const conversation = await engine.create()

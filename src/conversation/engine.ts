@@ -80,7 +80,6 @@ export interface Engine {
    * Opens or creates a conversation, for client-made ids. Concurrent callers get the same conversation.
    * @param options how to create it; ignored when it exists
    * @throws ColloquyError `invalid_id`, `invalid_argument`.
-   *
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const conversation = await engine.openOrCreate('chat-1', { title: 'Trees' })
@@ -95,7 +94,6 @@ export interface Engine {
    * calls opened. Each is deleted whole; repeat a failed call for the rest. O(conversations that the filter
    * scans, and what is deleted).
    * @throws ColloquyError `invalid_argument` for a filter that names nothing, `invalid_query`.
-   *
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const conversation = await engine.create({ owner: 'u1' })
@@ -111,7 +109,6 @@ export interface Engine {
    * others return null; if it dies another continues after `leaseTtl`. Forks are independent. Uses the
    * engine's clock. O(conversations that the filter scans, and what is removed).
    * @throws ColloquyError `invalid_argument`.
-   *
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * for (const id of ['a', 'b', 'c']) await engine.create({ id })
@@ -145,7 +142,6 @@ export interface Engine {
    * A poll without news is one query. Otherwise the cost depends on what happened, not on the number of
    * conversations.
    * @throws ColloquyError `invalid_argument` for invalid options, `closed`, and the store's errors.
-   *
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const { promise, resolve } = Promise.withResolvers()

@@ -33,7 +33,6 @@ export function decodeEvent(value: unknown): Decoded {
 /**
  * Decodes a line of JSON text as a deep-frozen event. Never throws. O(length); costs little more than
  * `JSON.parse`.
- *
  * @example
  * decodeLine('{"kind":"PauseEvent"}').ok // true
  */

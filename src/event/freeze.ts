@@ -75,7 +75,6 @@ export const freezePart = (value: JsonValue): boolean =>
 /**
  * {@link freezeJson} for a value that contains values from {@link freezePart}, which are skipped. O(what is
  * new).
- *
  * @example
  * const text = JSON.parse('{"type":"text","text":"hi"}')
  * freezePart(text) // true

@@ -17,7 +17,6 @@ const PLAIN_ID = /^[\w.:-]{1,200}$/
 
 /**
  * Whether a text may be the id of an event or a conversation. O(length).
- *
  * @example
  * isLegalId('01J9Z3') // true
  * isLegalId('__root__') // false

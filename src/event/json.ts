@@ -35,7 +35,6 @@ export function setOwn(object: object, key: string, value: unknown): void {
 
 /**
  * A copy without some of the keys. O(keys).
- *
  * @example
  * without({ a: 1, b: 2 }, 'b', 'c') // { a: 1 }
  */
@@ -45,7 +44,6 @@ export function without(object: JsonObject, ...keys: readonly string[]): JsonObj
 
 /**
  * The object with one of its fields changed, or the same object when the change returns its input. O(keys).
- *
  * @example
  * const given = { a: 1, b: 2 }
  * edit(given, 'a', (a) => a + 1) // { a: 2, b: 2 }

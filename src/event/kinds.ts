@@ -21,7 +21,6 @@ export interface KindFacts {
 
 /**
  * The rules of every kind, in the order of interface 2.2.
- *
  * @example
  * KINDS.PauseEvent.defaultSource // 'user'
  */
@@ -66,7 +65,6 @@ export const EVENT_KINDS: readonly EventKind[] = /* @__PURE__ */ Object.freeze(
 
 /**
  * Whether a value is the name of one of the 19 kinds. O(1).
- *
  * @example
  * isEventKind('PauseEvent') // true
  * isEventKind('toString') // false
@@ -77,7 +75,6 @@ export function isEventKind(value: unknown): value is EventKind {
 
 /**
  * Whether an event is a tool result: an observation, a rejection or the scaffold's error. O(1).
- *
  * @example
  * isToolResult({ kind: 'AgentErrorEvent', tool_name: 'ls', tool_call_id: 'c1', error: 'no such tool' }) // true
  */

@@ -22,7 +22,6 @@ export type Fact = Event | Quarantined
 
 /**
  * Whether a fact is a line that could not be decoded. O(1).
- *
  * @example
  * isQuarantined(loadLine('not json').fact) // true
  */
@@ -32,7 +31,6 @@ export function isQuarantined(fact: Fact): fact is Quarantined {
 
 /**
  * Quarantines a line, with the position in the tree that its JSON specifies. Frozen. O(length of the id).
- *
  * @param raw the line's text
  * @param issues why it is not an event
  * @param value the line's JSON; undefined when it is invalid

@@ -26,7 +26,6 @@ export function parseInstant(text: string): bigint | undefined {
 
 /**
  * Whether {@link parseInstant} accepts the text. O(1).
- *
  * @example
  * isInstant('2026-11-21 10:00:00+0100') // true
  */

@@ -48,7 +48,6 @@ const STEMS: Readonly<Record<string, string>> = {
 
 /**
  * Returns the names of a built-in tool; undefined for any other tool. O(length).
- *
  * @example
  * namesOfTool('file_editor')?.action // 'FileEditorAction'
  * namesOfTool('fetch_fetch') // undefined

@@ -58,7 +58,6 @@ const MAX_NAME_LENGTH = 100
 
 /**
  * Returns the name of a part: its kind, and the title, file name or tool name that it has. O(1).
- *
  * @example
  * partName({ type: 'document', title: 'Plan' }) // 'document "Plan"'
  */

@@ -73,7 +73,6 @@ const APART: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message'])
 
 /**
  * Returns the counts of a provider's usage. An invalid or negative number counts as 0. O(fields).
- *
  * @example
  * tokensOfReply({ input_tokens: 3, cache_read_input_tokens: 97, output_tokens: 5 }).input // 100
  */
@@ -221,7 +220,6 @@ export function shortUsage(usage: JsonObject): RecordedUsage {
 /**
  * Returns the counts of a reply's record; null if it has none. An invalid or negative number counts as 0.
  * O(fields).
- *
  * @example
  * tokensIn({ tokens: [100, 5, 97] })?.cache_read // 97
  */

@@ -7,7 +7,6 @@ import { BLOB_TEXT } from '../event/text.ts'
  * Returns messages with their references' long strings, each read once. Events, state and input keep the
  * references, as do references that `read` does not find. O(size), and O(bytes) of the strings.
  * @param read reads a string by its hash, as `blobReader` of the store kit does for one conversation
- *
  * @example
  * const hash = 'ab'.repeat(32)
  * const content = [{ type: 'image', image_urls: [`colloquy:blob/${hash}`] }]

@@ -165,7 +165,6 @@ export interface Service {
 
 /**
  * Creates a service over an engine. Starts no server, and closes neither the engine nor its store.
- *
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const service = createService({ engine })

@@ -36,7 +36,6 @@ export function describeFailure({ error, seed, path, facts }: FailingCase): stri
 
 /**
  * Reports a failed search of fast-check; does nothing if the property held.
- *
  * @param factsOf returns the log of a case that fast-check found and shrank, if the error has no log
  * @throws Error with the described failure, and the original error as its cause.
  * @example

@@ -98,7 +98,6 @@ function compareRecordings(before: string, after: string): readonly GoldenDiffer
 
 /**
  * Compares a projection of a log with its recording. Writes the recording if it is new or `update` is set.
- *
  * @throws Error that names the first event with another change, and the change.
  * @example
  * const kept = new Map()

@@ -217,7 +217,6 @@ const MOST_TRIES = 2_000
 /**
  * Returns the list without items that are not needed for the failure: removes halves, then quarters, down to
  * single items.
- *
  * @param fails whether a list fails in the same way
  */
 function shrunk<T>(list: readonly T[], fails: (fewer: readonly T[]) => boolean): readonly T[] {

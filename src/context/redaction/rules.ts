@@ -50,7 +50,6 @@ export interface RedactionRules {
  * the options).
  * @throws ColloquyError `invalid_rules` for a secret that is too short or part of every mask, an empty key,
  *   an unknown name.
- *
  * @example
  * const rules = redactionRules({ secrets: ['correct horse battery'] })
  * rules.mask('correct horse battery') // '[redacted]'

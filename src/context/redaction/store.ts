@@ -22,7 +22,6 @@ import type { RedactionRules } from './rules.ts'
  * When one event of a reply is masked, all its events in the same append lose their signatures. Earlier appends
  * do not change.
  * @throws what the store throws. An append costs O(size of the facts) more.
- *
  * @example
  * const store = redactingStore(memoryStore(), redactionRules({ secrets: ['correct horse battery'] }))
  * await store.createConversation({ id: 'c', title: 'On correct horse battery' })

@@ -197,7 +197,6 @@ export interface ShellHookOptions {
  * The process group (POSIX) is killed on a timeout (SIGTERM, a second later SIGKILL), on an interrupt, and
  * when the command exits. At most 256 KiB of each stream are held in memory.
  * @throws ColloquyError `invalid_argument` for invalid options.
- *
  * @example
  * const hook = shellHook({ on: 'PreToolUse', command: 'grep -q rm && echo "no deleting here" >&2 && exit 2; exit 0' })
  * const input = { event_type: 'PreToolUse', conversation_id: 'c', tool_name: 'terminal',

@@ -46,7 +46,6 @@ const USED_EVERY = 300_000
 
 /**
  * API keys in a store. Processes share them: a deleted key is rejected by all.
- *
  * @example
  * const keys = apiKeys(memoryStore())
  * const { key } = await keys.create({ name: 'ci', not_before: null, expires_at: null, org_id: null })

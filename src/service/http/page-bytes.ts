@@ -14,7 +14,6 @@ const READ_FIRST = 8
 
 /**
  * The items with these ids, in order. O(ids).
- *
  * @param what the plural noun for the error
  * @param read returns the items of some ids, in order, null for each unknown one
  * @throws HttpProblem 413 for several items that exceed a page. A single one is always returned.

@@ -53,7 +53,6 @@ const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null 
  * have the permissions of its user. A helper process ends them when the provider or the service ends, even if
  * the service is killed.
  * @throws Error for invalid specs.
- *
  * @example
  * const sandboxes = processSandboxes({
  *   directory: 'sandboxes',

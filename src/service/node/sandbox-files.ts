@@ -194,7 +194,6 @@ const SAFE_SETTINGS = [
 
 /**
  * Runs git; null if it fails. Diffs ignore the folder's filters, so filtered files are compared as they are.
- *
  * @param root git looks for no repository in it or above it
  */
 async function gitIn(root: string, folder: string, args: readonly string[]): Promise<string | null> {

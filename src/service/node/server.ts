@@ -42,7 +42,6 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
  * sockets and interrupts runs. A run that ignores its signal is abandoned at the deadline: its conversation is
  * paused and its lease released. The caller closes the store.
  * @throws Error with a one-line message when the address is unavailable, or requires keys.
- *
  * @example
  * const server = await serve({ store: memoryStore(), port: 0 })
  * const response = await fetch(`${server.url}/health`)
@@ -168,7 +167,6 @@ const FOREIGN = 'The service only accepts requests from this machine.'
 
 /**
  * Listens. Rejects with a one-line message when the address is unavailable.
- *
  * @example
  * const server = await listen({ fetch: () => new Response('Hello'), port: 0 })
  * const response = await fetch(server.url)

@@ -14,9 +14,7 @@ const encoder = new TextEncoder()
 
 /**
  * Signs a body. O(body).
- *
  * @param seconds since 1970
- *
  * @example
  * const headers = await signWebhook('a secret of the two', 'm1', 1_700_000_000, '[]')
  * await verifyWebhook('a secret of the two', headers, '[]', { now: 1_700_000_010 }) // true
@@ -40,7 +38,6 @@ export async function signWebhook(
 /**
  * Whether a message was recently signed with a secret, for its receiver. Requires the unmodified bytes of the
  * body. O(body).
- *
  * @param options.now seconds since 1970; default: the system's time
  * @param options.tolerance maximum age of a message in seconds, also into the future; default: 300
  */

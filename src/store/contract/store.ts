@@ -351,7 +351,6 @@ export interface AppendOptions {
    * all effects must be in `tx`. It must neither end the transaction (`invalid_argument`, where that shows)
    * nor call the store or the conversation, because they wait for it.
    * @throws `invalid_argument` in a store without a database, as the one in memory.
-   *
    * @example
    * const within = (tx: { exec(sql: string): unknown }) => tx.exec("INSERT INTO note (text) VALUES ('Hello')")
    */

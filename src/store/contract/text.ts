@@ -71,7 +71,6 @@ export interface TextSearch {
    * One page of hits; pages before the last hold `limit`. Appends while paging repeat and skip none. Filters
    * apply before paging and counting.
    * @throws `invalid_query`, also where the store was opened without `fullText`; `invalid_cursor`.
-   *
    * @example
    * // await store.searchText({ query: 'deploy "production database" -staging', tags: { team: 'a' }, order: 'rank' })
    */

@@ -133,7 +133,6 @@ export function feedEnd({ scope }: CheckedFeedQuery, last: FeedRow | undefined):
 
 /**
  * Plans a page.
- *
  * @param rows the rows from `after` on, including it, in order, up to {@link rowsFor} of them
  * @param end the last visited row of an adapter that also visits other rows, if more may follow
  */

@@ -134,7 +134,6 @@ const latest = { millis: 0, micros: 0 }
 
 /**
  * An instant as ISO 8601 in UTC with microseconds, as records carry it. For the years 0 to 9999. O(1).
- *
  * @example
  * formatInstant(1_500_000n) // '1970-01-01T00:00:01.500000Z'
  */
@@ -210,7 +209,6 @@ export function newRecord(conversation: NewConversation, now: bigint): Conversat
  * Returns a record with the fields of a patch changed. The time of the change never goes back. Frozen. O(size).
  * @throws `invalid_argument` for a field that cannot be kept, naming it in `data.field`; `version_conflict` for
  *   other metadata than was expected.
- *
  * @example
  * patchRecord(newRecord({ id: 'c', public: true }, 0n), { title: 'T' }, 1n).public // true
  */

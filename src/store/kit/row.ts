@@ -125,9 +125,7 @@ export function readRecord(row: RecordRow): ConversationRecord {
 
 /**
  * Returns the object of a JSON text, frozen. O(length).
- *
  * @throws `store_unavailable` for a damaged text.
- *
  * @example
  * readObject('{"a":1}') // { a: 1 }
  */

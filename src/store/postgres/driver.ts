@@ -142,7 +142,6 @@ export const isListening = (client: PostgresClient): client is ListeningClient =
 
 /**
  * The SQLSTATE or system code of an error, or an empty text.
- *
  * @example
  * codeOf(Object.assign(new Error('no'), { code: '40001' })) // '40001'
  */

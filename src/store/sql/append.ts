@@ -141,7 +141,6 @@ export class KnownLog implements AppendContext {
   /**
    * Decides an append, loading the rows that the decision reads. Decisions are pure: one that lacked rows is
    * repeated.
-   *
    * @param isLeaseAssumed whether to assume that the writer holds its lease
    * @throws what `decideAppend` throws.
    */

@@ -97,7 +97,6 @@ export function bodyOf<T>({ status, body }: Received<T>): T {
 
 /**
  * A client of the interface of docs/interface.md, over the global `fetch` and `WebSocket`.
- *
  * @example
  * const server = (request: Request) => Response.json({ asked: new URL(request.url).pathname })
  * const client = serverClient({ url: 'http://localhost', fetch: server })

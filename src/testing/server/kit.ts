@@ -560,7 +560,6 @@ export interface ServerCase {
  * where possible. Each finally checks its conversations' whole logs against the laws of logs. Run them in
  * sequence: they share a server, which the caller ends.
  * @throws Error for a skip without a reason, or of an unknown case.
- *
  * @example
  * const cases = serverConformance({ name: 'mine', start: async () => ({ url: 'http://127.0.0.1:3000' }) })
  * // for (const { name, skipped, run } of cases) it.skipIf(skipped !== null)(name, run)

@@ -50,7 +50,6 @@ function withoutReply(kind: string, key: string, value: unknown): unknown {
  * A live append's body with its parent (design D8): unchanged if it names one or is the log's first; else
  * HEAD's id, or `__root__` for the empty HEAD. Frozen at its top. O(fields).
  * @param first whether the log is empty
- *
  * @example
  * stampedBody({ kind: 'PauseEvent', id: 'p' }, 'a', false) // { kind: 'PauseEvent', id: 'p', parent_id: 'a' }
  * stampedBody({ kind: 'PauseEvent', id: 'p' }, null, false) // { kind: 'PauseEvent', id: 'p', parent_id: '__root__' }

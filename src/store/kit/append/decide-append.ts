@@ -60,7 +60,6 @@ export interface TreeNode {
  * Segments of the path from a leaf to its root: an entry is on it exactly when its lane is among them and its
  * position not beyond that segment. Lanes are unique. O(segments).
  * @param parentOf where a lane branches off, null for one that begins at a root
- *
  * @example
  * const leaf = { lane: 5, seq: 8, time: 80n }
  * const segments = pathSegments(leaf, (lane) => (lane === 5 ? { lane: 0, seq: 2, time: 20n } : null))

@@ -94,7 +94,6 @@ const OPTIONS = {
 /**
  * Checks a filter of conversations. O(tags).
  * @throws `invalid_query` naming the field in `data.field`.
- *
  * @example
  * checkConversationFilter({ titleContains: 'Plan' }).titleContains // 'plan'
  */

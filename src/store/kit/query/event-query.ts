@@ -70,7 +70,6 @@ const OPTIONS = {
 /**
  * Checks a filter of events. O(kinds).
  * @throws `invalid_query` naming the field in `data.field`.
- *
  * @example
  * checkEventFilter({ conversationId: 'c', timestampGte: '1970-01-01T00:00:01Z' }).from // 1000000n
  */

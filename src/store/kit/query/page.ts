@@ -22,10 +22,8 @@ const FAULTS: Readonly<Record<CursorFault, string>> = {
 
 /**
  * A cursor: the last item's key, bound to its query. Letters, digits, `-` and `_` only. O(length).
- *
  * @param scope the name of the query (conversation, filter and order; not the limit)
  * @param key the last item's values of the fields that the order sorts by, as text
- *
  * @example
  * decodeCursor('s', encodeCursor('s', ['17', 'a b'])) // ['17', 'a b']
  */

@@ -10,7 +10,6 @@ const DAY = 86_400_000_000n
  * Returns a timestamp's instant in microseconds, in `timeZone` if it has no zone (design D10); undefined if
  * unreadable. A repeated time is the earlier one; a skipped time moves later by the gap. O(1).
  * @param timeZone an IANA name; null for UTC
- *
  * @example
  * instantIn('2026-07-01T12:00:00', 'Europe/Berlin') === instantIn('2026-07-01T10:00:00Z', null) // true
  */
