@@ -1,6 +1,6 @@
 /**
- * Generates the tables of docs/kinds.md from the writers, and compares them with the page; `-u` writes
- * it.
+ * Generates the tables of kinds in docs/messages.md from the writers, and compares them with the page; `-u`
+ * writes them.
  */
 
 import { readFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ import type { Limits } from '../src/messages/limits.ts'
 import { SAMPLES, type Sample } from './messages/user-parts.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
-const PAGE = readFileSync(join(ROOT, 'docs/kinds.md'), 'utf8')
+const PAGE = readFileSync(join(ROOT, 'docs/messages.md'), 'utf8')
 
 const LIMITS: readonly Limits[] = GRAMMARS.map(({ limits }) => limits)
 
@@ -27,14 +27,14 @@ function madeOf(part: OpenPart, limits: Limits, { grammar, role: position }: Sam
     case 'text':
       return 'text'
     case 'name':
-      return 'its name'
+      return 'name'
     case 'image': {
       const image = readImage(form.url)
-      return image !== null && limits.acceptsImage(image) ? 'an image' : 'its name'
+      return image !== null && limits.acceptsImage(image) ? 'image' : 'name'
     }
     case 'block': {
-      if (!(form.user || (position === 'result' && form.result))) return 'its name'
-      if (form.item === true) return 'as an item'
+      if (!(form.user || (position === 'result' && form.result))) return 'name'
+      if (form.item === true) return 'item'
       const { cache_control: _, ...plain } = part
       const same = grammar === limits.grammar && JSON.stringify(form.block) === JSON.stringify(plain)
       return same ? 'unchanged' : `\`${String(form.block['type'] ?? Object.keys(form.block)[0])}\``
@@ -42,11 +42,18 @@ function madeOf(part: OpenPart, limits: Limits, { grammar, role: position }: Sam
   }
 }
 
+/** Kinds of one grammar with the same cells share a row. */
+const merged = (rows: readonly (readonly string[])[]): readonly (readonly string[])[] =>
+  [...Map.groupBy(rows, ([grammar, , ...cells]) => [grammar, ...cells].join('|')).values()].map((group) => {
+    const [grammar = '', , ...cells] = group[0] ?? []
+    return [grammar, group.map(([, kind]) => kind).join(', '), ...cells]
+  })
+
 function usersRows(): readonly (readonly string[])[] {
   const kinds = Map.groupBy(SAMPLES, ({ grammar, kind }) => `${grammar} ${kind}`)
   return [...kinds.values()].map((samples) => {
     const cells = LIMITS.map((limits) =>
-      [...new Set(samples.map((sample) => madeOf(sample.make('abcdabcd'), limits, sample)))].join(', '),
+      [...new Set(samples.map((sample) => madeOf(sample.make('abcdabcd'), limits, sample)))].join(' or '),
     )
     return [samples[0]?.grammar ?? '', `\`${samples[0]?.kind ?? ''}\``, ...cells]
   })
@@ -55,18 +62,22 @@ function usersRows(): readonly (readonly string[])[] {
 const list = (fields: readonly string[]): string => fields.map((field) => `\`${field}\``).join(', ')
 
 function cellsOf(kind: string, { in: how, signed, more = {} }: Kind): string[] {
-  const report = isShared(kind) ? 'as text' : 'nothing'
+  const report = isShared(kind) ? 'text' : 'nothing'
   const others =
-    how === 'about' ? 'nothing' : how === 'part' || how === 'words' || !isShared(kind) ? report : 'the same'
+    how === 'about'
+      ? 'nothing'
+      : how === 'part' || how === 'words' || !isShared(kind)
+        ? report
+        : 'its equivalent'
   const ownValue = {
     standard: 'standard fields',
-    call: 'as a call',
+    call: 'a call',
     part: 'unchanged',
     words: report,
-    about: 'in `reply.metadata`',
+    about: 'nothing; it is in `reply.metadata`',
   }[how]
   const added = how === 'standard' && Object.keys(more).length > 0 ? `, with ${list(Object.keys(more))}` : ''
-  return [ownValue + added, others, signed === undefined ? '' : `by \`${signed}\``]
+  return [ownValue + added, others, signed === undefined ? '' : `\`${signed}\``]
 }
 
 const repliesRows = (): readonly (readonly string[])[] =>
@@ -89,10 +100,14 @@ function tableOf(head: readonly string[], rows: readonly (readonly string[])[]):
 
 it('has the kinds of today, and what becomes of each', async () => {
   const tables = [
-    tableOf(['Grammar', 'Kind', ...LIMITS.map(({ grammar }) => grammar)], usersRows()),
-    tableOf(['Grammar', 'Kind', 'There', 'Elsewhere', 'Signed'], repliesRows()),
+    tableOf(['Grammar', 'Kinds', ...LIMITS.map(({ grammar }) => grammar)], merged(usersRows())),
+    tableOf(
+      ['Grammar', 'Kinds', 'Sent in this grammar', 'Sent in others', 'Signature'],
+      merged(repliesRows()),
+    ),
   ]
-  const page = PAGE.replaceAll(/^(?:\|.*\n)+/gm, () => `${tables.shift() ?? ''}\n`)
+  const marked = /(?<=<!-- kinds -->\n)[^]*?(?=<!-- end of kinds -->)/g
+  const page = PAGE.replaceAll(marked, () => `\n${tables.shift() ?? ''}\n\n`)
   expect(tables).toEqual([])
-  await expect(page).toMatchFileSnapshot(join(ROOT, 'docs/kinds.md'))
+  await expect(page).toMatchFileSnapshot(join(ROOT, 'docs/messages.md'))
 })

@@ -1,13 +1,14 @@
-/** The official client, as it is published, against `colloquy serve`: each method comes to what docs/clients.md says. */
+/** The official client, as it is published, against `colloquy serve`: each method does what docs/interface.md states. */
 
 import { PAGE_SOCKETS } from './page-sockets.ts'
+import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeWorld, methods, type World } from './clients.ts'
 import { CLOUD } from './cloud.ts'
 import { CONVERSATIONS } from './conversations.ts'
 import { FILES } from './files.ts'
-import { pageOf } from './page.ts'
+import { sectionOf } from './page.ts'
 import { REMOTE_CONVERSATIONS } from './remote-conversations.ts'
 import { SETTINGS } from './settings.ts'
 import type { Row } from './table.ts'
@@ -31,10 +32,11 @@ describe('the table', () => {
     for (const { as, why } of ROWS) expect(why !== null).toBe(as === 'out')
   })
 
-  it('is the page', async () => {
-    await expect(pageOf(ROWS)).toMatchFileSnapshot(
-      join(resolve(import.meta.dirname, '../..'), 'docs/clients.md'),
-    )
+  it('is in the page', async () => {
+    const file = join(resolve(import.meta.dirname, '../..'), 'docs/interface.md')
+    const page = readFileSync(file, 'utf8')
+    const marked = /(?<=<!-- client -->\n)[^]*(?=<!-- end of client -->)/
+    await expect(page.replace(marked, () => `\n${sectionOf(ROWS)}\n\n`)).toMatchFileSnapshot(file)
   })
 })
 

@@ -6,8 +6,8 @@ import { expect } from 'vitest'
 import { agent, rest, spoken, type World } from './clients.ts'
 import { empty, out, type Row, works, worksWhere } from './table.ts'
 
-const NO_AUTOMATIONS = 'no automations: the service runs conversations'
-const NO_LOGIN = 'no login: the service has only keys'
+const NO_AUTOMATIONS = 'The service has no automations.'
+const NO_LOGIN = 'The service has keys and no login.'
 const PAGE = { items: [], next_page_id: null }
 
 /** A client with an API key of its own. */
@@ -117,7 +117,7 @@ export const CLOUD: readonly Row[] = [
     },
     { agent: { llm: { model: 'openai/of-a-profile' } } },
   ),
-  out('CloudClient.switchConversationAcpModel', 'no ACP agents: the service runs its own', (w) =>
+  out('CloudClient.switchConversationAcpModel', 'The service has no ACP agents.', (w) =>
     w.cloud.switchConversationAcpModel(w.id, 'm'),
   ),
   works('CloudClient.getSandboxes', (w) => w.cloud.getSandboxes([w.sandboxId, 'none']), [

@@ -2,9 +2,9 @@
 
 import { agent, type World } from './clients.ts'
 
-export const NO_GOALS = 'no goal loops: the agent decides when it is done'
+export const NO_GOALS = 'The service has no goal loops: the agent decides when it is done.'
 
-export const NO_ACP = 'no ACP agents: the service runs its own'
+export const NO_ACP = 'The service has no ACP agents.'
 
 export const of = (w: World) => w.agentServer.conversations
 

@@ -64,10 +64,7 @@ export const FILES: readonly Row[] = [
     async (w) => (await w.workspace.downloadAsBlob(`${w.folder}/inner/o.txt`)).text(),
     'object',
   ),
-  outUntried(
-    'RemoteWorkspace.downloadAndSave',
-    'needs a browser document; sends the same request as `downloadAsBlob`',
-  ),
+  outUntried('RemoteWorkspace.downloadAndSave', 'It needs a browser document. Use `downloadAsBlob`.'),
 
   works('FileClient.getHome', async (w) => w.folder.startsWith((await files(w).getHome()).home), true),
   works(
@@ -124,7 +121,7 @@ export const FILES: readonly Row[] = [
     (w) => bash(w).searchEvents({ kind__eq: 'BashCommand', sort_order: 'TIMESTAMP_DESC', limit: 1 }),
     { items: [{ kind: 'BashCommand', command: 'true' }] },
   ),
-  out('BashClient.batchGetEvents', 'the fetch standard has no GET with a body', (w) =>
+  out('BashClient.batchGetEvents', 'The fetch standard allows no body in a GET request.', (w) =>
     bash(w).batchGetEvents(['x']),
   ),
   works('BashClient.clearEvents', (w) => bash(w).clearEvents(), {

@@ -5,10 +5,10 @@ import type { World } from './clients.ts'
 import { any, empty, out, type Row, works } from './table.ts'
 
 const of = (w: World) => w.agentServer
-const NO_INSTALLING = 'no installation: skills and plugins belong to the agent'
-const NO_META = 'no meta profiles'
-const NO_MCP = 'only the agent connects to MCP servers, not the service'
-const NO_LOGIN = 'no subscriptions: the service has keys, but no login'
+const NO_INSTALLING = 'Skills and plugins belong to the agent and cannot be installed.'
+const NO_META = 'The service has no meta profiles.'
+const NO_MCP = 'Only the agent connects to MCP servers.'
+const NO_LOGIN = 'The service has no subscriptions.'
 
 export const SETTINGS: readonly Row[] = [
   works('ServerClient.getRoot', (w) => of(w).server.getRoot(), { title: 'Colloquy' }),
@@ -79,7 +79,7 @@ export const SETTINGS: readonly Row[] = [
   works('SettingsClient.listSecrets', (w) => of(w).settings.listSecrets(), {
     secrets: [{ name: 'TOKEN', description: 'For it' }],
   }),
-  out('SettingsClient.getSecret', 'stored secrets go to the agent and are never returned', (w) =>
+  out('SettingsClient.getSecret', 'Stored secrets go to the agent and are never returned.', (w) =>
     of(w).settings.getSecret('TOKEN'),
   ),
   works('SettingsClient.deleteSecret', (w) => of(w).settings.deleteSecret('TOKEN'), { deleted: true }),
