@@ -539,10 +539,7 @@ export const layoutOf = ({
   readonly output?: string
 }): Layout => format ?? (/\.zip$/i.test(output ?? '') ? 'zip' : 'jsonl')
 
-/**
- * Parses and checks a command line; a mistake is reported before anything is opened.
- * @throws UsageError
- */
+/** Parses and checks a command line; a mistake is reported before anything is opened. @throws UsageError */
 export function parseRequest(argv: readonly string[]): Request {
   const inputs = new Map<string, string[]>()
   const words: string[] = []

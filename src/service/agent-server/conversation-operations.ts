@@ -90,10 +90,7 @@ const ORDERS: Readonly<Record<string, ConversationOrder>> = {
 }
 
 interface Upkeep {
-  /**
-   * Deletes a conversation with everything stored for it.
-   * @throws HttpProblem 404.
-   */
+  /** Deletes a conversation with everything stored for it. @throws HttpProblem 404. */
   readonly delete: (id: string) => Promise<void>
   readonly inherit: Inherit
   /** Creates the folder of a new conversation. Never rejects. */

@@ -35,10 +35,7 @@ export class KeyWatch {
     this.#interval = interval
   }
 
-  /**
-   * Whether the caller is still valid.
-   * @throws what the store throws.
-   */
+  /** Whether the caller is still valid. @throws what the store throws. */
   async isGood({ caller, credential, org }: Access): Promise<boolean> {
     // Session keys are valid while the process lives.
     if (caller.type !== 'api_key') return true

@@ -47,10 +47,7 @@ export async function describeApps(
   })
 }
 
-/**
- * The information about one conversation.
- * @throws HttpProblem 404 when it is deleted meanwhile.
- */
+/** The information about one conversation. @throws HttpProblem 404 when it is deleted meanwhile. */
 export async function describeApp(
   context: ControlPlaneContext,
   record: ConversationRecord,

@@ -89,10 +89,7 @@ export class Sandboxes {
     }))
   }
 
-  /**
-   * A page, the newest first.
-   * @throws ColloquyError `invalid_cursor`.
-   */
+  /** A page, the newest first. @throws ColloquyError `invalid_cursor`. */
   async list(after: string | null, limit: number): Promise<Page<SandboxRecord>> {
     const { items, cursor } = await this.#records.list({
       by: 'created_at',
@@ -161,10 +158,7 @@ export class Sandboxes {
     })
   }
 
-  /**
-   * Pauses a sandbox; does nothing if it does not run.
-   * @throws HttpProblem 404.
-   */
+  /** Pauses a sandbox; does nothing if it does not run. @throws HttpProblem 404. */
   async pause(id: string): Promise<void> {
     await this.#inTurn(async () => {
       await this.#known(id)
@@ -172,18 +166,12 @@ export class Sandboxes {
     })
   }
 
-  /**
-   * Resumes a sandbox; does nothing if it runs.
-   * @throws HttpProblem 404, 409 without a provider.
-   */
+  /** Resumes a sandbox; does nothing if it runs. @throws HttpProblem 404, 409 without a provider. */
   async resume(id: string): Promise<void> {
     await this.#inTurn(async () => this.#resume(await this.#known(id)))
   }
 
-  /**
-   * Ends a sandbox and deletes its files.
-   * @throws HttpProblem 404.
-   */
+  /** Ends a sandbox and deletes its files. @throws HttpProblem 404. */
   async delete(id: string): Promise<void> {
     await this.#inTurn(async () => {
       await this.#known(id)
@@ -293,10 +281,7 @@ export class Sandboxes {
     throw new HttpProblem(409, `${owner} until ${until} or longer. Resume it on that machine.`)
   }
 
-  /**
-   * The lease of this machine on a sandbox.
-   * @throws HttpProblem 409 for a sandbox of another machine.
-   */
+  /** The lease of this machine on a sandbox. @throws HttpProblem 409 for a sandbox of another machine. */
   #taken(id: string, before: StoredSandbox | null): Pick<StoredSandbox, 'lease'> {
     this.#checkLease(id, before?.lease)
     const machine = this.#provider?.machine

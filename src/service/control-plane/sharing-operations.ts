@@ -357,10 +357,7 @@ async function summaryOf(
 const FILES = 'Files'
 const BASE = '/api/v1/app-conversations/{conversation_id}'
 
-/**
- * The files, and the absolute path of a file of a conversation.
- * @throws HttpProblem 403, 404.
- */
+/** The files, and the absolute path of a file of a conversation. @throws HttpProblem 403, 404. */
 async function fileOf(
   { store, sandboxes }: ControlPlane,
   id: string,

@@ -103,10 +103,7 @@ async function makeConversation(
   return conversation
 }
 
-/**
- * Whether the conversation of a task exists.
- * @throws HttpProblem 409 if another one has its id.
- */
+/** Whether the conversation of a task exists. @throws HttpProblem 409 if another one has its id. */
 async function isMade(store: Store, task: StoredTask): Promise<boolean> {
   const record = await findConversation(store, task.planned_id)
   if (record === null) return false

@@ -69,10 +69,7 @@ export async function appendTo<T>(
 export const isUnknown = (error: unknown): boolean =>
   hasCode(error, 'unknown_conversation') || (error instanceof HttpProblem && error.status === 404)
 
-/**
- * The information about a conversation that clients read.
- * @throws ColloquyError `unknown_conversation`.
- */
+/** The information about a conversation that clients read. @throws ColloquyError `unknown_conversation`. */
 export async function describeConversation(
   { engine }: Lifecycle,
   conversation: Conversation,

@@ -84,10 +84,7 @@ export async function findPublicConversation(
   return record?.public === true ? record : null
 }
 
-/**
- * The record of a conversation.
- * @throws HttpProblem 404.
- */
+/** The record of a conversation. @throws HttpProblem 404. */
 export async function getConversationOr404(store: Store, id: string): Promise<ConversationRecord> {
   const record = await findConversation(store, id)
   if (record !== null) return record

@@ -190,10 +190,7 @@ class RunCommand {
     this.#claimed.set(job.id, job)
   }
 
-  /**
-   * Resolves when the command is durable.
-   * @throws what the store throws when it cannot store the job.
-   */
+  /** Resolves when the command is durable. @throws what the store throws when it cannot store the job. */
   wait(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const timer = setTimeout(() => {
@@ -212,10 +209,7 @@ class RunCommand {
     for (const job of this.#claimed.values()) job.abandon()
   }
 
-  /**
-   * Deletes the jobs of a command that was carried out.
-   * @throws what the store throws.
-   */
+  /** Deletes the jobs of a command that was carried out. @throws what the store throws. */
   async end(): Promise<void> {
     this.release()
     await this.#storing
@@ -249,10 +243,7 @@ class RunCommand {
   }
 }
 
-/**
- * Deletes a job, unless another process has claimed it.
- * @throws what the store throws.
- */
+/** Deletes a job, unless another process has claimed it. @throws what the store throws. */
 async function finish(job: Job<WantedRun>): Promise<void> {
   try {
     await job.finish()
@@ -545,10 +536,7 @@ export class Runs {
     }
   }
 
-  /**
-   * One attempt; false: retry.
-   * @param wait maximum milliseconds to wait before the retry
-   */
+  /** One attempt; false: retry. @param wait maximum milliseconds to wait before the retry */
   async #isJoined(conversation: Conversation, command: RunCommand, wait: number): Promise<boolean> {
     const { id } = conversation
     const { from } = command

@@ -73,10 +73,7 @@ export class Starts {
     return this.store(await this.of(record))
   }
 
-  /**
-   * Changes a start request; concurrent changes are all applied.
-   * @throws HttpProblem 404, 413.
-   */
+  /** Changes a start request; concurrent changes are all applied. @throws HttpProblem 404, 413. */
   async change(id: string, change: (before: JsonObject) => JsonObject): Promise<StartMetadata> {
     let before: Pick<ConversationRecord, 'metadata'> = { metadata: {} }
     let after: StartMetadata = { start: {}, start_ref: null }
@@ -109,10 +106,7 @@ export class Starts {
     if (record === null || startOf(record.metadata).start_ref !== ref) await this.forget({ metadata })
   }
 
-  /**
-   * Calls a function, and `forgetUnlessMade` if it fails.
-   * @throws what the function throws.
-   */
+  /** Calls a function, and `forgetUnlessMade` if it fails. @throws what the function throws. */
   async orForget<T>(planned: Planned, work: () => Promise<T>): Promise<T> {
     try {
       return await work()

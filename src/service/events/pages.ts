@@ -72,10 +72,7 @@ export function filterOf(
   }
 }
 
-/**
- * One page. O(limit).
- * @throws ColloquyError `invalid_query`, `invalid_cursor`.
- */
+/** One page. O(limit). @throws ColloquyError `invalid_query`, `invalid_cursor`. */
 export async function searchPage(
   store: Pick<Store, 'search'>,
   filter: EventFilter,

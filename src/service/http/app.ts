@@ -136,10 +136,7 @@ function respondToError(
 
 type BodyRead = { readonly value: unknown } | { readonly errors: readonly ValidationError[] }
 
-/**
- * Reads the body of an operation. O(bytes).
- * @throws HttpProblem 413.
- */
+/** Reads the body of an operation. O(bytes). @throws HttpProblem 413. */
 async function readBody({ body }: Operation, request: Request, maxBytes: number): Promise<BodyRead> {
   if (body === undefined) return { value: undefined }
   const text = await readText(request, maxBytes)

@@ -15,10 +15,7 @@ export const TOO_LARGE = {
   413: { description: 'The response would be too large' },
 } as const
 
-/**
- * @param what the plural noun for the error
- * @throws HttpProblem 400.
- */
+/** @param what the plural noun for the error @throws HttpProblem 400. */
 export function checkIds(ids: readonly string[], what: string): void {
   if (ids.length <= MAX_IDS) return
   throw new HttpProblem(400, `Cannot get more than ${MAX_IDS} ${what} at once, got ${ids.length}.`)

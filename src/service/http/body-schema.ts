@@ -47,11 +47,7 @@ export const id = z
   .string()
   .regex(LEGAL_ID, 'Must be 1 to 200 characters of well-formed Unicode, without control characters.')
 
-/**
- * Text that every store accepts.
- * @param min minimum characters
- * @param max maximum characters
- */
+/** Text that every store accepts. @param min minimum characters @param max maximum characters */
 export const text = (min: number, max: number) =>
   z
     .string()

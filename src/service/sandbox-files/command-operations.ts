@@ -290,10 +290,7 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
   ]
 }
 
-/**
- * The index after an event.
- * @throws ColloquyError `invalid_cursor` if the event is no longer stored.
- */
+/** The index after an event. @throws ColloquyError `invalid_cursor` if the event is no longer stored. */
 function indexAfter(events: readonly CommandEvent[], id: string | null): number {
   if (id === null) return 0
   const index = events.findIndex((event) => event.id === id)

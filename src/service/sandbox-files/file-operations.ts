@@ -102,10 +102,7 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
   ),
 ]
 
-/**
- * The file of a form.
- * @throws HttpProblem 400 for any other body, 413 for one that is too large.
- */
+/** The file of a form. @throws HttpProblem 400 for any other body, 413 for one that is too large. */
 async function fileOf(request: Request): Promise<Uint8Array> {
   const bytes = await readAll(request)
   const form = await new Response(bytes, {

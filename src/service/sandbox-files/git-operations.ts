@@ -101,10 +101,7 @@ async function commitsOf(
   return { commits: commits.slice(0, limit), has_more: commits.length > limit }
 }
 
-/**
- * The changes of a commit.
- * @throws HttpProblem 404 for an unknown commit.
- */
+/** The changes of a commit. @throws HttpProblem 404 for an unknown commit. */
 async function changesInCommit(files: SandboxFiles, path: string, sha: string): Promise<GitChange[]> {
   const before = await parentOf(files, path, sha)
   const output = await files.git(path, [...DIFF_OPTIONS, before, sha, '--'])

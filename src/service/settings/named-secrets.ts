@@ -57,10 +57,7 @@ export class NamedSecrets {
     })
   }
 
-  /**
-   * Changes the name and description of a secret.
-   * @throws HttpProblem 404, 409 when the name is in use.
-   */
+  /** Changes the name and description of a secret. @throws HttpProblem 404, 409 when the name is in use. */
   async describe(name: string, info: SecretInfo): Promise<void> {
     await this.#stored.change((all) => {
       const stored = all.get(name)

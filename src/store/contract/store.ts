@@ -183,8 +183,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    *
    * To avoid lost updates, pass the record that you read as `expected`; appends do not count as changes.
    * @throws `unknown_conversation`; `version_conflict` if the metadata differ from the expected ones;
-   *   `invalid_argument` as
-   * {@link createConversation}.
+   *   `invalid_argument` as {@link createConversation}.
    */
   updateConversation(
     id: string,

@@ -132,8 +132,7 @@ export class Connection {
    * Runs one statement, then the caller's work on the client that holds the transaction, and commits both.
    * @param work receives the row of the statement; returns false if there is nothing to commit
    * @throws what the work throws; `invalid_argument` for a client that cannot hold a transaction, and for
-   *   work that ended it; otherwise as
-   * `query`.
+   *   work that ended it; otherwise as `query`.
    */
   readonly transaction = async <Row extends object>(
     sql: string,

@@ -327,8 +327,7 @@ const JOURNAL_SIZE = 4 * 2 ** 20
  * Sets up a connection: write-ahead log, durability, foreign keys, overwritten deletions, the schema. May be
  * called again after a failure.
  * @throws `store_unavailable` for a database in UTF-16; `store_newer`; `store_read_only` if the schema is
- *   missing and may not be
- * created; what the driver throws.
+ *   missing and may not be created; what the driver throws.
  */
 export function setUp(
   database: SqliteDatabase,

@@ -14,10 +14,7 @@ export interface ProviderServer extends FakeProvider {
   readonly close: () => Promise<void>
 }
 
-/**
- * A fake provider that listens on a port of its own.
- * @param model as of `fakeProvider`
- */
+/** A fake provider that listens on a port of its own. @param model as of `fakeProvider` */
 export async function providerServer(model?: Model): Promise<ProviderServer> {
   const provider = fakeProvider(model)
   const server = createServer((incoming, outgoing) => {

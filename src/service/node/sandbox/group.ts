@@ -34,10 +34,7 @@ export class Group {
     this.ended = ended
   }
 
-  /**
-   * Starts a command.
-   * @throws Error if not even the shell can be started.
-   */
+  /** Starts a command. @throws Error if not even the shell can be started. */
   static async start({ command, cwd, env }: GroupCommand, watchdog: Watchdog, log: LogFile): Promise<Group> {
     const child = spawn('/bin/sh', ['-c', GATE, 'sandbox', ...command], {
       cwd,

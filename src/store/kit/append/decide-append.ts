@@ -203,8 +203,7 @@ export interface AppendDecision {
  * Decides an append as `Store.append` specifies. Read the context in the writing transaction. O(log n) for
  * each fact; a move of HEAD to a state update looks up each state update above it.
  * @throws `invalid_event`, `transient_event`, `invalid_id`, `id_conflict`, `version_conflict`, `lease_lost`,
- *   `unknown_parent`,
- * `unknown_event`, `invalid_argument` for invalid options.
+ *   `unknown_parent`, `unknown_event`, `invalid_argument` for invalid options.
  * @example
  * const none = () => undefined
  * const tip = { version: 0, head: null, time: 0n, inOrder: true, lane: null }
