@@ -3,12 +3,12 @@
 import { isObject } from '../event/json.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 
-/** The first difference between two requests. */
+/** The first difference between two requests, as `explainPrefix` finds it. */
 export interface PrefixChange {
   readonly in: 'system' | 'tools' | 'message'
   /** Index of the message, or of the input item; absent for `system` and `tools`. */
   readonly message?: number
-  /** The field in it, such as `content[0].text`; empty where the whole differs or is missing. */
+  /** The field that differs, such as `content[0].text`; empty if the whole differs or is missing. */
   readonly path: string
 }
 

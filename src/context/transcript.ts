@@ -84,10 +84,7 @@ interface BlockLimits {
 /** A result is read with its call, whose body is evicted with the result's. */
 const SHOWN_KINDS: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallEvent']
 
-/**
- * The blocks of HEAD's branch, newest first. O(view), and O(log n) for each event read. @throws ColloquyError
- * `evicted`.
- */
+/** The blocks of HEAD's branch, newest first. O(view), O(log n) per event read. @throws `evicted`. */
 function* blocksOf(state: State, limits: BlockLimits): IterableIterator<string> {
   const callOf = callsEnded(state)
   const results = new Map<number, ToolResultEvent>()

@@ -67,10 +67,11 @@ export interface SendOptions {
 }
 
 /**
- * A conversation of an engine. Handles in any processes can share it.
+ * A handle to one conversation of an engine. Any number of handles, in any processes, can use it at once.
  *
- * Methods that append return the appended or existing events, or an empty list if there was nothing to do.
- * Errors are `ColloquyError`s: `unknown_conversation`, `closed`, the store's, and each method's own.
+ * Methods that append return the appended events. They return the existing event when it was appended
+ * before, and an empty list when there is nothing to do. They throw `ColloquyError`s:
+ * `unknown_conversation`, `closed`, the store's errors, and those listed at each method.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
@@ -90,40 +91,44 @@ export class Conversation {
     this.id = id
   }
 
-  /** Returns the state after the last event of any process. O(events appended since by others). */
+  /** Returns the current state, after the last event of any process. O(events that others appended since). */
   async state(): Promise<State> {
     return this.#engine.use(this.id, (replica) => replica.refresh())
   }
 
-  /** The state with the record, in one read; a fresh record saves that read. */
+  /** Returns the state and the record, in one read; passing a fresh record saves that read. */
   async look(record?: ConversationRecord): Promise<Look> {
     return this.#engine.use(this.id, (replica) => replica.look(record))
   }
 
-  /** Returns the state at an event (law T). O(log n); O(n) if evicted. @throws ColloquyError `unknown_event`. */
+  /** Returns the state at an event. O(log n), or O(n) if evicted. @throws ColloquyError `unknown_event`. */
   async stateAt(eventId: string): Promise<State> {
     return this.read((state) => stateAt(state, eventId))
   }
 
-  /** Applies a pure function to the state, as in `read(toTimeline)`. O(n) if it needs evicted bodies. */
+  /**
+   * Calls a pure function with the state, as in `read(toTimeline)`, and returns its result. Loads evicted
+   * bodies if the function needs them, which is O(n).
+   */
   async read<T>(query: (state: State) => T): Promise<T> {
     return this.#engine.use(this.id, (replica) => replica.read(query))
   }
 
-  /** Returns the view as neutral messages. The grammars' renderers accept `state()` instead. O(view). */
+  /** Returns the view as neutral messages, which `toAnthropic` and the other writers accept. O(view). */
   async messages(options?: MessageOptions): Promise<NeutralMessage[]> {
     return this.#engine.use(this.id, async (replica) =>
       toMessages(await replica.withBodies(await replica.refresh()), options),
     )
   }
 
+  /** Returns the record: title, tags, owner, times and metadata. O(1). */
   async record(): Promise<ConversationRecord> {
     this.#engine.check()
     return recordIn(this.#engine.store, this.id)
   }
 
   /**
-   * Returns a page of events, as `Store.search` finds them, as plain JSON.
+   * Returns one page of the events that match a query; see `Store.search` for order, cursors and cost.
    * @throws ColloquyError `invalid_query`, `invalid_cursor`.
    */
   async search(query: Omit<EventQuery, 'conversationId'> = {}): Promise<Page<LoggedEvent>> {
@@ -132,18 +137,21 @@ export class Conversation {
     return { ...page, items: page.items.map(toLogged) }
   }
 
-  /** Returns the tip of each branch, and which branch holds HEAD. O(n). */
+  /** Returns the last event of each branch, its length, and which branch holds HEAD. O(n). */
   async branches(): Promise<BranchInfo[]> {
     return listBranches(await this.state())
   }
 
   /**
-   * Appends events, all or none. Fills in missing ids, times and parents. Idempotent by id. With `expected`,
-   * the loser of a race gets `version_conflict` and can retry on the new `state()`; without it, concurrent
-   * appends do not matter. A result of a call on another branch is appended there, and HEAD stays. `within`
-   * writes the caller's rows in the same transaction: see `AppendOptions.within`. O(log n) per event.
+   * Appends events, all or none. Missing ids, times and parents are filled in. An event whose id is already
+   * in the log is not appended again.
+   *
+   * Pass `expected` if the events depend on a version: when another process appended first, the append
+   * throws `version_conflict`; read `state()` and retry. Without it, concurrent appends do not matter. The
+   * result of a call on another branch is appended to that branch, and HEAD stays. `within` writes your own
+   * rows in the same transaction: see `AppendOptions.within`. O(log n) per event.
    * @throws ColloquyError `invalid_event`, `transient_event`, `version_conflict`, `id_conflict`,
-   * `unknown_parent`, `unknown_event`.
+   *   `unknown_parent`, `unknown_event`.
    */
   async append(
     input: Event | readonly Event[],
@@ -159,6 +167,7 @@ export class Conversation {
     )
   }
 
+  /** Appends a user's message; `run` then replies. O(log n). @throws ColloquyError `invalid_event`. */
   async sendMessage(content: string | Message, options: SendOptions = {}): Promise<readonly LoggedEvent[]> {
     checkOptionNames(options, { key: true, sender: true, within: true })
     const { key, sender, within } = options
@@ -171,13 +180,14 @@ export class Conversation {
     return this.append(message, within === undefined ? {} : { within })
   }
 
+  /** Pauses the conversation: an active run stops after its current step. See `resume`. */
   async pause(): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => decidePause(state, this.#engine.isRunning(this.id)))
   }
 
   /**
-   * Aborts the run's signal and ends its pending calls, in one batch; calls that outlive their reply only
-   * with `working`.
+   * Stops the run now, in whichever process: aborts its signal and ends its pending calls, in one append.
+   * Calls that outlive their reply continue unless `working` is set.
    */
   async interrupt(options: { readonly working?: boolean } = {}): Promise<readonly LoggedEvent[]> {
     checkOptionNames(options, { working: true })
@@ -193,39 +203,42 @@ export class Conversation {
     return [...stopped, ...cancelled.flat()]
   }
 
-  /** Ends a pause. Call `run` to continue. A reply that arrived during the pause is not requested again. */
+  /** Ends a pause; call `run` to continue. A reply that arrived meanwhile is used, not requested again. */
   async resume(): Promise<readonly LoggedEvent[]> {
     return this.#decide(decideResume)
   }
 
   /**
-   * Approves pending calls, by the ids of their actions: the next run executes them. @throws ColloquyError
-   * `unknown_call`.
+   * Approves pending calls, by the ids of their actions; the next run executes them.
+   * @throws ColloquyError `unknown_call`.
    */
   async approve(actionIds: readonly string[]): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => decideApprove(state, actionIds))
   }
 
-  /** Rejects pending calls, by default all of the branch. @throws ColloquyError `unknown_call`. */
+  /**
+   * Rejects pending calls, by default all of the branch; the model reads the reason. @throws ColloquyError
+   * `unknown_call`.
+   */
   async reject(actionIds?: readonly string[], reason?: string): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideReject(state, actionIds, reason)))
   }
 
   /**
-   * Moves HEAD to an event, or to the empty HEAD for null.
+   * Moves HEAD to an event, so that the next append continues from there. For null, HEAD is empty.
    * @throws ColloquyError `unknown_event`; `already_running` during a run.
    */
   async navigate(eventId: string | null): Promise<readonly LoggedEvent[]> {
     return this.#decideAtRest((state) => decideNavigate(state, eventId))
   }
 
-  /** Moves HEAD to the branch's system prompt. @throws ColloquyError `already_running`. */
+  /** Moves HEAD back to the branch's system prompt. @throws ColloquyError `already_running`. */
   async restart(): Promise<readonly LoggedEvent[]> {
     return this.#decideAtRest(decideRestart)
   }
 
   /**
-   * Replaces a user's message on a new branch. The old message stays on its own branch.
+   * Appends a changed user's message on a new branch. The old message stays on its own branch.
    * @throws ColloquyError `unknown_event` when the id is not a user's message; `already_running`.
    */
   async editAndResend(messageId: string, content: string | Message): Promise<readonly LoggedEvent[]> {
@@ -236,8 +249,9 @@ export class Conversation {
   }
 
   /**
-   * Sets which calls need confirmation, in every run and fork: `{ kind: 'AlwaysConfirm' }`, see `toPolicy`.
-   * @throws ColloquyError `invalid_event` for a value that is not JSON.
+   * Sets which calls need confirmation, in all runs and forks. `{ kind: 'AlwaysConfirm' }` is one; see
+   * `toPolicy`.
+   * @throws ColloquyError `invalid_argument`; `invalid_event` for a value that is not JSON.
    */
   async setConfirmationPolicy(policy: JsonObject | null): Promise<readonly LoggedEvent[]> {
     if (typeof policy !== 'object' || Array.isArray(policy))
@@ -248,8 +262,9 @@ export class Conversation {
   }
 
   /**
-   * Copies the log, or the path to an event, with ids and confirmation policy. Calls that wait for a user's
-   * decision stay pending in the copy; other calls without a result get an error result. O(events).
+   * Copies the log, or the path to an event, into a new conversation. Event ids and the confirmation policy
+   * are kept. Calls that wait for a user's decision stay pending in the copy; other calls without a result
+   * get an error as their result. O(events).
    * @throws ColloquyError `unknown_event`, `conversation_exists`, `invalid_id`.
    */
   async fork(options: ForkOptions = {}): Promise<Conversation> {
@@ -267,9 +282,10 @@ export class Conversation {
   }
 
   /**
-   * Resolves with the first state that has one of these statuses, which can be the current state.
-   * @throws the reason of `signal` when it is aborted first (pass `AbortSignal.timeout(ms)` for a limit);
-   * `closed` when the engine closes; `invalid_argument` for an unknown status.
+   * Waits until the conversation has one of these statuses, and returns that state; at once if it has one
+   * now.
+   * @throws ColloquyError `closed` when the engine closes, `invalid_argument` for an unknown status; the
+   *   reason of `signal` if it is aborted first. For a time limit pass `AbortSignal.timeout(ms)`.
    */
   async waitFor(
     status: Status | readonly Status[],
@@ -286,9 +302,10 @@ export class Conversation {
   }
 
   /**
-   * Ends a dead run's pending calls with an error result, and sets the status `error`, if the status is
-   * `running` and no run holds the lease; a dead process's lease lasts until it expires. With `unheld`, only
-   * if no run has left a lease, as in an imported log. `run` recovers by itself.
+   * Ends a dead run: its pending calls get an error as their result, and the status becomes `error`. Does
+   * nothing while a run holds the lease (a dead process's lease lasts until it expires) or unless the status
+   * is `running`. With `unheld`, recovers only if no lease is left, as after an import. `run` recovers by
+   * itself.
    */
   async recover(options: { readonly unheld?: boolean } = {}): Promise<Recovery> {
     checkOptionNames(options, { unheld: true })
@@ -297,15 +314,16 @@ export class Conversation {
     return this.#engine.use(this.id, (replica) => recover(store, replica, owner, options.unheld))
   }
 
-  /** Publishes a StreamingDeltaEvent; with `shareReplies` to all processes. @throws `invalid_event`. */
+  /** Sends a delta to live readers; with `shareReplies`, in all processes. @throws `invalid_event`. */
   publish(delta: Event): void {
     this.#engine.check()
     this.#engine.publish(this.id, checkDelta(delta))
   }
 
   /**
-   * Yields every writer's events after a position once, in order: stored events, `caught_up`, then live
-   * events. Deltas of the current reply are in between, from its beginning or the reader's position (law B).
+   * Yields each event after a position once, in order, whichever process appended it: the stored events,
+   * then `caught_up`, then live events. The deltas of a reply in progress are delivered too, from its
+   * beginning or from the reader's offset (law B). O(log n + events).
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const conversation = await engine.create()
@@ -318,16 +336,16 @@ export class Conversation {
   }
 
   /**
-   * Calls `step` with the calls to execute, or without calls to call the model, until the conversation waits
-   * for confirmation or is paused, finished, stuck or in error. A lease in the store allows one run at a time
-   * in all processes. After a dead run it appends `RunLost`, ends its calls with an error, executes those
-   * approved since, and continues.
-   * @throws ColloquyError `already_running` (unless `wait` is set) with `owner` and `expiresAt` of the other
-   * run's lease, `lease_lost`, `empty_view` without a message or call, `invalid_argument` for invalid
-   * options, and the store's errors. An error of the step ends the run in `error`.
+   * Runs the agent: calls `step` until the conversation is finished, paused, stuck, in error, or waits for
+   * confirmation. Each call of `step` executes approved calls, or calls the model if there are none. A lease
+   * in the store allows one run at a time in all processes. After a dead run it appends `RunLost`, ends its
+   * calls with an error, executes those approved since, and continues.
    *
-   * Iterating over the returned promise (`for await`) yields every event and delta from the start of the
-   * call until the run ends, including those of other writers. Leaving the loop does not stop the run.
+   * Use `for await` on the returned promise to read every event and delta from the start of the call until
+   * the run ends, including those of other writers. Leaving the loop does not stop the run.
+   * @throws ColloquyError `already_running`, unless `wait` is set, with `owner` and `expiresAt` of the other
+   *   run's lease; `lease_lost`; `empty_view` without a message or call; `invalid_argument`; the store's
+   *   errors. An error of the step is not thrown: it ends the run in `error`.
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const conversation = await engine.create()
@@ -400,9 +418,9 @@ export class Conversation {
   }
 
   /**
-   * Completes a call that outlived its reply, from outside a run, such as a webhook or a queue. Idempotent.
-   * The conversation then needs a run.
-   * @param callId the id of the call's action
+   * Completes a call that outlived its reply, for example from a webhook or a queue. Call `run` afterwards,
+   * so that the model reads the result. A repeated call changes nothing. O(log n).
+   * @param callId id of the call's action
    * @throws ColloquyError `unknown_call` when the call is not working.
    */
   async complete(callId: string, result: string | CallCompletion): Promise<readonly LoggedEvent[]> {
@@ -410,33 +428,37 @@ export class Conversation {
     return this.#decide((state) => checkEvents(decideComplete(state, callId, content, outcome)))
   }
 
-  /** Aborts a call's work, in whichever process, and completes it as cancelled. @throws as `complete`. */
+  /**
+   * Aborts the work of a call, in whichever process, and completes it as cancelled. @throws as `complete`.
+   */
   async cancel(callId: string, reason = 'The call was cancelled.'): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideComplete(state, callId, reason, 'cancelled')))
   }
 
   /**
-   * Reports progress to live readers, not the model. A new `task` replaces the handle. Does nothing unless
-   * the call is working.
+   * Reports the progress of a working call to live readers; the model does not see it. A new `task` replaces
+   * the handle. Does nothing for a call that is not working.
    */
   async reportProgress(callId: string, progress: ProgressReport): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideProgress(state, callId, progress)))
   }
 
-  /** Returns the conversations that its calls opened with `subagent`, in order of creation. O(children). */
+  /** Returns the conversations that calls opened with `subagent`, in order of creation. O(children). */
   async children(): Promise<readonly ConversationRecord[]> {
     this.#engine.check()
     return this.#engine.children(this.id)
   }
 
   /**
-   * Replaces an event's texts, files, arguments and reasoning by a placeholder in the log, search and
-   * snapshot. Position, kind, time and references stay, so the tree, calls, views and requests stay valid.
-   * Replies that saw it lose their signed reasoning, which providers refuse behind a changed text. A state
-   * update with the key `erased` records the event, the reason and those replies; other processes then reread
-   * the log. Can be repeated. Copies in forks, summaries and quoting replies are separate events. O(events).
-   * @throws ColloquyError `unknown_event`; `invalid_argument` for a call that waits for its result, and in a
-   *   store that cannot replace bodies.
+   * Replaces an event's texts, files, arguments and reasoning by a placeholder: in the log, in search and in
+   * the snapshot. Position, kind, time and references stay, so that the tree, calls and views stay valid.
+   *
+   * Replies that saw the event lose their signed reasoning, because providers reject it after a changed
+   * text. A state update with the key `erased` records the event, the reason and those replies, and makes
+   * other processes reread the log. Can be repeated. Copies in forks, summaries and quotes are other events.
+   * O(events).
+   * @throws ColloquyError `unknown_event`; `invalid_argument` for a call that waits for its result, or if
+   *   the store cannot replace bodies.
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const conversation = await engine.create()
@@ -454,8 +476,8 @@ export class Conversation {
   }
 
   /**
-   * Returns the state with all subagents and every body, for `toTreeTimeline`, `usageOfTree`, `toAtif` and
-   * `toSpans`. O(events of all), held in memory.
+   * Returns the states of the conversation and all its subagents with every body, for `toTreeTimeline`,
+   * `usageOfTree`, `toAtif` and `toSpans`. O(events of all), all in memory.
    */
   async tree(): Promise<StateTree> {
     this.#engine.check()
@@ -463,9 +485,9 @@ export class Conversation {
   }
 
   /**
-   * `subscribe` for the conversation and all its subagents, from their first events. A subagent's items
-   * follow its call; conversations have no other order. A subagent opened by another process is noticed
-   * within a quarter of a second. Keeps all of them in memory.
+   * Subscribes to the conversation and all its subagents, from their first events. A subagent's items follow
+   * its call; otherwise conversations are not ordered. A subagent opened by another process is noticed
+   * within 250 ms. All states are kept in memory.
    */
   subscribeTree(
     options: Pick<SubscribeOptions, 'signal'> = {},
@@ -473,7 +495,7 @@ export class Conversation {
     return subscribeTree(this.#engine, this.id, { ...options, signal: this.#orClosing(options.signal) })
   }
 
-  /** Deletes it with its log and children, and ends their runs. False when unknown. */
+  /** Deletes the conversation, its log and its subagents, and ends their runs. Returns false if unknown. */
   async delete(): Promise<boolean> {
     return this.#engine.delete(this.id)
   }

@@ -28,26 +28,27 @@ import { monotonicUlids } from './stamp.ts'
 /** Options of an engine. */
 export interface EngineOptions {
   readonly store: Store
-  /** Microseconds since 1970, for event times. Default: the system's clock. */
+  /** Returns microseconds since 1970, for event times. Default: the system's clock. */
   readonly clock?: () => bigint
-  /** Creates ids of events and conversations. Default: ULIDs, which sort by time. */
+  /** Returns a new id for an event or conversation. Default: ULIDs, which sort by time. */
   readonly newId?: () => string
-  /** Approximate bytes of idle conversations in memory, besides the last used. 0: none. Default: 256 MiB. */
+  /**
+   * Approximate bytes of idle conversations in memory; the last used one is always kept. Default: 256 MiB.
+   */
   readonly cacheBytes?: number
   /**
-   * Whether other processes receive a reply's deltas, through store items about four times a second, while
-   * one listens and until the reply is in the log. Default: false: one process, or no partial text in the
-   * store.
+   * Whether other processes receive the deltas of a reply. They go through store items about four times a
+   * second while a process listens, and are deleted once the reply is in the log. Default: false.
    */
   readonly shareReplies?: boolean
   /**
-   * Milliseconds after which the run of a dead process may be recovered. Must exceed the longest suspension
-   * of a process or database. An option of each run, too. Default: 45,000.
+   * Milliseconds after which the run of a dead process can be recovered. Must exceed the longest time that a
+   * process or the database stands still. Runs can override it. Default: 45,000.
    */
   readonly leaseTtl?: number
   /**
-   * `refs` keeps the long strings of users' files and of tool results out of memory. `state()` has references
-   * for them; each request, hook and condenser gets the strings, which are read again. Default: `whole`.
+   * `refs` keeps long strings of users' files and of tool results out of memory: `state()` has references
+   * instead, and the strings are read for each request, hook and condenser. Default: `whole`.
    */
   readonly blobs?: BlobMode
 }
@@ -62,22 +63,25 @@ const OPTIONS = {
   blobs: true,
 } satisfies Record<keyof EngineOptions, true>
 
-/** Live conversations over one store. */
+/** Live conversations over one store. See `createEngine`. */
 export interface Engine {
   readonly store: Store
+  /** Number of conversations in memory. */
   readonly size: number
+  /** Milliseconds; see `EngineOptions.leaseTtl`. */
   readonly leaseTtl: number
   /** Creates a conversation. @throws ColloquyError `conversation_exists`, `invalid_id`, `invalid_argument`. */
   create(options?: Partial<NewConversation>): Promise<Conversation>
   /** Opens a conversation. Passing its record saves a read. @throws ColloquyError `unknown_conversation`. */
   open(conversation: string | ConversationRecord): Promise<Conversation>
   /**
-   * A conversation in memory, and its status there: other processes' latest events may be missing. Null if it
-   * is not in memory. Does not read the store.
+   * Returns a conversation that is in memory, with its status there, or null. Does not read the store, so
+   * the latest events of other processes may be missing. O(1).
    */
   opened(id: string): { readonly conversation: Conversation; readonly status: Status } | null
   /**
-   * Opens or creates a conversation, for client-made ids. Concurrent callers get the same conversation.
+   * Opens a conversation, or creates it: for ids that clients choose. Concurrent callers get the same
+   * conversation.
    * @param options how to create it; ignored when it exists
    * @throws ColloquyError `invalid_id`, `invalid_argument`.
    * @example
@@ -88,12 +92,13 @@ export interface Engine {
    * await engine.close()
    */
   openOrCreate(id: string, options?: Omit<Partial<NewConversation>, 'id'>): Promise<Conversation>
+  /** Deletes a conversation, its log and its subagents, and ends their runs. Returns false if unknown. */
   delete(id: string): Promise<boolean>
   /**
-   * Deletes conversations of an owner, with some tags, or unchanged since an instant, and those that their
-   * calls opened. Each is deleted whole; repeat a failed call for the rest. O(conversations that the filter
-   * scans, and what is deleted).
-   * @throws ColloquyError `invalid_argument` for a filter that names nothing, `invalid_query`.
+   * Deletes the conversations of an owner, with certain tags, or unchanged since an instant, and their
+   * subagents' conversations. Each is deleted whole. If a call fails, repeat it to delete the rest.
+   * O(conversations that the filter scans, and what is deleted).
+   * @throws ColloquyError `invalid_argument` for an empty filter, `invalid_query`.
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const conversation = await engine.create({ owner: 'u1' })
@@ -104,10 +109,11 @@ export interface Engine {
    */
   deleteConversations(filter: DeletionFilter, options?: DeletionOptions): Promise<DeletionReport>
   /**
-   * Removes conversations unchanged for `olderThan` milliseconds, except the `keepLast` that changed last. A
-   * subagent's conversation is removed with its parent; one with an active run stays. One process works, the
-   * others return null; if it dies another continues after `leaseTtl`. Forks are independent. Uses the
-   * engine's clock. O(conversations that the filter scans, and what is removed).
+   * Removes conversations that have not changed for `olderThan` milliseconds of the engine's clock, except
+   * the `keepLast` that changed last. Subagents' conversations are removed with their parent, forks are not;
+   * a conversation with an active run stays. Only one process works at a time, and other callers get null;
+   * after a crash another can continue when `leaseTtl` has passed. O(conversations that the filter scans,
+   * and what is removed).
    * @throws ColloquyError `invalid_argument`.
    * @example
    * const engine = createEngine({ store: memoryStore() })
@@ -118,10 +124,10 @@ export interface Engine {
    */
   applyRetention(options: RetentionOptions): Promise<DeletionReport | null>
   /**
-   * Recovers the conversations of dead processes, whose leases have expired, and conversations with status
-   * `running` but no lease, such as imported logs; see `Conversation.recover`. A failure does not affect the
-   * others. Unexpired leases are left for a later call. O(unreleased leases, running or never opened
-   * conversations, events of the recovered ones).
+   * Recovers every conversation whose run died: its lease expired, or its status is `running` without a
+   * lease, as after an import. Unexpired leases are left for a later call, and a failure does not affect the
+   * others. See `Conversation.recover`. O(unreleased leases, running or never opened conversations, and
+   * events of the recovered ones).
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const recoveries = await engine.recoverAll()
@@ -130,16 +136,16 @@ export interface Engine {
    */
   recoverAll(): Promise<readonly ConversationRecovery[]>
   /**
-   * Delivers every event, change and deletion of all conversations to a handler, at least once, and in order
-   * per conversation. A deleted conversation's history may be missing, but not its deletion. Each handler
-   * call gets items of one shard. When it resolves, their position is stored; when it throws, they are
-   * delivered again, with growing delays. Resolves when the start position of the name is stored.
+   * Delivers the events, changes and deletions of all conversations to a handler: at least once, and in
+   * order per conversation. Resolves when the start position of `name` is stored. Of a deleted conversation
+   * the deletion is delivered, but events may be missing.
    *
-   * Processes with the same `name` divide the 64 shards by leases. A dead process's shards are reassigned
-   * when its leases expire. It may only be slow, so a handler must tolerate repeated delivery, for example by
-   * storing event ids or positions with its results.
+   * Each call of the handler gets items of one of 64 shards. When it resolves, their position is stored;
+   * when it throws, they are delivered again, with growing delays. Processes with the same `name` divide the
+   * shards by leases. A slow process can lose its leases, so a handler must tolerate repeated items: for
+   * example, store positions with its results.
    *
-   * A poll without news is one query. Otherwise the cost depends on what happened, not on the number of
+   * A poll without news is one query; otherwise the cost depends on what happened, not on the number of
    * conversations.
    * @throws ColloquyError `invalid_argument` for invalid options, `closed`, and the store's errors.
    * @example
@@ -155,7 +161,7 @@ export interface Engine {
    * await engine.close()
    */
   follow(options: FollowOptions, handler: FollowHandler): Promise<Follower>
-  /** Interrupts runs, ends subscriptions and followers, and waits for pending work. The store stays open. */
+  /** Interrupts runs, ends subscriptions and followers, and waits for their writes. The store stays open. */
   close(): Promise<void>
   /** Closes the engine, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>

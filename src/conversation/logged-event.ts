@@ -12,6 +12,7 @@ export interface LoggedEvent {
   readonly id: string | null
   /** Id of the parent event. Null for a root, and for events outside the tree. */
   readonly parentId: string | null
+  /** The event, or the line that could not be decoded. */
   readonly fact: Fact
 }
 

@@ -31,12 +31,13 @@ export type ErrorCode =
   | 'store_closed'
 
 /**
- * An error that the library raises on purpose. Distinguish by `code`, with `hasCode` and `isColloquyError`:
- * `instanceof` fails across two copies of a package.
+ * An error that the library throws on purpose. Check its `code` with `hasCode`, not its class: `instanceof`
+ * fails when two copies of the package are installed.
  */
 export class ColloquyError extends Error {
   override readonly name = 'ColloquyError'
   readonly code: ErrorCode
+  /** What the error is about, such as the `id`, `field` or `version`; the keys depend on the code. */
   readonly data: Readonly<Record<string, unknown>>
 
   constructor(

@@ -58,7 +58,7 @@ export type KindsWith<Column extends keyof KindFacts, Value> = {
 /** An event of the kinds with a certain value in a column of the table. */
 export type EventWith<Column extends keyof KindFacts, Value> = EventOf<KindsWith<Column, Value>>
 
-/** The 19 names, in the order of the interface. */
+/** The names of the 19 event kinds, in the order of the interface. */
 export const EVENT_KINDS: readonly EventKind[] = /* @__PURE__ */ Object.freeze(
   /* @__PURE__ */ Object.keys(KINDS) as EventKind[],
 )

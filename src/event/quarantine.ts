@@ -17,7 +17,7 @@ export interface Quarantined {
   readonly event_kind?: string
 }
 
-/** An entry of a log: an event, or a line that could not be decoded. */
+/** What an entry of a log contains: an event, or a line that could not be decoded. */
 export type Fact = Event | Quarantined
 
 /**

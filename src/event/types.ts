@@ -120,18 +120,21 @@ export interface LLMCompletionLogEvent extends EventBase {
 }
 
 /**
- * A tool call that the agent made. An action of null is not executable; calls of one reply share their
+ * A tool call of the agent. An `action` of null cannot be executed. All calls of one reply have the same
  * `llm_response_id`.
  */
 export interface ActionEvent extends EventBase {
   readonly kind: 'ActionEvent'
   readonly source?: Source
+  /** Text that the model wrote before the call. */
   readonly thought: readonly TextContent[]
   readonly reasoning_content?: string | null
   readonly thinking_blocks?: readonly (ThinkingBlock | RedactedThinkingBlock)[]
   readonly responses_reasoning_item?: ReasoningItemModel | null
+  /** The parsed arguments; null when they could not be parsed. */
   readonly action?: Action | null
   readonly tool_name: string
+  /** The provider's id of the call; results refer to it. */
   readonly tool_call_id: string
   readonly tool_call: MessageToolCall
   readonly llm_response_id: string

@@ -1,9 +1,6 @@
 /** One thing that is wrong or remarkable in a conversation, with the events that show it. */
 
-/**
- * `error`: the model was misled or the request fails; `warning`: it costs tokens or work; `note`: worth
- * knowing.
- */
+/** `error`: the model is misled or the request fails; `warning`: wasted tokens; `note`: worth knowing. */
 export type Severity = 'error' | 'warning' | 'note'
 
 /** Kinds of findings, causes before consequences. */

@@ -19,10 +19,7 @@ interface Removal {
   readonly verdict: Reason<VerdictCode>
 }
 
-/**
- * Finds what removed a subject from a view, on the path to an entry; null while in view. O(path + view · log
- * path).
- */
+/** Finds what removed a subject from a view; null while it is there. O(path + view · log path). */
 export function findRemoval(subject: Subject, below: Entry): Removal | null {
   const path = pathBetween(subject.entry, below)
   const by = firstWhere(path, ({ branch }) => findUnit(branch.view, subject) === undefined)

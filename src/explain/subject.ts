@@ -1,7 +1,4 @@
-/**
- * Finds the subject of an explanation: an entry of the log, or the summary that a Condensation put into the
- * view.
- */
+/** Finds the subject of an explanation: a log entry, or a summary that a Condensation put into the view. */
 
 import { ColloquyError } from '../event/errors.ts'
 import { quote } from '../event/text.ts'

@@ -194,10 +194,7 @@ export function judgeResult(state: State, entry: Checkpoint, below: Entry = entr
     : strayResult(state, entry)
 }
 
-/**
- * Whether a call would get this result without its first: no other arrived in between. O(path + dropped
- * results · path).
- */
+/** Whether a call would get this result if it had no first. O(path + dropped results · path). */
 function isNext(state: State, { parent }: ResultEntry, call: Entry, first: Entry): boolean {
   for (const { entry } of branchOf(parent).dropped)
     if (entry.seq > first.seq && isResult(entry) && callOf(state, entry)?.seq === call.seq) return false

@@ -23,10 +23,7 @@ function picture(char: string): string {
   return code === 0x7f ? '\u2421' : '\ufffd'
 }
 
-/**
- * The text with a picture in place of every character that could drive a terminal; line ends are controls
- * too.
- */
+/** Replaces every character that could control a terminal, including line ends, by a visible one. */
 export function safe(text: string): string {
   return PRINTABLE_ASCII.test(text) ? text : text.replace(UNSAFE, picture)
 }

@@ -40,10 +40,7 @@ import { type View, viewEventsIn } from '../view/view.ts'
 
 /** What is known about a log besides its content. */
 export interface CheckOptions {
-  /**
-   * Whether the server is done: no call may be pending except for a user, nor the status running. Default:
-   * no.
-   */
+  /** Whether the server has stopped: no call is pending except for a user, and no run. Default: false. */
   readonly ended?: boolean
   /** Grammars whose rules requests and the records of replies are checked by. Default: none. */
   readonly grammars?: readonly GrammarName[]
@@ -222,10 +219,7 @@ function watchStops(report: Report, ended: boolean): LawWatch {
   let isRecorded = false
   let stop: Stop | null = null
   let finished: Entry | null = null
-  /**
-   * The event that implied the status finished, and its state: checked only at the end, because the run may
-   * continue.
-   */
+  /** The event that implied the status finished, and its state: checked at the end, as a run may continue. */
   let inferred: { readonly entry: Entry; readonly state: State } | null = null
   /** A log without a model needs no final reply. */
   let hasSpoken = false

@@ -13,10 +13,7 @@ import type { Checkpoint, State } from '../state/state.ts'
 /** One item of a log: a line, a fact, or the result of `loadLine`. */
 export type LogItem = string | Fact | Loaded
 
-/**
- * Loads an item's fact with warnings. Decodes facts again, as checks rely on their types. Total on any value.
- * O(size).
- */
+/** Loads an item's fact with warnings. Decodes facts again, as checks rely on their types. O(size). */
 export function loadItem(item: unknown): Loaded {
   if (typeof item === 'string') return loadLine(item)
   try {

@@ -1,7 +1,4 @@
-/**
- * Checks requests that a log implies: each follows its provider's rules, and replies still follow their
- * recorded prefix.
- */
+/** Checks the requests that a log implies: by their provider's rules, and by their recorded prefix. */
 
 import { quote } from '../event/text.ts'
 import { type GrammarName, replyOf } from '../event/reply.ts'

@@ -6,7 +6,7 @@ import type { Quarantined } from '../event/quarantine.ts'
 import { quote } from '../event/text.ts'
 import type { Event } from '../event/types.ts'
 
-/** A repair or an omission by replay. */
+/** Something that replay repaired or left out. */
 export interface LogWarning {
   readonly seq: number
   readonly id: string | null
@@ -43,19 +43,19 @@ export type DropReason = 'duplicate_result' | 'orphan_result'
 /**
  * A fact at its position.
  *
- * The body is unchanged. Separate fields are derived: the id (if missing), timestamp (the previous entry's
- * unless valid), and effective parent (design D8, D15).
+ * The fact is unchanged. The other fields are derived from it: the id if it has none, the timestamp (the
+ * previous entry's if it is invalid), and the parent (design D8, D15).
  */
 export interface Entry {
-  /** Position in the log, dense from 0; the order of facts. */
+  /** Position in the log, from 0 without gaps. */
   readonly seq: number
   /** The event's id; null only for a quarantined line whose id cannot be read. */
   readonly id: string | null
-  /** The decoded event. Null for a quarantined line, and for an evicted body (see `evicted`). */
+  /** The decoded event. Null for a quarantined line, and when the body was evicted (see `evicted`). */
   readonly event: Event | null
-  /** The line that could not be decoded. Null for an event, and for an evicted body. */
+  /** The line that could not be decoded. Null for an event, and when the body was evicted. */
   readonly quarantined: Quarantined | null
-  /** ISO 8601. Null while no entry so far had one. */
+  /** ISO 8601. Null until an entry has one. */
   readonly timestamp: string | null
   /** Whether the entry is in the tree. Events with a duplicate id and unreadable lines are not. */
   readonly inTree: boolean
@@ -63,11 +63,11 @@ export interface Entry {
   readonly canBeHead: boolean
   readonly parent: Entry | null
   readonly depth: number
-  /** An ancestor further up, so that ancestry takes O(log depth) hops. Null at a root. */
+  /** An ancestor further up, which makes a walk to an ancestor O(log depth). Null at a root. */
   readonly jump: Entry | null
-  /** For an entry that cannot be HEAD: the nearest ancestor that can. Otherwise null. */
+  /** For an entry that cannot be HEAD, its nearest ancestor that can. Otherwise null. */
   readonly above: Entry | null
-  /** Order of the view unit that contains the event, or its summary. Set once by the fold; null for none. */
+  /** Order of the view unit that contains the event or its summary, or null. Set once by the fold. */
   unit: UnitOrder | null
   readonly warnings: readonly LogWarning[]
   readonly evicted?: EvictedBody

@@ -10,7 +10,7 @@ export interface IndexedCall {
   readonly entry: { readonly seq: number; readonly event: { readonly tool_call_id: string } }
 }
 
-/** A call without a result, and its batch. */
+/** A call without a result. */
 export interface PendingCall extends IndexedCall {
   readonly entry: EventEntry<ActionEvent>
   readonly rank: number

@@ -67,7 +67,7 @@ export interface ToolMessage {
   readonly working?: true
 }
 
-/** A message of any role, discriminated by `role`; each is also a valid wire Message. */
+/** A message of any role, distinguished by `role`. Each is also a valid `Message` of the log. */
 export type NeutralMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 /**
@@ -85,16 +85,13 @@ export type PendingCallHandling = 'omit' | 'refuse' | { readonly close: string }
 
 /** Options for writing a view as messages. */
 export interface MessageOptions {
-  /** Default: `omit`. */
+  /** How a call without a result is written. Default: `omit`. */
   readonly pending?: PendingCallHandling
-  /**
-   * Maximum UTF-16 units of each result text. Longer ones lose their middle, with a note. Default: none, as
-   * the model cannot read the rest.
-   */
+  /** Maximum UTF-16 units of each result text. A longer one loses its middle. Default: unlimited. */
   readonly maxResultLength?: number
   /**
-   * `replace` (default): the latest system prompt is first, changing the prefix. `append`: all keep their
-   * positions, for models that accept this.
+   * `replace` (default): only the latest system prompt is sent, first, which changes the prefix. `append`:
+   * each stays at its position, for models that accept this.
    */
   readonly system?: 'replace' | 'append'
 }

@@ -116,15 +116,9 @@ export interface WriteOptions {
    * checked.
    */
   readonly tools?: readonly object[]
-  /**
-   * Lifetime of the request's own `cache_control`, which Anthropic counts among its four. Default: the
-   * request has none.
-   */
+  /** Lifetime of the request's own `cache_control`, which counts among Anthropic's four. Default: none. */
   readonly cached?: CacheTime | null
-  /**
-   * Model of the request. Replies of other models lose their signed parts, which it could refuse; absent: not
-   * checked.
-   */
+  /** Model of the request. Replies of other models lose their signed parts. Default: not checked. */
   readonly model?: string
   /**
    * Whether text-only content of Chat Completions is one string, for servers that accept no lists. Default:

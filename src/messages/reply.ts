@@ -69,19 +69,13 @@ export function moreOf(value: RawObject, ...known: readonly string[]): JsonObjec
 /** Returns the provider's usage as a record stores it. O(size). */
 const usageOf = (value: unknown): RecordedUsage => (isObject(value) ? shortUsage(value as JsonObject) : {})
 
-/**
- * Returns the source object of {@link textOfInput} if it is frozen, so that its text need not be parsed
- * again. O(1).
- */
+/** Returns the source object of {@link textOfInput} if it is frozen, which saves parsing its text. O(1). */
 export const frozenInput = (value: unknown): JsonObject | null =>
   isObject(value) && Object.isFrozen(value) ? (value as JsonObject) : null
 
 export interface ReplyCollector {
   readonly push: (event: object) => readonly StreamingDeltaEvent[]
-  /**
-   * The reply so far; callable any time, changes nothing. Calls of broken-off or failed replies are not
-   * executed.
-   */
+  /** The reply so far; callable at any time. Calls of a broken-off or failed reply are not executed. */
   readonly end: () => Reply
 }
 

@@ -522,10 +522,7 @@ export interface Ref {
   readonly path: string
 }
 
-/**
- * Calls of an assistant turn and the results directly after it; results that follow no call are their own
- * turn.
- */
+/** An assistant turn's calls and the results directly after it. Results that follow no call are a turn. */
 export interface Turn<R extends Ref = Ref> {
   readonly calls: readonly R[]
   readonly results: readonly R[]

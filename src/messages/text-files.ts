@@ -53,10 +53,7 @@ export function base64Of(bytes: Uint8Array): string {
 
 const digit = (value: number): string => ALPHABET.charAt(value)
 
-/**
- * Decodes a text file as UTF-8, UTF-16 with a byte order mark, or else Latin-1; null for binary data.
- * O(length).
- */
+/** Decodes UTF-8, UTF-16 with a byte order mark, or else Latin-1; null for binary data. O(length). */
 export function decodeText(bytes: Uint8Array): string | null {
   const [first, second] = bytes
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff))

@@ -84,10 +84,7 @@ function repaired(value: JsonObject): JsonObject {
   return JSON.parse(json) as JsonObject
 }
 
-/**
- * Returns the name with an underscore for every other character, cut to `maxLength`; `tool` if empty.
- * O(length).
- */
+/** Replaces other characters by underscores and cuts the name to `maxLength`; `tool` if empty. O(length). */
 export function toolName(name: string, maxLength: number): string {
   return name.replace(/[^\w-]/gu, '_').slice(0, maxLength) || 'tool'
 }

@@ -495,10 +495,7 @@ function afterOf({ parent }: Entry, event: Event): RequestPosition {
   return after === true ? (parent?.id ?? null) : after
 }
 
-/**
- * Returns each event's request position on a path: a call without one belongs to the previous call's reply.
- * O(path).
- */
+/** Returns each event's request position; a call without one belongs to the previous reply. O(path). */
 function requestPositions(
   path: readonly Entry[],
   events: readonly (Event | null)[],

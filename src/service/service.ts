@@ -98,10 +98,7 @@ export interface ServiceOptions {
   /** Extensions of the official web page. Default: none. */
   readonly canvasExtensions?: CanvasExtensions
   readonly editor?: Editor
-  /**
-   * Origins that may use the service from a browser, in addition to this machine's; `*` for all. Default:
-   * none.
-   */
+  /** Origins that may use the service from a browser, besides this machine's; `*` for all. Default: none. */
   readonly allowOrigins?: readonly string[]
   /** The page of the inspector, as `inspectorPage` returns it, served at `/inspect`. Default: none. */
   readonly inspector?: string

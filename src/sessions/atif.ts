@@ -12,10 +12,7 @@ import { contentOf, textIn, isText } from './content.ts'
 import type { Session, SessionRecord, SubagentLink } from './session.ts'
 import { type Origin, SessionWriter } from './writer.ts'
 
-/**
- * Reads a trajectory as a session. Subagents' trajectories and the file's other lines become children.
- * O(size).
- */
+/** Reads a trajectory as a session. Subagents' trajectories and other lines become children. O(size). */
 export function readAtif(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const trajectories = records.filter(isTrajectory)

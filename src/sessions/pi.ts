@@ -208,10 +208,7 @@ function readSystem(message: RawObject, origin: Origin, writer: SessionWriter): 
   )
 }
 
-/**
- * Specifies its first kept entry, maybe hidden from models, by id, in version 1 by line. Removes earlier
- * events.
- */
+/** A compaction names its first kept entry by id, in version 1 by line, and removes earlier events. */
 function readCompaction(
   entry: JsonObject | RawObject,
   origin: Origin,

@@ -1,7 +1,4 @@
-/**
- * Writes the log of a recorded session: assigns ids and times to events, and stores what later records refer
- * to.
- */
+/** Writes the log of a recorded session: assigns ids and times, and stores what later records refer to. */
 
 import { freezeNew } from '../event/freeze.ts'
 import { isLegalId, ROOT } from '../event/ids.ts'

@@ -4,10 +4,7 @@ import type { JsonValue } from '../event/shapes.ts'
 import { listPendingCallsIn } from '../log/open-calls.ts'
 import type { Branch } from './branch.ts'
 
-/**
- * Status of a pending call: a user `approved` it; a pause `held` it; or it `started`, so that only approval
- * restarts it.
- */
+/** Status of a pending call: approved, held by a pause, or started, so that only approval restarts it. */
 export type CallStatus = 'approved' | 'held' | 'started'
 
 /** A call and its status. */

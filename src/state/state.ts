@@ -11,9 +11,11 @@ export interface Checkpoint extends Entry {
   readonly branch: Branch
 }
 
-/** State of a conversation after an event. Immutable: the header is frozen, the rest read-only by type. */
+/**
+ * The state of a conversation after an event. Immutable: the header is frozen, the rest read-only by type.
+ */
 export interface State {
-  /** Part of derived event ids (design D15). Empty when the caller named no conversation. */
+  /** Part of derived event ids (design D15). Empty when the caller passed no id. */
   readonly conversationId: string
   readonly header: Header
   readonly log: Log<Checkpoint>

@@ -3,7 +3,7 @@ import { earlyEndOf, replyOf } from '../event/reply.ts'
 import { hasText } from '../event/text.ts'
 import type { Event } from '../event/types.ts'
 
-/** Status of a conversation (interface section 3, design section 3). */
+/** The status of a conversation. */
 export type Status =
   | 'idle'
   | 'running'

@@ -12,10 +12,7 @@ export interface AiSdkTool {
   readonly execute?: unknown
   readonly toModelOutput?: unknown
   readonly needsApproval?: unknown
-  /**
-   * `provider` with `isProviderExecuted`, or the older `provider-defined`, for a tool that the provider may
-   * execute.
-   */
+  /** `provider` with `isProviderExecuted`, or the older `provider-defined`, for a provider's tool. */
   readonly type?: unknown
   readonly isProviderExecuted?: unknown
 }

@@ -315,10 +315,7 @@ class Bytes {
 const MAX_DEPTH = 500
 const MAX_VALUES = 1_000_000
 
-/**
- * Plain JSON with bytes, which nothing can change. Cycles, functions, invalid numbers and unreadable values
- * become texts.
- */
+/** Copies to plain JSON with bytes. Cycles, functions and unreadable values become texts. */
 function snapshot(root: unknown): unknown {
   let count = 0
   const ancestors: unknown[] = []

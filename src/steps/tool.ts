@@ -174,10 +174,7 @@ export function providerDescription(tool: ProviderTool): ProviderTool {
   return description
 }
 
-/**
- * Returns a provider's tool that a step executes; null for one that the provider executes. Nothing checks its
- * arguments.
- */
+/** Returns a provider's tool that a step executes, or null. Nothing checks its arguments. */
 export function executableOf({
   execute,
   name,

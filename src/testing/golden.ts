@@ -70,10 +70,7 @@ export function recordReplay<S, Kept = unknown>(
   return lines.join('')
 }
 
-/**
- * Returns the paths that differ at the first differing event of two recordings; empty if they are equal.
- * O(size).
- */
+/** Returns the paths that differ at the first differing event of two recordings; empty if equal. O(size). */
 function compareRecordings(before: string, after: string): readonly GoldenDifference[] {
   const [was, is] = [before, after].map(linesOf) as [readonly Line[], readonly Line[]]
   for (let seq = 0; seq < Math.max(was.length, is.length); seq += 1) {

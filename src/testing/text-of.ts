@@ -16,10 +16,7 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(form).map(([key, inner]) => [key, plain(inner)]))
 }
 
-/**
- * Converts a value that JSON would lose to an object, one level deep. Returns other values unchanged.
- * O(entries).
- */
+/** Converts a value that JSON would lose to an object, one level deep. Others are unchanged. O(entries). */
 export function jsonForm(value: unknown): unknown {
   if (typeof value === 'bigint') return { bigint: String(value) }
   if (typeof value === 'number' && !Number.isFinite(value)) return { number: String(value) }

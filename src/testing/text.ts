@@ -31,10 +31,7 @@ function characterAt(index: number): string {
   return String.fromCodePoint(index < 0xd800 ? index : index + SURROGATES)
 }
 
-/**
- * The inverse, for shrinking values that fast-check did not generate. @throws Error if the value is not a
- * character.
- */
+/** The inverse, for shrinking values that fast-check did not generate. @throws Error for another value. */
 function indexOf(value: unknown): number {
   const code = typeof value === 'string' ? (value.codePointAt(0) ?? 0xd800) : 0xd800
   const index = code < 0xd800 ? code : code - SURROGATES

@@ -43,10 +43,7 @@ function textOf(bytes: Buffer): string {
   return text.slice(from, to)
 }
 
-/**
- * A line whose bytes are not text: quarantined, but in its position in the tree where the damage left that
- * readable.
- */
+/** A line whose bytes are not text: quarantined, but placed in the tree if its ids are readable. */
 function notUtf8(raw: string, fact: Fact): Quarantined {
   const kind = isQuarantined(fact) ? fact.event_kind : fact.kind
   const { id, parent_id } = fact

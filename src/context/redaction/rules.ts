@@ -16,15 +16,9 @@ import { isPartOfMasks, masker, type Masker } from './mask.ts'
 
 /** Options of `redactionRules`: what is secret. */
 export interface RedactionOptions {
-  /**
-   * At least 8 characters without surrounding white space. Also found JSON-escaped, percent-encoded and in
-   * base64.
-   */
+  /** At least 8 characters, trimmed. Also found JSON-escaped, percent-encoded and in base64. */
   readonly secrets?: readonly string[]
-  /**
-   * Masks the whole match, or its group `secret`. Patterns run over whole texts: avoid those of more than
-   * linear time.
-   */
+  /** Masks the match, or its group `secret`. Runs over whole texts: use only patterns of linear time. */
   readonly patterns?: readonly RegExp[]
   /** Well-known forms: all (default), none, or some by name. */
   readonly builtIn?: boolean | readonly BuiltInPattern[]

@@ -330,10 +330,7 @@ export interface Follower {
   readonly shards: number
   /** Resolves when it has ended: current calls are done, and its leases are released. */
   readonly closed: Promise<void>
-  /**
-   * Ends it; resolves as `closed` does. It waits for handlers: a handler that closes its own follower must
-   * not await it.
-   */
+  /** Ends the follower after its running handlers, so do not await it in a handler. Resolves as `closed`. */
   close(): Promise<void>
 }
 

@@ -31,15 +31,15 @@ export interface HookOutcome {
   readonly error?: string
 }
 
-/** A function that runs at one moment of a run. */
+/** A function that a run calls at a certain moment, such as before a tool call. */
 export interface Hook {
   readonly on: HookEventType
-  /** Name in the log: a shell command, or any name. */
+  /** Name in the log, such as a shell command. */
   readonly name: string
-  /** Only for calls of these tools. Default: all. */
+  /** Selects the tools whose calls run the hook. Default: all. */
   readonly tools?: (toolName: string) => boolean
   /**
-   * Runs the hook. One that throws has failed, and blocks nothing. An interrupt aborts the signal, and the
+   * Runs the hook. If it throws, it has failed and blocks nothing. An interrupt aborts the signal, and the
    * run stops waiting.
    */
   readonly run: (input: HookInput, signal: AbortSignal) => HookOutcome | void | Promise<HookOutcome | void>

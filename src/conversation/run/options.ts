@@ -13,42 +13,42 @@ import type { Policy } from './policy.ts'
 /** Options of a run. */
 export interface RunOptions {
   readonly signal?: AbortSignal
-  /** Which calls need confirmation, in addition to the conversation's own policy. Default: none. */
+  /** Which calls need confirmation, in addition to the conversation's policy. Default: none. */
   readonly policy?: Policy
   readonly hooks?: readonly Hook[]
   /**
-   * Condenses before a model call: on a CondensationRequest, a limit, or a step's `context_too_long`. A
-   * refused required condensation ends the run with `CondensationRefused`. Default: none; steps can condense
-   * themselves.
+   * Condenses the view before a model call: on a CondensationRequest, at a limit, or after
+   * `context_too_long`. If it refuses a required condensation, the run ends with `CondensationRefused`.
+   * Default: none.
    */
   readonly condenser?: RunCondenser
   /** Maximum number of model calls in this run. Default: 500. */
   readonly maxIterations?: number
-  /** Returns why the conversation is stuck, or null. Called before each step. Default: never stuck. */
+  /** Returns why the conversation is stuck, or null; called before each step. Default: never stuck. */
   readonly stuck?: (state: State) => string | null
   /**
-   * Whether to wait until another run's lease ends or expires, or `signal` is aborted. Default: false, which
-   * throws `already_running`.
+   * Whether to wait while another run is active, until its lease ends or `signal` is aborted. Default:
+   * false, which throws `already_running`.
    */
   readonly wait?: boolean
   /**
-   * Called for each reply whose signed parts are left out, with the reason, by steps that pass `onPrefix` to
-   * the writer. Its errors are thrown in the step. Default: none.
+   * Called with each reply whose signed parts are left out, and why, if the step passes `onPrefix` to its
+   * writer. Its errors are thrown in the step. Default: none.
    */
   readonly onPrefix?: (omitted: LeftOut) => void
-  /** Log length at the request: a later pause or interrupt prevents the run. Default: that at `run`. */
+  /** Log length at the request: a later pause or interrupt prevents the run. Default: the length at `run`. */
   readonly from?: number
   /**
-   * `replied` (default): the agent has replied, calls may still work. `settled`: no call of the branch works
-   * any more; the model sees each completion.
+   * `replied` (default): the run ends when the agent has replied, even if calls still work. `settled`: it
+   * ends when no call of the branch works any more, and the model has read each result.
    */
   readonly until?: 'replied' | 'settled'
   /**
-   * Writes the caller's rows in each append's transaction (`AppendOptions.within`). Its error rolls the
-   * append back and is thrown by `run`.
+   * Writes your own rows in the transaction of each append (`AppendOptions.within`). If it throws, the
+   * append is rolled back and `run` throws the error.
    */
   readonly within?: NonNullable<AppendOptions['within']>
-  /** Milliseconds until the lease expires if it is not renewed. Default: the engine's. */
+  /** Milliseconds until the lease expires when it is no longer renewed. Default: the engine's. */
   readonly leaseTtl?: number
 }
 

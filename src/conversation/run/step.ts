@@ -39,29 +39,33 @@ export type RunChild = (actionId: string, request: ChildRequest) => Promise<Chil
 /** Input of a step. */
 export interface StepInput {
   readonly state: State
+  /** The view as messages, to be written for a provider. */
   readonly messages: readonly NeutralMessage[]
   /**
-   * Id of the event under HEAD at the call, or null. The run adds it to replies without `reply.after`, so
-   * that they follow what the model saw.
+   * Id of the event under HEAD, or null. The run adds it to replies without `reply.after`, so that a reply
+   * follows what the model saw.
    */
   readonly after: string | null
   /** Calls to execute now, in log order. When empty, call the model. */
   readonly approved: readonly EventEntry<ActionEvent>[]
   /** Aborted by an interrupt. Nothing that is yielded afterwards is appended. */
   readonly signal: AbortSignal
-  /** Publishes a StreamingDeltaEvent live. If a user stops the step, unyielded text is appended. */
+  /**
+   * Sends a StreamingDeltaEvent to live readers. If a user stops the step, the run appends published text
+   * that the step has not yielded.
+   */
   readonly publish: (delta: Event) => void
   /**
-   * Starts work that outlives its reply, before the step yields the call's WorkingObservation; the run
-   * continues. Call `completeWith` on the result.
+   * Starts work that outlives the reply, before the step yields the call's WorkingObservation; the run
+   * continues. Pass its promise to `completeWith` of the returned object.
    */
   readonly background: (call: EventEntry<ActionEvent>) => Promise<BackgroundWork>
-  /** Runs the child conversation of a call, by the action's id. Creates it if needed. */
+  /** Runs the child conversation of a call, creating it if needed. The first argument is the action's id. */
   readonly runChild: RunChild
-  /** Puts the long strings into a state that was reduced from `state`: see `blobs` of the engine. */
+  /** Puts the long strings back into a state that was reduced from `state`: see `EngineOptions.blobs`. */
   readonly withBodies: (state: State) => Promise<State>
   /**
-   * Reports omitted signed parts, and why, to the run's caller; a writer's option, as in
+   * Reports signed parts that the writer leaves out to the run's caller. Pass it as the writer's option:
    * `toAnthropic(messages, { tools, onPrefix })`.
    */
   readonly onPrefix: (omitted: LeftOut) => void
@@ -73,19 +77,22 @@ export interface StepInput {
  */
 export type Yielded = Event | readonly Event[] | Reply
 
-/** Executes the approved calls and yields a result for each, or calls the model and yields its reply. */
+/**
+ * Executes the approved calls and yields their results; or, if there are none, calls the model and yields
+ * its reply. `anthropicStep` and the other functions of `colloquy/steps` return one.
+ */
 export interface Step {
   (
     input: StepInput,
   ): AsyncIterable<Yielded> | Iterable<Yielded> | Promise<AsyncIterable<Yielded> | Iterable<Yielded>>
   /**
-   * Whether a call that was begun and has no result on its branch, as after a crash, may be executed again.
-   * Default: no; the model reads that its effect is unknown.
+   * Whether a call may be executed again that was begun but has no result, as after a crash. Default: no;
+   * the model reads that its effect is unknown.
    */
   readonly repeats?: (call: ActionEvent) => boolean
   /**
-   * Continues another process's call from the handle (`task`) of its working result or latest progress.
-   * Without it, or on null, the call is completed as lost.
+   * Continues a call that another process began, from the handle (`task`) of its working result or latest
+   * progress. If it is missing or returns null, the call is completed as lost.
    */
   readonly resume?: (
     call: Parameters<ResumeWork>[0],

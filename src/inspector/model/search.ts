@@ -24,10 +24,7 @@ export function kindCounts({ states }: Replayed): [string, number][] {
 
 const kindName = (kind: string | null): string => kind ?? UNREADABLE
 
-/**
- * Positions of matching events, in log order; yields matches, some thousand events at a time. O(size of the
- * log).
- */
+/** Yields the positions of matching events in log order, some thousand events at a time. O(size). */
 export function* matching(
   { states }: Replayed,
   filter: Filter,

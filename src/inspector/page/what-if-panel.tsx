@@ -1,7 +1,4 @@
-/**
- * Tries a condensation, a cut, another leaf or another grammar on the state at the place; the log does not
- * change.
- */
+/** Tries a condensation, a cut, another leaf or another grammar on the shown state; the log stays. */
 
 import type { ComponentChild } from 'preact'
 import { useMemo, useState } from 'preact/hooks'

@@ -153,10 +153,7 @@ function reply(
   return isPaused(turn, LIMITS) ? trimmedAtEnd(blocks) : blocks
 }
 
-/**
- * Trims paused replies, since the provider refuses trailing white space; everywhere, so the prefix stays the
- * same.
- */
+/** Trims paused replies: the provider refuses trailing white space. Always, so that the prefix stays. */
 function trimmedAtEnd(blocks: Written<AnthropicBlock>[]): Written<AnthropicBlock>[] {
   const last = blocks.at(-1)
   if (last?.block.type !== 'text') return blocks

@@ -1,7 +1,4 @@
-/**
- * Amazon Bedrock's Converse with its fake provider, whose model signs reasoning and whose streams are JSON
- * events.
- */
+/** Amazon Bedrock's Converse, and its fake provider: it signs reasoning, and streams JSON events. */
 
 import { defineGrammar } from '../grammar.ts'
 import {

@@ -36,10 +36,7 @@ interface StreamedCall {
   readonly isWhole: (piece: string) => boolean
 }
 
-/**
- * Returns a function that follows a JSON text's brackets, and reports after each piece whether it is
- * complete. O(piece).
- */
+/** Returns a function that reports after each piece whether a JSON text is complete. O(piece). */
 function objectEnds(): (piece: string) => boolean {
   let depth = 0
   let isText = false

@@ -562,10 +562,7 @@ export interface ResponsesFunctionCallOutput {
   readonly output: string | (ResponsesText | ResponsesImage | ResponsesPart)[]
 }
 
-/**
- * A ResponseInputItem of the `openai` package. Items of other kinds, as the provider made them, are among
- * them.
- */
+/** A ResponseInputItem of the `openai` package, or an item of another kind, as the provider made it. */
 export type ResponsesItem =
   | ResponsesUserMessage
   | ResponsesDeveloperMessage

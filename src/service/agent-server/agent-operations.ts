@@ -1,7 +1,4 @@
-/**
- * Operations on the agent of a conversation: final response, side questions, model, secrets, security
- * analyzer.
- */
+/** Operations on a conversation's agent: final response, side questions, model, secrets, analyzer. */
 
 import { finalResponse } from '../../context/final-response.ts'
 import type { Conversation } from '../../conversation/conversation.ts'

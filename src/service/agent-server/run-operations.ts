@@ -1,7 +1,4 @@
-/**
- * Operations on a conversation's runs: run, pause, interrupt, resume, navigate, condense, send, approve,
- * reject.
- */
+/** Operations on a conversation's runs: run, pause, resume, navigate, condense, send, approve, reject. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
 import { decideApprove, decideReject, openCallsOf } from '../../conversation/decide.ts'

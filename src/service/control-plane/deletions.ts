@@ -1,7 +1,4 @@
-/**
- * Deletes conversations with everything that is stored for them. After a crash, another process finishes the
- * deletion.
- */
+/** Deletes conversations and what is stored for them. After a crash, another process finishes. */
 
 import { type DeletionOptions, EMPTY_REPORT } from '../../conversation/engine-context.ts'
 import type { DeletionFilter, RetentionOptions } from '../../conversation/retention.ts'

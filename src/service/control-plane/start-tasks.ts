@@ -285,20 +285,14 @@ export class StartTasks {
     return task === null || isOver(task) ? null : task
   }
 
-  /**
-   * Starts a task in the background.
-   * @throws HttpProblem 409 for a used id, 422 for an unknown parent or sandbox.
-   */
+  /** Starts a task. @throws HttpProblem 409 for a used id, 422 for an unknown parent or sandbox. */
   async create(request: StartRequest, origin: string): Promise<StartTask> {
     const job = await this.#add(request, origin)
     this.worker.start(job)
     return shown(job.record)
   }
 
-  /**
-   * Starts a task, and yields it after each step until it is over, or this process stops.
-   * @throws as `create`.
-   */
+  /** Starts a task. Yields it after each step until it is over or this process stops. @throws as `create`. */
   async follow(request: StartRequest, origin: string): Promise<AsyncGenerator<StartTask, void, undefined>> {
     const job = await this.#add(request, origin)
     const task = job.record
@@ -354,10 +348,7 @@ export class StartTasks {
     }
   }
 
-  /**
-   * Deletes a sandbox unless it has, or will have, a conversation: from a task or a fork. O(tasks of the
-   * sandbox).
-   */
+  /** Deletes a sandbox unless a conversation, task or fork uses it. O(tasks of the sandbox). */
   async release(sandboxId: string): Promise<void> {
     const { lifecycle, sandboxes } = this.#context
     const { store } = lifecycle.engine

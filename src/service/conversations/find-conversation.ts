@@ -48,10 +48,7 @@ export function refuseReserved(id: string | null, field: string): void {
 
 export const formsOf = (id: string): string[] => [...new Set([id, plainId(id), dashedId(id)])]
 
-/**
- * The agent server's form: a lowercase UUID with dashes, so all its forms create one conversation; other ids
- * unchanged.
- */
+/** The agent server's form: a UUID in lowercase with dashes; other ids unchanged. */
 export const dashedId = (id: string): string => UUID.exec(id)?.slice(1).join('-').toLowerCase() ?? id
 
 /** The control plane's form: a UUID in small letters without dashes; other ids unchanged. */
@@ -71,10 +68,7 @@ export async function findConversation(
   return (await store.getConversation(plainId(id))) ?? store.getConversation(dashedId(id))
 }
 
-/**
- * Record of a public conversation, else null. The number of store calls does not reveal whether a private one
- * exists.
- */
+/** Record of a public conversation, or null; both take equally many store calls. */
 export async function findPublicConversation(
   store: Pick<Store, 'getConversation'>,
   id: string,

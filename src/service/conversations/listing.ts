@@ -1,7 +1,4 @@
-/**
- * Pages and counts of conversations. Their cursors stay valid whichever index of the store a page was read
- * by.
- */
+/** Pages and counts of conversations. A cursor stays valid whichever index the store uses. */
 
 import type {
   ConversationFilter,
@@ -65,10 +62,7 @@ export const countReply = ({ count, more }: Count): Response =>
     headers: { 'content-type': 'application/json', 'x-count': more ? 'at-least' : 'exact' },
   })
 
-/**
- * All conversations that match a query, in its order. O(conversations).
- * @throws ColloquyError `invalid_query`.
- */
+/** All conversations that match a query, in its order. O(conversations). @throws `invalid_query`. */
 export const walkConversations = (
   store: Pick<Store, 'listConversations'>,
   query: ConversationQuery = {},

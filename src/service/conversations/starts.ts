@@ -95,10 +95,7 @@ export class Starts {
     await this.#records.remove(ref)
   }
 
-  /**
-   * Removes the secrets of a planned conversation, unless it was created: the error may have occurred after
-   * that.
-   */
+  /** Removes the secrets of a planned conversation, unless it was created in spite of the error. */
   async forgetUnlessMade({ id, metadata }: Planned): Promise<void> {
     const { start_ref: ref } = startOf(metadata)
     if (ref === null) return

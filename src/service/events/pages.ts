@@ -1,7 +1,4 @@
-/**
- * Searches of events: from the parameters of a request to a query, and from its page to the response, without
- * secrets.
- */
+/** Searches of events: from a request's parameters to a query, and from its page to a response. */
 
 import { isLegalId } from '../../event/ids.ts'
 import { edit, editObject } from '../../event/json.ts'

@@ -1,7 +1,4 @@
-/**
- * Limits the size of responses: a hundred large events or requests would exceed the maximum length of a
- * string.
- */
+/** Limits the size of responses: a hundred large events could exceed the maximum length of a string. */
 
 import { MOST_LOOKED_AT, type Page } from '../../store/contract/query.ts'
 import { HttpProblem } from './problem.ts'

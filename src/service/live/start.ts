@@ -72,10 +72,7 @@ export async function startAfter(
   return (await firstSince(store, id, timestamp, end)) - 1
 }
 
-/**
- * Lowest position of an event at or after an instant. Times may decrease, so all later events are read.
- * O(events since).
- */
+/** Lowest position at or after an instant. Times may decrease, so it reads all later events. O(those). */
 async function firstSince(store: Store, id: string, timestampGte: string, end: number): Promise<number> {
   let first = end + 1
   const read = (page: object) => store.search({ conversationId: id, timestampGte, ...page })

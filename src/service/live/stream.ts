@@ -1,7 +1,4 @@
-/**
- * The live stream as server-sent events. `id` is the position, so `Last-Event-ID` resumes where the reader
- * was.
- */
+/** The live stream as server-sent events. `id` is the position, from which `Last-Event-ID` resumes. */
 
 import type { BlobMode } from '../../store/contract/blobs.ts'
 import { credentialOf, type Identify } from '../auth/caller.ts'

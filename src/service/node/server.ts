@@ -28,10 +28,7 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
   readonly port?: number
   /** Approximate memory of idle conversations in bytes. Default: 256 MiB. */
   readonly cacheBytes?: number
-  /**
-   * Redacts everything that is stored from now on; agents and users read the redacted text too. Default:
-   * nothing.
-   */
+  /** Redacts everything that is stored from now on, for agents and users as well. Default: nothing. */
   readonly storedRedaction?: RedactionRules
   /** Milliseconds from the beginning of closing to its deadline. Default: 9,000. */
   readonly shutdownTimeout?: number
@@ -293,10 +290,7 @@ function hostName(host: string, address: string, family: string): string {
   return family === 'IPv6' && name.includes(':') ? `[${name}]` : name
 }
 
-/**
- * Destroys the connection if the event stream rejects a slow reader, which the listener would report as a
- * server failure.
- */
+/** Destroys the connection when the stream rejects a slow reader: not a failure of the server. */
 function cutOff(response: Response, outgoing: { destroy(): unknown }): Response {
   const { body, headers } = response
   if (body === null || headers.get('content-type') !== 'text/event-stream') return response
@@ -396,10 +390,7 @@ export function isLoopback(host: string): boolean {
   return isIPv4(four) && four.startsWith('127.')
 }
 
-/**
- * Whether `Host` is this machine. DNS rebinding can make a page same-site, but its own name remains in the
- * header.
- */
+/** Whether `Host` is this machine. With DNS rebinding, the header still has the attacker's name. */
 export function namesLoopback(hostHeader: string | null | undefined): boolean {
   const name = /^(\[[^\]]*\]|[^:]*)(?::\d*)?$/.exec(hostHeader ?? '')?.[1]
   return name !== undefined && (isLoopback(name) || name.toLowerCase().endsWith('.localhost'))

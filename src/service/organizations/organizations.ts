@@ -81,10 +81,7 @@ export class Users {
   }
 }
 
-/**
- * Returns the remaining credits of an organization, or of callers without one, as a decimal number; null if
- * unknown.
- */
+/** Returns the credits of an organization, or of callers without one, as a decimal number, or null. */
 export type Credits = (org: string | null) => Promise<string | null> | string | null
 
 interface OrganizationParts {
@@ -95,10 +92,7 @@ interface OrganizationParts {
 
 const operation = operationsIn('Organizations')
 
-/**
- * The organization of a caller: its key's organization, or the `X-Org-Id` header of a caller without a bound
- * key.
- */
+/** The organization of a caller's key, or the `X-Org-Id` header if the key is bound to none. */
 export async function organizationOf({ headers }: Request, caller: Caller): Promise<string | null> {
   if (caller.type === 'api_key') return caller.key.org_id
   const named = headers.get('x-org-id')

@@ -249,10 +249,7 @@ export const settingsOperations = ({
   ),
 ]
 
-/**
- * No client receives a secret. With `X-Expose-Secrets`, secrets are omitted, so that no mask is used as a
- * secret.
- */
+/** No client receives a secret; `X-Expose-Secrets` omits them, so that no mask is used as a secret. */
 function shownSettings(
   { agent_settings, active_profile, active_agent_profile_id = null, ...rest }: SettingsValues,
   { headers }: Request,

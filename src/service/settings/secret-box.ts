@@ -106,10 +106,7 @@ export class SealedMap {
     this.#secretBox = secretBox
   }
 
-  /**
-   * The values with their secrets.
-   * @throws HttpProblem 409 for values that were encrypted with another secret.
-   */
+  /** The values with their secrets. @throws HttpProblem 409 if another secret encrypted them. */
   async all(): Promise<ReadonlyMap<string, JsonObject>> {
     return this.#open((await this.#records.find(this.#collection))?.record ?? null)
   }

@@ -65,10 +65,7 @@ export async function markCreatedSince(marking: Marking, signal: AbortSignal): P
   await mark(marking, created)
 }
 
-/**
- * Makes conversations due. Those that are being sent, or wait for a retry, are checked again before they
- * rest.
- */
+/** Makes conversations due. Those being sent, or waiting for a retry, are checked again afterwards. */
 export async function mark(marking: Marking, news: ReadonlyMap<string, News>): Promise<void> {
   const all = [...news]
   for (let start = 0; start < all.length; start += BATCH) {
@@ -128,10 +125,7 @@ export interface DeliveryCursor {
   readonly born: string
   /** The position of the next event to send; null for the next appended event. */
   readonly next: number | null
-  /**
-   * End of the message being sent, or null. Stored first: a crash resends the same message and id, despite
-   * more events.
-   */
+  /** End of the message being sent, or null. Stored first, so that a crash resends the same message. */
   readonly until: number | null
   /** Digest of the last sent record; null while the creation is sent, perhaps received. */
   readonly digest: string | null

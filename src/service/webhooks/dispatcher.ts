@@ -99,10 +99,7 @@ async function sendDeleted(delivery: Delivery, record: ConversationRecord | null
   return true
 }
 
-/**
- * Ends the job unless there is news; false, and the lease remains, if there is.
- * @throws ColloquyError `lease_lost`.
- */
+/** Ends the job unless there is news; else returns false and keeps the lease. @throws `lease_lost`. */
 async function rest(
   { job, collections }: Delivery,
   end: (absent: ItemChange) => Promise<void>,

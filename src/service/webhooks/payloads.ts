@@ -21,10 +21,7 @@ export interface Message {
 /** Maximum bytes of a response that are read, so that its connection can be reused. */
 const MAX_RESPONSE_BYTES = 65_536
 
-/**
- * Sends a message once.
- * @throws Error when the receiver does not accept it, the signal's reason when that is aborted.
- */
+/** Sends a message once. @throws Error if the receiver does not accept it; the signal's reason. */
 export async function post(webhook: Webhook, message: Message, signal: AbortSignal): Promise<void> {
   const { secret, timeout, headers } = webhook
   const signed = await signWebhook(secret, message.id, Math.floor(Date.now() / 1_000), message.body)

@@ -1,36 +1,37 @@
 import type { JsonObject } from '../../event/shapes.ts'
 
-/** What a store knows of a conversation. Times are ISO 8601 in UTC with microseconds. */
+/** What a store records about a conversation. Times are ISO 8601 in UTC with microseconds. */
 export interface ConversationRecord {
   /** 1 to 200 characters of well-formed Unicode without control characters, not `__root__` (design D19). */
   readonly id: string
   /** 1 to 200 characters of well-formed Unicode without NUL. */
   readonly title: string | null
-  /** Whether everybody may read it (interface section 4.1). */
+  /** Whether everybody may read it. The service enforces this; the store only filters by it. */
   readonly public: boolean
   /**
    * At most 100: keys of 1 to 100 ASCII letters, digits and underscores, no underscore first; values of at
    * most 256 characters of well-formed Unicode without NUL.
    */
   readonly tags: Readonly<Record<string, string>>
-  /** Any JSON that the caller keeps with a conversation; the store never reads it. */
+  /** Any JSON that the caller stores with the conversation. */
   readonly metadata: JsonObject
-  /** IANA zone of imported timestamps without one; null for UTC (design D10). */
+  /** IANA time zone of imported timestamps that have none; null for UTC. */
   readonly timeZone: string | null
   readonly parentConversationId: string | null
   readonly sandboxId: string | null
   /**
-   * Caller-defined id, such as a user id; 1 to 200 characters. Null: nobody's. The store filters by it, but
-   * checks no caller: see recipes.md.
+   * Caller-defined id, such as a user id: 1 to 200 characters, or null. The store filters by it but does not
+   * check the caller; see recipes.md.
    */
   readonly owner: string | null
-  /** The status that was set last, which may differ from the log's. Null: none was set. */
+  /** The status that `setStatus` recorded last; it can lag behind the log. Null if none was recorded. */
   readonly status: string | null
   readonly createdAt: string
-  /** When the record or the log last changed; it never goes back, also where a clock does. */
+  /** When the record or the log last changed. Never decreases, even if the clock does. */
   readonly updatedAt: string
+  /** Number of entries in the log. */
   readonly version: number
-  /** Id of the entry that HEAD means; null for the empty HEAD. */
+  /** Id of HEAD's event; null for the empty HEAD. */
   readonly headId: string | null
 }
 

@@ -64,10 +64,7 @@ export interface ItemClaim {
   readonly limit?: number
 }
 
-/**
- * Keeps items, which belong to no conversation. Costs depend on the number of items in a call, not in the
- * store.
- */
+/** Keeps items, which belong to no conversation. A call's cost depends on its items, not on the store. */
 export interface Items {
   /** An item, or null, also for a name that none can have. O(log n). */
   getItem(collection: string, id: string): Promise<Item | null>

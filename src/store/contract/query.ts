@@ -51,21 +51,20 @@ export interface EventFilter {
   readonly leafId?: string
 }
 
-/**
- * A query for a page of events in the tree. Excludes quarantined lines, whose kind is unreliable, and
- * repeated ids.
- */
+/** A query for one page of events in the tree, which excludes quarantined lines and repeated ids. */
 export interface EventQuery extends EventFilter {
   /** By (instant, seq), ascending or descending. Default: timestamp. */
   readonly order?: 'timestamp' | 'timestamp_desc'
+  /** The `cursor` of the previous page. Default: the first page. */
   readonly cursor?: string
+  /** Maximum number of events, 1 to `MAX_PAGE_SIZE`. */
   readonly limit?: number
   /**
-   * Approximate maximum size of the bodies in bytes. The page ends with the event that reaches it, so it has
-   * at least one event, and a cursor. Later bodies are not read. Default: unlimited.
+   * Approximate maximum size of the page's bodies in bytes. The page ends with the event that reaches it, so
+   * it has at least one event and a cursor. Default: unlimited.
    */
   readonly maxBytes?: number
-  /** Whether long strings are read as references, which `maxBytes` then counts. Default: `whole`. */
+  /** `refs` reads long strings as references, and `maxBytes` counts those. Default: `whole`. */
   readonly blobs?: BlobMode
 }
 

@@ -258,7 +258,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   close(): Promise<void>
 }
 
-/** A store that `await using` closes at the end of its block, such as each store of this package. */
+/** A store that `await using` closes at the end of its block. All stores of this package are. */
 export interface DisposableStore extends Store {
   [Symbol.asyncDispose](): Promise<void>
 }

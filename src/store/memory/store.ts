@@ -479,13 +479,13 @@ class MemoryFeed {
   }
 }
 
-/** How a memory store is made. */
+/** Options of a memory store. */
 export interface MemoryStoreOptions {
-  /** The clock of records and leases. Default: the system's. */
+  /** Microseconds since 1970, for records and leases. Default: the system's clock. */
   readonly clock?: Clock
-  /** Whether {@link Store.searchText} finds later events. Default: false. */
+  /** Whether later appends are indexed for {@link Store.searchText}. Default: false. */
   readonly fullText?: boolean
-  /** Number of the latest rows of the feed that stay, see {@link Feed}. Default: 100,000. */
+  /** Number of the latest rows that the feed keeps, see {@link Feed}. Default: 100,000. */
   readonly feedRows?: number
 }
 

@@ -1,7 +1,4 @@
-/**
- * Cursor checks (laws C): pages partition a query's result during appends, and only the query's own cursor is
- * accepted.
- */
+/** Cursor checks (laws C): pages partition the result, and only the query's own cursor is accepted. */
 
 import type { EventPage, EventQuery } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'

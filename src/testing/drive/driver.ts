@@ -241,10 +241,7 @@ export class Driver {
       )
   }
 
-  /**
-   * What a restart must not change, except for a step that hangs: a conversation paused and resumed meanwhile
-   * is idle.
-   */
+  /** What a restart must not change. A hanging step is excluded: pause and resume make it idle. */
   async #portraits(model: DriveModel): Promise<readonly Portrait[]> {
     const out: Portrait[] = []
     for (const { id } of model.conversations) {

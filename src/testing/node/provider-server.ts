@@ -1,7 +1,4 @@
-/**
- * Serves a fake provider on the loopback of Node, for clients in other processes and those without a `fetch`
- * option.
- */
+/** Serves a fake provider on loopback, for other processes and clients without a `fetch` option. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

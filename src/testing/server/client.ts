@@ -48,10 +48,7 @@ export interface SayOptions {
   readonly key?: string
 }
 
-/**
- * Functions that resolve with the received status, and reject only without a response. `bodyOf` reads a
- * successful body.
- */
+/** Sends commands. Each resolves with the status, and rejects only without a response; see `bodyOf`. */
 export interface ServerClient {
   readonly address: ServerAddress
   readonly send: <T = unknown>(method: string, path: string, requested?: Asked) => Promise<Received<T>>

@@ -547,10 +547,7 @@ export interface ServerCase {
   readonly name: string
   readonly laws: readonly string[]
   readonly skipped: string | null
-  /**
-   * Uses its own conversations. Rejects with the broken law if the sentence or a log fails; does nothing when
-   * skipped.
-   */
+  /** Runs on its own conversations. Rejects with the broken law; does nothing when skipped. */
   run(): Promise<void>
 }
 

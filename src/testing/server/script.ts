@@ -1,7 +1,4 @@
-/**
- * A script of model replies in the user's message, so that a model in any process can continue it after a
- * crash.
- */
+/** A script of replies in the user's message, so that a model in any process can continue it. */
 
 import type { Model, ModelPart, ModelTurn, RequestBody } from '../../messages/model.ts'
 

@@ -1,7 +1,4 @@
-/**
- * Commands in the folders of sandboxes: each is paused and ended with its sandbox, and ends with this
- * process.
- */
+/** Commands in the folders of sandboxes. Each is paused and ended with its sandbox or this process. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
