@@ -6,8 +6,12 @@
 import { describe, expectTypeOf, it } from 'vitest'
 import type * as z from 'zod'
 import type { EventKind } from '../../src/event/kinds.ts'
-import type { PublishedAction, ActionOf } from '../../src/event/published/actions.ts'
-import type { ObservationOf, PublishedObservation } from '../../src/event/published/observations.ts'
+import type {
+  ActionOf,
+  ObservationOf,
+  PublishedAction,
+  PublishedObservation,
+} from '../../src/event/published/payloads.ts'
 import type { actionSchemas, observationSchemas } from '../../src/event/published/payload-schema.ts'
 import type { eventSchemas } from '../../src/event/event-schema.ts'
 import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'

@@ -4,8 +4,7 @@ import * as z from 'zod/mini'
 import { isObject } from '../json.ts'
 import type { Action, JsonValue, Observation } from '../shapes.ts'
 import { type Check, checker, integer, jsonObject, maybeText } from '../shape-schema.ts'
-import type { ActionOf, PublishedAction } from './actions.ts'
-import type { ObservationOf, PublishedObservation } from './observations.ts'
+import type { ActionOf, ObservationOf, PublishedAction, PublishedObservation } from './payloads.ts'
 
 const maybeFlag = z.exactOptional(z.boolean())
 const maybeCount = z.exactOptional(integer.check(z.gte(0)))
