@@ -36,7 +36,7 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   {
     name: 'a summary stands before what it tells of',
     file: 'context/condenser/plan.ts',
-    find: 'summaryOffset: last.position + last.count - eventsIn(forgotten),',
+    find: 'summaryOffset: last.position + last.count - countEvents(forgotten),',
     replace: 'summaryOffset: forgotten[0]?.position ?? 0,',
   },
   {

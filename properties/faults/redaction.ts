@@ -60,7 +60,7 @@ export const REDACTION_FAULTS: readonly Fault[] = [
   {
     name: 'only the event with the secret is no longer signed',
     file: 'context/redaction/redact.ts',
-    find: 'if (!masked.has(responseOf(fact))) return fact',
+    find: 'if (!masked.has(responseIdOfFact(fact))) return fact',
     replace: 'if (masked.size > 0) return fact',
   },
   {

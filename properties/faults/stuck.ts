@@ -48,7 +48,7 @@ export const STUCK_FAULTS: readonly Fault[] = [
   {
     name: 'words of the environment are a user’s',
     file: 'context/stuck.ts',
-    find: "messageOf(unit)?.source === 'user'",
+    find: "messageOfUnit(unit)?.source === 'user'",
     replace: "messageOf(unit)?.llm_message.role === 'user'",
   },
   {

@@ -102,8 +102,8 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'a reply whose calls wait is parted from the one that goes on with it',
     file: 'view/units.ts',
-    find: 'waits < (joins[keyOf(loop, paused)] as number)',
-    replace: '0 < (joins[keyOf(loop, paused)] as number)',
+    find: 'waits < (joins[loopKey(loop, paused)] as number)',
+    replace: '0 < (joins[loopKey(loop, paused)] as number)',
   },
   {
     name: 'results that were waited for are waited for still',

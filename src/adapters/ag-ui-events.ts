@@ -81,19 +81,19 @@ export function chunkTranslator(to: string): (chunk: UIChunk | null) => AGUIEven
       }
       case 'tool-output-available': {
         const { toolCallId, output } = chunk
-        return [resultOf(toolCallId, typeof output === 'string' ? output : JSON.stringify(output))]
+        return [toolCallResult(toolCallId, typeof output === 'string' ? output : JSON.stringify(output))]
       }
       case 'tool-output-error':
-        return [resultOf(chunk.toolCallId, chunk.errorText)]
+        return [toolCallResult(chunk.toolCallId, chunk.errorText)]
       case 'tool-output-denied':
-        return [resultOf(chunk.toolCallId, 'rejected')]
+        return [toolCallResult(chunk.toolCallId, 'rejected')]
       default:
         return []
     }
   }
 }
 
-const resultOf = (toolCallId: string, content: string): AGUIEvent => ({
+const toolCallResult = (toolCallId: string, content: string): AGUIEvent => ({
   type: EventType.TOOL_CALL_RESULT,
   messageId: `${toolCallId}-result`,
   toolCallId,

@@ -7,18 +7,18 @@ import { findEvent } from '../state/read.ts'
 import type { State } from '../state/state.ts'
 
 /** Returns the branch of HEAD as AG-UI messages. Items without a role are activities. O(branch). */
-export const agUiMessages = (state: State): Message[] => toTimeline(state).flatMap(messagesOf)
+export const agUiMessages = (state: State): Message[] => toTimeline(state).flatMap(itemMessages)
 
-function messagesOf(item: TimelineItem): Message[] {
+function itemMessages(item: TimelineItem): Message[] {
   const { id } = item
   const activity = (content: object): Message => ({ id, role: 'activity', activityType: item.type, content })
   switch (item.type) {
     case 'system':
       return [{ id, role: 'system', content: item.content.map(({ text }) => text).join('\n') }]
     case 'message': {
-      if (item.source === 'user') return [{ id, role: 'user', content: item.content.map(partOf) }]
-      if (item.source !== 'agent') return [activity({ source: item.source, text: textOf(item.content) })]
-      return [...reasoningOf(item), { id, role: 'assistant', content: textOf(item.content) }]
+      if (item.source === 'user') return [{ id, role: 'user', content: item.content.map(userPart) }]
+      if (item.source !== 'agent') return [activity({ source: item.source, text: joinedText(item.content) })]
+      return [...reasoningMessages(item), { id, role: 'assistant', content: joinedText(item.content) }]
     }
     case 'call': {
       const call = {
@@ -26,7 +26,7 @@ function messagesOf(item: TimelineItem): Message[] {
         type: 'function' as const,
         function: { name: item.tool, arguments: JSON.stringify(item.arguments) },
       }
-      const text = textOf(item.content)
+      const text = joinedText(item.content)
       const message: Message = {
         id: `${id}-call`,
         role: 'assistant',
@@ -34,14 +34,14 @@ function messagesOf(item: TimelineItem): Message[] {
         ...(text !== '' && { content: text }),
       }
       const result = item.result
-      if (result === null) return [...reasoningOf(item), message]
+      if (result === null) return [...reasoningMessages(item), message]
       const failed =
         item.completion === undefined && (item.status === 'failed' || item.status === 'rejected')
-          ? { error: textOf(result.content) }
+          ? { error: joinedText(result.content) }
           : {}
-      const content = result.content.map(partOf)
+      const content = result.content.map(userPart)
       return [
-        ...reasoningOf(item),
+        ...reasoningMessages(item),
         message,
         { id: result.id, role: 'tool', toolCallId: id, content, ...failed },
       ]
@@ -55,19 +55,24 @@ function messagesOf(item: TimelineItem): Message[] {
   }
 }
 
-const reasoningOf = ({ id, reasoning }: { readonly id: string; readonly reasoning: string }): Message[] =>
-  reasoning === '' ? [] : [{ id: `${id}-reasoning`, role: 'reasoning', content: reasoning }]
+const reasoningMessages = ({
+  id,
+  reasoning,
+}: {
+  readonly id: string
+  readonly reasoning: string
+}): Message[] => (reasoning === '' ? [] : [{ id: `${id}-reasoning`, role: 'reasoning', content: reasoning }])
 
-const textOf = (content: readonly Content[]): string =>
+const joinedText = (content: readonly Content[]): string =>
   content.map((part) => (isTextPart(part) ? part.text : '')).join('')
 
-function partOf(part: Content): Exclude<Extract<Message, { role: 'user' }>['content'], string>[number] {
+function userPart(part: Content): Exclude<Extract<Message, { role: 'user' }>['content'], string>[number] {
   if (isImagePart(part)) return { type: 'image', source: { type: 'url', value: part.image_urls[0] ?? '' } }
   return { type: 'text', text: isTextPart(part) ? part.text : JSON.stringify(part) }
 }
 
 /** The event of a message that the log does not have; a result counts for a pending call only. */
-export function eventOf(
+export function messageEventOf(
   message: JsonObject,
   state: State,
   pending: ReadonlyMap<string, ActionEvent>,
@@ -78,20 +83,20 @@ export function eventOf(
       kind: 'MessageEvent',
       id,
       source: 'user',
-      llm_message: { role: 'user', content: contentOf(content) },
+      llm_message: { role: 'user', content: resultContent(content) },
     }
   const call = role === 'tool' ? pending.get(String(toolCallId)) : undefined
   if (call === undefined) return null
   const { tool_name, tool_call_id } = call
   const observation = {
     kind: 'ClientToolObservation',
-    content: contentOf(content),
+    content: resultContent(content),
     is_error: typeof message['error'] === 'string',
   }
   return { kind: 'ObservationEvent', action_id: String(toolCallId), tool_name, tool_call_id, observation }
 }
 
-function contentOf(content: JsonValue | undefined): Content[] {
+function resultContent(content: JsonValue | undefined): Content[] {
   if (typeof content === 'string') return [{ text: content }]
   return (Array.isArray(content) ? content : []).filter(isObject).map((part): Content => {
     const { text, source } = part

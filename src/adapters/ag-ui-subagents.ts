@@ -39,7 +39,7 @@ export class Subagents {
     for (const { record, state } of all) {
       const subagentRunId = record.id
       const ownMessages = agUiMessages(state).map((message): Message => ({ ...message, subagentRunId }))
-      const call = callOf(record) ?? ''
+      const call = parentCall(record) ?? ''
       byCall.set(call, [...(byCall.get(call) ?? []), ...ownMessages])
     }
     return messages.flatMap((message) => {
@@ -53,7 +53,7 @@ export class Subagents {
     const events: AGUIEvent[] = []
     for (const { record, state, parent, status } of await this.#children()) {
       const subagentRunId = record.id
-      const call = callOf(record)
+      const call = parentCall(record)
       const to = state.branch.lastUserMessage?.id
       if (this.#earlier?.has(subagentRunId) === true || to === undefined || to === null) continue
       let followed = this.#followed.get(subagentRunId)
@@ -119,7 +119,7 @@ interface Child {
 /** Whether a subagent has stopped, or waits for a user. */
 const isEnded = (status: string): boolean => status !== 'idle' && status !== 'running'
 
-function callOf({ metadata: { subagent } }: ConversationRecord): string | null {
+function parentCall({ metadata: { subagent } }: ConversationRecord): string | null {
   const call = isObject(subagent) ? subagent['action_id'] : null
   return typeof call === 'string' ? call : null
 }

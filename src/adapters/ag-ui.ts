@@ -15,7 +15,7 @@ import { listPendingCalls } from '../state/read.ts'
 import type { State } from '../state/state.ts'
 import { allItems } from '../store/kit/query/page.ts'
 import { chunkTranslator, eventsOfLogged, type LogDetail, SHARED_STATE } from './ag-ui-events.ts'
-import { agUiMessages, eventOf } from './ag-ui-messages.ts'
+import { agUiMessages, messageEventOf } from './ag-ui-messages.ts'
 import { Subagents } from './ag-ui-subagents.ts'
 
 export { agUiMessages }
@@ -105,7 +105,7 @@ export async function* agUiEvents(
   }
   const state = await conversation.state()
   yield await snapshot(state)
-  yield { type: EventType.RUN_FINISHED, threadId, runId, outcome: outcomeOf(state) }
+  yield { type: EventType.RUN_FINISHED, threadId, runId, outcome: runOutcome(state) }
 }
 
 /** Events from a position on, without what chunks of a reply show. */
@@ -121,7 +121,7 @@ function loggedSince(state: State, start: number, details: ReadonlySet<LogDetail
   }).flat()
 }
 
-const PAUSE = 200
+const POLL_INTERVAL = 200
 
 /** Yields the items of a generator, and null after each pause without one. */
 async function* withPauses<T>(items: AsyncGenerator<T>): AsyncGenerator<T | null, void, undefined> {
@@ -129,7 +129,7 @@ async function* withPauses<T>(items: AsyncGenerator<T>): AsyncGenerator<T | null
     for (let next = items.next(); ;) {
       let timer: ReturnType<typeof setTimeout> | undefined
       const pause = new Promise<null>((resolve) => {
-        timer = setTimeout(() => resolve(null), PAUSE)
+        timer = setTimeout(() => resolve(null), POLL_INTERVAL)
       })
       // oxlint-disable-next-line no-await-in-loop
       const first = await Promise.race([next, pause])
@@ -181,7 +181,7 @@ export async function receiveRunInput(
     throw new ColloquyError('invalid_argument', 'Pass an AG-UI input with threadId, runId and messages.')
   const events = await conversation.read((state) => {
     const pending = new Map(listPendingCalls(state).map(({ entry }) => [entry.id, entry.event]))
-    return messages.filter(isObject).flatMap((message) => eventOf(message, state, pending) ?? [])
+    return messages.filter(isObject).flatMap((message) => messageEventOf(message, state, pending) ?? [])
   })
   const value = input['state'] as JsonValue | undefined
   const shared = value === undefined ? null : await sharedStateOf(conversation)
@@ -220,7 +220,7 @@ async function sharedStateOf(conversation: Conversation): Promise<{ readonly val
   return null
 }
 
-function outcomeOf(
+function runOutcome(
   state: State,
 ): NonNullable<Extract<AGUIEvent, { type: EventType.RUN_FINISHED }>['outcome']> {
   const { status } = state.header

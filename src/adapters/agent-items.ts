@@ -41,7 +41,7 @@ function replyEvents(items: readonly AgentInputItem[], actions: Map<string, stri
   )
   // The session's own results end the calls, also those that could not be read.
   const stored = events.filter(({ kind }) => kind === 'ActionEvent' || kind === 'MessageEvent')
-  if (stored.length === 0) return [message('agent', 'assistant', [], items)]
+  if (stored.length === 0) return [messageEvent('agent', 'assistant', [], items)]
   return stored.map((event, index) => {
     const marked = withItems(event, index === 0 ? items : [])
     if (marked.kind !== 'ActionEvent') return marked
@@ -61,7 +61,7 @@ function inputEvent(item: AgentInputItem | undefined, actions: Map<string, strin
     actions.delete(callId)
     const observation = {
       kind: 'ClientToolObservation',
-      content: contentOf(fields['output']),
+      content: itemContent(fields['output']),
       [ITEMS]: encode(items),
     }
     const tool_name = String(fields['name'] ?? fields['type'])
@@ -74,10 +74,10 @@ function inputEvent(item: AgentInputItem | undefined, actions: Map<string, strin
     } as unknown as Event
   }
   const source = fields['role'] === 'user' ? 'user' : 'environment'
-  return message(source, 'user', contentOf(fields['content'] ?? fields['output']), items)
+  return messageEvent(source, 'user', itemContent(fields['content'] ?? fields['output']), items)
 }
 
-const message = (
+const messageEvent = (
   source: 'agent' | 'environment' | 'user',
   role: 'assistant' | 'user',
   content: readonly Content[],
@@ -196,7 +196,7 @@ function toWire(item: AgentInputItem): object | null {
   }
 }
 
-function contentOf(value: unknown): Content[] {
+function itemContent(value: unknown): Content[] {
   if (typeof value === 'string') return [{ text: value }]
   const parts = Array.isArray(value) ? value : value === undefined ? [] : [value]
   return parts.map((part: JsonObject): Content => {

@@ -51,7 +51,7 @@ export class ChannelValues {
       const names: string[] = []
       for (let end = CHUNK; end <= level.length; end += CHUNK) {
         const chunk = level.slice(end - CHUNK, end)
-        const stored = this.#stored.get(textOf(epoch, chunk))
+        const stored = this.#stored.get(chunkText(epoch, chunk))
         const name = stored ?? digest(epoch, ...chunk)
         names.push(name)
         if (stored === undefined) chunks.set(name, { elements: chunk })
@@ -64,7 +64,7 @@ export class ChannelValues {
 
   markStored(epoch: string, parts: readonly ItemPart[]): void {
     for (const [id, { elements }] of parts)
-      if (elements !== undefined) this.#stored.set(textOf(epoch, elements as readonly string[]), id)
+      if (elements !== undefined) this.#stored.set(chunkText(epoch, elements as readonly string[]), id)
   }
 
   /** Returns a value, from its item's body. O(size). @throws ColloquyError `invalid_event` when a chunk is missing. */
@@ -100,7 +100,7 @@ export class ChannelValues {
 const sizeOf = (name: string, text: string): number => name.length + text.length
 
 /** Distinguishes chunks: their elements are JSON or digits, without line breaks. */
-const textOf = (epoch: string, chunk: readonly string[]): string => [epoch, ...chunk].join('\n')
+const chunkText = (epoch: string, chunk: readonly string[]): string => [epoch, ...chunk].join('\n')
 
 /** 128 bits of a digest: names of threads, namespaces and channels may be longer than an item's id. O(length). */
 export const digest = (...texts: readonly string[]): string =>

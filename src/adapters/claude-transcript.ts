@@ -99,8 +99,8 @@ export function addLines(transcript: Transcript, text: string): Event[] {
   transcript.title = title
   for (const [agent, actionId] of subagents) transcript.subagents.set(agent, actionId)
   for (const [name, more] of sides)
-    transcript.sides.set(name, [...(transcript.sides.get(name) ?? []), ...more.flatMap(eventsIn)])
-  const events = facts.flatMap(eventsIn)
+    transcript.sides.set(name, [...(transcript.sides.get(name) ?? []), ...more.flatMap(factEvents)])
+  const events = facts.flatMap(factEvents)
   for (const { id, kind, ...rest } of events) {
     const moved = 'value' in rest && typeof rest.value === 'string' ? rest.value : null
     transcript.head = kind === 'ConversationStateUpdateEvent' ? moved : (id ?? null)
@@ -110,7 +110,7 @@ export function addLines(transcript: Transcript, text: string): Event[] {
 }
 
 /** The event of a fact, except of a record that is not part of the conversation. */
-const eventsIn = ({ fact }: SessionFact): Event[] =>
+const factEvents = ({ fact }: SessionFact): Event[] =>
   isQuarantined(fact) || (fact.kind === 'ConversationStateUpdateEvent' && fact.key !== 'leaf_event_id')
     ? []
     : [fact]

@@ -60,17 +60,17 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
 
   async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
     if (config.configurable?.['thread_id'] === undefined) return undefined
-    const { thread, namespace, checkpoint } = positionOf(config)
+    const { thread, namespace, checkpoint } = positionIn(config)
     const latest = (await this.#get(thread, headId(namespace)))?.body['checkpoint'] as string | undefined
     const position = { thread, namespace, checkpoint: checkpoint ?? latest }
-    if (position.checkpoint === latest) this.#latest.set(keyOf(position), true)
-    else this.#latest.delete(keyOf(position))
+    if (position.checkpoint === latest) this.#latest.set(positionKey(position), true)
+    else this.#latest.delete(positionKey(position))
     return this.#read(position)
   }
 
   override getDeltaChannelHistory(options: Parameters<History>[0]): ReturnType<History> {
     // Reading an ancestor here starts no branch from it.
-    const getTuple = (config: RunnableConfig) => this.#read(positionOf(config))
+    const getTuple = (config: RunnableConfig) => this.#read(positionIn(config))
     return super.getDeltaChannelHistory.call(Object.assign(Object.create(this), { getTuple }), options)
   }
 
@@ -88,7 +88,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
       const id = String(owner['thread'])
       for await (const item of this.#walk(collectionOf(id), { by: 'lane', descending: true, ...range })) {
         if (count >= limit) return
-        const body = bodyOf<CheckpointBody>(item)
+        const body = itemBody<CheckpointBody>(item)
         if ((only ?? body.id) !== body.id || (typeof end === 'string' && body.id >= end)) continue
         const metadata = (await this.#values.load(body.metadata)) as Record<string, unknown>
         if (Object.entries(filter).some(([key, value]) => metadata[key] !== value)) continue
@@ -99,7 +99,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
   }
 
   async put(...[config, checkpoint, metadata, versions]: Parameters<Saver['put']>): Promise<RunnableConfig> {
-    const position = positionOf(config)
+    const position = positionIn(config)
     const { thread, namespace, checkpoint: parent } = position
     const { channel_values: values, ...rest } = langgraph.copyCheckpoint(checkpoint)
     const collection = collectionOf(thread)
@@ -111,7 +111,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
       const head = await this.#get(thread, headId(namespace))
       const latest = head?.body['checkpoint']
       const isMoved = latest !== parent && latest !== checkpoint.id && metadata.source !== 'fork'
-      if (isMoved && this.#latest.has(keyOf(position)))
+      if (isMoved && this.#latest.has(positionKey(position)))
         throw new ColloquyError(
           'id_conflict',
           `Another run has moved thread ${thread} to checkpoint ${String(latest)}. Read the latest state and run again.`,
@@ -135,13 +135,13 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
       if (head === null) changes.push({ collection: THREADS, id: digest(thread), put: { body: { thread } } })
       await this.#items.changeItems(changes)
       this.#values.markStored(epoch, unique)
-      if (isNewest) this.#latest.set(keyOf({ ...position, checkpoint: checkpoint.id }), true)
+      if (isNewest) this.#latest.set(positionKey({ ...position, checkpoint: checkpoint.id }), true)
     })
     return configOf(thread, namespace, checkpoint.id)
   }
 
   async putWrites(...[config, writes, task, path = '']: Parameters<Saver['putWrites']>): Promise<void> {
-    const { thread, namespace, checkpoint } = positionOf(config)
+    const { thread, namespace, checkpoint } = positionIn(config)
     if (checkpoint === undefined) throw missing('checkpoint_id')
     const collection = collectionOf(thread)
     const keys = { writes: `${digest(namespace)}/${checkpoint}` }
@@ -154,7 +154,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
     )
     await retryConflicts(async () => {
       const item = await this.#get(thread, id)
-      const earlier = item === null ? [] : bodyOf<WritesBody>(item).writes
+      const earlier = item === null ? [] : itemBody<WritesBody>(item).writes
       const stored = new Map(earlier.map((write) => [write[0], write]))
       // Errors and interrupts, whose index is negative, replace earlier ones; other writes stay as they are.
       for (const write of dumped) if (write[0] < 0 || !stored.has(write[0])) stored.set(write[0], write)
@@ -176,7 +176,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
   }
 
   async #tuple(thread: string, item: Item): Promise<CheckpointTuple> {
-    const { id, namespace, parent, ...dumped } = bodyOf<CheckpointBody>(item)
+    const { id, namespace, parent, ...dumped } = itemBody<CheckpointBody>(item)
     const rest = (await this.#values.load(dumped.checkpoint)) as Omit<Checkpoint, 'channel_values'>
     const channels = await Promise.all(
       Object.entries(rest.channel_versions).map(async ([channel, version]) => {
@@ -209,7 +209,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
     const rows: (readonly [key: langgraph.WritesSortKey, write: CheckpointPendingWrite])[] = []
     const query = { by: 'writes', value: `${digest(namespace)}/${checkpoint}` }
     for await (const item of this.#walk(collectionOf(thread), query)) {
-      const { task, path, writes } = bodyOf<WritesBody>(item)
+      const { task, path, writes } = itemBody<WritesBody>(item)
       for (const [index, channel, ...value] of writes)
         rows.push([
           langgraph.writesSortKey(path, task, index),
@@ -228,7 +228,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
   }
 }
 
-function positionOf({ configurable }: RunnableConfig): Position {
+function positionIn({ configurable }: RunnableConfig): Position {
   const { thread_id: thread, checkpoint_ns: namespace = '', checkpoint_id: checkpoint } = configurable ?? {}
   if (typeof thread !== 'string' || thread === '') throw missing('thread_id')
   return { thread, namespace: String(namespace), checkpoint: checkpoint ? String(checkpoint) : undefined }
@@ -240,9 +240,9 @@ const configOf = (thread_id: string, checkpoint_ns: string, checkpoint_id: strin
   configurable: { thread_id, checkpoint_ns, checkpoint_id },
 })
 
-const bodyOf = <T>(item: Item): T => item.body as unknown as T
+const itemBody = <T>(item: Item): T => item.body as unknown as T
 const collectionOf = (thread: string): string => `${THREADS}/${digest(thread)}`
-const keyOf = (at: Position): string => digest(at.thread, at.namespace, at.checkpoint ?? '')
+const positionKey = (at: Position): string => digest(at.thread, at.namespace, at.checkpoint ?? '')
 const headId = (namespace: string): string => `head/${digest(namespace)}`
 const checkpointId = (namespace: string, id: string): string => `checkpoint/${digest(namespace, id)}`
 const valueId = (namespace: string, channel: string, version: string | number): string =>

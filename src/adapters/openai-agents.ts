@@ -143,7 +143,10 @@ function clearsIn(state: State): number {
 
 type TransactionArgs = Parameters<ColloquySession['applyHistoryTransaction']>[0]
 
-const FIELDS = { append_items: ['items'], replace_suffix: ['expectedSuffix', 'replacement'] } as const
+const MUTATION_FIELDS = {
+  append_items: ['items'],
+  replace_suffix: ['expectedSuffix', 'replacement'],
+} as const
 
 const invalid = (text: string): ColloquyError => new ColloquyError('invalid_argument', text)
 
@@ -152,7 +155,7 @@ function checkTransaction(args: TransactionArgs): TransactionArgs {
   let copy: TransactionArgs
   try {
     const { operationId, transaction } = args
-    if (!isPlain({ operationId, transaction })) throw new TypeError('not JSON')
+    if (!isJson({ operationId, transaction })) throw new TypeError('not JSON')
     copy = structuredClone({ operationId, transaction })
   } catch {
     throw invalid('The transaction contains values that are not JSON. Pass plain JSON only.')
@@ -160,7 +163,7 @@ function checkTransaction(args: TransactionArgs): TransactionArgs {
   const { operationId, transaction } = copy
   if (typeof operationId !== 'string' || operationId.trim() === '')
     throw invalid('operationId must be a non-empty string.')
-  const lists: readonly string[] | undefined = FIELDS[transaction?.type]
+  const lists: readonly string[] | undefined = MUTATION_FIELDS[transaction?.type]
   const fields = Object.entries(transaction ?? {}).filter(([name]) => name !== 'type')
   const isValid = fields.every(
     ([name, items]) => lists?.includes(name) && Array.isArray(items) && items.every((item) => isObject(item)),
@@ -171,7 +174,7 @@ function checkTransaction(args: TransactionArgs): TransactionArgs {
 }
 
 /** Whether a value is JSON, apart from bytes and undefined. O(size). */
-function isPlain(value: unknown, above: readonly unknown[] = []): boolean {
+function isJson(value: unknown, above: readonly unknown[] = []): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value !== 'object') return ['string', 'boolean', 'undefined'].includes(typeof value)
   if (value === null || value instanceof Uint8Array) return true
@@ -184,7 +187,7 @@ function isPlain(value: unknown, above: readonly unknown[] = []): boolean {
     if (isList && key === 'length') return true
     const property = Object.getOwnPropertyDescriptor(value, key)
     const isField = typeof key === 'string' && property?.enumerable === true && 'value' in property
-    return isField && isPlain(property.value, [...above, value])
+    return isField && isJson(property.value, [...above, value])
   })
 }
 

@@ -17,7 +17,7 @@ import { type OutputOptions, rolldown } from 'rolldown'
 
 const PAGE_FOLDER = resolve(import.meta.dirname, '../inspector/page')
 
-const START = `(async () => {
+const PROGRAM_START = `(async () => {
   const text = document.getElementById('program').textContent
   const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0))
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'))
@@ -52,14 +52,15 @@ export async function buildInspector(): Promise<string> {
     .replace('<noscript>', () => `${NOTICE}\n    <noscript>`)
     .replace(
       /<script>[^]*?<\/script>/,
-      () => `<script type="text/plain" id="program">${program}</script>\n    <script>${START}</script>`,
+      () =>
+        `<script type="text/plain" id="program">${program}</script>\n    <script>${PROGRAM_START}</script>`,
     )
 }
 
 function policyOf(style: string): string {
   return [
     "default-src 'none'",
-    `script-src '${integrityOf(START)}' 'strict-dynamic'`,
+    `script-src '${integrityOf(PROGRAM_START)}' 'strict-dynamic'`,
     `style-src '${integrityOf(style)}'`,
     "connect-src 'self'",
     "base-uri 'none'",

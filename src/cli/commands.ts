@@ -123,7 +123,7 @@ const CONFIRMED = { yes: FLAG, 'dry-run': FLAG, ...JSON_FLAG }
 const PORT = { port: option('PORT', numberIn(0, 65_535)) }
 const PAGE = { limit: option('N', numberIn(1, MAX_PAGE_SIZE)), cursor: option('CURSOR', asText) }
 
-type Input = 'files-or-conversation' | 'files-or-database' | 'files' | 'database' | 'nothing'
+type InputKind = 'files-or-conversation' | 'files-or-database' | 'files' | 'database' | 'nothing'
 
 type OptionTable = Readonly<Record<string, Option>>
 
@@ -137,7 +137,7 @@ type Values<Table extends OptionTable> = {
   >
 }
 
-interface Command<Table extends OptionTable, Read extends Input = Input> {
+interface Command<Table extends OptionTable, Read extends InputKind = InputKind> {
   readonly about: string
   readonly input: Read
   readonly operand?: string
@@ -147,7 +147,7 @@ interface Command<Table extends OptionTable, Read extends Input = Input> {
   readonly more: readonly string[]
 }
 
-const command = <Table extends OptionTable, Read extends Input>(
+const command = <Table extends OptionTable, Read extends InputKind>(
   facts: Command<Table, Read>,
 ): Command<Table, Read> => facts
 
@@ -729,8 +729,8 @@ function commandPage(name: CommandName, { about, input, options, operand, more }
   const isEither = input === 'files-or-conversation' || input === 'files-or-database'
   const needed = input === 'files-or-conversation' ? ['db', 'conversation'] : ['db']
   const ways = isEither
-    ? [[file, ...event, ...usageOf(ofFiles, [])], usageOf(ofDatabases, needed, event)]
-    : [[...(readsFiles ? [file] : []), ...(readsFiles ? [] : event), ...usageOf(options, [])]]
+    ? [[file, ...event, ...usageLine(ofFiles, [])], usageLine(ofDatabases, needed, event)]
+    : [[...(readsFiles ? [file] : []), ...(readsFiles ? [] : event), ...usageLine(options, [])]]
   return [
     `colloquy ${name}: ${about}`,
     '',
@@ -746,7 +746,7 @@ function commandPage(name: CommandName, { about, input, options, operand, more }
   ]
 }
 
-function usageOf(
+function usageLine(
   options: OptionTable,
   needed: readonly string[],
   behindNeeded: readonly string[] = [],

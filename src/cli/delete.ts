@@ -12,7 +12,7 @@ import { counted, quoted, safe } from './print/text.ts'
 import { noSuchId } from './show/lists.ts'
 import { eventRow, heading, type Page } from './show/page.ts'
 
-const NOTHING = { conversations: 0, events: 0, snapshots: 0, leases: 0, items: 0 }
+const ZERO_COUNTS = { conversations: 0, events: 0, snapshots: 0, leases: 0, items: 0 }
 
 export async function deleteConversations(
   { options }: RequestOf<'delete'>,
@@ -37,11 +37,11 @@ export async function deleteConversations(
       dry_run: dryRun,
       limit: dryRun ? 10_000 : 100,
     }
-    const sum = { ...NOTHING, more: false }
+    const sum = { ...ZERO_COUNTS, more: false }
     await withStore(db, { write: !dryRun }, async (store) => {
       for (let isOver = false; !isOver;) {
         const report = await post<typeof sum>(store, '/api/conversations/delete', body)
-        for (const name of Object.keys(NOTHING) as (keyof typeof NOTHING)[]) sum[name] += report[name]
+        for (const name of Object.keys(ZERO_COUNTS) as (keyof typeof ZERO_COUNTS)[]) sum[name] += report[name]
         sum.more = report.more
         isOver = dryRun || !report.more
       }

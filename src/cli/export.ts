@@ -57,7 +57,7 @@ function redacted(store: Store, record: ConversationRecord, progress: Progress):
 
 async function printLines({ store, record }: Source, { stdout }: Io): Promise<void> {
   for await (const events of readLog(store, record)) {
-    const lines = events.map((event) => (stdout.isTTY ? terminalTextOf(event) : textOf(event, 'line')))
+    const lines = events.map((event) => (stdout.isTTY ? terminalTextOf(event) : rawText(event, 'line')))
     await writeLines(stdout, lines)
   }
 }
@@ -88,7 +88,7 @@ async function writeJsonl({ store, record, progress }: Source, path: string): Pr
   const file = await open(path, 'wx')
   try {
     for await (const events of readLog(store, record)) {
-      await file.appendFile(events.map((event) => `${textOf(event, 'line')}\n`).join(''))
+      await file.appendFile(events.map((event) => `${rawText(event, 'line')}\n`).join(''))
       progress.tick((events.at(-1)?.seq ?? 0) + 1)
     }
   } finally {
@@ -106,7 +106,7 @@ async function* filesOf({ store, record, progress }: Source): AsyncIterableItera
   for await (const events of readLog(store, record)) {
     for (const event of events) {
       const path = `events/${eventFileName(event.seq, event.id)}`
-      yield { path, text: textOf(event, 'file'), time: Number(BigInt(event.time) / 1000n) }
+      yield { path, text: rawText(event, 'file'), time: Number(BigInt(event.time) / 1000n) }
     }
     progress.tick((events.at(-1)?.seq ?? 0) + 1)
   }
@@ -142,13 +142,13 @@ const CONTROL = /[\u0000-\u001f]/
  * An event as JSON; a quarantined line unchanged, or wrapped where import would read it differently. Import
  * retries a line that is now readable.
  */
-function textOf({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, where: 'line' | 'file'): string {
+function rawText({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, where: 'line' | 'file'): string {
   if (!isQuarantined(fact)) return JSON.stringify(fact)
   return isFaithful(fact, where, seq === 0) ? fact.raw : wrap(fact)
 }
 
 function terminalTextOf(stored: Pick<StoredEvent, 'fact' | 'seq'>): string {
-  const text = textOf(stored, 'line')
+  const text = rawText(stored, 'line')
   const shown = escapeActive(text)
   if (!isQuarantined(stored.fact) || (shown === text && !CONTROL.test(text))) return shown
   return escapeActive(wrap(stored.fact))

@@ -32,8 +32,8 @@ import { factsOf, openFacts, type ReadFact, type Source } from './input/facts.ts
 import {
   type DocumentName,
   follow,
-  type Form,
-  isBlank,
+  type InputForm,
+  isBlankFile,
   type SessionFile,
   sessionFilesIn,
   type SidecarFiles,
@@ -94,7 +94,7 @@ async function importFolder(name: string, files: readonly SessionFile[], job: Jo
   let [worst, failed, withQuarantined] = [0, 0, 0]
   const blank: string[] = []
   for (const { file, name: fallback } of files) {
-    if (await isBlank(file)) {
+    if (await isBlankFile(file)) {
       blank.push(relative(name, file))
       continue
     }
@@ -540,7 +540,7 @@ const MAX_ISSUES = 1000
 
 interface ImportReport extends Problems {
   readonly file: string
-  readonly form: Form
+  readonly form: InputForm
   conversation: string
   created: boolean
   /** Events in the file, including quarantined ones. */
@@ -554,7 +554,7 @@ interface ImportReport extends Problems {
   readonly notes: string[]
 }
 
-const newReport = (file: string, form: Form, { id, notes }: Plan): ImportReport => ({
+const newReport = (file: string, form: InputForm, { id, notes }: Plan): ImportReport => ({
   file,
   form,
   conversation: id,

@@ -94,7 +94,7 @@ const MAX_CONVERSATIONS = 2000
 async function storedLogs(store: Store, options: Options<'inspect'>, io: Io): Promise<Logs> {
   const { db, conversation, redact = false } = options
   const root = conversation === undefined ? null : await getConversation(store, conversation)
-  const records = await recordsOf(store, root, redact, io)
+  const records = await listedRecords(store, root, redact, io)
   return {
     name: aboutStored({ label: db?.label ?? '' }, conversation ?? 'all').name,
     titles: records.map((record) => recordTitle(record, redact)),
@@ -109,7 +109,7 @@ async function storedLogs(store: Store, options: Options<'inspect'>, io: Io): Pr
   }
 }
 
-async function recordsOf(
+async function listedRecords(
   store: Store,
   root: ConversationRecord | null,
   redact: boolean,

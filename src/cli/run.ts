@@ -21,7 +21,7 @@ import { fromWriting, UsageError } from './failure.ts'
 import { importFiles } from './import.ts'
 import {
   brokenNote,
-  fieldsOf,
+  recordingFields,
   quarantineNote,
   readRecording,
   readStored,
@@ -46,7 +46,7 @@ import {
 } from './print/io.ts'
 import { jsonLine, pad, paintFor, plain, safe, width } from './print/text.ts'
 import { serveConversations } from './serve/serve.ts'
-import { checkView, judge, type Judged, junitOf, repairRows, repairsOf, showLaws } from './show/check.ts'
+import { checkView, judgeLog, type Judged, junitOf, repairRows, repairsOf, showLaws } from './show/check.ts'
 import { auditBlobs, printPage } from './show/lists.ts'
 import { convertView, messagesView } from './show/messages.ts'
 import { CALLED, heading, type Page, type Subject, type View } from './show/page.ts'
@@ -254,14 +254,14 @@ async function writeResult(recording: Recording, progress: Progress, work: Work)
   progress.step('working')
   const isCheck = request.command === 'check'
   const view = VIEWS[request.command] as View<FileCommand>
-  const laws = isCheck && request.options.laws === true ? judge(recording, request.options) : null
+  const laws = isCheck && request.options.laws === true ? judgeLog(recording, request.options) : null
   if (laws !== null) judged.push(laws)
   if (work.json) {
     // Everything that can fail runs before the first byte, so that no line contains half a result and an
     // error.
     const { session } = recording
     const value = {
-      ...fieldsOf(recording),
+      ...recordingFields(recording),
       ...(session !== null && {
         session: { format: session.format, id: session.id, notes: session.notes },
       }),

@@ -1,7 +1,7 @@
 import { ColloquyError } from '../event/errors.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
 
-interface Range {
+interface NumberRange {
   readonly least: number
   readonly max?: number
   /** Whether it must be an integer. Default: yes. */
@@ -12,7 +12,7 @@ interface Range {
 export function checkNumber(
   name: string,
   value: number,
-  { least, max: limit = Infinity, whole = true }: Range,
+  { least, max: limit = Infinity, whole = true }: NumberRange,
 ): number {
   const fine = value >= least && value <= limit && (!whole || Number.isInteger(value))
   if (fine) return value

@@ -29,7 +29,7 @@ const FRONT: readonly (readonly [string, 'system' | 'tools'])[] = [
  * explainPrefix(one, one) // null
  */
 export function explainPrefix(previous: object, next: object): PrefixChange | null {
-  const [before, now] = [fieldsOf(previous), fieldsOf(next)]
+  const [before, now] = [requestFields(previous), requestFields(next)]
   for (const [field, position] of FRONT) {
     const path = difference(before[field] ?? null, now[field] ?? null, '')
     if (path !== null) return { in: position, path }
@@ -42,15 +42,15 @@ export function explainPrefix(previous: object, next: object): PrefixChange | nu
   return null
 }
 
-type Fields = Readonly<Record<string, unknown>>
+type RequestFields = Readonly<Record<string, unknown>>
 
-function fieldsOf(request: object): Fields {
+function requestFields(request: object): RequestFields {
   if (Array.isArray(request)) return { messages: request }
-  const { config } = request as Fields
+  const { config } = request as RequestFields
   return { ...(isObject(config) ? config : {}), ...request }
 }
 
-const messagesIn = ({ messages, input, contents }: Fields): readonly unknown[] => {
+const messagesIn = ({ messages, input, contents }: RequestFields): readonly unknown[] => {
   const list: unknown = messages ?? input ?? contents
   return Array.isArray(list) ? list : []
 }

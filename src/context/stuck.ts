@@ -66,7 +66,7 @@ function verdictOf(window: Window, thresholds: StuckThresholds): StuckVerdict | 
   const { action_observation, action_error, monologue, alternating_pattern } = thresholds
   return (
     repetition(window, action_observation) ??
-    failure(window, action_error + 1) ??
+    errorVerdict(window, action_error + 1) ??
     speech(window, monologue) ??
     alternation(window, alternating_pattern)
   )
@@ -93,7 +93,7 @@ function repetition({ turns }: Window, count: number): StuckVerdict | null {
   )
 }
 
-function failure(window: Window, count: number): StuckVerdict | null {
+function errorVerdict(window: Window, count: number): StuckVerdict | null {
   if (errorStreak(window, count) < count) return null
   const latest = window.turns.slice(0, count)
   return verdict('action_error', latest, `The same ${callsOf(latest[0] as Turn)} failed ${times(count)}.`)
@@ -103,7 +103,7 @@ function speech({ units }: Window, count: number): StuckVerdict | null {
   const step = units.findIndex((unit) => unit.type === 'batch')
   const ids = units
     .slice(0, step < 0 ? units.length : step)
-    .flatMap((unit) => (unit.type === 'message' && isSpeech(messageOf(unit)) ? [unit.item.id] : []))
+    .flatMap((unit) => (unit.type === 'message' && isSpeech(messageOfUnit(unit)) ? [unit.item.id] : []))
     .slice(0, count)
   if (ids.length < count) return null
   const spoken = count === 1 ? 'a message' : `${count} messages in a row`
@@ -163,10 +163,10 @@ function readWindow({ view, lastUserMessage }: Branch, size: number): Window {
   return { units, turns: units.filter((unit) => unit.type === 'batch').map(turnOf) }
 }
 
-const isUsers = (unit: Unit): boolean => messageOf(unit)?.source === 'user'
+const isUsers = (unit: Unit): boolean => messageOfUnit(unit)?.source === 'user'
 
 /** Null for a batch, a system prompt and a summary. */
-function messageOf(unit: Unit): MessageEvent | null {
+function messageOfUnit(unit: Unit): MessageEvent | null {
   return unit.type === 'message' && unit.item.event.kind === 'MessageEvent' ? unit.item.event : null
 }
 
@@ -296,7 +296,7 @@ function nudgeOf(window: Window, count: number): string | null {
 }
 
 function isNudge(unit: Unit): boolean {
-  const message = messageOf(unit)
+  const message = messageOfUnit(unit)
   if (message?.source !== 'environment') return false
   return textsOf(message.llm_message.content ?? []).some((text) => text.startsWith(MARK))
 }

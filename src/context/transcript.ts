@@ -55,7 +55,7 @@ export function resumeTranscript(state: State, options: TranscriptOptions = {}):
     maxTool: checkBound('maxTool', options.maxTool ?? 2_000, 0),
   }
   if (maxLength < marker.length) return null
-  const body = newest(blocksOf(state, limits), maxLength)
+  const body = newest(transcriptBlocks(state, limits), maxLength)
   if (body === '') return null
   const frame = (text: string) =>
     [marker, header, text, footer].filter((part) => part.trim() !== '').join('\n\n')
@@ -85,7 +85,7 @@ interface BlockLimits {
 const SHOWN_KINDS: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallEvent']
 
 /** The blocks of HEAD's branch, newest first. O(view), O(log n) per event read. @throws `evicted`. */
-function* blocksOf(state: State, limits: BlockLimits): IterableIterator<string> {
+function* transcriptBlocks(state: State, limits: BlockLimits): IterableIterator<string> {
   const callOf = callsEnded(state)
   const results = new Map<number, ToolResultEvent>()
   const shownCalls = new Set<string>()
@@ -138,7 +138,7 @@ function callBlock(call: ActionEvent, result: ToolResultEvent | null): ToolBlock
   const output = result === null ? '' : shownOf(resultMessage(result, call).content).join('\n')
   return {
     name: call.tool_name,
-    status: statusOf(result),
+    status: resultStatus(result),
     sections: [
       ['input', inputOf(call)],
       ['output', hasText(output) ? output : null],
@@ -151,7 +151,7 @@ function finishText({ tool_name, action }: ActionEvent): string | null {
   return typeof message === 'string' && hasText(message) ? message : null
 }
 
-function statusOf(result: ToolResultEvent | null): string {
+function resultStatus(result: ToolResultEvent | null): string {
   if (result === null) return 'no result'
   if (result.kind === 'UserRejectObservation') return 'rejected'
   return result.kind === 'AgentErrorEvent' || result.observation.is_error === true ? 'failed' : 'completed'

@@ -79,7 +79,9 @@ export function usageCount(): UsageCount {
       replies.set(model_name, sum === undefined ? reply : { model_name, ...totalOf([sum, reply]) })
     },
     usage: () =>
-      combined(new Map(Array.from(latest, ([id, metrics]) => [id, usageOf(metrics)])), [...replies.values()]),
+      combined(new Map(Array.from(latest, ([id, metrics]) => [id, modelUsage(metrics)])), [
+        ...replies.values(),
+      ]),
   }
 }
 
@@ -163,7 +165,7 @@ function usageOfReply(tokens: ReplyTokens, model: unknown): ModelUsage {
 
 export const COUNTING = ['ConversationStateUpdateEvent', 'ActionEvent', 'MessageEvent'] as const
 
-function usageOf(metrics: JsonObject): ModelUsage {
+function modelUsage(metrics: JsonObject): ModelUsage {
   const usage = objectIn(metrics, 'accumulated_token_usage')
   const name = metrics['model_name']
   return {

@@ -14,7 +14,7 @@ import type { Store } from '../store/contract/store.ts'
 import { allItems } from '../store/kit/query/page.ts'
 import { backOff } from './async.ts'
 import type { EngineContext } from './engine-context.ts'
-import { update } from './decide.ts'
+import { updateEvent } from './decide.ts'
 import { decideComplete, workingTip } from './late-results.ts'
 import type { Decision, Replica } from './replica.ts'
 import { keyedId } from '../event/ids.ts'
@@ -149,13 +149,13 @@ async function settled(
   try {
     return await Promise.race([Promise.resolve(result), aborted.promise])
   } catch (error) {
-    return signal.aborted ? null : { content: messageOf(error), outcome: 'failed' }
+    return signal.aborted ? null : { content: errorText(error), outcome: 'failed' }
   } finally {
     signal.removeEventListener('abort', abort)
   }
 }
 
-function messageOf(error: unknown): string {
+function errorText(error: unknown): string {
   try {
     return (error instanceof Error ? error.message || error.name : String(error)).toWellFormed()
   } catch {
@@ -189,7 +189,7 @@ export function decideProgress(state: State, actionId: string, progress: Progres
   if (tip === undefined) return []
   // On another branch the update needs that branch's tip as its parent. State updates never move HEAD.
   const value = { ...progress, action_id: actionId }
-  return [{ ...update(PROGRESS_KEY, value), ...(tip !== null && { parent_id: tip.id }) }]
+  return [{ ...updateEvent(PROGRESS_KEY, value), ...(tip !== null && { parent_id: tip.id }) }]
 }
 
 /**

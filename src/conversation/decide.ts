@@ -317,7 +317,7 @@ export function callsOfLostRun(state: State): ReadonlySet<string> {
   )
 }
 
-export const update = (key: string, value: JsonValue): ConversationStateUpdateEvent => ({
+export const updateEvent = (key: string, value: JsonValue): ConversationStateUpdateEvent => ({
   kind: 'ConversationStateUpdateEvent',
   source: 'environment',
   key,
@@ -325,14 +325,14 @@ export const update = (key: string, value: JsonValue): ConversationStateUpdateEv
 })
 
 export const statusUpdate = (status: Status): ConversationStateUpdateEvent =>
-  update('execution_status', status)
+  updateEvent('execution_status', status)
 
 /** Moves HEAD to this event, or to the empty HEAD for null (design D7). */
 export const headUpdate = (eventId: string | null): ConversationStateUpdateEvent =>
-  update('leaf_event_id', eventId)
+  updateEvent('leaf_event_id', eventId)
 
 export const grantUpdate = (grant: CallStatus, actionIds: readonly string[]): ConversationStateUpdateEvent =>
-  update(GRANT_KEYS[grant], actionIds)
+  updateEvent(GRANT_KEYS[grant], actionIds)
 
 export const policyUpdate = (policy: JsonObject | null): ConversationStateUpdateEvent =>
-  update('confirmation_policy', policy)
+  updateEvent('confirmation_policy', policy)

@@ -41,12 +41,12 @@ export function planErasure(state: State, id: string): PlannedReplacement[] {
   }
   const fact = factOf(erased)
   replace(erased, erasedFact(fact.id === undefined ? { ...fact, id } : fact))
-  const response = responseOf(erased)
+  const response = responseId(erased)
   for (const entry of log.entries) {
     const { event } = entry
     if (event === null || entry === erased || !isOfReply(event)) continue
     const hasSeen = entry.inTree && entry.seq > erased.seq && isOnPathIn(erased, entry)
-    if (hasSeen || (response !== null && responseOf(entry) === response)) replace(entry, unsigned(event))
+    if (hasSeen || (response !== null && responseId(entry) === response)) replace(entry, unsigned(event))
   }
   return plan
 }
@@ -76,7 +76,7 @@ function factOf({ event, quarantined }: Entry): Fact {
   return fact
 }
 
-const responseOf = ({ event }: Entry): string | null => {
+const responseId = ({ event }: Entry): string | null => {
   const id = event !== null && isOfReply(event) ? event.llm_response_id : null
   return typeof id === 'string' && id !== '' ? id : null
 }

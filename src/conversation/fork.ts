@@ -69,7 +69,7 @@ export function planFork(state: State, from?: string): ForkPlan {
     return {
       positions: null,
       appended: [...ended, ...statusesOf(branch, ended.length, hasApprovals)],
-      status: statusOf(branch, ended.length),
+      status: forkStatus(branch, ended.length),
     }
   }
   const end = anchorOf(entryOf(state.log, from))
@@ -96,7 +96,7 @@ export function planFork(state: State, from?: string): ForkPlan {
       ...ended,
       ...statusesOf(branch, ended.length, copied.some(mayApprove)),
     ],
-    status: statusOf(branch, ended.length),
+    status: forkStatus(branch, ended.length),
   }
 }
 
@@ -127,12 +127,12 @@ function mayApprove(entry: Entry): boolean {
 
 /** Status events of a copy. Approvals hold for the source alone: waiting once ends them. */
 function statusesOf(branch: Branch, ended: number, hasApprovals: boolean): Event[] {
-  const status = statusOf(branch, ended)
+  const status = forkStatus(branch, ended)
   const waits = statusUpdate('waiting_for_confirmation')
   return hasApprovals && status === 'idle' ? [waits, statusUpdate(status)] : [statusUpdate(status)]
 }
 
-const statusOf = ({ pendingCalls }: Branch, ended: number): Status =>
+const forkStatus = ({ pendingCalls }: Branch, ended: number): Status =>
   pendingCallCount(pendingCalls) > ended ? 'waiting_for_confirmation' : 'idle'
 
 /** Results of pending calls that the copy must not execute: begun in the source, or never decided on. */

@@ -95,7 +95,7 @@ export class Job<T extends object> {
     this.lost.throwIfAborted()
     const { id } = this
     const { collection: before, version: expected } = this.#item
-    const put = record && itemOf(this.#kind, record, dueIn)
+    const put = record && jobItem(this.#kind, record, dueIn)
     const collection = record === null ? before : (this.#kind.collectionOf?.(record) ?? before)
     const changes: readonly ItemChange[] =
       collection === before
@@ -162,7 +162,7 @@ export class Jobs<T extends object> {
     others: readonly ItemChange[] = [],
   ): Promise<Job<T>> {
     const { store, collection, ttl } = this.#kind
-    const put = itemOf(this.#kind, record, ttl)
+    const put = jobItem(this.#kind, record, ttl)
     const [item] = await store.changeItems([{ collection, id, expected, put }, ...others])
     // A put returns the item.
     return new Job(this.#kind, item as Item)
@@ -255,7 +255,7 @@ export class JobWorker<T extends object> {
 export const isConflictIn = (error: unknown, collection: string): boolean =>
   hasCode(error, 'version_conflict') && error.data['collection'] === collection
 
-const itemOf = <T extends object>({ keysOf }: JobKind<T>, record: T, dueIn: number | null): NewItem => ({
+const jobItem = <T extends object>({ keysOf }: JobKind<T>, record: T, dueIn: number | null): NewItem => ({
   body: record as NewItem['body'],
   dueIn,
   ...(keysOf !== undefined && { keys: keysOf(record) }),

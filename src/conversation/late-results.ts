@@ -93,7 +93,7 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
     const { tool_call_id: callId } = result
     if (latestOpenCall(branch.pendingCalls, callId) !== undefined || !hasCall(log, callId, () => true))
       return null
-    return latest(
+    return latestTip(
       listLeavesIn(log),
       (tip) => latestOpenCall(branchOf(tip).pendingCalls, callId) !== undefined,
     )
@@ -101,7 +101,7 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
   if (isOnPathIn(named, log.head)) return null
   const call = callIdOf(named) ?? result.tool_call_id
   const tips = listLeavesIn(log).filter((tip) => isOnPathIn(named, tip))
-  const open = latest(tips, (tip) => openCallOf(branchOf(tip).pendingCalls, call, named.seq) !== undefined)
+  const open = latestTip(tips, (tip) => openCallOf(branchOf(tip).pendingCalls, call, named.seq) !== undefined)
   return open ?? tips.at(-1) ?? anchorOf(named)
 }
 
@@ -162,5 +162,5 @@ function loadedCall({ log, branch }: State, action: Entry): EventEntry<ActionEve
   return action as EventEntry<ActionEvent>
 }
 
-const latest = (tips: readonly Entry[], fits: (tip: Entry) => boolean): Entry | null =>
+const latestTip = (tips: readonly Entry[], fits: (tip: Entry) => boolean): Entry | null =>
   tips.findLast(fits) ?? null

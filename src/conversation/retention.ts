@@ -86,7 +86,7 @@ export async function deleteConversations(
   checkOptionNames(filter, { ids: true, owner: true, tags: true, before: true })
   checkOptionNames(options, DELETION)
   checkDeletion(options)
-  if ('ids' in filter) return deleteEach(engine, recordsOf(engine.store, filter), options)
+  if ('ids' in filter) return deleteEach(engine, selectRecords(engine.store, filter), options)
   const query = queryOf(filter)
   if (Object.keys(query).length === 0)
     invalidArgument('filter', 'must name ids, an owner, tags or an instant')
@@ -95,7 +95,7 @@ export async function deleteConversations(
 }
 
 /** @throws `invalid_argument`, `invalid_id`. */
-async function* recordsOf(store: Store, filter: DeletionFilter): AsyncGenerator<ConversationRecord> {
+async function* selectRecords(store: Store, filter: DeletionFilter): AsyncGenerator<ConversationRecord> {
   const { ids } = filter
   if (!Array.isArray(ids) || ids.length === 0 || Object.keys(filter).length > 1)
     invalidArgument('ids', 'must be a list with at least one id, without other criteria')

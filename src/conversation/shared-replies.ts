@@ -37,7 +37,7 @@ interface Head {
   readonly pieces: number
 }
 
-interface Piece {
+interface ReplyPiece {
   readonly parts: readonly ReplyPart[]
 }
 
@@ -257,14 +257,14 @@ export class SharedReplies {
     replies.news.tell(null)
   }
 
-  async #pieces(reply: string, from: number): Promise<Piece[]> {
-    const pieces: Piece[] = []
+  async #pieces(reply: string, from: number): Promise<ReplyPiece[]> {
+    const pieces: ReplyPiece[] = []
     for (;;) {
       const query = { from: pieceId(reply, from + pieces.length), below: `${reply} :` }
       const { items } = await this.#parts.items.listItems(PIECES, query)
       for (const { id, body } of items) {
         if (id !== pieceId(reply, from + pieces.length)) return pieces
-        pieces.push(body as object as Piece)
+        pieces.push(body as object as ReplyPiece)
       }
       if (items.length < MAX_PAGE_SIZE) return pieces
     }

@@ -24,7 +24,7 @@ export function readReplyOffset(text: string): ReplyOffset | null {
   return match && { reply: match[1] ?? '', content: Number(match[2]), reasoning: Number(match[3]) }
 }
 
-const START: ReplyLength = { content: 0, reasoning: 0 }
+const NO_LENGTH: ReplyLength = { content: 0, reasoning: 0 }
 
 export interface ReplyPart {
   readonly content: string
@@ -168,7 +168,7 @@ export class ReplyReader {
   readonly #replies: Replies
   readonly #resumeOffset: ReplyOffset | null
   #reply: StreamedReply | null = null
-  #offset: ReplyLength = START
+  #offset: ReplyLength = NO_LENGTH
   #upcoming: StreamedReply | null = null
 
   constructor(replies: Replies, resumeOffset: ReplyOffset | null) {
@@ -185,7 +185,7 @@ export class ReplyReader {
     if (upcoming === null || !upcoming.hasBegunBefore(seq)) return false
     this.#upcoming = null
     this.#reply = upcoming
-    this.#offset = this.#resumeOffset?.reply === upcoming.id ? this.#resumeOffset : START
+    this.#offset = this.#resumeOffset?.reply === upcoming.id ? this.#resumeOffset : NO_LENGTH
     return upcoming.next(this.#offset, seq) !== null
   }
 
@@ -217,7 +217,7 @@ export class ReplyReader {
 
   skipStreamed(): void {
     this.#reply = this.#replies.latest
-    this.#offset = this.#reply?.length ?? START
+    this.#offset = this.#reply?.length ?? NO_LENGTH
     this.#upcoming = null
   }
 }

@@ -21,7 +21,7 @@ const CONCURRENCY = 16
 const POLL = 250
 
 /** The call that opened a conversation; null when its record does not name it. */
-function callOf({ metadata }: ConversationRecord): string | null {
+function parentCall({ metadata }: ConversationRecord): string | null {
   const subagent = metadata['subagent']
   const id = isObject(subagent) ? subagent['action_id'] : null
   return typeof id === 'string' ? id : null
@@ -45,7 +45,7 @@ export async function openTree(context: EngineContext, rootId: string): Promise<
       const children = await inParallel(records, async (record) => {
         if (opened.has(record.id)) return null
         opened.add(record.id)
-        return openNode(context, record, callOf(record)).catch(ifDeleted)
+        return openNode(context, record, parentCall(record)).catch(ifDeleted)
       })
       node.children.push(...children.filter((child) => child !== null))
       next.push(...node.children)
@@ -146,7 +146,7 @@ export async function* subscribeTree(
   const findChildren = async ({ id, depth, actions }: Followed): Promise<void> => {
     const children = await context.children(id).catch(ifDeleted)
     for (const child of children ?? []) {
-      const call = callOf(child)
+      const call = parentCall(child)
       if (call === null || actions.has(call) || !(await hasEvent(context, id, call))) add(child.id, depth + 1)
     }
   }

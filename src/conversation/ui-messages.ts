@@ -83,8 +83,8 @@ export async function* uiMessageStream(
   let run: Promise<Failure | null> | null = null
   // An imported log can have the status running without a run; nothing else would end it.
   const { run: perform = () => conversation.recover({ unheld: true }), onError } = options
-  const begin = (): Promise<Failure | null> => (run ??= outcomeOf(perform, onError))
-  const items = follow(conversation, begin, signal, options.until)
+  const begin = (): Promise<Failure | null> => (run ??= settledRun(perform, onError))
+  const items = followRun(conversation, begin, signal, options.until)
   try {
     let state = await conversation.state()
     const to = options.to ?? state.branch.lastUserMessage?.id
@@ -125,7 +125,7 @@ export async function* uiMessageStream(
         return
       }
     }
-    if (!signal.aborted) yield { type: 'error', errorText: CHANGED }
+    if (!signal.aborted) yield { type: 'error', errorText: CONVERSATION_CHANGED }
   } catch (error) {
     // `run` has already reported it.
     if (!(error instanceof RunFailed)) options.onError?.(error)
@@ -143,7 +143,7 @@ interface Failure {
 
 class RunFailed extends Error {}
 
-async function outcomeOf(
+async function settledRun(
   run: () => Promise<unknown>,
   onError: UIStreamOptions['onError'],
 ): Promise<Failure | null> {
@@ -160,10 +160,10 @@ async function outcomeOf(
 const isElsewhere = ({ error }: Failure): boolean =>
   hasCode(error, 'already_running') || hasCode(error, 'lease_lost')
 
-const CHANGED = 'The conversation has changed. Load it again.'
+const CONVERSATION_CHANGED = 'The conversation has changed. Load it again.'
 const BROKEN = 'The stream ended unexpectedly. Load the conversation again.'
 
-async function* follow(
+async function* followRun(
   conversation: Conversation,
   run: () => Promise<Failure | null>,
   signal: AbortSignal,

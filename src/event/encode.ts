@@ -12,7 +12,7 @@ export function encodeEvent(event: Event): string {
   return JSON.stringify(event)
 }
 
-type Part = string | { readonly value: unknown }
+type Encoded = string | { readonly value: unknown }
 
 /**
  * Serializes JSON without spaces, keys sorted by UTF-16 code units: equal values have equal texts.
@@ -24,7 +24,7 @@ type Part = string | { readonly value: unknown }
  */
 export function canonicalJson(value: unknown): string {
   let text = ''
-  const parts: Part[] = [{ value }]
+  const parts: Encoded[] = [{ value }]
   for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
     if (typeof part === 'string') text += part
     else if (typeof part.value !== 'object' || part.value === null)
@@ -35,7 +35,7 @@ export function canonicalJson(value: unknown): string {
   return text
 }
 
-function pushList(list: readonly unknown[], parts: Part[]): void {
+function pushList(list: readonly unknown[], parts: Encoded[]): void {
   parts.push(']')
   for (let i = list.length - 1; i >= 0; i--) {
     parts.push({ value: list[i] })
@@ -44,7 +44,7 @@ function pushList(list: readonly unknown[], parts: Part[]): void {
   parts.push('[')
 }
 
-function pushObject(object: Readonly<Record<string, unknown>>, parts: Part[]): void {
+function pushObject(object: Readonly<Record<string, unknown>>, parts: Encoded[]): void {
   const keys = Object.keys(object)
     .filter((key) => isJson(object[key]))
     .toSorted()

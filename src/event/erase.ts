@@ -33,10 +33,10 @@ const FOLDED: ReadonlySet<unknown> = new Set([
 export function erasedFact(fact: Fact): Fact {
   if (isQuarantined(fact)) return Object.freeze({ ...fact, raw: ERASED, issues: [] })
   const base = pick(fact, 'id', 'timestamp', 'parent_id', 'kind', 'source')
-  return Object.freeze({ ...base, ...contentOf(fact) }) as object as Event
+  return Object.freeze({ ...base, ...erasableContent(fact) }) as object as Event
 }
 
-function contentOf(event: Event): object {
+function erasableContent(event: Event): object {
   switch (event.kind) {
     case 'ServerErrorEvent':
     case 'ConversationErrorEvent':
@@ -59,7 +59,7 @@ function contentOf(event: Event): object {
     case 'CondensationSummaryEvent':
       return { summary: ERASED }
     case 'ConversationStateUpdateEvent':
-      return defined({ key: event.key, value: valueOf(event) })
+      return defined({ key: event.key, value: erasedValue(event) })
     case 'HookExecutionEvent':
       return defined({
         hook_event_type: event.hook_event_type,
@@ -124,7 +124,7 @@ function actionContent(event: ActionEvent): object {
     action: action === undefined || action === null ? action : { kind: 'ErasedAction' },
     tool_name,
     tool_call_id,
-    tool_call: defined({ id, name, arguments: '{}', origin: tool_call.origin, reply: recordOf(event) }),
+    tool_call: defined({ id, name, arguments: '{}', origin: tool_call.origin, reply: replyRecord(event) }),
     llm_response_id,
     security_risk,
   })
@@ -144,7 +144,7 @@ function messageContent(event: MessageEvent): object {
       tool_calls: tool_calls?.map(({ id, name, origin }) => ({ id, name, arguments: '{}', origin })),
       thinking_blocks: thinkingOf(llm_message),
       completes: isObject(completes) ? defined({ action_id, tool_call_id, tool_name, outcome }) : undefined,
-      reply: recordOf(event),
+      reply: replyRecord(event),
     }),
     llm_response_id,
     activated_skills,
@@ -169,12 +169,12 @@ const RECORD_FIELDS = [
 ] as const
 
 /** A reply's record without its parts and digests, which short texts could be guessed from. */
-function recordOf(event: Event): object | undefined {
+function replyRecord(event: Event): object | undefined {
   const reply = replyOf(event)
   return reply === null ? undefined : pick(reply, ...RECORD_FIELDS)
 }
 
-function valueOf({ key, value }: EventOf<'ConversationStateUpdateEvent'>): JsonValue | undefined {
+function erasedValue({ key, value }: EventOf<'ConversationStateUpdateEvent'>): JsonValue | undefined {
   if (FOLDED.has(key) || value === undefined) return value
   if (key === 'full_state' && isObject(value) && Object.hasOwn(value, 'execution_status'))
     return { execution_status: value['execution_status'] as JsonValue }

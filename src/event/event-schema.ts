@@ -64,10 +64,10 @@ const extendedContent = withDefault(z.array(textContent), [])
 
 const link = { tool_name: z.string(), tool_call_id: z.string() }
 
-const failure = { code: z.string(), detail: z.string() }
+const failureFields = { code: z.string(), detail: z.string() }
 
 export const eventSchemas = {
-  ServerErrorEvent: event('ServerErrorEvent', failure),
+  ServerErrorEvent: event('ServerErrorEvent', failureFields),
   ACPToolCallEvent: event('ACPToolCallEvent', {
     tool_call_id: z.string(),
     title: z.string(),
@@ -95,7 +95,7 @@ export const eventSchemas = {
   }),
   CondensationRequest: event('CondensationRequest', {}),
   CondensationSummaryEvent: event('CondensationSummaryEvent', { summary: z.string() }),
-  ConversationErrorEvent: event('ConversationErrorEvent', failure),
+  ConversationErrorEvent: event('ConversationErrorEvent', failureFields),
   ConversationStateUpdateEvent: event('ConversationStateUpdateEvent', {
     key: z.exactOptional(z.string()),
     value: z.exactOptional(json),

@@ -21,7 +21,7 @@ interface JsonCopy {
   readonly issues: readonly Issue[]
 }
 
-interface Walk {
+interface FreezeWalk {
   readonly issues: Issue[]
   readonly path: (string | number)[]
   /** The objects that are being copied, outermost first. One that contains itself is a cycle. */
@@ -41,7 +41,7 @@ interface Walk {
 export function copyJson(value: unknown): JsonCopy {
   const plain = copyPlain(value, MAX_DEPTH, { values: MAX_PLAIN_VALUES })
   if (plain !== undefined) return { value: plain, issues: NO_ISSUES }
-  const walk: Walk = { issues: [], path: [], above: [], room: MAX_VALUES }
+  const walk: FreezeWalk = { issues: [], path: [], above: [], room: MAX_VALUES }
   return { value: copy(value, walk), issues: walk.issues }
 }
 
@@ -169,22 +169,26 @@ function copyPlainObject(object: object, depth: number, budget: { values: number
   return Object.freeze(out)
 }
 
-function copy(value: unknown, walk: Walk): JsonValue {
+function copy(value: unknown, walk: FreezeWalk): JsonValue {
   if (walk.room === 0) return null
   if (--walk.room === 0)
-    return refuse(walk, 'too_long', `Contains more than ${MAX_VALUES} values. Split the event.`)
+    return addIssue(walk, 'too_long', `Contains more than ${MAX_VALUES} values. Split the event.`)
   switch (typeof value) {
     case 'string':
     case 'boolean':
       return value
     case 'number':
       if (!Number.isFinite(value))
-        return refuse(walk, 'finite_number', 'JSON has no NaN and no infinity. Use a finite number, or null.')
+        return addIssue(
+          walk,
+          'finite_number',
+          'JSON has no NaN and no infinity. Use a finite number, or null.',
+        )
       return value === 0 ? 0 : value
     case 'object':
       return value === null ? null : copyContainer(value, walk)
     default:
-      return refuse(
+      return addIssue(
         walk,
         'json_type',
         `JSON has no ${typeof value}. Use a string, number, boolean, null, list or plain object.`,
@@ -192,16 +196,16 @@ function copy(value: unknown, walk: Walk): JsonValue {
   }
 }
 
-function copyContainer(value: object, walk: Walk): JsonValue {
+function copyContainer(value: object, walk: FreezeWalk): JsonValue {
   if (walk.above.includes(value)) {
-    return refuse(
+    return addIssue(
       walk,
       'recursion_loop',
       'Contains itself, which JSON cannot represent. Remove the inner reference.',
     )
   }
   if (walk.above.length === MAX_DEPTH) {
-    refuse(walk, 'recursion_depth', `Nested deeper than ${MAX_DEPTH} levels. Flatten it.`)
+    addIssue(walk, 'recursion_depth', `Nested deeper than ${MAX_DEPTH} levels. Flatten it.`)
     // Reported once: siblings may be nested as deeply.
     walk.room = 0
     return null
@@ -212,27 +216,27 @@ function copyContainer(value: object, walk: Walk): JsonValue {
     return Array.isArray(value) ? copyList(value, walk) : copyObject(value, walk)
   } catch {
     // A proxy's trap threw, or a proxy was revoked.
-    return refuse(walk, 'unreadable', 'Reading this value threw an error. Use plain data.')
+    return addIssue(walk, 'unreadable', 'Reading this value threw an error. Use plain data.')
   } finally {
     walk.above.pop()
     walk.path.length = depth
   }
 }
 
-function copyList(list: readonly unknown[], walk: Walk): JsonValue {
+function copyList(list: readonly unknown[], walk: FreezeWalk): JsonValue {
   const out: JsonValue[] = []
   const length = list.length
   for (let i = 0; i < length && walk.room > 0; i++) {
     walk.path.push(i)
     const property = Object.getOwnPropertyDescriptor(list, i)
     if (property === undefined)
-      out.push(refuse(walk, 'missing', 'The list has a gap here. Use a value, or null.'))
+      out.push(addIssue(walk, 'missing', 'The list has a gap here. Use a value, or null.'))
     else out.push(copyProperty(property, walk))
     walk.path.pop()
   }
   // `length` is one of the keys; further ones would be lost in JSON text.
   if (walk.room > 0 && Reflect.ownKeys(list).length > length + 1) {
-    refuse(
+    addIssue(
       walk,
       'json_type',
       'This list has named properties, which JSON cannot represent. Use a plain list.',
@@ -241,11 +245,11 @@ function copyList(list: readonly unknown[], walk: Walk): JsonValue {
   return Object.freeze(out)
 }
 
-function copyObject(object: object, walk: Walk): JsonValue {
+function copyObject(object: object, walk: FreezeWalk): JsonValue {
   const prototype: unknown = Object.getPrototypeOf(object)
   // Plain objects of any realm have a prototype without a prototype.
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
-    return refuse(
+    return addIssue(
       walk,
       'json_type',
       'Must be plain data, not an instance of a class. Use its text or its fields.',
@@ -256,7 +260,7 @@ function copyObject(object: object, walk: Walk): JsonValue {
     const property = Object.getOwnPropertyDescriptor(object, key)
     if (property === undefined || !property.enumerable) continue
     walk.path.push(String(key))
-    if (typeof key === 'symbol') refuse(walk, 'json_type', 'JSON has no symbol keys. Use a string key.')
+    if (typeof key === 'symbol') addIssue(walk, 'json_type', 'JSON has no symbol keys. Use a string key.')
     else if (!('value' in property) || property.value !== undefined)
       setOwn(out, key, copyProperty(property, walk))
     walk.path.pop()
@@ -264,12 +268,12 @@ function copyObject(object: object, walk: Walk): JsonValue {
   return Object.freeze(out)
 }
 
-function copyProperty(property: PropertyDescriptor, walk: Walk): JsonValue {
+function copyProperty(property: PropertyDescriptor, walk: FreezeWalk): JsonValue {
   if ('value' in property) return copy(property.value, walk)
-  return refuse(walk, 'json_type', 'Must be data, not a getter. Use the value itself.')
+  return addIssue(walk, 'json_type', 'Must be data, not a getter. Use the value itself.')
 }
 
-function refuse(walk: Walk, type: string, msg: string): null {
+function addIssue(walk: FreezeWalk, type: string, msg: string): null {
   // The full path of a value 512 levels down is of no use.
   walk.issues.push({ loc: walk.path.slice(0, 16), msg, type })
   if (walk.issues.length === MAX_ISSUES) walk.room = 0

@@ -87,7 +87,7 @@ interface Level {
  * O(length).
  */
 function lossesOf(text: string, value: object): readonly Issue[] {
-  return SUSPECT.test(text) || keysIn(text) !== keysOf(value) ? scan(text) : NO_ISSUES
+  return SUSPECT.test(text) || keysIn(text) !== countKeys(value) ? scan(text) : NO_ISSUES
 }
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
@@ -103,7 +103,7 @@ function keysIn(text: string): number {
 }
 
 /** Number of keys of all objects in a value. Not recursive: removed fields may be deeper than the stack. */
-function keysOf(value: object): number {
+function countKeys(value: object): number {
   let count = 0
   const pending = [value]
   for (let container = pending.pop(); container !== undefined; container = pending.pop()) {
@@ -152,7 +152,7 @@ function scan(text: string): readonly Issue[] {
     } else if (char === '-' || (char >= '0' && char <= '9')) {
       NUMBER.lastIndex = index
       const number = NUMBER.exec(text)?.[0] ?? char
-      if (!isExact(number)) report('number_changed', CHANGED, number)
+      if (!isExact(number)) report('number_changed', IMPRECISE_NUMBER, number)
       index += number.length
       continue
     }
@@ -163,7 +163,7 @@ function scan(text: string): readonly Issue[] {
 
 const TWICE = 'Duplicate key; only the last value is kept.'
 
-const CHANGED =
+const IMPRECISE_NUMBER =
   'JavaScript cannot represent this number and would write another one. Write it as a string to keep it.'
 
 const NUMBER = /-?[\d.]+(?:[eE][-+]?\d+)?/y

@@ -26,11 +26,11 @@ const THINKING = leaf({ type: 'thinking' })
 const REDACTED = leaf({ type: 'redacted_thinking' })
 const REASONING = leaf({ summary: [] })
 
-const text = (): Shape => TEXT
+const textLeaf = (): Shape => TEXT
 const reasoning = (): Shape => REASONING
-const OPEN = leaf({})
-const content = (value: JsonObject): Shape => {
-  if (typeof value['type'] === 'string' && isOpenPart(value as OpenPart)) return OPEN
+const ANY_FIELDS = leaf({})
+const contentShapeOf = (value: JsonObject): Shape => {
+  if (typeof value['type'] === 'string' && isOpenPart(value as OpenPart)) return ANY_FIELDS
   return Object.hasOwn(value, 'image_urls') ? IMAGE : TEXT
 }
 const thinking = (value: JsonObject): Shape => (Object.hasOwn(value, 'data') ? REDACTED : THINKING)
@@ -38,7 +38,7 @@ const thinking = (value: JsonObject): Shape => (Object.hasOwn(value, 'data') ? R
 const MESSAGE: Shape = {
   defaults: { content: [], thinking_blocks: [] },
   inner: [
-    ['content', 'each', content],
+    ['content', 'each', contentShapeOf],
     ['thinking_blocks', 'each', thinking],
     ['responses_reasoning_item', 'one', reasoning],
   ],
@@ -46,7 +46,7 @@ const MESSAGE: Shape = {
 
 const OBSERVATION: Shape = {
   defaults: { content: [], is_error: false },
-  inner: [['content', 'each', content]],
+  inner: [['content', 'each', contentShapeOf]],
 }
 
 /** The defaults of interface 2.2 by kind; the default source is in the kinds table. */
@@ -58,7 +58,7 @@ const SHAPES: { readonly [K in EventKind]?: Partial<Shape> } = {
   ActionEvent: {
     defaults: { thinking_blocks: [], security_risk: 'UNKNOWN' },
     inner: [
-      ['thought', 'each', text],
+      ['thought', 'each', textLeaf],
       ['thinking_blocks', 'each', thinking],
       ['responses_reasoning_item', 'one', reasoning],
     ],
@@ -67,14 +67,14 @@ const SHAPES: { readonly [K in EventKind]?: Partial<Shape> } = {
     defaults: { activated_skills: [], extended_content: [] },
     inner: [
       ['llm_message', 'one', () => MESSAGE],
-      ['extended_content', 'each', text],
+      ['extended_content', 'each', textLeaf],
     ],
   },
   ObservationEvent: {
     defaults: { extended_content: [] },
     inner: [
       ['observation', 'one', () => OBSERVATION],
-      ['extended_content', 'each', text],
+      ['extended_content', 'each', textLeaf],
     ],
   },
   UserRejectObservation: {
@@ -82,8 +82,8 @@ const SHAPES: { readonly [K in EventKind]?: Partial<Shape> } = {
   },
   SystemPromptEvent: {
     inner: [
-      ['system_prompt', 'one', text],
-      ['dynamic_context', 'one', text],
+      ['system_prompt', 'one', textLeaf],
+      ['dynamic_context', 'one', textLeaf],
     ],
   },
 }
@@ -125,12 +125,12 @@ export function walkShapes(
  * withDefaults({ kind: 'PauseEvent', id: 'p1' }) // { kind: 'PauseEvent', id: 'p1', source: 'user' }
  */
 export function withDefaults<E extends Event>(event: E): E {
-  const filled = walkShapes(event as object as JsonObject, shapeOfKind(event.kind), fill)
+  const filled = walkShapes(event as object as JsonObject, shapeOfKind(event.kind), fillDefaults)
   // The copy keeps the type: it has the same fields, and defaults that the type allows.
   return copyJson(filled).value as object as E
 }
 
-function fill(object: JsonObject, { defaults }: Shape): JsonObject {
+function fillDefaults(object: JsonObject, { defaults }: Shape): JsonObject {
   const missing = Object.entries(defaults).filter(([key]) => !Object.hasOwn(object, key))
   return missing.length === 0 ? object : { ...object, ...Object.fromEntries(missing) }
 }

@@ -193,7 +193,7 @@ function liftCall(call: JsonObject): JsonObject {
   const { function: called, type = 'function' } = call
   if (type !== 'function' || !isObject(called)) return call
   if (typeof called['name'] !== 'string' || typeof called['arguments'] !== 'string') return call
-  return joined(call, without(call, 'function', 'type', 'index'), called, { origin: 'completion' })
+  return mergeFields(call, without(call, 'function', 'type', 'index'), called, { origin: 'completion' })
 }
 
 function liftTool(tool: JsonObject): JsonObject {
@@ -208,11 +208,16 @@ function liftTool(tool: JsonObject): JsonObject {
     action_type: names?.action ?? 'MCPToolAction',
     observation_type: names?.observation ?? 'MCPToolObservation',
   }
-  return joined(tool, today, without(described, 'name', 'description'), without(tool, 'type', 'function'))
+  return mergeFields(
+    tool,
+    today,
+    without(described, 'name', 'description'),
+    without(tool, 'type', 'function'),
+  )
 }
 
 /** The parts as one object; but the object as it was when two of them share a key. */
-function joined(object: JsonObject, ...parts: readonly JsonObject[]): JsonObject {
+function mergeFields(object: JsonObject, ...parts: readonly JsonObject[]): JsonObject {
   const entries = parts.flatMap((part) => Object.entries(part))
   const joint = Object.fromEntries(entries)
   return Object.keys(joint).length === entries.length ? joint : object
@@ -283,11 +288,11 @@ const RESULTS: readonly Upcaster[] = [
     'results.output_and_error',
     ['ObservationEvent'],
     'message, output and error become content and is_error. An error is true, or a text, which is then the last part.',
-    (raw) => editObject(raw, 'observation', collect),
+    (raw) => editObject(raw, 'observation', joinOutput),
   ),
 ]
 
-function collect(observation: JsonObject): JsonObject {
+function joinOutput(observation: JsonObject): JsonObject {
   const { kind, content = null, output = null, error = null } = observation
   // Users name the fields of their own tools, so only published kinds are converted.
   if (content !== null || !observationChecks.has(kind as string)) return observation

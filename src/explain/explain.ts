@@ -8,7 +8,7 @@ import { type State, branchOf } from '../state/state.ts'
 import { counted, type Explanation, type NoteCode, type Reason, reportsOf } from './explanation.ts'
 import { sentNotes, type SentOptions } from './sent.ts'
 import { type Subject, subjectOf } from './subject.ts'
-import { type UnitPosition, judge, type Verdict } from './verdict.ts'
+import { type UnitPosition, verdictOf, type Verdict } from './verdict.ts'
 import { quote } from '../event/text.ts'
 import { requestHeadOf } from '../event/reply.ts'
 import { type Branch, workingCallOf } from '../state/branch.ts'
@@ -22,8 +22,8 @@ import {
   type Unit,
   unitEvents,
 } from '../view/units.ts'
-import { completes, resultOf, whyNotWorking } from './path.ts'
-import { eventsIn, stretchOf, removedUnits } from './removal.ts'
+import { completes, resultOfCall, whyNotWorking } from './path.ts'
+import { countIn, stretchOf, removedUnits } from './removal.ts'
 
 /**
  * Explains why an event is in HEAD's view or not: the reason, its call or result, the events that are removed
@@ -48,7 +48,7 @@ import { eventsIn, stretchOf, removedUnits } from './removal.ts'
 export function explain(state: State, event: string | number, options: SentOptions = {}): Explanation {
   const subject = subjectOf(state, event)
   const { entry, id } = subject
-  const verdict = judge(state, subject)
+  const verdict = verdictOf(state, subject)
   const { code } = verdict.reason
   const inView = code === 'unit' || code === 'batch'
   const notes = notesOn(subject, verdict, state)
@@ -75,7 +75,7 @@ function pairsOf({ entry }: Subject, { position: current, lateFor }: Verdict): r
     pair.call.seq === entry.seq ? [pair.entry.id] : pair.entry.seq === entry.seq ? [pair.call.id] : [],
   )
   if (paired.length > 0) return paired
-  const late = resultOf(entry, current.end)?.id ?? null
+  const late = resultOfCall(entry, current.end)?.id ?? null
   return late === null ? [] : [late]
 }
 
@@ -116,7 +116,7 @@ function condensationNotes({ entry }: Subject, log: Log): Note[] {
   if (event?.kind !== 'Condensation' || id === null) return []
   const removed = removedUnits(entry, log)
   const waiting = removed.filter(isPending).flatMap(idsIn).length
-  const text = `it removed ${counted(eventsIn(removed), 'event')} from the view`
+  const text = `it removed ${counted(countIn(removed), 'event')} from the view`
   const more =
     waiting === 0 ? '' : `, and forgot ${counted(waiting, 'event')} of a batch that waited for a result`
   const notes = [note('took_out', 'U6', `${text}${more}`, removed.flatMap(idsIn))]

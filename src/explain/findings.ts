@@ -23,12 +23,12 @@ import type { ActionEvent, Event, MessageEvent, SystemPromptEvent } from '../eve
 import { counted, reportsOf } from './explanation.ts'
 import { type Finding, FINDING_KINDS, type FindingKind, type Severity } from './finding.ts'
 import { completes, describeParent, pathBetween, whereHeadLeft, whyNotWorking } from './path.ts'
-import { eventsIn, removedUnits } from './removal.ts'
+import { countIn, removedUnits } from './removal.ts'
 import { holdsEntry } from './subject.ts'
 import { judgeResult } from './verdict.ts'
 import { checkLog } from '../laws/check-log.ts'
 import { isRecord, type LawViolation, loadItem, type LogItem } from '../laws/load.ts'
-import { isCutOff, responseOf } from '../laws/replies.ts'
+import { isCutOff, responseIdOf } from '../laws/replies.ts'
 import type { RequestWriter } from '../laws/requests.ts'
 import { type Entry, type EventEntry, isOnPathIn, loadedEvent } from '../log/entry.ts'
 import { findEventIn, type Log } from '../log/log.ts'
@@ -74,7 +74,7 @@ function finding(
   return { kind, severity, text, rule, law, seq: event.seq, ids: [...new Set(named)], ...(cost && { cost }) }
 }
 
-interface Request {
+interface WrittenRequest {
   readonly messages: readonly NeutralMessage[]
   /** In the grammar, with the tools of the system prompt; null where there is nothing to send. */
   readonly written: { readonly tools: readonly unknown[] } | null
@@ -99,7 +99,12 @@ function sentOf(
 }
 
 /** The request for a branch. O(content of the view). */
-function requestOn(state: State, branch: Branch, grammar: GrammarName, sent: Scene['messages']): Request {
+function requestOn(
+  state: State,
+  branch: Branch,
+  grammar: GrammarName,
+  sent: Scene['messages'],
+): WrittenRequest {
   const messages = sent({ ...state, branch })
   const leftOut: LeftOut[] = []
   if (messages.length === 0) return { messages, written: null, leftOut }
@@ -334,7 +339,7 @@ interface RequestPoint {
 function* prefixFindings({ state, grammars: [grammar], messages }: Scene): IterableIterator<FindingDraft> {
   if (grammar === undefined) return
   for (const point of changedRequests(state).slice(-MAX_CHANGES)) {
-    const one = judge(point, (branch) => requestOn(state, branch, grammar, messages), state.log)
+    const one = judgeRequest(point, (branch) => requestOn(state, branch, grammar, messages), state.log)
     if (one !== null) yield one
   }
 }
@@ -380,7 +385,7 @@ function changedRequests(state: State): RequestPoint[] {
   return points
 }
 
-const replyIn = (event: Event): string | null => (isOfReply(event) ? (responseOf(event) ?? '') : null)
+const replyIn = (event: Event): string | null => (isOfReply(event) ? (responseIdOf(event) ?? '') : null)
 
 /** Whether an event did more than extend the view. O(1). */
 function mayChangeThePast(entry: Checkpoint): boolean {
@@ -393,7 +398,7 @@ function mayChangeThePast(entry: Checkpoint): boolean {
   return last === undefined || !holdsEntry(last, entry.seq)
 }
 
-function judge(
+function judgeRequest(
   { head, before, suspects }: RequestPoint,
   request: (branch: Branch) => ReturnType<typeof requestOn>,
   log: Log,
@@ -453,7 +458,7 @@ function whatChanged(entry: Checkpoint, log: Log): string {
       return `the system prompt ${quote(id)} ${how}`
     }
     case 'Condensation': {
-      const removed = eventsIn(removedUnits(entry, log))
+      const removed = countIn(removedUnits(entry, log))
       const what = removed > 0 ? `removed ${counted(removed, 'event')} from` : 'put its summary into'
       return `the condensation ${quote(id)} ${what} what had been sent`
     }
@@ -493,10 +498,10 @@ function thinkingOf(message: AssistantMessage): number {
 
 /** Repeated calls, and results that arrived too late for the view. O(n log n). */
 function* callFindings({ state }: Scene): IterableIterator<FindingDraft> {
-  const last = new Map<string, Call>()
+  const last = new Map<string, CallCheckpoint>()
   for (const entry of state.log.entries) {
     if (!entry.inTree || entry.event === null) continue
-    if (isCall(entry)) {
+    if (isCallCheckpoint(entry)) {
       const before = last.get(entry.event.tool_call_id)
       last.set(entry.event.tool_call_id, entry)
       if (before !== undefined && isRepeated(before, entry)) {
@@ -521,12 +526,12 @@ function isLate({ branch, parent }: Checkpoint): boolean {
   )
 }
 
-type Call = Checkpoint & EventEntry<ActionEvent>
+type CallCheckpoint = Checkpoint & EventEntry<ActionEvent>
 
-const isCall = (entry: Checkpoint): entry is Call => entry.event?.kind === 'ActionEvent'
+const isCallCheckpoint = (entry: Checkpoint): entry is CallCheckpoint => entry.event?.kind === 'ActionEvent'
 
 /** Ids alone do not identify a call, because many servers number them again in each reply. */
-function isRepeated(before: Call, { event, parent }: Call): boolean {
+function isRepeated(before: CallCheckpoint, { event, parent }: CallCheckpoint): boolean {
   const one = before.event
   const isSame = one.tool_name === event.tool_name && one.tool_call.arguments === event.tool_call.arguments
   if (!isSame || !isOnPathIn(before, parent)) return false
@@ -615,15 +620,15 @@ const holds = ({ units }: View, entry: EventEntry): boolean => indexOfEvent(unit
 
 /** True for a message without words that identify it. */
 function mentions(summary: string, { event }: EventEntry<MessageEvent>): boolean {
-  const taskWords = wordsOf(textsOf(event.llm_message.content ?? []).join(' '))
+  const taskWords = wordSet(textsOf(event.llm_message.content ?? []).join(' '))
   if (taskWords.size === 0) return true
-  const summaryWords = wordsOf(summary)
+  const summaryWords = wordSet(summary)
   return [...taskWords].filter((word) => summaryWords.has(word)).length >= taskWords.size * SHARE
 }
 
 const MAX_WORDS = 400
 
-function wordsOf(text: string): Set<string> {
+function wordSet(text: string): Set<string> {
   const words = text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []
   return new Set(words.filter((word) => word.length >= LEAST_WORD).slice(0, MAX_WORDS))
 }
@@ -685,7 +690,7 @@ function* cutOffFindings({ state }: Scene): IterableIterator<FindingDraft> {
   for (const entry of state.log.entries) {
     const { event, inTree } = entry
     if (event === null || !inTree) continue
-    const reply = responseOf(event)
+    const reply = responseIdOf(event)
     if (reply !== null && reported.has(reply)) continue
     const end = earlyEndOf(event)
     const endText = isCutOff(event) ? 'was cut off by its user' : end === null ? null : END_TEXTS[end]

@@ -127,7 +127,7 @@ export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly E
 }
 
 /** The result that ended a call on the path down to an entry; null while it is pending there. O(path). */
-export function resultOf(call: Entry, below: Entry): Checkpoint | null {
+export function resultOfCall(call: Entry, below: Entry): Checkpoint | null {
   const toolCallId = callIdOf(call)
   if (toolCallId === null) return null
   const isEnded = ({ branch }: Checkpoint): boolean =>
@@ -147,7 +147,7 @@ export function callsOfReplies(
   const entries: Entry[] = []
   for (const call of path) {
     if (!isOfReplies(replies, call)) continue
-    const result = resultOf(call, below)
+    const result = resultOfCall(call, below)
     if (result === null) return null
     entries.push(call, result)
   }

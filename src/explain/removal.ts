@@ -9,7 +9,7 @@ import type { Branch } from '../state/branch.ts'
 import { branchOf, type Checkpoint } from '../state/state.ts'
 import { eventCount, isPending, stretchStarts, type Unit, unitEvents } from '../view/units.ts'
 import type { Reason, VerdictCode } from './explanation.ts'
-import { callsOfReplies, firstWhere, pathBetween, repliesOf, resultOf } from './path.ts'
+import { callsOfReplies, firstWhere, pathBetween, repliesOf, resultOfCall } from './path.ts'
 import { findUnit, type Subject } from './subject.ts'
 
 interface Removal {
@@ -62,7 +62,7 @@ export const removedUnits = (entry: Checkpoint, log: Log): Unit[] =>
 export const removedWholeUnits = (entry: Checkpoint, log: Log): Unit[] =>
   removedUnits(entry, log).filter((unit) => !isPending(unit))
 
-export const eventsIn = (units: readonly Unit[]): number =>
+export const countIn = (units: readonly Unit[]): number =>
   units.reduce((sum, unit) => sum + eventCount(unit), 0)
 
 /**
@@ -71,7 +71,7 @@ export const eventsIn = (units: readonly Unit[]): number =>
  */
 export function wouldBeInView({ by, unit, branch }: Removal, below: Entry): boolean {
   const calls = unit.type === 'batch' ? [...unit.calls] : []
-  const results = calls.map((call) => resultOf(call, below))
+  const results = calls.map((call) => resultOfCall(call, below))
   if (results.includes(null)) return false
   const stretch = stretchOf([...branch.view.units], unit)
   const path = pathBetween(by, below).slice(1)

@@ -23,7 +23,7 @@ import {
   type Leaving,
   pathBetween,
   repliesOf,
-  resultOf,
+  resultOfCall,
   whereHeadLeft,
   wouldFollow,
 } from './path.ts'
@@ -47,7 +47,7 @@ export interface UnitPosition {
 }
 
 /** The verdict on a subject, as HEAD sees it. O(entries since it · log n + view · log n). */
-export function judge(state: State, subject: Subject): Verdict {
+export function verdictOf(state: State, subject: Subject): Verdict {
   const { entry, derived } = subject
   const event = loadedEvent(entry, Object.keys(KINDS) as EventKind[])
   if (event === null) return out('quarantined', 'D16', 'E2', 'the line is not an event')
@@ -170,7 +170,7 @@ interface Judged {
  */
 export function judgeResult(state: State, entry: Checkpoint, below: Entry = entry): Judged | null {
   const dropped = entry.branch.dropped.last()
-  if (!isResult(entry) || dropped?.entry.seq !== entry.seq) return null
+  if (!isResultEntry(entry) || dropped?.entry.seq !== entry.seq) return null
   const before = branchOf(entry.parent)
   const match = matchResult(logBefore(state, entry), before.pendingCalls, entry)
   if (match !== null && typeof match === 'object') {
@@ -197,11 +197,12 @@ export function judgeResult(state: State, entry: Checkpoint, below: Entry = entr
 /** Whether a call would get this result if it had no first. O(path + dropped results · path). */
 function isNext(state: State, { parent }: ResultEntry, call: Entry, first: Entry): boolean {
   for (const { entry } of branchOf(parent).dropped)
-    if (entry.seq > first.seq && isResult(entry) && callOf(state, entry)?.seq === call.seq) return false
+    if (entry.seq > first.seq && isResultEntry(entry) && callOfResult(state, entry)?.seq === call.seq)
+      return false
   return !pathBetween(first, parent).some(
     (one) =>
       one !== first &&
-      isResult(one) &&
+      isResultEntry(one) &&
       one.event.tool_call_id === callIdOf(call) &&
       namedBy(logBefore(state, one), one) === undefined,
   )
@@ -221,8 +222,8 @@ function isShown(call: Entry, result: Entry, below: Entry): boolean {
 const logBefore = ({ log }: State, { seq }: Entry): Log => logPrefix(log, seq, null)
 
 function secondResult(state: State, entry: ResultEntry, below: Entry): Judged {
-  const call = callOf(state, entry)
-  const first = call === null ? null : resultOf(call, entry)
+  const call = callOfResult(state, entry)
+  const first = call === null ? null : resultOfCall(call, entry)
   const which = call === null ? 'its call' : `the call ${quote(call.id)}`
   const text = `${which} already has the result ${quote(first?.id ?? null)}`
   return {
@@ -258,7 +259,7 @@ const stray = (text: string, ...ids: readonly string[]): Judged => ({
 const namedBy = (log: Log, { event }: ResultEntry): Entry | undefined =>
   event.kind === 'AgentErrorEvent' ? undefined : findEventIn(log, event.action_id)
 
-function callOf(state: State, entry: ResultEntry): Entry | null {
+function callOfResult(state: State, entry: ResultEntry): Entry | null {
   const named = namedBy(logBefore(state, entry), entry)
   if (named !== undefined) return named
   for (let above: Entry | null = entry.parent; above !== null; above = above.parent)
@@ -268,7 +269,7 @@ function callOf(state: State, entry: ResultEntry): Entry | null {
 
 type ResultEntry = EventEntry<ToolResultEvent>
 
-const isResult = <E extends Entry>(entry: E): entry is E & ResultEntry =>
+const isResultEntry = <E extends Entry>(entry: E): entry is E & ResultEntry =>
   entry.event !== null && isToolResult(entry.event)
 
 const presentIds = (...ids: readonly (string | null | undefined)[]): string[] =>

@@ -57,13 +57,13 @@ export function describeEvent(original: Event): Described {
     case 'SystemPromptEvent':
       return described('system', 'system', counted(event.tools.length, 'tool'), event.system_prompt.text)
     case 'MessageEvent':
-      return message(event)
+      return describeMessage(event)
     case 'CondensationSummaryEvent':
       return described('summary', 'system', '', event.summary)
     case 'ActionEvent':
       return described('call', 'agent', event.tool_name, callText(event))
     case 'ObservationEvent':
-      return observation(event)
+      return describeObservation(event)
     case 'UserRejectObservation':
       return described(
         'rejected',
@@ -139,7 +139,7 @@ export const WORK_STATUSES: Readonly<
   lost: { role: 'lost', tone: 'bad' },
 }
 
-function message(event: MessageEvent): Described {
+function describeMessage(event: MessageEvent): Described {
   const { source, llm_message } = event
   const completes = completionOf(event)
   if (completes !== null) {
@@ -154,7 +154,7 @@ function message(event: MessageEvent): Described {
   return described(source === 'hook' ? 'hook' : 'message', 'system', '', text)
 }
 
-function observation({ tool_name, observation }: ObservationEvent): Described {
+function describeObservation({ tool_name, observation }: ObservationEvent): Described {
   const text = outcome(observation) || '(empty)'
   if (observation.kind === WORKING) return described('working', 'tool', tool_name, text)
   return observation.is_error === true

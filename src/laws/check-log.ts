@@ -23,7 +23,7 @@ import {
   type Report,
   reportWarnings,
 } from './load.ts'
-import { isCutOff, replyStarts, responseOf } from './replies.ts'
+import { isCutOff, replyStarts, responseIdOf } from './replies.ts'
 import { type RequestWriter, watchRequests } from './requests.ts'
 import { callIdOf, type Entry, type EventEntry, isOnPathIn, type LogWarning } from '../log/entry.ts'
 import { findEventIn, type Log } from '../log/log.ts'
@@ -133,13 +133,13 @@ function sentenceFor(log: Log, entry: Entry, { code, message }: LogWarning): str
 
 function repeatedId(first: Entry | undefined, entry: Entry): string {
   const where = `${quote(entry.id)} is the id of the event at position ${first?.seq ?? 0}`
-  const isSame = bodyOf(first) === bodyOf(entry)
+  const isSame = entryText(first) === entryText(entry)
   return isSame
     ? `${where} already, with the same content; a correct server appends an event once`
     : `${where} already, with other content; a correct server gives each event its own id`
 }
 
-const bodyOf = (entry: Entry | undefined): string =>
+const entryText = (entry: Entry | undefined): string =>
   canonicalJson(entry?.event ?? entry?.quarantined?.raw ?? null)
 
 function unknownParent(log: Log, entry: Entry): string {
@@ -278,7 +278,7 @@ const mayFollow = (event: Event): boolean =>
   isToolResult(event) || (event.kind === 'ConversationStateUpdateEvent' && event.key !== 'leaf_event_id')
 
 function noteResponse(known: Set<string>, event: Event): string | null {
-  const response = responseOf(event)
+  const response = responseIdOf(event)
   if (response === null || known.has(response)) return null
   known.add(response)
   return response
@@ -291,7 +291,7 @@ function checkAfterStop(
   isNew: string | null,
   report: Report,
 ): void {
-  if (responseOf(entry.event) === null || isCutOff(entry.event)) return
+  if (responseIdOf(entry.event) === null || isCutOff(entry.event)) return
   if (stopped?.kind === 'InterruptEvent') {
     const should = 'a correct server appends nothing of it, except the text that was cut off'
     report('I4', entry, `a reply continues after the interrupt ${quote(id)}; ${should}`)
@@ -392,7 +392,7 @@ function watchCalls(report: Report, ended: boolean): LawWatch {
             unfinished(call, 'P8', entry, 'when the model is asked again')
         }
       }
-      const responseId = responseOf(event)
+      const responseId = responseIdOf(event)
       if (responseId !== null) {
         checkSplit(step, responses.get(responseId), report)
         if (event.kind === 'ActionEvent') responses.set(responseId, entry)
@@ -452,7 +452,7 @@ const callName = ({ id, event }: { readonly id: string; readonly event: ActionEv
 function checkSplit({ entry, above }: LogStep, last: Entry | undefined, report: Report): void {
   const { event, branch, parent } = entry
   if (last === undefined || isCutOff(event) || !isOnPathIn(last, parent)) return
-  const reply = `of the reply ${quote(responseOf(event))}, as ${quote(last.id)} is`
+  const reply = `of the reply ${quote(responseIdOf(event))}, as ${quote(last.id)} is`
   if (event.kind === 'MessageEvent') {
     const should = 'a correct server writes the text of a reply with calls as the thought of its first call'
     report('M7', entry, `this message is ${reply}, and is apart from its calls; ${should}`)
@@ -494,11 +494,11 @@ function checkDropped(
   }
 }
 
-type Call = EventEntry<ActionEvent>
+type CallEntry = EventEntry<ActionEvent>
 
 interface ConsentWatch {
   readonly update: (step: LogStep) => void
-  readonly result: (step: LogStep, call: Call) => void
+  readonly result: (step: LogStep, call: CallEntry) => void
 }
 
 /**
@@ -514,7 +514,7 @@ function watchConsent(report: Report): ConsentWatch {
   let policy: Entry | null = null
   let wait: LogStep['entry'] | null = null
 
-  const lacksConfirmation = ({ before: { header }, entry }: LogStep, call: Call): boolean => {
+  const lacksConfirmation = ({ before: { header }, entry }: LogStep, call: CallEntry): boolean => {
     // A copied path has only the updates with an explicit parent, and may lack the approval.
     if (policy === null || isOnPathIn(policy, entry.parent)) return false
     const wasAsked = approved.size === 0 && wait !== null && wait.seq > call.seq
@@ -526,7 +526,7 @@ function watchConsent(report: Report): ConsentWatch {
     const consents = granted(before.header.callStatuses, 'approved')
     for (const id of ids) {
       const call = typeof id === 'string' ? findEventIn(before.log, id) : undefined
-      if (!isCall(call)) continue
+      if (!isCallEntry(call)) continue
       if (!isOpen(before.branch, call) && isOnPathIn(call, before.log.head)) {
         const should = 'a correct server executes pending calls only'
         report('P8', entry, `the call ${quote(call.id)} starts, and already has its result; ${should}`)
@@ -575,14 +575,14 @@ function watchConsent(report: Report): ConsentWatch {
   }
 }
 
-const isOpen = ({ pendingCalls }: Branch, { event, seq }: Call): boolean =>
+const isOpen = ({ pendingCalls }: Branch, { event, seq }: CallEntry): boolean =>
   openCallOf(pendingCalls, event.tool_call_id, seq) !== undefined
 
 const APPROVED_FIRST = 'a correct server waits until a user has approved it'
 
 const AGAINST_POLICY = `although the policy requires a confirmation and no user was asked; ${APPROVED_FIRST}`
 
-const isCall = (entry: Entry | undefined): entry is Call =>
+const isCallEntry = (entry: Entry | undefined): entry is CallEntry =>
   entry?.event?.kind === 'ActionEvent' && entry.id !== null
 
 const idsIn = ({ value }: ConversationStateUpdateEvent): ReadonlySet<unknown> =>

@@ -15,7 +15,7 @@ interface ReplyStart {
   readonly isRecorded: boolean
 }
 
-export function responseOf(event: Event): string | null {
+export function responseIdOf(event: Event): string | null {
   const isMessage =
     event.kind === 'MessageEvent' && event.source === 'agent' && event.llm_message.role === 'assistant'
   if (event.kind !== 'ActionEvent' && !isMessage) return null
@@ -27,7 +27,7 @@ export const isCutOff = (event: Event): boolean => replyOf(event)?.interrupted =
 export function replyStarts(): (step: LogStep) => ReplyStart | null {
   const known = new Map<string, Entry>()
   return ({ before, entry }) => {
-    const responseId = responseOf(entry.event)
+    const responseId = responseIdOf(entry.event)
     if (responseId === null) return null
     const last = known.get(responseId)
     known.set(responseId, entry)

@@ -27,7 +27,7 @@ export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
 export const digestText = ({ high, low }: Digest): string => hex32(high) + hex32(low)
 
 /** Digests by the object of the log. The text is compared again, since a grammar or option can change it. */
-const KNOWN = new WeakMap<object, ({ readonly text: string; readonly digest: Digest } | undefined)[]>()
+const DIGESTS = new WeakMap<object, ({ readonly text: string; readonly digest: Digest } | undefined)[]>()
 
 /**
  * Returns a text's digest, cached with its source object; `slot` distinguishes an object's texts. O(length)
@@ -35,8 +35,8 @@ const KNOWN = new WeakMap<object, ({ readonly text: string; readonly digest: Dig
  */
 export function cachedDigest(source: object | null, slot: number, text: string): Digest {
   if (source === null) return digestOf(text)
-  let slots = KNOWN.get(source)
-  if (slots === undefined) KNOWN.set(source, (slots = []))
+  let slots = DIGESTS.get(source)
+  if (slots === undefined) DIGESTS.set(source, (slots = []))
   const known = slots[slot]
   if (known !== undefined && known.text === text) return known.digest
   const digest = digestOf(text)

@@ -47,19 +47,23 @@ export const hasContent = (content: readonly Content[]): boolean => content.some
 export const isVisible = (part: Content): boolean =>
   isTextPart(part) ? !isWhitespace(part.text) : !isImagePart(part) || part.image_urls.length > 0
 
-const contentOf = ({ llm_message, extended_content }: MessageEvent): Content[] => [
+const messageContent = ({ llm_message, extended_content }: MessageEvent): Content[] => [
   ...(llm_message.content ?? []),
   ...(extended_content ?? []),
 ]
 
 function userMessage(event: MessageEvent): RenderedMessage | null {
   const { name = null, tool_calls = null, tool_call_id = null } = event.llm_message
-  return renderUser(contentOf(event), name, name === null && tool_calls === null && tool_call_id === null)
+  return renderUser(
+    messageContent(event),
+    name,
+    name === null && tool_calls === null && tool_call_id === null,
+  )
 }
 
 function completionMessage(event: MessageEvent, { tool_call_id, tool_name }: ActionEvent): UserMessage {
   const outcome = completionOf(event)?.outcome ?? 'done'
-  const content = contentOf(event)
+  const content = messageContent(event)
   const frame: Content = { type: 'text', text: completionFrame(tool_name, tool_call_id, outcome) }
   return {
     role: 'user',
@@ -83,7 +87,7 @@ function assistantMessage(event: MessageEvent): RenderedMessage | null {
     thinking_blocks = [],
     responses_reasoning_item = null,
   } = event.llm_message
-  const content = contentOf(event)
+  const content = messageContent(event)
   const reasons = reasoning_content !== null && !isWhitespace(reasoning_content)
   const silent =
     !hasContent(content) &&

@@ -27,14 +27,14 @@ const WORDS_ONLY: PartTable = { kinds: {}, write: () => null, user: false, resul
 
 const BY_NAME: PartForm = { as: 'name' }
 
-const KNOWN = new WeakMap<OpenPart, { readonly table: PartTable; readonly form: PartForm }>()
+const PART_FORMS = new WeakMap<OpenPart, { readonly table: PartTable; readonly form: PartForm }>()
 
 /** Returns a part's form in a grammar. O(size) once; unfrozen parts may change, so are read again. */
 export function formOf(part: OpenPart, table: PartTable): PartForm {
-  const known = KNOWN.get(part)
+  const known = PART_FORMS.get(part)
   if (known?.table === table) return known.form
   const form = read(part, table)
-  if (Object.isFrozen(part)) KNOWN.set(part, { table, form })
+  if (Object.isFrozen(part)) PART_FORMS.set(part, { table, form })
   return form
 }
 
@@ -124,7 +124,7 @@ function openPiece(part: OpenPart, accepts: AcceptedContent, position: 'user' | 
 
 const canMove = ({ user, item = false }: Positions): boolean => user && !item
 
-export function textsOf(content: readonly Content[]): TextPiece[] {
+export function textPieces(content: readonly Content[]): TextPiece[] {
   return piecesOf(content, { acceptsImage: () => false, parts: WORDS_ONLY }, 'user').filter(isText)
 }
 

@@ -27,7 +27,7 @@ import type {
   TextPiece,
 } from './limits.ts'
 import type { AssistantMessage } from './message.ts'
-import { textPiece, textsOf } from './pieces.ts'
+import { textPiece, textPieces } from './pieces.ts'
 import { isWellFormed } from './text.ts'
 
 export const THINKING_KINDS: readonly PartKind[] = ['thinking', 'text', 'call']
@@ -41,13 +41,13 @@ export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, 
 }
 
 export const textsOfPart = (part: Content, exact: boolean): TextPiece[] =>
-  exact && isTextPart(part) ? [textPiece(part.text, part.cache_prompt === true, part)] : textsOf([part])
+  exact && isTextPart(part) ? [textPiece(part.text, part.cache_prompt === true, part)] : textPieces([part])
 
 export function endsInThinking(message: AssistantMessage, refs: readonly PartRef[]): boolean {
   const last = refs.findLast((ref) => {
     if (ref.kind === 'other') return true
     const part = ref.kind === 'text' ? message.content[ref.index] : undefined
-    if (part !== undefined) return textsOf([part]).length > 0
+    if (part !== undefined) return textPieces([part]).length > 0
     return ref.kind === 'call' || isSignedThinking(message, ref)
   })
   return last?.kind === 'thinking'
@@ -182,7 +182,7 @@ export const textPiecesOf = (message: AssistantMessage, refs: readonly PartRef[]
   refs.flatMap((ref) => {
     if (ref.kind === 'other') return ref.placeholder === null ? [] : [textPiece(ref.placeholder)]
     const part = ref.kind === 'text' ? message.content[ref.index] : undefined
-    return part === undefined ? [] : textsOf([part])
+    return part === undefined ? [] : textPieces([part])
   })
 
 export const hasOwnParts = ({ refs }: Pick<PartsInOrder, 'refs'>): boolean =>

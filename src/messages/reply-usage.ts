@@ -172,7 +172,7 @@ function addField(
 }
 
 /** Fields that follow from the counts, or have no influence on the price. */
-const KNOWN: ReadonlySet<string> = new Set([
+const KNOWN_COUNTS: ReadonlySet<string> = new Set([
   ...Object.values(PATHS).flat(),
   ...BESIDE_INPUT,
   ...BESIDE_OUTPUT,
@@ -256,7 +256,7 @@ function beyond(value: JsonObject, prefix: string): JsonObject {
   for (const key of Object.keys(value)) {
     const path = prefix + key
     const field = value[key]
-    if (field === undefined || KNOWN.has(path)) continue
+    if (field === undefined || KNOWN_COUNTS.has(path)) continue
     if (Array.isArray(field)) {
       const list = field.filter((each) => !isObject(each) || !/^text$/i.test(String(each['modality'])))
       if (list.length > 0) fields.push([key, list])

@@ -19,7 +19,7 @@ interface KnownMessages {
 }
 
 /** In place of a count: the next plain user message is merged with the last one. */
-const OPEN = -1
+const NO_POINT = -1
 
 /** A request, and points that it can continue from. */
 interface KnownRequest {
@@ -234,7 +234,7 @@ function continueMessages(
   const isSame = latest?.key === key && latest.prompt === prompt?.event
   const ends = isSame ? latest.ends : []
   let from = isSame ? sharedPrefix(latest.units, units) : 0
-  while (from > 0 && ends[from - 1] === OPEN) from -= 1
+  while (from > 0 && ends[from - 1] === NO_POINT) from -= 1
   ends.length = from
   const messages = isSame && from > 0 ? latest.messages : promptMessages(prompt)
   if (from > 0) messages.length = ends[from - 1] ?? 0
@@ -243,7 +243,7 @@ function continueMessages(
   writeUnits(units.slice(from), prompt, options, messages, (unit, isOpen) => {
     isFrozen &&= [...unitEvents(unit)].every(({ event }) => Object.isFrozen(event))
     if (!isFrozen) return
-    ends.push(isOpen ? OPEN : messages.length)
+    ends.push(isOpen ? NO_POINT : messages.length)
     // The last message may still grow.
     for (; frozen < messages.length - (isOpen ? 1 : 0); frozen += 1) freezeMessage(messages[frozen])
   })

@@ -156,7 +156,7 @@ function contentWithin(result: ToolResultEvent, maxLength: number): readonly Con
 }
 
 function closedMessage(call: ActionEvent, reason: string): ToolMessage {
-  return messageFor(call, [text(reason)], true)
+  return messageFor(call, [textContentOf(reason)], true)
 }
 
 function messageFor(call: ActionEvent, content: readonly Content[], is_error: boolean): ToolMessage {
@@ -166,9 +166,9 @@ function messageFor(call: ActionEvent, content: readonly Content[], is_error: bo
 function contentOf(result: ToolResultEvent): readonly Content[] {
   if (result.kind === 'ObservationEvent')
     return [...observationContent(result.observation), ...(result.extended_content ?? [])]
-  if (result.kind === 'AgentErrorEvent') return [text(result.error)]
+  if (result.kind === 'AgentErrorEvent') return [textContentOf(result.error)]
   const reason = result.rejection_reason ?? REJECTED
-  return [text(`Action rejected: ${isWhitespace(reason) ? REJECTED : reason}`)]
+  return [textContentOf(`Action rejected: ${isWhitespace(reason) ? REJECTED : reason}`)]
 }
 
 const isError = (result: ToolResultEvent): boolean =>
@@ -179,4 +179,4 @@ const clipped = (content: readonly Content[], limit: number): readonly Content[]
     ? content
     : content.map((part) => (isTextPart(part) ? { ...part, text: clip(part.text, limit) } : part))
 
-const text = (content: string): TextContent => ({ type: 'text', text: content })
+const textContentOf = (content: string): TextContent => ({ type: 'text', text: content })

@@ -23,7 +23,7 @@ export function decodeBase64(base64: string): Uint8Array {
   let count = 0
   let index = 0
   for (let offset = 0; offset < data.length; offset += 1) {
-    bits = ((bits << 6) | valueOf(data.charCodeAt(offset))) & 0xffff
+    bits = ((bits << 6) | base64Value(data.charCodeAt(offset))) & 0xffff
     count += 6
     if (count < 8) continue
     count -= 8
@@ -32,7 +32,7 @@ export function decodeBase64(base64: string): Uint8Array {
   return bytes
 }
 
-function valueOf(code: number): number {
+function base64Value(code: number): number {
   if (code >= 97) return code - 71
   if (code >= 65) return code - 65
   if (code >= 48) return code + 4

@@ -274,15 +274,15 @@ function addTree(
 
 type Base = Omit<ItemBase, 'type'>
 
-type Result = Pick<EventEntry<ToolResultEvent>, 'id' | 'timestamp' | 'event'>
+type ResultEvent = Pick<EventEntry<ToolResultEvent>, 'id' | 'timestamp' | 'event'>
 
 function resultsOf(
   state: State,
   path: readonly Entry[],
   events: readonly (Event | null)[],
-): Map<number, Result> {
+): Map<number, ResultEvent> {
   const callOf = callsEnded(state)
-  const results = new Map<number, Result>()
+  const results = new Map<number, ResultEvent>()
   for (const [index, entry] of path.entries()) {
     const event = events[index] ?? null
     if (event === null || !isToolResult(event)) continue
@@ -336,13 +336,13 @@ function forget(log: Log, entry: Entry, forgottenBy: Map<string, string>): strin
   const removed = removedUnits(branchOf(entry.parent).view, entry as EventEntry<Condensation>, log)
   // A summary without an event has the id of its condensation.
   const ids = removed.flatMap((unit) =>
-    [...unitEvents(unit)].map((item) => ('seq' in item ? item.id : sourceOf(item.id))),
+    [...unitEvents(unit)].map((item) => ('seq' in item ? item.id : withoutSuffix(item.id))),
   )
   for (const each of ids) forgottenBy.set(each, id)
   return ids
 }
 
-const sourceOf = (derived: string): string => derived.slice(0, derived.length - summaryId('').length)
+const withoutSuffix = (derived: string): string => derived.slice(0, derived.length - summaryId('').length)
 
 /** Statuses of calls without a result, by id. While a user decides, all executable calls wait for it. */
 function pendingStatuses({ header, branch }: State): Map<string, TimelineCallStatus> {
@@ -369,7 +369,7 @@ function callItem(
   event: ActionEvent,
   status: TimelineCallStatus,
   after: RequestPosition,
-  result?: Result,
+  result?: ResultEvent,
 ): CallItem {
   return {
     ...base,
@@ -461,11 +461,16 @@ function reasoningOf(
 ): string {
   const blocks = (source.thinking_blocks ?? []).map((block) => ('thinking' in block ? block.thinking : ''))
   const { content, summary } = source.responses_reasoning_item ?? {}
-  const ways = [source.reasoning_content ?? '', joined(blocks), joined(content ?? []), joined(summary ?? [])]
+  const ways = [
+    source.reasoning_content ?? '',
+    joinTexts(blocks),
+    joinTexts(content ?? []),
+    joinTexts(summary ?? []),
+  ]
   return ways.find((text) => text !== '') ?? ''
 }
 
-const joined = (texts: readonly string[]): string => texts.filter((text) => text !== '').join('\n\n')
+const joinTexts = (texts: readonly string[]): string => texts.filter((text) => text !== '').join('\n\n')
 
 type RequestPosition = string | null | undefined
 

@@ -7,7 +7,7 @@ import type { IdForm, Limits, UserTurn, SystemTurn, AssistantTurn, Call, Result,
 import type { AssistantMessage, NeutralMessage, ToolMessage } from './message.ts'
 import { partsOf, textPiecesOf } from './reply-parts.ts'
 import { ERROR_LINE, GO_ON, NO_RESULT, OPENING } from './phrases.ts'
-import { piecesOf, textPiece, textsOf } from './pieces.ts'
+import { piecesOf, textPiece, textPieces } from './pieces.ts'
 import type { NewMap } from './prefix.ts'
 import { toolName } from './text.ts'
 
@@ -89,7 +89,7 @@ export function turnReader(
       let next = index + 1
       if (message === undefined || message.role === 'tool') return next
       if (message.role === 'system') {
-        const texts = textsOf(message.content)
+        const texts = textPieces(message.content)
         if (limits.appends && texts.length > 0) state.waiting = [...state.waiting, { role: 'system', texts }]
       } else if (message.role === 'user') {
         const pieces = piecesOf(message.content, limits, 'user')

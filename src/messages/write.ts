@@ -7,7 +7,7 @@ import { ColloquyError } from '../event/errors.ts'
 import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
 import { type Digest, followedBy, otherDigest } from './digest.ts'
 import type { NeutralMessage } from './message.ts'
-import { type Moved, pieceDigest, textPiece, textsOf } from './pieces.ts'
+import { type Moved, pieceDigest, textPiece, textPieces } from './pieces.ts'
 import type {
   Piece,
   TextPiece,
@@ -137,7 +137,7 @@ export function startRequest<Request extends object, Block extends object, M ext
   const prompts = messages.slice(late > lead ? late : 0, late > lead ? late + 1 : lead)
   writePieces(
     'front',
-    prompts.flatMap(({ content }) => textsOf(content)),
+    prompts.flatMap(({ content }) => textPieces(content)),
     null,
   )
   return {

@@ -9,7 +9,7 @@ import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
 import { moreOf, type Reply } from '../messages/reply.ts'
 import { objectOf, objectsOf, type RawObject, stringOf } from '../messages/text.ts'
-import { blocksOf, contentOf, textIn } from './content.ts'
+import { listOfBlocks, contentOf, textIn } from './content.ts'
 import type { Session, SessionFormat, SessionRecord } from './session.ts'
 import { type HasResult, type Origin, resultsOnDemand, SessionWriter } from './writer.ts'
 
@@ -110,7 +110,7 @@ function addReply(
   hasResult: HasResult,
   writer: SessionWriter,
 ): void {
-  if (isBlank(reply)) writer.note('replies without content', origins[0]?.line ?? 1)
+  if (isBlankReply(reply)) writer.note('replies without content', origins[0]?.line ?? 1)
   else writer.reply(reply, origins, hasResult)
 }
 
@@ -187,7 +187,7 @@ function addPrompt(
   )
 }
 
-function isBlank({ events }: Reply): boolean {
+function isBlankReply({ events }: Reply): boolean {
   const [first] = events
   if (first === undefined) return true
   if (events.length > 1 || first.kind !== 'MessageEvent') return false
@@ -224,7 +224,7 @@ export function readAnthropic(records: readonly SessionRecord[]): Session {
       const reply = fromAnthropic({
         ...fields,
         id: stringOf(fields['id']) || `reply-${number}`,
-        content: blocksOf(fields['content'], 'text'),
+        content: listOfBlocks(fields['content'], 'text'),
       } as Parameters<typeof fromAnthropic>[0])
       addReply(reply, originsOf(reply, origin), hasResult, writer)
     } else if (fields['role'] === 'user') addUser(fields, origin, writer)
@@ -245,7 +245,7 @@ function addUser(fields: RawObject, origin: Origin, writer: SessionWriter): void
   const { content } = fields
   const rest: RawObject[] = []
   let results = 0
-  for (const block of blocksOf(content, 'text')) {
+  for (const block of listOfBlocks(content, 'text')) {
     if (block['type'] !== 'tool_result') {
       rest.push(block)
       continue
@@ -363,13 +363,13 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
   const elements = elementsOf(records, 'input')
   const prompts = promptsOf(elements, ({ content }) => content)
   const hasResult = resultsOnDemand(() =>
-    elements.map(({ fields }) => (isResult(fields) ? stringOf(fields['call_id']) : '')),
+    elements.map(({ fields }) => (isCallOutput(fields) ? stringOf(fields['call_id']) : '')),
   )
   let open: { readonly origin: Origin; readonly fields: RawObject }[] = []
   const close = (): void => {
     const [first] = open
     const origins = open.map(({ origin }) => origin)
-    const output = open.map(({ fields }) => itemOf(fields))
+    const output = open.map(({ fields }) => outputItem(fields))
     const id = `reply-${first?.origin.id?.slice('item-'.length) ?? ''}`
     if (first !== undefined)
       addReply(responseReply({ id, status: 'completed', output }), origins, hasResult, writer)
@@ -388,7 +388,7 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
     if (isWhole(fields)) addWhole(fields, origin, hasResult, writer)
     else if (role === 'system' || role === 'developer') addPrompt(element, content, prompts, origin, writer)
     else if (role === 'user') writer.say('user', contentOf(content), origin)
-    else if (isResult(fields)) {
+    else if (isCallOutput(fields)) {
       const output = fields['output'] ?? ''
       writer.result(
         { callId: stringOf(fields['call_id']), content: contentOf(output), isError: false },
@@ -400,26 +400,26 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
   return writer.session('openai-responses')
 }
 
-const isResult = ({ type }: RawObject): boolean => stringOf(type).endsWith('_call_output')
+const isCallOutput = ({ type }: RawObject): boolean => stringOf(type).endsWith('_call_output')
 
 const isOfModel = (fields: RawObject): boolean =>
   fields['role'] === 'assistant' ||
-  (typeof fields['type'] === 'string' && fields['type'] !== 'message' && !isResult(fields))
+  (typeof fields['type'] === 'string' && fields['type'] !== 'message' && !isCallOutput(fields))
 
 const responseReply = (reply: RawObject) =>
   fromOpenAIResponses(reply as unknown as Parameters<typeof fromOpenAIResponses>[0])
 
-function itemOf(item: RawObject): RawObject {
+function outputItem(item: RawObject): RawObject {
   const { type, content } = item
   if (item['role'] !== 'assistant' || (type !== undefined && type !== 'message')) return item
-  const parts = blocksOf(content, 'output_text').map(partOf)
+  const parts = listOfBlocks(content, 'output_text').map(asOutputPart)
   const isWhole = Array.isArray(content) && parts.every((part, index) => part === content[index])
   if (isWhole && type === 'message') return item
   return { ...item, type: 'message', content: parts }
 }
 
 /** A model's text is output, even if it was sent back as input. */
-const partOf = (part: RawObject): RawObject =>
+const asOutputPart = (part: RawObject): RawObject =>
   part['type'] === 'text' || part['type'] === 'input_text' ? { ...part, type: 'output_text' } : part
 
 const BROKEN: ReadonlySet<unknown> = new Set(['failed', 'cancelled', 'queued', 'in_progress'])
@@ -464,7 +464,7 @@ export function readUIMessages(records: readonly SessionRecord[]): Session {
       keepUnknown(element, writer)
       continue
     }
-    const parts = partsOf(fields, origin, writer)
+    const parts = messageParts(fields, origin, writer)
     if (role === 'system') addPrompt(element, parts, prompts, origin, writer)
     else if (role === 'user') addUserParts(parts, origin, writer)
     else addReplies(parts, origin, writer)
@@ -595,7 +595,7 @@ const otherFields = (message: RawObject): JsonObject | null =>
   moreOf(message, ...READ_FIELDS, ...(typeof message['createdAt'] === 'string' ? ['createdAt'] : []))
 
 /** A message's parts, with `step-start` before each reply. Counts fields that repeat parts. O(size). */
-function partsOf(message: RawObject, { line }: Origin, writer: SessionWriter): RawObject[] {
+function messageParts(message: RawObject, { line }: Origin, writer: SessionWriter): RawObject[] {
   const { parts, content, reasoning } = message
   const files = objectsOf(message['experimental_attachments']).map(fileOf)
   const calls = objectsOf(message['toolInvocations'])

@@ -8,7 +8,7 @@ import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../messages/timeline.ts'
 import { replay } from '../state/reduce.ts'
 import type { State, StateTree } from '../state/state.ts'
-import { contentOf, textIn, isText } from './content.ts'
+import { contentOf, textIn, isTextBlock } from './content.ts'
 import type { Session, SessionRecord, SubagentLink } from './session.ts'
 import { type Origin, SessionWriter } from './writer.ts'
 
@@ -180,7 +180,8 @@ function otherStepFields(
 }
 
 function readShapes({ source, message, tool_calls: calls, observation }: RawObject): string[] {
-  const isTextOnly = typeof message === 'string' || (isListOf(message) && objectsOf(message).every(isText))
+  const isTextOnly =
+    typeof message === 'string' || (isListOf(message) && objectsOf(message).every(isTextBlock))
   return [
     ...(isTextOnly || (source === 'user' && isListOf(message)) ? ['message'] : []),
     ...(isListOf(calls) && source === 'agent' ? ['tool_calls'] : []),
@@ -358,7 +359,7 @@ function trajectoryOf(
   const { agent = 'agent', version = 'unknown' } = options
   const items = toTimeline(state)
   const byCall = Map.groupBy(children, ({ actionId }) => actionId)
-  const steps = stepsOf(items, byCall).map((step, index) => ({ step_id: index + 1, ...step }))
+  const steps = atifSteps(items, byCall).map((step, index) => ({ step_id: index + 1, ...step }))
   const tokens = items.flatMap((item) => {
     const reply = item.type === 'message' || item.type === 'call' ? item.reply : null
     const count = reply?.tokens ?? null
@@ -387,14 +388,14 @@ function trajectoryOf(
 /** Subagents by the ids of their calls. */
 type ByCall = ReadonlyMap<string | null, readonly StateTree[]>
 
-function stepsOf(items: readonly TimelineItem[], byCall: ByCall): JsonObject[] {
+function atifSteps(items: readonly TimelineItem[], byCall: ByCall): JsonObject[] {
   const steps: JsonObject[] = []
   let index = 0
   while (index < items.length) {
     const item = items[index]
     if (item === undefined) break
     if (item.type !== 'call') {
-      steps.push(stepOf(item))
+      steps.push(stepOfItem(item))
       index += 1
       continue
     }
@@ -413,7 +414,7 @@ const isOfReply = (one: CallItem, first: CallItem): boolean =>
 
 const timestampField = ({ timestamp }: TimelineItem): JsonObject => (timestamp === null ? {} : { timestamp })
 
-function stepOf(item: Exclude<TimelineItem, CallItem>): JsonObject {
+function stepOfItem(item: Exclude<TimelineItem, CallItem>): JsonObject {
   const time = timestampField(item)
   switch (item.type) {
     case 'system':
@@ -421,7 +422,7 @@ function stepOf(item: Exclude<TimelineItem, CallItem>): JsonObject {
     case 'message':
       return item.source === 'agent'
         ? replyStep(item, [], new Map())
-        : { ...time, source: sourceOf(item), message: textOfStep(item.content) }
+        : { ...time, source: sourceOfMessage(item), message: textOfStep(item.content) }
     case 'condensation':
       return { ...time, source: 'system', message: item.summary, extra: { condensation: item.forgot } }
     case 'error':
@@ -431,7 +432,7 @@ function stepOf(item: Exclude<TimelineItem, CallItem>): JsonObject {
   }
 }
 
-const sourceOf = ({ source }: MessageItem): string => (source === 'user' ? 'user' : 'system')
+const sourceOfMessage = ({ source }: MessageItem): string => (source === 'user' ? 'user' : 'system')
 
 function replyStep(first: MessageItem | CallItem, calls: readonly CallItem[], byCall: ByCall): JsonObject {
   const { reply, reasoning } = first

@@ -9,7 +9,7 @@ import { type Content, HOOK_EVENT_TYPES, type JsonValue } from '../event/shapes.
 import type { HookEventType } from '../event/types.ts'
 import { fromAnthropic } from '../messages/anthropic/read.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
-import { blocksOf, contentOf, textIn } from './content.ts'
+import { listOfBlocks, contentOf, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
 import {
   resultsOnDemand,
@@ -54,7 +54,7 @@ export class SubagentCalls {
   add({ fields, blocks }: Line): void {
     const agent = stringOf(objectOf(fields['toolUseResult'])['agentId'])
     for (const block of blocks) {
-      if (isResult(block) && agent !== '') this.#calls.set(stringOf(block['tool_use_id']), agent)
+      if (isResultBlock(block) && agent !== '') this.#calls.set(stringOf(block['tool_use_id']), agent)
       const prompt = stringOf(objectOf(block['input'])['prompt'])
       if (block['type'] !== 'tool_use' || prompt === '') continue
       this.#prompts.set(prompt, [...(this.#prompts.get(prompt) ?? []), stringOf(block['id'])])
@@ -169,7 +169,7 @@ function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
   const results = new Set<string>()
   for (const line of lines) {
     if (line.reply === null) {
-      if (line.uuid !== null && line.blocks.some(isResult)) results.add(line.uuid)
+      if (line.uuid !== null && line.blocks.some(isResultBlock)) results.add(line.uuid)
       continue
     }
     const request = stringOf(line.fields['requestId'])
@@ -348,7 +348,7 @@ function indexLines(records: readonly SessionRecord[]): Lines {
   let hasSides = false
   for (const record of records)
     for (const each of unwrap(record)) {
-      const line = lineOf(each)
+      const line = asLine(each)
       const first = line.uuid === null ? undefined : named.get(line.uuid)
       if (first !== undefined && isRepeatedLine(first, line)) {
         repeated.push(each.line)
@@ -402,19 +402,21 @@ function unwrap(record: SessionRecord): readonly SessionRecord[] {
 
 const resultsIn = (lines: readonly Line[]): HasResult =>
   resultsOnDemand(() =>
-    lines.flatMap(({ blocks }) => blocks.filter(isResult).map((block) => stringOf(block['tool_use_id']))),
+    lines.flatMap(({ blocks }) =>
+      blocks.filter(isResultBlock).map((block) => stringOf(block['tool_use_id'])),
+    ),
   )
 
-const isResult = ({ type }: RawObject): boolean => type === 'tool_result'
+const isResultBlock = ({ type }: RawObject): boolean => type === 'tool_result'
 
 /** Commands that become a prompt, such as a project's own, start with their message. */
 const LOCAL = /^\s*<(?:command-name|local-command-\w+|bash-(?:input|stdout|stderr))>/
 
-export function lineOf(record: SessionRecord): Line {
+export function asLine(record: SessionRecord): Line {
   const fields = objectOf(record.value)
   const type = stringOf(fields['type']) || null
   const message = objectOf(fields['message'])
-  const blocks = blocksOf(message['content'], 'text')
+  const blocks = listOfBlocks(message['content'], 'text')
   const isLocal = type === 'user' && LOCAL.test(textIn(message['content']))
   const isFailure = fields['isApiErrorMessage'] === true
   return {
@@ -435,7 +437,7 @@ export function lineOf(record: SessionRecord): Line {
       fields['isMeta'] !== true &&
       fields['isCompactSummary'] !== true &&
       fields['isVisibleInTranscriptOnly'] !== true &&
-      !blocks.some(isResult),
+      !blocks.some(isResultBlock),
   }
 }
 
@@ -581,7 +583,7 @@ const isInserted = ({ type, fields, isLocal }: Line): boolean =>
 const isQueued = ({ type, fields }: Line): boolean =>
   type === 'attachment' && objectOf(fields['attachment'])['type'] === 'queued_command'
 
-interface Block {
+interface ReplyBlock {
   readonly block: RawObject
   readonly origin: Origin
 }
@@ -606,8 +608,8 @@ function addReply(id: string, lines: readonly Line[], writer: SessionWriter, has
 }
 
 /** The blocks in order, each once: a rewritten reply has new lines with the same blocks. */
-function replyBlocks(lines: readonly Line[], writer: SessionWriter): Block[] {
-  const blocks: Block[] = []
+function replyBlocks(lines: readonly Line[], writer: SessionWriter): ReplyBlock[] {
+  const blocks: ReplyBlock[] = []
   for (const { record, uuid, time, blocks: all } of lines) {
     for (let index = 0; index < all.length; index += 1) {
       const block = all[index] ?? {}
@@ -622,7 +624,7 @@ function replyBlocks(lines: readonly Line[], writer: SessionWriter): Block[] {
   // Compare the text only of blocks of equal size.
   const seen = new Set<string>()
   return blocks.filter(({ block, origin }) => {
-    const key = keyOf(block)
+    const key = blockKey(block)
     if (seen.has(key)) writer.note('written twice: a block of a reply', origin.line)
     else return seen.add(key)
     return false
@@ -637,7 +639,7 @@ function blockSize({ type, id, text, thinking }: RawObject): string | number {
 }
 
 /** Equal only for equal blocks of a reply. Thinking without text differs by its signature. */
-function keyOf(block: RawObject): string {
+function blockKey(block: RawObject): string {
   const { type, id, text, thinking, signature } = block
   if (type === 'tool_use') return `call ${stringOf(id)}`
   if (type === 'thinking' && typeof thinking === 'string')

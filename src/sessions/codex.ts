@@ -8,7 +8,7 @@ import type { JsonValue } from '../event/shapes.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 import { moreOf } from '../messages/reply.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
-import { blocksOf, contentOf, textIn } from './content.ts'
+import { listOfBlocks, contentOf, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
 import { type Origin, type Place, SessionWriter } from './writer.ts'
 
@@ -374,7 +374,7 @@ interface ReplyStep {
 }
 
 /** A line outside of replies; `isCounted` if it counts the tokens of a reply, or repeats a count. */
-export type Step = ReplyStep | { readonly line: CodexLine; readonly isCounted: boolean }
+export type SessionStep = ReplyStep | { readonly line: CodexLine; readonly isCounted: boolean }
 
 const OF_MODEL: ReadonlySet<string> = new Set([
   'reasoning',
@@ -406,8 +406,8 @@ const PASSING: ReadonlySet<string> = new Set([
  * Steps of a rollout. A reply ends at the next result, user message or turn; not at its token count, which
  * may follow results. O(lines).
  */
-function stepsOf(lines: readonly CodexLine[]): Step[] {
-  const steps: Step[] = []
+function stepsOf(lines: readonly CodexLine[]): SessionStep[] {
+  const steps: SessionStep[] = []
   let open: ReplyStep | null = null
   let latest: ReplyStep | null = null
   let counted = ''
@@ -457,7 +457,7 @@ function codexLineOf(record: SessionRecord): CodexLine | null {
  * are unreadable. O(events in sight + size).
  */
 function replaceHistory(payload: RawObject, origin: Origin, writer: SessionWriter): void {
-  const history = blocksOf(payload['replacement_history'], 'text')
+  const history = listOfBlocks(payload['replacement_history'], 'text')
   const messages = history.filter(({ type }) => type === undefined || type === 'message')
   const remaining = new Map<string, number>()
   for (const { content } of messages)

@@ -9,21 +9,21 @@ import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.
  * writes untyped values as JSON. O(size).
  */
 export function contentOf(value: unknown): Content[] {
-  if (typeof value === 'string') return value === '' ? [] : [text(value)]
+  if (typeof value === 'string') return value === '' ? [] : [textPart(value)]
   if (Array.isArray(value)) {
     const content: Content[] = []
     for (const part of value as readonly unknown[]) {
-      const one = typeof part === 'string' ? text(part) : partOf(objectOf(part))
+      const one = typeof part === 'string' ? textPart(part) : contentPart(objectOf(part))
       if (one !== null) content.push(one)
     }
     return content
   }
   if (value === null || value === undefined) return []
-  return [text(JSON.stringify(value))]
+  return [textPart(JSON.stringify(value))]
 }
 
 /** A list of blocks that may also contain texts and other values. O(blocks). */
-export function blocksOf(content: unknown, type: string): readonly RawObject[] {
+export function listOfBlocks(content: unknown, type: string): readonly RawObject[] {
   const list: readonly unknown[] = Array.isArray(content) ? content : [content ?? '']
   // Most lists contain only objects, and are returned unchanged.
   if (list.every(isObject)) return list
@@ -41,20 +41,20 @@ export function textIn(value: unknown): string {
   return joined
 }
 
-const text = (value: string): Content => ({ type: 'text', text: value })
+const textPart = (value: string): Content => ({ type: 'text', text: value })
 
 const TEXTS: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text'])
 
 /** Null for an empty text. */
-function partOf(part: RawObject): Content | null {
+function contentPart(part: RawObject): Content | null {
   const { type } = part
   if (typeof part['text'] === 'string' && (type === undefined || TEXTS.has(type)))
-    return part['text'] === '' ? null : text(part['text'])
+    return part['text'] === '' ? null : textPart(part['text'])
   const image = imageOf(part)
   if (image !== null) return { type: 'image', image_urls: [image] }
   // An invalid text or image would not decode, so it becomes its JSON.
   const isOpen = typeof type === 'string' && type !== '' && type !== 'text' && type !== 'image'
-  return isOpen ? (part as OpenPart) : text(JSON.stringify(part))
+  return isOpen ? (part as OpenPart) : textPart(JSON.stringify(part))
 }
 
 function imageOf(part: RawObject): string | null {
@@ -79,4 +79,4 @@ function dataUrl(media: unknown, data: unknown): string | null {
   return typeof media === 'string' && media !== '' ? `data:${media};base64,${data}` : null
 }
 
-export const isText = ({ type, text }: RawObject): boolean => type === 'text' && typeof text === 'string'
+export const isTextBlock = ({ type, text }: RawObject): boolean => type === 'text' && typeof text === 'string'

@@ -30,7 +30,7 @@ export function readGeminiCli(records: readonly SessionRecord[]): Session {
   }
 }
 
-type MessageStep = Extract<Step, { does: 'say' }>
+type MessageStep = Extract<SessionStep, { does: 'say' }>
 
 interface Return {
   readonly to: Place | null
@@ -44,7 +44,7 @@ interface Chat {
   readonly messages: Map<string, { readonly step: MessageStep; readonly events: readonly string[] }>
 }
 
-function readStep(step: Step, isListed: boolean, chat: Chat): void {
+function readStep(step: SessionStep, isListed: boolean, chat: Chat): void {
   const { writer } = chat
   const { record } = step
   switch (step.does) {
@@ -98,7 +98,7 @@ function goBack(id: string, record: SessionRecord, { writer, returns: ways }: Ch
  * others follow them.
  */
 function replace(
-  listed: readonly Step[],
+  listed: readonly SessionStep[],
   line: number,
   { writer, returns: ways, messages: texts }: Chat,
 ): number {
@@ -132,7 +132,7 @@ function replace(
 }
 
 /** The effect of a record on the chat. */
-export type Step =
+export type SessionStep =
   | {
       readonly does: 'say'
       readonly record: SessionRecord
@@ -154,7 +154,7 @@ export type Step =
 /** A message that is written again as it grows has its final content. O(size). */
 function stepsOf(records: readonly SessionRecord[]): {
   readonly about: RawObject
-  readonly steps: readonly Step[]
+  readonly steps: readonly SessionStep[]
 } {
   const chat = new ChatSteps()
   for (const record of records) chat.read(record)
@@ -163,7 +163,7 @@ function stepsOf(records: readonly SessionRecord[]): {
 
 class ChatSteps {
   about: RawObject = {}
-  readonly steps: Step[] = []
+  readonly steps: SessionStep[] = []
   #places = new Map<string, number>()
   #ids: string[] = []
 
@@ -236,7 +236,7 @@ class ChatSteps {
 
   #say(fields: RawObject, record: SessionRecord, name: string): void {
     const id = stringOf(fields['id']) || null
-    const step: Step = { does: 'say', record, fields, id, name: id ?? name }
+    const step: SessionStep = { does: 'say', record, fields, id, name: id ?? name }
     const position = id === null ? undefined : this.#places.get(id)
     if (position !== undefined) {
       this.steps[position] = step
@@ -288,7 +288,7 @@ function readMessage(
 /** Identifies equal messages of one id: the same content, calls and results, in any form. */
 function identityOf(fields: RawObject): string {
   const { type } = fields
-  const { parts, calls } = partsOf(fields)
+  const { parts, calls } = partsWithoutCalls(fields)
   const visible = contentOf(parts.filter((part) => objectOf(part)['thought'] !== true))
   const ids = callIdsOf(calls)
   return JSON.stringify([
@@ -296,7 +296,7 @@ function identityOf(fields: RawObject): string {
     visible,
     calls.map((call) => {
       const { id, name, args, status } = call
-      return [id, name, args, isDone(call) ? [status, resultOf(call, ids).content] : null]
+      return [id, name, args, isDone(call) ? [status, callResult(call, ids).content] : null]
     }),
   ])
 }
@@ -324,7 +324,7 @@ function readUserMessage(
 const callIdsOf = (calls: readonly RawObject[]): ReadonlySet<string> =>
   new Set(calls.map(({ id }) => stringOf(id)))
 
-function partsOf(
+function partsWithoutCalls(
   fields: RawObject,
   calls = objectsOf(fields['toolCalls']),
 ): {
@@ -370,7 +370,7 @@ const isShown = (label: unknown): boolean => stringOf(label) !== ''
 function readReply(fields: RawObject, origin: Origin & { readonly id: string }, writer: SessionWriter): void {
   const { id, line } = origin
   const all = writer.objectsIn(fields['toolCalls'], 'not a call', line)
-  const { parts: text, calls, twice } = partsOf(fields, all)
+  const { parts: text, calls, twice } = partsWithoutCalls(fields, all)
   for (let index = 0; index < twice; index += 1) writer.note('written twice: a call', line)
   const converted = text.map(googlePart)
   const isThought = converted.some((part) => 'thought' in part)
@@ -412,7 +412,7 @@ function readReply(fields: RawObject, origin: Origin & { readonly id: string }, 
 function readResult(call: RawObject, ids: ReadonlySet<string>, origin: Origin, writer: SessionWriter): void {
   const callId = stringOf(call['id'])
   const { status } = call
-  const { content, twice } = resultOf(call, ids)
+  const { content, twice } = callResult(call, ids)
   for (const what of twice) writer.note(`written twice: ${what}`, origin.line)
   if (status !== 'cancelled') return writer.result({ callId, content, isError: status === 'error' }, origin)
   const reason = textIn(content)
@@ -454,7 +454,7 @@ function resultsIn(
     const response = objectOf(part)['functionResponse']
     const isNext = response !== undefined && response !== null
     const last = all.at(-1)
-    const content = isNext ? responseOf(objectOf(response)) : contentOf([part])
+    const content = isNext ? responseContent(objectOf(response)) : contentOf([part])
     if (isNext) all.push({ callId: stringOf(objectOf(response)['id']) || null, content })
     else if (last !== undefined) last.content.push(...content)
     else all.push({ callId: null, content })
@@ -462,7 +462,7 @@ function resultsIn(
   return all
 }
 
-function responseOf({ response, parts }: RawObject): Content[] {
+function responseContent({ response, parts }: RawObject): Content[] {
   const fields = Object.keys(objectOf(response))
   const [field = ''] = fields
   const isPlain = fields.length === 1 && (field === 'output' || field === 'error')
@@ -480,7 +480,7 @@ export interface CallResult {
  * An ended call's result; the displayed one is the fallback. A rewritten history has results for all the
  * reply's calls (`ids`). O(size).
  */
-function resultOf({ id, result, resultDisplay }: RawObject, ids: ReadonlySet<string>): CallResult {
+function callResult({ id, result, resultDisplay }: RawObject, ids: ReadonlySet<string>): CallResult {
   const content: Content[] = []
   const twice: string[] = []
   if (result !== null && result !== undefined)

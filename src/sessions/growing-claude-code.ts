@@ -2,7 +2,7 @@ import { stringOf } from '../messages/text.ts'
 import {
   type Chain,
   type Line,
-  lineOf,
+  asLine,
   originOf,
   readLine,
   sideRoots,
@@ -56,7 +56,7 @@ export function growingClaudeCode(
   }
   let isSide: boolean | null = null
   return (records) => {
-    for (const line of records.map(lineOf)) {
+    for (const line of records.map(asLine)) {
       if (line.uuid !== null) isSide ??= line.isSide
       if (line.uuid === null || line.isSide === isSide) {
         calls.add(line)

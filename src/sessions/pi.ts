@@ -7,7 +7,7 @@ import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.
 import { frozenInput, moreOf, type Reply } from '../messages/reply.ts'
 import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
-import { blocksOf, contentOf, textIn, isText } from './content.ts'
+import { listOfBlocks, contentOf, textIn, isTextBlock } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
 import {
   resultsOnDemand,
@@ -224,7 +224,7 @@ function readCompaction(
 
 /** The events of a reply; null for one without content. O(size). */
 function replyOf(message: RawObject, entry: string, hasResult: HasResult): Reply | null {
-  const blocks = blocksOf(message['content'], 'text')
+  const blocks = listOfBlocks(message['content'], 'text')
   if (blocks.length === 0) return null
   const reply = readReply(message, blocks, stringOf(message['responseId']) || `reply-${entry}`)
   const why = ENDED_EARLY.get(message['stopReason'])
@@ -261,7 +261,7 @@ function readReply(message: RawObject, blocks: readonly RawObject[], id: string)
   const count = (field: string): number => countOf(message, field)
   const [cached, written] = [count('cacheRead'), count('cacheWrite')]
   // Usage beyond the counts, such as costs, is kept in the provider's fields.
-  const more = moreOf(objectOf(message['usage']), ...COUNTS)
+  const more = moreOf(objectOf(message['usage']), ...PI_COUNTS)
   if (api.startsWith('anthropic') || (api === '' && message['provider'] === 'anthropic'))
     return fromAnthropic({
       id,
@@ -306,7 +306,7 @@ function readReply(message: RawObject, blocks: readonly RawObject[], id: string)
   } as Parameters<typeof fromOpenAIChat>[0])
 }
 
-const COUNTS = ['input', 'output', 'cacheRead', 'cacheWrite', 'totalTokens'] as const
+const PI_COUNTS = ['input', 'output', 'cacheRead', 'cacheWrite', 'totalTokens'] as const
 
 const countOf = (message: RawObject, field: string): number => {
   const count = objectOf(message['usage'])[field]
@@ -330,7 +330,7 @@ function anthropicBlock(block: RawObject): object {
 
 /** A text also has the id of its item, which no grammar accepts. */
 const textOnly = (block: RawObject, type: string): object =>
-  isText(block) ? { type, text: block['text'] } : block
+  isTextBlock(block) ? { type, text: block['text'] } : block
 
 const isThought = ({ type, thinking }: RawObject): boolean =>
   type === 'thinking' && typeof thinking === 'string'
@@ -342,7 +342,8 @@ function responsesItem(block: RawObject): object {
   const { type, thinking, thinkingSignature: signature, id, name } = block
   if (isThought(block))
     return itemIn(signature) ?? { type: 'reasoning', summary: [{ type: 'summary_text', text: thinking }] }
-  if (isText(block)) return { type: 'message', role: 'assistant', content: [textOnly(block, 'output_text')] }
+  if (isTextBlock(block))
+    return { type: 'message', role: 'assistant', content: [textOnly(block, 'output_text')] }
   if (type !== 'toolCall') return block
   const call_id = callIn(stringOf(id))
   const item = stringOf(id).split('|')[1]

@@ -280,10 +280,10 @@ function otlpOf({ id, parent, name, kind, from, to, attributes, error }: Span, t
 }
 
 const attributesOf = (values: Readonly<Record<string, JsonValue>>): JsonObject[] =>
-  Object.entries(values).map(([key, value]) => ({ key, value: valueOf(value) }))
+  Object.entries(values).map(([key, value]) => ({ key, value: spanValue(value) }))
 
-function valueOf(value: JsonValue): JsonObject {
-  if (Array.isArray(value)) return { arrayValue: { values: value.map(valueOf) } }
+function spanValue(value: JsonValue): JsonObject {
+  if (Array.isArray(value)) return { arrayValue: { values: value.map(spanValue) } }
   if (typeof value === 'number') return { intValue: String(value) }
   return { stringValue: String(value) }
 }

@@ -45,7 +45,7 @@ interface KnownCall {
 }
 
 /** A result of a call in a file. */
-export interface Result {
+export interface SessionResult {
   readonly callId: string
   readonly tool?: string
   readonly content: readonly Content[]
@@ -228,7 +228,7 @@ export class SessionWriter {
   }
 
   /** Adds the result of a call. A repeated one is counted, and one of an unknown call is stored unchanged. */
-  result({ callId, tool, content, isError, child }: Result, origin: Origin): void {
+  result({ callId, tool, content, isError, child }: SessionResult, origin: Origin): void {
     const call = this.#call(callId)
     if (repeatsResult(call, content)) return this.note('written twice: a tool result', origin.line)
     this.add(

@@ -83,10 +83,10 @@ export function foldHeader(header: Header, step: HeaderStep): Header {
     callStatuses,
     callProgress: progressAfter(header.callProgress, step),
   }
-  return FIELDS.every((field) => next[field] === header[field]) ? header : deepFreeze(next)
+  return HEADER_FIELDS.every((field) => next[field] === header[field]) ? header : deepFreeze(next)
 }
 
-const FIELDS = Object.keys(INITIAL) as readonly (keyof Header)[]
+const HEADER_FIELDS = Object.keys(INITIAL) as readonly (keyof Header)[]
 
 /** Progress of calls after an event. O(log k) for k calls with progress. */
 function progressAfter(

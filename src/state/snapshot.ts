@@ -4,7 +4,7 @@ import { ColloquyError } from '../event/errors.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { quote } from '../event/text.ts'
 import type { Event } from '../event/types.ts'
-import { Chunk, type Row, rowOf, writeChunk } from '../log/columnar/chunk.ts'
+import { Chunk, type ColumnRow, columnRow, writeChunk } from '../log/columnar/chunk.ts'
 import { ColumnarEntry, ColumnarLog } from '../log/columnar/columnar-log.ts'
 import { keyAt } from '../log/columnar/columns.ts'
 import { type Seal, sealOf } from '../log/columnar/sealed.ts'
@@ -20,7 +20,7 @@ import {
   CHUNK_LABEL,
   CHUNK_SIZE,
   readHead,
-  recordOf,
+  stateRecord,
   type StateRecord,
   writeHead,
 } from './snapshot/record.ts'
@@ -95,12 +95,12 @@ function knownSeal(log: Log<Checkpoint>, index: number, size: number): Seal | un
 }
 
 /** Rows of a range: from the columnar log as far as it reaches, then from the entries. */
-function rowsOf(log: Log<Checkpoint>, from: number, to: number): Row[] {
+function rowsOf(log: Log<Checkpoint>, from: number, to: number): ColumnRow[] {
   const { columns } = log.index
   const known = Math.max(from, Math.min(to, columnarLength(log)))
   const rows = columns?.rows(from, known) ?? []
   for (const checkpoint of log.entries.slice(known, to))
-    rows.push(rowOf(checkpoint, droppedAt(log, checkpoint)))
+    rows.push(columnRow(checkpoint, droppedAt(log, checkpoint)))
   return rows
 }
 
@@ -155,7 +155,7 @@ export function encodeParts(
   const { log } = state
   const from = since > 0 && since <= log.entries.length ? Math.floor(since) : 0
   const chunks = chunksFrom(log, from, size)
-  const record = recordOf(state, { size, seal: lastSeal(log, size, chunks), createdAt })
+  const record = stateRecord(state, { size, seal: lastSeal(log, size, chunks), createdAt })
   const first = Math.floor(from / size) + 1
   return [
     { part: 0, bytes: writeHead(record, bodiesOf(state.branch), withBodies) },
@@ -221,7 +221,7 @@ export function evict(state: State): State {
   const chunks = bytes.map((each, index) =>
     existing[index]?.bytes === each ? existing[index] : (Chunk.open(CHUNK_LABEL, each) as Chunk),
   )
-  const record = recordOf(state, { size, seal: lastSeal(log, size, bytes), createdAt: '' })
+  const record = stateRecord(state, { size, seal: lastSeal(log, size, bytes), createdAt: '' })
   return stateOver({ record, bodies: bodiesOf(branch), chunks, conversationId })
 }
 

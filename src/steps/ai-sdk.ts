@@ -111,10 +111,12 @@ async function openStream<R extends { readonly messages: readonly object[] }>(
   open: (request: R) => Stream,
 ): Promise<Stream> {
   if (version.current === 7) {
-    const { stream, refusal } = await begin(open(request))
+    const { stream, refusal } = await openReply(open(request))
     if (refusal === null) return stream
   }
-  const { stream, refusal } = await begin(open({ ...request, messages: request.messages.map(messageIn6) }))
+  const { stream, refusal } = await openReply(
+    open({ ...request, messages: request.messages.map(messageIn6) }),
+  )
   if (refusal !== null)
     throw new ColloquyError(
       'invalid_argument',
@@ -127,7 +129,7 @@ async function openStream<R extends { readonly messages: readonly object[] }>(
 }
 
 /** Reads a stream up to the part that shows whether the SDK refuses the messages. */
-async function begin(
+async function openReply(
   opened: Stream | Promise<Stream>,
 ): Promise<{ readonly stream: Stream; readonly refusal: object | null }> {
   const source = await opened

@@ -125,10 +125,10 @@ function toolOf(
   }
 }
 
-type Request = (request: object, schema: object, options: object) => PromiseLike<unknown>
+type McpRequest = (request: object, schema: object, options: object) => PromiseLike<unknown>
 
 /** Accepts any result: version 1 of the SDK calls `safeParse`, version 2 the standard method. */
-const ANY = {
+const ANY_SCHEMA = {
   safeParse: (data: unknown) => ({ success: true, data }),
   '~standard': { version: 1, vendor: 'colloquy', validate: (value: unknown) => ({ value }) },
 }
@@ -141,9 +141,9 @@ const MIN_POLL_INTERVAL = 10
 const MAX_FAILURES = 5
 
 function taskCalls(client: McpClient, name: string, options = {}): Pick<StepTool, 'execute' | 'resume'> {
-  const request = (client.request as unknown as Request).bind(client)
+  const request = (client.request as unknown as McpRequest).bind(client)
   const send = async (method: string, params: object, signal?: AbortSignal): Promise<JsonObject> => {
-    const result = await request({ method, params }, ANY, { ...options, ...(signal && { signal }) })
+    const result = await request({ method, params }, ANY_SCHEMA, { ...options, ...(signal && { signal }) })
     return isObject(result) ? result : {}
   }
   const poll = async (taskId: string, signal: AbortSignal): Promise<ToolOutput> => {

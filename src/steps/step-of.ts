@@ -44,8 +44,8 @@ import {
   type ToolOutput,
 } from './tool.ts'
 
-type Call = EventEntry<ActionEvent>
-type Result = AgentErrorEvent | ObservationEvent
+type CallEntry = EventEntry<ActionEvent>
+type CallResult = AgentErrorEvent | ObservationEvent
 type ToolInput = Pick<StepInput, 'approved' | 'signal' | 'background' | 'runChild'>
 
 /**
@@ -56,10 +56,10 @@ export async function* executeCalls(
   input: ToolInput,
   tools: ReadonlyMap<string, StepTool>,
   blocks: PartTable['kinds'],
-): AsyncGenerator<Result, void, undefined> {
+): AsyncGenerator<CallResult, void, undefined> {
   const waiting = new Map(
     input.approved.map(
-      (call) => [call, resultOf(call, tools, blocks, input).then((result) => ({ call, result }))] as const,
+      (call) => [call, executeCall(call, tools, blocks, input).then((result) => ({ call, result }))] as const,
     ),
   )
   while (waiting.size > 0) {
@@ -72,17 +72,17 @@ export async function* executeCalls(
 }
 
 /** Never rejects. */
-async function resultOf(
-  call: Call,
+async function executeCall(
+  call: CallEntry,
   tools: ReadonlyMap<string, StepTool>,
   blocks: PartTable['kinds'],
   { signal, background: startWork, runChild }: ToolInput,
-): Promise<Result> {
+): Promise<CallResult> {
   const { id, event } = call
   const tool = tools.get(event.tool_name)
   if (tool === undefined) return notExecuted(event, `there is no tool ${quote(event.tool_name)}`)
   try {
-    const checked = await check(tool, argumentsOf(event))
+    const checked = await checkArguments(tool, argumentsOf(event))
     if ('issues' in checked) return notExecuted(event, checked.issues)
     const context: ToolContext = {
       signal,
@@ -117,7 +117,7 @@ function workingResult(
   id: string,
   event: ActionEvent,
   { content = FOLLOWS, task }: BackgroundOptions,
-): Result {
+): CallResult {
   const parts = typeof content === 'string' ? textObservation(content).content : content
   const observation: Observation = {
     kind: WORKING,
@@ -148,7 +148,7 @@ function outputResult(
   event: ActionEvent,
   output: ToolOutput,
   blocks: PartTable['kinds'],
-): Result {
+): CallResult {
   const result = resultWith(id, event, readToolResult(output, blocks))
   return decodeEvent(result).ok ? result : storableResult(id, event, readAsText(output))
 }
@@ -164,7 +164,7 @@ function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
   return structuredClone(Object.hasOwn(parsed, 'kind') ? { ...args, kind: parsed['kind'] ?? null } : args)
 }
 
-async function check(
+async function checkArguments(
   { parameters }: StepTool,
   args: JsonObject,
 ): Promise<{ readonly args: JsonObject } | { readonly issues: string }> {
@@ -189,7 +189,7 @@ const notExecuted = (event: ActionEvent, reason: string): AgentErrorEvent => ({
 })
 
 /** Returns the result, or an error result if the log cannot store it, since the tool was executed. */
-function storableResult(action_id: string, event: ActionEvent, observation: Observation): Result {
+function storableResult(action_id: string, event: ActionEvent, observation: Observation): CallResult {
   const result = resultWith(action_id, event, observation)
   const decoded = decodeEvent(result)
   if (decoded.ok) return result
@@ -375,14 +375,14 @@ async function* callModel(
     }
   } catch (error) {
     // An interrupt by the user keeps the content as an interrupted reply.
-    const { events } = signal.aborted ? NOTHING : collector.end()
+    const { events } = signal.aborted ? NO_EVENTS : collector.end()
     if (events.length > 0) yield events
     throw tooLong(error) ?? error
   }
   yield collector.end()
 }
 
-const NOTHING: Pick<Reply, 'events'> = { events: [] }
+const NO_EVENTS: Pick<Reply, 'events'> = { events: [] }
 
 const isStream = (reply: unknown): reply is AsyncIterable<object> =>
   typeof reply === 'object' && reply !== null && Symbol.asyncIterator in reply
@@ -390,7 +390,7 @@ const isStream = (reply: unknown): reply is AsyncIterable<object> =>
 /** Statuses for a wrong request; 429 mentions tokens too, but means the rate. */
 const STATUSES: readonly unknown[] = [400, 413, 422]
 
-const CODES: ReadonlySet<unknown> = new Set([
+const CONTEXT_CODES: ReadonlySet<unknown> = new Set([
   // OpenAI, and many servers that speak its grammar.
   'context_length_exceeded',
   // Anthropic, for a body above its limit in bytes.
@@ -462,7 +462,7 @@ function isTooLong(value: unknown, depth: number): boolean {
   const fields = value as Readonly<Record<string, unknown>>
   const status = fields['status'] ?? fields['statusCode']
   if (typeof status === 'number' && !STATUSES.includes(status)) return false
-  if (CODES.has(fields['code']) || CODES.has(fields['type'])) return true
+  if (CONTEXT_CODES.has(fields['code']) || CONTEXT_CODES.has(fields['type'])) return true
   if (isTooLong(fields['message'] ?? null, depth - 1)) return true
   return NESTED_FIELDS.some((key) => isTooLong(fields[key] ?? null, depth - 1))
 }

@@ -68,10 +68,10 @@ export function subagent(options: SubagentOptions): StepTool {
     parameters,
     repeatable: true,
     ...(options.background === true && { background: true }),
-    execute: async (args, context) => outputOf(await callChild(prompt(args), context)),
+    execute: async (args, context) => subagentOutput(await callChild(prompt(args), context)),
     async resume(_, context) {
       const { kind: _kind, ...args } = (context.call.action ?? { kind: '' }) as JsonObject
-      return outputOf(await callChild(prompt(args), context))
+      return subagentOutput(await callChild(prompt(args), context))
     },
   }
 }
@@ -79,7 +79,7 @@ export function subagent(options: SubagentOptions): StepTool {
 const promptOf = (args: JsonObject): string =>
   typeof args['task'] === 'string' ? args['task'] : JSON.stringify(args)
 
-const outputOf = ({ conversationId, status, content }: ChildReply): ToolOutput => ({
+const subagentOutput = ({ conversationId, status, content }: ChildReply): ToolOutput => ({
   kind: 'SubagentObservation',
   content,
   conversation_id: conversationId,

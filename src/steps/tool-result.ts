@@ -64,11 +64,11 @@ function readSafely(read: () => Observation): Observation {
 
 export const failure = (text: string): Observation => ({ ...textObservation(text), is_error: true })
 
-export const textObservation = (text: string): Observation => observation(textContent(text))
+export const textObservation = (text: string): Observation => observation(asTextContent(text))
 
 const observation = (content: readonly Content[]): Observation => ({ kind: TOOL_OBSERVATION, content })
 
-const textContent = (text: string): Content[] =>
+const asTextContent = (text: string): Content[] =>
   text === '' ? [] : [{ type: 'text', text: text.toWellFormed() }]
 
 const MAX_CAUSES = 5
@@ -112,9 +112,9 @@ function tagOf(value: unknown): string {
 function observationIn(value: unknown, blocks: Kinds): Observation | null {
   const { kind, content, ...rest } = objectOf(value)
   if (typeof kind !== 'string' || !Array.isArray(content)) return null
-  const parts = content.map((part) => partOf(part, blocks))
+  const parts = content.map((part) => resultPart(part, blocks))
   return parts.every((part) => part !== null)
-    ? ({ kind, content: parts, ...objectOf(plain(rest)) } as Observation)
+    ? ({ kind, content: parts, ...objectOf(plainValue(rest)) } as Observation)
     : null
 }
 
@@ -124,7 +124,7 @@ function mcpResult(value: unknown, blocks: Kinds): Observation | null {
   const { content = [], structuredContent, isError: failed, _meta, resultType: _, ...rest } = objectOf(value)
   if (!Array.isArray(content) || typeof (failed ?? false) !== 'boolean') return null
   const isMarked = failed !== undefined || isObject(structuredContent)
-  const isContent = 'content' in value && content.every((part) => partOf(part, blocks) !== null)
+  const isContent = 'content' in value && content.every((part) => resultPart(part, blocks) !== null)
   if (Object.keys(rest).length > 0 ? !isMarked || !('content' in value) : !isMarked && !isContent) return null
   const parts = [
     ...partsOrJson(content, blocks),
@@ -136,7 +136,7 @@ function mcpResult(value: unknown, blocks: Kinds): Observation | null {
   return {
     ...observation(parts),
     ...(failed === true && { is_error: true }),
-    ...(isObject(_meta) && { _meta: plain(_meta) as JsonObject }),
+    ...(isObject(_meta) && { _meta: plainValue(_meta) as JsonObject }),
   }
 }
 
@@ -162,14 +162,14 @@ const sortedJson = (value: unknown): string =>
 function asContent(value: unknown, blocks: Kinds): Observation {
   if (value instanceof Bytes) return observation(value.parts())
   const list = Array.isArray(value) ? value : 'type' in objectOf(value) ? [value] : []
-  const parts = list.map((part) => partOf(part, blocks))
+  const parts = list.map((part) => resultPart(part, blocks))
   const isContent = parts.length > 0 && parts.every((part) => part !== null)
   return observation(isContent ? parts : jsonContent(value, blocks))
 }
 
 const partsOrJson = (parts: readonly unknown[], blocks: Kinds): Content[] =>
   parts.flatMap((part) => {
-    const read = partOf(part, blocks)
+    const read = resultPart(part, blocks)
     return read === null ? jsonContent(part, blocks) : [read]
   })
 
@@ -185,14 +185,14 @@ const TEXT_FIELDS: ReadonlySet<string> = new Set([
   'providerMetadata',
 ])
 
-function partOf(part: unknown, blocks: Kinds): Content | null {
+function resultPart(part: unknown, blocks: Kinds): Content | null {
   if (!isObject(part)) return null
   const { type, text, cache_prompt, cache_control, image_urls, inlineData, image, document } = objectOf(part)
   const keys = Object.keys(part)
   if (type === undefined) {
     if (typeof text === 'string' && keys.every((key) => key === 'text' || key === 'cache_prompt'))
       return part as unknown as Content
-    if (Array.isArray(image_urls)) return plain(part) as Content
+    if (Array.isArray(image_urls)) return plainValue(part) as Content
     if (keys.length !== 1) return null
     if (inlineData !== undefined) return inlinePart(objectOf(inlineData))
     return bedrockPart(objectOf(image ?? document), image === undefined ? 'application' : 'image')
@@ -204,8 +204,8 @@ function partOf(part: unknown, blocks: Kinds): Content | null {
     return { type, text, ...(isMarked && { cache_prompt: true }) }
   }
   if (type === 'image')
-    return Array.isArray(image_urls) ? (plain(part) as Content) : imagePart(objectOf(part))
-  const open = plain(part) as OpenPart
+    return Array.isArray(image_urls) ? (plainValue(part) as Content) : imagePart(objectOf(part))
+  const open = plainValue(part) as OpenPart
   const block = Object.hasOwn(blocks, type) ? blocks[type] : undefined
   return readPart(open) !== null || block?.fits(open) === true ? open : null
 }
@@ -256,7 +256,7 @@ function base64In(text: unknown): string | null {
 
 /** JSON text, with numbers for images and files, which follow as parts. */
 function jsonContent(value: unknown, blocks: Kinds): Content[] {
-  if (typeof value === 'string') return textContent(value)
+  if (typeof value === 'string') return asTextContent(value)
   const parts: Content[] = []
   const text = jsonText(value, (each) => {
     const lifted = each instanceof Bytes ? each.parts() : isObject(each) ? binaryIn(each, blocks) : []
@@ -266,11 +266,11 @@ function jsonContent(value: unknown, blocks: Kinds): Content[] {
     parts.push(first)
     return `[Part ${parts.length}, which follows]`
   })
-  return [...textContent(text), ...parts]
+  return [...asTextContent(text), ...parts]
 }
 
 function binaryIn(value: object, blocks: Kinds): Content[] {
-  const part = partOf(value, blocks)
+  const part = resultPart(value, blocks)
   if (part === null || 'text' in part) return []
   if ('image_urls' in part) {
     const [url] = part.image_urls as readonly unknown[]
@@ -286,7 +286,7 @@ function binaryIn(value: object, blocks: Kinds): Content[] {
 const jsonText = (value: unknown, replace: (value: unknown) => unknown = (each) => each): string =>
   JSON.stringify(value, (_, each: unknown) => replace(each)) ?? ''
 
-const plain = (value: unknown): unknown =>
+const plainValue = (value: unknown): unknown =>
   JSON.parse(jsonText(value, (each) => (each instanceof Bytes ? each.base64 : each)))
 
 class Bytes {
@@ -306,7 +306,7 @@ class Bytes {
     const text = decodeUtf8(this.bytes)
     // oxlint-disable-next-line no-control-regex
     if (text !== null && !/[\0-\x08\x0e-\x1f]/.test(text) && !text.startsWith('%PDF-'))
-      return textContent(text)
+      return asTextContent(text)
     const part = bytesPart(this, null, `${this.bytes.length} bytes`)
     return part === null ? [] : [part]
   }

@@ -47,7 +47,7 @@ export function plainContent(): fc.Arbitrary<readonly Content[]> {
 const PDF = 'JVBERi0xLjcK'
 const PNG = 'iVBORw0KGgo='
 
-const KNOWN: readonly OpenPart[] = [
+const KNOWN_PARTS: readonly OpenPart[] = [
   { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: PDF }, title: 'Plan' },
   { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } },
   { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'Plain.' }, context: 'a note' },
@@ -91,7 +91,7 @@ const OTHERS: readonly OpenPart[] = [
 ]
 
 /** One of each kind that providers and MCP servers have. */
-export const OPEN_PARTS: readonly OpenPart[] = [...KNOWN, ...OTHERS]
+export const OPEN_PARTS: readonly OpenPart[] = [...KNOWN_PARTS, ...OTHERS]
 
 const OPEN_KINDS = [
   'video',
@@ -111,7 +111,7 @@ const OPEN_KINDS = [
  * fc.assert(fc.property(openPart(), part => part.type !== 'text' && part.type !== 'image'))
  */
 export function openPart(): fc.Arbitrary<OpenPart> {
-  const known = fc.constantFrom(...KNOWN)
+  const known = fc.constantFrom(...KNOWN_PARTS)
   const strange = fc
     .tuple(fc.constantFrom(...OPEN_KINDS), openFields(), anyText())
     .map(([type, fields, text]): OpenPart => ({ ...fields, type, text, image_urls: text }))

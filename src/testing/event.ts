@@ -183,7 +183,7 @@ const callId = (): fc.Arbitrary<string> => fc.constantFrom('c0', 'c1', 'c2', 'c3
 const pooledEventId = (): fc.Arbitrary<string> => fc.constantFrom('e0', 'e1', 'e2', 'e3')
 const responseId = (): fc.Arbitrary<string> => fc.constantFrom('r0', 'r1', 'r2', '')
 const kind = <K extends EventKind>(name: K): fc.Arbitrary<K> => fc.constant(name)
-const failure = { source: source(), code: words(), detail: anyText() }
+const failureFields = { source: source(), code: words(), detail: anyText() }
 const critic = () =>
   shape({ score: fc.constantFrom(0, 0.5, 1) }, { message: orNull(words()), metadata: orNull(jsonObject()) })
 const risk = () => fc.constantFrom('UNKNOWN' as const, 'LOW' as const, 'MEDIUM' as const, 'HIGH' as const)
@@ -247,7 +247,7 @@ function messageBody(): fc.Arbitrary<EventOf<'MessageEvent'>> {
 const link = { tool_name: toolName(), tool_call_id: callId() }
 
 export const BODIES: { readonly [K in EventKind]: () => fc.Arbitrary<EventOf<K>> } = {
-  ServerErrorEvent: () => shape({ kind: kind('ServerErrorEvent'), ...failure }),
+  ServerErrorEvent: () => shape({ kind: kind('ServerErrorEvent'), ...failureFields }),
   ACPToolCallEvent: () =>
     shape(
       { kind: kind('ACPToolCallEvent'), tool_call_id: callId(), title: anyText() },
@@ -274,7 +274,7 @@ export const BODIES: { readonly [K in EventKind]: () => fc.Arbitrary<EventOf<K>>
   CondensationRequest: () => shape({ kind: kind('CondensationRequest') }, { source: source() }),
   CondensationSummaryEvent: () =>
     shape({ kind: kind('CondensationSummaryEvent'), summary: anyText() }, { source: source() }),
-  ConversationErrorEvent: () => shape({ kind: kind('ConversationErrorEvent'), ...failure }),
+  ConversationErrorEvent: () => shape({ kind: kind('ConversationErrorEvent'), ...failureFields }),
   ConversationStateUpdateEvent: () =>
     shape(
       { kind: kind('ConversationStateUpdateEvent') },

@@ -30,7 +30,7 @@ export function describeFailure({ error, seed, path, facts }: FailingCase): stri
     broken === null ? 'A check failed.' : headingOf(broken.law),
     ...detailOf(error).split('\n').map(indented),
     ...(seed === undefined ? [] : [`  again: { seed: ${seed}${again} }`]),
-    ...(log === null ? [] : [`  the log, for colloquy replay: ${log.length} events`, ...log.map(lineOf)]),
+    ...(log === null ? [] : [`  the log, for colloquy replay: ${log.length} events`, ...log.map(jsonLine)]),
   ].join('\n')
 }
 
@@ -71,7 +71,7 @@ function detailOf(error: unknown): string {
 const indented = (line: string): string => `  ${line}`
 
 /** One line for each fact: in a quarantined line, line ends are only between tokens. */
-const lineOf = (fact: Fact): string =>
+const jsonLine = (fact: Fact): string =>
   isQuarantined(fact) ? maskSecrets(fact).raw.replaceAll(/[\r\n]+/g, ' ') : JSON.stringify(maskSecrets(fact))
 
 /** A broken law, with its number and the log. */

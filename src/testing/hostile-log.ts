@@ -73,7 +73,7 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
     [1, working()],
     [1, completion()],
     [1, progress()],
-    [2, status()],
+    [2, statusStep()],
     [2, kind('CondensationRequest', 'CondensationSummaryEvent')],
     [1, kind('SystemPromptEvent')],
     [1, kind('PauseEvent', 'InterruptEvent', 'ConversationErrorEvent')],
@@ -174,7 +174,7 @@ const requested = (position = back()): fc.Arbitrary<Asked> =>
     [1, summaryBack()],
     [2, always('later')],
     [2, always(true)],
-    [1, text('unknown', 'e1')],
+    [1, textual('unknown', 'e1')],
     [1, always(null)],
     [1, always(7)],
   )
@@ -295,7 +295,7 @@ const progress = () =>
     }),
   )
 
-const anyListed = () => weighed<Ref>([6, back()], [1, summaryBack()], [1, text('unknown', 'e0', 'e1')])
+const anyListed = () => weighed<Ref>([6, back()], [1, summaryBack()], [1, textual('unknown', 'e0', 'e1')])
 
 const condensation = (listed = anyListed(), minLength = 0): fc.Arbitrary<Step> => {
   const offset = weighed<number | null>([8, fc.nat(9)], [1, fc.constantFrom(null, 99)])
@@ -317,7 +317,7 @@ const head = (position = back()): fc.Arbitrary<Step> =>
           [2, summaryBack()],
           [1, always(7)],
           [1, always('absent')],
-          [2, text('later', 'e99')],
+          [2, textual('later', 'e99')],
         ),
       ],
     ).map((value) => ({ say: 'head', value })),
@@ -331,7 +331,7 @@ const update = (key: string, value: fc.Arbitrary<string | null | object>): fc.Ar
     })),
   )
 
-const status = (): fc.Arbitrary<Step> => {
+const statusStep = (): fc.Arbitrary<Step> => {
   const named = weighed<string | null>(
     [6, fc.constantFrom(...STATUSES)],
     [1, fc.constantFrom('IDLE', '', null)],
@@ -373,7 +373,7 @@ const broken = (): fc.Arbitrary<Step> =>
 const near = (): fc.Arbitrary<number> => weighed([4, fc.nat(2)], [2, fc.nat(6)], [1, fc.nat(40)])
 const back = (): fc.Arbitrary<Ref> => near().map((n) => ({ to: 'back', n }))
 const summaryBack = (): fc.Arbitrary<Ref> => near().map((n) => ({ to: 'back', n, summary: true }))
-const text = (...texts: readonly string[]): fc.Arbitrary<Ref> =>
+const textual = (...texts: readonly string[]): fc.Arbitrary<Ref> =>
   fc.constantFrom(...texts).map((each) => ({ to: 'text', text: each }))
 
 const id = (): fc.Arbitrary<Placing['id']> =>
@@ -382,7 +382,7 @@ const id = (): fc.Arbitrary<Placing['id']> =>
     [2, always({ as: 'absent' })],
     [1, back().map((ref) => ({ as: 'ref', ref }))],
     [1, summaryBack().map((ref) => ({ as: 'ref', ref }))],
-    [1, text('__proto__', 'e1', 'e2-summary', 'é 😀').map((ref) => ({ as: 'ref', ref }))],
+    [1, textual('__proto__', 'e1', 'e2-summary', 'é 😀').map((ref) => ({ as: 'ref', ref }))],
   )
 
 const parent = (): fc.Arbitrary<Placing['parent']> =>
@@ -390,7 +390,10 @@ const parent = (): fc.Arbitrary<Placing['parent']> =>
     [50, always({ as: 'absent' })],
     [4, back().map((ref) => ({ as: 'ref', ref }))],
     [2, fc.constantFrom('null', 'root', 'self', 'later').map((as) => ({ as }))],
-    [1, weighed([1, text('', 'unknown', 'toString')], [1, summaryBack()]).map((ref) => ({ as: 'ref', ref }))],
+    [
+      1,
+      weighed([1, textual('', 'unknown', 'toString')], [1, summaryBack()]).map((ref) => ({ as: 'ref', ref })),
+    ],
   )
 
 const placing = (): fc.Arbitrary<Placing> =>
@@ -464,7 +467,7 @@ function placed(written: Written, placing: Placing): Pick<Event, 'id' | 'timesta
   return {
     ...(ownId === undefined ? {} : { id: ownId }),
     ...timestampField(index, time),
-    ...(parent.as === 'absent' ? {} : { parent_id: parentOf(written, parent, ownId ?? 'self') }),
+    ...(parent.as === 'absent' ? {} : { parent_id: parentIdOf(written, parent, ownId ?? 'self') }),
   }
 }
 
@@ -476,7 +479,7 @@ function timestampField(timestamp: number, time: Placing['time']): { readonly ti
   return { timestamp: `2026-01-01T00:${clock}Z` }
 }
 
-function parentOf(written: Written, parent: Placing['parent'], ownValue: string): string | null {
+function parentIdOf(written: Written, parent: Placing['parent'], ownValue: string): string | null {
   if (parent.as === 'null') return null
   if (parent.as === 'root') return ROOT
   if (parent.as === 'self') return ownValue

@@ -74,7 +74,7 @@ export interface LegalPlan {
   readonly commands: readonly Command[]
 }
 
-const call = (): fc.Arbitrary<PlannedCall> =>
+const plannedCall = (): fc.Arbitrary<PlannedCall> =>
   fc.constantFrom<PlannedCall>(
     { tool: 'terminal', action: { kind: 'TerminalAction', command: 'ls' }, arguments: '{"command":"ls"}' },
     { tool: 'think', action: { kind: 'ThinkAction', thought: 'hm' }, arguments: '{"thought":"hm"}' },
@@ -104,7 +104,7 @@ function command(): fc.Arbitrary<Command> {
   })
   const respond = shape<Do<'respond'>>({
     do: fc.constant('respond'),
-    calls: fc.array(call(), { minLength: 1, maxLength: 3 }),
+    calls: fc.array(plannedCall(), { minLength: 1, maxLength: 3 }),
     text: fc.option(words()),
     thinking: fc.oneof(
       some(2, fc.constant([])),

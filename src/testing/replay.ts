@@ -164,10 +164,10 @@ function readingOf<S, Kept>({ project, encode }: ReplaySubject<S, Kept>, state: 
 }
 
 /** A shorter log is cut everywhere, so that shrinking keeps the failing cut. */
-const SHORT = 16
+const SHORT_LENGTH = 16
 
 function cuts(length: number): number[] {
-  const stride = length <= SHORT ? 1 : Math.ceil(length / 4)
+  const stride = length <= SHORT_LENGTH ? 1 : Math.ceil(length / 4)
   return Array.from({ length: Math.ceil(length / stride) }, (_, n) => n * stride)
 }
 

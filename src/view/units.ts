@@ -105,7 +105,7 @@ const NEVER = Infinity
 const MAX_WAITS = 2 ** 31
 const NO_FLOW: Flow = { loop: null, paused: null, floor: 0, added: 0, joins: [0, 0, 0, 0] }
 
-const keyOf = (loop: boolean, paused: boolean): number => (loop ? 1 : 0) + (paused ? 2 : 0)
+const loopKey = (loop: boolean, paused: boolean): number => (loop ? 1 : 0) + (paused ? 2 : 0)
 
 /**
  * A stretch contains a batch with thinking blocks and directly following ones without; and a paused reply, or
@@ -136,15 +136,15 @@ const afterFlow = ({ loop, paused, waits }: Stretch, flow: Flow): Stretch => ({
 })
 
 export const hasStart = ({ loop, paused, waits }: Stretch, { joins }: Flow): boolean =>
-  waits < (joins[keyOf(loop, paused)] as number)
+  waits < (joins[loopKey(loop, paused)] as number)
 
 const sumFlows = (flows: readonly Flow[]): Flow => flows.reduce(sum, NO_FLOW)
 
 function sum(one: Flow, other: Flow): Flow {
   if (one === NO_FLOW) return other
   const joinsAt = (loop: boolean, paused: boolean): number => {
-    const ownValue = one.joins[keyOf(loop, paused)] as number
-    const needed = other.joins[keyOf(one.loop ?? loop, one.paused ?? paused)] as number
+    const ownValue = one.joins[loopKey(loop, paused)] as number
+    const needed = other.joins[loopKey(one.loop ?? loop, one.paused ?? paused)] as number
     return Math.max(ownValue, needed <= one.floor ? 0 : needed - one.added)
   }
   return {
@@ -182,14 +182,14 @@ function replyIn(unit: Unit): Event | null {
 const WIDTH = 32
 
 /** A block of units, or two subtrees whose heights differ by one at most. */
-export type Node = Block | Inner
+export type Node = LeafNode | Inner
 
 interface Totals {
   readonly events: number
   readonly flow: Flow
 }
 
-interface Block {
+interface LeafNode {
   readonly height: 0
   readonly units: readonly Unit[]
   readonly size: number
@@ -242,7 +242,7 @@ export class Units implements Iterable<Unit> {
         node = right
       }
     }
-    return (node as Block).units[rest]
+    return (node as LeafNode).units[rest]
   }
 
   /** The tree of all units before the tail: versions are compared by the nodes that they share. */
@@ -303,7 +303,8 @@ export class Units implements Iterable<Unit> {
     const out: Unit[] = []
     const end = Math.min(to, this.length)
     const start = this.#tree?.size ?? 0
-    if (from < start && this.#tree !== null) collect(this.#tree, Math.max(0, from), Math.min(end, start), out)
+    if (from < start && this.#tree !== null)
+      collectUnits(this.#tree, Math.max(0, from), Math.min(end, start), out)
     for (let index = Math.max(from, start); index < end; index += 1)
       out.push(this.#tail[index - start] as Unit)
     return out
@@ -328,7 +329,7 @@ export class Units implements Iterable<Unit> {
       if (isRight) index += left.size
       node = isRight ? right : left
     }
-    const units = node === null ? this.#tail : (node as Block).units
+    const units = node === null ? this.#tail : (node as LeafNode).units
     for (const unit of units) {
       work.units += 1
       if (index === this.length || !isUnitBefore(unit, order)) break
@@ -406,7 +407,7 @@ export class Units implements Iterable<Unit> {
   *#blocks(): IterableIterator<readonly Unit[]> {
     const stack: Node[] = this.#tree === null ? [] : [this.#tree]
     for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-      if (node.height === 0) yield (node as Block).units
+      if (node.height === 0) yield (node as LeafNode).units
       else stack.push((node as Inner).right, (node as Inner).left)
     }
     const start = this.#tree?.size ?? 0
@@ -428,23 +429,23 @@ export class Units implements Iterable<Unit> {
     }
   }
 
-  *#descend(skips: (totals: Totals, size: number) => boolean): IterableIterator<Part> {
+  *#descend(skips: (totals: Totals, size: number) => boolean): IterableIterator<NodePart> {
     const stack: Node[] = this.#tree === null ? [] : [this.#tree]
     const start = this.#tree?.size ?? 0
     for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
       work.units += 1
       const totals = totalsIn(node)
       if (skips(totals, node.size)) yield { size: node.size, totals, units: null }
-      else if (node.height === 0) yield { size: node.size, totals, units: (node as Block).units }
+      else if (node.height === 0) yield { size: node.size, totals, units: (node as LeafNode).units }
       else stack.push((node as Inner).right, (node as Inner).left)
     }
     if (this.length === start) return
     const units = this.#tail.slice(0, this.length - start)
-    yield { size: units.length, totals: NOTHING, units }
+    yield { size: units.length, totals: ZERO_TOTALS, units }
   }
 }
 
-interface Part {
+interface NodePart {
   readonly size: number
   readonly totals: Totals
   readonly units: readonly Unit[] | null
@@ -457,7 +458,7 @@ const isUnitBefore = (unit: Unit, order: UnitOrder): boolean =>
       ? unit.first < order.first
       : (unit.tie ?? 0) < (order.tie ?? 0)
 
-const NOTHING: Totals = { events: 0, flow: sumFlows([]) }
+const ZERO_TOTALS: Totals = { events: 0, flow: sumFlows([]) }
 
 function totalsOf(units: readonly Unit[]): Totals {
   work.units += units.length
@@ -468,7 +469,7 @@ function totalsOf(units: readonly Unit[]): Totals {
 
 function totalsIn(node: Node): Totals {
   if (node.totals !== null) return node.totals
-  if (node.height === 0) node.totals = totalsOf((node as Block).units)
+  if (node.height === 0) node.totals = totalsOf((node as LeafNode).units)
   else {
     const [left, right] = [totalsIn((node as Inner).left), totalsIn((node as Inner).right)]
     node.totals = { events: left.events + right.events, flow: sumFlows([left.flow, right.flow]) }
@@ -476,7 +477,7 @@ function totalsIn(node: Node): Totals {
   return node.totals
 }
 
-function blockOf(units: readonly Unit[]): Block | null {
+function blockOf(units: readonly Unit[]): LeafNode | null {
   const last = units.at(-1)
   work.slots += units.length
   return last === undefined ? null : { height: 0, units, size: units.length, last, totals: null }
@@ -492,7 +493,7 @@ function inner(left: Node, right: Node): Inner {
 function join(left: Node | null, right: Node | null): Node | null {
   if (left === null || right === null) return left ?? right
   if (left.height === 0 && right.height === 0 && left.size + right.size <= WIDTH)
-    return blockOf([...(left as Block).units, ...(right as Block).units])
+    return blockOf([...(left as LeafNode).units, ...(right as LeafNode).units])
   if (left.height > right.height + 1) {
     const { left: far, right: near } = left as Inner
     return balanced(far, join(near, right) as Node)
@@ -525,7 +526,7 @@ function split(node: Node | null, index: number): readonly [Node | null, Node | 
   if (node === null || index <= 0) return [null, node]
   if (index >= node.size) return [node, null]
   if (node.height === 0) {
-    const { units } = node as Block
+    const { units } = node as LeafNode
     return [blockOf(units.slice(0, index)), blockOf(units.slice(index))]
   }
   const { left, right } = node as Inner
@@ -538,22 +539,22 @@ function split(node: Node | null, index: number): readonly [Node | null, Node | 
 }
 
 function replaced(node: Node, index: number, unit: Unit): Node {
-  if (node.height === 0) return blockOf((node as Block).units.with(index, unit)) as Block
+  if (node.height === 0) return blockOf((node as LeafNode).units.with(index, unit)) as LeafNode
   const { left, right } = node as Inner
   return index < left.size
     ? inner(replaced(left, index, unit), right)
     : inner(left, replaced(right, index - left.size, unit))
 }
 
-function collect(node: Node, from: number, to: number, out: Unit[]): void {
+function collectUnits(node: Node, from: number, to: number, out: Unit[]): void {
   if (from >= to) return
   if (node.height === 0) {
-    for (let index = from; index < to; index += 1) out.push((node as Block).units[index] as Unit)
+    for (let index = from; index < to; index += 1) out.push((node as LeafNode).units[index] as Unit)
     return
   }
   const { left, right } = node as Inner
-  if (from < left.size) collect(left, from, Math.min(to, left.size), out)
-  if (to > left.size) collect(right, Math.max(0, from - left.size), to - left.size, out)
+  if (from < left.size) collectUnits(left, from, Math.min(to, left.size), out)
+  if (to > left.size) collectUnits(right, Math.max(0, from - left.size), to - left.size, out)
 }
 
 /** Returns a sequence of the units. O(n). */

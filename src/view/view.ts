@@ -106,7 +106,7 @@ export function replyPlace({ units }: View, { event }: Entry, log: Log): number 
   const last = units.last()
   // Usually the reply was requested after the last unit, and there is nothing to search.
   if (after === undefined || after === true || last === undefined || !isPassable(last)) return end
-  const requestedAt = positionOf(log, after)
+  const requestedAt = seqOf(log, after)
   if (requestedAt === null) return end
   let index = end
   for (let position = end - 1; position >= 0; position -= 1) {
@@ -127,7 +127,7 @@ const isPassable = (unit: Unit): unit is MessageUnit =>
   unit.type === 'message' && requestHeadOf(unit.item.event) === undefined
 
 /** Position of the event under HEAD. -1 for none, null for no earlier possible HEAD. */
-function positionOf(log: Log, after: string | null): number | null {
+function seqOf(log: Log, after: string | null): number | null {
   if (after === null) return -1
   const entry = log.head?.id === after ? log.head : findEventIn(log, after)
   return entry?.canBeHead === true ? entry.seq : null

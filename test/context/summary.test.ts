@@ -5,7 +5,7 @@ import {
   excerpt,
   fairLimit,
   summaryRequest,
-  textsOf,
+  summaryTexts,
 } from '../../src/context/condenser/summary-request.ts'
 import type { CondensationPlan } from '../../src/context/condenser/plan.ts'
 import type { Event } from '../../src/event/types.ts'
@@ -28,7 +28,7 @@ describe('the text of an event', () => {
     const call = action('a', { thought: 'Let me see.', tool: 'bash', args: '{"command": "ls -la"}' })
     const other = action('b', { tool: 'bash', args: '{}' })
     const third = action('c', { tool: 'bash', args: '{}' })
-    const { events, summaries } = textsOf(
+    const { events, summaries } = summaryTexts(
       units(
         system('s', 'You are an agent.'),
         user('u', [text('Look at'), image('https://example.org/a.png')], {

@@ -8,7 +8,7 @@ import { decodeEvent } from '../../src/event/decode.ts'
 import { EVENT_KINDS, isToolResult, isEventKind, KINDS } from '../../src/event/kinds.ts'
 import type { KindFacts } from '../../src/event/kinds.ts'
 import type { Event } from '../../src/event/types.ts'
-import { codeOf, kindFrom } from '../../src/log/columnar/chunk.ts'
+import { kindCode, kindFrom } from '../../src/log/columnar/chunk.ts'
 import { SAMPLES } from './samples.ts'
 
 const facts: Readonly<Record<string, KindFacts>> = KINDS
@@ -94,8 +94,8 @@ describe('the table of kinds', () => {
       InterruptEvent: 18,
       PauseEvent: 19,
     })
-    const codes = EVENT_KINDS.map((kind) => codeOf(kind))
-    expect(new Set([...codes, codeOf(null), codeOf('Later')]).size).toBe(EVENT_KINDS.length + 2)
+    const codes = EVENT_KINDS.map((kind) => kindCode(kind))
+    expect(new Set([...codes, kindCode(null), kindCode('Later')]).size).toBe(EVENT_KINDS.length + 2)
     expect(codes.map(kindFrom)).toEqual(EVENT_KINDS)
   })
 

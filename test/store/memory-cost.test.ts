@@ -9,7 +9,7 @@ import {
   countLog,
   type MemoryLog,
   newLog,
-  type Row,
+  type LogRow,
   searchLog,
   write,
 } from '../../src/store/memory/log.ts'
@@ -50,7 +50,7 @@ function longLog(): MemoryLog {
 const looks = { count: 0 }
 
 /** A list that counts reads. */
-const counted = (rows: Row[]): Row[] =>
+const counted = (rows: LogRow[]): LogRow[] =>
   new Proxy(rows, {
     get(target, key, receiver) {
       if (typeof key === 'string' && /^\d+$/.test(key)) looks.count += 1
@@ -73,7 +73,7 @@ const log = watched(longLog())
 const page = (
   query: Omit<EventQuery, 'conversationId'>,
   after: CheckedEventQuery['after'],
-): { rows: Row[]; cost: number } => {
+): { rows: LogRow[]; cost: number } => {
   looks.count = 0
   const rows = searchLog(log, { ...checkEventQuery({ conversationId: 'c', limit: 20, ...query }), after }, 21)
   return { rows, cost: looks.count }
@@ -108,8 +108,8 @@ describe('a page', () => {
 })
 
 /** A row with only the fields that order it. */
-const row = (time: bigint, seq: number): Row => ({
-  event: { seq } as Row['event'],
+const row = (time: bigint, seq: number): LogRow => ({
+  event: { seq } as LogRow['event'],
   refs: null,
   time,
   node: null,

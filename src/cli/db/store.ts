@@ -72,11 +72,11 @@ function cleanError(error: unknown, address: Address, { write }: Access): unknow
   }
   if (isColloquyError(error)) {
     if (!error.code.startsWith('store_'))
-      return new ColloquyError(error.code, messageOf(error, withoutPassword), error.data)
+      return new ColloquyError(error.code, safeMessage(error, withoutPassword), error.data)
     // The file was readable.
     if (!write && FOLDER_CODES.some((code) => code === error.data['sqlite']))
       return about(address, { code: 'unreadable', message: READ_ONLY_FOLDER })
-    return about(address, { code: error.code, message: messageOf(error, withoutPassword) })
+    return about(address, { code: error.code, message: safeMessage(error, withoutPassword) })
   }
   if (error instanceof FileError) return LACKS.includes(error.code) ? about(address, error) : error
   if (
@@ -88,14 +88,14 @@ function cleanError(error: unknown, address: Address, { write }: Access): unknow
 }
 
 /** The message of an error. A driver that tried several addresses has its reasons in the cause. */
-function messageOf(error: ColloquyError, withoutPassword: (text: string) => string): string {
+function safeMessage(error: ColloquyError, withoutPassword: (text: string) => string): string {
   const { cause, message } = error
   const reasons = cause instanceof AggregateError ? cause.errors.map(String) : []
-  const tail = message.endsWith(': ') ? (reasons[0] ?? codeOf(cause)) : ''
+  const tail = message.endsWith(': ') ? (reasons[0] ?? systemCode(cause)) : ''
   return withoutPassword(message + tail)
 }
 
-const codeOf = (cause: unknown): string =>
+const systemCode = (cause: unknown): string =>
   cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'
 
 /** Number of events that are read at a time: a body may be megabytes long. */

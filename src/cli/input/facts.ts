@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { From } from '../commands.ts'
 import { FileError } from '../failure.ts'
-import { follow, type Form, openInput, type SidecarFiles } from './open.ts'
+import { follow, type InputForm, openInput, type SidecarFiles } from './open.ts'
 import { type Piece, valueOf } from './split.ts'
 import type { Io } from '../print/io.ts'
 import { isLegalId, type Issue, type Loaded, type Quarantined } from '../../event/index.ts'
@@ -63,14 +63,14 @@ const isWhole = (text: string | null | undefined): text is string =>
 /** Marks a wrapped line. It is not an event kind, so other readers quarantine the line. */
 const KIND = 'colloquy.quarantined'
 
-const START = `{"kind":${JSON.stringify(KIND)},`
+const QUARANTINE_START = `{"kind":${JSON.stringify(KIND)},`
 
 export function wrap({ raw, issues, id, parent_id, event_kind }: Quarantined): string {
   return JSON.stringify({ kind: KIND, id, parent_id, event_kind, raw, issues })
 }
 
 function unwrap(text: string): Quarantined | null {
-  if (!text.startsWith(START)) return null
+  if (!text.startsWith(QUARANTINE_START)) return null
   let value: Readonly<Record<string, unknown>>
   try {
     value = JSON.parse(text) as Readonly<Record<string, unknown>>
@@ -104,7 +104,7 @@ export interface ReadFact extends Decoded {
 
 /** A file that is being read. */
 export interface Source {
-  readonly form: Form
+  readonly form: InputForm
   readonly facts: AsyncIterable<readonly ReadFact[]>
   readonly sidecarFiles: SidecarFiles | null
   readonly session: Session | null
@@ -123,7 +123,7 @@ export async function openFacts(
 ): Promise<Source> {
   const { form, pieces, sidecarFiles } = await openInput(name, io)
   if (sidecarFiles !== null || from === 'events')
-    return { form, facts: decoded(pieces), sidecarFiles, session: null }
+    return { form, facts: decodePieces(pieces), sidecarFiles, session: null }
   const iterator = pieces[Symbol.asyncIterator]()
   const first: Piece[] = []
   while (first.length < DETECTION_RECORDS) {
@@ -135,7 +135,7 @@ export async function openFacts(
   const format = from ?? detectSession(first.slice(0, DETECTION_RECORDS).map(({ bytes }) => valueOf(bytes)))
   if (format === null) {
     if (form === 'document') rejectDocument(first)
-    return { form, facts: decoded(all), sidecarFiles, session: null }
+    return { form, facts: decodePieces(all), sidecarFiles, session: null }
   }
   const records: SessionRecord[] = []
   for await (const some of all)
@@ -153,7 +153,9 @@ export async function* factsOf({ facts }: Session): AsyncIterableIterator<readon
   })
 }
 
-async function* decoded(pieces: AsyncIterable<readonly Piece[]>): AsyncIterableIterator<readonly ReadFact[]> {
+async function* decodePieces(
+  pieces: AsyncIterable<readonly Piece[]>,
+): AsyncIterableIterator<readonly ReadFact[]> {
   for await (const some of pieces) yield some.map(({ line, bytes }) => ({ line, ...decodePiece(bytes) }))
 }
 

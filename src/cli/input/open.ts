@@ -19,10 +19,10 @@ import {
 import type { FileTree } from './zip.ts'
 
 /** How a file is divided, by its extension, else by its first characters. */
-export type Form = 'lines' | 'array' | 'document' | 'directory' | 'zip'
+export type InputForm = 'lines' | 'array' | 'document' | 'directory' | 'zip'
 
 interface Opened {
-  readonly form: Form
+  readonly form: InputForm
   readonly pieces: AsyncIterable<Piece[]>
   /** The files of a persisted conversation besides its events; null for a plain file. */
   readonly sidecarFiles: SidecarFiles | null
@@ -63,7 +63,7 @@ export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Op
 }
 
 async function openText(extension: string, source: Chunks): Promise<Opened> {
-  const { iterator, head, first } = await begin(source)
+  const { iterator, head, first } = await readStart(source)
   const other = OTHER_FORMS.find(({ start }) => head.subarray(0, start.length).equals(start))
   if (other !== undefined) {
     await iterator.return?.()
@@ -89,9 +89,9 @@ async function* only(piece: Piece): AsyncIterableIterator<Piece[]> {
 }
 
 /** Whether a file is all white space; false for an unreadable one, whose error is reported later. */
-export async function isBlank(name: string): Promise<boolean> {
+export async function isBlankFile(name: string): Promise<boolean> {
   try {
-    const { iterator, first } = await begin(fileChunks(name))
+    const { iterator, first } = await readStart(fileChunks(name))
     await iterator.return?.()
     return first === null
   } catch {
@@ -134,7 +134,7 @@ interface Begun {
   readonly first: number | null
 }
 
-async function begin(source: Chunks): Promise<Begun> {
+async function readStart(source: Chunks): Promise<Begun> {
   const iterator = source[Symbol.asyncIterator]()
   let head: Buffer = Buffer.alloc(0)
   let first: number | undefined

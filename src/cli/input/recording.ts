@@ -22,7 +22,7 @@ import { FileError } from '../failure.ts'
 import type { Io, Progress } from '../print/io.ts'
 import { quoted } from '../print/text.ts'
 import { openFacts, type ReadFact } from './facts.ts'
-import type { Form } from './open.ts'
+import type { InputForm } from './open.ts'
 
 export interface LineIssue {
   readonly line: number
@@ -75,7 +75,7 @@ export const newProblems = (): Problems => ({
 export function noteRead(
   problems: Problems,
   { line, fact, upcasts, warnings, broken: why }: ReadFact,
-  form: Form | null,
+  form: InputForm | null,
   limit = Infinity,
 ): void {
   const { broken } = problems
@@ -98,7 +98,7 @@ export interface Recording extends Readonly<Problems> {
   readonly conversation: string | null
   /** Its subagents; empty unless they were requested. */
   readonly children: readonly StateTree[]
-  readonly form: Form | null
+  readonly form: InputForm | null
   readonly session: Session | null
   /** The folded log; empty unless the fold was requested. */
   readonly state: State
@@ -178,7 +178,7 @@ async function* storedFacts(store: Store, record: ConversationRecord): AsyncIter
 
 async function collect(
   facts: AsyncIterable<readonly ReadFact[]>,
-  form: Form | null,
+  form: InputForm | null,
   initial: State | null,
   progress: Progress,
 ): Promise<Omit<Recording, 'file' | 'conversation' | 'children' | 'form' | 'session'>> {
@@ -201,7 +201,7 @@ async function collect(
   return { state, loaded, lines, ...problems }
 }
 
-export const fieldsOf = ({
+export const recordingFields = ({
   file,
   conversation,
 }: Pick<Recording, 'file' | 'conversation'>): { readonly file: string; readonly conversation?: string } =>
@@ -216,7 +216,7 @@ export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
   counts.set(key, { count: (before?.count ?? 0) + 1, line: before?.line ?? line })
 }
 
-export function noJsonMessage(broken: Broken, form: Form): string {
+export function noJsonMessage(broken: Broken, form: InputForm): string {
   const what = form === 'directory' || form === 'zip' ? 'file' : 'line'
   return broken.count === 1
     ? `the only ${what} is ${broken.why}`

@@ -73,7 +73,7 @@ export async function* splitLines(chunks: Chunks): AsyncIterableIterator<Piece[]
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COMMA = 0x2c
-const OPEN: readonly number[] = [0x5b, 0x7b]
+const OPENING_BYTES: readonly number[] = [0x5b, 0x7b]
 const END = 0x5d
 const CLOSE: readonly number[] = [END, 0x7d]
 
@@ -105,7 +105,7 @@ export async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]
         depth = 1
         from = index + 1
       } else if (byte === QUOTE) inString = true
-      else if (OPEN.includes(byte)) depth += 1
+      else if (OPENING_BYTES.includes(byte)) depth += 1
       else if (depth === 1 && (byte === COMMA || byte === END)) {
         const bytes = rest.take(chunk.subarray(from, index))
         from = index + 1

@@ -103,7 +103,7 @@ function* jsonPieces(value: unknown): IterableIterator<string> {
       before = ','
     }
     yield before === '[' ? '[]' : ']'
-  } else if (isPlain(value)) {
+  } else if (isRecord(value)) {
     let before = '{'
     for (const [key, item] of Object.entries(value)) {
       if (item === undefined) continue
@@ -120,7 +120,7 @@ export function* jsonLine(value: unknown): IterableIterator<string> {
   yield '\n'
 }
 
-const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
 const POSITION = /(the event|already exists|is later in the log,) at position (\d{1,15})/g

@@ -141,24 +141,26 @@ const count = whole(MAX_COUNT)
 
 const string = z.string().refine((value) => !value.includes('\u0000'), 'must not hold NUL')
 
-const text = string.min(1, 'must not be empty')
+const nonEmptyText = string.min(1, 'must not be empty')
 
 const variable = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, not its value')
 
 const sandboxSpec = z.strictObject({
-  id: text,
+  id: nonEmptyText,
   command: z.array(string, 'must be a list of texts, or null').min(1, 'must name a program').nullable(),
   initial_env: z
     .record(
-      text
+      nonEmptyText
         .refine((name) => !name.includes('='), 'must not hold =')
         .refine((name) => !RESERVED.includes(name), 'is set by the service'),
       string,
     )
     .exactOptional(),
-  working_dir: text.refine(isWithin, 'must be a folder within the sandbox, as in workspace').exactOptional(),
+  working_dir: nonEmptyText
+    .refine(isWithin, 'must be a folder within the sandbox, as in workspace')
+    .exactOptional(),
   health: string.regex(/^\/(?!\/)/, 'must be a path, as in /health').exactOptional(),
 })
 
@@ -197,8 +199,8 @@ export const settings = z.strictObject({
     .min(1, 'must hold at least one; leave it out for a working directory alone')
     .refine((all) => areUnique(all.map(({ id }) => id)), 'must not hold two with one id')
     .exactOptional(),
-  sandbox_directory: text.exactOptional(),
-  canvas_extensions: text.exactOptional(),
+  sandbox_directory: nonEmptyText.exactOptional(),
+  canvas_extensions: nonEmptyText.exactOptional(),
   sandbox_workspaces: z.boolean('must be true or false').exactOptional(),
   max_sandboxes: whole().exactOptional(),
   webhooks: z
@@ -210,7 +212,10 @@ export const settings = z.strictObject({
     .exactOptional(),
   max_profiles: whole().exactOptional(),
   quota: z
-    .strictObject({ per_day: whole(), exempt: z.array(text, 'must be a list of texts').exactOptional() })
+    .strictObject({
+      per_day: whole(),
+      exempt: z.array(nonEmptyText, 'must be a list of texts').exactOptional(),
+    })
     .exactOptional(),
   editor: z
     .strictObject({ port: whole(65_535), token_env: variable, base_path: string.exactOptional() })

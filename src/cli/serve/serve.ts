@@ -33,7 +33,7 @@ export async function serveConversations(
 ): Promise<number> {
   const { db = addressOf('colloquy.db'), host = '127.0.0.1', port = PORT, workspace, memory } = input
   const origins = input['allow-origin'] ?? []
-  const keys = keysOf(io)
+  const keys = sessionKeys(io)
   const secret = secretOf(io)
   const { directoryExtensions, directoryWorkspace, isLoopback, processSandboxes, scriptedAgent, serve } =
     await import('../../service/node/index.ts')
@@ -161,7 +161,7 @@ function startLines(
 }
 
 /** @throws UsageError for a variable that is set without a key: a service must not be open by mistake. */
-function keysOf({ env }: Io): string[] {
+function sessionKeys({ env }: Io): string[] {
   const text = env[KEYS]
   if (text === undefined) return []
   const keys = text

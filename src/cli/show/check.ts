@@ -181,7 +181,7 @@ export interface Judged {
 }
 
 /** Checks a recording by the laws. */
-export function judge(recording: Recording, { ended, grammar = [] }: Options<'check'>): Judged {
+export function judgeLog(recording: Recording, { ended, grammar = [] }: Options<'check'>): Judged {
   const { file, conversation, form, lines, loaded } = recording
   const violations = checkLog(loaded, {
     ended: ended === true,
@@ -204,7 +204,7 @@ export function judge(recording: Recording, { ended, grammar = [] }: Options<'ch
 
 const byLaw = (findings: readonly Finding[]) => Map.groupBy(findings, ({ law }) => law)
 
-const SHOWN = 5
+const MAX_SHOWN = 5
 
 export function* showLaws(page: Page, { title, events, findings }: Judged): IterableIterator<string> {
   const groups = byLaw(findings)
@@ -218,12 +218,12 @@ export function* showLaws(page: Page, { title, events, findings }: Judged): Iter
   for (const [law, group] of groups) {
     yield* wrapped(page, `  ${page.paint('bad', law.padEnd(4))} `, 7, sentenceOf(law) ?? '')
     const columns = String(group.at(-1)?.line ?? 0).length
-    for (const { line, message } of group.slice(0, SHOWN)) {
+    for (const { line, message } of group.slice(0, MAX_SHOWN)) {
       const lead = `       line ${padStart(String(line), columns)}  `
       yield* wrapped(page, page.paint('dim', lead), lead.length, message)
     }
-    if (group.length > SHOWN)
-      yield page.paint('dim', `       and ${counted(group.length - SHOWN, 'more event')}`)
+    if (group.length > MAX_SHOWN)
+      yield page.paint('dim', `       and ${counted(group.length - MAX_SHOWN, 'more event')}`)
   }
 }
 

@@ -108,7 +108,7 @@ export interface TreeRow {
   readonly isRemark: boolean
 }
 
-interface Shape {
+interface TreeShape {
   readonly children: ReadonlyMap<Entry | null, readonly Entry[]>
   readonly sizes: Int32Array
   readonly onHeadPath: ReadonlySet<Entry>
@@ -145,7 +145,7 @@ export function* treeRows(state: State): IterableIterator<TreeRow> {
   }
 }
 
-function shapeOf(state: State): Shape {
+function shapeOf(state: State): TreeShape {
   const { log } = state
   const children = new Map<Entry | null, Entry[]>()
   const sizes = new Int32Array(log.entries.length).fill(1)
@@ -162,16 +162,16 @@ function shapeOf(state: State): Shape {
   return { children, sizes, onHeadPath: new Set(pathTo(state)) }
 }
 
-const leadsToHead = (entry: Entry, { onHeadPath }: Shape): boolean => onHeadPath.has(entry)
+const leadsToHead = (entry: Entry, { onHeadPath }: TreeShape): boolean => onHeadPath.has(entry)
 
-const isRemark = (entry: Entry, { children }: Shape): boolean =>
+const isRemark = (entry: Entry, { children }: TreeShape): boolean =>
   kindOf(entry) === 'ConversationStateUpdateEvent' && !children.has(entry)
 
-const isEnd = (entry: Entry, shape: Shape): boolean =>
+const isEnd = (entry: Entry, shape: TreeShape): boolean =>
   (shape.children.get(entry) ?? []).every((child) => isRemark(child, shape))
 
 /** The child that leads to HEAD, else the first of the largest. */
-function mainOf(children: readonly Entry[], shape: Shape): Entry | undefined {
+function mainOf(children: readonly Entry[], shape: TreeShape): Entry | undefined {
   let best: Entry | undefined
   for (const child of children) {
     if (leadsToHead(child, shape)) return child

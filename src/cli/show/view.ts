@@ -114,7 +114,7 @@ function bracketed(unit: Unit): { item: ViewItem; gutter: string }[] {
   return items.map((item, index) => ({ item, gutter: bracket(index) }))
 }
 
-const REASONS: Readonly<Record<string, string>> = {
+const REFUSALS: Readonly<Record<string, string>> = {
   not_needed: 'nothing to do',
   nothing_to_forget: 'too little may be forgotten for a summary to make it shorter',
 }
@@ -157,7 +157,7 @@ export const condenseView: View<'condense'> = {
     const { title } = subject
     const count = counted(before.branch.view.length, 'event')
     if (event === null) {
-      yield heading(page, title, `the view: ${count}; ${REASONS[reason] ?? reason}`)
+      yield heading(page, title, `the view: ${count}; ${REFUSALS[reason] ?? reason}`)
       return
     }
     const why = reason === 'request' ? 'as the log requests' : 'as it is too long'

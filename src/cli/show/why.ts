@@ -17,7 +17,7 @@ import { resolveEvent } from '../input/recording.ts'
 import { counted, inLines, pad, padStart, type Tone } from '../print/text.ts'
 import { eventRow, heading, type Page, shownId, type Subject, type View, wrapped } from './page.ts'
 
-const SHOWN = 5
+const MAX_SHOWN = 5
 
 const IDS = 4
 
@@ -130,12 +130,12 @@ function* findingRows(
       : page.paint(TONES[findings[0]?.severity ?? 'note'], counted(findings.length, 'finding'))
   yield `${heading(page, title, counted(lines.length, 'event'))}  ${verdict}`
   for (const group of groups.values()) {
-    for (const finding of group.slice(0, SHOWN)) {
+    for (const finding of group.slice(0, MAX_SHOWN)) {
       const line = padStart(String(lines[finding.seq] ?? 0), String(lines.at(-1) ?? 0).length)
       const lead = `  ${page.paint(TONES[finding.severity], pad(finding.severity, 7))}  line ${line}  `
       yield* wrapped(page, lead, 18 + line.length, withIds(finding))
     }
-    if (group.length > SHOWN) yield page.paint('dim', `           and ${group.length - SHOWN} more`)
+    if (group.length > MAX_SHOWN) yield page.paint('dim', `           and ${group.length - MAX_SHOWN} more`)
     const [first] = group
     if (first !== undefined) yield* sentenceRows(page, first, quoted)
   }

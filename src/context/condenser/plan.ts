@@ -66,7 +66,7 @@ export function planCondensation(
   let isOver = false
   for (const way of ways) {
     const forgotten = blocks.slice(way.first, way.end).filter((block) => !block.stays)
-    const size = eventsIn(forgotten)
+    const size = countEvents(forgotten)
     if (size < way.minForgotten || count - size + 1 > way.maxRemaining) continue
     const room = checked.maxTokens - tokensWithout(state, blocks, way.first, way.end, checked)
     if (room >= checked.maxTokens * ROOM) return planOf(forgotten, triggers, room)
@@ -150,7 +150,7 @@ function tokensWithout(
   return maxTokens === Infinity ? 0 : counted(count, write(withoutBlocks(state, blocks, first, end)))
 }
 
-const eventsIn = (blocks: readonly Block[]): number => blocks.reduce((sum, block) => sum + block.count, 0)
+const countEvents = (blocks: readonly Block[]): number => blocks.reduce((sum, block) => sum + block.count, 0)
 
 function planOf(
   forgotten: readonly Block[],
@@ -165,7 +165,7 @@ function planOf(
     units,
     forgottenIds: units.flatMap((unit) => Array.from(unitEvents(unit), (item) => item.id)),
     // Forgotten events do not count.
-    summaryOffset: last.position + last.count - eventsIn(forgotten),
+    summaryOffset: last.position + last.count - countEvents(forgotten),
     room: room === Infinity ? null : room,
   }
 }

@@ -70,7 +70,7 @@ export function rollingCondenser(options: RollingOptions): Condenser {
         try {
           // Each attempt depends on the previous one.
           // oxlint-disable-next-line no-await-in-loop
-          event = eventOf(plan, await options.summarise(request, signal))
+          event = condensationEvent(plan, await options.summarise(request, signal))
         } catch (cause) {
           signal?.throwIfAborted()
           refusal = refuse('summariser_failed', plan.triggers, { cause })
@@ -78,7 +78,7 @@ export function rollingCondenser(options: RollingOptions): Condenser {
         }
         signal?.throwIfAborted()
         if (event === null) return refuse('blank_summary', plan.triggers)
-        if (fits(state, event, limits)) return { type: 'condense', event }
+        if (isWithinLimits(state, event, limits)) return { type: 'condense', event }
         refusal = refuse('summary_too_long', plan.triggers)
       }
       return refusal
@@ -87,12 +87,15 @@ export function rollingCondenser(options: RollingOptions): Condenser {
 }
 
 /** Null for a blank summary. */
-function eventOf(plan: CondensationPlan, returned: string | Summary): Condensation | null {
+function condensationEvent(plan: CondensationPlan, returned: string | Summary): Condensation | null {
   const { text, llmResponseId }: Summary = typeof returned === 'string' ? { text: returned } : returned
   // An untyped caller may return anything.
   return typeof text !== 'string' || isWhitespace(text) ? null : condensationOf(plan, text, llmResponseId)
 }
 
 /** Whether the request after the condensation is within the token limit. O(view). */
-const fits = (state: State, event: Condensation, { maxTokens, count, write }: CheckedLimits): boolean =>
-  maxTokens === Infinity || counted(count, write(reduce(state, event))) <= maxTokens
+const isWithinLimits = (
+  state: State,
+  event: Condensation,
+  { maxTokens, count, write }: CheckedLimits,
+): boolean => maxTokens === Infinity || counted(count, write(reduce(state, event))) <= maxTokens

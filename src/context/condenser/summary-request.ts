@@ -42,7 +42,7 @@ export function summaryRequest(
   budget: Required<SummaryBudget>,
   attempt: number,
 ): SummaryRequest {
-  const { summaries, events } = textsOf(plan.units)
+  const { summaries, events } = summaryTexts(plan.units)
   const share = 2 ** -attempt
   const lengths = events.map(({ text }) => text.length)
   const limit = fairLimit(
@@ -60,12 +60,12 @@ export function summaryRequest(
 }
 
 /** A shorter text is cut at its end, because a notice would fill it. */
-const SHORT = 120
+const SHORT_LENGTH = 120
 
 /** The text's start, count of missing characters and end: at most `limit` UTF-16 units. O(limit). */
 export function excerpt(text: string, limit: number): string {
   if (text.length <= limit) return text
-  if (limit < SHORT) return head(text, limit)
+  if (limit < SHORT_LENGTH) return head(text, limit)
   const room = limit - notice(text.length).length
   const [first, last] = [head(text, Math.ceil(room / 2)), tail(text, Math.floor(room / 2))]
   return first + notice(text.length - first.length - last.length) + last
@@ -140,7 +140,7 @@ export interface SummaryEvent {
 }
 
 /** The summaries among the units, and the full text of every other event. O(content). */
-export function textsOf(units: readonly Unit[]): { summaries: string[]; events: SummaryEvent[] } {
+export function summaryTexts(units: readonly Unit[]): { summaries: string[]; events: SummaryEvent[] } {
   const summaries: string[] = []
   const events: SummaryEvent[] = []
   for (const unit of units) {

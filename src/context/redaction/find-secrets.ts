@@ -211,11 +211,11 @@ function decode(text: string, { pattern, decode: decodePart }: Encoding): Readin
     out += decoded
   }
   if (parts.length === 0) return null
-  return { text: out + text.slice(last), sourceOf: (index) => sourceOf(parts, index) }
+  return { text: out + text.slice(last), sourceOf: (index) => sourceRange(parts, index) }
 }
 
 /** The original range of the character at an index. O(log parts). */
-function sourceOf(
+function sourceRange(
   parts: readonly (readonly [start: number, end: number, sourceStart: number, sourceEnd: number])[],
   index: number,
 ): readonly [number, number] {

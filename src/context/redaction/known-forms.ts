@@ -7,7 +7,7 @@ import { quoteEnd } from '../../event/json.ts'
 import { type Finder, type ReportHit, unescapeJson } from './find-secrets.ts'
 import { unmasked } from './mask.ts'
 
-interface Form {
+interface SecretForm {
   readonly name: string
   /** Occurs in every text that holds such a secret, in either case; checked first, once for all forms. */
   readonly trigger: RegExp
@@ -67,7 +67,7 @@ const FORMS = [
     pattern: /:\/\/[^\s:@/?#"'<>\\]{0,256}:(?<secret>[^\s/?#"'<>\\]{1,256})@/dg,
   },
   { name: 'private_key', trigger: /PRIVATE KEY/, pattern: findPrivateKeys },
-] as const satisfies readonly Form[]
+] as const satisfies readonly SecretForm[]
 
 /** Name of a well-known form. */
 export type BuiltInPattern = (typeof FORMS)[number]['name']
@@ -76,7 +76,7 @@ export const BUILT_IN: readonly BuiltInPattern[] = Object.freeze(FORMS.map(({ na
 
 /** Finds the named forms. O(length). */
 export function builtInFinder(names: readonly BuiltInPattern[]): Finder | null {
-  const forms: readonly Form[] = FORMS.filter(({ name }) => names.includes(name))
+  const forms: readonly SecretForm[] = FORMS.filter(({ name }) => names.includes(name))
   if (forms.length === 0) return null
   const trigger = new RegExp(forms.map((form) => form.trigger.source).join('|'), 'i')
   return (text, report) => {
@@ -172,13 +172,13 @@ export type IsSecretField = (key: string) => boolean
  * secretFields(['token'])('max_tokens') // false
  */
 export function secretFields(names: readonly string[]): IsSecretField {
-  const secretNames = new Set(names.map((name) => wordsOf(name).join('')))
+  const secretNames = new Set(names.map((name) => nameParts(name).join('')))
   const remembered = new Map<string, boolean>()
   return (key) => {
     if (key.length > MAX_NAME_LENGTH) return false
     let isSecret = remembered.get(key)
     if (isSecret === undefined) {
-      isSecret = containsName(wordsOf(key), secretNames)
+      isSecret = containsName(nameParts(key), secretNames)
       if (remembered.size === MAX_REMEMBERED_KEYS) remembered.clear()
       remembered.set(key, isSecret)
     }
@@ -187,7 +187,7 @@ export function secretFields(names: readonly string[]): IsSecretField {
 }
 
 /** A mask in a key counts as a part that no name has. */
-const wordsOf = (key: string): string[] =>
+const nameParts = (key: string): string[] =>
   (unmasked(key).match(/\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|[\p{Lo}\p{Lm}]+|\d+/gu) ?? []).map((word) =>
     word.toLowerCase(),
   )

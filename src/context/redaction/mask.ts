@@ -7,7 +7,7 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
 /** A mask; `#2` and up distinguish keys of one object that would be the same otherwise. */
 const SHAPE = String.raw`\[redacted(?::[0-9a-f]{16})?(?:#[1-9]\d{0,8})?\]`
 
-const ANY = new RegExp(SHAPE, 'g')
+const ANY_MASK = new RegExp(SHAPE, 'g')
 const WHOLE = new RegExp(String.raw`^(?:${SHAPE}|\{"redacted":"${SHAPE}"\})$`)
 const OPENING = '[redacted'
 
@@ -37,10 +37,11 @@ export const isMask = (text: string): boolean => text.length < 64 && WHOLE.test(
 /** The ranges of masks in a text. O(length). */
 export function masksIn(text: string): (readonly [start: number, end: number])[] {
   if (!text.includes(OPENING)) return []
-  return Array.from(text.matchAll(ANY), ({ index, 0: mask }) => [index, index + mask.length] as const)
+  return Array.from(text.matchAll(ANY_MASK), ({ index, 0: mask }) => [index, index + mask.length] as const)
 }
 
-export const unmasked = (text: string): string => (text.includes(OPENING) ? text.replace(ANY, '0') : text)
+export const unmasked = (text: string): string =>
+  text.includes(OPENING) ? text.replace(ANY_MASK, '0') : text
 
 export const maskObject = (mask: string): string => JSON.stringify({ redacted: mask })
 

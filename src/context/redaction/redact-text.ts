@@ -10,7 +10,7 @@ import type { RedactionRules } from './rules.ts'
 export const MAX_ROUNDS = 4
 
 /** The field that only its provider can read, at any depth. */
-export const SEALED = 'encrypted_content'
+export const ENCRYPTED_FIELD = 'encrypted_content'
 
 /** Base64 that is longer than secrets are is a file. */
 const MAX_SECRET = 256
@@ -73,7 +73,7 @@ export function redactNumber(digits: string, rules: RedactionRules): string | nu
   return hit === undefined ? null : rules.mask(hit.secret)
 }
 
-function outside(hits: readonly Hit[], ranges: readonly Range[]): readonly Hit[] {
+function outside(hits: readonly Hit[], ranges: readonly TextRange[]): readonly Hit[] {
   let i = 0
   return hits.filter(({ start, end }) => {
     while ((ranges[i]?.[1] ?? Infinity) < end) i += 1
@@ -91,7 +91,7 @@ function parses(text: string): boolean {
   }
 }
 
-type Range = readonly [start: number, end: number]
+type TextRange = readonly [start: number, end: number]
 
 interface Level {
   readonly isList: boolean
@@ -118,12 +118,12 @@ function eachToken(text: string, visit: (token: string, index: number) => void):
  * Redacts valid JSON text token by token, numbering equal masked keys so that no value is lost. Returns the
  * text and its sealed ranges. O(length).
  */
-function redactJsonText(text: string, rules: RedactionRules): { text: string; sealed: readonly Range[] } {
+function redactJsonText(text: string, rules: RedactionRules): { text: string; sealed: readonly TextRange[] } {
   const levels: Level[] = []
-  const sealed: Range[] = []
+  const sealed: TextRange[] = []
   // The keys of the whole text, because a masked key must not equal a later one.
   let allKeys: ReadonlySet<string> | null = null
-  const wasKey = (key: string): boolean => (allKeys ??= keysOf(text)).has(key)
+  const wasKey = (key: string): boolean => (allKeys ??= jsonKeys(text)).has(key)
   let out = ''
   let last = 0
   eachToken(text, (token, index) => {
@@ -148,7 +148,7 @@ function redactJsonText(text: string, rules: RedactionRules): { text: string; se
 const COLON = /\s*:/y
 
 /** Every text before a colon. O(length). */
-function keysOf(text: string): ReadonlySet<string> {
+function jsonKeys(text: string): ReadonlySet<string> {
   const keys = new Set<string>()
   eachToken(text, (token, index) => {
     COLON.lastIndex = index + token.length
@@ -167,10 +167,10 @@ function redactToken(token: string, level: Level | undefined, rules: RedactionRu
   const keys = level?.keys ?? []
   let redacted
   if (level?.isList === false && keys.length === 0) {
-    const key = text === SEALED ? text : redactText(text, rules)
+    const key = text === ENCRYPTED_FIELD ? text : redactText(text, rules)
     level.keys = [text, key]
     redacted = key === text ? text : level.uniqueKey(key)
-  } else if (keys.includes(SEALED)) return redactSealed(text, rules) === null ? 'null' : null
+  } else if (keys.includes(ENCRYPTED_FIELD)) return redactSealed(text, rules) === null ? 'null' : null
   else redacted = keys.some(rules.isSecretField) ? redactField(text, rules) : redactText(text, rules)
   return redacted === text ? token : JSON.stringify(redacted)
 }

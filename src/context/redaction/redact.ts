@@ -12,11 +12,11 @@ import { isInstant } from '../../event/time.ts'
 import type { Event, EventOf } from '../../event/types.ts'
 import { unsignedBlocks, unsignReply } from '../../event/unsign.ts'
 import { keyNumbers } from './mask.ts'
-import { redactField, redactNumber, redactSealed, redactText, SEALED } from './redact-text.ts'
+import { redactField, redactNumber, redactSealed, redactText, ENCRYPTED_FIELD } from './redact-text.ts'
 import type { RedactionRules } from './rules.ts'
 
 /** Rules, and the paths that they must not change; a list's items share the path `*`. */
-interface Walk {
+interface RedactionWalk {
   readonly rules: RedactionRules
   /** Paths of values, and of keys with `key:` before them. */
   readonly unchanged: ReadonlySet<string>
@@ -29,10 +29,10 @@ interface Position {
   readonly isSecret: boolean
 }
 
-const OPEN: Position = { treatment: undefined, path: '', isSecret: false }
+const ROOT: Position = { treatment: undefined, path: '', isSecret: false }
 
 /** The value with masks in place of secrets; the input stays as it is. O(size). */
-function redactValue(value: JsonValue, walk: Walk, position: Position = OPEN): JsonValue {
+function redactValue(value: JsonValue, walk: RedactionWalk, position: Position = ROOT): JsonValue {
   const { rules, unchanged } = walk
   const { treatment, path } = position
   if (treatment === 'keep' || (unchanged.size > 0 && unchanged.has(path))) return value
@@ -71,14 +71,14 @@ function mapChanged<T>(list: readonly T[], change: (item: T) => T): readonly T[]
 type Entry = [key: string, value: JsonValue]
 
 /** Equal masked keys are numbered. O(size). */
-function redactObject(object: JsonObject, walk: Walk, { treatment, path }: Position): JsonObject {
-  const shape: Shape = typeof treatment === 'object' ? treatment : {}
+function redactObject(object: JsonObject, walk: RedactionWalk, { treatment, path }: Position): JsonObject {
+  const shape: Treatments = typeof treatment === 'object' ? treatment : {}
   const { rules, unchanged } = walk
   const before = Object.entries(object)
   const after = mapChanged(before, (entry): Entry => {
     const [key, value] = entry
     const isFixed =
-      key === SEALED ||
+      key === ENCRYPTED_FIELD ||
       Object.hasOwn(shape, key) ||
       (unchanged.size > 0 && unchanged.has(`key:${path}.${key}`))
     const redactedKey = isFixed ? key : redactText(key, rules)
@@ -98,7 +98,7 @@ function redactObject(object: JsonObject, walk: Walk, { treatment, path }: Posit
 }
 
 function treatmentOf(key: string, parent: Treatment | undefined): Treatment | undefined {
-  if (key === SEALED) return 'sealed'
+  if (key === ENCRYPTED_FIELD) return 'sealed'
   if (typeof parent === 'object') return Object.hasOwn(parent, key) ? parent[key] : undefined
   return parent === 'bytes' || parent === 'secret' ? parent : undefined
 }
@@ -143,13 +143,13 @@ type Treatment =
   | 'secret'
   | 'bytes'
   | 'thinking'
-  | Shape
+  | Treatments
 
-interface Shape {
+interface Treatments {
   readonly [field: string]: Treatment
 }
 
-const CONTENT: Shape = {
+const CONTENT: Treatments = {
   type: 'keep',
   text: 'open',
   image_urls: 'open',
@@ -161,7 +161,7 @@ const CONTENT: Shape = {
   input_audio: 'bytes',
 }
 
-const REASONING: Shape = {
+const REASONING: Treatments = {
   id: 'keep',
   summary: 'open',
   content: 'open',
@@ -169,7 +169,7 @@ const REASONING: Shape = {
   status: 'open',
 }
 
-const REPLY: Shape = {
+const REPLY: Treatments = {
   after: 'keep',
   interrupted: 'keep',
   outcome: 'keep',
@@ -187,7 +187,7 @@ const REPLY: Shape = {
   metadata: 'open',
 }
 
-const CALL: Shape = {
+const CALL_SHAPE: Treatments = {
   id: 'keep',
   reply: REPLY,
   name: 'name',
@@ -196,14 +196,14 @@ const CALL: Shape = {
   responses_item_id: 'keep',
 }
 
-const CRITIC: Shape = { score: 'keep', message: 'open', metadata: 'open' }
+const CRITIC: Treatments = { score: 'keep', message: 'open', metadata: 'open' }
 
-const MESSAGE: Shape = {
+const MESSAGE: Treatments = {
   role: 'keep',
   reply: REPLY,
   completes: { action_id: 'keep', tool_call_id: 'keep', tool_name: 'name', outcome: 'keep' },
   content: CONTENT,
-  tool_calls: CALL,
+  tool_calls: CALL_SHAPE,
   tool_call_id: 'keep',
   name: 'open',
   reasoning_content: 'open',
@@ -211,7 +211,7 @@ const MESSAGE: Shape = {
   responses_reasoning_item: REASONING,
 }
 
-const TOOL: Shape = {
+const TOOL: Treatments = {
   kind: 'keep',
   title: 'open',
   description: 'open',
@@ -221,7 +221,7 @@ const TOOL: Shape = {
   meta: 'open',
 }
 
-const ISSUE: Shape = { loc: 'open', msg: 'open', type: 'keep', input: 'open' }
+const ISSUE: Treatments = { loc: 'open', msg: 'open', type: 'keep', input: 'open' }
 
 /** Fields that the engine does not read. */
 // oxfmt-ignore
@@ -248,7 +248,7 @@ const OTHER_FIELDS: { readonly [F in Exclude<EventField, (typeof OPEN_FIELDS)[nu
   forgotten_event_ids: 'keep',
   summary_offset: 'keep',
   tool_name: 'name',
-  tool_call: CALL,
+  tool_call: CALL_SHAPE,
   thought: CONTENT,
   thinking_blocks: 'thinking',
   responses_reasoning_item: REASONING,
@@ -269,13 +269,13 @@ const OTHER_FIELDS: { readonly [F in Exclude<EventField, (typeof OPEN_FIELDS)[nu
 }
 
 /** The fields of events; none has two meanings in two kinds. */
-const EVENT: Shape = {
+const EVENT: Treatments = {
   ...Object.fromEntries(OPEN_FIELDS.map((field) => [field, 'open'])),
   ...OTHER_FIELDS,
 }
 
-const UPDATES: ReadonlyMap<string, Shape> = new Map(
-  Object.entries<Shape>({
+const UPDATES: ReadonlyMap<string, Treatments> = new Map(
+  Object.entries<Treatments>({
     execution_status: { value: 'keep' },
     leaf_event_id: { value: 'keep' },
     full_state: {
@@ -290,17 +290,17 @@ const UPDATES: ReadonlyMap<string, Shape> = new Map(
   }).map(([key, shape]) => [key, { ...EVENT, key: 'keep', ...shape }]),
 )
 
-const SECRET_UPDATE: Shape = { ...EVENT, value: 'secret' }
+const SECRET_UPDATE: Treatments = { ...EVENT, value: 'secret' }
 
 const KNOWN_TOOLS: ReadonlySet<string> = new Set(['finish', 'think'])
 
 /** The shape of an event; of a state update by its key, which may be the name of a secret. O(1). */
-function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => boolean): Shape {
+function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => boolean): Treatments {
   if (kind !== 'ConversationStateUpdateEvent' || typeof key !== 'string') return EVENT
   return UPDATES.get(key) ?? (isSecretField(key) ? SECRET_UPDATE : EVENT)
 }
 
-const NOTHING: ReadonlySet<string> = new Set()
+const NO_IDS: ReadonlySet<string> = new Set()
 
 /**
  * Masks every secret in a fact's texts, keys and open numbers, including nested JSON; returns the same object
@@ -357,27 +357,28 @@ export function redactReplies(facts: readonly Fact[], rules: RedactionRules): re
   const masked = new Set<string>()
   for (const [i, fact] of facts.entries()) {
     const after = redacted[i] ?? fact
-    if (responseOf(fact) !== '' && isMasked(bodyOf(fact), bodyOf(after))) masked.add(responseOf(fact))
+    if (responseIdOfFact(fact) !== '' && isMasked(jsonOf(fact), jsonOf(after)))
+      masked.add(responseIdOfFact(fact))
   }
   if (masked.size === 0) return redacted
   return redacted.map((fact) => {
-    if (!masked.has(responseOf(fact))) return fact
-    const unsigned = unsignReply(bodyOf(fact), rules.mask)
-    return isMasked(bodyOf(fact), unsigned) ? (copyJson(unsigned).value as object as Event) : fact
+    if (!masked.has(responseIdOfFact(fact))) return fact
+    const unsigned = unsignReply(jsonOf(fact), rules.mask)
+    return isMasked(jsonOf(fact), unsigned) ? (copyJson(unsigned).value as object as Event) : fact
   })
 }
 
-const bodyOf = (fact: Fact): JsonObject => fact as object as JsonObject
+const jsonOf = (fact: Fact): JsonObject => fact as object as JsonObject
 
-const responseOf = (fact: Fact): string =>
+const responseIdOfFact = (fact: Fact): string =>
   !isQuarantined(fact) && fact.kind === 'ActionEvent' ? fact.llm_response_id : ''
 
 /** Any JSON redacted. O(size). */
 export const redactJson = (value: JsonValue, rules: RedactionRules): JsonValue =>
-  redactValue(value, { rules, unchanged: NOTHING })
+  redactValue(value, { rules, unchanged: NO_IDS })
 
 function redactEvent(event: Event, rules: RedactionRules): Event {
-  const body = bodyOf(event)
+  const body = jsonOf(event)
   const unchanged = new Set<string>()
   let knownPaths: ReadonlySet<string> | null = null
   for (;;) {
@@ -390,7 +391,7 @@ function redactEvent(event: Event, rules: RedactionRules): Event {
     knownPaths ??= new Set(issuesOf(event).map(({ loc }) => loc.join('.')))
     const before = unchanged.size
     for (const { loc, type } of decoded.ok ? decoded.warnings : decoded.issues) {
-      if (!knownPaths.has(loc.join('.'))) unchanged.add(`${type === 'missing' ? 'key:' : ''}${pathOf(loc)}`)
+      if (!knownPaths.has(loc.join('.'))) unchanged.add(`${type === 'missing' ? 'key:' : ''}${pathText(loc)}`)
     }
     if (unchanged.size === before)
       return decoded.ok ? decoded.event : (copyJson(redacted).value as object as Event)
@@ -402,20 +403,20 @@ function issuesOf(event: Event): readonly Issue[] {
   return decoded.ok ? decoded.warnings : decoded.issues
 }
 
-const pathOf = (loc: readonly (string | number)[]): string =>
+const pathText = (loc: readonly (string | number)[]): string =>
   loc.map((part) => `.${typeof part === 'number' ? '*' : part}`).join('')
 
 /** The redacted body of an event, unsigned when its reply was masked. */
-function redactBody(body: JsonObject, walk: Walk): JsonObject {
+function redactBody(body: JsonObject, walk: RedactionWalk): JsonObject {
   const treatment = shapeOf(body['kind'], body['key'], walk.rules.isSecretField)
-  const redacted = redactValue(body, walk, { ...OPEN, treatment }) as JsonObject
+  const redacted = redactValue(body, walk, { ...ROOT, treatment }) as JsonObject
   return redacted !== body && isMasked(body, redacted) ? unsignReply(redacted, walk.rules.mask) : redacted
 }
 
 function redactLine(line: Quarantined, rules: RedactionRules): Quarantined {
   const raw = redactRaw(line.raw, rules)
   const before = line.issues as object as JsonValue
-  const issues = redactValue(before, { rules, unchanged: NOTHING }, { ...OPEN, treatment: ISSUE })
+  const issues = redactValue(before, { rules, unchanged: NO_IDS }, { ...ROOT, treatment: ISSUE })
   if (raw === line.raw && issues === before) return line
   return Object.freeze({ ...line, raw, issues: copyJson(issues).value as object as Quarantined['issues'] })
 }
@@ -431,7 +432,7 @@ function redactRaw(raw: string, rules: RedactionRules): string {
   } catch {
     return redactText(raw, rules)
   }
-  const redacted = redactBody(body, { rules, unchanged: NOTHING })
+  const redacted = redactBody(body, { rules, unchanged: NO_IDS })
   return redacted === body ? raw : JSON.stringify(redacted)
 }
 

@@ -56,12 +56,12 @@ interface OwnedShard {
 
 const shardsOf = (name: string): string => `${FOLLOWERS}${name}`
 const membersOf = (name: string): string => `follow-members:${name}`
-const idOf = (shard: number): string => String(shard).padStart(2, '0')
+const shardId = (shard: number): string => String(shard).padStart(2, '0')
 
 /** Stores where a follower begins, unless it has begun. O(1). @throws the store's errors. */
 export async function storeStart(store: Store, name: string, from: ShareOptions['from']): Promise<void> {
   const collection = shardsOf(name)
-  if ((await store.getItem(collection, idOf(0))) !== null) return
+  if ((await store.getItem(collection, shardId(0))) !== null) return
   const numbers = Array.from({ length: SHARDS }, (_, shard) => shard)
   const cursors =
     from === 'start'
@@ -73,7 +73,7 @@ export async function storeStart(store: Store, name: string, from: ShareOptions[
     .changeItems(
       cursors.map((cursor, shard) => ({
         collection,
-        id: idOf(shard),
+        id: shardId(shard),
         expected: null,
         put: { body: { cursor }, dueIn: 0 },
       })),
@@ -347,7 +347,7 @@ const OPTIONS = {
   signal: true,
 } satisfies Record<keyof FollowOptions, true>
 
-const COUNTS = ['concurrency', 'leaseTtl', 'pollInterval', 'retryDelay', 'maxRetryDelay'] as const
+const NUMBER_OPTIONS = ['concurrency', 'leaseTtl', 'pollInterval', 'retryDelay', 'maxRetryDelay'] as const
 const MAX_DELAY = 2 ** 31 - 1
 const NAME_LENGTH = 100
 
@@ -376,7 +376,7 @@ export async function follow(
   const { name, limit, signal, onError, leaseTtl, pollInterval } = all
   if (!isLegalId(name) || name.length > NAME_LENGTH)
     invalidArgument('name', `must be 1 to ${NAME_LENGTH} printable characters`)
-  for (const field of COUNTS)
+  for (const field of NUMBER_OPTIONS)
     if (!isCount(all[field], MAX_DELAY))
       invalidArgument(field, `must be a whole number from 1 to ${MAX_DELAY}`)
   if (!isCount(limit, MAX_PAGE_SIZE))

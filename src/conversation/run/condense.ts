@@ -16,7 +16,7 @@ import { add, type RunContext } from './context.ts'
 
 type Condensing = { readonly next: 'ask' | 'look' } | { readonly next: 'end'; readonly with: Event[] }
 
-const REFUSED = 'CondensationRefused'
+const CONDENSATION_REFUSED = 'CondensationRefused'
 
 /**
  * Calls the condenser, and appends its decision if it still fits. A refused required condensation ends the
@@ -73,7 +73,7 @@ function refused(detail: string): Condensing {
   const error: ConversationErrorEvent = {
     kind: 'ConversationErrorEvent',
     source: 'environment',
-    code: REFUSED,
+    code: CONDENSATION_REFUSED,
     detail,
   }
   return { next: 'end', with: [error] }
@@ -89,7 +89,7 @@ function isUnchanged({ log: { head, entries } }: State, { log }: State): boolean
 function wasRefused({ log }: State): boolean {
   for (let entry = log.head; entry !== null; entry = entry.parent as typeof entry) {
     const { event } = entry
-    if (event?.kind === 'ConversationErrorEvent' && event.code === REFUSED) return true
+    if (event?.kind === 'ConversationErrorEvent' && event.code === CONDENSATION_REFUSED) return true
     if (event?.kind === 'CondensationRequest') return false
   }
   return false

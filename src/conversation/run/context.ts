@@ -75,7 +75,7 @@ export function add(
 }
 
 /** The latest state of the conversation. @throws the store's errors. */
-export const latest = (run: RunContext): Promise<State> => recordErrors(run, run.replica.refresh())
+export const refreshState = (run: RunContext): Promise<State> => recordErrors(run, run.replica.refresh())
 
 /** The same with all bodies. @throws the same. */
 export const latestWhole = (run: RunContext): Promise<State> => recordErrors(run, run.replica.whole())

@@ -51,7 +51,7 @@ export interface HookVerdict {
   readonly context: readonly string[]
 }
 
-type Result = Pick<
+type HookResult = Pick<
   HookExecutionEvent,
   'success' | 'exit_code' | 'blocked' | 'stdout' | 'stderr' | 'reason' | 'additional_context' | 'error'
 >
@@ -75,10 +75,10 @@ export async function runHooks(
   const frozen = Object.freeze({ ...input })
   for (const hook of hooks) {
     if (hook.on !== input.event_type) continue
-    const result = await resultOf(hook, frozen, signal)
+    const result = await runHook(hook, frozen, signal)
     if (result === ABORTED) break
     if (result === null) continue
-    events.push(eventOf(hook, frozen, result))
+    events.push(hookEvent(hook, frozen, result))
     if (result.blocked === true) return { events, blocked: result.reason ?? '', context: [] }
     if ((result.additional_context ?? null) !== null) context.push(result.additional_context as string)
   }
@@ -86,11 +86,11 @@ export async function runHooks(
 }
 
 /** Runs one hook. Null when it is not for the tool. Never throws. */
-async function resultOf(
+async function runHook(
   hook: Hook,
   input: HookInput,
   signal: AbortSignal,
-): Promise<Result | typeof ABORTED | null> {
+): Promise<HookResult | typeof ABORTED | null> {
   const aborted = Promise.withResolvers<typeof ABORTED>()
   const abort = (): void => aborted.resolve(ABORTED)
   signal.addEventListener('abort', abort, { once: true })
@@ -109,7 +109,7 @@ async function resultOf(
 }
 
 /** @throws the errors of the outcome's getters. */
-function readOutcome(outcome: HookOutcome, name: string): Result {
+function readOutcome(outcome: HookOutcome, name: string): HookResult {
   const { blocked: blocks, success, exitCode, stdout, stderr, error } = outcome
   const blocked = blocks === true
   const code = Number.isSafeInteger(exitCode) ? (exitCode as number) : blocked ? 2 : success === false ? 1 : 0
@@ -127,7 +127,7 @@ function readOutcome(outcome: HookOutcome, name: string): Result {
   }
 }
 
-function eventOf({ name }: Hook, input: HookInput, result: Result): HookExecutionEvent {
+function hookEvent({ name }: Hook, input: HookInput, result: HookResult): HookExecutionEvent {
   const { event_type, tool_name = null, action_id = null, message_id = null } = input
   return {
     kind: 'HookExecutionEvent',

@@ -20,7 +20,7 @@ import {
   lostCallResults,
   openCallsOf,
   statusUpdate,
-  update,
+  updateEvent,
 } from '../decide.ts'
 import { type Decision, type Replica, waitForState } from '../replica.ts'
 import { hasNoPrompt, isBranchEmpty, isReplied, isTurnOver } from '../turn.ts'
@@ -28,7 +28,7 @@ import { callStep, messageText } from './call-step.ts'
 import { condense, requestFor } from './condense.ts'
 import {
   add,
-  latest,
+  refreshState,
   latestWhole,
   mustStop,
   type RunContext,
@@ -117,20 +117,20 @@ function startOf({ log }: State): number | null {
   return since ?? 0
 }
 
-type Call = EventEntry<ActionEvent>
+type CallEntry = EventEntry<ActionEvent>
 
-const isOpen = (state: State, { event, seq }: Call): boolean =>
+const isOpen = (state: State, { event, seq }: CallEntry): boolean =>
   openCallOf(state.branch.pendingCalls, event.tool_call_id, seq) !== undefined
 
 /**
  * Executes calls, recording their beginning first, so that they never begin twice. A call excluded meanwhile
  * by a pause, policy or result is not begun. @throws the step's errors.
  */
-async function execute(run: RunContext, calls: readonly Call[]): Promise<void> {
+async function execute(run: RunContext, calls: readonly CallEntry[]): Promise<void> {
   const allowed = new Set<string>()
   for (const call of calls) if (await passesHooks(run, call)) allowed.add(call.id)
   if (allowed.size === 0) return
-  let begun: readonly Call[] = []
+  let begun: readonly CallEntry[] = []
   await add(run, (state) => {
     begun = mustStop(run, state) ? [] : planOf(run, state).execute.filter(({ id }) => allowed.has(id))
     if (begun.length === 0) return []
@@ -144,7 +144,7 @@ async function execute(run: RunContext, calls: readonly Call[]): Promise<void> {
     ]
   })
   const { replica, signal } = run
-  let approved: readonly Call[] = []
+  let approved: readonly CallEntry[] = []
   const started: StartedWork[] = []
   try {
     await useBodies(run, async (state) => {
@@ -170,7 +170,7 @@ async function execute(run: RunContext, calls: readonly Call[]): Promise<void> {
   for (const call of approved) await runPostHooks(run, call)
 }
 
-async function passesHooks(run: RunContext, call: Call): Promise<boolean> {
+async function passesHooks(run: RunContext, call: CallEntry): Promise<boolean> {
   const { id, event } = call
   const { events, blocked, context } = await runCallHooks(run, call, { event_type: 'PreToolUse' })
   const result: Event = {
@@ -191,7 +191,7 @@ async function passesHooks(run: RunContext, call: Call): Promise<boolean> {
   return blocked === null
 }
 
-async function runPostHooks(run: RunContext, call: Call): Promise<void> {
+async function runPostHooks(run: RunContext, call: CallEntry): Promise<void> {
   const { hooks, replica, signal } = run
   if (signal.aborted || !hooks.some(({ on }) => on === 'PostToolUse')) return
   const { events, blocked, context } = await runCallHooks(run, call, {
@@ -207,7 +207,7 @@ async function runPostHooks(run: RunContext, call: Call): Promise<void> {
 
 const runCallHooks = (
   { hooks, replica, signal }: RunContext,
-  { id, event }: Call,
+  { id, event }: CallEntry,
   moment: Pick<HookInput, 'event_type' | 'tool_response'>,
 ): Promise<HookVerdict> =>
   runHooks(
@@ -477,7 +477,7 @@ async function loop(run: RunContext, options: RunOptions): Promise<unknown> {
 
 /** Executes the next action of the run. Returns false at its end. @throws errors of the step, the policy and `stuck`. */
 async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: RunOptions): Promise<boolean> {
-  const state = await latest(run)
+  const state = await refreshState(run)
   const { status } = state.header
   if (mustStop(run, state) || status === 'error' || status === 'stuck') {
     await settlePendingCalls(run)
@@ -626,7 +626,7 @@ function endingOf(
     return [{ kind: 'ConversationErrorEvent', source: 'environment', code: 'MaxIterationsReached', detail }]
   }
   const reason = stuck?.(state) ?? null
-  return reason === null ? [] : [update('stuck_reason', reason), statusUpdate('stuck')]
+  return reason === null ? [] : [updateEvent('stuck_reason', reason), statusUpdate('stuck')]
 }
 
 /** Events after an error of the caller's code: a result for every call that may have begun, and the error. */

@@ -10,14 +10,14 @@ import { type Policy, toPolicy, stricter } from './policy.ts'
 
 /** Pending calls in log order, each in one list. */
 export interface CallPlan {
-  readonly execute: readonly Call[]
-  readonly confirm: readonly Call[]
+  readonly execute: readonly CallEntry[]
+  readonly confirm: readonly CallEntry[]
   /** They follow a finish in the same reply. */
-  readonly skip: readonly Call[]
-  readonly interrupt: readonly Call[]
+  readonly skip: readonly CallEntry[]
+  readonly interrupt: readonly CallEntry[]
 }
 
-type Call = EventEntry<ActionEvent>
+type CallEntry = EventEntry<ActionEvent>
 
 export const planOf = (run: RunContext, state: State): CallPlan =>
   planCalls(
@@ -47,7 +47,12 @@ export function planCalls(
   // The last one set is the first of its reply.
   for (const { entry } of open.toReversed())
     if (isFinishCall(entry.event)) finishes.set(entry.event.llm_response_id, entry.seq)
-  const plan = { execute: [] as Call[], confirm: [] as Call[], skip: [] as Call[], interrupt: [] as Call[] }
+  const plan = {
+    execute: [] as CallEntry[],
+    confirm: [] as CallEntry[],
+    skip: [] as CallEntry[],
+    interrupt: [] as CallEntry[],
+  }
   for (const { entry: call } of open) {
     const { event, id, seq } = call
     const grant = callStatuses.get(id)

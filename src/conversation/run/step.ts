@@ -129,7 +129,7 @@ export async function* readStep(step: Step, input: StepInput): AsyncGenerator<St
         iterator = null
         return
       }
-      yield outputOf(result.value)
+      yield stepOutput(result.value)
     }
   } catch (error) {
     iterator = null
@@ -145,7 +145,7 @@ export async function* readStep(step: Step, input: StepInput): AsyncGenerator<St
 const isIterable = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value)
 
-function outputOf(yielded: Yielded): StepOutput {
+function stepOutput(yielded: Yielded): StepOutput {
   if (Array.isArray(yielded)) return { events: yielded as readonly Event[], outcome: null }
   const one = yielded as Event | Reply
   const isReply = typeof one === 'object' && one !== null && 'events' in one && !('kind' in one)

@@ -222,7 +222,7 @@ export function shellHook(options: ShellHookOptions): Hook {
       tools: typeof tools === 'function' ? tools : (name) => tools.includes(name),
     }),
     run: async (input, signal) =>
-      outcomeOf(await runCommand(spec, `${JSON.stringify(input)}\n`, signal), spec),
+      hookOutcome(await runCommand(spec, `${JSON.stringify(input)}\n`, signal), spec),
   }
 }
 
@@ -247,7 +247,7 @@ interface Decision {
 const NO_DECISION: Decision = { blocks: false, reason: '', additionalContext: '' }
 
 /** Maps an ended command to an outcome. A failure blocks nothing and adds no context. */
-function outcomeOf(ended: Ended, command: Command): HookOutcome {
+function hookOutcome(ended: Ended, command: Command): HookOutcome {
   const { how, code, signal } = ended
   const printed = { stdout: ended.stdout.shown(), stderr: ended.stderr.shown() }
   if (how !== 'exited' || (code !== 0 && code !== BLOCK)) {

@@ -233,7 +233,7 @@ export function isAction<K extends PublishedAction['kind']>(
   action: Action | null | undefined,
   kind: K,
 ): action is ActionOf<K> {
-  return fits(action, kind, actionChecks, ACTIONS)
+  return isPayloadOf(action, kind, actionChecks, ACTIONS)
 }
 
 /**
@@ -248,14 +248,14 @@ export function isObservation<K extends PublishedObservation['kind']>(
   observation: Observation | null | undefined,
   kind: K,
 ): observation is ObservationOf<K> {
-  return fits(observation, kind, observationChecks, OBSERVATIONS)
+  return isPayloadOf(observation, kind, observationChecks, OBSERVATIONS)
 }
 
 /** The results of checks; they stay valid because events are frozen. */
 const ACTIONS = new WeakMap<object, boolean>()
 const OBSERVATIONS = new WeakMap<object, boolean>()
 
-function fits(
+function isPayloadOf(
   value: Action | Observation | null | undefined,
   kind: string,
   checks: ReadonlyMap<string, Check>,

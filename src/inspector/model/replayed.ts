@@ -55,7 +55,7 @@ export function extended({ document, states, loaded }: Replayed, facts: readonly
 export const stateOf = ({ states }: Replayed, position: number): State =>
   states[Math.min(Math.max(position, 0), states.length - 1)] as State
 
-export const lineOf = ({ document }: Replayed, seq: number): number => document.lines?.[seq] ?? seq + 1
+export const lineNumber = ({ document }: Replayed, seq: number): number => document.lines?.[seq] ?? seq + 1
 
 /** The usage up to a place. O(facts). */
 export function usageAt({ states }: Replayed, position: number): Usage {

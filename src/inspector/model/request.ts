@@ -150,7 +150,7 @@ export function asksOf({ states }: Replayed): Ask[] {
     const record = replyOf(event)
     asks.push({
       seq,
-      position: placeOf(state, entry, event),
+      position: orderOf(state, entry, event),
       model: typeof record?.model === 'string' ? record.model : null,
       tokens: record === null ? null : tokensIn(record),
       reports: reportsOf(event).map(({ text }) => text),
@@ -159,7 +159,7 @@ export function asksOf({ states }: Replayed): Ask[] {
   return asks
 }
 
-function placeOf(state: State, { seq, parent }: Entry, event: Event): number {
+function orderOf(state: State, { seq, parent }: Entry, event: Event): number {
   const after = requestHeadOf(event)
   if (after === null) return 0
   const requested =

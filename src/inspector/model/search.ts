@@ -3,7 +3,7 @@
 import { kindOf } from '../../log/entry.ts'
 import type { Replayed } from './replayed.ts'
 
-export interface Filter {
+export interface SearchFilter {
   readonly text: string
   readonly hidden: ReadonlySet<string>
 }
@@ -27,7 +27,7 @@ const kindName = (kind: string | null): string => kind ?? UNREADABLE
 /** Yields the positions of matching events in log order, some thousand events at a time. O(size). */
 export function* matching(
   { states }: Replayed,
-  filter: Filter,
+  filter: SearchFilter,
 ): Generator<readonly number[], readonly number[]> {
   const wanted = filter.text.trim().toLowerCase()
   const matches: number[] = []
@@ -45,4 +45,4 @@ export function* matching(
 }
 
 /** Whether a filter is empty. */
-export const isOpen = ({ text, hidden }: Filter): boolean => text.trim() === '' && hidden.size === 0
+export const isOpen = ({ text, hidden }: SearchFilter): boolean => text.trim() === '' && hidden.size === 0

@@ -203,9 +203,9 @@ function lastCut(units: readonly Unit[], starts: Int32Array, stays: (unit: Unit)
 
 export const TOKEN_GROUPS = ['system', 'tools', 'user', 'agent', 'reasoning', 'calls', 'results'] as const
 
-type Part = (typeof TOKEN_GROUPS)[number]
+type TokenGroup = (typeof TOKEN_GROUPS)[number]
 
-export type Tokens = Readonly<Record<Part, number>>
+export type Tokens = Readonly<Record<TokenGroup, number>>
 
 export const NO_TOKENS: Tokens = {
   system: 0,
@@ -243,12 +243,12 @@ export function tokensOfUnit(unit: Unit): Tokens {
   const known = COUNTED.get(unit)
   if (known !== undefined) return known
   const sums = { ...NO_TOKENS }
-  for (const message of messagesOf(unit)) addMessage(sums, message)
+  for (const message of unitMessages(unit)) addMessage(sums, message)
   COUNTED.set(unit, sums)
   return sums
 }
 
-function messagesOf(unit: Unit): readonly NeutralMessage[] {
+function unitMessages(unit: Unit): readonly NeutralMessage[] {
   if (isPending(unit)) return []
   if (unit.type === 'batch') return [...batchMessages(unit, { reason: '', maxResultLength: Infinity })]
   if (unit.item.event.kind === 'SystemPromptEvent') return []
@@ -256,7 +256,7 @@ function messagesOf(unit: Unit): readonly NeutralMessage[] {
   return messageTokens === null ? [] : [messageTokens.message]
 }
 
-function addMessage(sums: Record<Part, number>, message: NeutralMessage): void {
+function addMessage(sums: Record<TokenGroup, number>, message: NeutralMessage): void {
   if (message.role === 'tool') sums.results += estimateTokens([message])
   else if (message.role === 'user') sums.user += estimateTokens([message])
   else if (message.role === 'system') sums.system += estimateTokens([message])

@@ -10,7 +10,7 @@ import type { Status } from '../../state/status.ts'
 import { glimpse } from '../glimpse.ts'
 import { findingsOf, flagsOf } from '../model/replayed.ts'
 import type { Form } from '../model/request.ts'
-import { type Filter, isOpen, matching } from '../model/search.ts'
+import { type SearchFilter, isOpen, matching } from '../model/search.ts'
 import {
   budgetLine,
   type BudgetLine,
@@ -24,13 +24,13 @@ import {
 } from '../model/view-reading.ts'
 import { CostPanel } from './cost-panel.tsx'
 import { EventPanel, FindingItem, WhyPanel } from './event-panel.tsx'
-import { EventLink, inWords, shown } from './parts.tsx'
+import { EventLink, inWords, digits } from './parts.tsx'
 import { RequestPanel } from './request-panel.tsx'
 import {
   type Family,
   lengthOf,
   named,
-  placeOf,
+  positionIn,
   type Reader,
   rename,
   type Session,
@@ -63,7 +63,7 @@ function useFindings({ replayed }: Session): readonly Finding[] | null {
   return matches
 }
 
-function useFound({ replayed }: Session, filter: Filter): readonly number[] | null {
+function useFound({ replayed }: Session, filter: SearchFilter): readonly number[] | null {
   const [matches, set] = useState<readonly number[] | null>(null)
   useEffect(() => {
     if (isOpen(filter)) {
@@ -153,10 +153,10 @@ export function App({ session, family, head }: AppProps): ComponentChild {
   const [tab, setTab] = useState<Tab>('view')
   const [form, setForm] = useState<Form>('anthropic')
   const [budget, setBudget] = useState(BUDGET)
-  const [filter, setFilter] = useState<Filter>({ text: '', hidden: new Set() })
+  const [filter, setFilter] = useState<SearchFilter>({ text: '', hidden: new Set() })
   const goTo: Reader['goTo'] = useCallback(
     (event) => {
-      const to = placeOf(session, event)
+      const to = positionIn(session, event)
       if (to !== null) go(to)
     },
     [session, go],
@@ -172,7 +172,7 @@ export function App({ session, family, head }: AppProps): ComponentChild {
     [read, budget],
   )
   const findings = useFindings(session)
-  const flags = useMemo(() => flagsOf(findings ?? [], (id) => (placeOf(session, id) ?? 0) - 1), [findings])
+  const flags = useMemo(() => flagsOf(findings ?? [], (id) => (positionIn(session, id) ?? 0) - 1), [findings])
   const matches = useFound(session, filter)
   // Expensive panels are rendered when the reader rests, not at each step.
   const resting = useMemo((): ComponentChild => {
@@ -333,7 +333,7 @@ function usePlace(session: Session): [number, Reader['go']] {
     const entry = session.replayed.states.at(-1)?.log.entries.get(settled - 1)
     if (linkedPlace(session) === settled) return
     const id = entry?.id ?? null
-    const isKnown = id !== null && placeOf(session, id) === settled
+    const isKnown = id !== null && positionIn(session, id) === settled
     rename({ event: isKnown ? id : null, at: isKnown || entry === undefined ? null : String(settled) })
   }, [settled, session])
   return [position, go]
@@ -341,8 +341,8 @@ function usePlace(session: Session): [number, Reader['go']] {
 
 function linkedPlace(session: Session): number | null {
   const [event, index] = [named('event'), named('at')]
-  if (event !== null) return placeOf(session, event)
-  return index !== null && /^\d{1,9}$/.test(index) ? placeOf(session, Number(index) - 1) : null
+  if (event !== null) return positionIn(session, event)
+  return index !== null && /^\d{1,9}$/.test(index) ? positionIn(session, Number(index) - 1) : null
 }
 
 function useKeys({ go, session }: Reader, setTab: (tab: Tab) => void): void {
@@ -419,7 +419,7 @@ function Scrubber({ reader }: { reader: Reader }): ComponentChild {
       />
       {step(1, 'One event on (j)', '›')}
       <span class="mono quiet">
-        {shown(position)} / {shown(count)}
+        {digits(position)} / {digits(count)}
       </span>
     </div>
   )
@@ -475,14 +475,14 @@ function Budget({ tokens: args, budget, setBudget, line }: BudgetProps): Compone
   const message = useMemo(
     () =>
       TOKEN_GROUPS.filter((part) => tokens[part] > 0)
-        .map((part) => `${part} ${shown(tokens[part])}`)
+        .map((part) => `${part} ${digits(tokens[part])}`)
         .join(', '),
     [tokens],
   )
   return (
     <div class="facts">
       <span id="tokens" class={args === null ? 'quiet' : ''} data-done={args === null ? undefined : ''}>
-        ≈ <b>{shown(total)}</b>
+        ≈ <b>{digits(total)}</b>
         {' tokens of '}
       </span>
       <label>
@@ -505,7 +505,7 @@ function Budget({ tokens: args, budget, setBudget, line }: BudgetProps): Compone
         {TOKEN_GROUPS.filter((part) => tokens[part] > 0).map((part) => (
           <span key={part}>
             <i class={`p-${part}`} />
-            {part} {shown(tokens[part])}
+            {part} {digits(tokens[part])}
           </span>
         ))}
       </span>

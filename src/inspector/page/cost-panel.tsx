@@ -6,7 +6,7 @@ import type { ModelUsage, Usage } from '../../context/usage.ts'
 import { startedBy, usageAt, usageIn } from '../model/replayed.ts'
 import { safe } from '../glimpse.ts'
 import { counted } from '../../explain/explanation.ts'
-import { EventLink, Section, shown } from './parts.tsx'
+import { EventLink, Section, digits } from './parts.tsx'
 import { type Family, lengthOf, type Reader } from './session.ts'
 
 const REPLIES = 200
@@ -87,7 +87,7 @@ export function CostPanel({ reader }: { reader: Reader }): ComponentChild {
               <td>{safe(model ?? '')}</td>
               {[tokens?.input, tokens?.cache_read, tokens?.output, tokens?.reasoning].map((count, index) => (
                 <td class="n" key={index}>
-                  {count === undefined ? '' : shown(count)}
+                  {count === undefined ? '' : digits(count)}
                 </td>
               ))}
             </tr>
@@ -150,7 +150,7 @@ function UsageRow({ name, usage }: { name: string; usage: Counts }): ComponentCh
       <td>{name}</td>
       {counts.map((count, index) => (
         <td class="n" key={index}>
-          {shown(count)}
+          {digits(count)}
         </td>
       ))}
       <td class="n">

@@ -5,7 +5,7 @@ import { useMemo } from 'preact/hooks'
 import { safe } from '../glimpse.ts'
 import { counted } from '../../explain/explanation.ts'
 import { callOf, childNames } from '../model/calls.ts'
-import { lineOf } from '../model/replayed.ts'
+import { lineNumber } from '../model/replayed.ts'
 import { explain, type Finding, ruleOf } from '../../explain/index.ts'
 import { isColloquyError } from '../../event/errors.ts'
 import { linkWith, type Reader, stateHere } from './session.ts'
@@ -18,7 +18,7 @@ import {
   kindText,
   Pairs,
   Section,
-  shown,
+  digits,
 } from './parts.tsx'
 import { sentenceOf } from '../../laws/sentences.ts'
 import { LONG_LOG } from '../log-document.ts'
@@ -39,7 +39,10 @@ export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: b
         rows={[
           ['kind', kindText(entry)],
           ['id', id === null ? 'none that can be read' : <span class="mono">{safe(id)}</span>],
-          ['position', `${position} of ${replayed.states.length - 1}, line ${lineOf(replayed, entry.seq)}`],
+          [
+            'position',
+            `${position} of ${replayed.states.length - 1}, line ${lineNumber(replayed, entry.seq)}`,
+          ],
           ['time', timestamp === null ? 'none' : safe(timestamp)],
           [
             'parent',
@@ -105,7 +108,7 @@ function explained(reader: Reader, event: string | number): ReturnType<typeof ex
   }
 }
 
-const SHOWN = 300
+const MAX_SHOWN = 300
 
 const SEVERITIES = { error: 'error', warning: 'warning', note: 'note' } as const
 
@@ -137,7 +140,7 @@ export function FindingItem({
         )}
         {rule && law !== null && <p class="rule">{`Law ${law}: ${sentence ?? ''}`}</p>}
         {rule && cost !== undefined && (
-          <p class="rule">{`Cost: about ${shown(cost.cacheTokens)} tokens read again, ${shown(cost.reasoningTokens)} of thinking lost.`}</p>
+          <p class="rule">{`Cost: about ${digits(cost.cacheTokens)} tokens read again, ${digits(cost.reasoningTokens)} of thinking lost.`}</p>
         )}
       </div>
     </li>
@@ -165,11 +168,13 @@ export function WhyPanel({
       {result?.length === 0 && <p>Nothing was repaired or omitted, and no law is broken.</p>}
       {result !== null && result.length > 0 && <h2>{counted(result.length, 'finding')}</h2>}
       <ul class="list">
-        {(result ?? []).slice(0, SHOWN).map((finding, index) => (
+        {(result ?? []).slice(0, MAX_SHOWN).map((finding, index) => (
           <FindingItem key={index} reader={reader} finding={finding} rule />
         ))}
       </ul>
-      {(result?.length ?? 0) > SHOWN && <p class="quiet">{`and ${(result?.length ?? 0) - SHOWN} more`}</p>}
+      {(result?.length ?? 0) > MAX_SHOWN && (
+        <p class="quiet">{`and ${(result?.length ?? 0) - MAX_SHOWN} more`}</p>
+      )}
       {notes.length > 0 && [
         <h2>Records that became no event</h2>,
         <ul>

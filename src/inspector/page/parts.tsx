@@ -12,7 +12,7 @@ import type { Family, Reader } from './session.ts'
 // Made once: creating a formatter is slower than formatting.
 const NUMBERS = new Intl.NumberFormat('en')
 
-export const shown = (count: number): string => NUMBERS.format(Math.round(count))
+export const digits = (count: number): string => NUMBERS.format(Math.round(count))
 
 /** Maximum size of the cache. Weak keys would slow down each garbage collection. */
 const KEPT = 400
@@ -102,7 +102,7 @@ export function Json({ value, label }: { value: unknown; label: string }): Compo
           <button
             type="button"
             onClick={() => showAll(true)}
-          >{`Show all ${shown(text.length)} characters`}</button>
+          >{`Show all ${digits(text.length)} characters`}</button>
         )}
       </p>
       <pre tabIndex={0} aria-label={`${label}, JSON`}>

@@ -6,7 +6,7 @@ import type { State } from '../../state/state.ts'
 import { glimpse } from '../glimpse.ts'
 import { counted } from '../../explain/explanation.ts'
 import { type Difference, differenceAt, type Form, FORMS, type Request, requestOf } from '../model/request.ts'
-import { Copy, EventLink, inWords, Json, shown } from './parts.tsx'
+import { Copy, EventLink, inWords, Json, digits } from './parts.tsx'
 import type { Reader } from './session.ts'
 import { maskSecrets } from '../../event/mask.ts'
 
@@ -67,18 +67,18 @@ function Written({ reader, state, form, setForm, isReal }: RequestProps): Compon
       ))}
       <LeftOut request={request} />
       {Object.entries(front).map(([name, value]) => (
-        <Block key={name} role={name} value={value} look="" />
+        <MessageBlock key={name} role={name} value={value} look="" />
       ))}
       {from > 0 && (
         <p class="form">
-          <button type="button" onClick={() => showAll(true)}>{`Show all ${shown(messages.length)}`}</button>
+          <button type="button" onClick={() => showAll(true)}>{`Show all ${digits(messages.length)}`}</button>
           <span class="quiet">{counted(from, 'message')} above</span>
         </p>
       )}
       {messages.slice(from).map((message, index) => {
         const position = from + index
         return (
-          <Block
+          <MessageBlock
             key={position}
             role={roleOf(message)}
             value={message}
@@ -156,13 +156,13 @@ function Compared({
           <EventLink reader={reader} event={by} />,
           ` (${inWords(entry).role}) did it. `,
         ]}
-      About {shown(cacheTokens)} cached tokens must be read again
+      About {digits(cacheTokens)} cached tokens must be read again
       {reasoning > 0 ? `, and ${counted(reasoning, 'signed part')} of reasoning can no longer be sent.` : '.'}
     </p>
   )
 }
 
-const REASONS = {
+const UNSENT = {
   prefix: 'the messages before them have changed',
   tools: 'the tool list has changed',
   reply: 'the reply itself was changed',
@@ -174,7 +174,7 @@ const REASONS = {
 function LeftOut({ request }: { request: Request }): ComponentChild {
   if (request.leftOut.length === 0) return null
   const parts = request.leftOut.reduce((sum, remaining) => sum + remaining.parts, 0)
-  const reasons = [...new Set(request.leftOut.map(({ reason }) => REASONS[reason]))]
+  const reasons = [...new Set(request.leftOut.map(({ reason }) => UNSENT[reason]))]
   return (
     <p class="note warning">
       {counted(parts, 'signed part')} of {counted(request.leftOut.length, 'reply', 'replies')} are left out:{' '}
@@ -188,7 +188,7 @@ function roleOf(message: unknown): string {
   return typeof role === 'string' ? role : typeof type === 'string' ? type : 'item'
 }
 
-function Block({ role, value, look }: { role: string; value: unknown; look: string }): ComponentChild {
+function MessageBlock({ role, value, look }: { role: string; value: unknown; look: string }): ComponentChild {
   const [open, setOpen] = useState(false)
   return (
     <details

@@ -55,7 +55,7 @@ function Conversations({
   password: string
 }): ComponentChild {
   const [all, setAll] = useState(titles)
-  const [index, setIndex] = useState(() => Math.max(0, positionOf(titles, named('conversation'))))
+  const [index, setIndex] = useState(() => Math.max(0, indexOfLog(titles, named('conversation'))))
   const chosen = all[index]
   const [session, setSession] = useState<Session | null>(null)
   const [message, say] = useState('Reading the log…')
@@ -75,7 +75,7 @@ function Conversations({
       void listPage(password).then(
         ({ items }) =>
           setAll((known) => {
-            const news = items.filter(({ id }) => positionOf(known, id) < 0)
+            const news = items.filter(({ id }) => indexOfLog(known, id) < 0)
             return news.length === 0 ? known : [...known, ...news.map(listedTitle)]
           }),
         () => undefined,
@@ -88,7 +88,7 @@ function Conversations({
     setIndex(position)
   }
   const show = (conversation: string, event: string | null): void => {
-    const position = positionOf(all, conversation)
+    const position = indexOfLog(all, conversation)
     if (position === index) location.hash = linkWith({ conversation, event, at: null })
     else if (position >= 0) choose(position, event)
     else
@@ -115,7 +115,7 @@ function Conversations({
       tools={
         <TextSearch
           find={(query, cursor) => findTexts(query, cursor, password)}
-          titleOf={(id) => all[positionOf(all, id)]?.title ?? id}
+          titleOf={(id) => all[indexOfLog(all, id)]?.title ?? id}
           choose={({ conversation_id: conversation, event_id: event }: Hit) => show(conversation, event)}
         />
       }
@@ -139,7 +139,7 @@ async function read(
   give: (session: Session) => void,
 ): Promise<void> {
   let session: Session | null = null
-  for await (const { facts, fresh } of follow(title.conversation, key, signal)) {
+  for await (const { facts, fresh } of followLog(title.conversation, key, signal)) {
     if (signal.aborted) return
     const document = documentOf(title, facts)
     session =
@@ -201,7 +201,7 @@ interface ListPage {
   readonly next_page_id?: string | null
 }
 
-const positionOf = (titles: readonly LogTitle[], id: string | null): number =>
+const indexOfLog = (titles: readonly LogTitle[], id: string | null): number =>
   titles.findIndex(({ conversation }) => conversation === id)
 
 const listedTitle = ({ id, title, parent_conversation_id: parent }: Listed): LogTitle => ({
@@ -237,7 +237,7 @@ async function listConversations(key: string, linked: string | null): Promise<Lo
     if (page === null || page === undefined) break
     next = `&page_id=${encodeURIComponent(page)}`
   }
-  if (linked !== null && positionOf(titles, linked) < 0) titles.push(await readTitle(linked, key))
+  if (linked !== null && indexOfLog(titles, linked) < 0) titles.push(await readTitle(linked, key))
   return titles
 }
 
@@ -245,7 +245,7 @@ async function listConversations(key: string, linked: string | null): Promise<Lo
 async function readFacts(id: string, key: string): Promise<readonly Fact[]> {
   const ended = new AbortController()
   try {
-    for await (const { facts } of follow(id, key, ended.signal)) return facts
+    for await (const { facts } of followLog(id, key, ended.signal)) return facts
     return []
   } finally {
     ended.abort()
@@ -272,7 +272,7 @@ const AGAIN = 2000
  * Yields all of a conversation, then its new events, until it is aborted. Reads each long string once, however
  * many events have it: an image in sixty events is sent once. @throws Refused
  */
-export async function* follow(id: string, key: string, signal: AbortSignal): AsyncGenerator<Batch> {
+export async function* followLog(id: string, key: string, signal: AbortSignal): AsyncGenerator<Batch> {
   const conversation = `api/conversations/${encodeURIComponent(id)}`
   const path = `${conversation}/events/stream?format=envelope&blobs=refs`
   const strings = new Map<string, Promise<string>>()

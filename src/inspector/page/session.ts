@@ -38,13 +38,13 @@ export const stateHere = ({ session, position }: Reader): State => stateOf(sessi
 
 export const lengthOf = ({ replayed }: Session): number => replayed.states.length - 1
 
-export function placeOf(session: Session, event: string | number): number | null {
+export function positionIn(session: Session, event: string | number): number | null {
   const { replayed } = session
   if (typeof event === 'number') return event >= 0 && event < lengthOf(session) ? event + 1 : null
   const entry = findEvent(stateOf(replayed, lengthOf(session)), event)
   if (entry !== undefined) return entry.seq + 1
   // A summary is not an event of the log, but its Condensation is.
-  return event.endsWith('-summary') ? placeOf(session, event.slice(0, -'-summary'.length)) : null
+  return event.endsWith('-summary') ? positionIn(session, event.slice(0, -'-summary'.length)) : null
 }
 type Named = 'log' | 'conversation' | 'event' | 'at'
 

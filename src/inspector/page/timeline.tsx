@@ -3,10 +3,10 @@
 import { Component, type ComponentChild, createRef } from 'preact'
 import type { Entry } from '../../log/entry.ts'
 import { type Lanes, NO_COLUMN } from '../model/lanes.ts'
-import { inWords, roleOf, saidOf, shown } from './parts.tsx'
+import { inWords, roleOf, saidOf, digits } from './parts.tsx'
 import { lengthOf, type Reader, type Session } from './session.ts'
 import { useMemo, useState } from 'preact/hooks'
-import { type Filter, kindCounts } from '../model/search.ts'
+import { type SearchFilter, kindCounts } from '../model/search.ts'
 import { safe } from '../glimpse.ts'
 
 /** Height of a row in pixels, as in the style sheet. */
@@ -78,7 +78,7 @@ export class Timeline extends Component<TimelineProps, Scroll> {
     const end = Math.min(count, Math.ceil((top + height) / ROW) + MARGIN)
     const last = reader.session.replayed.states.at(-1)
     const rows: ComponentChild[] = []
-    const picked = rowOf(this.props)
+    const picked = selectedRow(this.props)
     // Rows after the place are styled as later by CSS alone, while the row of the place is rendered.
     const isMarked = picked >= first && picked < end
     for (let index = first; index < end; index += 1) {
@@ -88,7 +88,7 @@ export class Timeline extends Component<TimelineProps, Scroll> {
       const isLater = seq >= reader.position
       const isGone = !isLater && inView !== null && inView[seq] !== 1
       rows.push(
-        <Row
+        <TimelineRow
           key={index % (end - first + 1)}
           entry={entry}
           index={index}
@@ -134,7 +134,7 @@ interface RowProps {
 function scrolled(props: TimelineProps, { top, height }: Scroll): Scroll {
   const { reader, matches: result } = props
   const count = result === null ? lengthOf(reader.session) : result.length
-  const y = rowOf(props) * ROW
+  const y = selectedRow(props) * ROW
   // Some rows further than needed, so that the next steps need no scrolling.
   const ahead = Math.floor(height / 3 / ROW) * ROW
   const to = y < 0 ? top : y < top ? y - ahead : y + ROW > top + height ? y + ROW - height + ahead : top
@@ -146,7 +146,7 @@ function scrolled(props: TimelineProps, { top, height }: Scroll): Scroll {
   }
 }
 
-function rowOf({ reader, matches: result }: TimelineProps): number {
+function selectedRow({ reader, matches: result }: TimelineProps): number {
   const seq = reader.position - 1
   if (result === null) return seq
   let low = 0
@@ -159,7 +159,7 @@ function rowOf({ reader, matches: result }: TimelineProps): number {
 }
 
 /** A row is rendered again only when it changes, and its content only when that changes. */
-class Row extends Component<RowProps> {
+class TimelineRow extends Component<RowProps> {
   #holds: readonly ComponentChild[] = []
   #of: RowProps | null = null
 
@@ -253,8 +253,8 @@ type Input = { readonly currentTarget: HTMLInputElement }
 
 interface LogToolsProps {
   readonly session: Session
-  readonly filter: Filter
-  readonly setFilter: (filter: Filter) => void
+  readonly filter: SearchFilter
+  readonly setFilter: (filter: SearchFilter) => void
   readonly count: number
 }
 
@@ -289,7 +289,7 @@ export function LogTools({ session, filter, setFilter, count }: LogToolsProps): 
             <label key={kind}>
               <input type="checkbox" checked={!filter.hidden.has(kind)} onChange={() => toggle(kind)} />
               {safe(kind)}
-              <span class="count">{shown(many)}</span>
+              <span class="count">{digits(many)}</span>
             </label>
           ))}
           {isNarrow && (
@@ -300,7 +300,7 @@ export function LogTools({ session, filter, setFilter, count }: LogToolsProps): 
         </div>
       </details>
       <span class="quiet mono" role="status" style={{ alignSelf: 'center' }}>
-        {count === lengthOf(session) ? '' : `${shown(count)} found`}
+        {count === lengthOf(session) ? '' : `${digits(count)} found`}
       </span>
     </div>
   )

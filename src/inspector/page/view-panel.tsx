@@ -10,9 +10,18 @@ import { progressText, WORK_STATUSES } from '../describe.ts'
 import { glimpse } from '../glimpse.ts'
 import { childNames, workSpans, workStatus } from '../model/calls.ts'
 import { type Reading, tokensOfUnit, totalOf, type UnitRow, unitRows } from '../model/view-reading.ts'
-import { ConversationLink, EventLink, EventLinks, inWords, roleOf, saidOf, Section, shown } from './parts.tsx'
-import { placeOf, type Reader, stateHere } from './session.ts'
-import { eventsIn, removedWholeUnits } from '../../explain/removal.ts'
+import {
+  ConversationLink,
+  EventLink,
+  EventLinks,
+  inWords,
+  roleOf,
+  saidOf,
+  Section,
+  digits,
+} from './parts.tsx'
+import { positionIn, type Reader, stateHere } from './session.ts'
+import { countIn, removedWholeUnits } from '../../explain/removal.ts'
 import { findEventIn } from '../../log/log.ts'
 import { unitEvents } from '../../view/units.ts'
 
@@ -147,7 +156,7 @@ class UnitBox extends Component<UnitProps> {
                 <span class="words">{saidOf(words)}</span>
                 {number === 0 && tokens > 0 && (
                   <span class="tok" title="estimated tokens">
-                    {shown(tokens)}
+                    {digits(tokens)}
                   </span>
                 )}
                 {EventLink({ reader, event: summaryOf ?? item.id, text: '↗' })}
@@ -178,7 +187,7 @@ function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChi
         setOpen(toggled.currentTarget.open)
       }
     >
-      <summary class="quiet">{`replaces ${counted(eventsIn(taken), 'event')} of the view`}</summary>
+      <summary class="quiet">{`replaces ${counted(countIn(taken), 'event')} of the view`}</summary>
       {items.slice(0, 200).map((item) => {
         const words = inWords(item.event)
         return (
@@ -204,7 +213,7 @@ export function CallsPanel({ reader }: { reader: Reader }): ComponentChild {
   const spans = useMemo(() => workSpans(state), [state])
   const names = useMemo(() => childNames(replayed, family.titles), [replayed, family.titles])
   const children = [...names]
-    .map(([action, name]) => ({ action, name, start: placeOf(session, action) ?? Infinity }))
+    .map(([action, name]) => ({ action, name, start: positionIn(session, action) ?? Infinity }))
     .filter(({ start }) => start <= position)
     .toSorted((a, b) => a.start - b.start)
   const rest = spans.length - ROWS

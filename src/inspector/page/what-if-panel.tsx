@@ -9,7 +9,7 @@ import { safe } from '../glimpse.ts'
 import type { Form } from '../model/request.ts'
 import { readAtOnce, totalOf } from '../model/view-reading.ts'
 import { type Change, type Outcome, whatIf } from '../model/what-if.ts'
-import { inWords, Json, Section, shown } from './parts.tsx'
+import { inWords, Json, Section, digits } from './parts.tsx'
 import { RequestPanel } from './request-panel.tsx'
 import type { Reader } from './session.ts'
 import { ViewPanel } from './view-panel.tsx'
@@ -118,7 +118,7 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
         </fieldset>
       )}
       {change !== null && (
-        <Result
+        <WhatIfResult
           reader={reader}
           state={state}
           outcome={outcome}
@@ -146,7 +146,7 @@ interface ResultProps extends WhatIfProps {
   readonly clear: () => void
 }
 
-function Result({ reader, state, outcome, form, setForm, clear }: ResultProps): ComponentChild {
+function WhatIfResult({ reader, state, outcome, form, setForm, clear }: ResultProps): ComponentChild {
   const [shows, show] = useState<'view' | 'sent'>('view')
   if (typeof outcome === 'string') return <p class="note error">{safe(outcome)}</p>
   const [now, then] = [readAtOnce(state), readAtOnce(outcome.state)]
@@ -155,7 +155,7 @@ function Result({ reader, state, outcome, form, setForm, clear }: ResultProps): 
     <Section title="What would be">
       <p class="note">
         {safe(outcome.text)}
-        {` About ${shown(after)} tokens would be sent instead of ${shown(before)}.`}
+        {` About ${digits(after)} tokens would be sent instead of ${digits(before)}.`}
       </p>
       <p class="form">
         <button type="button" aria-pressed={shows === 'view'} onClick={() => show('view')}>

@@ -141,7 +141,7 @@ export class Chunk {
     return this.#rareFacts().warnings
   }
 
-  row(seq: number): Row {
+  row(seq: number): ColumnRow {
     return {
       id: keyAt(this.ids, seq),
       timestamp: this.timestamp(seq),
@@ -187,7 +187,7 @@ const SECTIONS = PLAIN_SECTIONS + 3 * KEY_SECTIONS
 const CODES = new Map<string, number>(EVENT_KINDS.map((kind) => [kind, KINDS[kind].code]))
 const KINDS_BY_CODE = new Map<number, string>(EVENT_KINDS.map((kind) => [KINDS[kind].code, kind]))
 
-export const codeOf = (kind: string | null): number =>
+export const kindCode = (kind: string | null): number =>
   kind === null ? NO_KIND : (CODES.get(kind) ?? OTHER_KIND)
 
 export const kindFrom = (code: number): string | null => KINDS_BY_CODE.get(code) ?? null
@@ -208,11 +208,11 @@ interface ChunkPosition {
 export function writeChunk(
   label: Label,
   { first, size, link }: ChunkPosition,
-  rows: readonly Row[],
+  rows: readonly ColumnRow[],
 ): Uint8Array {
-  const numbers = (of: (row: Row) => number) => bytesIn(column(new Int32Array(rows.length), rows, of))
-  const small = (of: (row: Row) => number) => column(new Uint8Array(rows.length), rows, of)
-  const keys = (of: (row: Row) => string | null, once = false) => {
+  const numbers = (of: (row: ColumnRow) => number) => bytesIn(column(new Int32Array(rows.length), rows, of))
+  const small = (of: (row: ColumnRow) => number) => column(new Uint8Array(rows.length), rows, of)
+  const keys = (of: (row: ColumnRow) => string | null, once = false) => {
     const list: Key[] = []
     let last: string | null = null
     rows.forEach((row, index) => {
@@ -231,7 +231,7 @@ export function writeChunk(
     numbers((row) => row.jump),
     numbers((row) => row.above),
     small(flagsOf),
-    small((row) => codeOf(row.kind)),
+    small((row) => kindCode(row.kind)),
     ...writeTimes(rows.map((row) => row.timestamp)),
     new TextEncoder().encode(encodeRare(rows, first)),
     ...keys((row) => row.id),
@@ -244,14 +244,14 @@ export function writeChunk(
 /** Fills a typed array with a number of each row. `from` with a function is ten times slower. */
 function column<L extends Int32Array | Uint8Array>(
   list: L,
-  rows: readonly Row[],
-  of: (row: Row) => number,
+  rows: readonly ColumnRow[],
+  of: (row: ColumnRow) => number,
 ): L {
-  for (let index = 0; index < rows.length; index += 1) list[index] = of(rows[index] as Row)
+  for (let index = 0; index < rows.length; index += 1) list[index] = of(rows[index] as ColumnRow)
   return list
 }
 
-const flagsOf = (row: Row): number =>
+const flagsOf = (row: ColumnRow): number =>
   (row.inTree ? IN_TREE : 0) |
   (row.canBeHead ? CAN_BE_HEAD : 0) |
   (row.isEvent ? IS_EVENT : 0) |
@@ -259,16 +259,16 @@ const flagsOf = (row: Row): number =>
   (row.dropped === 'duplicate_result' ? DROPPED_SECOND : 0) |
   (row.dropped === 'orphan_result' ? DROPPED_ORPHAN : 0)
 
-function encodeRare(rows: readonly Row[], first: number): string {
+function encodeRare(rows: readonly ColumnRow[], first: number): string {
   const kinds = rows.flatMap((row, index) =>
-    codeOf(row.kind) === OTHER_KIND ? [[first + index, row.kind ?? ''] as const] : [],
+    kindCode(row.kind) === OTHER_KIND ? [[first + index, row.kind ?? ''] as const] : [],
   )
   const warnings = rows.flatMap((row) => row.warnings)
   return kinds.length + warnings.length === 0 ? '' : JSON.stringify({ kinds, warnings } satisfies Rare)
 }
 
 /** One position of a log without its body. Positions are numbers, -1 for none. */
-export interface Row {
+export interface ColumnRow {
   readonly id: string | null
   readonly timestamp: string | null
   readonly kind: string | null
@@ -286,7 +286,7 @@ export interface Row {
 }
 
 /** Row of an entry with its body. O(1). */
-export function rowOf(entry: Entry, dropped: DropReason | null): Row {
+export function columnRow(entry: Entry, dropped: DropReason | null): ColumnRow {
   const action = entry.inTree && entry.event?.kind === 'ActionEvent' ? entry.event : null
   return {
     id: entry.id,

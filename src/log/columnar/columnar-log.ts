@@ -2,7 +2,7 @@
 
 import type { Event } from '../../event/types.ts'
 import type { Entry, EvictedBody, LogWarning, UnitOrder } from '../entry.ts'
-import type { Chunk, Row } from './chunk.ts'
+import type { Chunk, ColumnRow } from './chunk.ts'
 import { keyAt, type KeyColumn, KeyIndex } from './columns.ts'
 
 /** Number of entries that are created together: the width of a vector's leaf. */
@@ -52,7 +52,7 @@ export class ColumnarLog {
   }
 
   /** Rows of a range. O(rows · log chunk). */
-  rows(from: number, to: number): Row[] {
+  rows(from: number, to: number): ColumnRow[] {
     return Array.from({ length: to - from }, (_, index) => this.chunkOf(from + index).row(from + index))
   }
 

@@ -16,19 +16,19 @@ const HEAD = 4
 const TAIL = 2
 const MAX_SECTIONS = 64
 
-const wordsOf = (bytes: number): number => (bytes + 3) >>> 2
+const wordCount = (bytes: number): number => (bytes + 3) >>> 2
 
 /** Joins sections into one block. O(bytes). */
 export function seal({ kind, version }: Label, sections: readonly Uint8Array[]): Uint8Array {
   const lengths = sections.map((section) => section.byteLength)
-  const total = lengths.reduce((sum, length) => sum + wordsOf(length), HEAD + lengths.length + TAIL)
+  const total = lengths.reduce((sum, length) => sum + wordCount(length), HEAD + lengths.length + TAIL)
   const words = new Int32Array(total)
   const bytes = new Uint8Array(words.buffer)
   words.set([MAGIC, kind, version, lengths.length, ...lengths])
   let position = HEAD + lengths.length
   for (const section of sections) {
     bytes.set(section, position * 4)
-    position += wordsOf(section.byteLength)
+    position += wordCount(section.byteLength)
   }
   words.set(checksum(words.subarray(0, position)), position)
   return bytes
@@ -49,9 +49,9 @@ export function unseal({ kind, version }: Label, bytes: Uint8Array): Uint8Array[
   const sections: Uint8Array[] = []
   let position = HEAD + count
   for (const length of words.subarray(HEAD, HEAD + count)) {
-    if (length < 0 || wordsOf(length) > end - position) return null
+    if (length < 0 || wordCount(length) > end - position) return null
     sections.push(new Uint8Array(buffer, byteOffset + position * 4, length))
-    position += wordsOf(length)
+    position += wordCount(length)
   }
   const [one, other] = checksum(words.subarray(0, end))
   return position === end && words[end] === one && words[end + 1] === other ? sections : null

@@ -124,7 +124,7 @@ function callFactsIn(content: readonly RawObject[]): CallFacts {
     if (isOwnResult(part) && part['type'] === 'tool-result')
       results.set(id, { text: textOfResult(part['output']), isError: false })
     else if (isOwnResult(part) && part['type'] === 'tool-error')
-      results.set(id, { text: messageOf(part['error']), isError: true })
+      results.set(id, { text: errorMessage(part['error']), isError: true })
     else if (part['type'] === 'tool-approval-response' && part['approved'] === false)
       denied.set(stringOf(objectOf(part['toolCall'])['toolCallId']), stringOf(part['reason']))
   }
@@ -211,7 +211,7 @@ function readCall(
   const reason = denied.get(id)
   const problem =
     part['invalid'] === true
-      ? messageOf(part['error']) || 'its arguments do not fit the tool'
+      ? errorMessage(part['error']) || 'its arguments do not fit the tool'
       : reason === undefined
         ? null
         : reason || 'it was denied'
@@ -237,7 +237,7 @@ function outputOf(part: RawObject): JsonObject {
 const textOfResult = (output: unknown): string =>
   typeof output === 'string' ? output : JSON.stringify(plain(output))
 
-const messageOf = (error: unknown): string => {
+const errorMessage = (error: unknown): string => {
   const { message } = objectOf(error)
   return typeof message === 'string' ? message : typeof error === 'string' ? error : textOfResult(error)
 }

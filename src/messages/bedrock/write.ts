@@ -66,13 +66,13 @@ function start(list: BedrockMessage[]) {
   }
 }
 
-const isText = (block: BedrockBlock): boolean => 'text' in block
+const isTextContent = (block: BedrockBlock): boolean => 'text' in block
 
 /** Adds a text before the first document, so that later content changes nothing before it. */
 function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockBlock[]): BedrockBlock[] {
   const document = blocks.findIndex((block) => 'document' in block)
   if (document < 0) return [...blocks]
-  return before.some(isText) || blocks.slice(0, document).some(isText)
+  return before.some(isTextContent) || blocks.slice(0, document).some(isTextContent)
     ? [...blocks]
     : blocks.toSpliced(document, 0, { text: FILE_TEXT })
 }

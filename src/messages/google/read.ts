@@ -58,20 +58,20 @@ function argumentPieces(): ArgumentPieces {
 const newObject = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>
 
 /** A step of a path; of a quoted one only the start, since a long match overflows an engine's stack. */
-const STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d{1,9})\]|\[(['"])/uy
+const PATH_STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d{1,9})\]|\[(['"])/uy
 
 function readPath(text: string): Path | null {
   if (!text.startsWith('$')) return null
   const path: (string | number)[] = []
-  for (let offset = 1; offset < text.length; offset = STEP.lastIndex) {
-    STEP.lastIndex = offset
-    const match = STEP.exec(text)
+  for (let offset = 1; offset < text.length; offset = PATH_STEP.lastIndex) {
+    PATH_STEP.lastIndex = offset
+    const match = PATH_STEP.exec(text)
     if (match === null) return null
     const [, name, index, quote] = match
     if (name !== undefined) path.push(name)
     else if (index !== undefined) path.push(Number(index))
     else {
-      const start = STEP.lastIndex
+      const start = PATH_STEP.lastIndex
       const end = quoteEnd(text, start - 1)
       const inner = text.slice(start, end)
       const quoted = unescaped(
@@ -79,7 +79,7 @@ function readPath(text: string): Path | null {
       )
       if (quoted === null || text[end] !== quote || text[end + 1] !== ']') return null
       path.push(quoted)
-      STEP.lastIndex = end + 2
+      PATH_STEP.lastIndex = end + 2
     }
   }
   return path
@@ -166,7 +166,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
   const addPart = (part: RawObject): void => {
     const last = parts.at(-1)
     const { text } = part
-    if (typeof text === 'string' && isPlain(part)) {
+    if (typeof text === 'string' && isPlainText(part)) {
       const isSame =
         last?.texts !== undefined && last.texts !== null && isSilent(last.part) === isSilent(part)
       if (isSame) last.texts?.push(text)
@@ -212,7 +212,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
 
 const isSilent = (part: RawObject): boolean => part['thought'] === true
 
-const isPlain = (part: RawObject): boolean =>
+const isPlainText = (part: RawObject): boolean =>
   Object.keys(part).every((field) => field === 'text' || (field === 'thought' && part['thought'] === true))
 
 function wholePart({ part, texts, pieces }: StreamedPart): RawObject {

@@ -27,13 +27,13 @@ import {
 import { boolean, listOf, object, open, type Shape, string } from '../shape.ts'
 import { KINDS } from './blocks.ts'
 
-const contentOf = (media: Shape<unknown>): Shape<unknown> => {
+const contentShape = (media: Shape<unknown>): Shape<unknown> => {
   const text = fields({ text: string }, { annotations: listOf(object) })
   return byKey('type', { text, image: media, audio: media, document: media, video: media })
 }
-const content = contentOf(fields({}, { data: string, uri: string, mime_type: string }))
+const content = contentShape(fields({}, { data: string, uri: string, mime_type: string }))
 /** Media of the model can have other fields. */
-const output = contentOf(open({}))
+const output = contentShape(open({}))
 const step = byKey('type', {
   user_input: fields({ content: listOf(content) }),
   model_output: fields({ content: listOf(output) }, { error: object }),

@@ -23,7 +23,7 @@ import {
 
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
-type Block = InteractionsContent | InteractionsStep
+type InteractionsBlock = InteractionsContent | InteractionsStep
 
 /**
  * Returns an `interactions.create` request's system instruction and steps; valid for any log (law M). The steps
@@ -49,7 +49,7 @@ function start(list: InteractionsStep[]) {
     reply: replySteps,
     result: resultStep,
     move: ({ results }: AssistantTurn) => ({ results, pieces: [] }),
-    add(role: Role, blocks: Block[]) {
+    add(role: Role, blocks: InteractionsBlock[]) {
       if (role === 'front') system = joinTexts(blocks as object[] as TextPiece[])
       else if (role === 'user') list.push({ type: 'user_input', content: blocks as InteractionsContent[] })
       else list.push(...(role === 'assistant' ? joinContents(blocks) : (blocks as InteractionsStep[])))
@@ -62,7 +62,7 @@ function start(list: InteractionsStep[]) {
 }
 
 /** Adjacent contents are one output, unless one begins another. */
-function joinContents(blocks: readonly Block[]): InteractionsStep[] {
+function joinContents(blocks: readonly InteractionsBlock[]): InteractionsStep[] {
   const steps: InteractionsStep[] = []
   let open: InteractionsContent[] | null = null
   for (const block of blocks) {
@@ -78,16 +78,16 @@ function joinContents(blocks: readonly Block[]): InteractionsStep[] {
   return steps
 }
 
-function replySteps(turn: AssistantTurn, keepsSigned: boolean): readonly Written<Block>[] {
+function replySteps(turn: AssistantTurn, keepsSigned: boolean): readonly Written<InteractionsBlock>[] {
   const { message } = turn
   let begins = false
   /** If the blank text that begins an output is left out, its next content begins it. */
-  const begin = <T extends Block | JsonObject>(block: T): T => {
+  const begin = <T extends InteractionsBlock | JsonObject>(block: T): T => {
     if (!begins || !isContent(block)) return block
     begins = false
     return { ...block, begins: true }
   }
-  const steps = replyBlocks<Block>(turn, keepsSigned, {
+  const steps = replyBlocks<InteractionsBlock>(turn, keepsSigned, {
     text: ({ text }, more) => begin({ type: 'text', text, ...more }),
     thinking(_, more, ref) {
       const thinking = thoughtAt(message, ref.index)?.thinking ?? ''
@@ -120,7 +120,7 @@ function unsigned(value: JsonObject): JsonObject {
   return rest
 }
 
-const isSignedThought = (block: Block): boolean =>
+const isSignedThought = (block: InteractionsBlock): boolean =>
   (block.type === 'thought' || block.type === 'function_call') && 'signature' in block
 
 function resultStep({ call, pieces, isError }: Result): InteractionsStep {

@@ -42,7 +42,7 @@ export function toOpenAIChat(messages: readonly NeutralMessage[], options: Write
   return writeRequest({ limits, start }, messages, options)
 }
 
-type Block = ChatText | ChatImage | ChatPart | ChatMessage | ReplyPart
+type ChatBlock = ChatText | ChatImage | ChatPart | ChatMessage | ReplyPart
 
 const startWriter = (options: WriteOptions, list: ChatMessage[]) => ({
   piece: pieceBlock,
@@ -55,13 +55,13 @@ const startWriter = (options: WriteOptions, list: ChatMessage[]) => ({
         !keepsSigned && isSealed(LIMITS, value) ? null : reasoningIn(value, message, options),
       more: ({ kind, more }) => sentMore(more, LIMITS.more[kind]),
     }),
-  result: ({ call, pieces }: Result): Block => ({
+  result: ({ call, pieces }: Result): ChatBlock => ({
     role: 'tool',
     tool_call_id: call.id,
     content: joinTexts(pieces.filter(isText)),
   }),
   move: (turn: AssistantTurn) => moveParts(turn, () => true, 'any'),
-  add(role: Role, blocks: Block[], turn: Turn | null) {
+  add(role: Role, blocks: ChatBlock[], turn: Turn | null) {
     if (role === 'result') list.push(...(blocks as ChatMessage[]))
     else if (role === 'assistant') list.push(assistantMessage(blocks as ReplyPart[], options))
     else {

@@ -211,12 +211,12 @@ const inputFile = either([
   record({ ...file, file_id: visibleText, ...cached }),
 ])
 
-const itemOf = { id: absent(text) }
+const itemFields = { id: absent(text) }
 const status = absent(oneOf('in_progress', 'completed', 'incomplete'))
-const called = { ...itemOf, call_id: visibleText }
+const called = { ...itemFields, call_id: visibleText }
 
 const approvalResponse = record({
-  ...itemOf,
+  ...itemFields,
   type: oneOf('mcp_approval_response'),
   approval_request_id: visibleText,
   approve: boolean,

@@ -298,7 +298,7 @@ function refusalIn(items: readonly RawObject[]): RawObject | undefined {
   return undefined
 }
 
-const CALL = ['type', 'id', 'call_id', 'name', 'arguments', 'status']
+const CALL_FIELDS = ['type', 'id', 'call_id', 'name', 'arguments', 'status']
 const TYPED_CALL = ['call_id', 'name', 'status', 'input', 'action', 'actions', 'operation']
 
 function partsOf(
@@ -329,7 +329,7 @@ function partsOf(
               : Object.hasOwn(item, CONTRADICTED)
                 ? 'its arguments differ between two events of the reply'
                 : null,
-          more: moreOf(item, ...CALL, ...defaultCaller(item)),
+          more: moreOf(item, ...CALL_FIELDS, ...defaultCaller(item)),
         }),
       ]
     default: {

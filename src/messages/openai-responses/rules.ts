@@ -133,7 +133,7 @@ const partShapes = {
 const content = textOr(listOf(byKey('type', partShapes)))
 const { input_text, input_image, input_file } = partShapes
 const many = listOf(object)
-const idOf = { id: text }
+const idField = { id: text }
 const withStatus = { status: orNull(text) }
 const withCallId = { call_id: text }
 const withCaller = { caller: orNull(object) }
@@ -178,14 +178,14 @@ const shape = fields({
           { id: text, namespace: text, async: orNull(flag), ...withCaller },
         ),
         custom_tool_call_output: fields({ call_id: text, output }, { id: text }),
-        computer_call: loose({ ...idOf, ...withCallId, pending_safety_checks: many, status: text }),
+        computer_call: loose({ ...idField, ...withCallId, pending_safety_checks: many, status: text }),
         computer_call_output: fields(
           { ...withCallId, output: fields({ type: text }, { image_url: text, file_id: text }) },
           { acknowledged_safety_checks: orNull(many), ...withStatus },
         ),
         mcp_approval_response: fields({ approval_request_id: text, approve: flag }, { reason: orNull(text) }),
-        local_shell_call: loose({ ...idOf, ...withCallId, action: object, status: text }),
-        local_shell_call_output: loose({ ...idOf, output: text }),
+        local_shell_call: loose({ ...idField, ...withCallId, action: object, status: text }),
+        local_shell_call_output: loose({ ...idField, output: text }),
         ...serverShapes,
         function_call_output: fields({ call_id: text, output }, { id: text, status }),
         reasoning: fields(

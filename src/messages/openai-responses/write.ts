@@ -18,7 +18,7 @@ import {
 import { id as anyId } from '../shape.ts'
 import { reasoningItems, textsOfPart, unsent } from '../reply-parts.ts'
 import type { PartRef, Piece, TextPiece, AssistantTurn, Call, Result, Turn } from '../limits.ts'
-import { itemAsText, isItem, joinTexts, pieceDigest, textPiece, textsOf } from '../pieces.ts'
+import { itemAsText, isItem, joinTexts, pieceDigest, textPiece, textPieces } from '../pieces.ts'
 import { writeRequest } from '../write.ts'
 import {
   contentOf,
@@ -139,7 +139,7 @@ function isFollowing(ref: PartRef, content: readonly Content[]): boolean {
   const { kind, index } = ref
   if (kind === 'other')
     return ref.placeholder !== null || (ref.value['type'] !== 'reasoning' && !isSealed(LIMITS, ref.value))
-  return kind === 'call' || (kind === 'text' && textsOf(content.slice(index, index + 1)).length > 0)
+  return kind === 'call' || (kind === 'text' && textPieces(content.slice(index, index + 1)).length > 0)
 }
 
 const isEmpty = (part: Content): boolean => isTextPart(part) && part.text === ''

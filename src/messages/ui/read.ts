@@ -22,13 +22,19 @@ export function fromUIMessage(message: ClientMessage): MessageEvent {
   const { id, role, parts } = object(message)
   if (role !== 'user') throw invalid('its role must be user')
   if (!Array.isArray(parts)) throw invalid('parts must be a list')
-  const content = parts.flatMap((part) => contentOf(object(part)))
+  const content = parts.flatMap((part) => uiPartContent(object(part)))
   if (content.length === 0) throw invalid('it has neither text nor files')
   const llm_message = { role: 'user' as const, content }
   return { kind: 'MessageEvent', source: 'user', ...(typeof id === 'string' ? { id } : {}), llm_message }
 }
 
-function contentOf({ type, text, url, mediaType, filename }: Readonly<Record<string, unknown>>): Content[] {
+function uiPartContent({
+  type,
+  text,
+  url,
+  mediaType,
+  filename,
+}: Readonly<Record<string, unknown>>): Content[] {
   if (type === 'text' && typeof text === 'string') return text === '' ? [] : [{ type: 'text', text }]
   if (type !== 'file') return []
   if (typeof url !== 'string' || typeof mediaType !== 'string')

@@ -92,7 +92,7 @@ function addressesIn(part: Content, link: Link): (readonly [address: string, tex
 export function toUIMessages(state: State, options: UIMessagesOptions = {}): AiSdkUIMessage[] {
   const link = linkOf(state.conversationId, options)
   return turnsOf(state, toTimeline(state, { progress: true })).flatMap(({ message, items }) => {
-    const parts = partsOf(items, options, link)
+    const parts = uiParts(items, options, link)
     const id = replyId(message?.id ?? state.conversationId)
     return [
       ...(message === null ? [] : [userMessage(message, link)]),
@@ -113,7 +113,7 @@ export function replyParts(state: State, messageId: string, options: UIMessagesO
   const turns = turnsOf(state, toTimeline(state, { after: messageId, progress: true }), {
     seq: after?.seq ?? -1,
   })
-  return partsOf(turns[0]?.items ?? [], options, linkOf(state.conversationId, options))
+  return uiParts(turns[0]?.items ?? [], options, linkOf(state.conversationId, options))
 }
 
 /** A user message, null before the first one, and the items that followed. */
@@ -166,7 +166,7 @@ const userMessage = ({ id, content }: MessageItem, link: Link): AiSdkUIMessage =
   parts: content.flatMap((part) => contentParts(part, link)),
 })
 
-function partsOf(
+function uiParts(
   items: readonly TimelineItem[],
   { pageTools = [] }: UIMessagesOptions,
   link: Link,
@@ -245,12 +245,12 @@ function toolState(
     case 'approved':
       return { state: 'approval-responded', approval: { id, approved: true } }
     case 'working': {
-      const output = { content: outputOf(content, link), ...shownReport(progress) }
+      const output = { content: toolOutput(content, link), ...shownReport(progress) }
       return { state: 'output-available', output, ...(!isAsked && { preliminary: true }) }
     }
     case 'completed': {
       const { output } = completion === undefined ? (result ?? {}) : {}
-      return { state: 'output-available', output: output === undefined ? outputOf(content, link) : output }
+      return { state: 'output-available', output: output === undefined ? toolOutput(content, link) : output }
     }
     case 'failed':
       return { state: 'output-error', errorText: joinTexts(content) }
@@ -274,7 +274,7 @@ const progressPart = ({ report }: ProgressItem, before: UIPart | undefined): UID
   data: { ...(before !== undefined && 'data' in before && before.data), ...shownReport(report) },
 })
 
-const outputOf = (content: readonly Content[], link: Link): JsonValue =>
+const toolOutput = (content: readonly Content[], link: Link): JsonValue =>
   content.every(isTextPart)
     ? joinTexts(content)
     : content.map((part) =>

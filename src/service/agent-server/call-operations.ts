@@ -41,29 +41,29 @@ export class CallTokens {
     const token = newKey(PREFIX)
     const expires_at = new Date(Date.now() + seconds * 1_000).toISOString()
     const hash = await sha256(token)
-    await this.#records.update(await idOf(conversationId, actionId), () => ({ hash, expires_at }))
-    return { token, expires_at, path: pathOf(conversationId, actionId) }
+    await this.#records.update(await callbackId(conversationId, actionId), () => ({ hash, expires_at }))
+    return { token, expires_at, path: callPath(conversationId, actionId) }
   }
 
   /** Compares hashes in constant time, also without a stored one. */
   async isValid(conversationId: string, actionId: string, token: string): Promise<boolean> {
-    const stored = (await this.#records.find(await idOf(conversationId, actionId)))?.record
+    const stored = (await this.#records.find(await callbackId(conversationId, actionId)))?.record
     const isSame = isSameHash(stored?.hash ?? '0'.repeat(64), await sha256(token))
     return isSame && stored !== undefined && Date.now() < Date.parse(stored.expires_at)
   }
 }
 
-const idOf = (conversationId: string, actionId: string): Promise<string> =>
+const callbackId = (conversationId: string, actionId: string): Promise<string> =>
   sha256(`${plainId(conversationId)}\n${actionId}`)
 
-const pathOf = (conversationId: string, actionId: string): string =>
+const callPath = (conversationId: string, actionId: string): string =>
   `/api/conversations/${encodeURIComponent(conversationId)}/calls/${encodeURIComponent(actionId)}/complete`
 
 const PATH = /^\/api\/conversations\/([^/]+)\/calls\/([^/]+)\/complete$/
 
 const operation = operationsIn('Calls')
 const BASE = '/api/conversations/{conversation_id}/calls'
-const REFUSED = {
+const UNKNOWN_CONVERSATION = {
   404: { description: 'Unknown conversation' },
   409: { description: 'The call does not work, and was not completed' },
 }
@@ -72,7 +72,7 @@ const ENDED = {
     description: 'The completion; the same one when the call was completed before',
     schema: objectOf({ success: { type: 'boolean' }, event_id: string }),
   },
-  ...REFUSED,
+  ...UNKNOWN_CONVERSATION,
 }
 
 /** @param requireUser throws unless a request has a valid key */
@@ -126,7 +126,7 @@ export const callOperations = (
           description: 'The token, which is shown only once; it replaces the one before',
           schema: objectOf({ token: string, expires_at: string, path: string }),
         },
-        ...REFUSED,
+        ...UNKNOWN_CONVERSATION,
       },
     },
     async ({ path, body }) => {

@@ -1,6 +1,6 @@
 /** Operations on conversation records: create, get, search, count, update, delete and fork. */
 
-import { update } from '../../conversation/decide.ts'
+import { updateEvent } from '../../conversation/decide.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { type Status, STATUSES } from '../../state/status.ts'
 import type { ConversationOrder, ConversationRecord } from '../../store/contract/conversation-record.ts'
@@ -265,7 +265,7 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
       const patch = { ...(title !== null && { title }), ...(tags !== null && { tags }) }
       await lifecycle.engine.store.updateConversation(conversation.id, patch)
       // Live readers learn of the change from the log.
-      await conversation.append(Object.entries(patch).map(([key, value]) => update(key, value)))
+      await conversation.append(Object.entries(patch).map(([key, value]) => updateEvent(key, value)))
       return { body: SUCCESS }
     },
   ),

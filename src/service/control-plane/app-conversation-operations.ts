@@ -126,7 +126,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     async ({ path, body: { content, run = true } }) => {
       const record = await getConversationOr404(plane.store, path.conversation_id)
       const { status, status_detail: why } = await sandboxOf(plane.sandboxes, record)
-      const refusal = REFUSED[status]
+      const refusal = STATUS_CODES[status]
       if (refusal !== undefined) {
         const what = `The sandbox is ${status}${why === null ? '.' : `: ${why}`}`
         throw new HttpProblem(refusal, `${what}${refusal === 409 ? WHAT_TO_DO : ''}`)
@@ -228,7 +228,7 @@ function storeFilter(filter: FilterValues): ConversationFilter | null {
   }
 }
 
-const REFUSED: Readonly<Partial<Record<SandboxStatus, number>>> = {
+const STATUS_CODES: Readonly<Partial<Record<SandboxStatus, number>>> = {
   PAUSED: 409,
   STARTING: 409,
   MISSING: 410,

@@ -55,7 +55,7 @@ const sharedId = async (store: SharedReads, id: string): Promise<string | null> 
   (await findPublicConversation(store, id))?.id ?? null
 
 /** An empty store, in which queries of private conversations are checked. */
-const NOTHING: SharedReads = memoryStore()
+const EMPTY_STORE: SharedReads = memoryStore()
 
 export const sharedEvents = (store: SharedReads): Operation[] => [
   sharedOperation(
@@ -69,7 +69,7 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
     async ({ query }) => {
       const id = await sharedId(store, query.conversation_id)
       // An invalid query is the same error for every conversation.
-      const reads = id === null ? NOTHING : store
+      const reads = id === null ? EMPTY_STORE : store
       return { body: await searchPage(reads, filterOf(id ?? query.conversation_id, query, HIDDEN), query) }
     },
   ),
@@ -84,7 +84,7 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
     async ({ query }) => {
       const id = await sharedId(store, query.conversation_id)
       const filter = filterOf(id ?? query.conversation_id, query, HIDDEN)
-      return { body: await (id === null ? NOTHING : store).count(filter) }
+      return { body: await (id === null ? EMPTY_STORE : store).count(filter) }
     },
   ),
   sharedOperation(

@@ -14,7 +14,7 @@ import { AT_ONCE } from './app-conversations.ts'
 import type { ControlPlane } from './control-plane.ts'
 import { CURSOR_PAGING, START_TASK } from './replies.ts'
 import { startBody } from '../request-schema.ts'
-import { type StoredTask, shown } from './start-tasks.ts'
+import { type StoredTask, publicTask } from './start-tasks.ts'
 
 const tag = 'Conversations'
 const operation = operationsIn(tag)
@@ -74,7 +74,7 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
       const [inner = null] = page_id === null ? [] : decodeCursor(scope, page_id)
       const { items, next_page_id: next } = await findTasks(plane, filter, order, { cursor: inner, limit })
       const next_page_id = next === null ? null : encodeCursor(scope, [next])
-      return { body: { items: items.map(shown), next_page_id } }
+      return { body: { items: items.map(publicTask), next_page_id } }
     },
   ),
   operation(
@@ -95,13 +95,13 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
       readByIds(ids, 'start tasks', (some) =>
         mapConcurrent(some, AT_ONCE, async (id) => {
           const task = await plane.tasks.find(id)
-          return task === null ? null : shown(task)
+          return task === null ? null : publicTask(task)
         }),
       ),
   ),
 ]
 
-interface Filter {
+interface StartFilter {
   readonly conversation_id__eq: string | null
   readonly created_at__gte: string | null
 }
@@ -116,7 +116,7 @@ const byOf = (order: string): 'created_at' | 'updated_at' =>
  */
 async function findTasks(
   { tasks }: ControlPlane,
-  { conversation_id__eq: id, created_at__gte: since }: Filter,
+  { conversation_id__eq: id, created_at__gte: since }: StartFilter,
   { by, descending }: { readonly by: 'created_at' | 'updated_at'; readonly descending: boolean },
   { cursor, limit }: { readonly cursor: string | null; readonly limit: number },
 ): Promise<PageBody<StoredTask>> {
@@ -142,7 +142,7 @@ async function findTasks(
   })
 }
 
-async function countTasks(plane: ControlPlane, filter: Filter, exact: boolean): Promise<Count> {
+async function countTasks(plane: ControlPlane, filter: StartFilter, exact: boolean): Promise<Count> {
   const { conversation_id__eq: id, created_at__gte: since } = filter
   if (id === null)
     return plane.tasks.records.count(since === null ? {} : { by: 'created_at', from: atLeast(since) }, {

@@ -68,7 +68,7 @@ export interface StoredTask extends StartTask {
 export const isOver = ({ status }: Pick<StartTask, 'status'>): boolean =>
   status === 'READY' || status === 'ERROR'
 
-export const shown = ({
+export const publicTask = ({
   planned_id: _planned,
   makes_sandbox: _makes,
   start_ref: _ref,
@@ -289,7 +289,7 @@ export class StartTasks {
   async create(request: StartRequest, origin: string): Promise<StartTask> {
     const job = await this.#add(request, origin)
     this.worker.start(job)
-    return shown(job.record)
+    return publicTask(job.record)
   }
 
   /** Starts a task. Yields it after each step until it is over or this process stops. @throws as `create`. */
@@ -305,13 +305,13 @@ export class StartTasks {
     this.worker.start(job)
     return (async function* () {
       let last = task
-      yield shown(task)
+      yield publicTask(task)
       for (;;) {
         const next = steps.shift()
         if (next === null) return
         if (next === undefined) await new Promise<void>((resolve) => (wake = resolve))
         else {
-          if (next.status !== last.status) yield shown(next)
+          if (next.status !== last.status) yield publicTask(next)
           last = next
         }
       }
@@ -440,7 +440,7 @@ export class StartTasks {
     const { code, detail } = describeFailure(error)
     if (code === 'InternalError') this.#options.onFailure(error)
     await step({ status: 'ERROR', detail })
-    this.#options.onFailed(shown(job.record))
+    this.#options.onFailed(publicTask(job.record))
     await this.#forgetStart(job.record)
     await this.#releaseOwn(job.record)
   }

@@ -205,7 +205,7 @@ export async function infoWithChildrenOf(
   return { ...(await wholeInfoOf(store, record, state)), sub_conversation_ids }
 }
 
-const integer: JsonObject = { type: 'integer', minimum: 0 }
+const COUNT: JsonObject = { type: 'integer', minimum: 0 }
 
 export const INFO_SCHEMA: JsonObject = {
   type: 'object',
@@ -227,7 +227,7 @@ export const INFO_SCHEMA: JsonObject = {
     pending_action_ids: { type: 'array', items: string },
     leaf_event_id: maybe(string),
     head_is_empty: { type: 'boolean' },
-    event_count: integer,
+    event_count: COUNT,
     last_user_message_id: maybe(string),
     activated_knowledge_skills: { type: 'array', items: string },
     parent_conversation_id: maybe(string),
@@ -235,7 +235,7 @@ export const INFO_SCHEMA: JsonObject = {
     forked_from_event_id: maybe(string),
     workspace: { type: 'object' },
     persistence_dir: string,
-    max_iterations: integer,
+    max_iterations: COUNT,
     archived: { type: 'boolean' },
     agent: { type: 'object' },
     stats: { type: 'object' },

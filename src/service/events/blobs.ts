@@ -154,12 +154,12 @@ async function decodedResponse(
   }
   if (hasTag(requested.get('if-none-match'), `${hash}-decoded`))
     return new Response(null, { status: 304, headers })
-  return new Response(method === 'HEAD' ? null : streamOf(decoded(first, parts)), { headers })
+  return new Response(method === 'HEAD' ? null : streamOf(decodeBase64Parts(first, parts)), { headers })
 }
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
-async function* decoded(first: string, parts: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+async function* decodeBase64Parts(first: string, parts: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
   let rest = ''
   const next = (part: string): Uint8Array => {
     const text = rest + part

@@ -69,7 +69,7 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
         return options.around(request, operation, async () => {
           try {
             await options.authorize(request, operation)
-            return respond(await call(operation, request, params, options.maxBodyBytes))
+            return respond(await callOperation(operation, request, params, options.maxBodyBytes))
           } catch (error) {
             return respondToError(error, request, operation, context.get('requestId'), options)
           }
@@ -92,7 +92,7 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
   return app as unknown as Hono
 }
 
-async function call(
+async function callOperation(
   operation: Operation,
   request: Request,
   params: Readonly<Record<string, string>>,
@@ -209,11 +209,11 @@ const PARAMETER = /\{\w+\}/g
 /** Fixed segments precede parameters where two paths first differ, so that `/search` is never an id. */
 const byPrecedence = (operations: readonly Operation[]): Operation[] =>
   operations
-    .map((operation) => ({ operation, key: keyOf(operation) }))
+    .map((operation) => ({ operation, key: routeKey(operation) }))
     .toSorted((a, b) => Number(a.key > b.key) - Number(a.key < b.key))
     .map(({ operation }) => operation)
 
-const keyOf = ({ path }: Operation): string =>
+const routeKey = ({ path }: Operation): string =>
   path
     .split('/')
     .map((part) => (part.startsWith('{') ? '1' : '0'))

@@ -90,7 +90,7 @@ const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
   closed: 503,
 }
 
-const FIELDS: Readonly<Record<string, string>> = {
+const PARAMETER_NAMES: Readonly<Record<string, string>> = {
   cursor: 'page_id',
   conversationId: 'conversation_id',
   kinds: 'kind__eq',
@@ -111,7 +111,7 @@ export function toProblem(
   if (status === undefined) return null
   if (status !== 422) return new HttpProblem(status, error.message)
   const field = error.code === 'invalid_cursor' ? 'cursor' : String(error.data['field'] ?? '')
-  const name = FIELDS[field] ?? field
+  const name = PARAMETER_NAMES[field] ?? field
   const isBody = body !== undefined && !Object.hasOwn(query, name)
   const part = Object.hasOwn(params, name) ? 'path' : isBody ? 'body' : 'query'
   return invalid({

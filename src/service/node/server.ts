@@ -352,7 +352,7 @@ const pageRequestOf = (request: IncomingMessage): Pick<Request, 'headers' | 'url
   url: 'http://localhost',
 })
 
-const REASONS: Readonly<Record<string, string>> = {
+const LISTEN_ERRORS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'is in use',
   EACCES: 'requires more permissions',
   EADDRNOTAVAIL: 'is no address of this machine',
@@ -363,7 +363,7 @@ const REASONS: Readonly<Record<string, string>> = {
 async function bind(server: Server, host: string, port: number): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const reason = REASONS[error.code ?? ''] ?? `is unavailable (${error.code ?? error.message})`
+      const reason = LISTEN_ERRORS[error.code ?? ''] ?? `is unavailable (${error.code ?? error.message})`
       const address =
         error.code === 'EADDRINUSE' || error.code === 'EACCES' ? `port ${port} of ${host}` : host
       reject(new Error(`${address} ${reason}`, { cause: error }))

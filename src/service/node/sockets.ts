@@ -224,14 +224,14 @@ class Connection {
     if (hasCode(error, 'unknown_conversation')) return this.close(CLOSE.unknown, 'Unknown conversation')
     if (hasCode(error, 'closed')) return this.close(CLOSE.away, 'The service is shutting down')
     if (error instanceof HttpProblem) {
-      return this.close(CODES.get(error.status) ?? CLOSE.failed, problemText(error))
+      return this.close(CLOSE_CODES.get(error.status) ?? CLOSE.failed, problemText(error))
     }
     this.#report(this.#describe(error))
     this.close(CLOSE.failed, 'The stream failed')
   }
 }
 
-const CODES: ReadonlyMap<number, number> = new Map([
+const CLOSE_CODES: ReadonlyMap<number, number> = new Map([
   [403, CLOSE.unauthorized],
   [404, CLOSE.unknown],
   [422, CLOSE.badRequest],
@@ -544,7 +544,7 @@ export function createSockets(
   const upgrade = (request: IncomingMessage, raw: Duplex, head: Buffer): void => {
     const target = request.url ?? '/'
     // An error thrown here is not caught, and would end the process.
-    if (!URL.canParse(target, BASE)) return refuse(raw, 400)
+    if (!URL.canParse(target, BASE)) return refuseUpgrade(raw, 400)
     const url = new URL(target, BASE)
     const start = performance.now()
     const requestId = requestIdOf(String(request.headers['x-request-id'] ?? ''))
@@ -562,16 +562,18 @@ export function createSockets(
         milliseconds: Math.round((performance.now() - start) * 1_000) / 1_000,
       })
     const channel = channelOf(url.pathname)
-    if (channel === null) return refuse(raw, 404)
+    if (channel === null) return refuseUpgrade(raw, 404)
     // A peer that disconnects is not a server failure.
     raw.on('error', () => raw.destroy())
     void admit(identify, request, url.searchParams, allowOrigin).then(
       (admission) =>
-        live.closed ? refuse(raw, 503) : accept(raw, head, { request, channel, url, admission, logSocket }),
+        live.closed
+          ? refuseUpgrade(raw, 503)
+          : accept(raw, head, { request, channel, url, admission, logSocket }),
       (error: unknown) => {
         const problem = error instanceof HttpProblem ? error : toProblem(error, {})
         if (problem === null) live.options.onFailure(error)
-        refuse(raw, problem?.status ?? 500)
+        refuseUpgrade(raw, problem?.status ?? 500)
         logSocket(problem?.status ?? 500)
       },
     )
@@ -600,7 +602,7 @@ function decoded(text: string): string | null {
   }
 }
 
-function refuse(raw: Duplex, status: number): void {
+function refuseUpgrade(raw: Duplex, status: number): void {
   // A peer that disconnects is not a server failure.
   raw.on('error', () => raw.destroy())
   raw.end(rawResponse(status))

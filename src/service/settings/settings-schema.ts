@@ -15,21 +15,21 @@ import { HttpProblem } from '../http/problem.ts'
 
 export const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
-const text = (limit: number) => storable(0, limit).nullable().optional()
+const optionalText = (limit: number) => storable(0, limit).nullable().optional()
 
 const count = integer.min(0).nullable().optional()
 const number = z.number().nullable().optional()
 
 const llm = z.strictObject({
   model: storable(1, 500),
-  api_key: text(10_000),
-  base_url: text(2_000),
-  api_version: text(100),
-  aws_access_key_id: text(1_000),
-  aws_secret_access_key: text(1_000),
-  aws_session_token: text(10_000),
-  aws_region_name: text(100),
-  usage_id: text(200),
+  api_key: optionalText(10_000),
+  base_url: optionalText(2_000),
+  api_version: optionalText(100),
+  aws_access_key_id: optionalText(1_000),
+  aws_secret_access_key: optionalText(1_000),
+  aws_session_token: optionalText(10_000),
+  aws_region_name: optionalText(100),
+  usage_id: optionalText(200),
   temperature: number,
   top_p: number,
   top_k: number,
@@ -41,10 +41,10 @@ const llm = z.strictObject({
   max_message_chars: count,
   input_cost_per_token: number,
   output_cost_per_token: number,
-  reasoning_effort: text(50),
-  reasoning_summary: text(50),
+  reasoning_effort: optionalText(50),
+  reasoning_summary: optionalText(50),
   extended_thinking_budget: count,
-  prompt_cache_retention: text(50),
+  prompt_cache_retention: optionalText(50),
   drop_params: z.boolean().nullable().optional(),
   modify_params: z.boolean().nullable().optional(),
   disable_vision: z.boolean().nullable().optional(),
@@ -112,7 +112,7 @@ export const secretBody = silent(
 )
 export const describeBody = silent(bodyOf(z.strictObject({ name: secretName, description })))
 
-const some = text(10_000)
+const some = optionalText(10_000)
 const seconds = z.number().min(0).nullable().optional()
 const flag = z.boolean().nullable().optional()
 
@@ -129,7 +129,7 @@ const server = z.strictObject({
   headers: values,
   auth: z.record(z.string(), json).nullable().optional(),
   description: some,
-  icon: text(100_000),
+  icon: optionalText(100_000),
   timeout: seconds,
   sse_read_timeout: seconds,
   keep_alive: flag,

@@ -19,7 +19,7 @@ interface News {
   readonly isDeleted: boolean
 }
 
-const NOTHING: News = { first: null, isChanged: false, isDeleted: false }
+const NO_NEWS: News = { first: null, isChanged: false, isDeleted: false }
 
 interface Marking {
   readonly store: Store
@@ -33,7 +33,7 @@ export function newsIn(items: readonly FollowItem[]): ReadonlyMap<string, News> 
   for (const item of items) {
     // The items after a reset repeat everything.
     if (item.type === 'reset') continue
-    const before = news.get(item.conversationId) ?? NOTHING
+    const before = news.get(item.conversationId) ?? NO_NEWS
     news.set(item.conversationId, withItem(before, item))
   }
   return news
@@ -57,7 +57,7 @@ export async function markCreatedSince(marking: Marking, signal: AbortSignal): P
   const created = new Map<string, News>()
   for await (const { id } of walkConversations(store, { order: 'created_at', ...query })) {
     signal.throwIfAborted()
-    created.set(id, NOTHING)
+    created.set(id, NO_NEWS)
     if (created.size < BATCH) continue
     await mark(marking, created)
     created.clear()

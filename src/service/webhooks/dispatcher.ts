@@ -50,7 +50,7 @@ async function sendNext(delivery: Delivery): Promise<boolean> {
     await sendEvents(delivery, cursor.next)
     return true
   }
-  const status = await statusOf(engine, job.id)
+  const status = await conversationStatus(engine, job.id)
   if (status !== null && (recordDigest(record) !== cursor.digest || status !== cursor.status)) {
     await sendRecord(delivery, record, 'updated')
     return true
@@ -122,7 +122,7 @@ const afterSuccess = (cursor: DeliveryCursor, change: Partial<DeliveryCursor>): 
   tries: 0,
 })
 
-async function statusOf(engine: Engine, id: string): Promise<string | null> {
+async function conversationStatus(engine: Engine, id: string): Promise<string | null> {
   try {
     return (await (await engine.open(id)).state()).header.status
   } catch (error) {

@@ -43,7 +43,7 @@ export interface Webhook extends Omit<Required<WebhookOptions>, 'kinds'> {
   readonly kinds: ReadonlySet<EventKind> | null
 }
 
-const COUNTS = [
+const NUMBER_OPTIONS = [
   'maxBatchEvents',
   'maxBatchBytes',
   'concurrency',
@@ -83,7 +83,7 @@ export function checkWebhook(options: WebhookOptions): Webhook {
     id,
     kinds: kinds === undefined ? null : new Set(kinds),
   }
-  for (const field of COUNTS) {
+  for (const field of NUMBER_OPTIONS) {
     const count = webhook[field]
     if (!Number.isSafeInteger(count) || count < 1 || count > MAX_COUNT) {
       throw invalid(`${field} of webhook ${name} must be a whole number from 1 to ${MAX_COUNT}.`)

@@ -65,7 +65,7 @@ export interface StateRecord {
 type ChunkEnd = Pick<StateRecord, 'size' | 'seal' | 'createdAt'>
 
 /** Returns the record of a state. O(view + pending calls + activated skills). */
-export function recordOf(state: State, { size, seal, createdAt }: ChunkEnd): StateRecord {
+export function stateRecord(state: State, { size, seal, createdAt }: ChunkEnd): StateRecord {
   const { conversationId, header, log, branch } = state
   return {
     conversationId,

@@ -18,7 +18,7 @@ import {
 } from '../kit/query/conversation-query.ts'
 import { compareRecords, fitsRecord, recordTime } from '../kit/query/fits.ts'
 import { compareIds } from '../kit/record.ts'
-import { type MemoryLog, newLog, type Row } from './log.ts'
+import { type MemoryLog, newLog, type LogRow } from './log.ts'
 import { SortedList } from './sorted.ts'
 
 /** The records that a walk goes through, in its order upwards; null for none. */
@@ -138,7 +138,7 @@ export class Conversations {
   }
 
   /** The rows of all logs. O(events). */
-  rows(): Row[] {
+  rows(): LogRow[] {
     return [...this.#kept.values()].flatMap(({ log }) => log.rows)
   }
 

@@ -19,7 +19,7 @@ import { messageText } from '../kit/query/message-text.ts'
 import { firstFrom, insertSorted, merge, type Walk } from './sorted.ts'
 
 /** A stored entry, with the tree node that its children refer to. */
-export interface Row {
+export interface LogRow {
   event: StoredEvent
   readonly time: bigint
   readonly node: TreeNode | null
@@ -31,16 +31,16 @@ export interface Row {
 interface Group {
   readonly kind: EventKind
   readonly source: Source
-  readonly rows: Row[]
+  readonly rows: LogRow[]
 }
 
 type Groups = Map<string, Group>
 
 export interface MemoryLog {
-  readonly rows: Row[]
+  readonly rows: LogRow[]
   readonly ids: Map<string, number>
   readonly lanes: Map<number, LaneOrigin | null>
-  readonly all: Row[]
+  readonly all: LogRow[]
   readonly groups: Groups
   readonly laneGroups: Map<number, Groups>
   tip: LogTip
@@ -58,7 +58,7 @@ export function newLog(): MemoryLog {
   }
 }
 
-export function compareRows(a: Row, b: Row): number {
+export function compareRows(a: LogRow, b: LogRow): number {
   if (a.time !== b.time) return a.time < b.time ? -1 : 1
   return a.event.seq - b.event.seq
 }
@@ -71,12 +71,12 @@ export function contextIn(
     ...about,
     tip: log.tip,
     find: (id) => rowOf(log, id)?.node ?? undefined,
-    at: (seq) => (log.rows[seq] as Row).event,
+    at: (seq) => (log.rows[seq] as LogRow).event,
   }
 }
 
 /** The entry of the tree with this id. O(1). */
-export function rowOf(log: MemoryLog, id: string): Row | undefined {
+export function rowOf(log: MemoryLog, id: string): LogRow | undefined {
   const seq = log.ids.get(id)
   return seq === undefined ? undefined : log.rows[seq]
 }
@@ -88,19 +88,19 @@ function piecesTo(log: MemoryLog, leafId: string): readonly PathSegment[] {
 }
 
 /** The event of a row, as it is read. O(1). */
-export const eventOf = ({ event, refs }: Row, asRefs = false): StoredEvent =>
+export const eventOf = ({ event, refs }: LogRow, asRefs = false): StoredEvent =>
   asRefs ? (refs ?? event) : event
 
 /** Writes a decided append. O(1) for each fact with the latest time, O(n) moves for an earlier one. */
 export function write(
   log: MemoryLog,
   decision: AppendDecision,
-  keep: (event: StoredEvent) => Pick<Row, 'event' | 'refs'>,
+  keep: (event: StoredEvent) => Pick<LogRow, 'event' | 'refs'>,
 ): void {
   for (const { lane, parent } of decision.opened) log.lanes.set(lane, parent)
   for (const { event: added, time, node, hasLargeString } of decision.added) {
     const { event, refs } = hasLargeString ? keep(added) : { event: added, refs: null }
-    const row: Row = { event, refs, time, node }
+    const row: LogRow = { event, refs, time, node }
     log.rows.push(row)
     if (node === null) continue
     log.ids.set(node.id, event.seq)
@@ -127,7 +127,7 @@ function groupIn(groups: Groups, kind: EventKind, source: Source): Group {
 
 /** A list that may have results, and its bounds in time and in position. */
 interface Stretch {
-  readonly rows: readonly Row[]
+  readonly rows: readonly LogRow[]
   readonly upTo: number
   readonly until: bigint | null
 }
@@ -137,13 +137,13 @@ interface Stretch {
  * kind and source, in each path segment. O(lists · log n + limit · log lists). A text filter also visits the
  * messages in between; a path filter also visits later entries of its lanes that have earlier times.
  */
-export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: number): Row[] {
+export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: number): LogRow[] {
   const { after, descending } = query
-  const walks = stretches(log, query).map((stretch): Walk<Row> => {
+  const walks = stretches(log, query).map((stretch): Walk<LogRow> => {
     let [low, high] = bounds(stretch, query)
     if (after !== null) {
       const { time, seq } = after
-      const isBefore = (row: Row): boolean =>
+      const isBefore = (row: LogRow): boolean =>
         row.time !== time ? row.time < time : descending ? row.event.seq < seq : row.event.seq <= seq
       if (descending) high = Math.min(high, firstFrom(stretch.rows, isBefore))
       else low = Math.max(low, firstFrom(stretch.rows, isBefore))
@@ -153,9 +153,9 @@ export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: numbe
       ? { list: stretch.rows, index: high - 1, end: low - 1, step: -1 }
       : { list: stretch.rows, index: low, end: high, step: 1 }
   })
-  const compare = descending ? (a: Row, b: Row): number => compareRows(b, a) : compareRows
+  const compare = descending ? (a: LogRow, b: LogRow): number => compareRows(b, a) : compareRows
   const fits = fitness(log, query)
-  const matches: Row[] = []
+  const matches: LogRow[] = []
   for (const row of merge(walks, compare)) {
     if (fits(row) && matches.push(row) === limit) break
   }
@@ -170,7 +170,7 @@ export function countLog(log: MemoryLog, filter: CheckedEventFilter): number {
   for (const stretch of stretches(log, filter)) {
     const [low, high] = bounds(stretch, filter)
     if (plain) count += Math.max(0, high - low)
-    else for (let index = low; index < high; index += 1) if (fits(stretch.rows[index] as Row)) count += 1
+    else for (let index = low; index < high; index += 1) if (fits(stretch.rows[index] as LogRow)) count += 1
   }
   return count
 }
@@ -207,7 +207,7 @@ function bounds(stretch: Stretch, { from, until }: CheckedEventFilter): [number,
 }
 
 /** Filters that the lists do not apply: the text, and entries after the path has left their lane. */
-function fitness(log: MemoryLog, { text, leafId }: CheckedEventFilter): (row: Row) => boolean {
+function fitness(log: MemoryLog, { text, leafId }: CheckedEventFilter): (row: LogRow) => boolean {
   const upTo = new Map(
     (leafId === null ? [] : piecesTo(log, leafId)).map((segment) => [segment.lane, segment.upTo]),
   )

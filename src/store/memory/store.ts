@@ -89,7 +89,7 @@ import {
   listConversations,
   type Walked,
 } from './conversations.ts'
-import { contextIn, countLog, eventOf, type MemoryLog, type Row, rowOf, searchLog, write } from './log.ts'
+import { contextIn, countLog, eventOf, type MemoryLog, type LogRow, rowOf, searchLog, write } from './log.ts'
 import { firstFrom, firstOf, SortedList } from './sorted.ts'
 
 interface TextRow {
@@ -160,7 +160,7 @@ class MemoryTexts {
     const below = (position: bigint | null, count: number): TextRow[] => {
       const rows: TextRow[] = []
       for (const row of this.#rows.before((one) => position === null || one.position < position))
-        if (fits(row, query) && rows.push(row) === count) break
+        if (matchesText(row, query) && rows.push(row) === count) break
       return rows
     }
     return {
@@ -192,7 +192,7 @@ class MemoryTexts {
   }
 }
 
-function fits({ kept: stored, event, role, line }: TextRow, query: CheckedTextQuery): boolean {
+function matchesText({ kept: stored, event, role, line }: TextRow, query: CheckedTextQuery): boolean {
   const { conversation, from, until, messagesOnly, record } = query
   const time = BigInt(event.time)
   return (
@@ -336,7 +336,7 @@ class MemoryBlobs {
   readonly #held = new Map<string, { readonly string: LargeString; readonly uses: Map<MemoryLog, number> }>()
 
   /** The event to keep, with the texts that are held already, and the same with references. O(values). */
-  add(log: MemoryLog, event: StoredEvent, digests: Digests): Pick<Row, 'event' | 'refs'> {
+  add(log: MemoryLog, event: StoredEvent, digests: Digests): Pick<LogRow, 'event' | 'refs'> {
     const strings = blobsOf(event.fact, digests)
     if (strings.length === 0) return { event, refs: null }
     for (const string of new Map(strings.map((one) => [one.hash, one])).values()) {
@@ -354,7 +354,7 @@ class MemoryBlobs {
   }
 
   /** Ends the use by an event of a log. O(strings). */
-  remove(log: MemoryLog, { refs }: Pick<Row, 'refs'>): void {
+  remove(log: MemoryLog, { refs }: Pick<LogRow, 'refs'>): void {
     for (const hash of new Set(refs?.blobs?.map((one) => one.hash))) {
       const uses = this.#held.get(hash)?.uses
       const remaining = (uses?.get(log) ?? 0) - 1
@@ -373,7 +373,7 @@ class MemoryBlobs {
       : null
   }
 
-  audit(rows: readonly Row[]): BlobAudit {
+  audit(rows: readonly LogRow[]): BlobAudit {
     const entry = [...this.#held]
     const used = new Set(rows.flatMap(({ refs }) => refs?.blobs ?? []).map(({ hash }) => hash))
     const lacking = rows.filter(({ refs }) => refs?.blobs?.some(({ hash }) => !this.#held.has(hash)))
@@ -562,7 +562,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       const checked = checkReplacements(replacements).map((one) => {
         const row = rowOf(log, one.id)
         checkReplaced(conversationId, one, row?.event)
-        return { row: row as Row, after: one.after }
+        return { row: row as LogRow, after: one.after }
       })
       const digests: Digests = new Map()
       for (const { row, after } of checked) {

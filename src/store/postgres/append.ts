@@ -14,7 +14,7 @@ import {
   KnownLog,
   LOG_COLUMNS,
   type LogRow,
-  resultOf,
+  appendResult,
   searchColumns,
   StaleLog,
   tipValues,
@@ -126,7 +126,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
       const isAssumed = attempt === 0
       const log = known ?? (await findLog(conversationId))
       const facts = group.flatMap((append) => append.facts)
-      if (isAssumed) log.assumeNew(facts.flatMap((fact) => idOf(fact) ?? []))
+      if (isAssumed) log.assumeNew(facts.flatMap((fact) => factId(fact) ?? []))
       else if (log.tip.version > 0) await engine.read(() => log.load(idsToLoad(facts)))
       const decided: Decided[] = []
       const refused: { readonly append: WaitingAppend; readonly error: unknown }[] = []
@@ -159,7 +159,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
       line.log = log
       for (const { append, error } of refused) append.reject(error)
       for (const { append, decision } of decided) {
-        append.resolve({ result: resultOf(decision), isNew: decision.added.length > 0 })
+        append.resolve({ result: appendResult(decision), isNew: decision.added.length > 0 })
       }
       return
     }
@@ -252,7 +252,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
         // The first call has locked the log, and its checks hold for the second.
         row = isStreamed && result?.appended === 'blobs' ? await connection.runOn(handle, save) : result
         const isWritten = row?.appended === 'written'
-        if (isWritten && only !== undefined) await within?.(handle, resultOf(only.decision))
+        if (isWritten && only !== undefined) await within?.(handle, appendResult(only.decision))
         return isWritten
       })
       return row?.appended ?? null
@@ -296,7 +296,7 @@ function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {
 const numberText = (value: number | bigint | undefined): string | null =>
   value === undefined ? null : String(value)
 
-const idOf = (fact: Fact): string | undefined => {
+const factId = (fact: Fact): string | undefined => {
   const id = (fact as Fact | null | undefined)?.id
   return typeof id === 'string' ? id : undefined
 }

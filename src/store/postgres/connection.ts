@@ -4,7 +4,7 @@ import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/erro
 import { hashText } from '../../event/text.ts'
 import { invalidWithin, storeClosed } from '../kit/errors.ts'
 import { checkInteger, invalidArgument } from '../kit/query/check-value.ts'
-import type { SqlValue, Step, Work } from '../sql/dialect.ts'
+import type { SqlValue, SqlStep, Work } from '../sql/dialect.ts'
 import { DURABLE } from './dialect.ts'
 import {
   codeOf,
@@ -93,7 +93,7 @@ export class Connection {
 
   readonly run = <T>(work: () => Work<T>): Promise<T> => perform(work, (step) => this.#step(step))
 
-  async #step(step: Step): Promise<readonly object[]> {
+  async #step(step: SqlStep): Promise<readonly object[]> {
     if ('confirm' in step) return this.query(BARRIER)
     if ('callback' in step) throw new Error('A step has no transaction of its own.')
     if ('sql' in step) return this.query(step.sql, step.values)
@@ -298,7 +298,7 @@ const IS_ENDED = 'SELECT pg_current_xact_id_if_assigned() IS NULL AS ended'
 /** Runs a unit of work: answers each of its steps with rows. */
 async function perform<T>(
   work: () => Work<T>,
-  answer: (step: Step) => Promise<readonly object[]>,
+  answer: (step: SqlStep) => Promise<readonly object[]>,
 ): Promise<T> {
   const steps = work()
   for (let next = steps.next([]); ;) {
@@ -356,7 +356,7 @@ function numbered(sql: string): string {
   return text
 }
 
-const CODES: readonly (readonly [start: string, code: ErrorCode])[] = [
+const SQL_STATES: readonly (readonly [start: string, code: ErrorCode])[] = [
   ['40', 'store_busy'],
   ['55P03', 'store_busy'],
   ['57014', 'store_busy'],
@@ -381,7 +381,7 @@ const SENTENCES: Readonly<Partial<Record<ErrorCode, string>>> = {
 function toStoreError(cause: unknown): ColloquyError {
   if (isColloquyError(cause)) return cause
   const sqlState = codeOf(cause)
-  const code = CODES.find(([start]) => sqlState.startsWith(start))?.[1] ?? 'store_unavailable'
+  const code = SQL_STATES.find(([start]) => sqlState.startsWith(start))?.[1] ?? 'store_unavailable'
   return new ColloquyError(code, `${SENTENCES[code] ?? ''}: ${messageOf(cause)}`, { sqlState }, { cause })
 }
 

@@ -84,7 +84,7 @@ export function searchColumns({ event: { fact }, node }: PlacedEvent): {
   return { kind, source: source ?? KINDS[kind].defaultSource, message: messageText(fact) }
 }
 
-export const resultOf = ({ events, tip }: AppendDecision): AppendResult => ({
+export const appendResult = ({ events, tip }: AppendDecision): AppendResult => ({
   events,
   version: tip.version,
   headId: tip.head?.id ?? null,

@@ -42,7 +42,7 @@ interface TextPiece {
   readonly bytes: Uint8Array
 }
 
-interface Piece {
+interface BlobPiece {
   readonly hash: string
   readonly start: Bigint
   readonly base64: number
@@ -71,7 +71,7 @@ export function* saveTexts(d: Dialect, strings: readonly LargeString[]): Work<vo
 }
 
 /** Pieces of a text as rows; the base64 of a data URL begins a piece. O(length). */
-export function* storedPieces(text: string): Generator<TextPiece & Pick<Piece, 'base64'>> {
+export function* storedPieces(text: string): Generator<TextPiece & Pick<BlobPiece, 'base64'>> {
   const comma = text.startsWith('data:') ? text.indexOf(',') + 1 : 0
   let start = 0
   for (const part of [text.slice(0, comma), text.slice(comma)])
@@ -107,7 +107,7 @@ export function blobReads(d: Dialect) {
   }
 
   function* readPiece(hash: string, index: number): Work<TextPiece> {
-    const row = yield* first<Piece>(pieceAt, hash, index)
+    const row = yield* first<BlobPiece>(pieceAt, hash, index)
     if (row !== undefined) {
       const [start, bytes] = [Number(row.start), pieceBytes(row)]
       if (start + bytes.length > index) return { start, bytes }
@@ -144,7 +144,7 @@ export function blobReads(d: Dialect) {
   }
 
   function* readTogether(hashes: readonly string[], matches: Map<string, string>): Work<void> {
-    const rows = yield* all<Piece>(pieces, JSON.stringify(hashes))
+    const rows = yield* all<BlobPiece>(pieces, JSON.stringify(hashes))
     for (const row of rows.toSorted((a, b) => Number(a.start) - Number(b.start)))
       matches.set(row.hash, (matches.get(row.hash) ?? '') + decode(pieceBytes(row)))
   }
@@ -333,7 +333,7 @@ const DIGIT_VALUES = new Int8Array(256).fill(-1)
 for (const [value, digit] of DIGITS.entries()) DIGIT_VALUES[digit] = value
 const PADDING = 61
 
-const pieceBytes = ({ base64, bytes }: Piece): Uint8Array => (base64 === 0 ? bytes : toBase64(bytes))
+const pieceBytes = ({ base64, bytes }: BlobPiece): Uint8Array => (base64 === 0 ? bytes : toBase64(bytes))
 
 /** The bytes of a text that {@link toBase64} returns; null for any other. O(length). */
 function fromBase64(text: Uint8Array): Uint8Array | null {

@@ -27,14 +27,14 @@ export interface Change {
  * A step of a unit of work, answered with rows. `confirm` makes what was read as durable as a write, before
  * acknowledgement. `callback` is the caller's work on the driver's handle, in the same transaction.
  */
-export type Step =
+export type SqlStep =
   | Statement
   | { readonly change: Change }
   | { readonly confirm: true }
   | { readonly callback: (handle: unknown) => unknown }
 
 /** A unit of work. An engine carries out its steps and resumes it with their rows. */
-export type Work<T> = Generator<Step, T, readonly object[]>
+export type Work<T> = Generator<SqlStep, T, readonly object[]>
 
 /** All rows of a statement. The caller knows which columns it selects. */
 export function* all<R extends object>(sql: string, ...values: SqlValue[]): Work<readonly R[]> {

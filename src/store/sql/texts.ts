@@ -21,7 +21,7 @@ import {
   first,
   type Statement,
   statement,
-  type Step,
+  type SqlStep,
   type Work,
 } from './dialect.ts'
 import { blobReads, type EventRow } from './blobs.ts'
@@ -100,7 +100,7 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
       },
     )
 
-  function source(query: CheckedTextQuery, log: number | null): TextSource<Step, readonly object[]> {
+  function source(query: CheckedTextQuery, log: number | null): TextSource<SqlStep, readonly object[]> {
     // The index compares single terms.
     const phrases = query.includes.filter(({ terms }) => terms.length > 1)
     const others = otherConditions(query)

@@ -2,7 +2,7 @@
 
 import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
 import { invalidWithin } from '../kit/errors.ts'
-import type { Change, SqlValue, Step, Work } from '../sql/dialect.ts'
+import type { Change, SqlValue, SqlStep, Work } from '../sql/dialect.ts'
 
 /** What is bound to a statement. Text is well-formed and without NUL: some drivers change or cut any other. */
 export type SqliteValue = null | number | bigint | string | Uint8Array
@@ -118,7 +118,7 @@ export class Connection {
     return next.done === true ? next.value : this.#transaction('BEGIN', () => this.run(work))
   }
 
-  #answer<T>(steps: ReturnType<() => Work<T>>, step: Step): IteratorResult<Step, T> {
+  #answer<T>(steps: ReturnType<() => Work<T>>, step: SqlStep): IteratorResult<SqlStep, T> {
     let rows: readonly object[] = []
     try {
       if ('sql' in step) rows = this.all(step.sql, ...step.values)

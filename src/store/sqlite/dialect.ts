@@ -27,7 +27,7 @@ import {
   KnownLog,
   LOG_COLUMNS,
   type LogRow,
-  resultOf,
+  appendResult,
   searchColumns,
   StaleLog,
   TIP_COLUMNS,
@@ -146,7 +146,7 @@ function boundsOf(log: number, { low, high }: EventRange): Statement[] {
 }
 
 /** The index is named, so that no statistics cause another one, and sorting. */
-function partsOf(form: RangeForm, range: EventRange, columns: string): Statement[] {
+function rangeStatements(form: RangeForm, range: EventRange, columns: string): Statement[] {
   const { log, isByKind, text } = form
   const { kind, source, lane } = range
   const index = isByKind ? 'colloquy_event_kind' : 'colloquy_event_time'
@@ -172,7 +172,7 @@ function pageOfRanges(
   columns: string,
   limit: number,
 ): Statement {
-  const parts = ranges.flatMap((range) => partsOf(form, range, 'time, log_seq'))
+  const parts = ranges.flatMap((range) => rangeStatements(form, range, 'time, log_seq'))
   const order = form.descending ? 'time DESC, log_seq DESC' : 'time, log_seq'
   return statement(
     `SELECT ${columns} FROM (${parts.map(({ sql }) => sql).join(' UNION ALL ')} ORDER BY ${order} LIMIT ?) AS range
@@ -183,7 +183,7 @@ function pageOfRanges(
 }
 
 function countRanges(form: RangeForm, ranges: readonly EventRange[]): Statement {
-  const parts = ranges.flatMap((range) => partsOf(form, range, 'count(*) AS count'))
+  const parts = ranges.flatMap((range) => rangeStatements(form, range, 'count(*) AS count'))
   return statement(
     `SELECT sum(count) AS count FROM (${parts.map(({ sql }) => sql).join(' UNION ALL ')})`,
     ...parts.flatMap(({ values }) => values),
@@ -250,7 +250,7 @@ export function* append(
   const { within } = options
   const { decision } = appended
   if (within !== undefined && decision.added.length > 0)
-    yield { callback: (handle) => within(handle, resultOf(decision)) }
+    yield { callback: (handle) => within(handle, appendResult(decision)) }
   return appended
 }
 

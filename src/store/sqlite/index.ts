@@ -7,7 +7,7 @@ import { checkFeedRows } from '../kit/feed.ts'
 import { checkPollInterval, invalidArgument } from '../kit/query/check-value.ts'
 import { type Clock, microsNow } from '../kit/record.ts'
 import { Watches } from '../kit/watches.ts'
-import { type KnownLog, resultOf } from '../sql/append.ts'
+import { type KnownLog, appendResult } from '../sql/append.ts'
 import { eventReads } from '../sql/events.ts'
 import { replaceEvents } from '../sql/replace.ts'
 import { sqlStore } from '../sql/store.ts'
@@ -235,7 +235,7 @@ export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
         log.trim()
         if (logs.size >= MAX_LOGS) logs.clear()
         logs.set(id, log)
-        return { result: resultOf(decision), isNew: decision.added.length > 0 }
+        return { result: appendResult(decision), isNew: decision.added.length > 0 }
       },
       replaceEvents: (id, replacements) =>
         runner.write(() => replaceEvents(SQLITE, EVENTS, replaceText, id, replacements)),

@@ -201,14 +201,14 @@ export const APPEND_VERSION: readonly Check[] = [
   },
 ]
 
-const message = { kind: 'MessageEvent', id: 'x', source: 'user' }
-const llm = (content: unknown): object => ({ ...message, llm_message: { role: 'user', content } })
+const MESSAGE = { kind: 'MessageEvent', id: 'x', source: 'user' }
+const llm = (content: unknown): object => ({ ...MESSAGE, llm_message: { role: 'user', content } })
 
 /** Each lacks, or has in another form, what a store places or finds an event by. */
 const SHAPELESS: readonly object[] = [
-  message,
-  { ...message, llm_message: null },
-  { ...message, llm_message: [] },
+  MESSAGE,
+  { ...MESSAGE, llm_message: null },
+  { ...MESSAGE, llm_message: [] },
   llm('text'),
   llm([null]),
   llm(['text']),
@@ -306,7 +306,7 @@ export const APPEND_SHAPE: readonly Check[] = [
   },
 ]
 
-const parentOf = (event: StoredEvent | null | undefined): unknown => [
+const parentFields = (event: StoredEvent | null | undefined): unknown => [
   event?.parentId,
   (event?.fact as Event | undefined)?.parent_id,
 ]
@@ -321,7 +321,7 @@ export const APPEND_TREE: readonly Check[] = [
         say('m', 'x'),
       ])
       equal(
-        events.map(parentOf),
+        events.map(parentFields),
         [
           [null, undefined],
           ['a', 'a'],
@@ -331,8 +331,8 @@ export const APPEND_TREE: readonly Check[] = [
       )
       equal(headId, 'm', 'HEAD')
       const next = await store.append(id, [pause('d')])
-      equal(next.events.map(parentOf), [['m', 'm']], 'the parent in the next append')
-      equal(parentOf(await store.get(id, 'd')), ['m', 'm'], 'the parent as stored')
+      equal(next.events.map(parentFields), [['m', 'm']], 'the parent in the next append')
+      equal(parentFields(await store.get(id, 'd')), ['m', 'm'], 'the parent as stored')
       equal((await store.getConversation(id))?.headId, 'd', 'HEAD in the record')
     },
   },
@@ -347,7 +347,7 @@ export const APPEND_TREE: readonly Check[] = [
         pause('f'),
       ])
       equal(
-        events.map(parentOf),
+        events.map(parentFields),
         [
           ['a', 'a'],
           [null, '__root__'],
@@ -412,7 +412,7 @@ export const APPEND_TREE: readonly Check[] = [
       equal([gone.headId, (await store.getConversation(id))?.headId], [null, null], 'the empty HEAD')
       const root = await store.append(id, [update('u', 'k', 1), pause('b'), pause('d')])
       equal(
-        root.events.map(parentOf),
+        root.events.map(parentFields),
         [
           [null, '__root__'],
           [null, '__root__'],

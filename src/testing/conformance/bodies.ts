@@ -25,7 +25,7 @@ const factsIn = async (store: Store, id: string): Promise<readonly Fact[]> =>
   (await store.read(id)).map(({ fact }) => fact)
 
 const short = (fact: Fact, text: string): Fact =>
-  ({ ...say(String(fact.id), text), ...placeOf(fact) }) as Fact
+  ({ ...say(String(fact.id), text), ...placementOf(fact) }) as Fact
 
 const LARGE = 'x'.repeat(70_000)
 
@@ -73,7 +73,7 @@ export const REPLACING: readonly Check[] = [
   check('nothing is replaced where one of the bodies cannot be', async ({ store }, replace) => {
     await begin(store, 'c', [say('a', 'alpha'), say('b', 'beta')])
     const [a, b] = (await factsIn(store, 'c')) as [Fact, Fact]
-    const other = { ...a, ...say('a', 'other'), ...placeOf(a) } as Fact
+    const other = { ...a, ...say('a', 'other'), ...placementOf(a) } as Fact
     const fine = { before: a, after: other }
     const wrong: readonly (readonly [string, Fact, unknown])[] = [
       ['version_conflict', { ...say('b', 'not this') } as Fact, { ...say('b', 'x') }],
@@ -96,7 +96,13 @@ export const REPLACING: readonly Check[] = [
   }),
 ]
 
-const placeOf = ({ parent_id, timestamp }: { parent_id?: string | null; timestamp?: string }): object => ({
+const placementOf = ({
+  parent_id,
+  timestamp,
+}: {
+  parent_id?: string | null
+  timestamp?: string
+}): object => ({
   ...(parent_id !== undefined && { parent_id }),
   ...(timestamp !== undefined && { timestamp }),
 })
@@ -159,7 +165,7 @@ const ODD_IDS = [
   'derived-0-0',
 ] as const
 
-const textIn = (fact: unknown): string | undefined =>
+const textOfFact = (fact: unknown): string | undefined =>
   (fact as ReturnType<typeof say>).llm_message.content
     ?.map((part) => ('text' in part ? part.text : ''))
     .join('')
@@ -171,12 +177,12 @@ export const BODIES_KEPT: readonly Check[] = [
     async runOn({ store, id }) {
       const text = '0123456789abcdef'.repeat(10 * 65_536)
       await store.append(id, [pause('a'), say('big', text), pause('b')])
-      holds(textIn((await store.get(id, 'big'))?.fact) === text, 'get returned another text')
-      const isSame = textIn((await store.read(id, { from: 1, limit: 1 }))[0]?.fact) === text
+      holds(textOfFact((await store.get(id, 'big'))?.fact) === text, 'get returned another text')
+      const isSame = textOfFact((await store.read(id, { from: 1, limit: 1 }))[0]?.fact) === text
       holds(isSame, 'read returned another text')
       const { items } = await store.search({ conversationId: id, text: 'F0123', limit: 1 })
       equal(idsOf(items), ['big'], 'what its text finds')
-      holds(textIn(items[0]?.fact) === text, 'search returned another text')
+      holds(textOfFact(items[0]?.fact) === text, 'search returned another text')
       equal((await store.append(id, [say('big', text)])).version, 3, 'the version when it is appended again')
     },
   },

@@ -25,10 +25,15 @@ interface Text {
   readonly second: number
 }
 
-const START = 1_767_225_600_000_000n
-const timestampAt = (second: number): string => formatInstant(START + BigInt(second) * 1_000_000n)
+const START_TIME = 1_767_225_600_000_000n
+const timestampAt = (second: number): string => formatInstant(START_TIME + BigInt(second) * 1_000_000n)
 
-const message = (id: string, role: MessageEvent['llm_message']['role'], text: string, second: number): Fact =>
+const messageFact = (
+  id: string,
+  role: MessageEvent['llm_message']['role'],
+  text: string,
+  second: number,
+): Fact =>
   say(id, '', {
     source: role === 'user' ? 'user' : 'agent',
     timestamp: timestampAt(second),
@@ -47,7 +52,7 @@ const result = (id: string, text: string, second: number): ObservationEvent => (
 })
 
 const factOf = ({ id, role, text, second }: Text): Fact =>
-  role === 'tool' ? result(id, text, second) : message(id, role, text, second)
+  role === 'tool' ? result(id, text, second) : messageFact(id, role, text, second)
 
 const findAll = (store: Store, query: TextQuery): Promise<TextHit[]> =>
   allPages(query.limit ?? 20, (cursor) => store.searchText({ ...query, ...cursor }))
@@ -55,7 +60,8 @@ const findAll = (store: Store, query: TextQuery): Promise<TextHit[]> =>
 const placesOf = (hits: readonly { readonly conversationId: string; readonly id: string }[]): string[] =>
   hits.map(({ conversationId, id }) => `${conversationId} ${id}`)
 
-const secondOf = (time: string): number => Number((BigInt(Date.parse(time)) * 1000n - START) / 1_000_000n)
+const secondOf = (time: string): number =>
+  Number((BigInt(Date.parse(time)) * 1000n - START_TIME) / 1_000_000n)
 
 function findNaively(texts: readonly Text[], query: TextQuery): Text[] {
   const clauses = parseTextQuery(query.query)
@@ -365,8 +371,10 @@ export const TEXTS: readonly Check[] = [
           seen.push(...placesOf(page.items))
           cursor = page.cursor
           pages += 1
-          await store.append(`a${order}`, [message(`new${pages}`, 'user', 'word word word', 1_000 + pages)])
-          await store.append(`a${order}`, [message(`old${pages}`, 'user', 'word', pages)])
+          await store.append(`a${order}`, [
+            messageFact(`new${pages}`, 'user', 'word word word', 1_000 + pages),
+          ])
+          await store.append(`a${order}`, [messageFact(`old${pages}`, 'user', 'word', pages)])
         } while (cursor !== null)
         const before = placesOf(findNaively(all, { query: 'word', order, owner: 'ann' }))
         equal(new Set(seen).size, seen.length, `${order}: a hit was shown twice`)
@@ -383,7 +391,7 @@ export const TEXTS: readonly Check[] = [
       const long = `${'before 😀 '.repeat(60)}Crème\n東京都 fooBar_baz end${' after 😀'.repeat(60)}`
       await store.append('c', [
         pause('p'),
-        message('m', 'assistant', long, 5),
+        messageFact('m', 'assistant', long, 5),
         result('r', 'a creme result', 6),
       ])
       const [hit] = (await store.searchText({ query: 'creme 京都 foobarbaz "end after"' })).items
@@ -416,7 +424,7 @@ export const TEXTS: readonly Check[] = [
       equal(placesOf(await findAll(store, { query: 'secret' })), ['b e1'], 'after the deletion')
       await store.createConversation({ id: 'a' })
       equal(placesOf(await findAll(store, { query: 'secret' })), ['b e1'], 'after it was created again')
-      await store.append('a', [message('n', 'user', 'secret four', 9)])
+      await store.append('a', [messageFact('n', 'user', 'secret four', 9)])
       equal(placesOf(await findAll(store, { query: 'secret' })), ['a n', 'b e1'], 'with its own text')
       equal(placesOf(await findAll(store, { query: 'one' })), [], 'a word that is gone')
     },
@@ -425,11 +433,11 @@ export const TEXTS: readonly Check[] = [
     name: 'text: what is not in the tree, is no text, or was refused is not found; the index is complete',
     async run({ store }) {
       await store.createConversation({ id: 'c' })
-      await store.append('c', [message('m', 'user', 'here', 1), { kind: 'PauseEvent', id: 'here' }])
+      await store.append('c', [messageFact('m', 'user', 'here', 1), { kind: 'PauseEvent', id: 'here' }])
       await store.append(
         'c',
         [
-          message('m', 'user', 'here, but under an id that is taken', 2),
+          messageFact('m', 'user', 'here, but under an id that is taken', 2),
           {
             raw: '{"kind":"here"}',
             line: 1,
@@ -442,7 +450,7 @@ export const TEXTS: readonly Check[] = [
         { mode: 'import' },
       )
       await rejects('id_conflict', 'a taken id', () =>
-        store.append('c', [message('m', 'user', 'here again', 3)]),
+        store.append('c', [messageFact('m', 'user', 'here again', 3)]),
       )
       equal(placesOf(await findAll(store, { query: 'here' })), ['c m'], 'the hits')
       const { indexed, total } = await store.textIndex()
@@ -506,7 +514,7 @@ export const TEXTS: readonly Check[] = [
       await fill(store, '', [[0, 'user', 'first word']])
       const other = await reopen()
       equal(placesOf(await findAll(other, { query: 'word' })), ['a e0'], 'what was there')
-      await store.append('b', [message('n', 'user', 'second word', 9)])
+      await store.append('b', [messageFact('n', 'user', 'second word', 9)])
       equal(placesOf(await findAll(other, { query: 'word' })), ['b n', 'a e0'], 'what was added')
       await other.deleteConversation('b')
       equal(placesOf(await findAll(store, { query: 'word' })), ['a e0'], 'what was deleted')

@@ -296,7 +296,7 @@ const PAGE_SIZE = 7
 
 const TRIES = 5
 
-const texts = (events: readonly Event[]): string[] => events.map((event) => JSON.stringify(event))
+const jsonTexts = (events: readonly Event[]): string[] => events.map((event) => JSON.stringify(event))
 
 /** @throws LawBroken, with the log. */
 async function checkAll(driver: Driver, model: DriveModel): Promise<void> {
@@ -335,7 +335,7 @@ async function readBoth(driver: Driver, { id }: DrivenConversation): Promise<rea
     const streamed = await readStream(driver.client, id)
     const again = await driver.client.events(id, { limit: PAGE_SIZE })
     if (again.length !== paged.length && tries < TRIES) continue
-    const [pages, stream] = [texts(paged), texts(streamed)]
+    const [pages, stream] = [jsonTexts(paged), jsonTexts(streamed)]
     const position = pages.findIndex((text, index) => text !== stream[index])
     if (position < 0 && pages.length === stream.length) return streamed
     const location = position < 0 ? Math.min(pages.length, stream.length) : position
@@ -348,7 +348,7 @@ async function readBoth(driver: Driver, { id }: DrivenConversation): Promise<rea
 }
 
 async function checkOne(driver: Driver, of: DrivenConversation, log: readonly Event[]): Promise<void> {
-  const [was, is] = [texts(of.seen), texts(log)]
+  const [was, is] = [jsonTexts(of.seen), jsonTexts(log)]
   const changed = was.findIndex((text, index) => text !== is[index])
   hold('S5', changed < 0, () => `event ${changed} was\n  ${was[changed]}\n  and is ${is[changed]}`)
   checkSent(of, log)
@@ -397,7 +397,7 @@ function checkCalls(driver: Driver, model: DriveModel, logs: readonly (readonly 
   const known = new Map<string, readonly Event[]>()
   const ends = new Map<string, Set<string>>()
   for (const log of logs) {
-    const calls = new Map(log.filter(isTouch).map((call) => [call.tool_call_id, keyOf(call, argument)]))
+    const calls = new Map(log.filter(isTouch).map((call) => [call.tool_call_id, argumentKey(call, argument)]))
     for (const event of log) {
       const key = 'tool_call_id' in event ? calls.get(event.tool_call_id) : undefined
       if (key === undefined) continue
@@ -419,7 +419,7 @@ function checkCalls(driver: Driver, model: DriveModel, logs: readonly (readonly 
   }
 }
 
-function keyOf({ tool_call }: ActionEvent, argument: string): string {
+function argumentKey({ tool_call }: ActionEvent, argument: string): string {
   try {
     return String((JSON.parse(tool_call.arguments) as Readonly<Record<string, unknown>>)[argument])
   } catch {

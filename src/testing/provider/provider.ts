@@ -191,7 +191,7 @@ function never(signal: AbortSignal, onLeft: () => void): Promise<never> {
   })
 }
 
-function piecesOf({ texts, cut, pieces }: BytePlan): readonly Uint8Array[] {
+function bytePieces({ texts, cut, pieces }: BytePlan): readonly Uint8Array[] {
   const encoder = new TextEncoder()
   if (cut === null && pieces === null) return texts.map((text) => encoder.encode(text))
   const bytes = encoder.encode(texts.join('')).subarray(0, cut ?? undefined)
@@ -206,7 +206,7 @@ function sendBytes(
   signal: AbortSignal,
   onLeft: () => void,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const remaining = [...piecesOf(plan)] as Uint8Array<ArrayBuffer>[]
+  const remaining = [...bytePieces(plan)] as Uint8Array<ArrayBuffer>[]
   let isOver = false
   const leave = (): void => {
     if (isOver) return

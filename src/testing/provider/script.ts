@@ -18,7 +18,7 @@ export interface ScriptOptions {
 
 const badArguments = fc.constantFrom('{"a":', '', '[1]', 'null', '{}x')
 
-function call(tools: Readonly<Record<string, fc.Arbitrary<object>>>): fc.Arbitrary<ModelPart> {
+function modelCall(tools: Readonly<Record<string, fc.Arbitrary<object>>>): fc.Arbitrary<ModelPart> {
   const known = Object.entries(tools).map(([name, args]) =>
     shape({ call: fc.constant(name), args: weighed<object | string>([5, args], [1, badArguments]) }),
   )
@@ -34,7 +34,7 @@ const reply = ({ tools = {}, endless = false }: ScriptOptions): fc.Arbitrary<Mod
           [5, words()],
           [1, fc.constantFrom('', ' ', '\n')],
           [3, shape({ think: words() })],
-          [5, call(tools)],
+          [5, modelCall(tools)],
           [1, shape({ search: words() })],
         ),
         { maxLength: 5 },

@@ -302,7 +302,7 @@ const REFUSALS: readonly ServerCheck[] = [
   },
 ]
 
-const SEALED = 'gAAAAABsealedByTheProvider'
+const ENCRYPTED_TEXT = 'gAAAAABsealedByTheProvider'
 
 const SECRETS: readonly ServerCheck[] = [
   {
@@ -348,7 +348,7 @@ const SECRETS: readonly ServerCheck[] = [
     async run(trial) {
       const { client } = trial
       const id = await trial.begin()
-      const part = { type: 'document', nested: [{ encrypted_content: SEALED, kept: 'shown' }] }
+      const part = { type: 'document', nested: [{ encrypted_content: ENCRYPTED_TEXT, kept: 'shown' }] }
       const output = await client.say(id, [{ type: 'text', text: 'See this.' }, part], { run: false })
       const { event_id = '' } = bodyOf(output)
       const shown = [
@@ -357,7 +357,7 @@ const SECRETS: readonly ServerCheck[] = [
       ]
       for (const text of shown) {
         hold('X1', text.includes('"kept":"shown"'), 'the part itself is gone')
-        hold('X1', !text.includes(SEALED), 'it shows encrypted_content')
+        hold('X1', !text.includes(ENCRYPTED_TEXT), 'it shows encrypted_content')
       }
     },
   },
@@ -369,14 +369,14 @@ const SECRETS: readonly ServerCheck[] = [
       const { client } = trial
       const id = await trial.begin()
       const live = await caughtUp(trial, id, -1)
-      const part = { type: 'document', encrypted_content: SEALED }
+      const part = { type: 'document', encrypted_content: ENCRYPTED_TEXT }
       const text = await client.say(id, [{ type: 'text', text: 'See this.' }, part], { run: false })
       const { event_id } = bodyOf(text)
       const late = client.connect(id, { after: -1 })
       for (const socket of [live, late]) {
         const frame = await received(trial, socket, event_id)
         socket.close()
-        hold('X1', !JSON.stringify(frame).includes(SEALED), 'a frame shows encrypted_content')
+        hold('X1', !JSON.stringify(frame).includes(ENCRYPTED_TEXT), 'a frame shows encrypted_content')
       }
     },
   },
@@ -613,11 +613,11 @@ async function lastLog(trial: Trial): Promise<readonly Event[] | null> {
 }
 
 /** The log is written in each of these, whatever the grammar of the server's model. */
-const NAMES = GRAMMARS.filter(({ rules }) => rules !== null).map(({ name }) => name)
+const GRAMMAR_NAMES = GRAMMARS.filter(({ rules }) => rules !== null).map(({ name }) => name)
 
 /** @param ended whether nothing runs any more. @throws LawBroken for the first broken law. */
 function checkWholeLog(events: readonly Event[], ended: boolean): void {
-  const [first] = checkLog(events, { ended, grammars: NAMES })
+  const [first] = checkLog(events, { ended, grammars: GRAMMAR_NAMES })
   if (first === undefined) return
   throw new LawBroken(first.law, `${first.message} (at event ${first.id ?? first.seq})`, { facts: events })
 }

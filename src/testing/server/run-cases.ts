@@ -24,7 +24,7 @@ export function holdPaired(law: string, log: readonly Event[]): void {
   }
 }
 
-const piecesOf = (messages: readonly SentMessage[]): string[] =>
+const sentTexts = (messages: readonly SentMessage[]): string[] =>
   messages.flatMap((message) => {
     const { role, content, ...rest } = message
     const parts = typeof content === 'string' ? [content] : Array.isArray(content) ? content : []
@@ -36,7 +36,7 @@ const piecesOf = (messages: readonly SentMessage[]): string[] =>
 
 /** Each request begins with all of the one before. */
 export async function holdPrefixes(trial: Trial, id: string): Promise<void> {
-  const requests = (await trial.requests(id)).map(piecesOf)
+  const requests = (await trial.requests(id)).map(sentTexts)
   requests.slice(1).forEach((request, index) => {
     const before = requests[index] ?? []
     same('M15', `the beginning of request ${index + 2}`, request.slice(0, before.length), before)
@@ -279,8 +279,8 @@ const called = (trial: Trial, id: string, count: number): Promise<true> =>
   )
 
 /** Milliseconds of a model's step, and of silence after a pause. */
-const STEP = 120
-const QUIET = 3 * STEP
+const MODEL_STEP = 120
+const QUIET = 3 * MODEL_STEP
 
 async function quiet(trial: Trial, id: string): Promise<void> {
   let length = -1
@@ -299,7 +299,10 @@ export const STOPS: readonly ServerCheck[] = [
     laws: ['I3'],
     needs: ['pause'],
     async runOn(trial, id) {
-      const steps = Array.from({ length: 8 }, (_, n) => ({ says: [trial.note(`step ${n}`)], wait: STEP }))
+      const steps = Array.from({ length: 8 }, (_, n) => ({
+        says: [trial.note(`step ${n}`)],
+        wait: MODEL_STEP,
+      }))
       await trial.say(id, [...steps, { says: ['Done.'] }])
       await called(trial, id, 1)
       bodyOf(await trial.client.pause(id))

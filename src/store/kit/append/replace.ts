@@ -28,7 +28,7 @@ export function checkReplacements(replacements: readonly Replacement[]): Checked
       return invalidArgument('after', 'must have the id of the body that it replaces')
     if (ids.has(id)) invalidArgument('after', 'must replace each event once')
     ids.add(id)
-    if (placeOf(before) !== placeOf(after))
+    if (placementOf(before) !== placementOf(after))
       invalidArgument('after', 'must keep the kind, source, parent and timestamp')
     return { id, before, after: ownFact(after) }
   })
@@ -53,7 +53,7 @@ export function checkReplaced(
     )
 }
 
-const placeOf = (fact: Fact): string =>
+const placementOf = (fact: Fact): string =>
   isQuarantined(fact)
     ? canonicalJson(['quarantined', fact.event_kind ?? null, fact.parent_id ?? null])
     : canonicalJson([fact.kind, fact.source ?? null, fact.parent_id ?? null, fact.timestamp ?? null])
