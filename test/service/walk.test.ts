@@ -75,7 +75,7 @@ async function ownAgent(): Promise<[string[], Record<string, string>]> {
 }
 
 it('names what is public', async () => {
-  const text = /\*\*Public\*\* are ([^]*?)\.\n/.exec(readPage(PAGE))?.[1] ?? ''
+  const text = /\*\*Public paths\*\* need no key: ([^]*?)\.\n/.exec(readPage(PAGE))?.[1] ?? ''
   const named = [...text.matchAll(/`(\S+)`/g)].map((match) => match[1] ?? '')
   const engine = createEngine({ store: memoryStore() })
   const { operations } = await readDocument(createService({ engine, keys: ['k'] }))
