@@ -25,7 +25,7 @@ const WIDE = 0x2e80
 const FRAME = 4
 
 /** Maximum cost of an image that a provider scales down. */
-const IMAGE = 1600
+const IMAGE_TOKENS = 1600
 
 /** A longer text in a part of a reply is a file. */
 const FILE = 65_536
@@ -104,7 +104,7 @@ function ofContent(content: readonly Content[]): number {
   let tokens = 0
   for (const part of content) {
     if (isTextPart(part)) tokens += ofText(part.text)
-    else tokens += isImagePart(part) ? part.image_urls.length * IMAGE : ofPart(part)
+    else tokens += isImagePart(part) ? part.image_urls.length * IMAGE_TOKENS : ofPart(part)
   }
   return tokens
 }
@@ -113,7 +113,7 @@ function ofContent(content: readonly Content[]): number {
 function ofPart(part: OpenPart): number {
   const words = wordsIn(part)
   const rest = words.reduce((length, text) => length - text.length, JSON.stringify(part).length)
-  return Math.max(IMAGE, ofText(words.join(' '))) + Math.ceil(Math.max(0, rest) / PER_TOKEN)
+  return Math.max(IMAGE_TOKENS, ofText(words.join(' '))) + Math.ceil(Math.max(0, rest) / PER_TOKEN)
 }
 
 function ofText(text: string): number {

@@ -73,13 +73,13 @@ const serviceFields = {
     .optional(),
 }
 
-const start = z.looseObject({
+const startRequest = z.looseObject({
   ...serviceFields,
   secrets: secrets.nullable().optional(),
   security_analyzer: securityAnalyzer.nullable().optional(),
 })
-export type StartRequest = z.input<typeof start>
-export const startBody = bodyOf(start, { optional: true })
+export type StartRequest = z.input<typeof startRequest>
+export const startBody = bodyOf(startRequest, { optional: true })
 
 export const isServiceField = (name: string): boolean => Object.hasOwn(serviceFields, name)
 

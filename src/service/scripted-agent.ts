@@ -31,14 +31,17 @@ export interface ScriptedCall {
 export function scriptedAgent(
   replies: readonly ScriptedReply[] = [],
 ): (...args: Partial<Parameters<Agent>>) => Step {
-  return (): Step => (input) => (input.approved.length > 0 ? results(input) : reply(input, replies))
+  return (): Step => (input) => (input.approved.length > 0 ? results(input) : scriptedReply(input, replies))
 }
 
 function* results({ approved }: StepInput): Generator<Event> {
   for (const call of approved) yield resultOf(call)
 }
 
-function* reply(input: StepInput, replies: readonly ScriptedReply[]): Generator<Event | readonly Event[]> {
+function* scriptedReply(
+  input: StepInput,
+  replies: readonly ScriptedReply[],
+): Generator<Event | readonly Event[]> {
   const { messages, state } = input
   const next = replies[messages.filter(({ role }) => role === 'assistant').length] ?? lastUserText(input)
   if (typeof next === 'string') {

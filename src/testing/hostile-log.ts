@@ -50,10 +50,10 @@ const opens = () =>
     end: weighed([4, waits(1, 2)], [1, always({ outcome: 'paused' })]),
   })
 const brings = () => call(always({ as: 'fresh' }), wordless(), ownValue(), { end: waits(-2, -1) })
-const paused = (back: fc.Arbitrary<Ref>) => reply(requested(back), always({ outcome: 'paused' }))
+const paused = (back: fc.Arbitrary<Ref>) => replyStep(requested(back), always({ outcome: 'paused' }))
 
 const underIdOf = (of: fc.Arbitrary<Ref>) =>
-  fc.tuple(message(), of).map(([{ placing, saying }, ref]): Step => ({
+  fc.tuple(messageStep(), of).map(([{ placing, saying }, ref]): Step => ({
     placing: { ...placing, id: { as: 'ref', ref } },
     saying,
   }))
@@ -65,7 +65,7 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
   const one = weighed(
     [7, kind('MessageEvent')],
     [5, call(anyResponse())],
-    [2, reply()],
+    [2, replyStep()],
     [1, call(anyResponse(), BODIES.ActionEvent(), undefined, { after: requested() })],
     [6, anyAnswer()],
     [2, condensation()],
@@ -82,11 +82,19 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
   ).map((step) => [step])
   const related: readonly (readonly [weight: number, ...steps: fc.Arbitrary<Step>[]])[] = [
     [2, fresh(), same(), anyAnswer(), anyAnswer()],
-    [2, message(), message(), reply(requested(backTo(3))), reply(requested(backTo(4)))],
-    [2, freshAt(backTo(0)), message(), sameAt(backTo(2)), latest(), latest(), reply(requested(backTo(5)))],
-    [1, message(), freshAt(backTo(1)), latest(), message(), sameAt(backTo(4)), latest()],
-    [2, message(), message(), condensation(backTo(4), 1), reply(requested(backTo(4)))],
-    [1, freshAt(backTo(0)), error(), message(), sameAt(backTo(3)), condensation(backTo(2), 1), latest()],
+    [2, messageStep(), messageStep(), replyStep(requested(backTo(3))), replyStep(requested(backTo(4)))],
+    [
+      2,
+      freshAt(backTo(0)),
+      messageStep(),
+      sameAt(backTo(2)),
+      latest(),
+      latest(),
+      replyStep(requested(backTo(5))),
+    ],
+    [1, messageStep(), freshAt(backTo(1)), latest(), messageStep(), sameAt(backTo(4)), latest()],
+    [2, messageStep(), messageStep(), condensation(backTo(4), 1), replyStep(requested(backTo(4)))],
+    [1, freshAt(backTo(0)), error(), messageStep(), sameAt(backTo(3)), condensation(backTo(2), 1), latest()],
     [2, fresh(), same(), anyAnswer(), same(), anyAnswer(), condensation(backTo(4), 1)],
     [1, fresh(), error(), same(wordless())],
     [1, fresh(), error(), same(wordy())],
@@ -105,7 +113,7 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
     [
       1,
       paused(backTo(0)),
-      weighed([1, paused(backTo(0))], [2, reply(requested(backTo(0)))]),
+      weighed([1, paused(backTo(0))], [2, replyStep(requested(backTo(0)))]),
       condensation(backTo(1), 1),
     ],
     [1, fresh(), condensation(backTo(0), 1), anyAnswer()],
@@ -114,8 +122,8 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
     [1, kind('PauseEvent'), fresh(), fresh()],
     [1, kind('ConversationErrorEvent'), kind('MessageEvent')],
     [1, condensation(backTo(3), 1), underIdOf(backTo(0, true))],
-    [2, kind('SystemPromptEvent'), message(), kind('SystemPromptEvent'), condensation(backTo(0), 1)],
-    [3, fresh(), working(), progress(), message(), completion()],
+    [2, kind('SystemPromptEvent'), messageStep(), kind('SystemPromptEvent'), condensation(backTo(0), 1)],
+    [3, fresh(), working(), progress(), messageStep(), completion()],
     [2, fresh(), same(), working(), completion(), working(), completion(), completion()],
     [1, fresh(), working(), condensation(backTo(0), 1), progress(), head(backTo(2)), completion()],
     [2, update('execution_status', always('running')), head(backTo(1)), kind('MessageEvent')],
@@ -193,7 +201,7 @@ const waits = (min: number, max: number): fc.Arbitrary<JsonObject> =>
     [1, fc.constantFrom(1.5, '1', true, null, 2 ** 60).map((count) => ({ waits: count }))],
   )
 
-const reply = (after = requested(), end = ends()): fc.Arbitrary<Step> =>
+const replyStep = (after = requested(), end = ends()): fc.Arbitrary<Step> =>
   say(
     shape({
       say: always('reply'),
@@ -203,7 +211,7 @@ const reply = (after = requested(), end = ends()): fc.Arbitrary<Step> =>
     }),
   )
 
-const message = (): fc.Arbitrary<Step> =>
+const messageStep = (): fc.Arbitrary<Step> =>
   say(
     BODIES.MessageEvent().chain((body) =>
       fc

@@ -11,7 +11,7 @@ import {
   newLog,
   type LogRow,
   searchLog,
-  write,
+  writeDecision,
 } from '../../src/store/memory/log.ts'
 import { firstFrom, insertSorted, merge, type Walk } from '../../src/store/memory/sorted.ts'
 import { decideAppend } from '../../src/store/kit/append/decide-append.ts'
@@ -39,7 +39,7 @@ function longLog(): MemoryLog {
     }
   }
   const facts = Array.from({ length: LENGTH }, (_, i) => event(i))
-  write(
+  writeDecision(
     log,
     decideAppend(contextIn(log, { conversationId: 'c', createdAt: '', timeZone: null, lease: null }), facts),
     (event) => ({ event, refs: null }),

@@ -500,7 +500,7 @@ async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: R
   else if (isTurnOver(state.branch)) return !(await confirmStop(run))
   else if (hasNoPrompt(state.branch)) return endWith([statusUpdate('finished')])
   else {
-    const end = endingOf(state, run.iterations, maxIterations, stuck)
+    const end = runEnding(state, run.iterations, maxIterations, stuck)
     if (end.length > 0) return endWith(end)
     const prompt = nextPrompt(run, state)
     if (prompt !== null) await showPrompt(run, prompt)
@@ -615,7 +615,7 @@ async function confirmStop(run: RunContext): Promise<boolean> {
   return replica.state.header.status === 'finished' && isTurnOver(replica.state.branch)
 }
 
-function endingOf(
+function runEnding(
   state: State,
   iterations: number,
   maxIterations: number,

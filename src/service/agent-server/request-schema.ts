@@ -30,13 +30,13 @@ const serviceFields = {
   max_iterations: integer.min(1).default(500).optional(),
 }
 
-const start = z.looseObject({
+const startRequest = z.looseObject({
   ...serviceFields,
   secrets: secrets.nullable().optional(),
   security_analyzer: securityAnalyzer.nullable().optional(),
 })
-export type StartBody = z.input<typeof start>
-export const startBody = bodyOf(start, { optional: true })
+export type StartBody = z.input<typeof startRequest>
+export const startBody = bodyOf(startRequest, { optional: true })
 
 export const agentFields = (body: object): JsonObject =>
   Object.fromEntries(

@@ -148,7 +148,7 @@ export interface Listening {
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
-const json = (status: number, detail: string): Response =>
+const jsonResponse = (status: number, detail: string): Response =>
   new Response(JSON.stringify({ detail }), {
     status,
     headers: { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' },
@@ -178,7 +178,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   const responding = new Set<ServerResponse>()
   const listener = getRequestListener(
     async (request, { incoming, outgoing }) => {
-      if (onlyLocal && !namesLoopback(request.headers.get('host'))) return json(403, FOREIGN)
+      if (onlyLocal && !namesLoopback(request.headers.get('host'))) return jsonResponse(403, FOREIGN)
       pending.add(incoming)
       try {
         return cutOff(await options.fetch(request), outgoing)
@@ -187,7 +187,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
         checkPending?.()
       }
     },
-    { overrideGlobalObjects: false, errorHandler: () => json(400, 'Malformed request.') },
+    { overrideGlobalObjects: false, errorHandler: () => jsonResponse(400, 'Malformed request.') },
   )
   const server = createServer((incoming, outgoing) => {
     // Old health checks use HTTP/1.0 without a Host; browsers never do.

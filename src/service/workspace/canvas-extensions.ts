@@ -63,7 +63,7 @@ const EXTENSION = objectOf({
   install_path: string,
   manifest: maybe({ type: 'object' }),
 })
-const MESSAGE = objectOf({ message: string })
+const MESSAGE_SCHEMA = objectOf({ message: string })
 const CHECK = objectOf({
   requested_ref: maybe(string),
   resolved_ref: maybe(string),
@@ -146,9 +146,16 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     },
   ),
   named('get', '', 'get_installed_canvas_extension_endpoint', EXTENSION, extensions.find, shown),
-  named('delete', '', 'uninstall_canvas_extension_endpoint', MESSAGE, extensions.uninstall, (_, name) => ({
-    message: `Canvas extension '${name}' uninstalled`,
-  })),
+  named(
+    'delete',
+    '',
+    'uninstall_canvas_extension_endpoint',
+    MESSAGE_SCHEMA,
+    extensions.uninstall,
+    (_, name) => ({
+      message: `Canvas extension '${name}' uninstalled`,
+    }),
+  ),
   named('post', '/refresh/check', 'check_canvas_extension_update', CHECK, extensions.check, (result) => ({
     requested_ref: null,
     resolved_ref: null,

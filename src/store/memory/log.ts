@@ -92,7 +92,7 @@ export const eventOf = ({ event, refs }: LogRow, asRefs = false): StoredEvent =>
   asRefs ? (refs ?? event) : event
 
 /** Writes a decided append. O(1) for each fact with the latest time, O(n) moves for an earlier one. */
-export function write(
+export function writeDecision(
   log: MemoryLog,
   decision: AppendDecision,
   keep: (event: StoredEvent) => Pick<LogRow, 'event' | 'refs'>,

@@ -89,7 +89,16 @@ import {
   listConversations,
   type Walked,
 } from './conversations.ts'
-import { contextIn, countLog, eventOf, type MemoryLog, type LogRow, rowOf, searchLog, write } from './log.ts'
+import {
+  contextIn,
+  countLog,
+  eventOf,
+  type MemoryLog,
+  type LogRow,
+  rowOf,
+  searchLog,
+  writeDecision,
+} from './log.ts'
 import { firstFrom, firstOf, SortedList } from './sorted.ts'
 
 interface TextRow {
@@ -546,7 +555,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       const headId = head?.id ?? null
       if (decision.added.length > 0) {
         const digests: Digests = new Map()
-        write(log, decision, (event) => blobs.add(log, event, digests))
+        writeDecision(log, decision, (event) => blobs.add(log, event, digests))
         texts.add(stored, decision.added)
         const updatedAt = laterOf(record.updatedAt, clock())
         conversations.appended(stored, Object.freeze({ ...record, version, headId, updatedAt }))

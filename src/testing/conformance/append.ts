@@ -201,14 +201,14 @@ export const APPEND_VERSION: readonly Check[] = [
   },
 ]
 
-const MESSAGE = { kind: 'MessageEvent', id: 'x', source: 'user' }
-const llm = (content: unknown): object => ({ ...MESSAGE, llm_message: { role: 'user', content } })
+const USER_MESSAGE = { kind: 'MessageEvent', id: 'x', source: 'user' }
+const llm = (content: unknown): object => ({ ...USER_MESSAGE, llm_message: { role: 'user', content } })
 
 /** Each lacks, or has in another form, what a store places or finds an event by. */
 const SHAPELESS: readonly object[] = [
-  MESSAGE,
-  { ...MESSAGE, llm_message: null },
-  { ...MESSAGE, llm_message: [] },
+  USER_MESSAGE,
+  { ...USER_MESSAGE, llm_message: null },
+  { ...USER_MESSAGE, llm_message: [] },
   llm('text'),
   llm([null]),
   llm(['text']),

@@ -79,7 +79,7 @@ export async function put(
 }
 
 /** A change of an expected value. */
-export const write = (id: string, expected: number | null, n: number): ItemChange => ({
+export const writeItem = (id: string, expected: number | null, n: number): ItemChange => ({
   collection: 'c',
   id,
   expected,

@@ -5,7 +5,7 @@ import type { Store } from '../../store/contract/store.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
-import { after, LONG, NO_TEXTS, pluck, put, SHORT, version, walk, write } from './facts.ts'
+import { after, LONG, NO_TEXTS, pluck, put, SHORT, version, walk, writeItem } from './facts.ts'
 
 const of = (id: string): Pick<ItemChange, 'collection' | 'id'> => ({ collection: 'c', id })
 
@@ -94,16 +94,20 @@ export const ITEMS: readonly Check[] = [
         )
         return all.filter(({ status }) => status === 'fulfilled').length
       }
-      equal(await wins((n) => [write('x', base.version, n)]), 1, 'winners of a version')
-      equal(await wins((n) => [write('new', null, n)]), 1, 'winners of a free id')
+      equal(await wins((n) => [writeItem('x', base.version, n)]), 1, 'winners of a version')
+      equal(await wins((n) => [writeItem('new', null, n)]), 1, 'winners of a free id')
       // Each claims a slot if another slot is free: all may see it free, and one may be right.
       const look = { collection: 'c', id: 'lock', expected: null }
-      const readers = await wins((n) => [write(`own${n}`, null, n), look])
+      const readers = await wins((n) => [writeItem(`own${n}`, null, n), look])
       equal(readers, 8, 'those that only look')
-      equal(await wins((n) => [write(`o${n}`, null, n), write('lock', null, n)]), 1, 'winners of a lock')
+      equal(
+        await wins((n) => [writeItem(`o${n}`, null, n), writeItem('lock', null, n)]),
+        1,
+        'winners of a lock',
+      )
       const [left, right] = await Promise.allSettled([
-        store.changeItems([write('p', null, 1), { collection: 'c', id: 'q', expected: null }]),
-        store.changeItems([write('q', null, 1), { collection: 'c', id: 'p', expected: null }]),
+        store.changeItems([writeItem('p', null, 1), { collection: 'c', id: 'q', expected: null }]),
+        store.changeItems([writeItem('q', null, 1), { collection: 'c', id: 'p', expected: null }]),
       ])
       const both = left.status === 'fulfilled' && right.status === 'fulfilled'
       holds(!both, 'two who each write where the other must find nothing cannot both win')

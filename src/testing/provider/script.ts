@@ -26,7 +26,7 @@ function modelCall(tools: Readonly<Record<string, fc.Arbitrary<object>>>): fc.Ar
   return known.length === 0 ? unknown : weighed([8, fc.oneof(...known)], [1, unknown])
 }
 
-const reply = ({ tools = {}, endless = false }: ScriptOptions): fc.Arbitrary<ModelReply> =>
+const modelReply = ({ tools = {}, endless = false }: ScriptOptions): fc.Arbitrary<ModelReply> =>
   shape<Required<Pick<ModelReply, 'says'>>, Omit<ModelReply, 'says'>>(
     {
       says: fc.array(
@@ -73,5 +73,8 @@ export function scriptedModel(options: ScriptOptions = {}): fc.Arbitrary<readonl
     ...(tooLong ? (['too_long'] as const) : []),
   )
   const failure = failing.map((fails): ModelFailure => ({ fails, retryAfter: 0 }))
-  return fc.array(weighed<ModelTurn>([9, reply(options)], [1, failure]), { maxLength: maxTurns, size: 'max' })
+  return fc.array(weighed<ModelTurn>([9, modelReply(options)], [1, failure]), {
+    maxLength: maxTurns,
+    size: 'max',
+  })
 }
