@@ -21,6 +21,7 @@ import { keyedId } from '../event/ids.ts'
 
 /** The result of a call that outlived its reply. */
 export interface CallCompletion {
+  /** Text, images and files for the model. */
   readonly content: string | readonly Content[]
   /** Default: `done`. */
   readonly outcome?: 'done' | 'failed'
@@ -29,15 +30,16 @@ export interface CallCompletion {
 /** A progress report of a working call. */
 export type ProgressReport = Omit<CallProgress, 'action_id'>
 
-/** The work of one call in this process. */
+/** The work of one call that outlives its reply, in the process that does it. */
 export interface BackgroundWork {
   /**
-   * Aborted on cancellation, completion by another caller, deletion of the conversation, or the engine's
-   * close, but not by an interrupt of the run.
+   * Aborted when the call is cancelled or completed elsewhere, the conversation is deleted, or the engine
+   * closes; not when the run is interrupted.
    */
   readonly signal: AbortSignal
-  /** Appends progress: live readers see it, the model does not. A new `task` replaces the handle. */
+  /** Reports progress to live readers; the model does not see it. A new `task` replaces the handle. */
   readonly report: (progress: ProgressReport) => Promise<void>
+  /** Completes the call when the promise settles; a rejection completes it as failed. */
   readonly completeWith: (result: PromiseLike<CallCompletion>) => void
 }
 
@@ -47,7 +49,7 @@ export interface StartedWork extends BackgroundWork {
   readonly confirm: (isWorking: boolean) => void
 }
 
-/** Continues a call's work from its handle. Null when it cannot. */
+/** Continues the work of a call from its handle; null if it cannot. */
 export type ResumeWork = (
   call: ActionEvent & { readonly id: string },
   task: JsonValue,

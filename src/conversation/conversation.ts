@@ -55,12 +55,12 @@ const MAX_REASON = 1_000
 /** An item of a run: an event, a delta of a reply, or `reset`; see {@link SubscriptionItem}. */
 export type RunItem = Exclude<SubscriptionItem, { readonly type: 'caught_up' }>
 
-/** A run: its result, and its items while it lasts. */
+/** A promise of the run's result, which can also be iterated for its items. */
 export type Run = Promise<RunResult> & AsyncIterable<RunItem>
 
 /** How to send a message. */
 export interface SendOptions {
-  /** Client's idempotency key: a second message with the same key is not appended (law S). */
+  /** Idempotency key of the client: a second message with the same key is not appended (law S). */
   readonly key?: string
   readonly sender?: string
   readonly within?: NonNullable<AppendOptions['within']>

@@ -15,22 +15,25 @@ export const CHILD_TAGS = { subagent: 'true' }
 
 /** How conversations are deleted. */
 export interface DeletionOptions {
-  /** Whether to report what would be deleted, without items, and delete nothing. Default: false. */
+  /** Whether to only report what would be deleted, without `items`. Default: false. */
   readonly dryRun?: boolean
-  /** Maximum number of conversations, besides those that their calls opened. Default: no maximum. */
+  /** Maximum number of conversations, not counting those that their calls opened. Default: unlimited. */
   readonly limit?: number
-  /** Called before each conversation is deleted, to delete your own rows. Its error ends the call. */
+  /**
+   * Called before each conversation is deleted, to delete your own rows. If it throws, deletion stops there.
+   */
   readonly onDelete?: (record: ConversationRecord) => Promise<void> | void
 }
 
+/** Numbers of what was deleted. */
 export interface DeletionReport {
   readonly conversations: number
   readonly events: number
   readonly snapshots: number
   readonly leases: number
-  /** Number of items that held a reply while it was streamed to other processes. */
+  /** Number of items that shared a reply with other processes while it was streamed. */
   readonly items: number
-  /** Whether `limit` left conversations that match. */
+  /** Whether more conversations match than `limit` allowed. */
   readonly more: boolean
 }
 

@@ -23,9 +23,9 @@ export interface ForkOptions extends Partial<
   Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata' | 'sandboxId' | 'owner'>
 > {
   /**
-   * Event to fork from, the fork's HEAD: the path to it is copied, or the whole log up to it if the path
-   * contains a result of a call on another branch, or a reply requested there. Default: the whole log, with
-   * all branches and HEAD.
+   * Id of the event that becomes the fork's HEAD. Only its path is copied; if that contains a result of a
+   * call on another branch, or a reply requested there, the whole log up to the event is. Default: the whole
+   * log with all branches.
    */
   readonly from?: string
 }

@@ -51,7 +51,7 @@ export async function recover(
   }
 }
 
-/** Result of a recovery of one conversation, or why it failed. */
+/** What `recoverAll` did with one conversation, or why that failed. */
 export type ConversationRecovery = { readonly conversationId: string } & (
   | Recovery
   | { readonly outcome: 'failed'; readonly events: readonly []; readonly error: unknown }

@@ -25,23 +25,25 @@ import {
 } from './engine-context.ts'
 import { Jobs } from './jobs.ts'
 
+/** Which conversations to delete. Criteria are combined. */
 export interface DeletionFilter {
-  /** Cannot be combined with other criteria. Unknown ids are ignored. */
+  /** Ids of the conversations, without other criteria. Unknown ids are ignored. */
   readonly ids?: readonly string[]
   readonly owner?: string
   readonly tags?: Readonly<Record<string, string>>
-  /** Selects conversations whose record and log have not changed since this instant. */
+  /** Only conversations whose record and log have not changed since this instant (ISO 8601). */
   readonly before?: string
 }
 
+/** Which conversations `applyRetention` removes, and how. */
 export interface RetentionOptions extends DeletionOptions {
-  /** Milliseconds since the last change of a conversation's record or log, after which it is removed. */
+  /** Milliseconds without a change of the record or the log after which a conversation is removed. */
   readonly olderThan?: number
-  /** Number of last changed conversations that stay at any age. Without `olderThan`, all others are removed. */
+  /** Number of last changed conversations to keep at any age. Without `olderThan`, all others are removed. */
   readonly keepLast?: number
   readonly owner?: string
   readonly tags?: Readonly<Record<string, string>>
-  /** Ends the retention between two conversations. */
+  /** Stops the removal between two conversations. */
   readonly signal?: AbortSignal
   /** Milliseconds after which another process may continue the work of a dead process. Default: 60,000. */
   readonly leaseTtl?: number

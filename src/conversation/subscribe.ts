@@ -31,13 +31,13 @@ export type SubscriptionItem =
    */
   | { readonly type: 'delta'; readonly event: StreamingDeltaEvent; readonly offset: ReplyOffset }
 
-/** Start and end of a subscription. */
+/** Where a subscription starts, and what ends it. */
 export interface SubscribeOptions {
   /** Position of the last event to skip. Default: -1, which reads the whole log. */
   readonly after?: number
   /**
-   * Id of the event at `after`; a different event causes a `reset` first. Pass it when resuming after a
-   * failure, since the log may have been replaced.
+   * Id of the event at `after`. If the log has a different event there, because the database was restored,
+   * the subscription begins with `reset`.
    */
   readonly afterId?: string
   readonly signal?: AbortSignal

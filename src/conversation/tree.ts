@@ -89,10 +89,10 @@ async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<
   return results
 }
 
-/** An item of a conversation in a tree. */
+/** An item of a subscription, with the conversation it is from. */
 export interface TreeSubscriptionItem {
   readonly conversationId: string
-  /** 0 for the root. */
+  /** 0 for the root, 1 for its subagents. */
   readonly depth: number
   readonly item: SubscriptionItem
 }

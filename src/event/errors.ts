@@ -67,7 +67,7 @@ export function isColloquyError(error: unknown): error is ColloquyError {
 }
 
 /**
- * Whether a caught value is an error of this library with a certain code.
+ * Whether a caught value is an error of this library with this code.
  * @example
  * try { stateAt(initialState(), "nope"); } catch (error) { console.assert(hasCode(error, "unknown_event")); }
  */

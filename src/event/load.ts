@@ -16,10 +16,9 @@ export interface Loaded {
 }
 
 /**
- * Loads a line of JSON text: upcasts and decodes it, or quarantines its unchanged text (design D16). A
- * field that the interface does not name stays in the event, with a warning (D49).
- *
- * Never throws. O(length).
+ * Decodes a line of JSON text, after upcasting it; a line that cannot be decoded is quarantined unchanged
+ * (design D16). Fields that the interface does not name stay in the event, with a warning. Never throws.
+ * O(length).
  * @example
  * loadLine('{"kind":"PauseEvent","id":null}') // { fact: { kind: 'PauseEvent' }, upcasts: ['nulls.identity'], warnings: [] }
  * loadLine('{"kind":"PauseEvent","id":"a","id":"b"}').warnings[0].type // 'duplicate_key'
@@ -35,10 +34,8 @@ export function loadLine(text: string): Loaded {
 }
 
 /**
- * Loads a value: upcasts and decodes it, or quarantines it as JSON text, with null for values that are not
- * JSON.
- *
- * Never throws and never changes its input. O(size).
+ * Decodes a value, after upcasting it; a value that cannot be decoded is quarantined as JSON text, in which
+ * null replaces what is not JSON. Never throws, and never changes its input. O(size).
  * @example
  * loadValue({ kind: 'Nonsense', id: 'n1' }).fact.raw // '{"kind":"Nonsense","id":"n1"}'
  */

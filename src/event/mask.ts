@@ -34,11 +34,8 @@ const SECRET_IN_TEXT = new RegExp(
 )
 
 /**
- * Sets `encrypted_content` to null at any depth, also inside strings with JSON text (design section 5, law
- * X).
- *
- * Returns the same object when there is nothing to mask, else a frozen copy; never changes the input. Works
- * at any depth. O(size).
+ * Sets each `encrypted_content` in a value to null, also inside strings of JSON text (law X). Returns the
+ * same object when there is nothing to mask, and otherwise a frozen copy. O(size), at any depth.
  * @example
  * maskSecrets({ item: { id: 'r1', encrypted_content: 'gAAA' } }) // { item: { id: 'r1', encrypted_content: null } }
  */

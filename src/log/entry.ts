@@ -73,7 +73,7 @@ export interface Entry {
   readonly evicted?: EvictedBody
 }
 
-/** What is known of an evicted body. */
+/** What is still known of an event whose body was evicted. */
 export interface EvictedBody {
   readonly kind: string | null
   readonly isEvent: boolean
@@ -92,7 +92,7 @@ export interface EventEntry<E extends Event = Event> extends Entry {
 }
 
 /**
- * The kind of an entry's event, as far as it can be read.
+ * Returns the kind of an entry's event or line, or null if it cannot be read. O(1).
  * @example
  * const { log } = replay([loadLine('{"kind":"NewsEvent"}').fact])
  * kindOf(log.entries.get(0)) // 'NewsEvent'

@@ -13,10 +13,10 @@ export interface LogIndex {
   readonly columns: ColumnarLog | null
 }
 
-/** Facts in order with HEAD. Every version stays valid (design D6). */
+/** The facts in order, and HEAD (design D6). */
 export interface Log<E extends Entry = Entry> {
   readonly entries: Vector<E>
-  /** Parent of the next event without a parent. Null when the tree is empty or HEAD was moved off it. */
+  /** Parent of the next event that names none. Null for the empty HEAD. */
   readonly head: E | null
   readonly index: LogIndex
 }

@@ -22,10 +22,7 @@ export interface WorkingCall extends PendingCall {
   readonly result: EventEntry<ObservationEvent>
 }
 
-/**
- * Persistent search tree of calls by tool call id and position; null when empty. A treap with priorities from
- * positions: balanced for any ids, equal for equal calls.
- */
+/** Calls by tool call id and position; null when empty. Read it with `listPendingCalls`. */
 export type PendingCallIndex<C extends IndexedCall = PendingCall> = OpenCallNode<C> | null
 
 interface OpenCallNode<C extends IndexedCall> {

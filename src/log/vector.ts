@@ -17,11 +17,8 @@ const NO_NODES: Node = Object.freeze([])
 const tailStart = (length: number): number => (length === 0 ? 0 : ((length - 1) >>> BITS) << BITS)
 
 /**
- * Persistent vector: 32-way trie with a tail. Push is O(1) amortised; get, set and prefix O(log32 n). Versions
- * never change.
- *
- * Versions share the tail: a push onto the newest version writes behind the ends of all older ones; a push onto
- * an older version copies the tail first.
+ * A persistent list: a change returns a new version, and old versions never change. A trie of 32 branches:
+ * push O(1) amortised; get, set and prefix O(log n).
  * @example
  * const one = vectorOf(["a"]);
  * const two = one.push("b");
@@ -87,7 +84,7 @@ export class Vector<T> implements Iterable<T> {
   }
 
   /**
-   * Returns a version with another value at an index. O(log32 n).
+   * Returns a version with another value at an index. O(log n).
    * @throws RangeError when the index is outside 0..length-1.
    */
   set(index: number, value: T): Vector<T> {

@@ -13,16 +13,13 @@ import type {
   ThinkingBlock,
 } from '../event/shapes.ts'
 
-/**
- * A system prompt. The latest one is first; with `system: 'append'` the first one is, and later ones keep
- * their positions.
- */
+/** A system prompt. By default only the latest is written, first; see `MessageOptions.system`. */
 export interface SystemMessage {
   readonly role: 'system'
   readonly content: readonly TextContent[]
 }
 
-/** A message with the role user: text and images of users, and summaries. */
+/** A message of the role user: a user's text and images, or a summary. */
 export interface UserMessage {
   readonly role: 'user'
   readonly content: readonly Content[]
@@ -37,14 +34,14 @@ export interface CompletedCall {
   readonly content: readonly Content[]
 }
 
-/** A call as the provider wrote it; its result has the same id. */
+/** A call as the provider wrote it. Its result has the same id. */
 export interface NeutralToolCall extends MessageToolCall {
   readonly responses_item_id: string | null
   /** OpenAI's reasoning item before this call. */
   readonly responses_reasoning_item: ReasoningItemModel | null
 }
 
-/** One reply of the model. Each of its calls has its result in one of the tool messages directly after it. */
+/** A reply of the model. The tool messages directly after it have a result for each of its calls. */
 export interface AssistantMessage {
   readonly role: 'assistant'
   readonly content: readonly Content[]
@@ -56,13 +53,13 @@ export interface AssistantMessage {
   readonly reply?: ReplyRecord
 }
 
-/** Result of one call: output of the tool, reason of a rejection, or error. */
+/** The result of a call: the tool's output, the reason of a rejection, or an error. */
 export interface ToolMessage {
   readonly role: 'tool'
   readonly content: readonly Content[]
   readonly tool_call_id: string
   readonly name: string
-  /** Whether the tool failed, could not be executed, was rejected, or has no result. */
+  /** Whether the call failed, was rejected, could not be executed, or has no result. */
   readonly is_error: boolean
   readonly working?: true
 }
@@ -71,16 +68,19 @@ export interface ToolMessage {
 export type NeutralMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 /**
- * Keeps written messages and requests by conversation, so the next request costs only what is new; see
- * `requestCache`. Nothing outlives the events in memory.
+ * Keeps messages and requests that were written, so that the next request costs only what is new. Made by
+ * `requestCache`. Nothing in it outlives the events in memory.
  */
 export interface RequestCache {
   readonly messages: (state: State, options: MessageOptions) => NeutralMessage[]
-  /** Writes a request with a grammar's writer; null if that cannot be continued. */
+  /** Writes a request with a grammar's writer. Null if no earlier request can be continued. */
   readonly write: (writer: object, messages: readonly NeutralMessage[], options: object) => object | null
 }
 
-/** How pending calls are written (design U4). */
+/**
+ * How a call without a result is written (design U4): `omit` leaves its batch out, `refuse` throws
+ * `pending_calls`, and `close` gives it an error result with this text.
+ */
 export type PendingCallHandling = 'omit' | 'refuse' | { readonly close: string }
 
 /** Options for writing a view as messages. */

@@ -109,15 +109,15 @@ function assistantMessage(event: MessageEvent): RenderedMessage | null {
 }
 
 /**
- * Returns messages for the model: the branch's latest system prompt, then the view's units in order. A batch
- * is one assistant message and a tool message per call; adjacent plain user messages are merged. An empty
- * view returns no messages. Only `maxResultLength` shortens texts.
+ * Returns the messages for the model: the latest system prompt of the branch, then the units of the view in
+ * order. A batch is one assistant message and a tool message for each call. Adjacent plain user messages are
+ * merged. Texts are shortened only by `maxResultLength`.
  *
- * Between condensations, an append only adds content to the last earlier message (law V). Exceptions: an open
- * or pending batch, a replaced system prompt, and a reply that records its request: it precedes messages that
- * arrived meanwhile. O(view), O(content).
+ * From one condensation to the next, an append changes no earlier message, except that it can add to the
+ * last one (law V). Three things break this: a pending batch, a new system prompt, and a reply that records
+ * its request, which is placed before messages that arrived meanwhile. O(view), O(content).
  * @throws ColloquyError `pending_calls` when a call in the view is pending and `pending` is `refuse`;
- *   `data.calls` names them.
+ *   `data.calls` has their ids.
  * @example
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])

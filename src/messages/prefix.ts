@@ -109,11 +109,10 @@ export function reasoningDigest(item: ReasoningItemModel): Digest {
   )
 }
 
-/** Options for writing messages in a provider's grammar. */
+/** Options of writing messages in a provider's grammar. */
 export interface WriteOptions {
   /**
-   * Tool list as passed to the provider. Replies made with another list lose their signed parts; absent: not
-   * checked.
+   * Tools as passed to the provider. Replies made with others lose their signed parts. Default: not checked.
    */
   readonly tools?: readonly object[]
   /** Lifetime of the request's own `cache_control`, which counts among Anthropic's four. Default: none. */
@@ -121,49 +120,51 @@ export interface WriteOptions {
   /** Model of the request. Replies of other models lose their signed parts. Default: not checked. */
   readonly model?: string
   /**
-   * Whether text-only content of Chat Completions is one string, for servers that accept no lists. Default:
-   * no.
+   * Whether Chat Completions gets text-only content as a string, for servers without lists. Default: false.
    */
   readonly plainText?: boolean
-  /** Returns a function that makes the call ids of one request of Chat Completions: legal and unique. */
+  /** Returns a function that makes the call ids of one Chat Completions request, each legal and unique. */
   readonly callIds?: () => (input: string) => string
   /** Content of a Chat Completions message with calls and no text. Default: the field is left out. */
   readonly callContent?: '' | null
   /**
-   * Messages with `reasoning_content`. `calls`: each with calls, empty without reasoning. `all`: each that
-   * had it. Default: those with calls that had it.
+   * Which Chat Completions messages have `reasoning_content`. `calls`: all with calls, empty if they had
+   * none. `all`: all that had it. Default: those with calls that had it.
    */
   readonly reasoning?: 'calls' | 'all'
   /**
-   * Whether the server of an Anthropic request signs all thinking, as Anthropic does. Unsigned thinking is
-   * then not sent. Default: yes.
+   * Whether the server of an Anthropic request signs all thinking, as Anthropic does, so that unsigned
+   * thinking is left out. Default: true.
    */
   readonly signs?: boolean
-  /** Keeps what is written, so that the next request costs what is new. Default: none. */
+  /** A `requestCache`, with which the next request costs only what is new. Default: none. */
   readonly cache?: RequestCache
-  /** Called for each reply whose signed parts are left out, with the reason. */
+  /** Called with each reply whose signed parts are left out, and why. */
   readonly onPrefix?: (omitted: LeftOut) => void
   /**
-   * Whether replies are verified against records. Default: yes. `false` sends all signed parts without
-   * digests: for models that do not bind reasoning to its prefix.
+   * Whether replies are compared with their records. `false` sends all signed parts, for models that do not
+   * bind reasoning to its prefix. Default: true.
    */
   readonly prove?: boolean
 }
 
 /**
- * Why signed parts are left out. `prefix`: text before the reply changed. `tools`: the tool list changed.
- * `reply`: the reply changed, as by redaction. `grammar`, `model`: another grammar or model made the reply.
- * `earlier`: an earlier reply has such a reason, and no record proves this reply.
+ * Why signed parts were left out. `prefix`: text before the reply changed. `tools`: the tool list changed.
+ * `reply`: the reply changed, for example by redaction. `grammar`, `model`: the reply is from another
+ * grammar or model. `earlier`: parts of an earlier reply were left out, and no record proves this one.
  */
 export type LeftOutReason = 'prefix' | 'tools' | 'reply' | 'grammar' | 'model' | 'earlier'
 
+/** Signed parts that a writer left out of one message. */
 export interface LeftOut {
+  /** Index of the message. */
   readonly message: number
   readonly reason: LeftOutReason
+  /** Number of parts. */
   readonly parts: number
 }
 
-/** Digests of a written request, for the record of its reply. */
+/** Digests of a written request, for the record of the reply to it. */
 export interface RequestRecord {
   readonly grammar: string
   readonly prefix: string
@@ -188,8 +189,8 @@ interface Proof {
 const RECORDS = new WeakMap<object, RequestRecord>()
 
 /**
- * Returns the record of a request, from the request or its message list. A copy of the request with the same
- * list has the same record. Null for requests that this process did not write, and if nothing was proved. O(1).
+ * Returns the record of a request that this process wrote, from the request, a copy with the same message
+ * list, or the list. Null for other requests, and if nothing was proved. O(1).
  * @example
  * const request = toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }])
  * requestRecord({ model: 'any', ...request }).grammar // 'anthropic'
@@ -203,8 +204,7 @@ export function requestRecord(request: object): RequestRecord | null {
 }
 
 /**
- * Returns a tool list's digest, without cache marks of a tool and its wrapped function; deeper fields of that
- * name count. O(size).
+ * Returns the digest of a list of tools, without the cache marks of each tool and its function. O(size).
  * @example
  * digestOfTools([{ name: 'ls' }]) === digestOfTools([{ name: 'ls', cache_control: { type: 'ephemeral' } }]) // true
  */

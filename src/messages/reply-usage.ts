@@ -4,7 +4,7 @@ import { isObject } from '../event/json.ts'
 import type { ReplyRecord } from '../event/reply.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 
-/** Tokens of one reply. */
+/** Tokens of one reply. `input` includes the cache's tokens, `output` those of reasoning. */
 export interface ReplyTokens {
   readonly input: number
   readonly output: number
@@ -72,7 +72,7 @@ const BESIDE_OUTPUT = ['thoughtsTokenCount', 'total_thought_tokens']
 const APART: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message'])
 
 /**
- * Returns the counts of a provider's usage. An invalid or negative number counts as 0. O(fields).
+ * Returns the tokens in a provider's usage. An invalid or negative number counts as 0. O(fields).
  * @example
  * tokensOfReply({ input_tokens: 3, cache_read_input_tokens: 97, output_tokens: 5 }).input // 100
  */
@@ -200,7 +200,7 @@ const ORDINARY: ReadonlySet<JsonValue> = new Set([
   '',
 ])
 
-/** Usage in the record of a reply. */
+/** The usage in the record of a reply. */
 export type RecordedUsage = Pick<ReplyRecord, 'tokens' | 'usage'>
 
 /**
@@ -218,8 +218,7 @@ export function shortUsage(usage: JsonObject): RecordedUsage {
 }
 
 /**
- * Returns the counts of a reply's record; null if it has none. An invalid or negative number counts as 0.
- * O(fields).
+ * Returns the tokens in a reply's record, or null. An invalid or negative number counts as 0. O(fields).
  * @example
  * tokensIn({ tokens: [100, 5, 97] })?.cache_read // 97
  */

@@ -73,9 +73,11 @@ const usageOf = (value: unknown): RecordedUsage => (isObject(value) ? shortUsage
 export const frozenInput = (value: unknown): JsonObject | null =>
   isObject(value) && Object.isFrozen(value) ? (value as JsonObject) : null
 
+/** Reads a reply while it is streamed. It never throws. */
 export interface ReplyCollector {
+  /** Reads the next item of the provider's stream, and returns the deltas in it. */
   readonly push: (event: object) => readonly StreamingDeltaEvent[]
-  /** The reply so far; callable at any time. Calls of a broken-off or failed reply are not executed. */
+  /** Returns the reply so far, at any time. Calls of a broken-off or failed reply are not executed. */
   readonly end: () => Reply
 }
 
@@ -345,26 +347,27 @@ const storeParts = (order: readonly OrderedPart[]): JsonObject[] =>
     return { [part.kind]: part.index, ...(part.more === null ? {} : { more: part.more }) }
   })
 
-/** Options for reading a reply; all are facts that the reply itself lacks. */
+/** Facts that a reply needs for its record, but does not contain. */
 export interface ReadOptions {
-  /** Request as written by `toX`, or spread from it: its digests go into the record. */
+  /** The request as `toX` wrote it, or a spread copy; its digests become part of the record. */
   readonly request?: object
-  /** The sent state, whose HEAD event goes into the record. A run sets it. */
+  /** The state that was sent; the id of its HEAD becomes part of the record. A run sets it. */
   readonly state?: State
-  /** Executable tools; a call of another tool is not executed. Default: all tools are executable. */
+  /** Tools that can be executed; calls of others are not. Default: all can. */
   readonly tools?: readonly ReplyTool[]
 }
 
+/** A tool that can be executed. */
 export interface ReplyTool {
   readonly name: string
-  /** Kind of its actions. Default: derived from its name, `FileEditorAction` for `file_editor`. */
+  /** Kind of its actions. Default: derived from the name, as `FileEditorAction` from `file_editor`. */
   readonly action_type?: string
 }
 
 /**
- * How a reply ended. `done`: normally. `tool_calls`: waits for results, including of unexecuted calls.
- * `truncated`: token limit. `paused`: continues when sent back. `refused`: by the model. `filtered`: by the
- * provider. `broken_off`: the stream ended early. `failed`: provider error.
+ * How a reply ended. `done`: normally. `tool_calls`: with calls whose results it waits for. `truncated`: at
+ * the token limit. `paused`: it continues when it is sent back. `refused`: by the model. `filtered`: by the
+ * provider. `broken_off`: the stream ended early. `failed`: with an error of the provider.
  */
 export type ReplyOutcome =
   | { readonly type: 'done' | 'tool_calls' | 'paused' }
@@ -373,9 +376,9 @@ export type ReplyOutcome =
   | { readonly type: 'refused' | 'failed'; readonly explanation: string | null }
   | { readonly type: 'broken_off'; readonly text: string }
 
-/** A reply as events. A step yields it unchanged. */
+/** A reply as events, which a step yields unchanged. */
 export interface Reply {
-  /** One batch without ids; empty if a reply that broke off or failed has no content. */
+  /** The events to append together, without ids. Empty if a broken-off or failed reply has no content. */
   readonly events: readonly (ActionEvent | AgentErrorEvent | MessageEvent | ObservationEvent)[]
   readonly outcome: ReplyOutcome
 }

@@ -50,10 +50,10 @@ const RECENT_POINTS = 8
 const SPACING = 64
 
 /**
- * Returns a cache for `toMessages` and request writers. A request with the options of an earlier one costs
- * O(what differs) and two copies of the message list; after a move of HEAD, at most 64 messages are written
- * again. The bytes are the same. Messages of frozen events (decoded, loaded, appended) and their output are
- * frozen and shared; lists are the caller's. Serves any number of conversations.
+ * Returns a cache for `toMessages` and the request writers, for any number of conversations. A request with
+ * the options of an earlier one then costs O(what differs) and two copies of the message list; after a move
+ * of HEAD, at most 64 messages are written again. The requests are equal byte for byte. Messages and blocks
+ * of frozen events are frozen and shared; the lists belong to the caller.
  * @example
  * const cache = requestCache()
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user',

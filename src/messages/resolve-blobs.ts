@@ -4,8 +4,8 @@ import { setOwn } from '../event/json.ts'
 import { BLOB_TEXT } from '../event/text.ts'
 
 /**
- * Returns messages with their references' long strings, each read once. Events, state and input keep the
- * references, as do references that `read` does not find. O(size), and O(bytes) of the strings.
+ * Returns messages with the long strings in place of their references, each read once. A reference that
+ * `read` does not find stays. Never changes its input. O(size), and O(bytes) of the strings.
  * @param read reads a string by its hash, as `blobReader` of the store kit does for one conversation
  * @example
  * const hash = 'ab'.repeat(32)

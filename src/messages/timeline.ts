@@ -37,20 +37,20 @@ interface ItemBase {
   readonly forgottenBy: string | null
 }
 
-/** Facts about the reply that contains a message or a call. */
+/** The reply that contains a message or a call. */
 export interface TimelineReply {
   /** Equal for all items of one reply; null if unknown. */
   readonly id: string | null
-  /** Id of the event at HEAD when the model was called, null for none; undefined if unknown. */
+  /** Id of the event at HEAD when the model was called, or null for none; undefined if unknown. */
   readonly after: string | null | undefined
   readonly model: string | null
   readonly interrupted: boolean
-  /** What ended it early; null if nothing did, or it is unknown. */
+  /** What ended the reply early; null if nothing did or that is unknown. */
   readonly outcome: EarlyEnd | null
   readonly tokens: ReplyTokens | null
 }
 
-/** Instructions and tool names for the model. */
+/** A system prompt. */
 export interface SystemItem extends ItemBase {
   readonly type: 'system'
   readonly content: readonly TextContent[]
@@ -63,7 +63,7 @@ export interface MessageItem extends ItemBase {
   readonly source: Source
   readonly sender: string | null
   readonly content: readonly Content[]
-  /** The model's reasoning, if readable; otherwise an empty text. */
+  /** The model's reasoning, or an empty text if it is unreadable. */
   readonly reasoning: string
   readonly reply: TimelineReply | null
   /** Id of the working call that it completed. */
@@ -71,9 +71,8 @@ export interface MessageItem extends ItemBase {
 }
 
 /**
- * Status of a call. Working after its reply: `working`. Without a result: `pending`; `waiting` for
- * confirmation; `approved`, `held` by a pause before starting, or `started`. With a result: `completed`,
- * `failed`, or `rejected` by a user or hook.
+ * Status of a call. Without a result: `pending`, `waiting` for confirmation, `approved`, `held` by a pause,
+ * or `started`. With one: `working` after its reply, `completed`, `failed`, or `rejected` by a user or hook.
  */
 export type TimelineCallStatus =
   | 'pending'
@@ -84,12 +83,12 @@ export type TimelineCallStatus =
   | 'failed'
   | 'rejected'
 
-/** Result of a call, or the reason why it has none. */
+/** The result of a call, or the reason why it has none. */
 export interface TimelineResult {
   readonly id: string
   readonly timestamp: string | null
   readonly content: readonly Content[]
-  /** Output of a page that executed the call; missing for other calls. */
+  /** Output of a call that a page executed; absent for others. */
   readonly output?: JsonValue
 }
 
@@ -105,7 +104,7 @@ export const PAGE_OUTPUT = 'PageOutput'
 export interface CallItem extends ItemBase {
   readonly type: 'call'
   readonly tool: string
-  /** Not unique in a log; `id` is. */
+  /** The provider's id, which need not be unique in the log; `id` is. */
   readonly toolCallId: string
   readonly arguments: JsonObject
   readonly content: readonly TextContent[]
@@ -113,7 +112,7 @@ export interface CallItem extends ItemBase {
   readonly reply: TimelineReply
   readonly status: TimelineCallStatus
   readonly result: TimelineResult | null
-  /** Latest progress, while it works. */
+  /** Latest progress report, while the call works. */
   readonly progress?: CallProgress
   readonly completion?: TimelineCompletion
 }
@@ -124,11 +123,11 @@ export interface ProgressItem extends ItemBase {
   readonly report: CallProgress
 }
 
-/** A condensation, or a summary of a condenser. */
+/** A condensation, or the summary of one. */
 export interface CondensationItem extends ItemBase {
   readonly type: 'condensation'
   readonly summary: string
-  /** Ids of the removed events, and of condensations whose summaries were removed. */
+  /** Ids of the events that were removed from the view, and of condensations whose summaries were. */
   readonly forgot: readonly string[]
 }
 
@@ -139,11 +138,12 @@ export interface ErrorItem extends ItemBase {
   readonly detail: string
 }
 
-/** A pause between two steps, or an interrupt in one. */
+/** A pause between two steps, or an interrupt of a step. */
 export interface StopItem extends ItemBase {
   readonly type: 'pause' | 'interrupt'
 }
 
+/** An item of a timeline, distinguished by `type`. */
 export type TimelineItem =
   | SystemItem
   | MessageItem
@@ -153,10 +153,11 @@ export type TimelineItem =
   | ErrorItem
   | StopItem
 
+/** Which items a timeline has. */
 export interface TimelineOptions {
-  /** Id of an event: only items after it in the log. Default: the whole branch. */
+  /** Id of an event; only items after it in the log are returned. Default: the whole branch. */
   readonly after?: string
-  /** Whether each progress report is an item. Default: no; a working call's item has the latest. */
+  /** Whether each progress report is an item. Default: false; a working call's item has the latest. */
   readonly progress?: boolean
 }
 
@@ -174,10 +175,10 @@ const READ_KINDS: readonly EventKind[] = [
 ]
 
 /**
- * Returns HEAD's branch in log order: prompts, messages, condensations, errors, pauses, and each call with its
- * status, also pending and forgotten ones. A call's item contains its result; `listDroppedResults` lists
- * results without a call. No item contains `encrypted_content` or signatures. For another branch, pass
- * `switchTo(state, leafId)`. Pure; O(path + view + content), and O(view) per condensation.
+ * Returns HEAD's branch as a list of items for a user interface, in log order: prompts, messages,
+ * condensations, errors, pauses, and calls with their status and result, also pending and forgotten ones.
+ * Without `encrypted_content` and signatures. For another branch, pass `switchTo(state, leafId)`. Results
+ * without a call are in `listDroppedResults`. O(path + view + content), and O(view) per condensation.
  * @throws ColloquyError `unknown_event` for an unknown id in `after`; `evicted` when the state is from a
  *   snapshot or `evict` and lacks a body.
  * @example
@@ -232,18 +233,19 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
   return reports.length === 0 ? items : [...items, ...reports].toSorted((a, b) => a.seq - b.seq)
 }
 
-/** An item of a conversation in a tree. */
+/** An item of a timeline, with the conversation it is from. */
 export interface TreeTimelineItem {
   readonly conversationId: string
-  /** 0 for the root. */
+  /** 0 for the root, 1 for its subagents. */
   readonly depth: number
   readonly item: TimelineItem
 }
 
 /**
- * Returns a conversation's timeline with its subagents': their items follow the call that opened them, or end
- * their parent's if it is unknown or not on HEAD's branch. Pure; O(`toTimeline` of all).
- * @throws ColloquyError `evicted` like `toTimeline`.
+ * Returns the timeline of a conversation and its subagents. A subagent's items follow the call that opened
+ * it; if that is unknown or not on HEAD's branch, they are at the end of its parent's. O(`toTimeline` of
+ * all).
+ * @throws ColloquyError `evicted` as `toTimeline`.
  * @example
  * const said = (id) => ({ kind: 'MessageEvent', id, source: 'user',
  *   llm_message: { role: 'user', content: [{ text: id }] } })

@@ -7,10 +7,10 @@ import { quote } from '../event/text.ts'
 import { branchOf, type Checkpoint, type State } from './state.ts'
 
 /**
- * Returns the state at an event: its path, and the log up to it (law T). HEAD is the event; for a state update,
- * it is the event before it on its branch. O(log n).
- * @throws ColloquyError `unknown_event` when no event of the tree has this id; `evicted` when the state comes
- *   from a snapshot or `evict`, which dropped the checkpoint: replay the whole log.
+ * Returns the state at an event: the log up to it, with HEAD at the event (law T). At a state update, HEAD
+ * is the event before it on its branch. O(log n).
+ * @throws ColloquyError `unknown_event` when the event is not in the tree; `evicted` when the state comes
+ *   from a snapshot or `evict`, which left it out: replay the whole log.
  * @example
  * const state = replay([{ kind: "PauseEvent", id: "p" }, { kind: "InterruptEvent", id: "i" }]);
  * console.assert(stateAt(state, "p").log.entries.length === 1);
@@ -26,10 +26,10 @@ export function stateAt(state: State, eventId: string): State {
 }
 
 /**
- * Returns the state with HEAD at another event, or with an empty HEAD for null. Appends nothing; log, status
- * and error are unchanged. O(log n).
- * @throws ColloquyError `unknown_event` when no event of the tree has this id; `evicted` when the state comes
- *   from a snapshot or `evict`, which dropped that branch: replay the whole log.
+ * Returns the state with HEAD at another event, or the empty HEAD for null. Log, status and error stay.
+ * O(log n).
+ * @throws ColloquyError `unknown_event` when the event is not in the tree; `evicted` when the state comes
+ *   from a snapshot or `evict`, which left that branch out: replay the whole log.
  * @example
  * const state = replay([{ kind: "PauseEvent", id: "p" }, { kind: "InterruptEvent", id: "i" }]);
  * console.assert(switchTo(state, "p").log.head?.id === "p");

@@ -38,7 +38,7 @@ interface SkillLink {
   readonly before: SkillLink | null
 }
 
-/** The part of a state that follows HEAD (design section 3). Every version stays valid. */
+/** The part of a state that depends on HEAD's branch (design section 3). */
 export interface Branch {
   readonly view: View
   readonly pendingCalls: PendingCallIndex

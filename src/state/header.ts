@@ -30,16 +30,16 @@ export interface ReportedCall extends IndexedCall {
   readonly report: CallProgress
 }
 
-/** The small part of a state that follows the log; a frozen plain object (design D5). */
+/** The part of a state that depends on the whole log; a frozen plain object (design D5). */
 export interface Header {
   readonly status: Status
-  /** Set by a ConversationErrorEvent, until the status is no longer error. */
+  /** Set by a ConversationErrorEvent, until the status changes. */
   readonly error: StateError | null
   /** While paused: the first LLM response after the pause, which may have been in flight. */
   readonly inFlight: string | null
   /** Which calls need confirmation, by the latest `confirmation_policy` update. Null without one. */
   readonly confirmationPolicy: JsonObject | null
-  /** Statuses of pending calls. A call may have its result since. */
+  /** Statuses of calls that were pending; some may have a result by now. */
   readonly callStatuses: readonly PendingCallStatus[]
   /** Latest progress of calls, until they are completed on any branch. Read it with `listWorkingCalls`. */
   readonly callProgress: PendingCallIndex<ReportedCall>

@@ -32,9 +32,8 @@ export function findEvent(state: State, id: string): Entry | undefined {
 }
 
 /**
- * Returns the entries from the root to an event, both included. Default: to HEAD. Empty for null. O(depth),
- * law T.
- * @throws ColloquyError `unknown_event` when no event of the tree has the id.
+ * Returns the entries from the root to an event, which is included. Default: HEAD. Empty for null. O(depth).
+ * @throws ColloquyError `unknown_event` when the event is not in the tree.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'b' }])
  * pathTo(state).map((entry) => entry.id) // ['a', 'b']
@@ -45,8 +44,9 @@ export function pathTo(state: State, eventId?: string | null): Entry[] {
 }
 
 /**
- * Whether an event is on the path to another (default HEAD), or is the same one. O(log depth).
- * @throws ColloquyError `unknown_event` when no event of the tree has one of the ids.
+ * Whether an event is on the path to another event, or is that event. Default: the path to HEAD. O(log
+ * depth).
+ * @throws ColloquyError `unknown_event` when one of the events is not in the tree.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'b' }])
  * isOnPath(state, 'a') // true
@@ -60,7 +60,7 @@ const entryAt = (state: State, id: string | null | undefined): Entry | null =>
   id === undefined ? state.log.head : id === null ? null : entryOf(state.log, id)
 
 /**
- * Returns the tips of the branches, in log order: events that can be HEAD and have no such descendant. O(n).
+ * Returns the last event of each branch, in log order. O(n).
  * @example
  * const a = { kind: 'PauseEvent', id: 'a' }
  * const state = replay([a, { ...a, id: 'b', parent_id: 'a' }, { ...a, id: 'c', parent_id: 'a' }])
@@ -70,15 +70,16 @@ export function listLeaves(state: State): Entry[] {
   return listLeavesIn(state.log)
 }
 
-/** One path through the tree, from a root to a tip. */
+/** One path through the tree, from a root to its last event. */
 export interface BranchInfo {
   readonly leafId: string
+  /** Number of events on the path. */
   readonly length: number
   readonly holdsHead: boolean
 }
 
 /**
- * Returns the branches, in the order of their tips in the log. O(n + branches · log n).
+ * Returns the branches, in the order of their last events in the log. O(n + branches · log n).
  * @example
  * const a = { kind: 'PauseEvent', id: 'a' }
  * const state = replay([a, { ...a, id: 'b', parent_id: 'a' }, { ...a, id: 'c', parent_id: 'a' }])
@@ -94,7 +95,7 @@ export function listBranches({ log }: State): BranchInfo[] {
 }
 
 /**
- * Returns what replay repaired or ignored, in log order. O(n) for replayed events, O(warnings) for a snapshot.
+ * Returns what replay repaired or left out, in log order. O(n), or O(warnings) for a state from a snapshot.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'a' }])
  * listWarnings(state).map((warning) => warning.code) // ['duplicate_id']
@@ -104,7 +105,8 @@ export function listWarnings(state: State): LogWarning[] {
 }
 
 /**
- * Returns HEAD's calls without a result, in log order, including forgotten ones. O(k log k) for k calls.
+ * Returns the calls of HEAD's branch without a result, in log order, also forgotten ones. O(k log k) for k
+ * calls.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',
@@ -131,7 +133,7 @@ export const listRunnableCalls = ({ branch }: State): EventEntry<ActionEvent>[] 
     (entry.event.action ?? null) === null ? [] : [entry],
   )
 
-/** A call that outlives its reply. */
+/** A call that outlives its reply, with its latest progress. */
 export interface WorkingCallInfo {
   readonly action: EventEntry<ActionEvent>
   readonly result: EventEntry<ObservationEvent>
@@ -140,8 +142,8 @@ export interface WorkingCallInfo {
 }
 
 /**
- * Returns HEAD's working calls, in log order: calls whose first result is a WorkingObservation and that no
- * message has completed. O(k log k) for k calls.
+ * Returns the calls of HEAD's branch that outlive their reply, in log order: the first result is a
+ * WorkingObservation, and no message has completed them. O(k log k) for k calls.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',
@@ -160,7 +162,7 @@ export function listWorkingCalls({ branch, header }: State): WorkingCallInfo[] {
 }
 
 /**
- * Yields the events of the view of HEAD's branch, in order (U9). Lazy; O(events read).
+ * Yields the events of HEAD's view, in order (U9). O(events read).
  * @example
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])
@@ -171,7 +173,7 @@ export function viewEvents(state: State): IterableIterator<ViewItem> {
 }
 
 /**
- * Returns the batches that wait for a tool result, in order. They are outside the view (U4). O(units).
+ * Returns the batches that wait for a tool result, in order; they are not in the view (U4). O(units).
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',
@@ -183,8 +185,8 @@ export function listPendingBatches(state: State): BatchUnit[] {
 }
 
 /**
- * Returns the view indices where a condensation may begin or end, ascending (U8), including 0 and the length.
- * O(units).
+ * Returns the indices in the view at which a condensation may begin or end (U8), ascending, with 0 and the
+ * length. O(units).
  * @example
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])
@@ -195,8 +197,8 @@ export function cutPoints(state: State): number[] {
 }
 
 /**
- * Returns HEAD's tool results outside the view, in log order: `duplicate_result` after an earlier result,
- * `orphan_result` without a call, or with a forgotten one. O(path) when there are any.
+ * Returns the tool results on HEAD's path that are not in the view, in log order. `duplicate_result`: the
+ * call had a result. `orphan_result`: the call is unknown or forgotten. O(path), O(1) if there are none.
  * @example
  * const state = replay([{ kind: 'AgentErrorEvent', id: 'e', tool_name: 'ls', tool_call_id: 'c', error: 'no' }])
  * listDroppedResults(state) // [{ id: 'e', reason: 'orphan_result' }]
@@ -236,8 +238,8 @@ export function callsEnded({ log, branch }: State): (result: EventEntry<ToolResu
 }
 
 /**
- * Returns a state as canonical JSON, for comparisons: header, HEAD, log columns (id, parent, kind, time; only
- * derived bodies), warnings, and HEAD's branch by unit. O(n).
+ * Returns a state as canonical JSON, to compare states: header, HEAD, the log without bodies, warnings, and
+ * HEAD's view. O(n).
  * @example
  * const fact = { kind: 'PauseEvent', id: 'p' }
  * encodeState(reduce(initialState(), fact)) === encodeState(replay([fact])) // true

@@ -13,12 +13,12 @@ import { foldHeader, type Header, type ReportedCall } from './header.ts'
 import { branchOf, initialState, type Checkpoint, type State, type StateOptions } from './state.ts'
 
 /**
- * Returns the state after one more fact from `decodeEvent`, or a quarantined line. Total: never throws on a
- * decoded event, and never changes its input (law R).
+ * Returns the state after one more fact. Never throws for a decoded event or quarantined line, whatever they
+ * contain, and never changes its input (law R).
  *
  * O(log n) in the length of the log; for a Condensation O(listed ids · log view).
- * @throws ColloquyError `evicted`, only when a snapshot or `evict` dropped the branch it would continue: see
- * `canReduce`.
+ * @throws ColloquyError `evicted` when the fact continues a branch that a snapshot or `evict` left out: see
+ *   `canReduce`.
  * @example
  * const state = reduce(initialState(), { kind: "PauseEvent", source: "user" });
  * console.assert(state.header.status === "paused");
@@ -67,7 +67,7 @@ export function reduce(state: State, fact: Fact): State {
 }
 
 /**
- * Returns the state after all facts, folded one by one with `reduce` (law R).
+ * Returns the state after all facts, in order: `reduce` for each (law R). O(n log n).
  * @example
  * const state = replay([{ kind: "PauseEvent" }, { kind: "InterruptEvent" }]);
  * console.assert(state.log.entries.length === 2);

@@ -117,13 +117,12 @@ export interface SnapshotPart {
 }
 
 /**
- * Returns the parts that, with those for `since`, open the whole state: ids, parents, times and kinds, the
- * header, and HEAD's branch with bodies of its view and pending calls.
+ * Returns the parts of a snapshot that changed since an earlier length; with the older parts they are the
+ * whole state: ids, parents, times, kinds, the header, and the bodies of HEAD's view and pending calls.
  *
- * Snapshots are disposable, and open only with the same version of the fold.
- *
- * O(length - since + view + 4,096), amortised; once O(length) when parts before `since` were neither read nor
- * written with this log.
+ * A snapshot can be opened only by the same version of the fold; otherwise replay the log. O(length - since
+ * + view + 4,096), amortised; once O(length) when the parts before `since` were neither read nor written
+ * with this log.
  * @param since an earlier length of the same log, for which parts were written; 0 (default) for none.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'p' }], { conversationId: 'c' })
@@ -164,14 +163,13 @@ export function encodeParts(
 }
 
 /**
- * Returns the state in the parts, in any order, ignoring extra ones. Null for another conversation or version
- * of the fold, and incomplete, damaged or foreign parts. Never throws.
+ * Returns the state in the parts of a snapshot, which can be in any order. Null if they are incomplete,
+ * damaged, or from another conversation or version of the fold. Never throws. The bytes must not change
+ * afterwards.
  *
- * `reduce` continues wherever `canReduce` allows it. Other entries have no body (`entry.event` is null), and
- * where `isEvicted`, `stateAt` throws `evicted`, as does `switchTo` off HEAD's branch. The bytes must not
- * change.
- *
- * O(bytes); entries are created on access.
+ * Only HEAD's view and pending calls have bodies (`entry.event` is null for others). `reduce` continues
+ * wherever `canReduce` allows it; `stateAt` and `switchTo` throw `evicted` where `isEvicted`. O(bytes);
+ * entries are created on access.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'p' }], { conversationId: 'c' })
  * const opened = decodeSnapshot(encodeSnapshot(state), 'c')
@@ -205,9 +203,8 @@ function orNull<T>(read: () => T | null): T | null {
 }
 
 /**
- * Returns the state without what a snapshot omits: bodies and checkpoints that HEAD's view and pending calls
- * do not need. The input stays valid; entries are new objects. O(length), without the bodies; chunks are
- * reused.
+ * Returns the state without what a snapshot leaves out: bodies and checkpoints that HEAD's view and pending
+ * calls do not need. The input stays valid. O(length).
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * state.log.entries.get(0).event // null
@@ -226,8 +223,8 @@ export function evict(state: State): State {
 }
 
 /**
- * Whether the state at an event was evicted: true exactly where `stateAt` throws `evicted`. False for unknown
- * ids. O(log n).
+ * Whether the state at an event was evicted, so that `stateAt` throws `evicted`. False for unknown ids.
+ * O(log n).
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * [isEvicted(state, 'p'), isEvicted(state, 'q')] // [true, false]
@@ -238,8 +235,8 @@ export function isEvicted({ log }: State, eventId: string): boolean {
 }
 
 /**
- * Whether `reduce(state, fact)` works in memory. False when the state of the parent or of
- * the new HEAD is not in memory: replay the whole log. O(log n); O(1) for a state folded from the beginning.
+ * Whether `reduce(state, fact)` can continue. False when a snapshot or `evict` left out the state of the
+ * fact's parent or of the new HEAD: replay the whole log. O(log n).
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * canReduce(state, { kind: 'PauseEvent', id: 'r', parent_id: 'p' }) // false

@@ -5,7 +5,7 @@ import { emptyLog, type Log } from '../log/log.ts'
 import { type Branch, EMPTY_BRANCH } from './branch.ts'
 import { type Header, initialHeader } from './header.ts'
 
-/** An entry with header and branch at that point, from which every earlier state follows. */
+/** An entry with the header and branch at that point, from which the state there is made. */
 export interface Checkpoint extends Entry {
   readonly header: Header
   readonly branch: Branch
@@ -33,14 +33,14 @@ export interface StateTree {
   readonly children: readonly StateTree[]
 }
 
-/** Options of a fold. */
+/** Options of a state. */
 export interface StateOptions {
   /** Conversation id, part of the ids derived for events without one. Default: the empty string. */
   readonly conversationId?: string
 }
 
 /**
- * Returns the state of a conversation without events.
+ * Returns the state of a conversation that has no events.
  * @example
  * console.assert(initialState().header.status === "idle");
  */

@@ -14,7 +14,7 @@ export type Status =
   | 'stuck'
   | 'deleting'
 
-/** All statuses, as on the wire. */
+/** All statuses. */
 export const STATUSES: readonly Status[] = Object.freeze([
   'idle',
   'running',

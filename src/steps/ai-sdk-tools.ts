@@ -6,7 +6,7 @@ import { LIMITS } from '../messages/ai-sdk/blocks.ts'
 import { readModelOutput } from './tool-result.ts'
 import type { StepTool, ToolContext, ToolDescription, ToolOutput } from './tool.ts'
 
-/** The fields of the `ai` package's `tool()` that are read here. */
+/** The fields of the `ai` package's `tool()` that are read. */
 export interface AiSdkTool {
   readonly description?: unknown
   readonly execute?: unknown

@@ -11,18 +11,20 @@ import { type AiSdkTools, sdkDescriptionOf, sdkToolOf, stepToolOf } from './ai-s
 import { type SortedTools, sortTools, stepOf, type StepOptions } from './step-of.ts'
 import type { StepTool, ToolDescription } from './tool.ts'
 
-/** Other fields are passed to `streamText` unchanged (`providerOptions`, `maxOutputTokens` …). */
+/**
+ * Options of `aiSdkStep`. Other fields are passed to `streamText` (`providerOptions`, `maxOutputTokens` …).
+ */
 export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> {
   readonly streamText: (options: never) => object
   readonly model: unknown
-  /** Tools of the SDK by name, or a list of tools of this library. Default: none. */
+  /** The SDK's tools by name, or a list of this library's tools. Default: none. */
   readonly tools?: AiSdkTools | readonly StepTool[]
   readonly [field: string]: unknown
 }
 
 /**
  * Returns a step that calls a model through the AI SDK, and executes the calls itself. The run's policy
- * decides about confirmation; refuses tools with `needsApproval`.
+ * decides which calls need confirmation.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model, that has
  *   `needsApproval`, or that has no `execute` and is not the provider's.
  * @example

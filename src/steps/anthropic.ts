@@ -15,12 +15,12 @@ export interface AnthropicClient {
   }
 }
 
-/** Other fields are added to the request unchanged (`thinking`, `cache_control`, `temperature` …). */
+/** Options of `anthropicStep`. Other fields are added to the request (`thinking`, `cache_control` …). */
 export interface AnthropicStepOptions extends StepOptions {
   readonly client: AnthropicClient
   readonly model: string
   readonly max_tokens: number
-  /** A server other than Anthropic's with requirements of its own. */
+  /** A server other than Anthropic's whose requirements differ. */
   readonly server?: ServerName
   readonly [field: string]: unknown
 }

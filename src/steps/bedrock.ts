@@ -11,7 +11,7 @@ export interface BedrockClient {
   converseStream(params: never, options?: { readonly abortSignal?: AbortSignal }): PromiseLike<unknown>
 }
 
-/** Other fields are added to the request unchanged (`inferenceConfig`, `additionalModelRequestFields` …). */
+/** Options of `bedrockStep`. Other fields are added to the request (`inferenceConfig` …). */
 export interface BedrockStepOptions extends StepOptions {
   readonly client: BedrockClient
   readonly model: string

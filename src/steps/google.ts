@@ -13,7 +13,7 @@ export interface GoogleClient {
   }
 }
 
-/** Other fields are added to the request unchanged. */
+/** Options of `googleStep`. Other fields are added to the request. */
 export interface GoogleStepOptions extends StepOptions {
   readonly client: GoogleClient
   readonly model: string

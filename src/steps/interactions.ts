@@ -12,7 +12,7 @@ export interface InteractionsClient {
   }
 }
 
-/** Other fields are added to the request unchanged (`generation_config`, `response_format` …). */
+/** Options of `interactionsStep`. Other fields are added to the request (`generation_config` …). */
 export interface InteractionsStepOptions extends StepOptions {
   readonly client: InteractionsClient
   readonly model: string
@@ -20,8 +20,8 @@ export interface InteractionsStepOptions extends StepOptions {
 }
 
 /**
- * Returns a step that calls Gemini Interactions, and executes the calls. The log has the history, so the
- * provider stores nothing (`store: false`).
+ * Returns a step that calls Gemini Interactions, and executes the calls of its replies. The provider stores
+ * nothing (`store: false`), because the log has the history.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
  * const client = new GoogleGenAI({ apiKey: 'AIza…' })

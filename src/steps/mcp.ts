@@ -17,7 +17,7 @@ export interface McpClient {
   request?(...args: never[]): PromiseLike<unknown>
 }
 
-/** A tool as a server lists it. */
+/** A tool in a server's list. */
 export interface McpTool {
   readonly name: string
   readonly description?: string | undefined
@@ -28,19 +28,23 @@ export interface McpTool {
     | undefined
 }
 
+/** Options of `mcpTools`. */
 export interface McpToolOptions {
-  /** Renames a tool for the model, as `(name) => `files_${name}``, if servers share names. */
+  /**
+   * Returns the name that the model sees, as in `(name) => `files_${name}``; for servers that share names.
+   */
   readonly name?: (name: string) => string
-  /** Selects tools of the list. Default: all. */
+  /** Returns whether to use a tool of the list. Default: all. */
   readonly include?: (tool: McpTool) => boolean
   /**
-   * Whether tools that the server declares read-only or idempotent are repeated after a crash. Only for
-   * trusted servers. Default: no.
+   * Whether to repeat, after a crash, tools that the server declares read-only or idempotent. Only for
+   * servers that you trust. Default: false.
    */
   readonly trustHints?: boolean
   /**
-   * Whether tools that support tasks (`execution.taskSupport`) run as MCP tasks: background calls, polled
-   * also after a crash. Cancelling the call cancels the task. Default: only where the server requires it.
+   * Whether tools that support tasks (`execution.taskSupport`) run as MCP tasks: background calls that are
+   * polled, also after a crash. Cancelling the call cancels the task. Default: only where the server
+   * requires it.
    */
   readonly tasks?: boolean
   /** Options of each request, such as `timeout` (60 seconds in the SDK by default). Default: none. */
@@ -51,11 +55,11 @@ export interface McpToolOptions {
 const MAX_PAGES = 1000
 
 /**
- * Returns an MCP server's tools for a step. Each `tools/call` is aborted by an interrupt. `isError` means an
- * error result; images, audio, resources and structured content reach the model. The server checks arguments.
- * The list is read once: call again after `notifications/tools/list_changed`.
- * @throws ColloquyError `invalid_argument` for two tools with one name, or an endless list; also any error of
- *   the client.
+ * Returns an MCP server's tools, for a step. Images, audio, resources and structured content of their
+ * results reach the model; `isError` makes an error result. The server checks the arguments. An interrupt
+ * aborts `tools/call`. The list is read once: call again after `notifications/tools/list_changed`.
+ * @throws ColloquyError `invalid_argument` for two tools with one name, or an endless list; any error of the
+ *   client.
  * @example
  * const client = { listTools: async () => ({ tools: [{ name: 'now', inputSchema: { type: 'object' } }] }),
  *   callTool: async () => ({ content: [{ type: 'text', text: '12:00' }] }) }

@@ -17,11 +17,11 @@ export interface OpenAIChatClient {
   }
 }
 
-/** Other fields are added to the request unchanged (`reasoning_effort`, `stream_options` …). */
+/** Options of `openaiChatStep`. Other fields are added to the request (`reasoning_effort` …). */
 export interface OpenAIChatStepOptions extends StepOptions {
   readonly client: OpenAIChatClient
   readonly model: string
-  /** Whether text-only content is one string, for servers that accept no lists. Default: no. */
+  /** Whether text-only content is one string, for servers that reject lists. Default: false. */
   readonly plainText?: boolean
   readonly server?: ServerName
   readonly [field: string]: unknown

@@ -11,7 +11,7 @@ export interface OpenAIResponsesClient {
   }
 }
 
-/** Other fields are added to the request unchanged (`reasoning`, `text`, `include` …). */
+/** Options of `openaiResponsesStep`. Other fields are added to the request (`reasoning`, `text` …). */
 export interface OpenAIResponsesStepOptions extends StepOptions {
   readonly client: OpenAIResponsesClient
   readonly model: string
@@ -19,9 +19,9 @@ export interface OpenAIResponsesStepOptions extends StepOptions {
 }
 
 /**
- * Returns a step that calls OpenAI Responses, and executes the calls. The log has the history, so the provider
- * stores nothing (`store: false`); encrypted reasoning is requested (`include:
- * ['reasoning.encrypted_content']`). For a model without reasoning that rejects this, pass `include: []`.
+ * Returns a step that calls OpenAI Responses, and executes the calls of its replies. The provider stores
+ * nothing (`store: false`), because the log has the history. It returns encrypted reasoning
+ * (`include: ['reasoning.encrypted_content']`); pass `include: []` for a model that rejects this.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
  * const client = new OpenAI({ apiKey: 'sk-…' })

@@ -19,7 +19,7 @@ function nineCharacterIds(): (logId: string) => string {
   }
 }
 
-/** Known servers. A server without further requirements has no row. */
+/** Servers whose requirements differ from their provider's. Others need no entry. */
 export const SERVERS = {
   mistral: { callIds: nineCharacterIds, callContent: '' },
   /** Refuses calls without `reasoning_content` in thinking mode, including calls of another model. */

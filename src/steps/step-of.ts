@@ -207,21 +207,21 @@ const resultWith = (action_id: string, event: ActionEvent, observation: Observat
   observation,
 })
 
-/** Options of every step. */
+/** Options that all steps have. */
 export interface StepOptions {
   readonly tools?: readonly (StepTool | ProviderTool)[]
-  /** Appended at the first model call if the log has no system prompt; the log has priority. */
+  /** System prompt for a log that has none, appended at the first model call. */
   readonly system?: string
   /**
    * Whether the reply is streamed to live readers. Streamed content is kept when a user stops the reply.
    * Default: yes.
    */
   readonly stream?: boolean
-  /** Writes a state's messages, for example with old results masked. Default: `toMessages`. */
+  /** Returns the messages of a state, for example with old results masked. Default: `toMessages`. */
   readonly write?: (state: State) => readonly NeutralMessage[]
   /**
-   * Whether replies after a changed past, or of another model, lose signed parts. Default: yes, except
-   * Anthropic's `thinking: { type: 'enabled' }`, which does not bind thinking.
+   * Whether replies lose their signed parts when their past or the model changed. Default: true, except with
+   * Anthropic's `thinking: { type: 'enabled' }`, which does not bind thinking to its past.
    */
   readonly prove?: boolean
 }

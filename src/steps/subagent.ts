@@ -4,15 +4,16 @@ import type { ChildReply, ChildRequest, Step } from '../conversation/run/step.ts
 import type { JsonObject } from '../event/shapes.ts'
 import { type StandardSchema, type StepTool, type ToolContext, type ToolOutput } from './tool.ts'
 
+/** Options of `subagent`. */
 export interface SubagentOptions extends Pick<ChildRequest, 'maxDepth' | 'maxChildren' | 'run'> {
   readonly name: string
   readonly description: string
   readonly step: Step
-  /** Default: one text, `task`. */
+  /** Schema of the arguments. Default: one text, `task`. */
   readonly parameters?: StandardSchema | JsonObject
-  /** The first message of the child. Default: the argument `task`, else all arguments as JSON. */
+  /** Returns the child's first message. Default: the argument `task`, else all arguments as JSON. */
   readonly prompt?: (args: JsonObject) => string
-  /** Whether the call works in the background while the agent continues. Default: false. */
+  /** Whether the agent continues while the call works. Default: false. */
   readonly background?: boolean
 }
 
@@ -23,10 +24,10 @@ const TASK: JsonObject = {
 }
 
 /**
- * Returns a tool that is an agent. Each call sends the task to a child conversation
- * (`conversation.children()` lists them) and returns its reply. The child's id derives from parent and call,
- * so a call continues after a crash. Interrupting the call interrupts the child; deleting the parent deletes
- * it.
+ * Returns a tool whose calls run an agent. Each call sends the task to a child conversation and returns its
+ * reply. The child's id is derived from the parent and the call, so that the call continues after a crash.
+ * Interrupting the call interrupts the child, and deleting the parent deletes it. `conversation.children()`
+ * lists them.
  * @example
  * const research = subagent({
  *   name: 'research',

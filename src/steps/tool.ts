@@ -7,7 +7,7 @@ import type { Content, JsonObject, JsonValue, Observation, ToolDefinition } from
 import type { ActionEvent } from '../event/types.ts'
 import { actionKind } from '../messages/text.ts'
 
-/** An error in a value. */
+/** One error that a schema found in a value. */
 export interface SchemaIssue {
   readonly message: string
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
@@ -19,8 +19,8 @@ export type SchemaResult<Output> =
   | { readonly issues: readonly SchemaIssue[] }
 
 /**
- * A schema of any Standard Schema library: zod 4.2 or later, arktype 2.1.28 or later, valibot with
- * `toStandardJsonSchema`, and others. `jsonSchema` describes it to the model; some libraries' types omit it.
+ * A schema of any Standard Schema library, such as zod 4.2, arktype 2.1.28 or valibot with
+ * `toStandardJsonSchema`. `jsonSchema` describes it to the model; some libraries' types omit it.
  */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
@@ -40,13 +40,13 @@ export const isStandardSchema = (value: unknown): value is StandardSchema => {
   return typeof side === 'object' && side !== null && 'validate' in side
 }
 
-/** What `execute` receives next to the arguments of a call. */
+/** The second argument of `execute`. */
 export interface ToolContext {
-  /** Aborted when the run is interrupted. Then nothing waits for the tool, and its result is discarded. */
+  /** Aborted when the run is interrupted. The tool's result is then discarded. */
   readonly signal: AbortSignal
-  /** The call; its id is the same when a repeatable tool is executed again. */
+  /** The call. A repeatable tool gets the same `id` when it is executed again. */
   readonly call: ActionEvent & { readonly id: string }
-  /** Appends progress of a background call; a new `task` replaces its handle. */
+  /** Reports progress of a background call; a new `task` replaces its handle. */
   readonly report?: BackgroundWork['report']
   readonly runChild?: (request: ChildRequest) => Promise<ChildReply>
 }
@@ -70,16 +70,16 @@ export class LaterResult {
   }
 }
 
-/** Options of a background call. */
+/** Options of `background`. */
 export interface BackgroundOptions {
-  /** Content for the model meanwhile. Default: a sentence that announces the result. */
+  /** What the model reads until the result arrives. Default: a sentence that announces it. */
   readonly content?: string | readonly Content[]
-  /** A handle for another process to continue the work, passed to the tool's `resume`. */
+  /** A handle from which another process can continue the work; passed to the tool's `resume`. */
   readonly task?: JsonValue
 }
 
 /**
- * Returns an output whose result follows later, in a message. The model continues in the meantime.
+ * Returns a tool's output whose result arrives later, as a message. The model continues in the meantime.
  * @example
  * const report = tool({
  *   name: 'report',
@@ -92,9 +92,9 @@ export const background = (result: LaterWork, options: BackgroundOptions = {}): 
   new LaterResult(result, options)
 
 /**
- * Output of a tool: text, parts in any provider's form, an MCP result, an `Error`, bytes, or an observation
- * (`kind` and `content`, optionally `is_error` and other fields). Other values become JSON, followed by their
- * images and files.
+ * What a tool can return: text, parts in any provider's form, an MCP result, an `Error`, bytes, or an
+ * observation (an object with `kind` and `content`). Other values become JSON, followed by the images and
+ * files in them.
  */
 export type ToolOutput =
   | string
@@ -112,27 +112,28 @@ export type ToolOutput =
 export interface StepTool {
   readonly name: string
   readonly description: string
-  /** A Standard Schema checks the arguments before execution; JSON Schema is only passed to the model. */
+  /** A Standard Schema, which checks the arguments before `execute`, or JSON Schema, which checks nothing. */
   readonly parameters: StandardSchema | JsonObject
-  /** Concurrent with the reply's other calls. A thrown error becomes an error result. */
+  /** Executes a call, concurrently with the others of its reply. A thrown error becomes an error result. */
   execute(args: JsonObject, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
   /**
-   * Whether a second execution is harmless, after a crash or a move of HEAD. Default: no, and the model reads
-   * that its effect is unknown.
+   * Whether a call can safely be executed twice, as after a crash or a move of HEAD. Default: false; the
+   * model reads that its effect is unknown.
    */
   readonly repeatable?: boolean
   /**
-   * Whether the model is notified at once and gets the result later. `signal` is aborted when the call is
-   * cancelled, not the run interrupted. Default: no; a tool can also return `background(promise)`.
+   * Whether the reply goes on without the result, which follows later. `signal` is then aborted when the
+   * call is cancelled, not when the run is interrupted. Default: false; a tool can also return
+   * `background(promise)`.
    */
   readonly background?: boolean
-  /** Continues a dead process's call from its `task`. Default: completed as lost. */
+  /** Continues the call of a dead process from its `task`. Default: the call is completed as lost. */
   resume?(task: JsonValue, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
 }
 
 /**
- * A tool that the provider describes, unchanged. With `execute`, calls are executed here under `name`, as `{
- * type: 'bash_20250124', name: 'bash', execute }`; otherwise by the provider.
+ * A tool in the provider's own form, passed to it unchanged. With `execute`, its calls are executed here, as
+ * in `{ type: 'bash_20250124', name: 'bash', execute }`; without, by the provider.
  */
 export interface ProviderTool {
   readonly execute?: StepTool['execute']
@@ -144,7 +145,7 @@ export interface ProviderTool {
 }
 
 /**
- * Types the `execute` of a tool by its schema. Does nothing at run time.
+ * Returns its argument: a tool whose `execute` gets the type of the schema. Checks nothing at run time.
  * @example
  * const add = tool({
  *   name: 'add',

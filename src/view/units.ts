@@ -11,7 +11,7 @@ import type { PendingCallIndex } from '../log/open-calls.ts'
 import type { Vector } from '../log/vector.ts'
 import { work } from '../log/work.ts'
 
-/** One event of the view. A derived summary is an item without a position in the log. */
+/** One event of the view. A derived summary has no position in the log. */
 export interface ViewItem<E extends Event = Event> {
   readonly id: string
   readonly event: E
@@ -31,7 +31,7 @@ export interface CallResult {
   readonly call: EventEntry<ActionEvent>
 }
 
-/** One LLM response that calls tools: its calls and their results, both in log order (U2). */
+/** A reply of the model that calls tools: its calls and their results, both in log order (U2). */
 export interface BatchUnit extends UnitOrder {
   readonly type: 'batch'
   readonly responseId: string
@@ -43,12 +43,13 @@ export interface BatchUnit extends UnitOrder {
   readonly onlyErrors: boolean
 }
 
+/** A unit of the view: a message, or a reply with its calls and results. */
 export type Unit = MessageUnit | BatchUnit
 
 export const isDerived = (unit: MessageUnit): boolean => !('seq' in unit.item)
 
 /**
- * Whether a unit is a batch with a pending call. Such a batch is outside the view (U4).
+ * Whether a unit is a batch with a call that has no result. Such a batch is not in the view (U4).
  * @example
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])
@@ -64,7 +65,7 @@ export function eventCount(unit: Unit): number {
 }
 
 /**
- * Yields the events of a unit, pending or not: the calls first, then the results, both in log order (U9).
+ * Yields the events of a unit, pending or not: calls, then results, each in log order (U9).
  * @example
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])

@@ -19,7 +19,7 @@ import {
 
 /** The units of a branch that a model may see. Immutable: a change returns a new view. */
 export interface View {
-  /** All units. Pending ones are at the positions where they reappear. */
+  /** All units. A pending batch is at the position where it will appear. */
   readonly units: Units
   /** Number of events in the view; those of pending batches do not count (U4). */
   readonly length: number

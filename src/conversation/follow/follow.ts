@@ -297,28 +297,30 @@ function ignoreConflict(error: unknown): void {
 /** Options of a follower. */
 export interface FollowOptions {
   /**
-   * Name of the follower, 1 to 100 characters of an id (design D19). Processes with the same name divide the
-   * conversations, and resume from the stored position.
+   * Name of the follower: 1 to 100 characters of an id (design D19). Processes that use the same name divide
+   * the conversations among them, and resume from the stored position.
    */
   readonly name: string
-  /** Where a new name begins: with everything that exists (default), or with what happens from now on. */
+  /** Where a new name begins: `start` (default) delivers all that exists, `now` only what happens later. */
   readonly from?: 'start' | 'now'
-  /** Maximum number of items per call of the handler, 1 to `MAX_PAGE_SIZE` (default). */
+  /** Maximum number of items in one call of the handler. Default: `MAX_PAGE_SIZE`, the maximum. */
   readonly limit?: number
-  /** Maximum concurrent handler calls in this process, for different conversations. Default: 8. */
+  /** Maximum number of concurrent handler calls in this process, on different conversations. Default: 8. */
   readonly concurrency?: number
   /** Milliseconds until other processes take over a dead process's shards. Default: 15,000. */
   readonly leaseTtl?: number
-  /** Milliseconds between polls, for news without a notification. Default: 1,000. */
+  /** Milliseconds between polls, which find what no notification reported. Default: 1,000. */
   readonly pollInterval?: number
-  /** Milliseconds before a failed handler's retry. Doubles, with jitter of half. Default: 1,000. */
+  /**
+   * Milliseconds before a failed call is repeated. Doubles each time, with jitter of half. Default: 1,000.
+   */
   readonly retryDelay?: number
-  /** Maximum milliseconds between these calls. Default: 60,000. */
+  /** Maximum of this delay in milliseconds. Default: 60,000. */
   readonly maxRetryDelay?: number
   /**
-   * Called with a handler's error and the items to redeliver, or without items for errors of the store, which
-   * is polled again. Must not throw. Default: handler errors become unhandled rejections, and store errors
-   * are ignored.
+   * Called with an error of the handler and the items that are delivered again, or with an error of the
+   * store and no items. Must not throw. Default: a handler's error is an unhandled rejection, a store's is
+   * ignored.
    */
   readonly onError?: (error: unknown, items: readonly FollowItem[]) => void
   readonly signal?: AbortSignal
@@ -328,7 +330,7 @@ export interface FollowOptions {
 export interface Follower {
   /** Number of the 64 shards that this process holds. */
   readonly shards: number
-  /** Resolves when it has ended: current calls are done, and its leases are released. */
+  /** Resolves when the follower has ended: its calls are done and its leases released. */
   readonly closed: Promise<void>
   /** Ends the follower after its running handlers, so do not await it in a handler. Resolves as `closed`. */
   close(): Promise<void>
@@ -432,11 +434,11 @@ export type FollowItem =
 
 /** Context of a handler call. */
 export interface Following {
-  /** Aborted when the follower is closed, or another process may receive the same items. */
+  /** Aborted when the follower closes, or when another process may receive the same items. */
   readonly signal: AbortSignal
 }
 
-/** Receives items of one shard, in order. When it throws, they are delivered again. */
+/** Receives items of one shard, in order. If it throws, they are delivered again. */
 export type FollowHandler = (items: readonly FollowItem[], following: Following) => Promise<void> | void
 
 interface ShardReader {

@@ -8,7 +8,7 @@ export interface HookInput {
   readonly event_type: HookEventType
   readonly conversation_id: string
   readonly tool_name?: string
-  /** The call's action, and after it the observation. */
+  /** The action of the call. After the call, `tool_response` is the observation. */
   readonly tool_input?: JsonValue
   readonly tool_response?: JsonValue
   readonly message?: string
@@ -16,15 +16,16 @@ export interface HookInput {
   readonly message_id?: string
 }
 
-/** Outcome of a hook. Missing fields mean that it does not object. */
+/** What a hook decided. Without fields, it does not object. */
 export interface HookOutcome {
+  /** Whether to stop the call, message or end that the hook was called for. Default: false. */
   readonly blocked?: boolean
   readonly reason?: string
   /** Text for the model. Ignored when the hook blocks. */
   readonly additionalContext?: string
   /** Default: whether the exit code is 0. */
   readonly success?: boolean
-  /** Default: 2 when it blocks, else 0. */
+  /** Default: 2 when it blocks, 1 when `success` is false, else 0. */
   readonly exitCode?: number
   readonly stdout?: string
   readonly stderr?: string

@@ -56,7 +56,7 @@ interface RunEnd {
   readonly iterations: number
 }
 
-/** How a run ended: well, or with an error that has to be handled. */
+/** How a run ended: normally, or with an error that the caller must handle. */
 export type RunResult =
   | (RunEnd & {
       /** `running` only when the signal was aborted before the run began, or another run is active. */
@@ -69,7 +69,7 @@ export type RunResult =
       readonly error: unknown
     })
 
-/** A condenser's decision on a state, as those of `colloquy/context` return it. */
+/** What a condenser decided: keep the view, condense it, or why it cannot. */
 export type RunCondenserDecision =
   | { readonly type: 'keep' }
   | { readonly type: 'condense'; readonly event: Condensation }
@@ -84,7 +84,7 @@ export type RunCondenserDecision =
       }
     }
 
-/** Decides what to forget of a view. A `Condenser` of `colloquy/context` is one. */
+/** Decides which events of a view to forget. Each `Condenser` of `colloquy/context` is one. */
 export interface RunCondenser {
   condense(
     state: State,

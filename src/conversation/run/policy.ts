@@ -2,7 +2,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { ActionEvent } from '../../event/types.ts'
 
 /**
- * Whether a user has to approve a call. `reply` contains all calls of its reply, with or without a result.
+ * Returns whether a user must approve a call. `reply` has all calls of its reply, with or without a result.
  */
 export type Policy = (call: ActionEvent, reply: readonly ActionEvent[]) => boolean
 

@@ -13,6 +13,7 @@ import type { RunOptions } from './options.ts'
 
 /** A request to a child conversation. */
 export interface ChildRequest {
+  /** The first message of the child. */
   readonly text: string
   readonly step: Step
   readonly title?: string | null
@@ -29,11 +30,12 @@ export interface ChildRequest {
 /** Reply of a child conversation. */
 export interface ChildReply {
   readonly conversationId: string
-  /** `finished`, or why there is no reply. */
+  /** `finished`, or the reason why there is no reply. */
   readonly status: Status
   readonly content: readonly Content[]
 }
 
+/** Runs the child conversation of a call. */
 export type RunChild = (actionId: string, request: ChildRequest) => Promise<ChildReply>
 
 /** Input of a step. */
@@ -72,8 +74,8 @@ export interface StepInput {
 }
 
 /**
- * Events to append: one, a batch, or a reader's `Reply`, from which the run learns how the reply ended. A
- * StreamingDeltaEvent is published, not appended.
+ * What a step yields: an event, a batch of events, or a reader's `Reply`, which also has its outcome. A
+ * StreamingDeltaEvent is published, other events are appended.
  */
 export type Yielded = Event | readonly Event[] | Reply
 

@@ -23,17 +23,21 @@ import { type RawObject, objectOf, objectsOf, stringOf } from '../text.ts'
 import { collectStream } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 
-/** A step of `generateText` or `streamText` of the `ai` package; its other fields are read if present. */
+/**
+ * A step of `generateText` or `streamText` of the `ai` package. Other fields are read if they are present.
+ */
 export interface AiSdkStep {
   readonly content: readonly object[]
 }
 
 /**
- * Returns a step's events and outcome. Reasoning, texts and calls are sent back in order with provider data
- * (`providerMetadata` becomes `providerOptions`), as are files, provider-specific parts, and
- * provider-executed calls with results. Not executed: invalid and denied calls, a truncated reply's last
- * call, a filtered reply's calls. SDK-executed calls have their results. Sources, citations and approvals,
- * which the SDK refuses, are in `reply.metadata`. Never throws. O(length).
+ * Reads a step of the AI SDK: its events and outcome. Reasoning, texts, calls, files and provider-specific
+ * parts are sent back in order with provider data (`providerMetadata` becomes `providerOptions`), as are
+ * calls that the provider executed, with their results.
+ *
+ * Not executed are invalid and denied calls, the last call of a truncated reply, all calls of a filtered
+ * one, and calls that the SDK executed, which have their results. Sources, citations and approvals are kept
+ * in `reply.metadata`, because the SDK rejects them in a request. Never throws. O(length).
  * @param step a `StepResult`, or the whole result if it has only one step
  * @example
  * const step = { content: [{ type: 'text', text: 'hi' }], finishReason: 'stop' }
@@ -263,9 +267,8 @@ interface StreamedPart {
 }
 
 /**
- * Collects one step from `fullStream` of `streamText`, up to `finish-step`; ignores later parts. `push`
- * returns deltas, `end` the same reply as `fromAiSdk`. Without `finish-step`, or aborted, it has broken off;
- * with an `error`, failed: content is kept, calls without results are not executed. Never throws. O(length).
+ * Reads one step of `streamText`'s `fullStream`; later parts are ignored. Returns the same reply as
+ * `fromAiSdk`. Without `finish-step`, or aborted, it is `broken_off`; with an `error`, `failed`. O(length).
  * @example
  * const stream = collectAiSdk()
  * stream.push({ type: 'text-start', id: '0' })

@@ -26,11 +26,10 @@ import {
 } from './blocks.ts'
 
 /**
- * Returns AI SDK messages; valid for any log (law M). Leading system messages require
- * `allowSystemInMessages`; otherwise pass their content as `instructions`, the rest as `messages`. Thinking
- * with Anthropic's signature, and provider data, are sent while their reply's prefix is unchanged; replies
- * without thinking send their reasoning text. OpenAI Responses reasoning items are left out: by default the
- * SDK would send only their ids. O(content).
+ * Writes messages for the AI SDK, valid for any log (law M). Set `allowSystemInMessages` if they begin with
+ * system messages, or pass those as `instructions`. Thinking with Anthropic's signature, and provider data,
+ * are sent while their reply's prefix is unchanged; a reply without thinking sends its reasoning as text.
+ * OpenAI's reasoning items are left out: the SDK would send only their ids. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toAiSdk([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]

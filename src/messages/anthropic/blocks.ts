@@ -230,6 +230,7 @@ export type AnthropicToolResult = CacheControl & {
   readonly is_error?: true
 }
 
+/** A content block of a Messages request. */
 export type AnthropicBlock =
   | (CacheControl & Typed<typeof USER_FIELDS>)
   | Typed<typeof REPLY_FIELDS>
@@ -249,11 +250,11 @@ interface AnthropicSystemMessage {
 /** A MessageParam of the `@anthropic-ai/sdk` package. */
 export type AnthropicMessage = AnthropicTurnMessage | AnthropicSystemMessage
 
-/** The part of a Messages request that is written from the log. */
+/** The fields of a Messages request that are written from the log. */
 export interface AnthropicRequest {
-  /** Absent without a system prompt: the provider refuses an empty one. */
+  /** Absent without a system prompt, because the provider rejects an empty one. */
   readonly system?: AnthropicText[]
   readonly messages: AnthropicMessage[]
-  /** The container of the provider's own tools, if calls at the end wait for its results. */
+  /** Container of the provider's own tools, if calls at the end wait for its results. */
   readonly container?: string
 }

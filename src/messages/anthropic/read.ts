@@ -33,9 +33,8 @@ const STARTS: ReadonlyMap<unknown, RawObject> = new Map([
 ])
 
 /**
- * Collects stream events of `@anthropic-ai/sdk` (`stream: true`). `push` returns deltas, `end` the same reply
- * as `fromAnthropic`. Without a stop reason it has broken off; with an `error` event, failed: content is
- * kept, no call executed. Never throws. O(length).
+ * Reads the stream events of `@anthropic-ai/sdk` (`stream: true`), and returns the same reply as
+ * `fromAnthropic`. Without a stop reason it is `broken_off`; with an `error` event, `failed`. O(length).
  * @example
  * const stream = collectAnthropic()
  * stream.push({ type: 'message_start', message: { id: 'msg_1', content: [] } })
@@ -124,20 +123,20 @@ function wholeBlock(item: StreamItem): RawObject {
   return json === '' ? block : { ...block, input: readArguments(json) ?? json }
 }
 
-/** A whole reply of the `@anthropic-ai/sdk` package; its other fields are read if present. */
+/** A whole reply of the `@anthropic-ai/sdk` package. Other fields are read if they are present. */
 export interface AnthropicReply {
   readonly content: readonly object[]
 }
 
 /**
- * Returns a reply's events and outcome. Thinking, texts and calls are sent back byte for byte, in order; a
- * blank text, which the provider refuses, only if a signed part is bound to it. A truncated reply's last call
- * and a refused reply's calls are not executed.
+ * Reads a whole reply of Anthropic: its events and outcome. Thinking, texts and calls are sent back in
+ * order, byte for byte; a blank text, which the provider rejects, only if a signed part is bound to it. The
+ * last call of a truncated reply and all calls of a refused one are not executed.
  *
- * Other blocks (server tools and results, compaction …) and additional fields of texts and calls (citations,
- * callers) are stored in `reply.parts` as `other` and `more`, and sent back unchanged; then only calls follow
- * a call, as the provider refuses others. Thinking bound to an unknown kind is left out. Never throws.
- * O(length).
+ * Other blocks (server tools and their results, compaction …) are stored in `reply.parts` as `other`,
+ * additional fields of texts and calls (citations, callers) as `more`. Both are sent back unchanged; what
+ * follows a call then is only calls, because the provider rejects anything else. Thinking bound to an
+ * unknown kind is left out. Never throws. O(length).
  * @param reply a `Message`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]

@@ -21,10 +21,10 @@ import {
 } from './blocks.ts'
 
 /**
- * Returns a Messages request's system prompt and messages; valid for any log (law M). While its prefix is
- * unchanged, a reply is sent back unchanged, thinking byte for byte; otherwise without signed parts. Unsigned
- * thinking is sent back to its model with `signs: false`. A role's adjacent messages are merged. The first four
- * `cache_prompt` parts, the provider's maximum, become breakpoints. O(content).
+ * Writes system prompt and messages of a Messages request, valid for any log (law M). A reply is sent back
+ * unchanged, thinking byte for byte, while its prefix is unchanged; otherwise without signed parts. Unsigned
+ * thinking is sent back to its model with `signs: false`. Adjacent messages of a role are merged. The first
+ * four parts with `cache_prompt` become breakpoints; four is the provider's maximum. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // { messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] }

@@ -104,6 +104,7 @@ export function withoutBytes(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value as object).map(([key, field]) => [key, withoutBytes(field)]))
 }
 
+/** A content block of a Converse request. */
 export type BedrockBlock =
   | { readonly text: string }
   | { readonly image: { readonly format: 'png' | 'jpeg' | 'gif' | 'webp'; readonly source: BedrockBytes } }
@@ -124,6 +125,7 @@ export type BedrockBlock =
       }
     }
 
+/** A content block of a tool result. */
 export type BedrockResultBlock = Extract<BedrockBlock, { readonly text: string } | { readonly image: object }>
 
 export interface BedrockBytes {
@@ -139,7 +141,7 @@ export interface BedrockMessage {
   readonly content: BedrockBlock[]
 }
 
-/** The part of a `Converse` request that is written from the log. */
+/** The fields of a `Converse` request that are written from the log. */
 export interface BedrockRequest {
   readonly system?: { readonly text: string }[]
   readonly messages: BedrockMessage[]

@@ -24,16 +24,16 @@ import { addText, addValue, closeItem, collectStream, newItem, setValue, type St
 import { type RawObject, objectOf, objectsOf, readArguments, stringOf } from '../text.ts'
 import { LIMITS, withoutBytes } from './blocks.ts'
 
-/** A whole reply of the AWS client; its other fields are read if present. */
+/** A whole reply of the AWS client. Other fields are read if they are present. */
 export interface BedrockReply {
   readonly output: object | undefined
   readonly stopReason: string | undefined
 }
 
 /**
- * Returns a reply's events and outcome. Reasoning, texts with citations and calls are sent back in order;
- * files and provider-executed calls unchanged. Records the request's model, as replies name none. Never
- * throws. O(length).
+ * Reads a whole reply of Bedrock: its events and outcome. Reasoning, texts with citations, and calls are
+ * sent back in order; files and calls that the provider executed unchanged. The model is recorded from the
+ * request, because replies do not name it. Never throws. O(length).
  * @param reply a `ConverseResponse`
  * @example
  * const message = { role: 'assistant', content: [{ text: 'hi' }] }
@@ -109,9 +109,8 @@ function reasoningPart(content: RawObject, { reasoningText, redactedContent }: R
 }
 
 /**
- * Collects stream events of the AWS client's `converseStream`. `push` returns deltas, `end` the same reply as
- * `fromBedrock`. Without `messageStop` it has broken off; with an exception, failed: content is kept, no call
- * executed. Never throws. O(length).
+ * Reads the stream events of the AWS client's `converseStream`, and returns the same reply as `fromBedrock`.
+ * Without `messageStop` it is `broken_off`; with an exception, `failed`. O(length).
  * @example
  * const stream = collectBedrock()
  * stream.push({ contentBlockDelta: { contentBlockIndex: 0, delta: { text: 'hi' } } })[0].content // 'hi'

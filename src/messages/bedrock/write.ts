@@ -26,9 +26,9 @@ const FILE_TEXT = '[A file:]'
 const EMPTY_RESULT = '[The result is empty.]'
 
 /**
- * Returns a `Converse` request's system prompt and messages; valid for any log (law M). Bytes have the AWS
- * client's type. Signed reasoning is sent back unchanged while its reply's prefix is; unsigned reasoning,
- * image addresses and cache marks are not sent. Calls need a `toolConfig`. O(content).
+ * Writes system prompt and messages of a `Converse` request, valid for any log (law M). Signed reasoning is
+ * sent back while its reply's prefix is unchanged. Unsigned reasoning, addresses of images and cache marks
+ * are left out. A request with calls also needs a `toolConfig`. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { messages } = toBedrock([{ role: 'user', content: [{ text: 'hi' }], name: null }])

@@ -173,6 +173,7 @@ export interface GoogleFunctionResponse {
   }
 }
 
+/** A part of a `generateContent` request. */
 export type GooglePart =
   | GoogleText
   | GoogleInlineData
@@ -186,8 +187,8 @@ export interface GoogleContent {
 }
 
 /**
- * `generateContent` request parts from the log. `systemInstruction` is in `config` in `@google/genai`, next
- * to `contents` in HTTP.
+ * The fields of a `generateContent` request that are written from the log. With `@google/genai`,
+ * `systemInstruction` belongs into `config`; over HTTP, next to `contents`.
  */
 export interface GoogleRequest {
   readonly systemInstruction?: { readonly parts: GoogleText[] }

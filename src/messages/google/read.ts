@@ -148,10 +148,9 @@ interface StreamedPart {
 }
 
 /**
- * Collects stream chunks of `@google/genai`'s `generateContentStream`. `push` returns deltas, `end` the same
- * reply as `fromGoogle`. Adjacent unsigned texts are joined; call arguments can arrive in pieces. Without a
- * finish reason it has broken off; with an `error`, failed: content is kept, no call executed. Never throws.
- * O(length).
+ * Reads the stream chunks of `generateContentStream` of `@google/genai`, and returns the same reply as
+ * `fromGoogle`. Adjacent unsigned texts are joined, and so are the pieces of a call's arguments. Without a
+ * finish reason it is `broken_off`; with an `error`, `failed`. O(length).
  * @example
  * const stream = collectGoogle()
  * stream.push({ candidates: [{ content: { parts: [{ text: 'hi' }] } }] })[0].content // 'hi'
@@ -222,18 +221,19 @@ function wholePart({ part, texts, pieces }: StreamedPart): RawObject {
   return { ...part, functionCall: { ...call, args: pieces.value() } }
 }
 
-/** A whole reply of the `@google/genai` package; its other fields are read if present. */
+/** A whole reply of the `@google/genai` package. Other fields are read if they are present. */
 export interface GoogleReply {
   readonly candidates?: readonly object[]
   readonly promptFeedback?: object
 }
 
 /**
- * Returns the first candidate's events and outcome. Thoughts, texts and calls are sent back in order with
- * signatures; other parts (files, executed code, provider tools) unchanged. A truncated reply's last call and
- * a filtered reply's calls are not executed. A missing call id is generated, but not sent. Empty unsigned
- * texts are left out. Grounding and citations are in `reply.metadata`. A blocked prompt returns an outcome
- * and an empty message. Never throws. O(length).
+ * Reads the first candidate of a Gemini reply: its events and outcome. Thoughts, texts and calls are sent
+ * back in order with their signatures; other parts (files, executed code, provider tools) unchanged. The
+ * last call of a truncated reply and all calls of a filtered one are not executed.
+ *
+ * A missing call id is generated, but not sent. Empty unsigned texts are left out. Grounding and citations
+ * are kept in `reply.metadata`. For a blocked prompt, the message is empty. Never throws. O(length).
  * @param reply a `GenerateContentResponse`
  * @example
  * const content = { role: 'model', parts: [{ text: 'hi', thoughtSignature: 'c2ln' }] }

@@ -119,7 +119,7 @@ export interface InteractionsText {
   readonly text: string
 }
 
-/** A file as base64 or address. */
+/** A file, as base64 or by its address. */
 export interface InteractionsMedia {
   readonly type: 'image' | 'audio' | 'document' | 'video'
   readonly mime_type?: string
@@ -127,6 +127,7 @@ export interface InteractionsMedia {
   readonly uri?: string
 }
 
+/** The content of a step. */
 export type InteractionsContent = InteractionsText | InteractionsMedia
 
 /** A step of a request. Steps of the provider's own tools are sent back unchanged. */
@@ -147,7 +148,7 @@ export type InteractionsStep =
       readonly is_error?: true
     }
 
-/** The part of an `interactions.create` request that is written from the log. */
+/** The fields of an `interactions.create` request that are written from the log. */
 export interface InteractionsRequest {
   readonly system_instruction?: string
   readonly input: InteractionsStep[]

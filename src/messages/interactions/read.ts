@@ -31,16 +31,17 @@ import {
 } from '../text.ts'
 import { isContent, LIMITS } from './blocks.ts'
 
-/** A whole reply of the `@google/genai` package; its other fields are read if present. */
+/** A whole reply of the `@google/genai` package. Other fields are read if they are present. */
 export interface InteractionsReply {
   readonly status: string
   readonly steps?: readonly object[] | undefined
 }
 
 /**
- * Returns an interaction's events and outcome. Thoughts, texts and calls are sent back in order with
- * signatures; files and provider tool steps unchanged. Repeated input is ignored. A truncated reply's last
- * call, and calls with results in the interaction, are not executed. Never throws. O(length).
+ * Reads a Gemini interaction: its events and outcome. Thoughts, texts and calls are sent back in order with
+ * their signatures; files and steps of the provider's tools unchanged. Repeated input is ignored. The last
+ * call of a truncated reply is not executed, nor are calls whose results are in the interaction. Never
+ * throws. O(length).
  * @param reply an `Interaction`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]
@@ -173,9 +174,9 @@ const STEP_OF: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Collects stream events of `@google/genai`'s `interactions.create`. `push` returns deltas, `end` the same
- * reply as `fromInteractions`. A delta without a start begins a step. If it ends early it has broken off;
- * with an `error`, failed: content is kept, no call executed. Never throws. O(length).
+ * Reads the stream events of `interactions.create` of `@google/genai`, and returns the same reply as
+ * `fromInteractions`. A delta without a start begins a step. If the stream ends early it is `broken_off`;
+ * with an `error`, `failed`. O(length).
  * @example
  * const stream = collectInteractions()
  * stream.push({ event_type: 'step.delta', index: 0, delta: { type: 'text', text: 'hi' } })[0].content // 'hi'

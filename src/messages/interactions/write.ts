@@ -26,10 +26,10 @@ export const NO_SIGNATURE = 'skip_thought_signature_validator'
 type InteractionsBlock = InteractionsContent | InteractionsStep
 
 /**
- * Returns an `interactions.create` request's system instruction and steps; valid for any log (law M). The steps
- * contain the whole history, so `store: false` can be set. A reply is sent back unchanged, with signatures
- * while its prefix is unchanged. Unsigned thoughts are left out because the provider rejects them. If no signed
- * thought precedes a reply's first call, the provider's placeholder is inserted there. O(content).
+ * Writes system instruction and steps of an `interactions.create` request, valid for any log (law M). The
+ * steps are the whole history, so that `store: false` can be set. A reply is sent back with its signatures
+ * while its prefix is unchanged. Unsigned thoughts, which the provider rejects, are left out. A first call
+ * without a signed thought before it gets the provider's placeholder. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { input } = toInteractions([{ role: 'user', content: [{ text: 'hi' }], name: null }])

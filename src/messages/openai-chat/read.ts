@@ -60,9 +60,9 @@ function objectEnds(): (piece: string) => boolean {
 type Pieces = Map<string, unknown[]>
 
 /**
- * Collects stream chunks of `openai` (`stream: true`). `push` returns deltas, `end` the same reply as
- * `fromOpenAIChat`, with usage if `stream_options.include_usage` requested it. Without a finish reason it has
- * broken off; with an `error`, failed: content is kept, no call executed. Never throws. O(length).
+ * Reads the stream chunks of `openai` (`stream: true`), and returns the same reply as `fromOpenAIChat`; with
+ * usage if `stream_options.include_usage` was set. Without a finish reason it is `broken_off`; with an
+ * `error`, `failed`. O(length).
  * @example
  * const stream = collectOpenAIChat()
  * stream.push({ id: 'c1', choices: [{ index: 0, delta: { content: 'hi' } }] })[0].content // 'hi'
@@ -210,20 +210,20 @@ function wholeCall({ rest, callType: called, id, name, argumentPieces: input }: 
   return { ...rest, id, [called]: called === 'custom' ? { name, input: text } : { name, arguments: text } }
 }
 
-/** A whole reply of the `openai` package; its other fields are read if present. */
+/** A whole reply of the `openai` package. Other fields are read if they are present. */
 export interface ChatReply {
   readonly choices: readonly object[]
 }
 
 /**
- * Returns the first choice's events and outcome. Servers' plain reasoning (`reasoning_content`, `reasoning`,
- * `thinking` parts of the content) is sent back to its model in the same field. A truncated reply's last call
- * and a refused or filtered reply's calls are not executed.
+ * Reads the first choice of a Chat Completions reply: its events and outcome. Plain reasoning of servers
+ * (`reasoning_content`, `reasoning`, `thinking` parts) is sent back to its model in the same field. The last
+ * call of a truncated reply and all calls of a refused or filtered one are not executed.
  *
- * A refusal is read as text, with `more: { type: 'refusal' }` in `reply.parts`; a custom call as not
- * executable. Other content (annotations, signed reasoning …) is stored there as `other`, server additions to
- * calls (thought signatures) as `more`; all is sent back unchanged, but audio as its transcript. Never
- * throws. O(length).
+ * A refusal is read as text with `more: { type: 'refusal' }` in `reply.parts`, and a custom call as not
+ * executable. Other content (annotations, signed reasoning …) is stored there as `other`, additions to calls
+ * (thought signatures) as `more`. All of it is sent back unchanged, except audio, of which the transcript is
+ * sent. Never throws. O(length).
  * @param reply a `ChatCompletion`
  * @example
  * const message = { role: 'assistant', content: 'hi' }

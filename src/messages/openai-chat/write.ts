@@ -28,10 +28,10 @@ type ReplyPart =
   | JsonObject
 
 /**
- * Returns a Chat Completions request's messages; valid for any log (law M). Thinking and reasoning, which
- * this grammar cannot express, are left out; server-specific fields are sent back to their model,
- * `reasoning_content` only with calls unless an option changes that. Images of tool results follow in a user
- * message after their turn's last result. O(content).
+ * Writes the messages of a Chat Completions request, valid for any log (law M). Thinking and signed
+ * reasoning are left out, because this grammar has no place for them. Server-specific fields are sent back
+ * to their model, `reasoning_content` only with calls unless an option changes that. Images of tool results
+ * follow in a user message. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toOpenAIChat([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]

@@ -572,7 +572,7 @@ export type ResponsesItem =
   | ResponsesFunctionCall
   | ResponsesFunctionCallOutput
 
-/** The part of a Responses request that is written from the log. */
+/** The fields of a Responses request that are written from the log. */
 export interface ResponsesRequest {
   readonly instructions: string | null
   readonly input: ResponsesItem[]

@@ -34,9 +34,8 @@ import {
 import { readCall, LIMITS, readReasoning } from './blocks.ts'
 
 /**
- * Collects stream events of `openai` (`stream: true`). `push` returns deltas, `end` the same reply as
- * `fromOpenAIResponses`. Without the response's end it has broken off; with an `error`, failed: content is
- * kept, no call executed. Merges pieces and whole items by id. Never throws. O(length).
+ * Reads the stream events of `openai` (`stream: true`), and returns the same reply as `fromOpenAIResponses`.
+ * Without the response's end it is `broken_off`; with an `error`, `failed`. O(length).
  * @example
  * const stream = collectOpenAIResponses()
  * stream.push({ type: 'response.output_text.delta', delta: 'hi' })[0].content // 'hi'
@@ -218,22 +217,23 @@ const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.l
 const isNamed = ({ type, name }: RawObject): boolean =>
   (type !== 'function_call' && type !== 'custom_tool_call') || stringOf(name) !== ''
 
-/** A whole reply of the `openai` package; its other fields are read if present. */
+/** A whole reply of the `openai` package. Other fields are read if they are present. */
 export interface ResponsesReply {
   readonly output: readonly object[]
 }
 
 /**
- * Returns a reply's events and outcome. A reasoning item belongs to the following call, or the message; it is
- * sent back if it has encrypted content (`include: ['reasoning.encrypted_content']`). A truncated call and a
- * filtered reply's calls are not executed.
+ * Reads a whole reply of OpenAI Responses: its events and outcome. A reasoning item belongs to the call
+ * after it, or to the message; it is sent back if it has encrypted content
+ * (`include: ['reasoning.encrypted_content']`). A truncated call and all calls of a filtered reply are not
+ * executed.
  *
- * A refusal is read as text, with `more: { type: 'refusal' }` in `reply.parts`. Other items (searches, MCP,
- * compaction …) and reasoning without a call are stored there as `other`; a message's annotations and phase,
- * and its id if text alone would lose something, as `more`. All is sent back unchanged, except log
- * probabilities. Typed client calls (`shell_call`, `local_shell_call`, `apply_patch_call`, `computer_call`)
- * are read as calls of `shell`, `local_shell`, `apply_patch` or `computer`; custom calls as not executable.
- * Never throws. O(length).
+ * A refusal is read as text with `more: { type: 'refusal' }` in `reply.parts`. Other items (searches, MCP,
+ * compaction …) and reasoning without a call are stored there as `other`; a message's annotations, phase,
+ * and id (where it matters) as `more`. All of it is sent back unchanged, except log probabilities. Typed
+ * client calls (`shell_call`, `local_shell_call`, `apply_patch_call`, `computer_call`) are read as calls of
+ * `shell`, `local_shell`, `apply_patch` or `computer`, and custom calls as not executable. Never throws.
+ * O(length).
  * @param reply a `Response`
  * @example
  * const content = [{ type: 'output_text', text: 'hi' }]

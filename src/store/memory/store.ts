@@ -499,10 +499,11 @@ export interface MemoryStoreOptions {
 }
 
 /**
- * Returns a store in memory, the reference for all others. Each call is one turn of the event loop, so none
- * sees half of another. Costs: `append` O(1) for each fact, O(n) moves for an earlier time; `get` O(1); a
- * page of `search` O(log n + limit) at any depth, and with a text or several lanes, as `searchLog`;
- * `listLeases` visits all conversations.
+ * Returns a store in memory, which ends with its process. All other stores behave like it. Each call takes
+ * one turn of the event loop, so that none sees half of another.
+ *
+ * `append` costs O(1) for each fact, or O(n) moves for an earlier time; `get` O(1); a page of `search` O(log
+ * n + limit) at any depth, and more with a text or path filter; `listLeases` O(conversations).
  * @example
  * const store = memoryStore()
  * await store.createConversation({ id: 'c' })
