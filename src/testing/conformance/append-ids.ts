@@ -9,7 +9,7 @@ import { replay } from '../../state/reduce.ts'
 import type { StoredEvent } from '../../store/contract/query.ts'
 import { hostileLog } from '../hostile-log.ts'
 import { equal, holds, rejects } from './assert.ts'
-import type { Check } from './check.ts'
+import { type Check, it, test } from './check.ts'
 import { begin, idsOf, leaf, pause, pauses, pluck, say, storable, update } from './facts.ts'
 
 const IMPORT = { mode: 'import' } as const
@@ -42,177 +42,153 @@ function replayed(
 }
 
 export const APPEND_IMPORT: readonly Check[] = [
-  {
-    name: 'import: bodies are unchanged, an unknown parent is HEAD, a move to an unknown event is ignored',
-    async runOn({ store, id }) {
-      const facts: readonly Event[] = [
-        pause('a'),
-        pause('b', { parent_id: 'nowhere' }),
-        leaf('u', 'nowhere'),
-        pause('d', { parent_id: null }),
-        leaf('v', null),
-        pause('e'),
-      ]
-      const { events, headId } = await store.append(id, facts, IMPORT)
-      equal(pluck(events, 'fact'), facts, 'bodies')
-      equal(pluck(events, 'parentId'), [null, 'a', 'b', 'b', 'd', null], 'parents beside them')
-      equal(headId, 'e', 'HEAD')
-    },
-  },
-  {
-    name: 'import: an event without id gets the derived one, without time the time of the event before',
-    async runOn({ store, id }) {
-      const facts: readonly Event[] = [
-        { kind: 'PauseEvent' },
-        pause('b', { timestamp: '2026-01-01T00:00:01.000001Z' }),
-        { kind: 'InterruptEvent', timestamp: 'yesterday' },
-      ]
-      const { events } = await store.append(id, facts, IMPORT)
-      const ids = [deriveEventId(id, 0, facts[0] as Event), 'b', deriveEventId(id, 2, facts[2] as Event)]
-      equal(idsOf(events), ids, 'ids')
-      equal(pluck(events, 'time'), ['0', '1767225601000001', '1767225601000001'], 'times')
-      equal((await store.get(id, ids[2] as string))?.fact, facts[2], 'the body under a derived id')
-    },
-  },
-  {
-    name: 'import: an event with a known id is outside of the tree, equal or not',
-    async runOn({ store, id }) {
-      const facts = [pause('a'), say('a', 'other'), pause('b'), pause('b')]
-      const { events, version } = await store.append(id, facts, { ...IMPORT, expected: 'none' })
-      equal(version, 4, 'the version')
-      equal(
-        events.map(({ inTree, parentId }) => [inTree, parentId]),
+  it('import: bodies are unchanged, an unknown parent is HEAD, a move to an unknown event is ignored', async (store, id) => {
+    const facts: readonly Event[] = [
+      pause('a'),
+      pause('b', { parent_id: 'nowhere' }),
+      leaf('u', 'nowhere'),
+      pause('d', { parent_id: null }),
+      leaf('v', null),
+      pause('e'),
+    ]
+    const { events, headId } = await store.append(id, facts, IMPORT)
+    equal(pluck(events, 'fact'), facts, 'bodies')
+    equal(pluck(events, 'parentId'), [null, 'a', 'b', 'b', 'd', null], 'parents beside them')
+    equal(headId, 'e', 'HEAD')
+  }),
+  it('import: an event without id gets the derived one, without time the time of the event before', async (store, id) => {
+    const facts: readonly Event[] = [
+      { kind: 'PauseEvent' },
+      pause('b', { timestamp: '2026-01-01T00:00:01.000001Z' }),
+      { kind: 'InterruptEvent', timestamp: 'yesterday' },
+    ]
+    const { events } = await store.append(id, facts, IMPORT)
+    const ids = [deriveEventId(id, 0, facts[0] as Event), 'b', deriveEventId(id, 2, facts[2] as Event)]
+    equal(idsOf(events), ids, 'ids')
+    equal(pluck(events, 'time'), ['0', '1767225601000001', '1767225601000001'], 'times')
+    equal((await store.get(id, ids[2] as string))?.fact, facts[2], 'the body under a derived id')
+  }),
+  it('import: an event with a known id is outside of the tree, equal or not', async (store, id) => {
+    const facts = [pause('a'), say('a', 'other'), pause('b'), pause('b')]
+    const { events, version } = await store.append(id, facts, { ...IMPORT, expected: 'none' })
+    equal(version, 4, 'the version')
+    equal(
+      events.map(({ inTree, parentId }) => [inTree, parentId]),
+      [
+        [true, null],
+        [false, null],
+        [true, 'a'],
+        [false, null],
+      ],
+      'positions and parents',
+    )
+    equal((await store.get(id, 'a'))?.seq, 0, 'the event under the id')
+    equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'b'], 'what a search finds')
+    equal(await store.count({ conversationId: id }), 2, 'what it counts')
+  }),
+  it('import: a quarantined line is kept unchanged, and is in the tree if its id can be read', async (store, id) => {
+    const facts: readonly Fact[] = [
+      pause('a'),
+      broken('{nonsense \u0000\ud800'),
+      broken('{"id":"q"}', 'q'),
+      pause('b'),
+    ]
+    const { events, headId } = await store.append(id, facts, IMPORT)
+    equal(pluck(events, 'fact'), facts, 'facts')
+    equal(pluck(events, 'inTree'), [true, false, true, true], 'what stands')
+    const places = [idsOf(events), events[3]?.parentId, headId]
+    equal(places, [['a', null, 'q', 'b'], 'q', 'b'], 'ids, a parent, HEAD')
+    equal(pluck(await store.read(id), 'fact'), facts, 'facts as read')
+    equal((await store.get(id, 'q'))?.fact, facts[2], 'a line by id')
+    equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'b'], 'what a search finds')
+    equal(idsOf((await store.search({ conversationId: id, leafId: 'b' })).items), ['a', 'b'], 'on the path')
+  }),
+  it('import: repeated at its version it changes nothing, and an interrupted one continues', async (store, id) => {
+    const facts: readonly Fact[] = [
+      { kind: 'PauseEvent' },
+      pause('a'),
+      broken('x'),
+      say('a', 'other'),
+      { kind: 'PauseEvent' },
+      pause('z'),
+    ]
+    await store.append(id, facts.slice(0, 4), { ...IMPORT, expected: 'none' })
+    const before = await store.read(id)
+    const again = await store.append(id, facts.slice(0, 4), { ...IMPORT, expected: 0 })
+    equal(again, { events: before, version: 4, headId: 'a' }, 'the same again')
+    const rest = await store.append(id, facts.slice(2), { ...IMPORT, expected: 2 })
+    const actual = [rest.version, rest.events.map(({ seq }) => seq)]
+    equal(actual, [6, [2, 3, 4, 5]], 'from the middle to beyond the end')
+    equal((await store.read(id)).map(shown), replayed(id, facts).entries, 'the whole log')
+    const other = [...facts.slice(0, 3), pause('other')]
+    await rejects('version_conflict', 'another log', () =>
+      store.append(id, other, { ...IMPORT, expected: 'none' }),
+    )
+    await rejects('version_conflict', 'a gap', () =>
+      store.append(id, [pause('y')], { ...IMPORT, expected: 8 }),
+    )
+    equal((await store.getConversation(id))?.version, 6, 'the version after all')
+  }),
+  test('import: at any version known events are not appended again', async (store) => {
+    const id = await begin(store, 'c', [pause('a'), pause('b')])
+    const { events, version } = await store.append(id, [pause('a'), say('b', 'other'), pause('d')], IMPORT)
+    equal(
+      [version, events.map(({ seq, inTree }) => [seq, inTree])],
+      [
+        4,
         [
-          [true, null],
-          [false, null],
-          [true, 'a'],
-          [false, null],
+          [0, true],
+          [2, false],
+          [3, true],
         ],
-        'positions and parents',
-      )
-      equal((await store.get(id, 'a'))?.seq, 0, 'the event under the id')
-      equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'b'], 'what a search finds')
-      equal(await store.count({ conversationId: id }), 2, 'what it counts')
-    },
-  },
-  {
-    name: 'import: a quarantined line is kept unchanged, and is in the tree if its id can be read',
-    async runOn({ store, id }) {
-      const facts: readonly Fact[] = [
-        pause('a'),
-        broken('{nonsense \u0000\ud800'),
-        broken('{"id":"q"}', 'q'),
-        pause('b'),
-      ]
-      const { events, headId } = await store.append(id, facts, IMPORT)
-      equal(pluck(events, 'fact'), facts, 'facts')
-      equal(pluck(events, 'inTree'), [true, false, true, true], 'what stands')
-      const places = [idsOf(events), events[3]?.parentId, headId]
-      equal(places, [['a', null, 'q', 'b'], 'q', 'b'], 'ids, a parent, HEAD')
-      equal(pluck(await store.read(id), 'fact'), facts, 'facts as read')
-      equal((await store.get(id, 'q'))?.fact, facts[2], 'a line by id')
-      equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'b'], 'what a search finds')
-      equal(idsOf((await store.search({ conversationId: id, leafId: 'b' })).items), ['a', 'b'], 'on the path')
-    },
-  },
-  {
-    name: 'import: repeated at its version it changes nothing, and an interrupted one continues',
-    async runOn({ store, id }) {
-      const facts: readonly Fact[] = [
-        { kind: 'PauseEvent' },
-        pause('a'),
-        broken('x'),
-        say('a', 'other'),
-        { kind: 'PauseEvent' },
-        pause('z'),
-      ]
-      await store.append(id, facts.slice(0, 4), { ...IMPORT, expected: 'none' })
-      const before = await store.read(id)
-      const again = await store.append(id, facts.slice(0, 4), { ...IMPORT, expected: 0 })
-      equal(again, { events: before, version: 4, headId: 'a' }, 'the same again')
-      const rest = await store.append(id, facts.slice(2), { ...IMPORT, expected: 2 })
-      const actual = [rest.version, rest.events.map(({ seq }) => seq)]
-      equal(actual, [6, [2, 3, 4, 5]], 'from the middle to beyond the end')
-      equal((await store.read(id)).map(shown), replayed(id, facts).entries, 'the whole log')
-      const other = [...facts.slice(0, 3), pause('other')]
-      await rejects('version_conflict', 'another log', () =>
-        store.append(id, other, { ...IMPORT, expected: 'none' }),
-      )
-      await rejects('version_conflict', 'a gap', () =>
-        store.append(id, [pause('y')], { ...IMPORT, expected: 8 }),
-      )
-      equal((await store.getConversation(id))?.version, 6, 'the version after all')
-    },
-  },
-  {
-    name: 'import: at any version known events are not appended again',
-    async run({ store }) {
-      const id = await begin(store, 'c', [pause('a'), pause('b')])
-      const { events, version } = await store.append(id, [pause('a'), say('b', 'other'), pause('d')], IMPORT)
-      equal(
-        [version, events.map(({ seq, inTree }) => [seq, inTree])],
-        [
-          4,
-          [
-            [0, true],
-            [2, false],
-            [3, true],
-          ],
-        ],
-        'what became of them',
-      )
-    },
-  },
-  {
-    name: 'import: a timestamp without a zone is read in the zone of the conversation',
-    async run({ store }) {
-      await store.createConversation({ id: 'c', timeZone: 'America/New_York' })
-      const { events } = await store.append(
-        'c',
-        [
-          pause('a', { timestamp: '2026-01-15T12:00:00.000001' }),
-          pause('b', { timestamp: '2026-07-15T12:00:00' }),
-          pause('d', { timestamp: '2026-07-15T12:00:00Z' }),
-        ],
-        IMPORT,
-      )
-      const instants = ['2026-01-15T17:00:00.000001Z', '2026-07-15T16:00:00Z', '2026-07-15T12:00:00Z']
-      const expected = instants.map((instant) => String(parseInstant(instant)))
-      equal(pluck(events, 'time'), expected, 'times')
-      equal(idsOf((await store.search({ conversationId: 'c' })).items), ['a', 'd', 'b'], 'their order')
-    },
-  },
-  {
-    name: 'import: every log, in batches of any size, equals its replay',
-    async run({ store, runsOf }) {
-      let runs = 0
-      const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 })
-      const property = fc.asyncProperty(hostileLog(), sizes, async (log, steps) => {
-        const id = await begin(store, `c${(runs += 1)}`)
-        const facts = storable(log)
-        let index = 0
-        for (let i = 0; index < facts.length; i += 1) {
-          const batch = facts.slice(index, index + (steps[i % steps.length] as number))
-          const done = await store.append(id, batch, { ...IMPORT, expected: index })
-          equal(pluck(done.events, 'fact'), batch, 'bodies')
-          index += batch.length
-          equal(done.headId, replayed(id, facts.slice(0, index)).headId, `HEAD after ${index} facts`)
-        }
-        const { entries, headId } = replayed(id, facts)
-        const stored = await store.read(id)
-        equal(stored.map(shown), entries, 'the log')
-        equal((await store.getConversation(id))?.headId, headId, 'HEAD')
-        const again = await store.append(id, facts, { ...IMPORT, expected: 'none' })
-        equal(again, { events: stored, version: facts.length, headId }, 'all of it repeated')
-        const rest = await store.append(id, facts.slice(3), {
-          ...IMPORT,
-          expected: Math.min(3, facts.length),
-        })
-        equal(rest.version, facts.length, 'events after the third one repeated')
+      ],
+      'what became of them',
+    )
+  }),
+  test('import: a timestamp without a zone is read in the zone of the conversation', async (store) => {
+    await store.createConversation({ id: 'c', timeZone: 'America/New_York' })
+    const { events } = await store.append(
+      'c',
+      [
+        pause('a', { timestamp: '2026-01-15T12:00:00.000001' }),
+        pause('b', { timestamp: '2026-07-15T12:00:00' }),
+        pause('d', { timestamp: '2026-07-15T12:00:00Z' }),
+      ],
+      IMPORT,
+    )
+    const instants = ['2026-01-15T17:00:00.000001Z', '2026-07-15T16:00:00Z', '2026-07-15T12:00:00Z']
+    const expected = instants.map((instant) => String(parseInstant(instant)))
+    equal(pluck(events, 'time'), expected, 'times')
+    equal(idsOf((await store.search({ conversationId: 'c' })).items), ['a', 'd', 'b'], 'their order')
+  }),
+  test('import: every log, in batches of any size, equals its replay', async (store, { runsOf }) => {
+    let runs = 0
+    const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 })
+    const property = fc.asyncProperty(hostileLog(), sizes, async (log, steps) => {
+      const id = await begin(store, `c${(runs += 1)}`)
+      const facts = storable(log)
+      let index = 0
+      for (let i = 0; index < facts.length; i += 1) {
+        const batch = facts.slice(index, index + (steps[i % steps.length] as number))
+        const done = await store.append(id, batch, { ...IMPORT, expected: index })
+        equal(pluck(done.events, 'fact'), batch, 'bodies')
+        index += batch.length
+        equal(done.headId, replayed(id, facts.slice(0, index)).headId, `HEAD after ${index} facts`)
+      }
+      const { entries, headId } = replayed(id, facts)
+      const stored = await store.read(id)
+      equal(stored.map(shown), entries, 'the log')
+      equal((await store.getConversation(id))?.headId, headId, 'HEAD')
+      const again = await store.append(id, facts, { ...IMPORT, expected: 'none' })
+      equal(again, { events: stored, version: facts.length, headId }, 'all of it repeated')
+      const rest = await store.append(id, facts.slice(3), {
+        ...IMPORT,
+        expected: Math.min(3, facts.length),
       })
-      await fc.assert(property, { numRuns: runsOf(25) })
-    },
-  },
+      equal(rest.version, facts.length, 'events after the third one repeated')
+    })
+    await fc.assert(property, { numRuns: runsOf(25) })
+  }),
 ]
 
 const action: Event = {
@@ -244,209 +220,167 @@ function spoil(value: unknown): void {
 }
 
 export const APPEND_IDS: readonly Check[] = [
-  {
-    name: 'append: positions are dense from 0, and the version is their number',
-    async runOn({ store, id }) {
-      const first = await store.append(id, pauses(3))
-      equal(first.version, 3, 'the version after three events')
-      const second = await store.append(id, [pause('q')])
-      equal(second.version, 4, 'the version after four events')
-      const seqs = [...first.events, ...second.events].map(({ seq }) => seq)
-      equal(seqs, [0, 1, 2, 3], 'positions')
-      equal(second.events[0]?.conversationId, id, 'the conversation of a stored event')
-      equal((await store.getConversation(id))?.version, 4, 'the version in the record')
-    },
-  },
-  {
-    name: 'append: a body is returned unchanged, with every null and the order of its fields',
-    async runOn({ store, id }) {
-      const input: Event = {
-        value: { b: [null, 0.1, -1e21, true, ''], a: { '': {}, ['__proto__']: 1 } },
-        parent_id: '__root__',
-        kind: 'ConversationStateUpdateEvent',
-        timestamp: '2026-01-01 00:00:00.1+0100',
-        id: 'u',
-        key: 'k',
-      }
-      const { events } = await store.append(id, [input, { ...action, action: null, parent_id: '__root__' }])
-      equal(JSON.stringify(events[0]?.fact), JSON.stringify(input), 'the body that append returns')
-      const body = JSON.stringify((await store.get(id, 'u'))?.fact)
-      equal(body, JSON.stringify(input), 'the body that get returns')
-      equal((await store.read(id))[1]?.fact, { ...action, action: null, parent_id: '__root__' }, 'a null')
-    },
-  },
-  {
-    name: 'append: nothing happens for an empty batch',
-    async run({ store }) {
-      const id = await begin(store, 'c', pauses(2))
-      const answer = await store.append(id, [], { expected: 7 })
-      equal(answer, { events: [], version: 2, headId: 'p1' }, 'the answer')
-    },
-  },
-  {
-    name: 'append: the same event again is not appended, and the stored one is returned',
-    async run({ store }) {
-      const id = await begin(store, 'c', [say('m', 'one'), pause('p')])
-      const again = await store.append(id, [say('m', 'one')])
-      equal([again.version, again.headId], [2, 'p'], 'version and HEAD')
-      equal(again.events, [await store.get(id, 'm')], 'the event')
-      equal((await store.read(id)).length, 2, 'the length of the log')
-    },
-  },
-  {
-    name: 'append: ids are compared before the expected version',
-    async run({ store }) {
-      const id = await begin(store, 'c', [say('m', 'one'), pause('p')])
-      for (const expected of ['none', 0, 1, 99] as const) {
-        equal((await store.append(id, [say('m', 'one')], { expected })).version, 2, `expected ${expected}`)
-      }
-      const what = 'a known id with another body, and a version that is wrong as well'
-      await rejects('id_conflict', what, () => store.append(id, [say('m', 'two')], { expected: 0 }))
-      const later = () => store.append(id, [pause('new'), say('m', 'two')], { expected: 0 })
-      await rejects('id_conflict', `${what}, behind a new event`, later)
-    },
-  },
-  {
-    name: 'append: an event that is yielded again with another record of its reply is the same event',
-    async run({ store }) {
-      const first = recorded({ reply: { after: 'p' } })
-      const id = await begin(store, 'c', [pause('p'), ...first])
-      for (const reply of [{}, { reply: { after: 'q', model: 'x' } }, { reply: null }]) {
-        const { version } = await store.append(id, recorded(reply))
-        equal(version, 3, `the version after ${JSON.stringify(reply)}`)
-      }
-      const stored = (await store.read(id)).map(({ fact }) => JSON.stringify(fact))
-      const hasRecord = stored.map((text) => text.includes('"after":"p"'))
-      equal(hasRecord, [false, true, true], 'the record that is stored')
-    },
-  },
-  {
-    name: 'append: fields left out, a null parent, defaults and the order of fields are not compared',
-    async run({ store }) {
-      const stamped = say('m', 'one', { timestamp: '2026-01-01T00:00:00Z' })
-      const id = await begin(store, 'c', [pause('p'), stamped, action])
-      const { timestamp, ...unstamped } = stamped
-      const turned = Object.fromEntries(Object.entries(stamped).toReversed()) as typeof stamped
-      const same: readonly Event[] = [
-        unstamped,
-        { ...stamped, parent_id: null },
-        { ...stamped, parent_id: 'p' },
-        { ...stamped, activated_skills: [], extended_content: [] },
-        say('m', 'one', {
-          llm_message: { content: [{ cache_prompt: false, text: 'one', type: 'text' }], role: 'user' },
-        }),
-        turned,
-        { ...action, source: 'agent', security_risk: 'UNKNOWN', thinking_blocks: [], summary: null },
-      ]
-      for (const event of same) {
-        equal((await store.append(id, [event])).version, 3, `the same as stored: ${JSON.stringify(event)}`)
-      }
-      const others: readonly Event[] = [
-        { ...stamped, timestamp: `${timestamp}0` },
-        { ...stamped, parent_id: '__root__' },
-        { ...stamped, source: 'agent' },
-        { ...stamped, sender: 'someone' },
-        { ...action, security_risk: 'LOW' },
-        pause('m'),
-      ]
-      for (const event of others) {
-        const error = await rejects('id_conflict', JSON.stringify(event), () => store.append(id, [event]))
-        equal(error.data['id'], event.id, 'the id in the error')
-      }
-    },
-  },
-  {
-    name: 'append: a batch is appended whole or not at all',
-    async run({ store }) {
-      const id = await begin(store, 'c', [say('m', 'one')])
-      const before = await store.getConversation(id)
-      const bad: readonly (readonly [Parameters<typeof rejects>[0], Fact])[] = [
-        ['id_conflict', say('m', 'two')],
-        ['unknown_parent', pause('x', { parent_id: 'nowhere' })],
-        ['unknown_event', update('x', 'leaf_event_id', 'nowhere')],
-        ['transient_event', { kind: 'StreamingDeltaEvent', id: 'x', content: 'a' }],
-        ['invalid_id', pause('')],
-        ['invalid_event', { kind: 'NoSuchEvent', id: 'x' } as object as Fact],
-        ['invalid_event', null as unknown as Fact],
-        ['invalid_event', 'PauseEvent' as unknown as Fact],
-      ]
-      for (const [code, fact] of bad) {
-        await rejects(code, code, () => store.append(id, [pause('n1'), pause('n2'), fact, pause('n3')]))
-        equal(await store.getMany(id, ['n1', 'n2', 'n3']), [null, null, null], `after ${code}`)
-        equal(await store.getConversation(id), before, `the record after ${code}`)
-      }
-      equal((await store.append(id, [pause('n1')])).version, 2, 'the version after them all')
-    },
-  },
-  {
-    name: 'append: an event twice in a batch is appended once, and two bodies with one id are id_conflict',
-    async runOn({ store, id }) {
-      const { events, version } = await store.append(id, [pause('p'), say('m', 'one'), pause('p')])
-      equal([version, idsOf(events)], [2, ['p', 'm', 'p']], 'version and ids')
-      equal(events[2], events[0], 'the second')
-      await rejects('id_conflict', 'two bodies', () => store.append(id, [pause('q'), say('q', 'one')]))
-      equal(await store.get(id, 'q'), null, 'neither of them')
-    },
-  },
-  {
-    name: 'append: known and new events in one batch, in order, whatever their number',
-    async run({ store }) {
-      const id = await begin(store, 'c', [pause('a'), pause('b')])
-      const { events, version } = await store.append(id, [pause('b'), pause('c'), pause('a'), pause('d')], {
-        expected: 2,
-      })
-      equal([version, idsOf(events)], [4, ['b', 'c', 'a', 'd']], 'version and ids')
-      equal(pluck(events, 'seq'), [1, 2, 0, 3], 'positions')
-      const many = await store.append(id, pauses(3000))
-      equal([many.version, many.events.length, many.headId], [3004, 3000, 'p2999'], 'a batch of 3,000')
-      equal(pluck(await store.read(id, { limit: 4000 }), 'seq'), [...Array(3004).keys()], 'positions')
-    },
-  },
-  {
-    name: 'append: an id must be there and legal',
-    async runOn({ store, id }) {
-      const { id: _, ...without } = pause('x')
-      await rejects('invalid_id', 'no id', () => store.append(id, [without]))
-      for (const wrong of ['', '__root__', 'a\u0000b', 'a\nb', '\ud800', 'x'.repeat(201)]) {
-        await rejects('invalid_id', JSON.stringify(wrong), () => store.append(id, [pause(wrong)]))
-      }
-      equal((await store.append(id, [pause('x'.repeat(200))])).version, 1, 'the longest legal id')
-    },
-  },
-  {
-    name: 'append: a StreamingDeltaEvent is refused, also by an import',
-    async runOn({ store, id }) {
-      const delta: Fact = { kind: 'StreamingDeltaEvent', id: 'd', content: 'a' }
-      const error = await rejects('transient_event', 'live', () => store.append(id, [delta]))
-      holds(/publish/i.test(error.message), `the error should recommend to publish it: ${error.message}`)
-      await rejects('transient_event', 'import', () => store.append(id, [delta], { mode: 'import' }))
-    },
-  },
-  {
-    name: 'append: an unknown conversation is an error',
-    async run({ store }) {
-      await begin(store, 'c')
-      await rejects('unknown_conversation', 'another id', () => store.append('d', [pause('p')]))
-      await rejects('unknown_conversation', 'an empty batch', () => store.append('d', []))
-    },
-  },
-  {
-    name: 'append: later changes of the arguments and of results do not change the store',
-    async runOn({ store, id }) {
-      const content = [{ text: 'one' }]
-      const input = {
-        kind: 'MessageEvent' as const,
-        id: 'm',
-        source: 'user' as const,
-        llm_message: { role: 'user' as const, content },
-      }
-      const { events } = await store.append(id, [input])
-      content.push({ text: 'two' })
-      spoil(events[0]?.fact)
-      spoil((await store.get(id, 'm'))?.fact)
-      spoil((await store.search({ conversationId: id })).items[0]?.fact)
-      const [stored] = await store.read(id)
-      equal((stored?.fact as typeof input | undefined)?.llm_message.content, [{ text: 'one' }], 'the content')
-    },
-  },
+  it('append: positions are dense from 0, and the version is their number', async (store, id) => {
+    const first = await store.append(id, pauses(3))
+    equal(first.version, 3, 'the version after three events')
+    const second = await store.append(id, [pause('q')])
+    equal(second.version, 4, 'the version after four events')
+    const seqs = [...first.events, ...second.events].map(({ seq }) => seq)
+    equal(seqs, [0, 1, 2, 3], 'positions')
+    equal(second.events[0]?.conversationId, id, 'the conversation of a stored event')
+    equal((await store.getConversation(id))?.version, 4, 'the version in the record')
+  }),
+  it('append: a body is returned unchanged, with every null and the order of its fields', async (store, id) => {
+    const input: Event = {
+      value: { b: [null, 0.1, -1e21, true, ''], a: { '': {}, ['__proto__']: 1 } },
+      parent_id: '__root__',
+      kind: 'ConversationStateUpdateEvent',
+      timestamp: '2026-01-01 00:00:00.1+0100',
+      id: 'u',
+      key: 'k',
+    }
+    const { events } = await store.append(id, [input, { ...action, action: null, parent_id: '__root__' }])
+    equal(JSON.stringify(events[0]?.fact), JSON.stringify(input), 'the body that append returns')
+    const body = JSON.stringify((await store.get(id, 'u'))?.fact)
+    equal(body, JSON.stringify(input), 'the body that get returns')
+    equal((await store.read(id))[1]?.fact, { ...action, action: null, parent_id: '__root__' }, 'a null')
+  }),
+  test('append: nothing happens for an empty batch', async (store) => {
+    const id = await begin(store, 'c', pauses(2))
+    const answer = await store.append(id, [], { expected: 7 })
+    equal(answer, { events: [], version: 2, headId: 'p1' }, 'the answer')
+  }),
+  test('append: the same event again is not appended, and the stored one is returned', async (store) => {
+    const id = await begin(store, 'c', [say('m', 'one'), pause('p')])
+    const again = await store.append(id, [say('m', 'one')])
+    equal([again.version, again.headId], [2, 'p'], 'version and HEAD')
+    equal(again.events, [await store.get(id, 'm')], 'the event')
+    equal((await store.read(id)).length, 2, 'the length of the log')
+  }),
+  test('append: ids are compared before the expected version', async (store) => {
+    const id = await begin(store, 'c', [say('m', 'one'), pause('p')])
+    for (const expected of ['none', 0, 1, 99] as const) {
+      equal((await store.append(id, [say('m', 'one')], { expected })).version, 2, `expected ${expected}`)
+    }
+    const what = 'a known id with another body, and a version that is wrong as well'
+    await rejects('id_conflict', what, () => store.append(id, [say('m', 'two')], { expected: 0 }))
+    const later = () => store.append(id, [pause('new'), say('m', 'two')], { expected: 0 })
+    await rejects('id_conflict', `${what}, behind a new event`, later)
+  }),
+  test('append: an event that is yielded again with another record of its reply is the same event', async (store) => {
+    const first = recorded({ reply: { after: 'p' } })
+    const id = await begin(store, 'c', [pause('p'), ...first])
+    for (const reply of [{}, { reply: { after: 'q', model: 'x' } }, { reply: null }]) {
+      const { version } = await store.append(id, recorded(reply))
+      equal(version, 3, `the version after ${JSON.stringify(reply)}`)
+    }
+    const stored = (await store.read(id)).map(({ fact }) => JSON.stringify(fact))
+    const hasRecord = stored.map((text) => text.includes('"after":"p"'))
+    equal(hasRecord, [false, true, true], 'the record that is stored')
+  }),
+  test('append: fields left out, a null parent, defaults and the order of fields are not compared', async (store) => {
+    const stamped = say('m', 'one', { timestamp: '2026-01-01T00:00:00Z' })
+    const id = await begin(store, 'c', [pause('p'), stamped, action])
+    const { timestamp, ...unstamped } = stamped
+    const turned = Object.fromEntries(Object.entries(stamped).toReversed()) as typeof stamped
+    const same: readonly Event[] = [
+      unstamped,
+      { ...stamped, parent_id: null },
+      { ...stamped, parent_id: 'p' },
+      { ...stamped, activated_skills: [], extended_content: [] },
+      say('m', 'one', {
+        llm_message: { content: [{ cache_prompt: false, text: 'one', type: 'text' }], role: 'user' },
+      }),
+      turned,
+      { ...action, source: 'agent', security_risk: 'UNKNOWN', thinking_blocks: [], summary: null },
+    ]
+    for (const event of same) {
+      equal((await store.append(id, [event])).version, 3, `the same as stored: ${JSON.stringify(event)}`)
+    }
+    const others: readonly Event[] = [
+      { ...stamped, timestamp: `${timestamp}0` },
+      { ...stamped, parent_id: '__root__' },
+      { ...stamped, source: 'agent' },
+      { ...stamped, sender: 'someone' },
+      { ...action, security_risk: 'LOW' },
+      pause('m'),
+    ]
+    for (const event of others) {
+      const error = await rejects('id_conflict', JSON.stringify(event), () => store.append(id, [event]))
+      equal(error.data['id'], event.id, 'the id in the error')
+    }
+  }),
+  test('append: a batch is appended whole or not at all', async (store) => {
+    const id = await begin(store, 'c', [say('m', 'one')])
+    const before = await store.getConversation(id)
+    const bad: readonly (readonly [Parameters<typeof rejects>[0], Fact])[] = [
+      ['id_conflict', say('m', 'two')],
+      ['unknown_parent', pause('x', { parent_id: 'nowhere' })],
+      ['unknown_event', update('x', 'leaf_event_id', 'nowhere')],
+      ['transient_event', { kind: 'StreamingDeltaEvent', id: 'x', content: 'a' }],
+      ['invalid_id', pause('')],
+      ['invalid_event', { kind: 'NoSuchEvent', id: 'x' } as object as Fact],
+      ['invalid_event', null as unknown as Fact],
+      ['invalid_event', 'PauseEvent' as unknown as Fact],
+    ]
+    for (const [code, fact] of bad) {
+      await rejects(code, code, () => store.append(id, [pause('n1'), pause('n2'), fact, pause('n3')]))
+      equal(await store.getMany(id, ['n1', 'n2', 'n3']), [null, null, null], `after ${code}`)
+      equal(await store.getConversation(id), before, `the record after ${code}`)
+    }
+    equal((await store.append(id, [pause('n1')])).version, 2, 'the version after them all')
+  }),
+  it('append: an event twice in a batch is appended once, and two bodies with one id are id_conflict', async (store, id) => {
+    const { events, version } = await store.append(id, [pause('p'), say('m', 'one'), pause('p')])
+    equal([version, idsOf(events)], [2, ['p', 'm', 'p']], 'version and ids')
+    equal(events[2], events[0], 'the second')
+    await rejects('id_conflict', 'two bodies', () => store.append(id, [pause('q'), say('q', 'one')]))
+    equal(await store.get(id, 'q'), null, 'neither of them')
+  }),
+  test('append: known and new events in one batch, in order, whatever their number', async (store) => {
+    const id = await begin(store, 'c', [pause('a'), pause('b')])
+    const { events, version } = await store.append(id, [pause('b'), pause('c'), pause('a'), pause('d')], {
+      expected: 2,
+    })
+    equal([version, idsOf(events)], [4, ['b', 'c', 'a', 'd']], 'version and ids')
+    equal(pluck(events, 'seq'), [1, 2, 0, 3], 'positions')
+    const many = await store.append(id, pauses(3000))
+    equal([many.version, many.events.length, many.headId], [3004, 3000, 'p2999'], 'a batch of 3,000')
+    equal(pluck(await store.read(id, { limit: 4000 }), 'seq'), [...Array(3004).keys()], 'positions')
+  }),
+  it('append: an id must be there and legal', async (store, id) => {
+    const { id: _, ...without } = pause('x')
+    await rejects('invalid_id', 'no id', () => store.append(id, [without]))
+    for (const wrong of ['', '__root__', 'a\u0000b', 'a\nb', '\ud800', 'x'.repeat(201)]) {
+      await rejects('invalid_id', JSON.stringify(wrong), () => store.append(id, [pause(wrong)]))
+    }
+    equal((await store.append(id, [pause('x'.repeat(200))])).version, 1, 'the longest legal id')
+  }),
+  it('append: a StreamingDeltaEvent is refused, also by an import', async (store, id) => {
+    const delta: Fact = { kind: 'StreamingDeltaEvent', id: 'd', content: 'a' }
+    const error = await rejects('transient_event', 'live', () => store.append(id, [delta]))
+    holds(/publish/i.test(error.message), `the error should recommend to publish it: ${error.message}`)
+    await rejects('transient_event', 'import', () => store.append(id, [delta], { mode: 'import' }))
+  }),
+  test('append: an unknown conversation is an error', async (store) => {
+    await begin(store, 'c')
+    await rejects('unknown_conversation', 'another id', () => store.append('d', [pause('p')]))
+    await rejects('unknown_conversation', 'an empty batch', () => store.append('d', []))
+  }),
+  it('append: later changes of the arguments and of results do not change the store', async (store, id) => {
+    const content = [{ text: 'one' }]
+    const input = {
+      kind: 'MessageEvent' as const,
+      id: 'm',
+      source: 'user' as const,
+      llm_message: { role: 'user' as const, content },
+    }
+    const { events } = await store.append(id, [input])
+    content.push({ text: 'two' })
+    spoil(events[0]?.fact)
+    spoil((await store.get(id, 'm'))?.fact)
+    spoil((await store.search({ conversationId: id })).items[0]?.fact)
+    const [stored] = await store.read(id)
+    equal((stored?.fact as typeof input | undefined)?.llm_message.content, [{ text: 'one' }], 'the content')
+  }),
 ]

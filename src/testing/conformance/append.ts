@@ -9,7 +9,7 @@ import type { StoredEvent } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { anyEvent } from '../event.ts'
 import { equal, holds, rejects } from './assert.ts'
-import type { Check } from './check.ts'
+import { type Check, it, test } from './check.ts'
 import { begin, idsOf, leaf, pause, pauses, pluck, say, storable, update } from './facts.ts'
 
 const WRITERS = 8
@@ -72,32 +72,24 @@ async function allLandInLine(stores: readonly Store[], id: string): Promise<void
 }
 
 export const APPEND_VERSION: readonly Check[] = [
-  {
-    name: 'append: with an expected version only where the log has it',
-    async runOn({ store, id }) {
-      equal((await store.append(id, [pause('a')], { expected: 'none' })).version, 1, 'none, for an empty log')
-      equal((await store.append(id, [pause('b')], { expected: 1 })).version, 2, 'exactly that')
-      equal((await store.append(id, [pause('c')], { expected: 'any' })).version, 3, 'any')
-      for (const expected of ['none', 0, 2, 4] as const) {
-        const call = () => store.append(id, [pause('d'), pause('e')], { expected })
-        const error = await rejects('version_conflict', `${expected} where there are 3`, call)
-        equal(error.data['version'], 3, 'the real version in data.version')
-      }
-      equal(idsOf(await store.read(id)), ['a', 'b', 'c'], 'the log after all conflicts')
-      const other = await begin(store, 'd')
-      equal((await store.append(other, [pause('a')], { expected: 0 })).version, 1, '0, for an empty log')
-    },
-  },
-  {
-    name: 'append: an invalid expected version is invalid_argument',
-    async runOn({ store, id }) {
-      for (const expected of [-1, 0.5, Number.NaN, 'some' as 'any']) {
-        await rejects('invalid_argument', String(expected), () =>
-          store.append(id, [pause('a')], { expected }),
-        )
-      }
-    },
-  },
+  it('append: with an expected version only where the log has it', async (store, id) => {
+    equal((await store.append(id, [pause('a')], { expected: 'none' })).version, 1, 'none, for an empty log')
+    equal((await store.append(id, [pause('b')], { expected: 1 })).version, 2, 'exactly that')
+    equal((await store.append(id, [pause('c')], { expected: 'any' })).version, 3, 'any')
+    for (const expected of ['none', 0, 2, 4] as const) {
+      const call = () => store.append(id, [pause('d'), pause('e')], { expected })
+      const error = await rejects('version_conflict', `${expected} where there are 3`, call)
+      equal(error.data['version'], 3, 'the real version in data.version')
+    }
+    equal(idsOf(await store.read(id)), ['a', 'b', 'c'], 'the log after all conflicts')
+    const other = await begin(store, 'd')
+    equal((await store.append(other, [pause('a')], { expected: 0 })).version, 1, '0, for an empty log')
+  }),
+  it('append: an invalid expected version is invalid_argument', async (store, id) => {
+    for (const expected of [-1, 0.5, Number.NaN, 'some' as 'any']) {
+      await rejects('invalid_argument', String(expected), () => store.append(id, [pause('a')], { expected }))
+    }
+  }),
   {
     name: 'append: of many writers with one expected version exactly one wins',
     run: async ({ store }) => racesHaveOneWinner([store], await begin(store, 'c')),
@@ -116,89 +108,77 @@ export const APPEND_VERSION: readonly Check[] = [
     reopens: true,
     run: async ({ store, reopen }) => allLandInLine([store, await reopen()], await begin(store, 'c')),
   },
-  {
-    name: 'append: the same event from many writers at once is appended once',
-    async runOn({ store, id }) {
-      const all = await Promise.all(Array.from({ length: WRITERS }, () => store.append(id, pauses(3))))
-      for (const { events, version } of all) {
-        equal([version, events.map(({ seq }) => seq)], [3, [0, 1, 2]], 'what every one of them gets')
+  it('append: the same event from many writers at once is appended once', async (store, id) => {
+    const all = await Promise.all(Array.from({ length: WRITERS }, () => store.append(id, pauses(3))))
+    for (const { events, version } of all) {
+      equal([version, events.map(({ seq }) => seq)], [3, [0, 1, 2]], 'what every one of them gets')
+    }
+    equal((await store.read(id)).length, 3, 'the length of the log')
+  }),
+  test('append: of many at once each one is rejected alone, and all others are appended', async (store) => {
+    const [id, other] = [await begin(store, 'c', [pause('a')]), await begin(store, 'd')]
+    await Promise.all(
+      Array.from({ length: WRITERS }, async (_, i) => {
+        const all = [
+          rejects('version_conflict', 'a version', () =>
+            store.append(id, pauses(2, `v${i}-`), { expected: 0 }),
+          ),
+          store.append(id, pauses(2, `s${i}-`)),
+          rejects('unknown_parent', 'a parent', () => store.append(id, [pause(`u${i}`), lost(`n${i}`)])),
+          rejects('id_conflict', 'another body', () => store.append(id, [pause(`i${i}`), say('a', 'x')])),
+          store.append(other, pauses(2, `o${i}-`)),
+          rejects('unknown_conversation', 'a conversation', () => store.append('nowhere', [pause('p')])),
+        ]
+        await Promise.all(all)
+      }),
+    )
+    for (const [one, length] of [
+      [id, 1 + 2 * WRITERS],
+      [other, 2 * WRITERS],
+    ] as const) {
+      const events = await store.read(one)
+      equal(events.length, length, `the length of ${one}`)
+      const isIntact = events.every((event) => event.id === 'a' || /^[so]/.test(event.id ?? ''))
+      holds(isIntact, 'a rejected append left events')
+      equal((await store.getConversation(one))?.headId, events.at(-1)?.id, `HEAD of ${one}`)
+    }
+  }),
+  it('append: a decision on a log that was deleted and created again since is version_conflict', async (store, id) => {
+    const { createdAt } = (await store.getConversation(id)) ?? { createdAt: '' }
+    await store.append(id, pauses(2), { expected: 'none', createdAt })
+    await store.append(id, pauses(1, 'x'), { expected: 2, createdAt })
+    await store.deleteConversation(id)
+    await new Promise((resolve) => setTimeout(resolve, 2))
+    await begin(store, 'c')
+    await store.append(id, pauses(3, 'y'))
+    for (const options of [{ expected: 3, createdAt }, { createdAt }])
+      await rejects('version_conflict', 'another log', () => store.append(id, pauses(1, 'z'), options))
+    const now = (await store.getConversation(id))?.createdAt ?? ''
+    equal((await store.append(id, pauses(1, 'z'), { expected: 3, createdAt: now })).version, 4, 'version')
+  }),
+  it('append: a reader meanwhile sees all of a batch or nothing', async (store, id) => {
+    const looks = { left: 12 }
+    const write = async (): Promise<void> => {
+      for (let i = 0; i < 300 && looks.left > 0; i += 1) {
+        await store.append(id, pauses(5, `b${i}-`))
+        await nextTurn()
       }
-      equal((await store.read(id)).length, 3, 'the length of the log')
-    },
-  },
-  {
-    name: 'append: of many at once each one is rejected alone, and all others are appended',
-    async run({ store }) {
-      const [id, other] = [await begin(store, 'c', [pause('a')]), await begin(store, 'd')]
-      await Promise.all(
-        Array.from({ length: WRITERS }, async (_, i) => {
-          const all = [
-            rejects('version_conflict', 'a version', () =>
-              store.append(id, pauses(2, `v${i}-`), { expected: 0 }),
-            ),
-            store.append(id, pauses(2, `s${i}-`)),
-            rejects('unknown_parent', 'a parent', () => store.append(id, [pause(`u${i}`), lost(`n${i}`)])),
-            rejects('id_conflict', 'another body', () => store.append(id, [pause(`i${i}`), say('a', 'x')])),
-            store.append(other, pauses(2, `o${i}-`)),
-            rejects('unknown_conversation', 'a conversation', () => store.append('nowhere', [pause('p')])),
-          ]
-          await Promise.all(all)
-        }),
-      )
-      for (const [one, length] of [
-        [id, 1 + 2 * WRITERS],
-        [other, 2 * WRITERS],
-      ] as const) {
-        const events = await store.read(one)
-        equal(events.length, length, `the length of ${one}`)
-        const isIntact = events.every((event) => event.id === 'a' || /^[so]/.test(event.id ?? ''))
-        holds(isIntact, 'a rejected append left events')
-        equal((await store.getConversation(one))?.headId, events.at(-1)?.id, `HEAD of ${one}`)
+    }
+    const look = async (): Promise<void> => {
+      for (; looks.left > 0; looks.left -= 1) {
+        // A store in memory is done within one turn, and would leave the writer none.
+        await nextTurn()
+        const events = await store.read(id)
+        const { version = 0, headId = null } = (await store.getConversation(id)) ?? {}
+        const count = await store.count({ conversationId: id })
+        const remainders = [events.length % 5, version % 5, count % 5]
+        equal(remainders, [0, 0, 0], 'events over when all are in batches of 5')
+        holds(version >= events.length, 'the record is behind the log')
+        holds(headId === null || headId.endsWith('-4'), `HEAD is in the middle of a batch: ${headId}`)
       }
-    },
-  },
-  {
-    name: 'append: a decision on a log that was deleted and created again since is version_conflict',
-    async runOn({ store, id }) {
-      const { createdAt } = (await store.getConversation(id)) ?? { createdAt: '' }
-      await store.append(id, pauses(2), { expected: 'none', createdAt })
-      await store.append(id, pauses(1, 'x'), { expected: 2, createdAt })
-      await store.deleteConversation(id)
-      await new Promise((resolve) => setTimeout(resolve, 2))
-      await begin(store, 'c')
-      await store.append(id, pauses(3, 'y'))
-      for (const options of [{ expected: 3, createdAt }, { createdAt }])
-        await rejects('version_conflict', 'another log', () => store.append(id, pauses(1, 'z'), options))
-      const now = (await store.getConversation(id))?.createdAt ?? ''
-      equal((await store.append(id, pauses(1, 'z'), { expected: 3, createdAt: now })).version, 4, 'version')
-    },
-  },
-  {
-    name: 'append: a reader meanwhile sees all of a batch or nothing',
-    async runOn({ store, id }) {
-      const looks = { left: 12 }
-      const write = async (): Promise<void> => {
-        for (let i = 0; i < 300 && looks.left > 0; i += 1) {
-          await store.append(id, pauses(5, `b${i}-`))
-          await nextTurn()
-        }
-      }
-      const look = async (): Promise<void> => {
-        for (; looks.left > 0; looks.left -= 1) {
-          // A store in memory is done within one turn, and would leave the writer none.
-          await nextTurn()
-          const events = await store.read(id)
-          const { version = 0, headId = null } = (await store.getConversation(id)) ?? {}
-          const count = await store.count({ conversationId: id })
-          const remainders = [events.length % 5, version % 5, count % 5]
-          equal(remainders, [0, 0, 0], 'events over when all are in batches of 5')
-          holds(version >= events.length, 'the record is behind the log')
-          holds(headId === null || headId.endsWith('-4'), `HEAD is in the middle of a batch: ${headId}`)
-        }
-      }
-      await Promise.all([write(), look()])
-    },
-  },
+    }
+    await Promise.all([write(), look()])
+  }),
 ]
 
 const USER_MESSAGE = { kind: 'MessageEvent', id: 'x', source: 'user' }
@@ -249,61 +229,54 @@ const maimed: fc.Arbitrary<Fact> = fc
   })
 
 export const APPEND_SHAPE: readonly Check[] = [
-  {
-    name: 'append: an event without its required fields is invalid_event, and concurrent appends succeed',
-    async runOn({ store, id }) {
-      const modes = ['live', 'import'] as const
-      for (const [i, shapeless] of SHAPELESS.entries()) {
-        const input = shapeless as Fact
-        await Promise.all([
-          store.append(id, [pause(`a${i}`)]),
-          ...modes.map((mode) =>
-            rejects('invalid_event', JSON.stringify(input), () => store.append(id, [input], { mode })),
-          ),
-          store.append(id, [say(`b${i}`, 'word')]),
-        ])
-      }
-      const kinds = EVENT_KINDS
-      equal((await store.getConversation(id))?.version, 2 * SHAPELESS.length, 'the version')
-      equal(await store.count({ conversationId: id, kinds }), 2 * SHAPELESS.length, 'events of all kinds')
-      equal(await store.count({ conversationId: id, text: 'word' }), SHAPELESS.length, 'messages')
-    },
-  },
-  {
-    name: 'append: nested deeper than an event may be, or no JSON, it is invalid_event',
-    async runOn({ store, id }) {
-      const cycle: Record<string, unknown> = {}
-      cycle['self'] = cycle
-      const values: readonly unknown[] = [nested(512), nested(20_000), frozen(512), frozen(20_000), cycle, 7n]
-      for (const [i, value] of values.entries()) {
-        const input = update('u', 'k', null) as object
-        const what = `value ${i}`
-        await rejects('invalid_event', what, () => store.append(id, [{ ...input, value } as Fact]))
-        const whole = Object.freeze({ ...input, value }) as Fact
-        await rejects('invalid_event', what, () => store.append(id, [pause('p'), whole], { mode: 'import' }))
-      }
-      equal(await store.read(id), [], 'the log')
-    },
-  },
-  {
-    name: 'append: whatever is done to an event, it is kept and found, or refused with an error of the contract',
-    async run({ store, runsOf }) {
-      let runs = 0
-      const property = fc.asyncProperty(maimed, async (input) => {
-        const id = await begin(store, `c${(runs += 1)}`)
-        const stored = await store.append(id, [input], { mode: 'import' }).catch((error: unknown) => {
-          holds(isColloquyError(error), `an append failed with ${String(error)}`)
-          return null
-        })
-        if (stored === null || storable([input]).length === 0) return
-        const again = await store.append(id, [input], { mode: 'import' })
-        equal(again.version, 1, 'the version when it is appended again')
-        const page = await store.search({ conversationId: id, kinds: EVENT_KINDS })
-        equal(idsOf(page.items), ['x'], 'what is found by its kind')
+  it('append: an event without its required fields is invalid_event, and concurrent appends succeed', async (store, id) => {
+    const modes = ['live', 'import'] as const
+    for (const [i, shapeless] of SHAPELESS.entries()) {
+      const input = shapeless as Fact
+      await Promise.all([
+        store.append(id, [pause(`a${i}`)]),
+        ...modes.map((mode) =>
+          rejects('invalid_event', JSON.stringify(input), () => store.append(id, [input], { mode })),
+        ),
+        store.append(id, [say(`b${i}`, 'word')]),
+      ])
+    }
+    const kinds = EVENT_KINDS
+    equal((await store.getConversation(id))?.version, 2 * SHAPELESS.length, 'the version')
+    equal(await store.count({ conversationId: id, kinds }), 2 * SHAPELESS.length, 'events of all kinds')
+    equal(await store.count({ conversationId: id, text: 'word' }), SHAPELESS.length, 'messages')
+  }),
+  it('append: nested deeper than an event may be, or no JSON, it is invalid_event', async (store, id) => {
+    const cycle: Record<string, unknown> = {}
+    cycle['self'] = cycle
+    const values: readonly unknown[] = [nested(512), nested(20_000), frozen(512), frozen(20_000), cycle, 7n]
+    for (const [i, value] of values.entries()) {
+      const input = update('u', 'k', null) as object
+      const what = `value ${i}`
+      await rejects('invalid_event', what, () => store.append(id, [{ ...input, value } as Fact]))
+      const whole = Object.freeze({ ...input, value }) as Fact
+      await rejects('invalid_event', what, () => store.append(id, [pause('p'), whole], { mode: 'import' }))
+    }
+    equal(await store.read(id), [], 'the log')
+  }),
+  test('append: whatever is done to an event, it is kept and found, or refused with an error of the contract', async (store, {
+    runsOf,
+  }) => {
+    let runs = 0
+    const property = fc.asyncProperty(maimed, async (input) => {
+      const id = await begin(store, `c${(runs += 1)}`)
+      const stored = await store.append(id, [input], { mode: 'import' }).catch((error: unknown) => {
+        holds(isColloquyError(error), `an append failed with ${String(error)}`)
+        return null
       })
-      await fc.assert(property, { numRuns: runsOf(100) })
-    },
-  },
+      if (stored === null || storable([input]).length === 0) return
+      const again = await store.append(id, [input], { mode: 'import' })
+      equal(again.version, 1, 'the version when it is appended again')
+      const page = await store.search({ conversationId: id, kinds: EVENT_KINDS })
+      equal(idsOf(page.items), ['x'], 'what is found by its kind')
+    })
+    await fc.assert(property, { numRuns: runsOf(100) })
+  }),
 ]
 
 const parentFields = (event: StoredEvent | null | undefined): unknown => [
@@ -312,149 +285,125 @@ const parentFields = (event: StoredEvent | null | undefined): unknown => [
 ]
 
 export const APPEND_TREE: readonly Check[] = [
-  {
-    name: 'tree: an event without a parent follows HEAD, and its body names it',
-    async runOn({ store, id }) {
-      const { events, headId } = await store.append(id, [
-        pause('a'),
-        pause('b', { parent_id: null }),
-        say('m', 'x'),
+  it('tree: an event without a parent follows HEAD, and its body names it', async (store, id) => {
+    const { events, headId } = await store.append(id, [
+      pause('a'),
+      pause('b', { parent_id: null }),
+      say('m', 'x'),
+    ])
+    equal(
+      events.map(parentFields),
+      [
+        [null, undefined],
+        ['a', 'a'],
+        ['b', 'b'],
+      ],
+      'parents, stored and in the body',
+    )
+    equal(headId, 'm', 'HEAD')
+    const next = await store.append(id, [pause('d')])
+    equal(next.events.map(parentFields), [['m', 'm']], 'the parent in the next append')
+    equal(parentFields(await store.get(id, 'd')), ['m', 'm'], 'the parent as stored')
+    equal((await store.getConversation(id))?.headId, 'd', 'HEAD in the record')
+  }),
+  test('tree: a named parent may be any earlier event, `__root__` is a root', async (store) => {
+    const id = await begin(store, 'c', [pause('a'), pause('b')])
+    const { events, headId } = await store.append(id, [
+      pause('c', { parent_id: 'a' }),
+      pause('d', { parent_id: '__root__' }),
+      pause('e', { parent_id: 'c' }),
+      pause('f'),
+    ])
+    equal(
+      events.map(parentFields),
+      [
+        ['a', 'a'],
+        [null, '__root__'],
+        ['c', 'c'],
+        ['e', 'e'],
+      ],
+      'parents, stored and in the body',
+    )
+    equal([events.every(({ inTree }) => inTree), headId], [true, 'f'], 'all are in the tree, and HEAD')
+  }),
+  test('tree: a parent that is unknown, later or the event itself is unknown_parent', async (store) => {
+    const id = await begin(store, 'c', [pause('a')])
+    await begin(store, 'd', [pause('there')])
+    for (const parent of ['nowhere', 'there', 'b', 'later', '', 'a\u0000', '\ud800', 'x'.repeat(300)]) {
+      const batch = [pause('b', { parent_id: parent }), pause('later')]
+      const error = await rejects('unknown_parent', JSON.stringify(parent), () => store.append(id, batch))
+      equal(error.data['parentId'], parent, 'the parent in the error')
+    }
+    equal((await store.getConversation(id))?.version, 1, 'the version after them all')
+  }),
+  test('tree: a state update never becomes HEAD, and can be a parent when it is named', async (store) => {
+    const id = await begin(store, 'c', [pause('a')])
+    const done = await store.append(id, [
+      update('u', 'execution_status', 'running'),
+      pause('b'),
+      update('v', 'title', null, { parent_id: 'u' }),
+      pause('d', { parent_id: 'v' }),
+    ])
+    equal(pluck(done.events, 'parentId'), ['a', 'a', 'u', 'v'], 'parents')
+    equal(done.headId, 'd', 'HEAD')
+  }),
+  test('tree: leaf_event_id moves HEAD to an event, from a state update to the real event above it', async (store) => {
+    const id = await begin(store, 'c', [pause('a'), update('u', 'k', 1), pause('b')])
+    await store.append(id, [update('v', 'k', 2, { parent_id: 'u' })])
+    const moves = ['a', 'b', 'u', 'b', 'v']
+    for (const [i, target] of moves.entries()) {
+      const { headId } = await store.append(id, [leaf(`move${i}`, target)])
+      const expected = target === 'b' ? 'b' : 'a'
+      equal(headId, expected, `HEAD sent to ${target}`)
+      equal((await store.getConversation(id))?.headId, expected, 'the record')
+    }
+    const back = await store.append(id, [leaf('m', 'b'), leaf('n', 'move0'), pause('z'), leaf('o', 'z')])
+    // The first move was appended while HEAD was at b, and hangs there.
+    const actual = [back.events[2]?.parentId, back.headId]
+    equal(actual, ['b', 'z'], 'a parent within the batch of a move, and HEAD')
+  }),
+  test('tree: leaf_event_id null is the empty HEAD, and what follows is a stamped root', async (store) => {
+    const id = await begin(store, 'c', [pause('a')])
+    const gone = await store.append(id, [leaf('move', null)])
+    equal([gone.headId, (await store.getConversation(id))?.headId], [null, null], 'the empty HEAD')
+    const root = await store.append(id, [update('u', 'k', 1), pause('b'), pause('d')])
+    equal(
+      root.events.map(parentFields),
+      [
+        [null, '__root__'],
+        [null, '__root__'],
+        ['b', 'b'],
+      ],
+      'parents',
+    )
+    const sent = (await store.append(id, [leaf('w', 'u')])).headId
+    equal(sent, null, 'HEAD sent to a state update at the root')
+  }),
+  test('tree: leaf_event_id of an unknown event is unknown_event', async (store) => {
+    const id = await begin(store, 'c', [pause('a')])
+    for (const target of ['nowhere', 'x', 7, ['a'], '', 'a\u0000', '\ud800', 'a-summary']) {
+      await rejects('unknown_event', JSON.stringify(target), () => store.append(id, [leaf('x', target)]))
+    }
+    const without: Event = { kind: 'ConversationStateUpdateEvent', id: 'x', key: 'leaf_event_id' }
+    await rejects('unknown_event', 'no value', () => store.append(id, [without]))
+    equal((await store.getConversation(id))?.headId, 'a', 'HEAD after them all')
+    const unmoved = (await store.append(id, [update('x', 'leaf', 'nowhere')])).headId
+    equal(unmoved, 'a', 'another key has no effect')
+  }),
+  test('tree: every append finds HEAD where the log left it, branch after branch', async (store) => {
+    const id = await begin(store, 'c', [pause('root')])
+    for (let i = 0; i < 12; i += 1) {
+      await store.append(id, [
+        leaf(`back${i}`, i % 3 === 0 ? 'root' : `b${i - 1}`),
+        pause(`b${i}`),
+        pause(`t${i}`),
       ])
-      equal(
-        events.map(parentFields),
-        [
-          [null, undefined],
-          ['a', 'a'],
-          ['b', 'b'],
-        ],
-        'parents, stored and in the body',
-      )
-      equal(headId, 'm', 'HEAD')
-      const next = await store.append(id, [pause('d')])
-      equal(next.events.map(parentFields), [['m', 'm']], 'the parent in the next append')
-      equal(parentFields(await store.get(id, 'd')), ['m', 'm'], 'the parent as stored')
-      equal((await store.getConversation(id))?.headId, 'd', 'HEAD in the record')
-    },
-  },
-  {
-    name: 'tree: a named parent may be any earlier event, `__root__` is a root',
-    async run({ store }) {
-      const id = await begin(store, 'c', [pause('a'), pause('b')])
-      const { events, headId } = await store.append(id, [
-        pause('c', { parent_id: 'a' }),
-        pause('d', { parent_id: '__root__' }),
-        pause('e', { parent_id: 'c' }),
-        pause('f'),
-      ])
-      equal(
-        events.map(parentFields),
-        [
-          ['a', 'a'],
-          [null, '__root__'],
-          ['c', 'c'],
-          ['e', 'e'],
-        ],
-        'parents, stored and in the body',
-      )
-      equal([events.every(({ inTree }) => inTree), headId], [true, 'f'], 'all are in the tree, and HEAD')
-    },
-  },
-  {
-    name: 'tree: a parent that is unknown, later or the event itself is unknown_parent',
-    async run({ store }) {
-      const id = await begin(store, 'c', [pause('a')])
-      await begin(store, 'd', [pause('there')])
-      for (const parent of ['nowhere', 'there', 'b', 'later', '', 'a\u0000', '\ud800', 'x'.repeat(300)]) {
-        const batch = [pause('b', { parent_id: parent }), pause('later')]
-        const error = await rejects('unknown_parent', JSON.stringify(parent), () => store.append(id, batch))
-        equal(error.data['parentId'], parent, 'the parent in the error')
-      }
-      equal((await store.getConversation(id))?.version, 1, 'the version after them all')
-    },
-  },
-  {
-    name: 'tree: a state update never becomes HEAD, and can be a parent when it is named',
-    async run({ store }) {
-      const id = await begin(store, 'c', [pause('a')])
-      const done = await store.append(id, [
-        update('u', 'execution_status', 'running'),
-        pause('b'),
-        update('v', 'title', null, { parent_id: 'u' }),
-        pause('d', { parent_id: 'v' }),
-      ])
-      equal(pluck(done.events, 'parentId'), ['a', 'a', 'u', 'v'], 'parents')
-      equal(done.headId, 'd', 'HEAD')
-    },
-  },
-  {
-    name: 'tree: leaf_event_id moves HEAD to an event, from a state update to the real event above it',
-    async run({ store }) {
-      const id = await begin(store, 'c', [pause('a'), update('u', 'k', 1), pause('b')])
-      await store.append(id, [update('v', 'k', 2, { parent_id: 'u' })])
-      const moves = ['a', 'b', 'u', 'b', 'v']
-      for (const [i, target] of moves.entries()) {
-        const { headId } = await store.append(id, [leaf(`move${i}`, target)])
-        const expected = target === 'b' ? 'b' : 'a'
-        equal(headId, expected, `HEAD sent to ${target}`)
-        equal((await store.getConversation(id))?.headId, expected, 'the record')
-      }
-      const back = await store.append(id, [leaf('m', 'b'), leaf('n', 'move0'), pause('z'), leaf('o', 'z')])
-      // The first move was appended while HEAD was at b, and hangs there.
-      const actual = [back.events[2]?.parentId, back.headId]
-      equal(actual, ['b', 'z'], 'a parent within the batch of a move, and HEAD')
-    },
-  },
-  {
-    name: 'tree: leaf_event_id null is the empty HEAD, and what follows is a stamped root',
-    async run({ store }) {
-      const id = await begin(store, 'c', [pause('a')])
-      const gone = await store.append(id, [leaf('move', null)])
-      equal([gone.headId, (await store.getConversation(id))?.headId], [null, null], 'the empty HEAD')
-      const root = await store.append(id, [update('u', 'k', 1), pause('b'), pause('d')])
-      equal(
-        root.events.map(parentFields),
-        [
-          [null, '__root__'],
-          [null, '__root__'],
-          ['b', 'b'],
-        ],
-        'parents',
-      )
-      const sent = (await store.append(id, [leaf('w', 'u')])).headId
-      equal(sent, null, 'HEAD sent to a state update at the root')
-    },
-  },
-  {
-    name: 'tree: leaf_event_id of an unknown event is unknown_event',
-    async run({ store }) {
-      const id = await begin(store, 'c', [pause('a')])
-      for (const target of ['nowhere', 'x', 7, ['a'], '', 'a\u0000', '\ud800', 'a-summary']) {
-        await rejects('unknown_event', JSON.stringify(target), () => store.append(id, [leaf('x', target)]))
-      }
-      const without: Event = { kind: 'ConversationStateUpdateEvent', id: 'x', key: 'leaf_event_id' }
-      await rejects('unknown_event', 'no value', () => store.append(id, [without]))
-      equal((await store.getConversation(id))?.headId, 'a', 'HEAD after them all')
-      const unmoved = (await store.append(id, [update('x', 'leaf', 'nowhere')])).headId
-      equal(unmoved, 'a', 'another key has no effect')
-    },
-  },
-  {
-    name: 'tree: every append finds HEAD where the log left it, branch after branch',
-    async run({ store }) {
-      const id = await begin(store, 'c', [pause('root')])
-      for (let i = 0; i < 12; i += 1) {
-        await store.append(id, [
-          leaf(`back${i}`, i % 3 === 0 ? 'root' : `b${i - 1}`),
-          pause(`b${i}`),
-          pause(`t${i}`),
-        ])
-      }
-      const parents = (await store.read(id)).map(({ id: ownId, parentId }) => [ownId, parentId])
-      for (let i = 0; i < 12; i += 1) {
-        const above = i % 3 === 0 ? 'root' : `b${i - 1}`
-        equal(parents[3 * i + 2], [`b${i}`, above], 'where a branch begins')
-        equal(parents[3 * i + 3], [`t${i}`, `b${i}`], 'where it continues')
-      }
-    },
-  },
+    }
+    const parents = (await store.read(id)).map(({ id: ownId, parentId }) => [ownId, parentId])
+    for (let i = 0; i < 12; i += 1) {
+      const above = i % 3 === 0 ? 'root' : `b${i - 1}`
+      equal(parents[3 * i + 2], [`b${i}`, above], 'where a branch begins')
+      equal(parents[3 * i + 3], [`t${i}`, `b${i}`], 'where it continues')
+    }
+  }),
 ]

@@ -10,7 +10,7 @@ import { replaceStrings } from '../../store/kit/blobs.ts'
 import { digestOf } from '../../event/sha-256.ts'
 import { blobText, LARGE_STRING } from '../../event/text.ts'
 import { equal, holds, rejects } from './assert.ts'
-import type { Check } from './check.ts'
+import { type Check, it, test } from './check.ts'
 import { begin, pause, pluck, say, update } from './facts.ts'
 
 const long = (start: string, length: number = LARGE_STRING + 1): string =>
@@ -105,178 +105,162 @@ async function isSound(store: Store, what: string): Promise<void> {
 }
 
 export const BLOBS: readonly Check[] = [
-  {
-    name: 'blobs: bodies are returned unchanged, or with references in place of long strings',
-    async run({ store, runsOf }) {
-      let runs = 0
-      const property = fc.asyncProperty(fc.array(anyValue(), { maxLength: 3 }), async (values) => {
-        const id = await begin(store, `c${(runs += 1)}`)
-        const facts: readonly Fact[] = values.map((value, i) => update(`u${i}`, 'k', value))
-        await store.append(id, facts, { mode: 'import', expected: 'none' })
-        const whole = await store.read(id)
-        const expected = facts.map((fact) => JSON.stringify(fact))
-        equal(bodies(whole), expected, 'whole bodies')
-        const isInline = whole.every((event) => event.blobs === undefined)
-        holds(isInline, 'a whole event has references')
-        for (const event of await store.read(id, { blobs: 'refs' })) {
-          const strings = stringsIn(facts[event.seq])
-          const expected = strings.map(({ path, text }) => ({ path, ...digestOf(text) }))
-          equal(event.blobs ?? [], expected, 'references')
-          holds(expected.length > 0 || event.blobs === undefined, 'an event without long strings has a list')
-          const blobs = event.blobs ?? []
-          const back = replaceStrings(
-            event.fact as object as JsonValue,
-            blobs,
-            (one) => strings[blobs.indexOf(one)]?.text ?? '',
-          )
-          equal(JSON.stringify(back), JSON.stringify(facts[event.seq]), 'the body with its strings put back')
-          for (const one of stringsIn(event.fact))
-            throw new Error(`a long string is left at ${JSON.stringify(one.path).slice(0, 100)}`)
-          for (const { path } of blobs) {
-            const index = path.reduce(
-              (value: unknown, key) => (value as Record<string, unknown>)[key],
-              event.fact,
-            )
-            const text = blobText(blobs.find((one) => one.path === path)?.hash ?? '')
-            equal(index, text, 'the text of a reference')
-          }
-        }
-        await isSound(store, 'after an append')
-      })
-      await fc.assert(property, { numRuns: runsOf(30) })
-    },
-  },
-  {
-    name: 'blobs: read, get, getMany and search give references alike, and a page counts them as what they are',
-    async runOn({ store, id }) {
-      const text = LONG_TEXTS[0] as string
-      await store.append(id, [say('a', 'a'), say('m', text), say('z', text)])
-      const [, one] = await store.read(id, { blobs: 'refs' })
-      equal(one?.blobs?.length, 1, 'the number of references')
-      equal(await store.get(id, 'm', { blobs: 'refs' }), one, 'get')
-      equal(await store.getMany(id, ['m', 'none'], { blobs: 'refs' }), [one, null], 'getMany')
-      const query = { conversationId: id, maxBytes: 60_000 } as const
-      const page = await store.search({ ...query, blobs: 'refs' })
-      equal(page.items[1], one, 'search')
-      equal(page.items.length, 3, 'a page of references within so many bytes')
-      const whole = await store.search(query)
-      holds(whole.items.length < 3, 'a page of whole bodies has more bytes than it may')
-      equal(bodies(whole.items), bodies(await store.read(id, { limit: whole.items.length })), 'a whole page')
-      const items = await store.search({ conversationId: id, text: 'axx', blobs: 'refs' })
-      equal(items.items.length, 2, 'what a part of the long text finds')
-      await rejects('invalid_query', 'search', () => store.search({ ...query, blobs: 'no' as 'refs' }))
-      for (const options of [{ blobs: 'no' }, { blob: 'refs' }] as object[]) {
-        await rejects('invalid_argument', 'get', () => store.get(id, 'm', options))
-        await rejects('invalid_argument', 'getMany', () => store.getMany(id, ['m'], options))
-      }
-      await rejects('invalid_argument', 'read', () => store.read(id, { blobs: 'no' as 'refs' }))
-    },
-  },
-  {
-    name: 'blobs: the bytes of one are read by range, in pieces, by those conversations alone that have it',
-    async run({ store }) {
-      const id = await begin(store, 'c', LONG_FACTS)
-      await begin(store, 'other', [say('m', 'x')])
-      const events = await store.read(id, { blobs: 'refs' })
-      for (const [i, { blobs = [] }] of events.entries()) {
-        const text = LONG_TEXTS[i] as string
-        const { hash, bytes } = blobs[0] as BlobReference
-        const whole = new TextEncoder().encode(text)
-        equal(bytes, whole.length, 'the length in bytes')
-        await hasText(store, id, { hash }, text)
-        const ranges: readonly BlobRange[] = [
-          { start: 0, end: 0 },
-          { start: 0, end: 1 },
-          { start: 7 },
-          { start: 2 ** 18 - 1, end: 2 ** 18 + 3 },
-          { start: bytes - 1 },
-          { start: bytes },
-          { start: bytes + 5, end: bytes + 9 },
-          { end: bytes + 9 },
-        ]
-        for (const range of ranges) {
-          const result = await readAll(await store.readBlob(id, hash, range), range)
-          const expected = whole.subarray(range.start ?? 0, range.end)
-          const isSame =
-            result.length === expected.length && result.every((byte, index) => byte === expected[index])
-          holds(isSame, `the bytes of ${JSON.stringify(range)} of ${bytes}`)
-        }
-        for (const one of ['other', 'none', '']) equal(await store.readBlob(one, hash), null, `by ${one}`)
-        for (const one of ['', 'x', hash.toUpperCase(), `${hash}0`, 7 as unknown as string])
-          equal(await store.readBlob(id, one), null, `the hash ${String(one)}`)
-        for (const range of [{ start: -1 }, { start: 0.5 }, { start: 2, end: 1 }, { end: Number.NaN }])
-          await rejects('invalid_argument', JSON.stringify(range), () => store.readBlob(id, hash, range))
-      }
-    },
-  },
-  {
-    name: 'blobs: an event that is appended again is known by its long strings, and another one is a conflict',
-    async runOn({ store, id }) {
-      const facts = [say('m', long('a')), pause('p'), say('n', long('a'))]
-      const { events } = await store.append(id, facts)
-      const again = await store.append(id, facts)
-      equal([again.version, bodies(again.events)], [3, bodies(events)], 'what is appended again')
-      const copied = await store.append(id, pluck(events, 'fact'), { mode: 'import', expected: 0 })
-      equal(copied.version, 3, 'the version after a copy')
-      await rejects('id_conflict', 'another text', () => store.append(id, [say('m', long('b'))]))
-      const other = [say('x', long('only here'))]
-      await rejects('version_conflict', 'an old version', () => store.append(id, other, { expected: 1 }))
-      await isSound(store, 'after refusals')
-      const { hash } = digestOf(long('only here'))
-      equal(await store.readBlob(id, hash), null, 'the long string of what was refused')
-      equal((await store.append(id, [pause('q', { parent_id: 'm' })])).version, 4, 'the version on a branch')
-    },
-  },
-  {
-    name: 'blobs: each is there for as long as an event of any conversation has it, and no longer',
-    async run({ store }) {
-      const texts = LONG_TEXTS.slice(0, 3)
-      const references = texts.map((text) => digestOf(text))
-      const ids = ['c', 'd', 'e']
-      for (const [i, id] of ids.entries())
-        await begin(
-          store,
-          id,
-          texts.slice(0, 3 - i).flatMap((text, n) => [say(`a${n}`, text), say(`b${n}`, text)]),
+  test('blobs: bodies are returned unchanged, or with references in place of long strings', async (store, {
+    runsOf,
+  }) => {
+    let runs = 0
+    const property = fc.asyncProperty(fc.array(anyValue(), { maxLength: 3 }), async (values) => {
+      const id = await begin(store, `c${(runs += 1)}`)
+      const facts: readonly Fact[] = values.map((value, i) => update(`u${i}`, 'k', value))
+      await store.append(id, facts, { mode: 'import', expected: 'none' })
+      const whole = await store.read(id)
+      const expected = facts.map((fact) => JSON.stringify(fact))
+      equal(bodies(whole), expected, 'whole bodies')
+      const isInline = whole.every((event) => event.blobs === undefined)
+      holds(isInline, 'a whole event has references')
+      for (const event of await store.read(id, { blobs: 'refs' })) {
+        const strings = stringsIn(facts[event.seq])
+        const expected = strings.map(({ path, text }) => ({ path, ...digestOf(text) }))
+        equal(event.blobs ?? [], expected, 'references')
+        holds(expected.length > 0 || event.blobs === undefined, 'an event without long strings has a list')
+        const blobs = event.blobs ?? []
+        const back = replaceStrings(
+          event.fact as object as JsonValue,
+          blobs,
+          (one) => strings[blobs.indexOf(one)]?.text ?? '',
         )
-      for (const [i, id] of ids.entries()) {
-        for (const [j, other] of ids.entries())
-          for (const [n, one] of references.entries())
-            if (j >= i && n < 3 - j) await hasText(store, other, one, texts[n] as string)
-            else equal(await store.readBlob(other, one.hash), null, `blob ${n} of ${other}`)
-        await store.deleteConversation(id)
-        await isSound(store, `without ${id}`)
-        for (const one of references) equal(await store.readBlob(id, one.hash), null, `a blob of ${id}`)
-      }
-      equal((await store.auditBlobs()).blobs, 0, 'the number of blobs')
-      const id = await begin(store, 'c', [say('m', texts[0] as string)])
-      await hasText(store, id, references[0] as BlobReference, texts[0] as string)
-    },
-  },
-  {
-    name: 'blobs: conversations that come and go at once lose none, and leave none',
-    async run({ store }) {
-      const texts = LONG_TEXTS.slice(0, 3)
-      const worker = async (n: number): Promise<void> => {
-        for (let round = 0; round < 4; round += 1) {
-          const id = await begin(store, `c${n}`)
-          const facts = texts.map((_, i) => say(`m${i}`, texts[(i + n + round) % 3] as string))
-          await Promise.all(facts.map((fact) => store.append(id, [fact])))
-          const result = await store.getMany(id, ['m0', 'm1', 'm2'])
-          const isWhole = result.every(
-            (event, i) => stringsIn(event?.fact)[0]?.text === stringsIn(facts[i])[0]?.text,
+        equal(JSON.stringify(back), JSON.stringify(facts[event.seq]), 'the body with its strings put back')
+        for (const one of stringsIn(event.fact))
+          throw new Error(`a long string is left at ${JSON.stringify(one.path).slice(0, 100)}`)
+        for (const { path } of blobs) {
+          const index = path.reduce(
+            (value: unknown, key) => (value as Record<string, unknown>)[key],
+            event.fact,
           )
-          holds(isWhole, 'a long string is another one')
-          if (round < 3) await store.deleteConversation(id)
+          const text = blobText(blobs.find((one) => one.path === path)?.hash ?? '')
+          equal(index, text, 'the text of a reference')
         }
       }
-      await Promise.all(Array.from({ length: 6 }, (_, n) => worker(n)))
-      await isSound(store, 'at the end')
-      for (let n = 0; n < 6; n += 1) await store.deleteConversation(`c${n}`)
-      await isSound(store, 'without any')
-      equal((await store.auditBlobs()).blobs, 0, 'the number of blobs')
-    },
-  },
+      await isSound(store, 'after an append')
+    })
+    await fc.assert(property, { numRuns: runsOf(30) })
+  }),
+  it('blobs: read, get, getMany and search give references alike, and a page counts them as what they are', async (store, id) => {
+    const text = LONG_TEXTS[0] as string
+    await store.append(id, [say('a', 'a'), say('m', text), say('z', text)])
+    const [, one] = await store.read(id, { blobs: 'refs' })
+    equal(one?.blobs?.length, 1, 'the number of references')
+    equal(await store.get(id, 'm', { blobs: 'refs' }), one, 'get')
+    equal(await store.getMany(id, ['m', 'none'], { blobs: 'refs' }), [one, null], 'getMany')
+    const query = { conversationId: id, maxBytes: 60_000 } as const
+    const page = await store.search({ ...query, blobs: 'refs' })
+    equal(page.items[1], one, 'search')
+    equal(page.items.length, 3, 'a page of references within so many bytes')
+    const whole = await store.search(query)
+    holds(whole.items.length < 3, 'a page of whole bodies has more bytes than it may')
+    equal(bodies(whole.items), bodies(await store.read(id, { limit: whole.items.length })), 'a whole page')
+    const items = await store.search({ conversationId: id, text: 'axx', blobs: 'refs' })
+    equal(items.items.length, 2, 'what a part of the long text finds')
+    await rejects('invalid_query', 'search', () => store.search({ ...query, blobs: 'no' as 'refs' }))
+    for (const options of [{ blobs: 'no' }, { blob: 'refs' }] as object[]) {
+      await rejects('invalid_argument', 'get', () => store.get(id, 'm', options))
+      await rejects('invalid_argument', 'getMany', () => store.getMany(id, ['m'], options))
+    }
+    await rejects('invalid_argument', 'read', () => store.read(id, { blobs: 'no' as 'refs' }))
+  }),
+  test('blobs: the bytes of one are read by range, in pieces, by those conversations alone that have it', async (store) => {
+    const id = await begin(store, 'c', LONG_FACTS)
+    await begin(store, 'other', [say('m', 'x')])
+    const events = await store.read(id, { blobs: 'refs' })
+    for (const [i, { blobs = [] }] of events.entries()) {
+      const text = LONG_TEXTS[i] as string
+      const { hash, bytes } = blobs[0] as BlobReference
+      const whole = new TextEncoder().encode(text)
+      equal(bytes, whole.length, 'the length in bytes')
+      await hasText(store, id, { hash }, text)
+      const ranges: readonly BlobRange[] = [
+        { start: 0, end: 0 },
+        { start: 0, end: 1 },
+        { start: 7 },
+        { start: 2 ** 18 - 1, end: 2 ** 18 + 3 },
+        { start: bytes - 1 },
+        { start: bytes },
+        { start: bytes + 5, end: bytes + 9 },
+        { end: bytes + 9 },
+      ]
+      for (const range of ranges) {
+        const result = await readAll(await store.readBlob(id, hash, range), range)
+        const expected = whole.subarray(range.start ?? 0, range.end)
+        const isSame =
+          result.length === expected.length && result.every((byte, index) => byte === expected[index])
+        holds(isSame, `the bytes of ${JSON.stringify(range)} of ${bytes}`)
+      }
+      for (const one of ['other', 'none', '']) equal(await store.readBlob(one, hash), null, `by ${one}`)
+      for (const one of ['', 'x', hash.toUpperCase(), `${hash}0`, 7 as unknown as string])
+        equal(await store.readBlob(id, one), null, `the hash ${String(one)}`)
+      for (const range of [{ start: -1 }, { start: 0.5 }, { start: 2, end: 1 }, { end: Number.NaN }])
+        await rejects('invalid_argument', JSON.stringify(range), () => store.readBlob(id, hash, range))
+    }
+  }),
+  it('blobs: an event that is appended again is known by its long strings, and another one is a conflict', async (store, id) => {
+    const facts = [say('m', long('a')), pause('p'), say('n', long('a'))]
+    const { events } = await store.append(id, facts)
+    const again = await store.append(id, facts)
+    equal([again.version, bodies(again.events)], [3, bodies(events)], 'what is appended again')
+    const copied = await store.append(id, pluck(events, 'fact'), { mode: 'import', expected: 0 })
+    equal(copied.version, 3, 'the version after a copy')
+    await rejects('id_conflict', 'another text', () => store.append(id, [say('m', long('b'))]))
+    const other = [say('x', long('only here'))]
+    await rejects('version_conflict', 'an old version', () => store.append(id, other, { expected: 1 }))
+    await isSound(store, 'after refusals')
+    const { hash } = digestOf(long('only here'))
+    equal(await store.readBlob(id, hash), null, 'the long string of what was refused')
+    equal((await store.append(id, [pause('q', { parent_id: 'm' })])).version, 4, 'the version on a branch')
+  }),
+  test('blobs: each is there for as long as an event of any conversation has it, and no longer', async (store) => {
+    const texts = LONG_TEXTS.slice(0, 3)
+    const references = texts.map((text) => digestOf(text))
+    const ids = ['c', 'd', 'e']
+    for (const [i, id] of ids.entries())
+      await begin(
+        store,
+        id,
+        texts.slice(0, 3 - i).flatMap((text, n) => [say(`a${n}`, text), say(`b${n}`, text)]),
+      )
+    for (const [i, id] of ids.entries()) {
+      for (const [j, other] of ids.entries())
+        for (const [n, one] of references.entries())
+          if (j >= i && n < 3 - j) await hasText(store, other, one, texts[n] as string)
+          else equal(await store.readBlob(other, one.hash), null, `blob ${n} of ${other}`)
+      await store.deleteConversation(id)
+      await isSound(store, `without ${id}`)
+      for (const one of references) equal(await store.readBlob(id, one.hash), null, `a blob of ${id}`)
+    }
+    equal((await store.auditBlobs()).blobs, 0, 'the number of blobs')
+    const id = await begin(store, 'c', [say('m', texts[0] as string)])
+    await hasText(store, id, references[0] as BlobReference, texts[0] as string)
+  }),
+  test('blobs: conversations that come and go at once lose none, and leave none', async (store) => {
+    const texts = LONG_TEXTS.slice(0, 3)
+    const worker = async (n: number): Promise<void> => {
+      for (let round = 0; round < 4; round += 1) {
+        const id = await begin(store, `c${n}`)
+        const facts = texts.map((_, i) => say(`m${i}`, texts[(i + n + round) % 3] as string))
+        await Promise.all(facts.map((fact) => store.append(id, [fact])))
+        const result = await store.getMany(id, ['m0', 'm1', 'm2'])
+        const isWhole = result.every(
+          (event, i) => stringsIn(event?.fact)[0]?.text === stringsIn(facts[i])[0]?.text,
+        )
+        holds(isWhole, 'a long string is another one')
+        if (round < 3) await store.deleteConversation(id)
+      }
+    }
+    await Promise.all(Array.from({ length: 6 }, (_, n) => worker(n)))
+    await isSound(store, 'at the end')
+    for (let n = 0; n < 6; n += 1) await store.deleteConversation(`c${n}`)
+    await isSound(store, 'without any')
+    equal((await store.auditBlobs()).blobs, 0, 'the number of blobs')
+  }),
   {
     name: 'blobs: what was acknowledged is there for others who open the data',
     reopens: true,

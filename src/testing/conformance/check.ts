@@ -1,6 +1,7 @@
 /** A check of the kit: a sentence about stores and the trial that tests it. */
 
 import type { Store } from '../../store/contract/store.ts'
+import { begin } from './facts.ts'
 
 export interface OwnRows {
   /** Adds a row; makes the table if need be. Synchronous where the store's `within` is. */
@@ -22,13 +23,20 @@ export interface Trial {
 }
 
 /** One sentence of the contract, tried. */
-export type Check = {
+export interface Check {
   readonly name: string
   readonly reopens?: true
   /** Whether it tries only how much a store holds: a quick kit does without. */
   readonly large?: true
-} & (
-  | { run(trial: Trial): Promise<void> }
-  /** Runs on a new conversation, which is empty. */
-  | { runOn(trial: Trial & { readonly id: string }): Promise<void> }
-)
+  run(trial: Trial): Promise<void>
+}
+
+/** A check of an empty store. */
+export const test = (name: string, run: (store: Store, trial: Trial) => Promise<void>): Check => ({
+  name,
+  run: (trial) => run(trial.store, trial),
+})
+
+/** A check of an empty conversation. */
+export const it = (name: string, run: (store: Store, id: string) => Promise<void>): Check =>
+  test(name, async (store) => run(store, await begin(store, 'c')))

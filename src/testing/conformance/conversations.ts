@@ -3,7 +3,7 @@
 import type { ConversationQuery, NewConversation } from '../../store/contract/conversation-record.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
 import { equal, holds, rejects } from './assert.ts'
-import type { Check } from './check.ts'
+import { type Check, test } from './check.ts'
 import { begin, leaf, pause, pauses, NO_TEXTS } from './facts.ts'
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
@@ -20,288 +20,252 @@ const longestTags = (count: number): Record<string, string> =>
   )
 
 export const CONVERSATIONS: readonly Check[] = [
-  {
-    name: 'record: a new conversation has an empty log, and defaults for what was left out',
-    async run({ store }) {
-      const record = await store.createConversation({ id: 'c' })
-      const { createdAt, updatedAt, ...rest } = record
-      const expected = {
-        id: 'c',
-        title: null,
-        public: false,
-        tags: {},
-        metadata: {},
-        timeZone: null,
-        parentConversationId: null,
-        sandboxId: null,
-        owner: null,
-        status: null,
-        version: 0,
-        headId: null,
-      }
-      equal(rest, expected, 'the record')
-      holds(INSTANT.test(createdAt), `createdAt should be ISO 8601 in UTC with microseconds: ${createdAt}`)
-      equal(updatedAt, createdAt, 'updatedAt')
-      equal(await store.getConversation('c'), record, 'the record as stored')
-    },
-  },
-  {
-    name: 'record: all fields are kept, in any script',
-    async run({ store }) {
-      const input: Required<NewConversation> = {
-        id: `é 😀${noise(197, 1)}`,
-        title: '😀 «Ünï»\n\'"%_\\',
-        public: true,
-        tags: {
-          a: '',
-          userId: 'x'.repeat(256),
-          tenant_id: '1',
-          ['constructor']: "' or 1=1 --",
-          ...longestTags(96),
-        },
-        metadata: { '': null, ['__proto__']: 1, deep: [{ a: 0.1 }, '\u0000\ud800', true, -1e21] },
-        timeZone: 'Europe/Berlin',
-        parentConversationId: 'elsewhere',
-        sandboxId: 'é 😀',
-        owner: `${"' or 1=1 --"} 😀`,
-        createdAt: '1999-12-31T23:59:59.123456Z',
-        status: 'waiting_for_confirmation',
-      }
-      const record = await store.createConversation(input)
-      const stored = await store.getConversation(input.id)
-      for (const each of [record, stored]) {
-        const { updatedAt: _, ...rest } = each as typeof record
-        equal(rest, { ...input, version: 0, headId: null }, 'the record')
-      }
-      const metadata = JSON.stringify(stored?.metadata)
-      equal(metadata, JSON.stringify(input.metadata), 'the metadata, with the order of its fields')
-    },
-  },
-  {
-    name: 'record: a conversation that exists cannot be created, nor one without a legal id',
-    async run({ store }) {
-      const before = await store.createConversation({ id: 'c', title: 'first' })
-      await rejects('conversation_exists', 'the same id', () =>
-        store.createConversation({ id: 'c', title: 'second' }),
+  test('record: a new conversation has an empty log, and defaults for what was left out', async (store) => {
+    const record = await store.createConversation({ id: 'c' })
+    const { createdAt, updatedAt, ...rest } = record
+    const expected = {
+      id: 'c',
+      title: null,
+      public: false,
+      tags: {},
+      metadata: {},
+      timeZone: null,
+      parentConversationId: null,
+      sandboxId: null,
+      owner: null,
+      status: null,
+      version: 0,
+      headId: null,
+    }
+    equal(rest, expected, 'the record')
+    holds(INSTANT.test(createdAt), `createdAt should be ISO 8601 in UTC with microseconds: ${createdAt}`)
+    equal(updatedAt, createdAt, 'updatedAt')
+    equal(await store.getConversation('c'), record, 'the record as stored')
+  }),
+  test('record: all fields are kept, in any script', async (store) => {
+    const input: Required<NewConversation> = {
+      id: `é 😀${noise(197, 1)}`,
+      title: '😀 «Ünï»\n\'"%_\\',
+      public: true,
+      tags: {
+        a: '',
+        userId: 'x'.repeat(256),
+        tenant_id: '1',
+        ['constructor']: "' or 1=1 --",
+        ...longestTags(96),
+      },
+      metadata: { '': null, ['__proto__']: 1, deep: [{ a: 0.1 }, '\u0000\ud800', true, -1e21] },
+      timeZone: 'Europe/Berlin',
+      parentConversationId: 'elsewhere',
+      sandboxId: 'é 😀',
+      owner: `${"' or 1=1 --"} 😀`,
+      createdAt: '1999-12-31T23:59:59.123456Z',
+      status: 'waiting_for_confirmation',
+    }
+    const record = await store.createConversation(input)
+    const stored = await store.getConversation(input.id)
+    for (const each of [record, stored]) {
+      const { updatedAt: _, ...rest } = each as typeof record
+      equal(rest, { ...input, version: 0, headId: null }, 'the record')
+    }
+    const metadata = JSON.stringify(stored?.metadata)
+    equal(metadata, JSON.stringify(input.metadata), 'the metadata, with the order of its fields')
+  }),
+  test('record: a conversation that exists cannot be created, nor one without a legal id', async (store) => {
+    const before = await store.createConversation({ id: 'c', title: 'first' })
+    await rejects('conversation_exists', 'the same id', () =>
+      store.createConversation({ id: 'c', title: 'second' }),
+    )
+    equal(await store.getConversation('c'), before, 'the record after')
+    for (const id of [
+      '',
+      '__root__',
+      'a\u0000',
+      'a\n',
+      '\ud800',
+      'x'.repeat(201),
+      undefined as unknown as string,
+    ]) {
+      await rejects('invalid_id', JSON.stringify(id), () => store.createConversation({ id }))
+    }
+    await rejects('invalid_id', 'a parent', () =>
+      store.createConversation({ id: 'd', parentConversationId: '' }),
+    )
+    equal((await store.countConversations()).count, 1, 'conversations after them all')
+    const many = await Promise.allSettled(
+      Array.from({ length: 8 }, () => store.createConversation({ id: 'd' })),
+    )
+    equal(many.filter(({ status }) => status === 'fulfilled').length, 1, 'winners of eight who create one')
+  }),
+  test('record: titles, tags and zones that cannot be kept are invalid_argument, naming the field', async (store) => {
+    await store.createConversation({ id: 'c' })
+    const wrong: readonly (readonly [field: string, value: unknown])[] = [
+      ['title', ''],
+      ['title', 'x'.repeat(201)],
+      ['title', 'a\u0000'],
+      ['title', 7],
+      ['public', 'yes'],
+      ['tags', { Ünï: 'x' }],
+      ['tags', JSON.parse('{"__proto__":"x"}')],
+      ['tags', { 'a b': 'x' }],
+      ['tags', { 'a-b': 'x' }],
+      ['tags', { '': 'x' }],
+      ['tags', { ['x'.repeat(101)]: 'x' }],
+      ['tags', longestTags(101)],
+      ['tags.a', { a: 'x'.repeat(257) }],
+      ['tags.a', { a: 7 }],
+      ['metadata', ['a']],
+      ['metadata.f', { f: () => 1 }],
+      ['timeZone', 'Mars/Olympus'],
+    ]
+    for (const [path, value] of wrong) {
+      const field = path.split('.')[0] as string
+      const create = () => store.createConversation({ id: 'd', [field]: value })
+      const created = await rejects('invalid_argument', `${path} of a new one`, create)
+      equal(created.data['field'], path, 'the field')
+      const patch = () => store.updateConversation('c', { [field]: value })
+      const patched = await rejects('invalid_argument', `${path} in a patch`, patch)
+      equal(patched.data['field'], path, 'the field')
+    }
+    equal(await store.getConversation('d'), null, 'the result')
+  }),
+  test('record: null for what is not there', async (store) => {
+    await begin(store, 'c')
+    for (const id of ['nowhere', 'C', 'c ', '', 'c\u0000', '\ud800', 'x'.repeat(1000)]) {
+      equal(await store.getConversation(id), null, JSON.stringify(id))
+    }
+    for (const id of NO_TEXTS) {
+      const what = JSON.stringify(id) ?? 'undefined'
+      equal([await store.getConversation(id), await store.getLease(id)], [null, null], what)
+      equal([await store.deleteConversation(id), await store.deleteSnapshot(id)], [false, false], what)
+      equal([await store.loadSnapshot(id), await store.setStatus(id, 'idle', 0)], [[], false], what)
+      await rejects('unknown_conversation', what, () => store.read(id))
+      await rejects('unknown_conversation', what, () => store.append(id, [pause('a')]))
+      await rejects('unknown_conversation', what, () => store.acquireLease(id, 'a', 1))
+      await rejects('unknown_conversation', what, () => store.updateConversation(id, {}))
+    }
+  }),
+  test('record: a patch changes what it names, nothing else', async (store) => {
+    await store.createConversation({
+      id: 'c',
+      title: 'T',
+      public: true,
+      tags: { a: '1', b: '2' },
+      metadata: { m: 1 },
+    })
+    await store.append('c', pauses(2))
+    const before = await store.getConversation('c')
+    const titled = await store.updateConversation('c', { title: 'U' })
+    equal({ ...titled, updatedAt: '' }, { ...before, title: 'U', updatedAt: '' }, 'after a title')
+    const patch = { title: null, public: false, tags: { d: '3' }, metadata: {}, timeZone: 'Asia/Tokyo' }
+    const all = await store.updateConversation('c', patch)
+    equal({ ...all, updatedAt: '' }, { ...before, ...patch, updatedAt: '' }, 'after all fields')
+    equal(await store.getConversation('c'), all, 'as stored')
+    const nothing = await store.updateConversation('c', {})
+    equal({ ...nothing, updatedAt: '' }, { ...all, updatedAt: '' }, 'after an empty patch')
+    await rejects('unknown_conversation', 'an unknown one', () =>
+      store.updateConversation('d', { title: 'x' }),
+    )
+  }),
+  test('record: an owner is set, changed and removed, and an invalid one is rejected', async (store) => {
+    const made = await store.createConversation({ id: 'c', owner: 'ann' })
+    equal(made.owner, 'ann', 'the owner')
+    const titled = await store.updateConversation('c', { title: 'T' })
+    equal(titled.owner, 'ann', 'the owner after another change')
+    equal((await store.updateConversation('c', { owner: 'Ann' })).owner, 'Ann', 'another owner')
+    equal((await store.listConversations({ owner: 'ann' })).items, [], 'conversations of the first')
+    equal((await store.countConversations({ owner: 'Ann' })).count, 1, 'conversations of the second')
+    equal((await store.updateConversation('c', { owner: null })).owner, null, 'nobody')
+    const later = (await store.countConversations({ owner: 'Ann' })).count
+    equal(later, 0, 'conversations of the second after it')
+    for (const owner of ['', '__root__', 'a\u0000', '\ud800', 'x'.repeat(201), 7] as string[]) {
+      await rejects('invalid_id', JSON.stringify(owner), () => store.createConversation({ id: 'd', owner }))
+      await rejects('invalid_id', JSON.stringify(owner), () => store.updateConversation('c', { owner }))
+      await rejects('invalid_query', JSON.stringify(owner), () => store.listConversations({ owner }))
+    }
+    equal((await store.countConversations()).count, 1, 'conversations after them all')
+  }),
+  test('record: a conversation has the passed time of creation, and is listed by it', async (store) => {
+    const now = await store.createConversation({ id: 'now' })
+    const times = { old: '2001-02-03T04:05:06.000001+01:00', late: '9998-01-01T00:00:00Z' }
+    const old = await store.createConversation({ id: 'old', createdAt: times.old })
+    equal(old.createdAt, '2001-02-03T03:05:06.000001Z', 'the time of creation')
+    holds(old.updatedAt >= now.updatedAt, `updatedAt should be now: ${old.updatedAt}`)
+    equal(await store.getConversation('old'), old, 'the record as stored')
+    const late = await store.createConversation({ id: 'late', createdAt: times.late })
+    equal(late.updatedAt, late.createdAt, 'updatedAt of one that is created later than now')
+    const ids = async (filter: ConversationQuery): Promise<string[]> =>
+      (await store.listConversations({ order: 'created_at', ...filter })).items.map(({ id }) => id)
+    equal(await ids({}), ['old', 'now', 'late'], 'the list')
+    equal(await ids({ createdAtLt: '2002-01-01T00:00:00Z' }), ['old'], 'those before')
+    await store.append('old', [pause('a')], { createdAt: old.createdAt })
+    for (const createdAt of ['', 'today', 'x', null, 7, '+010000-01-01T00:00:00Z'] as string[]) {
+      const error = await rejects('invalid_argument', JSON.stringify(createdAt), () =>
+        store.createConversation({ id: 'd', createdAt }),
       )
-      equal(await store.getConversation('c'), before, 'the record after')
-      for (const id of [
-        '',
-        '__root__',
-        'a\u0000',
-        'a\n',
-        '\ud800',
-        'x'.repeat(201),
-        undefined as unknown as string,
-      ]) {
-        await rejects('invalid_id', JSON.stringify(id), () => store.createConversation({ id }))
-      }
-      await rejects('invalid_id', 'a parent', () =>
-        store.createConversation({ id: 'd', parentConversationId: '' }),
-      )
-      equal((await store.countConversations()).count, 1, 'conversations after them all')
-      const many = await Promise.allSettled(
-        Array.from({ length: 8 }, () => store.createConversation({ id: 'd' })),
-      )
-      equal(many.filter(({ status }) => status === 'fulfilled').length, 1, 'winners of eight who create one')
-    },
-  },
-  {
-    name: 'record: titles, tags and zones that cannot be kept are invalid_argument, naming the field',
-    async run({ store }) {
-      await store.createConversation({ id: 'c' })
-      const wrong: readonly (readonly [field: string, value: unknown])[] = [
-        ['title', ''],
-        ['title', 'x'.repeat(201)],
-        ['title', 'a\u0000'],
-        ['title', 7],
-        ['public', 'yes'],
-        ['tags', { Ünï: 'x' }],
-        ['tags', JSON.parse('{"__proto__":"x"}')],
-        ['tags', { 'a b': 'x' }],
-        ['tags', { 'a-b': 'x' }],
-        ['tags', { '': 'x' }],
-        ['tags', { ['x'.repeat(101)]: 'x' }],
-        ['tags', longestTags(101)],
-        ['tags.a', { a: 'x'.repeat(257) }],
-        ['tags.a', { a: 7 }],
-        ['metadata', ['a']],
-        ['metadata.f', { f: () => 1 }],
-        ['timeZone', 'Mars/Olympus'],
-      ]
-      for (const [path, value] of wrong) {
-        const field = path.split('.')[0] as string
-        const create = () => store.createConversation({ id: 'd', [field]: value })
-        const created = await rejects('invalid_argument', `${path} of a new one`, create)
-        equal(created.data['field'], path, 'the field')
-        const patch = () => store.updateConversation('c', { [field]: value })
-        const patched = await rejects('invalid_argument', `${path} in a patch`, patch)
-        equal(patched.data['field'], path, 'the field')
-      }
-      equal(await store.getConversation('d'), null, 'the result')
-    },
-  },
-  {
-    name: 'record: null for what is not there',
-    async run({ store }) {
-      await begin(store, 'c')
-      for (const id of ['nowhere', 'C', 'c ', '', 'c\u0000', '\ud800', 'x'.repeat(1000)]) {
-        equal(await store.getConversation(id), null, JSON.stringify(id))
-      }
-      for (const id of NO_TEXTS) {
-        const what = JSON.stringify(id) ?? 'undefined'
-        equal([await store.getConversation(id), await store.getLease(id)], [null, null], what)
-        equal([await store.deleteConversation(id), await store.deleteSnapshot(id)], [false, false], what)
-        equal([await store.loadSnapshot(id), await store.setStatus(id, 'idle', 0)], [[], false], what)
-        await rejects('unknown_conversation', what, () => store.read(id))
-        await rejects('unknown_conversation', what, () => store.append(id, [pause('a')]))
-        await rejects('unknown_conversation', what, () => store.acquireLease(id, 'a', 1))
-        await rejects('unknown_conversation', what, () => store.updateConversation(id, {}))
-      }
-    },
-  },
-  {
-    name: 'record: a patch changes what it names, nothing else',
-    async run({ store }) {
-      await store.createConversation({
-        id: 'c',
-        title: 'T',
-        public: true,
-        tags: { a: '1', b: '2' },
-        metadata: { m: 1 },
+      equal(error.data['field'], 'createdAt', 'the field')
+    }
+  }),
+  test('record: an append changes version, HEAD and updatedAt, a repeated one nothing', async (store) => {
+    const { createdAt } = await store.createConversation({ id: 'c', title: 'T' })
+    const empty = await store.getConversation('c')
+    await store.append('c', [pause('a'), leaf('u', null)])
+    const after = await store.getConversation('c')
+    equal({ ...after, updatedAt: '' }, { ...empty, version: 2, headId: null, updatedAt: '' }, 'the record')
+    holds((after?.updatedAt ?? '') >= createdAt, 'updatedAt went back')
+    await store.append('c', [pause('a')])
+    await store.append('c', [])
+    await rejects('version_conflict', 'a conflict', () => store.append('c', [pause('b')], { expected: 9 }))
+    equal(await store.getConversation('c'), after, 'the record after nothing was appended')
+  }),
+  test('record: of changes that expect the metadata that was read none is lost', async (store) => {
+    const metadata = { n: 0, 7: '\u0000\ud800', '': [1e21, { é: null }] }
+    const created = await store.createConversation({ id: 'c', metadata })
+    await store.append('c', pauses(1))
+    const titled = await store.updateConversation('c', { title: 'T' }, { expected: created })
+    equal(titled.title, 'T', 'the title')
+    const add = (): Promise<unknown> =>
+      retryConflicts(async () => {
+        const read = await store.getConversation('c')
+        const metadata = { ...read?.metadata, n: Number(read?.metadata['n']) + 1 }
+        return store.updateConversation('c', { metadata }, { expected: read ?? created })
       })
-      await store.append('c', pauses(2))
-      const before = await store.getConversation('c')
-      const titled = await store.updateConversation('c', { title: 'U' })
-      equal({ ...titled, updatedAt: '' }, { ...before, title: 'U', updatedAt: '' }, 'after a title')
-      const patch = { title: null, public: false, tags: { d: '3' }, metadata: {}, timeZone: 'Asia/Tokyo' }
-      const all = await store.updateConversation('c', patch)
-      equal({ ...all, updatedAt: '' }, { ...before, ...patch, updatedAt: '' }, 'after all fields')
-      equal(await store.getConversation('c'), all, 'as stored')
-      const nothing = await store.updateConversation('c', {})
-      equal({ ...nothing, updatedAt: '' }, { ...all, updatedAt: '' }, 'after an empty patch')
-      await rejects('unknown_conversation', 'an unknown one', () =>
-        store.updateConversation('d', { title: 'x' }),
-      )
-    },
-  },
-  {
-    name: 'record: an owner is set, changed and removed, and an invalid one is rejected',
-    async run({ store }) {
-      const made = await store.createConversation({ id: 'c', owner: 'ann' })
-      equal(made.owner, 'ann', 'the owner')
-      const titled = await store.updateConversation('c', { title: 'T' })
-      equal(titled.owner, 'ann', 'the owner after another change')
-      equal((await store.updateConversation('c', { owner: 'Ann' })).owner, 'Ann', 'another owner')
-      equal((await store.listConversations({ owner: 'ann' })).items, [], 'conversations of the first')
-      equal((await store.countConversations({ owner: 'Ann' })).count, 1, 'conversations of the second')
-      equal((await store.updateConversation('c', { owner: null })).owner, null, 'nobody')
-      const later = (await store.countConversations({ owner: 'Ann' })).count
-      equal(later, 0, 'conversations of the second after it')
-      for (const owner of ['', '__root__', 'a\u0000', '\ud800', 'x'.repeat(201), 7] as string[]) {
-        await rejects('invalid_id', JSON.stringify(owner), () => store.createConversation({ id: 'd', owner }))
-        await rejects('invalid_id', JSON.stringify(owner), () => store.updateConversation('c', { owner }))
-        await rejects('invalid_query', JSON.stringify(owner), () => store.listConversations({ owner }))
-      }
-      equal((await store.countConversations()).count, 1, 'conversations after them all')
-    },
-  },
-  {
-    name: 'record: a conversation has the passed time of creation, and is listed by it',
-    async run({ store }) {
-      const now = await store.createConversation({ id: 'now' })
-      const times = { old: '2001-02-03T04:05:06.000001+01:00', late: '9998-01-01T00:00:00Z' }
-      const old = await store.createConversation({ id: 'old', createdAt: times.old })
-      equal(old.createdAt, '2001-02-03T03:05:06.000001Z', 'the time of creation')
-      holds(old.updatedAt >= now.updatedAt, `updatedAt should be now: ${old.updatedAt}`)
-      equal(await store.getConversation('old'), old, 'the record as stored')
-      const late = await store.createConversation({ id: 'late', createdAt: times.late })
-      equal(late.updatedAt, late.createdAt, 'updatedAt of one that is created later than now')
-      const ids = async (filter: ConversationQuery): Promise<string[]> =>
-        (await store.listConversations({ order: 'created_at', ...filter })).items.map(({ id }) => id)
-      equal(await ids({}), ['old', 'now', 'late'], 'the list')
-      equal(await ids({ createdAtLt: '2002-01-01T00:00:00Z' }), ['old'], 'those before')
-      await store.append('old', [pause('a')], { createdAt: old.createdAt })
-      for (const createdAt of ['', 'today', 'x', null, 7, '+010000-01-01T00:00:00Z'] as string[]) {
-        const error = await rejects('invalid_argument', JSON.stringify(createdAt), () =>
-          store.createConversation({ id: 'd', createdAt }),
-        )
-        equal(error.data['field'], 'createdAt', 'the field')
-      }
-    },
-  },
-  {
-    name: 'record: an append changes version, HEAD and updatedAt, a repeated one nothing',
-    async run({ store }) {
-      const { createdAt } = await store.createConversation({ id: 'c', title: 'T' })
-      const empty = await store.getConversation('c')
-      await store.append('c', [pause('a'), leaf('u', null)])
-      const after = await store.getConversation('c')
-      equal({ ...after, updatedAt: '' }, { ...empty, version: 2, headId: null, updatedAt: '' }, 'the record')
-      holds((after?.updatedAt ?? '') >= createdAt, 'updatedAt went back')
-      await store.append('c', [pause('a')])
-      await store.append('c', [])
-      await rejects('version_conflict', 'a conflict', () => store.append('c', [pause('b')], { expected: 9 }))
-      equal(await store.getConversation('c'), after, 'the record after nothing was appended')
-    },
-  },
-  {
-    name: 'record: of changes that expect the metadata that was read none is lost',
-    async run({ store }) {
-      const metadata = { n: 0, 7: '\u0000\ud800', '': [1e21, { é: null }] }
-      const created = await store.createConversation({ id: 'c', metadata })
-      await store.append('c', pauses(1))
-      const titled = await store.updateConversation('c', { title: 'T' }, { expected: created })
-      equal(titled.title, 'T', 'the title')
-      const add = (): Promise<unknown> =>
-        retryConflicts(async () => {
-          const read = await store.getConversation('c')
-          const metadata = { ...read?.metadata, n: Number(read?.metadata['n']) + 1 }
-          return store.updateConversation('c', { metadata }, { expected: read ?? created })
-        })
-      await Promise.all(Array.from({ length: 6 }, add))
-      const after = await store.getConversation('c')
-      equal(after?.metadata, { ...metadata, n: 6 }, 'the metadata')
-      const late = () => store.updateConversation('c', { title: 'U' }, { expected: created })
-      await rejects('version_conflict', 'a change that expects what was there before', late)
-      equal(await store.getConversation('c'), after, 'the record after a conflict')
-      await rejects('unknown_conversation', 'an unknown one', () =>
-        store.updateConversation('d', { title: 'U' }, { expected: created }),
-      )
-    },
-  },
-  {
-    name: 'record: patches and appends at once lose nothing of each other',
-    async run({ store }) {
-      await begin(store, 'c')
-      await Promise.all([
-        ...Array.from({ length: 10 }, (_, i) => store.append('c', [pause(`p${i}`)])),
-        store.updateConversation('c', { title: 'T' }),
-        store.updateConversation('c', { public: true }),
-        store.updateConversation('c', { tags: { a: '1' } }),
-      ])
-      const { title, public: open, tags, version } = (await store.getConversation('c')) ?? {}
-      const expected = { title: 'T', open: true, tags: { a: '1' }, version: 10 }
-      equal({ title, open, tags, version }, expected, 'the record')
-    },
-  },
-  {
-    name: 'record: a deleted conversation is gone with its log and lease, and its id is free',
-    async run({ store }) {
-      await begin(store, 'c', pauses(5))
-      await begin(store, 'd', pauses(2))
-      await store.acquireLease('c', 'me', 60_000)
-      equal(await store.deleteConversation('c'), true, 'deleting it')
-      equal(await store.deleteConversation('c'), false, 'deleting it again')
-      equal(await store.getConversation('c'), null, 'the record that is left')
-      equal([await store.get('c', 'p0'), await store.getLease('c')], [null, null], 'what is left')
-      const counts = [await store.count({ conversationId: 'c' }), (await store.countConversations()).count]
-      equal(counts, [0, 1], 'what is counted')
-      await rejects('unknown_conversation', 'reading it', () => store.read('c'))
-      const fresh = await begin(store, 'c')
-      equal(await store.read(fresh), [], 'the log of a new one with its id')
-      equal((await store.append(fresh, [pause('p0')], { expected: 'none' })).headId, 'p0', 'an append to it')
-      equal((await store.read('d')).length, 2, 'another conversation')
-    },
-  },
+    await Promise.all(Array.from({ length: 6 }, add))
+    const after = await store.getConversation('c')
+    equal(after?.metadata, { ...metadata, n: 6 }, 'the metadata')
+    const late = () => store.updateConversation('c', { title: 'U' }, { expected: created })
+    await rejects('version_conflict', 'a change that expects what was there before', late)
+    equal(await store.getConversation('c'), after, 'the record after a conflict')
+    await rejects('unknown_conversation', 'an unknown one', () =>
+      store.updateConversation('d', { title: 'U' }, { expected: created }),
+    )
+  }),
+  test('record: patches and appends at once lose nothing of each other', async (store) => {
+    await begin(store, 'c')
+    await Promise.all([
+      ...Array.from({ length: 10 }, (_, i) => store.append('c', [pause(`p${i}`)])),
+      store.updateConversation('c', { title: 'T' }),
+      store.updateConversation('c', { public: true }),
+      store.updateConversation('c', { tags: { a: '1' } }),
+    ])
+    const { title, public: open, tags, version } = (await store.getConversation('c')) ?? {}
+    const expected = { title: 'T', open: true, tags: { a: '1' }, version: 10 }
+    equal({ title, open, tags, version }, expected, 'the record')
+  }),
+  test('record: a deleted conversation is gone with its log and lease, and its id is free', async (store) => {
+    await begin(store, 'c', pauses(5))
+    await begin(store, 'd', pauses(2))
+    await store.acquireLease('c', 'me', 60_000)
+    equal(await store.deleteConversation('c'), true, 'deleting it')
+    equal(await store.deleteConversation('c'), false, 'deleting it again')
+    equal(await store.getConversation('c'), null, 'the record that is left')
+    equal([await store.get('c', 'p0'), await store.getLease('c')], [null, null], 'what is left')
+    const counts = [await store.count({ conversationId: 'c' }), (await store.countConversations()).count]
+    equal(counts, [0, 1], 'what is counted')
+    await rejects('unknown_conversation', 'reading it', () => store.read('c'))
+    const fresh = await begin(store, 'c')
+    equal(await store.read(fresh), [], 'the log of a new one with its id')
+    equal((await store.append(fresh, [pause('p0')], { expected: 'none' })).headId, 'p0', 'an append to it')
+    equal((await store.read('d')).length, 2, 'another conversation')
+  }),
 ]

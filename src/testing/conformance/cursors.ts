@@ -3,7 +3,7 @@
 import type { EventPage, EventQuery } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
-import type { Check } from './check.ts'
+import { type Check, test } from './check.ts'
 import { begin, idsOf, pause, pauses, say } from './facts.ts'
 import { allPages, searchAll } from './pages.ts'
 
@@ -23,210 +23,186 @@ async function cursorOf(store: Store, query: EventQuery): Promise<string> {
 }
 
 export const CURSORS: readonly Check[] = [
-  {
-    name: 'cursor: pages partition the result for any limit, and downwards is the mirror of upwards',
-    async run({ store }) {
-      const id = await begin(store, 'c', mixed(60, 'p'))
-      const whole = idsOf(await searchAll(store, { conversationId: id }))
-      equal(new Set(whole).size, 60, 'events found')
-      for (const limit of [1, 2, 3, 7, 19, 20, 59, 60, 61, 100]) {
-        equal(idsOf(await searchAll(store, { conversationId: id, limit })), whole, `${limit} a page`)
-        const down = await searchAll(store, { conversationId: id, limit, order: 'timestamp_desc' })
-        equal(idsOf(down), whole.toReversed(), `${limit} a page, downwards`)
+  test('cursor: pages partition the result for any limit, and downwards is the mirror of upwards', async (store) => {
+    const id = await begin(store, 'c', mixed(60, 'p'))
+    const whole = idsOf(await searchAll(store, { conversationId: id }))
+    equal(new Set(whole).size, 60, 'events found')
+    for (const limit of [1, 2, 3, 7, 19, 20, 59, 60, 61, 100]) {
+      equal(idsOf(await searchAll(store, { conversationId: id, limit })), whole, `${limit} a page`)
+      const down = await searchAll(store, { conversationId: id, limit, order: 'timestamp_desc' })
+      equal(idsOf(down), whole.toReversed(), `${limit} a page, downwards`)
+    }
+  }),
+  test('cursor: pages that are bounded in bytes partition the result too, hold one event at least, and none beyond the bound', async (store) => {
+    const sizes = [10, 100, 40_000, 10, 90_000, 150_000, 10, 10, 70_000, 10]
+    const facts = sizes.map((size, i) => say(`p${i}`, 'x'.repeat(size)))
+    const id = await begin(store, 'c', facts)
+    const leafId = `p${sizes.length - 1}`
+    for (const order of ORDERS) {
+      for (const filter of [{}, { kinds: ['MessageEvent'] as const }, { text: 'x' }, { leafId }]) {
+        const query = { conversationId: id, order, ...filter }
+        const whole = idsOf(await searchAll(store, query))
+        equal(whole.length, sizes.length, 'events found')
+        for (const maxBytes of [1, 1_000, 100_000, 10_000_000]) {
+          const matches: (string | null)[] = []
+          let cursor: string | null = null
+          do {
+            const page: EventPage = await store.search({
+              ...query,
+              maxBytes,
+              ...(cursor !== null && { cursor }),
+            })
+            const bytes = page.items.map(({ fact }) => JSON.stringify(fact).length)
+            const before = bytes.slice(0, -1).reduce((sum, each) => sum + each, 0)
+            holds(page.items.length > 0, `a page of at most ${maxBytes} bytes held nothing`)
+            holds(before < maxBytes + 2_000, `a page of at most ${maxBytes} bytes continued after ${before}`)
+            matches.push(...idsOf(page.items))
+            cursor = page.cursor
+          } while (cursor !== null)
+          equal(matches, whole, `pages of ${maxBytes} bytes, ${order}`)
+        }
       }
-    },
-  },
-  {
-    name: 'cursor: pages that are bounded in bytes partition the result too, hold one event at least, and none beyond the bound',
-    async run({ store }) {
-      const sizes = [10, 100, 40_000, 10, 90_000, 150_000, 10, 10, 70_000, 10]
-      const facts = sizes.map((size, i) => say(`p${i}`, 'x'.repeat(size)))
-      const id = await begin(store, 'c', facts)
-      const leafId = `p${sizes.length - 1}`
+    }
+    await rejects('invalid_query', 'no bytes', () =>
+      store.search({ conversationId: id, maxBytes: 0 }).then(() => undefined),
+    )
+  }),
+  test('cursor: null exactly when nothing is left', async (store) => {
+    const id = await begin(store, 'c', mixed(20, 'p'))
+    for (const order of ORDERS) {
+      for (const [limit, more] of [
+        [19, true],
+        [20, false],
+        [21, false],
+        [100, false],
+      ] as const) {
+        const { cursor: next } = await store.search({ conversationId: id, order, limit })
+        equal(next !== null, more, `a cursor after the first ${limit} of 20, ${order}`)
+      }
+    }
+    // What the filter hides must not keep the cursor alive: seven pauses, then no other.
+    const seven = { conversationId: id, kinds: ['PauseEvent'] as const, limit: 7 }
+    const { items, cursor: next } = await store.search(seven)
+    equal([items.length, next], [7, null], 'all that the filter lets through')
+  }),
+  test('cursor: the limit may change from page to page', async (store) => {
+    const id = await begin(store, 'c', mixed(30, 'p'))
+    const whole = idsOf(await searchAll(store, { conversationId: id }))
+    const matches: (string | null)[] = []
+    let cursor: string | null = null
+    for (const limit of [1, 10, 3, 100]) {
+      const query: EventQuery = { conversationId: id, limit, ...(cursor !== null && { cursor }) }
+      const { items, cursor: next }: Awaited<ReturnType<Store['search']>> = await store.search(query)
+      matches.push(...idsOf(items))
+      cursor = next
+    }
+    equal([matches, cursor], [whole, null], 'pages of 1, 10, 3 and the rest')
+  }),
+  test('cursor: appending while paging repeats and skips nothing that was there, both ways, with any filter', async (store) => {
+    for (const [i, more] of [
+      {},
+      { kinds: ['MessageEvent'] as const },
+      { excludeKinds: ['MessageEvent'] as const },
+      { text: 'WORD' },
+      { leafId: 'p39' },
+    ].entries()) {
       for (const order of ORDERS) {
-        for (const filter of [{}, { kinds: ['MessageEvent'] as const }, { text: 'x' }, { leafId }]) {
-          const query = { conversationId: id, order, ...filter }
-          const whole = idsOf(await searchAll(store, query))
-          equal(whole.length, sizes.length, 'events found')
-          for (const maxBytes of [1, 1_000, 100_000, 10_000_000]) {
-            const matches: (string | null)[] = []
-            let cursor: string | null = null
-            do {
-              const page: EventPage = await store.search({
-                ...query,
-                maxBytes,
-                ...(cursor !== null && { cursor }),
-              })
-              const bytes = page.items.map(({ fact }) => JSON.stringify(fact).length)
-              const before = bytes.slice(0, -1).reduce((sum, each) => sum + each, 0)
-              holds(page.items.length > 0, `a page of at most ${maxBytes} bytes held nothing`)
-              holds(
-                before < maxBytes + 2_000,
-                `a page of at most ${maxBytes} bytes continued after ${before}`,
-              )
-              matches.push(...idsOf(page.items))
-              cursor = page.cursor
-            } while (cursor !== null)
-            equal(matches, whole, `pages of ${maxBytes} bytes, ${order}`)
-          }
-        }
+        const id = await begin(store, `c${i}${order}`, mixed(40, 'p', '01'))
+        const query = { conversationId: id, order, limit: 3, ...more }
+        const there = idsOf(await searchAll(store, query))
+        let pages = 0
+        const result = await allPages(3, async (cursor) => {
+          const page = await store.search({ ...query, ...cursor })
+          pages += 1
+          // Earlier than all, in between and later than all: an offset would shift, a time alone would skip.
+          const batch = ['00', '01', '02'].flatMap((hour) => mixed(4, `x${pages}-${hour}-`, hour))
+          if (pages < 10) await store.append(id, batch)
+          return page
+        })
+        const ids = idsOf(result)
+        equal(new Set(ids).size, ids.length, `${JSON.stringify(query)}: an event is repeated`)
+        const known = ids.filter((each) => each?.startsWith('p'))
+        equal(known, there, `${JSON.stringify(query)}: what was there`)
       }
-      await rejects('invalid_query', 'no bytes', () =>
-        store.search({ conversationId: id, maxBytes: 0 }).then(() => undefined),
+    }
+  }),
+  test('cursor: of another conversation, filter, order or list it is invalid_cursor, foreign', async (store) => {
+    const id = await begin(store, 'c', mixed(20, 'p'))
+    const other = await begin(store, 'd', mixed(20, 'p'))
+    const query: EventQuery = {
+      conversationId: id,
+      limit: 5,
+      kinds: ['MessageEvent', 'PauseEvent'],
+      timestampGte: '2026-01-01T00:00:00Z',
+    }
+    const cursor = await cursorOf(store, query)
+    const changes: readonly Partial<EventQuery>[] = [
+      { conversationId: other },
+      { order: 'timestamp_desc' },
+      { kinds: ['MessageEvent'] },
+      { excludeKinds: ['PauseEvent'] },
+      { source: 'user' },
+      { text: 'word' },
+      { timestampGte: '2026-01-01T00:00:00.000001Z' },
+      { timestampLt: '2027-01-01T00:00:00Z' },
+      { leafId: 'p19' },
+    ]
+    for (const change of changes) {
+      const error = await rejects('invalid_cursor', JSON.stringify(change), () =>
+        store.search({ ...query, cursor, ...change }),
       )
-    },
-  },
-  {
-    name: 'cursor: null exactly when nothing is left',
-    async run({ store }) {
-      const id = await begin(store, 'c', mixed(20, 'p'))
-      for (const order of ORDERS) {
-        for (const [limit, more] of [
-          [19, true],
-          [20, false],
-          [21, false],
-          [100, false],
-        ] as const) {
-          const { cursor: next } = await store.search({ conversationId: id, order, limit })
-          equal(next !== null, more, `a cursor after the first ${limit} of 20, ${order}`)
-        }
-      }
-      // What the filter hides must not keep the cursor alive: seven pauses, then no other.
-      const seven = { conversationId: id, kinds: ['PauseEvent'] as const, limit: 7 }
-      const { items, cursor: next } = await store.search(seven)
-      equal([items.length, next], [7, null], 'all that the filter lets through')
-    },
-  },
-  {
-    name: 'cursor: the limit may change from page to page',
-    async run({ store }) {
-      const id = await begin(store, 'c', mixed(30, 'p'))
-      const whole = idsOf(await searchAll(store, { conversationId: id }))
-      const matches: (string | null)[] = []
-      let cursor: string | null = null
-      for (const limit of [1, 10, 3, 100]) {
-        const query: EventQuery = { conversationId: id, limit, ...(cursor !== null && { cursor }) }
-        const { items, cursor: next }: Awaited<ReturnType<Store['search']>> = await store.search(query)
-        matches.push(...idsOf(items))
-        cursor = next
-      }
-      equal([matches, cursor], [whole, null], 'pages of 1, 10, 3 and the rest')
-    },
-  },
-  {
-    name: 'cursor: appending while paging repeats and skips nothing that was there, both ways, with any filter',
-    async run({ store }) {
-      for (const [i, more] of [
-        {},
-        { kinds: ['MessageEvent'] as const },
-        { excludeKinds: ['MessageEvent'] as const },
-        { text: 'WORD' },
-        { leafId: 'p39' },
-      ].entries()) {
-        for (const order of ORDERS) {
-          const id = await begin(store, `c${i}${order}`, mixed(40, 'p', '01'))
-          const query = { conversationId: id, order, limit: 3, ...more }
-          const there = idsOf(await searchAll(store, query))
-          let pages = 0
-          const result = await allPages(3, async (cursor) => {
-            const page = await store.search({ ...query, ...cursor })
-            pages += 1
-            // Earlier than all, in between and later than all: an offset would shift, a time alone would skip.
-            const batch = ['00', '01', '02'].flatMap((hour) => mixed(4, `x${pages}-${hour}-`, hour))
-            if (pages < 10) await store.append(id, batch)
-            return page
-          })
-          const ids = idsOf(result)
-          equal(new Set(ids).size, ids.length, `${JSON.stringify(query)}: an event is repeated`)
-          const known = ids.filter((each) => each?.startsWith('p'))
-          equal(known, there, `${JSON.stringify(query)}: what was there`)
-        }
-      }
-    },
-  },
-  {
-    name: 'cursor: of another conversation, filter, order or list it is invalid_cursor, foreign',
-    async run({ store }) {
-      const id = await begin(store, 'c', mixed(20, 'p'))
-      const other = await begin(store, 'd', mixed(20, 'p'))
-      const query: EventQuery = {
-        conversationId: id,
-        limit: 5,
-        kinds: ['MessageEvent', 'PauseEvent'],
-        timestampGte: '2026-01-01T00:00:00Z',
-      }
-      const cursor = await cursorOf(store, query)
-      const changes: readonly Partial<EventQuery>[] = [
-        { conversationId: other },
-        { order: 'timestamp_desc' },
-        { kinds: ['MessageEvent'] },
-        { excludeKinds: ['PauseEvent'] },
-        { source: 'user' },
-        { text: 'word' },
-        { timestampGte: '2026-01-01T00:00:00.000001Z' },
-        { timestampLt: '2027-01-01T00:00:00Z' },
-        { leafId: 'p19' },
-      ]
-      for (const change of changes) {
-        const error = await rejects('invalid_cursor', JSON.stringify(change), () =>
-          store.search({ ...query, cursor, ...change }),
-        )
-        equal(error.data['reason'], 'foreign', 'the reason in the error')
-      }
-      await rejects('invalid_cursor', 'a cursor of events, for conversations', () =>
-        store.listConversations({ cursor }),
+      equal(error.data['reason'], 'foreign', 'the reason in the error')
+    }
+    await rejects('invalid_cursor', 'a cursor of events, for conversations', () =>
+      store.listConversations({ cursor }),
+    )
+    const listed = (await store.listConversations({ limit: 1 })).cursor as string
+    await rejects('invalid_cursor', 'a cursor of conversations, for events', () =>
+      store.search({ ...query, cursor: listed }),
+    )
+    const same: EventQuery = {
+      ...query,
+      cursor,
+      kinds: ['PauseEvent', 'MessageEvent', 'PauseEvent'],
+      timestampGte: '2026-01-01T01:00:00+01:00',
+      order: 'timestamp',
+      limit: 50,
+    }
+    equal((await store.search(same)).items.length, 15, 'the same query in another form')
+  }),
+  test('cursor: altered, cut short or no cursor at all it is invalid_cursor', async (store) => {
+    const id = await begin(store, 'c', pauses(5))
+    const cursor = await cursorOf(store, { conversationId: id, limit: 2 })
+    holds(/^[\w-]{1,500}$/.test(cursor), `a cursor should be short and fit for a URL: ${cursor}`)
+    const wrong = new Set([
+      '',
+      'x',
+      '0',
+      '2',
+      'p1',
+      '{}',
+      ' ',
+      `${cursor}A`,
+      `A${cursor}`,
+      `${cursor}=`,
+      ` ${cursor}`,
+      cursor.toUpperCase(),
+      '\u0000',
+      '😀',
+    ])
+    for (let index = 0; index < cursor.length; index += 1) {
+      wrong.add(cursor.slice(0, index))
+      wrong.add(cursor.slice(0, index) + (cursor[index] === 'A' ? 'B' : 'A') + cursor.slice(index + 1))
+    }
+    for (const text of wrong) {
+      if (text === cursor) continue
+      await rejects('invalid_cursor', JSON.stringify(text), () =>
+        store.search({ conversationId: id, cursor: text }),
       )
-      const listed = (await store.listConversations({ limit: 1 })).cursor as string
-      await rejects('invalid_cursor', 'a cursor of conversations, for events', () =>
-        store.search({ ...query, cursor: listed }),
-      )
-      const same: EventQuery = {
-        ...query,
-        cursor,
-        kinds: ['PauseEvent', 'MessageEvent', 'PauseEvent'],
-        timestampGte: '2026-01-01T01:00:00+01:00',
-        order: 'timestamp',
-        limit: 50,
-      }
-      equal((await store.search(same)).items.length, 15, 'the same query in another form')
-    },
-  },
-  {
-    name: 'cursor: altered, cut short or no cursor at all it is invalid_cursor',
-    async run({ store }) {
-      const id = await begin(store, 'c', pauses(5))
-      const cursor = await cursorOf(store, { conversationId: id, limit: 2 })
-      holds(/^[\w-]{1,500}$/.test(cursor), `a cursor should be short and fit for a URL: ${cursor}`)
-      const wrong = new Set([
-        '',
-        'x',
-        '0',
-        '2',
-        'p1',
-        '{}',
-        ' ',
-        `${cursor}A`,
-        `A${cursor}`,
-        `${cursor}=`,
-        ` ${cursor}`,
-        cursor.toUpperCase(),
-        '\u0000',
-        '😀',
-      ])
-      for (let index = 0; index < cursor.length; index += 1) {
-        wrong.add(cursor.slice(0, index))
-        wrong.add(cursor.slice(0, index) + (cursor[index] === 'A' ? 'B' : 'A') + cursor.slice(index + 1))
-      }
-      for (const text of wrong) {
-        if (text === cursor) continue
-        await rejects('invalid_cursor', JSON.stringify(text), () =>
-          store.search({ conversationId: id, cursor: text }),
-        )
-      }
-      const rest = idsOf((await store.search({ conversationId: id, cursor })).items)
-      equal(rest, ['p2', 'p3', 'p4'], 'the cursor itself')
-    },
-  },
+    }
+    const rest = idsOf((await store.search({ conversationId: id, cursor })).items)
+    equal(rest, ['p2', 'p3', 'p4'], 'the cursor itself')
+  }),
   {
     name: 'cursor: it lasts while the conversation does, also in another process',
     reopens: true,

@@ -3,7 +3,7 @@
 import { type FeedItem, type FeedQuery, SHARDS } from '../../store/contract/feed.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
-import type { Check, Trial } from './check.ts'
+import { type Check, test, type Trial } from './check.ts'
 import { begin, pauses } from './facts.ts'
 
 const word = (item: FeedItem): string =>
@@ -78,113 +78,93 @@ const WRITERS = 8
 const ROUNDS = 15
 
 export const FEED: readonly Check[] = [
-  {
-    name: 'feed: all past changes, once and in order, in pages of any length, and then new ones',
-    async run(trial) {
-      const { store } = trial
-      const empty = await store.feed()
-      equal([empty.items, empty.more, empty.reset], [[], false, false], 'of a store that holds nothing')
-      const { items, next } = await fill(trial)
-      equal(items.length, ALL, 'number of items')
-      for (const id of ['a', 'b']) {
-        const events = items.flatMap((item) => (item.type === 'event' ? [item.event] : []))
-        const ownId = events.filter(({ conversationId }) => conversationId === id)
-        equal(ownId, await store.read(id), 'events as they are read')
+  test('feed: all past changes, once and in order, in pages of any length, and then new ones', async (store, trial) => {
+    const empty = await store.feed()
+    equal([empty.items, empty.more, empty.reset], [[], false, false], 'of a store that holds nothing')
+    const { items, next } = await fill(trial)
+    equal(items.length, ALL, 'number of items')
+    for (const id of ['a', 'b']) {
+      const events = items.flatMap((item) => (item.type === 'event' ? [item.event] : []))
+      const ownId = events.filter(({ conversationId }) => conversationId === id)
+      equal(ownId, await store.read(id), 'events as they are read')
+    }
+    for (const limit of [1, 2, 3, 100]) {
+      const paged = await followAll(trial, ALL, { limit })
+      equal(of(paged.items, 'a'), OF_A, `items of one, ${limit} a page`)
+      equal(of(paged.items, 'b'), OF_B, `of another, ${limit} a page`)
+    }
+    equal((await store.feed({ after: next })).items, [], 'behind the end')
+    await store.append('b', pauses(1, 's'))
+    equal((await followAll(trial, 1, { after: next })).words, ['b s0'], 'what came since')
+    equal((await followAll(trial, ALL, { after: empty.next })).words.length, ALL + 1, 'since it was empty')
+  }),
+  test('feed: each conversation in one shard, for ever', async (store, trial) => {
+    await fill(trial)
+    const shards = new Map<string, number>()
+    const ends: string[] = []
+    let count = 0
+    for (let shard = 0; shard < SHARDS; shard += 1) {
+      const { items, next } = await followAll(trial, 0, { shard, limit: 2 })
+      ends.push(next)
+      count += items.length
+      for (const { conversationId } of items) {
+        equal(shards.get(conversationId) ?? shard, shard, 'the shard of a conversation')
+        shards.set(conversationId, shard)
       }
-      for (const limit of [1, 2, 3, 100]) {
-        const paged = await followAll(trial, ALL, { limit })
-        equal(of(paged.items, 'a'), OF_A, `items of one, ${limit} a page`)
-        equal(of(paged.items, 'b'), OF_B, `of another, ${limit} a page`)
-      }
-      equal((await store.feed({ after: next })).items, [], 'behind the end')
-      await store.append('b', pauses(1, 's'))
-      equal((await followAll(trial, 1, { after: next })).words, ['b s0'], 'what came since')
-      equal((await followAll(trial, ALL, { after: empty.next })).words.length, ALL + 1, 'since it was empty')
-    },
-  },
-  {
-    name: 'feed: each conversation in one shard, for ever',
-    async run(trial) {
-      const { store } = trial
-      await fill(trial)
-      const shards = new Map<string, number>()
-      const ends: string[] = []
-      let count = 0
-      for (let shard = 0; shard < SHARDS; shard += 1) {
-        const { items, next } = await followAll(trial, 0, { shard, limit: 2 })
-        ends.push(next)
-        count += items.length
-        for (const { conversationId } of items) {
-          equal(shards.get(conversationId) ?? shard, shard, 'the shard of a conversation')
-          shards.set(conversationId, shard)
-        }
-      }
-      equal([count, shards.size], [ALL, 4], 'items and conversations of all shards')
-      await store.append('a', pauses(1, 's'))
-      const ownValue = shards.get('a') ?? 0
-      const { words } = await followAll(trial, 1, { shard: ownValue, after: ends[ownValue] ?? '' })
-      equal(words, ['a s0'], 'what came there')
-      for (const [shard, after] of ends.entries())
-        if (shard !== ownValue)
-          equal((await store.feed({ shard, after })).items, [], `new items of shard ${shard}`)
-    },
-  },
-  {
-    name: 'feed: a deletion is reported, and after it the new conversation with the same id',
-    async run(trial) {
-      const { store } = trial
-      const { next } = await fill(trial)
-      await store.append('a', pauses(1, 's'))
-      await store.deleteConversation('a')
-      equal(await store.deleteConversation('never there'), false, 'what was not there')
-      await begin(store, 'a', pauses(2, 'new'))
-      const others = ALL - OF_A.length
-      for (const [query, count] of [
-        [{}, others + 4],
-        [{ after: next }, 4],
-        [{ limit: 1 }, others + 4],
-      ] as const) {
-        const { items } = await followAll(trial, count, query)
-        const all = of(items, 'a')
-        equal(all.slice(all.indexOf('deleted')), ['deleted', 'changed', 'new0', 'new1'], 'from it on')
-        holds(all.indexOf('new0') > all.indexOf('deleted'), 'the new one is reported before the deletion')
-        equal(of(items, 'never there'), [], 'items of an unknown conversation')
-      }
-    },
-  },
-  {
-    name: 'feed: from the end only new changes',
-    async run(trial) {
-      const { store } = trial
-      const early = await store.feed({ from: 'end' })
-      await fill(trial)
-      const late = await store.feed({ from: 'end' })
-      equal([late.items, late.more, late.reset], [[], false, false], 'at the end')
-      await store.append('a', pauses(1, 's'))
-      equal((await followAll(trial, 1, { after: late.next })).words, ['a s0'], 'what came')
-      const since = await followAll(trial, ALL + 1, { after: early.next })
-      equal(since.words.length, ALL + 1, 'since it was empty')
-    },
-  },
-  {
-    name: 'feed: rejected calls, and calls that change neither log nor record, are not reported',
-    async run(trial) {
-      const { store } = trial
-      const { next } = await fill(trial)
-      await rejects('version_conflict', 'a version', () => store.append('a', pauses(1, 'x'), { expected: 0 }))
-      await rejects('conversation_exists', 'an id', () => store.createConversation({ id: 'a' }))
-      await rejects('unknown_conversation', 'a record', () => store.updateConversation('x', { title: 'x' }))
-      await store.append('a', pauses(3))
-      await store.append('a', [])
-      const lease = await store.acquireLease('a', 'me', 60_000)
-      if (lease !== null) await store.releaseLease(lease)
-      await store.saveSnapshot('a', [{ part: 0, bytes: new Uint8Array([1]) }])
-      await store.changeItems([{ collection: 'c', id: 'a', put: { body: {} } }])
-      await store.append('a', pauses(1, 's'))
-      await store.updateConversation('a', {})
-      equal((await followAll(trial, 2, { after: next })).words, ['a s0', 'a changed'], 'what is told')
-    },
-  },
+    }
+    equal([count, shards.size], [ALL, 4], 'items and conversations of all shards')
+    await store.append('a', pauses(1, 's'))
+    const ownValue = shards.get('a') ?? 0
+    const { words } = await followAll(trial, 1, { shard: ownValue, after: ends[ownValue] ?? '' })
+    equal(words, ['a s0'], 'what came there')
+    for (const [shard, after] of ends.entries())
+      if (shard !== ownValue)
+        equal((await store.feed({ shard, after })).items, [], `new items of shard ${shard}`)
+  }),
+  test('feed: a deletion is reported, and after it the new conversation with the same id', async (store, trial) => {
+    const { next } = await fill(trial)
+    await store.append('a', pauses(1, 's'))
+    await store.deleteConversation('a')
+    equal(await store.deleteConversation('never there'), false, 'what was not there')
+    await begin(store, 'a', pauses(2, 'new'))
+    const others = ALL - OF_A.length
+    for (const [query, count] of [
+      [{}, others + 4],
+      [{ after: next }, 4],
+      [{ limit: 1 }, others + 4],
+    ] as const) {
+      const { items } = await followAll(trial, count, query)
+      const all = of(items, 'a')
+      equal(all.slice(all.indexOf('deleted')), ['deleted', 'changed', 'new0', 'new1'], 'from it on')
+      holds(all.indexOf('new0') > all.indexOf('deleted'), 'the new one is reported before the deletion')
+      equal(of(items, 'never there'), [], 'items of an unknown conversation')
+    }
+  }),
+  test('feed: from the end only new changes', async (store, trial) => {
+    const early = await store.feed({ from: 'end' })
+    await fill(trial)
+    const late = await store.feed({ from: 'end' })
+    equal([late.items, late.more, late.reset], [[], false, false], 'at the end')
+    await store.append('a', pauses(1, 's'))
+    equal((await followAll(trial, 1, { after: late.next })).words, ['a s0'], 'what came')
+    const since = await followAll(trial, ALL + 1, { after: early.next })
+    equal(since.words.length, ALL + 1, 'since it was empty')
+  }),
+  test('feed: rejected calls, and calls that change neither log nor record, are not reported', async (store, trial) => {
+    const { next } = await fill(trial)
+    await rejects('version_conflict', 'a version', () => store.append('a', pauses(1, 'x'), { expected: 0 }))
+    await rejects('conversation_exists', 'an id', () => store.createConversation({ id: 'a' }))
+    await rejects('unknown_conversation', 'a record', () => store.updateConversation('x', { title: 'x' }))
+    await store.append('a', pauses(3))
+    await store.append('a', [])
+    const lease = await store.acquireLease('a', 'me', 60_000)
+    if (lease !== null) await store.releaseLease(lease)
+    await store.saveSnapshot('a', [{ part: 0, bytes: new Uint8Array([1]) }])
+    await store.changeItems([{ collection: 'c', id: 'a', put: { body: {} } }])
+    await store.append('a', pauses(1, 's'))
+    await store.updateConversation('a', {})
+    equal((await followAll(trial, 2, { after: next })).words, ['a s0', 'a changed'], 'what is told')
+  }),
   {
     name: 'feed: a place is good in the same store opened again, and a reset in another',
     reopens: true,
@@ -226,21 +206,17 @@ export const FEED: readonly Check[] = [
       equal(items.filter(({ type }) => type === 'changed').length, changes, 'number of reported changes')
     },
   },
-  {
-    name: 'feed: an invalid query is rejected',
-    async run(trial) {
-      const { store } = trial
-      await fill(trial)
-      for (const limit of [0, -1, 0.5, 101, Number.NaN])
-        await rejects('invalid_query', `limit ${limit}`, () => store.feed({ limit }))
-      for (const shard of [-1, SHARDS, 0.5])
-        await rejects('invalid_query', `shard ${shard}`, () => store.feed({ shard }))
-      await rejects('invalid_query', 'from', () => store.feed({ from: 'now' as 'end' }))
-      const { next } = await store.feed({ shard: 1 })
-      await rejects('invalid_cursor', 'of another shard', () => store.feed({ shard: 2, after: next }))
-      await rejects('invalid_cursor', 'the cursor of a shard for all', () => store.feed({ after: next }))
-      for (const after of ['', 'x', `${next}A`])
-        await rejects('invalid_cursor', JSON.stringify(after), () => store.feed({ shard: 1, after }))
-    },
-  },
+  test('feed: an invalid query is rejected', async (store, trial) => {
+    await fill(trial)
+    for (const limit of [0, -1, 0.5, 101, Number.NaN])
+      await rejects('invalid_query', `limit ${limit}`, () => store.feed({ limit }))
+    for (const shard of [-1, SHARDS, 0.5])
+      await rejects('invalid_query', `shard ${shard}`, () => store.feed({ shard }))
+    await rejects('invalid_query', 'from', () => store.feed({ from: 'now' as 'end' }))
+    const { next } = await store.feed({ shard: 1 })
+    await rejects('invalid_cursor', 'of another shard', () => store.feed({ shard: 2, after: next }))
+    await rejects('invalid_cursor', 'the cursor of a shard for all', () => store.feed({ after: next }))
+    for (const after of ['', 'x', `${next}A`])
+      await rejects('invalid_cursor', JSON.stringify(after), () => store.feed({ shard: 1, after }))
+  }),
 ]

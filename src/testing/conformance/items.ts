@@ -4,304 +4,265 @@ import type { ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
 import { equal, holds, rejects } from './assert.ts'
-import type { Check } from './check.ts'
+import { type Check, test } from './check.ts'
 import { after, LONG, NO_TEXTS, pluck, put, SHORT, version, walk, writeItem } from './facts.ts'
 
 const of = (id: string): Pick<ItemChange, 'collection' | 'id'> => ({ collection: 'c', id })
 
 export const ITEMS: readonly Check[] = [
-  {
-    name: 'item: it is returned as it was stored, with any JSON, until it is replaced or removed',
-    async run({ store }) {
-      equal(await store.getItem('c', 'x'), null, 'before it is put')
-      const body = { text: 'é\u0000\u{1f600}\ud800', list: [1, -2.5e-9, null, true, {}], '': { 'a.b': [] } }
-      const first = await put(store, 'x', body, { keys: { by: 'é\n', other_1: '' } })
-      equal(first.body, body, 'the body')
-      equal([first.collection, first.id, first.dueAt], ['c', 'x', null], 'the rest')
-      equal(first.keys, { by: 'é\n', other_1: '' }, 'the keys')
-      equal(await store.getItem('c', 'x'), first, 'as stored')
-      equal(await store.getItem('d', 'x'), null, 'in another collection')
-      const second = await put(store, 'x', {})
-      equal([second.body, second.keys], [{}, {}], 'a replaced item keeps nothing')
-      equal(await walk(store, { by: 'by' }), [], 'nor in a list')
-      equal(await store.changeItems([{ collection: 'c', id: 'x', put: null }]), [null], 'taken out')
-      equal(await store.getItem('c', 'x'), null, 'after that')
-      equal(await store.changeItems([{ collection: 'c', id: 'x', put: null }]), [null], 'and once more')
-      equal(await store.changeItems([]), [], 'no change')
-      equal((await store.countConversations()).count, 0, 'conversations')
-    },
-  },
-  {
-    name: 'item: versions do not repeat, even after the item was removed and stored again',
-    async run({ store }) {
-      const seen: number[] = []
-      for (let round = 0; round < 4; round += 1) {
-        seen.push((await put(store, 'x', { round })).version)
-        seen.push((await put(store, 'y', { round })).version, (await put(store, 'x', { round })).version)
-        await store.changeItems(['x', 'y'].map((id) => ({ collection: 'c', id, put: null })))
-      }
-      const [x, y] = [seen.filter((_, i) => i % 3 !== 1), seen.filter((_, i) => i % 3 === 1)]
-      for (const versions of [x, y]) {
-        const sorted = versions.toSorted((a, b) => a - b)
-        equal(sorted, versions, 'the versions of one item, which go upwards')
-        equal(new Set(versions).size, versions.length, 'how many versions there were')
-      }
-    },
-  },
-  {
-    name: 'item: several are changed all or none, each as it was expected to be',
-    async run({ store }) {
-      const [a, b] = [await put(store, 'a', { n: 1 }), await put(store, 'b', { n: 1 })]
-      const next = { body: { n: 2 } }
-      const conflicts: readonly (readonly [ItemChange, number | null])[] = [
-        [{ ...of('b'), expected: b.version + 1, put: next }, b.version],
-        [{ ...of('b'), expected: null, put: next }, b.version],
-        [{ ...of('b'), expected: b.version + 1, put: null }, b.version],
-        [{ ...of('b'), expected: a.version }, b.version],
-        [{ ...of('b'), expected: null }, b.version],
-        [{ ...of('z'), expected: 1, put: next }, null],
-        [{ ...of('z'), expected: 1 }, null],
-      ]
-      for (const [conflict, real] of conflicts) {
-        const changes = [
-          { ...of('a'), expected: a.version, put: next },
-          { ...of('new'), put: next },
-          conflict,
-        ]
-        const { data } = await rejects('version_conflict', 'a conflict', () => store.changeItems(changes))
-        equal(data, { collection: 'c', id: conflict.id, version: real }, 'what the error names')
-      }
-      equal([await store.getItem('c', 'a'), await store.getItem('c', 'b')], [a, b], 'after conflicts')
-      equal(await walk(store), ['a', 'b'], 'after conflicts, all')
-      const done = await store.changeItems([
-        { ...of('a'), expected: a.version, put: null },
-        { ...of('new'), expected: null, put: next },
-        { ...of('b'), expected: b.version },
-        { ...of('gone'), expected: null },
-      ])
-      const ids = done.map((item) => item?.id ?? null)
-      equal(ids, [null, 'new', null, null], 'what is given')
-      equal([await walk(store), await version(store, 'b')], [['b', 'new'], b.version], 'what is there')
-    },
-  },
-  {
-    name: 'item: of many who expect one version exactly one wins, and so for one that must not be there',
-    async run({ store }) {
-      const base = await put(store, 'x', { n: 0 })
-      const wins = async (change: (i: number) => readonly ItemChange[]): Promise<number> => {
-        const all = await Promise.allSettled(
-          Array.from({ length: 8 }, (_, i) => store.changeItems(change(i))),
-        )
-        return all.filter(({ status }) => status === 'fulfilled').length
-      }
-      equal(await wins((n) => [writeItem('x', base.version, n)]), 1, 'winners of a version')
-      equal(await wins((n) => [writeItem('new', null, n)]), 1, 'winners of a free id')
-      // Each claims a slot if another slot is free: all may see it free, and one may be right.
-      const look = { collection: 'c', id: 'lock', expected: null }
-      const readers = await wins((n) => [writeItem(`own${n}`, null, n), look])
-      equal(readers, 8, 'those that only look')
-      equal(
-        await wins((n) => [writeItem(`o${n}`, null, n), writeItem('lock', null, n)]),
-        1,
-        'winners of a lock',
-      )
-      const [left, right] = await Promise.allSettled([
-        store.changeItems([writeItem('p', null, 1), { collection: 'c', id: 'q', expected: null }]),
-        store.changeItems([writeItem('q', null, 1), { collection: 'c', id: 'p', expected: null }]),
-      ])
-      const both = left.status === 'fulfilled' && right.status === 'fulfilled'
-      holds(!both, 'two who each write where the other must find nothing cannot both win')
-    },
-  },
-  {
-    name: 'item: writers who meet on several items all get on, whatever the order they name them in',
-    async run({ store }) {
-      const ids = Array.from({ length: 6 }, (_, i) => `i${i}`)
-      const add = (order: readonly string[]): Promise<unknown> =>
-        retryConflicts(async () => {
-          const matches = await Promise.all(order.map((id) => store.getItem('c', id)))
-          const changes = order.map((id, index) => ({
-            collection: 'c',
-            id,
-            expected: matches[index]?.version ?? null,
-            put: { body: { n: Number(matches[index]?.body['n'] ?? 0) + 1 } },
-          }))
-          return store.changeItems(changes)
-        })
-      await Promise.all(
-        Array.from({ length: 6 }, (_, i) => add(i % 2 === 0 ? ids : ids.toReversed().slice(i % 3))),
-      )
-      const sums = await Promise.all(ids.map(async (id) => (await store.getItem('c', id))?.body['n']))
-      equal(sums, [6, 6, 6, 6, 5, 4], 'how often each was added to')
-    },
-  },
+  test('item: it is returned as it was stored, with any JSON, until it is replaced or removed', async (store) => {
+    equal(await store.getItem('c', 'x'), null, 'before it is put')
+    const body = { text: 'é\u0000\u{1f600}\ud800', list: [1, -2.5e-9, null, true, {}], '': { 'a.b': [] } }
+    const first = await put(store, 'x', body, { keys: { by: 'é\n', other_1: '' } })
+    equal(first.body, body, 'the body')
+    equal([first.collection, first.id, first.dueAt], ['c', 'x', null], 'the rest')
+    equal(first.keys, { by: 'é\n', other_1: '' }, 'the keys')
+    equal(await store.getItem('c', 'x'), first, 'as stored')
+    equal(await store.getItem('d', 'x'), null, 'in another collection')
+    const second = await put(store, 'x', {})
+    equal([second.body, second.keys], [{}, {}], 'a replaced item keeps nothing')
+    equal(await walk(store, { by: 'by' }), [], 'nor in a list')
+    equal(await store.changeItems([{ collection: 'c', id: 'x', put: null }]), [null], 'taken out')
+    equal(await store.getItem('c', 'x'), null, 'after that')
+    equal(await store.changeItems([{ collection: 'c', id: 'x', put: null }]), [null], 'and once more')
+    equal(await store.changeItems([]), [], 'no change')
+    equal((await store.countConversations()).count, 0, 'conversations')
+  }),
+  test('item: versions do not repeat, even after the item was removed and stored again', async (store) => {
+    const seen: number[] = []
+    for (let round = 0; round < 4; round += 1) {
+      seen.push((await put(store, 'x', { round })).version)
+      seen.push((await put(store, 'y', { round })).version, (await put(store, 'x', { round })).version)
+      await store.changeItems(['x', 'y'].map((id) => ({ collection: 'c', id, put: null })))
+    }
+    const [x, y] = [seen.filter((_, i) => i % 3 !== 1), seen.filter((_, i) => i % 3 === 1)]
+    for (const versions of [x, y]) {
+      const sorted = versions.toSorted((a, b) => a - b)
+      equal(sorted, versions, 'the versions of one item, which go upwards')
+      equal(new Set(versions).size, versions.length, 'how many versions there were')
+    }
+  }),
+  test('item: several are changed all or none, each as it was expected to be', async (store) => {
+    const [a, b] = [await put(store, 'a', { n: 1 }), await put(store, 'b', { n: 1 })]
+    const next = { body: { n: 2 } }
+    const conflicts: readonly (readonly [ItemChange, number | null])[] = [
+      [{ ...of('b'), expected: b.version + 1, put: next }, b.version],
+      [{ ...of('b'), expected: null, put: next }, b.version],
+      [{ ...of('b'), expected: b.version + 1, put: null }, b.version],
+      [{ ...of('b'), expected: a.version }, b.version],
+      [{ ...of('b'), expected: null }, b.version],
+      [{ ...of('z'), expected: 1, put: next }, null],
+      [{ ...of('z'), expected: 1 }, null],
+    ]
+    for (const [conflict, real] of conflicts) {
+      const changes = [{ ...of('a'), expected: a.version, put: next }, { ...of('new'), put: next }, conflict]
+      const { data } = await rejects('version_conflict', 'a conflict', () => store.changeItems(changes))
+      equal(data, { collection: 'c', id: conflict.id, version: real }, 'what the error names')
+    }
+    equal([await store.getItem('c', 'a'), await store.getItem('c', 'b')], [a, b], 'after conflicts')
+    equal(await walk(store), ['a', 'b'], 'after conflicts, all')
+    const done = await store.changeItems([
+      { ...of('a'), expected: a.version, put: null },
+      { ...of('new'), expected: null, put: next },
+      { ...of('b'), expected: b.version },
+      { ...of('gone'), expected: null },
+    ])
+    const ids = done.map((item) => item?.id ?? null)
+    equal(ids, [null, 'new', null, null], 'what is given')
+    equal([await walk(store), await version(store, 'b')], [['b', 'new'], b.version], 'what is there')
+  }),
+  test('item: of many who expect one version exactly one wins, and so for one that must not be there', async (store) => {
+    const base = await put(store, 'x', { n: 0 })
+    const wins = async (change: (i: number) => readonly ItemChange[]): Promise<number> => {
+      const all = await Promise.allSettled(Array.from({ length: 8 }, (_, i) => store.changeItems(change(i))))
+      return all.filter(({ status }) => status === 'fulfilled').length
+    }
+    equal(await wins((n) => [writeItem('x', base.version, n)]), 1, 'winners of a version')
+    equal(await wins((n) => [writeItem('new', null, n)]), 1, 'winners of a free id')
+    // Each claims a slot if another slot is free: all may see it free, and one may be right.
+    const look = { collection: 'c', id: 'lock', expected: null }
+    const readers = await wins((n) => [writeItem(`own${n}`, null, n), look])
+    equal(readers, 8, 'those that only look')
+    equal(
+      await wins((n) => [writeItem(`o${n}`, null, n), writeItem('lock', null, n)]),
+      1,
+      'winners of a lock',
+    )
+    const [left, right] = await Promise.allSettled([
+      store.changeItems([writeItem('p', null, 1), { collection: 'c', id: 'q', expected: null }]),
+      store.changeItems([writeItem('q', null, 1), { collection: 'c', id: 'p', expected: null }]),
+    ])
+    const both = left.status === 'fulfilled' && right.status === 'fulfilled'
+    holds(!both, 'two who each write where the other must find nothing cannot both win')
+  }),
+  test('item: writers who meet on several items all get on, whatever the order they name them in', async (store) => {
+    const ids = Array.from({ length: 6 }, (_, i) => `i${i}`)
+    const add = (order: readonly string[]): Promise<unknown> =>
+      retryConflicts(async () => {
+        const matches = await Promise.all(order.map((id) => store.getItem('c', id)))
+        const changes = order.map((id, index) => ({
+          collection: 'c',
+          id,
+          expected: matches[index]?.version ?? null,
+          put: { body: { n: Number(matches[index]?.body['n'] ?? 0) + 1 } },
+        }))
+        return store.changeItems(changes)
+      })
+    await Promise.all(
+      Array.from({ length: 6 }, (_, i) => add(i % 2 === 0 ? ids : ids.toReversed().slice(i % 3))),
+    )
+    const sums = await Promise.all(ids.map(async (id) => (await store.getItem('c', id))?.body['n']))
+    equal(sums, [6, 6, 6, 6, 5, 4], 'how often each was added to')
+  }),
 ]
 
 /** The last two differ in order by code points and by UTF-16 units. */
 const NAMES = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']
 
 export const ITEM_LISTS: readonly Check[] = [
-  {
-    name: 'claim: those that are due, the longest first, each by one of many, until they are due again',
-    async run({ store }) {
-      for (let i = 0; i < 12; i += 1) {
-        await put(store, `due${i}`, { i }, { dueIn: 0, keys: { by: String(i) } })
-        // Each by itself, so that their order is known.
-        await after(2)
-      }
-      await put(store, 'later', {}, { dueIn: LONG })
-      await put(store, 'never', {})
-      equal(await store.claimItems('d', { ttl: LONG }), [], 'in another collection')
-      const before = await store.getItem('c', 'due0')
-      const first = await store.claimItems('c', { ttl: LONG, limit: 2 })
-      const claimed = first.map(({ id, body, keys }) => [id, body, keys])
-      const expected = [0, 1].map((i) => [`due${i}`, { i }, { by: String(i) }])
-      equal(claimed, expected, 'the first')
-      holds((first[0]?.version ?? 0) > (before?.version ?? 0), 'a claim sets a new version')
-      holds((first[0]?.dueAt ?? 0) > (before?.dueAt ?? 0) + LONG / 2, 'a claim moves when it is due')
-      equal(await store.getItem('c', 'due0'), first[0], 'as stored')
-      const rest = await Promise.all(
-        Array.from({ length: 5 }, () => store.claimItems('c', { ttl: LONG, limit: 3 })),
-      )
-      const ids = rest.flat().map(({ id }) => id)
-      equal(new Set(ids).size, ids.length, 'claimed by one each')
-      // Some may have stepped aside for others: what they left is there for the next.
-      const remaining = await store.claimItems('c', { ttl: LONG })
-      equal(ids.length + remaining.length, 10, 'claimed in all')
-      equal(await store.claimItems('c', { ttl: LONG }), [], 'and none twice')
-    },
-  },
-  {
-    name: 'claim: after it ends another process claims the item, and the first can no longer change it',
-    async run({ store }) {
-      await put(store, 'x', { n: 1 }, { dueIn: 0 })
+  test('claim: those that are due, the longest first, each by one of many, until they are due again', async (store) => {
+    for (let i = 0; i < 12; i += 1) {
+      await put(store, `due${i}`, { i }, { dueIn: 0, keys: { by: String(i) } })
+      // Each by itself, so that their order is known.
       await after(2)
-      const [mine] = await store.claimItems('c', { ttl: SHORT })
-      const current = await put(store, 'x', { n: 2 }, { expected: mine?.version ?? 0, dueIn: SHORT })
-      await after(2 * SHORT)
-      const [yours] = await store.claimItems('c', { ttl: LONG })
-      equal(yours?.body, { n: 2 }, 'the item of the other')
-      const late = [{ collection: 'c', id: 'x', expected: current.version, put: { body: { n: 3 } } }]
-      await rejects('version_conflict', 'a change of who was overtaken', () => store.changeItems(late))
-      await rejects('version_conflict', 'also beside others', () =>
-        store.changeItems([{ collection: 'c', id: 'new', put: { body: {} } }, ...late]),
-      )
-      equal([await store.getItem('c', 'x'), await store.getItem('c', 'new')], [yours, null], 'as it is')
-      await put(store, 'x', { n: 4 }, { expected: yours?.version ?? 0 })
-      equal(await store.claimItems('c', { ttl: LONG }), [], 'one that was put without a time is not due')
-    },
-  },
-  {
-    name: 'claim: many process and change items at once, and each item is processed once',
-    async run({ store }) {
-      const count = 12
-      for (let i = 0; i < count; i += 1) await put(store, `w${i}`, { done: 0 }, { dueIn: 0 })
-      await after(2)
-      const worker = async (): Promise<void> => {
-        for (;;) {
-          const claimed = await store.claimItems('c', { ttl: LONG, limit: 2 })
-          if (claimed.length === 0) return
-          for (const { id, version, body } of claimed) {
-            const change = { body: { done: Number(body['done']) + 1 }, keys: { done: 'yes' } }
-            await put(store, id, {}, { expected: version, put: change })
-          }
+    }
+    await put(store, 'later', {}, { dueIn: LONG })
+    await put(store, 'never', {})
+    equal(await store.claimItems('d', { ttl: LONG }), [], 'in another collection')
+    const before = await store.getItem('c', 'due0')
+    const first = await store.claimItems('c', { ttl: LONG, limit: 2 })
+    const claimed = first.map(({ id, body, keys }) => [id, body, keys])
+    const expected = [0, 1].map((i) => [`due${i}`, { i }, { by: String(i) }])
+    equal(claimed, expected, 'the first')
+    holds((first[0]?.version ?? 0) > (before?.version ?? 0), 'a claim sets a new version')
+    holds((first[0]?.dueAt ?? 0) > (before?.dueAt ?? 0) + LONG / 2, 'a claim moves when it is due')
+    equal(await store.getItem('c', 'due0'), first[0], 'as stored')
+    const rest = await Promise.all(
+      Array.from({ length: 5 }, () => store.claimItems('c', { ttl: LONG, limit: 3 })),
+    )
+    const ids = rest.flat().map(({ id }) => id)
+    equal(new Set(ids).size, ids.length, 'claimed by one each')
+    // Some may have stepped aside for others: what they left is there for the next.
+    const remaining = await store.claimItems('c', { ttl: LONG })
+    equal(ids.length + remaining.length, 10, 'claimed in all')
+    equal(await store.claimItems('c', { ttl: LONG }), [], 'and none twice')
+  }),
+  test('claim: after it ends another process claims the item, and the first can no longer change it', async (store) => {
+    await put(store, 'x', { n: 1 }, { dueIn: 0 })
+    await after(2)
+    const [mine] = await store.claimItems('c', { ttl: SHORT })
+    const current = await put(store, 'x', { n: 2 }, { expected: mine?.version ?? 0, dueIn: SHORT })
+    await after(2 * SHORT)
+    const [yours] = await store.claimItems('c', { ttl: LONG })
+    equal(yours?.body, { n: 2 }, 'the item of the other')
+    const late = [{ collection: 'c', id: 'x', expected: current.version, put: { body: { n: 3 } } }]
+    await rejects('version_conflict', 'a change of who was overtaken', () => store.changeItems(late))
+    await rejects('version_conflict', 'also beside others', () =>
+      store.changeItems([{ collection: 'c', id: 'new', put: { body: {} } }, ...late]),
+    )
+    equal([await store.getItem('c', 'x'), await store.getItem('c', 'new')], [yours, null], 'as it is')
+    await put(store, 'x', { n: 4 }, { expected: yours?.version ?? 0 })
+    equal(await store.claimItems('c', { ttl: LONG }), [], 'one that was put without a time is not due')
+  }),
+  test('claim: many process and change items at once, and each item is processed once', async (store) => {
+    const count = 12
+    for (let i = 0; i < count; i += 1) await put(store, `w${i}`, { done: 0 }, { dueIn: 0 })
+    await after(2)
+    const worker = async (): Promise<void> => {
+      for (;;) {
+        const claimed = await store.claimItems('c', { ttl: LONG, limit: 2 })
+        if (claimed.length === 0) return
+        for (const { id, version, body } of claimed) {
+          const change = { body: { done: Number(body['done']) + 1 }, keys: { done: 'yes' } }
+          await put(store, id, {}, { expected: version, put: change })
         }
       }
-      await Promise.all([worker(), worker(), worker()])
-      await worker()
-      const items = (await store.listItems('c', { by: 'done', value: 'yes' })).items
-      const done = items.map(({ body }) => body['done'])
-      equal(done, Array(count).fill(1), 'how often each was worked on')
-    },
-  },
-  {
-    name: 'items: pages by id and by key partition the collection, in the order of code points, both ways',
-    async run({ store }) {
-      for (const name of NAMES.toReversed())
-        await put(store, name, {}, { keys: { name, half: name === 'a' ? 'x' : 'y' } })
-      await put(store, 'other', {}, { keys: { elsewhere: 'a' } })
-      const all = ['B', 'a', 'a b', 'b', 'other', 'é', '\uffee', '\u{1f600}']
-      equal(await walk(store), all, 'by id')
-      equal(await walk(store, { descending: true }), all.toReversed(), 'by id, downwards')
-      equal(await walk(store, { by: 'name' }), NAMES, 'by key')
-      equal(await walk(store, { by: 'name', descending: true, limit: 1 }), NAMES.toReversed(), 'downwards')
-      const others = NAMES.filter((one) => one !== 'a')
-      equal(await walk(store, { by: 'half', value: 'y' }), others, 'of one value')
-      equal(await walk(store, { by: 'half' }), ['a', ...NAMES.filter((one) => one !== 'a')], 'ties go by id')
-      equal(await walk(store, { by: 'name', from: 'a', below: 'é' }), ['a', 'a b', 'b'], 'within bounds')
-      const ids = await walk(store, { from: 'b', below: '\uffee', descending: true })
-      equal(ids, ['é', 'other', 'b'], 'of ids')
-      equal(await walk(store, { by: 'name', value: 'none' }), [], 'of a value that nothing has')
-      equal(await walk(store, { by: 'none' }), [], 'by a key that nothing has')
-      equal((await store.listItems('none')).items, [], 'of a collection that there is not')
-    },
-  },
-  {
-    name: 'items: an item that stays is on exactly one page, whatever is stored and removed meanwhile',
-    async run({ store }) {
-      const stay = Array.from({ length: 9 }, (_, i) => `s${i}`)
-      for (const id of stay) await put(store, id, {}, { keys: { by: id } })
-      const seen: string[] = []
-      let cursor: string | null = null
-      for (let round = 0; ; round += 1) {
-        const page: Awaited<ReturnType<Store['listItems']>> = await store.listItems('c', {
-          by: 'by',
-          limit: 2,
-          ...(cursor !== null && { cursor }),
-        })
-        seen.push(...page.items.map(({ id }) => id))
-        cursor = page.cursor
-        if (cursor === null) break
-        await put(store, `s${round}a`, {}, { keys: { by: `s${round}a` } })
-        await put(store, 's0', { round }, { keys: { by: 's0' } })
-        await store.changeItems([{ collection: 'c', id: `s${round - 1}a`, put: null }])
-      }
-      const stayed = seen.filter((id) => stay.includes(id))
-      equal(stayed, stay, 'those that stayed')
-    },
-  },
-  {
-    name: 'items: an invalid item or query is rejected, and changes nothing',
-    async run({ store }) {
-      const put = { body: {} }
-      const bad: readonly unknown[] = [
-        { collection: '', id: 'x', put },
-        { collection: 'c', id: 'a\n', put },
-        { collection: 'c', id: 'x', put: { body: 'text' } },
-        { collection: 'c', id: 'x', put: { body: { a: 1n } } },
-        { collection: 'c', id: 'x', put: { body: {}, keys: { Name: 'x' } } },
-        { collection: 'c', id: 'x', put: { body: {}, keys: { name: 'a\u0000' } } },
-        { collection: 'c', id: 'x', put: { body: {}, keys: { name: 'x'.repeat(201) } } },
-        { collection: 'c', id: 'x', put: { body: {}, keys: { name: 1 } } },
-        { collection: 'c', id: 'x', put: { body: {}, dueIn: -1 } },
-        { collection: 'c', id: 'x', put: { body: {}, dueIn: 0.5 } },
-        { collection: 'c', id: 'x', put, expected: 0 },
-        { collection: 'c', id: 'first', put },
-      ]
-      const first = { collection: 'c', id: 'first', put }
-      for (const one of bad) {
-        const call = () => store.changeItems([first, one as ItemChange])
-        await rejects('invalid_argument', `refused change ${bad.indexOf(one)}`, call)
-      }
-      const many = Array.from({ length: 101 }, (_, i) => ({ ...first, id: `m${i}` }))
-      await rejects('invalid_argument', 'too many', () => store.changeItems(many))
-      equal((await store.changeItems(many.slice(1))).length, 100, 'as many as may be')
-      equal((await store.listItems('c', { from: 'm100', below: 'm2' })).items.length, 10, 'that are there')
-      equal(await store.getItem('c', 'first'), null, 'an item of a rejected change')
-      for (const ttl of [0, -1, 1.5, Number.NaN])
-        await rejects('invalid_argument', `a ttl of ${ttl}`, () => store.claimItems('c', { ttl }))
-      for (const query of [{ limit: 0 }, { limit: 101 }, { by: 'A' }, { value: '\u0000' }, { by: '' }])
-        await rejects('invalid_query', JSON.stringify(query), () => store.listItems('c', query))
-      const { cursor } = await store.listItems('c', { limit: 1 })
-      for (const query of [{ descending: true }, { from: 'a' }, { by: 'name' }])
-        await rejects('invalid_cursor', 'foreign', () =>
-          store.listItems('c', { ...query, cursor: cursor ?? '' }),
-        )
-      await rejects('invalid_cursor', 'of another one', () => store.listItems('d', { cursor: cursor ?? '' }))
-      for (const id of ['\u0000', 'a\n', '', ...NO_TEXTS])
-        equal(await store.getItem('c', id), null, 'an id that none has')
-    },
-  },
+    }
+    await Promise.all([worker(), worker(), worker()])
+    await worker()
+    const items = (await store.listItems('c', { by: 'done', value: 'yes' })).items
+    const done = items.map(({ body }) => body['done'])
+    equal(done, Array(count).fill(1), 'how often each was worked on')
+  }),
+  test('items: pages by id and by key partition the collection, in the order of code points, both ways', async (store) => {
+    for (const name of NAMES.toReversed())
+      await put(store, name, {}, { keys: { name, half: name === 'a' ? 'x' : 'y' } })
+    await put(store, 'other', {}, { keys: { elsewhere: 'a' } })
+    const all = ['B', 'a', 'a b', 'b', 'other', 'é', '\uffee', '\u{1f600}']
+    equal(await walk(store), all, 'by id')
+    equal(await walk(store, { descending: true }), all.toReversed(), 'by id, downwards')
+    equal(await walk(store, { by: 'name' }), NAMES, 'by key')
+    equal(await walk(store, { by: 'name', descending: true, limit: 1 }), NAMES.toReversed(), 'downwards')
+    const others = NAMES.filter((one) => one !== 'a')
+    equal(await walk(store, { by: 'half', value: 'y' }), others, 'of one value')
+    equal(await walk(store, { by: 'half' }), ['a', ...NAMES.filter((one) => one !== 'a')], 'ties go by id')
+    equal(await walk(store, { by: 'name', from: 'a', below: 'é' }), ['a', 'a b', 'b'], 'within bounds')
+    const ids = await walk(store, { from: 'b', below: '\uffee', descending: true })
+    equal(ids, ['é', 'other', 'b'], 'of ids')
+    equal(await walk(store, { by: 'name', value: 'none' }), [], 'of a value that nothing has')
+    equal(await walk(store, { by: 'none' }), [], 'by a key that nothing has')
+    equal((await store.listItems('none')).items, [], 'of a collection that there is not')
+  }),
+  test('items: an item that stays is on exactly one page, whatever is stored and removed meanwhile', async (store) => {
+    const stay = Array.from({ length: 9 }, (_, i) => `s${i}`)
+    for (const id of stay) await put(store, id, {}, { keys: { by: id } })
+    const seen: string[] = []
+    let cursor: string | null = null
+    for (let round = 0; ; round += 1) {
+      const page: Awaited<ReturnType<Store['listItems']>> = await store.listItems('c', {
+        by: 'by',
+        limit: 2,
+        ...(cursor !== null && { cursor }),
+      })
+      seen.push(...page.items.map(({ id }) => id))
+      cursor = page.cursor
+      if (cursor === null) break
+      await put(store, `s${round}a`, {}, { keys: { by: `s${round}a` } })
+      await put(store, 's0', { round }, { keys: { by: 's0' } })
+      await store.changeItems([{ collection: 'c', id: `s${round - 1}a`, put: null }])
+    }
+    const stayed = seen.filter((id) => stay.includes(id))
+    equal(stayed, stay, 'those that stayed')
+  }),
+  test('items: an invalid item or query is rejected, and changes nothing', async (store) => {
+    const put = { body: {} }
+    const bad: readonly unknown[] = [
+      { collection: '', id: 'x', put },
+      { collection: 'c', id: 'a\n', put },
+      { collection: 'c', id: 'x', put: { body: 'text' } },
+      { collection: 'c', id: 'x', put: { body: { a: 1n } } },
+      { collection: 'c', id: 'x', put: { body: {}, keys: { Name: 'x' } } },
+      { collection: 'c', id: 'x', put: { body: {}, keys: { name: 'a\u0000' } } },
+      { collection: 'c', id: 'x', put: { body: {}, keys: { name: 'x'.repeat(201) } } },
+      { collection: 'c', id: 'x', put: { body: {}, keys: { name: 1 } } },
+      { collection: 'c', id: 'x', put: { body: {}, dueIn: -1 } },
+      { collection: 'c', id: 'x', put: { body: {}, dueIn: 0.5 } },
+      { collection: 'c', id: 'x', put, expected: 0 },
+      { collection: 'c', id: 'first', put },
+    ]
+    const first = { collection: 'c', id: 'first', put }
+    for (const one of bad) {
+      const call = () => store.changeItems([first, one as ItemChange])
+      await rejects('invalid_argument', `refused change ${bad.indexOf(one)}`, call)
+    }
+    const many = Array.from({ length: 101 }, (_, i) => ({ ...first, id: `m${i}` }))
+    await rejects('invalid_argument', 'too many', () => store.changeItems(many))
+    equal((await store.changeItems(many.slice(1))).length, 100, 'as many as may be')
+    equal((await store.listItems('c', { from: 'm100', below: 'm2' })).items.length, 10, 'that are there')
+    equal(await store.getItem('c', 'first'), null, 'an item of a rejected change')
+    for (const ttl of [0, -1, 1.5, Number.NaN])
+      await rejects('invalid_argument', `a ttl of ${ttl}`, () => store.claimItems('c', { ttl }))
+    for (const query of [{ limit: 0 }, { limit: 101 }, { by: 'A' }, { value: '\u0000' }, { by: '' }])
+      await rejects('invalid_query', JSON.stringify(query), () => store.listItems('c', query))
+    const { cursor } = await store.listItems('c', { limit: 1 })
+    for (const query of [{ descending: true }, { from: 'a' }, { by: 'name' }])
+      await rejects('invalid_cursor', 'foreign', () =>
+        store.listItems('c', { ...query, cursor: cursor ?? '' }),
+      )
+    await rejects('invalid_cursor', 'of another one', () => store.listItems('d', { cursor: cursor ?? '' }))
+    for (const id of ['\u0000', 'a\n', '', ...NO_TEXTS])
+      equal(await store.getItem('c', id), null, 'an id that none has')
+  }),
   {
     name: 'items: they are there when the data is opened again, and a claim is held by who has its version',
     reopens: true,

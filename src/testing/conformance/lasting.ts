@@ -2,7 +2,7 @@
 
 import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
-import type { Check } from './check.ts'
+import { type Check, test } from './check.ts'
 import { begin, leaf, pause, pauses, pluck, say } from './facts.ts'
 import { searchAll } from './pages.ts'
 
@@ -67,53 +67,47 @@ export const LASTING: readonly Check[] = [
       equal((await store.append('c', [pause('y')])).events[0]?.parentId, 'zz', 'HEAD, seen from the first')
     },
   },
-  {
-    name: 'close: every later call is store_closed, except another close',
-    async run({ store }) {
-      const conversationId = await begin(store, 'c', pauses(3))
-      const lease = await store.acquireLease(conversationId, 'me', 1000)
-      if (lease === null) throw new Error('the lease should be granted')
-      await store.close()
-      const calls: Readonly<Record<string, () => Promise<unknown> | void>> = {
-        append: () => store.append('c', [pause('q')]),
-        read: () => store.read('c'),
-        get: () => store.get('c', 'p0'),
-        getMany: () => store.getMany('c', ['p0']),
-        search: () => store.search({ conversationId }),
-        count: () => store.count({ conversationId }),
-        createConversation: () => store.createConversation({ id: 'd' }),
-        getConversation: () => store.getConversation('c'),
-        listConversations: () => store.listConversations(),
-        countConversations: () => store.countConversations(),
-        updateConversation: () => store.updateConversation('c', { title: 'x' }),
-        deleteConversation: () => store.deleteConversation('c'),
-        acquireLease: () => store.acquireLease('c', 'me', 1000),
-        releaseLease: () => store.releaseLease(lease),
-        getLease: () => store.getLease('c'),
-        listLeases: () => store.listLeases(),
-        feed: () => store.feed(),
-        saveSnapshot: () => store.saveSnapshot('c', []),
-        loadSnapshot: () => store.loadSnapshot('c'),
-        deleteSnapshot: () => store.deleteSnapshot('c'),
-        getItem: () => store.getItem('c', 'x'),
-        changeItems: () => store.changeItems([]),
-        listItems: () => store.listItems('c'),
-        claimItems: () => store.claimItems('c', { ttl: 1 }),
-        watch: () => void store.watch('c', () => undefined),
-      }
-      for (const [name, call] of Object.entries(calls)) await rejects('store_closed', name, call)
-      await store.close()
-    },
-  },
-  {
-    name: 'close: calls that were made before it are carried out',
-    async run({ store }) {
-      await begin(store, 'c')
-      const pending = Array.from({ length: 10 }, (_, i) => store.append('c', [pause(`p${i}`)]))
-      const versions = Promise.all(pending)
-      await store.close()
-      const sorted = (await versions).map(({ version }) => version).toSorted((a, b) => a - b)
-      equal(sorted, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 'versions')
-    },
-  },
+  test('close: every later call is store_closed, except another close', async (store) => {
+    const conversationId = await begin(store, 'c', pauses(3))
+    const lease = await store.acquireLease(conversationId, 'me', 1000)
+    if (lease === null) throw new Error('the lease should be granted')
+    await store.close()
+    const calls: Readonly<Record<string, () => Promise<unknown> | void>> = {
+      append: () => store.append('c', [pause('q')]),
+      read: () => store.read('c'),
+      get: () => store.get('c', 'p0'),
+      getMany: () => store.getMany('c', ['p0']),
+      search: () => store.search({ conversationId }),
+      count: () => store.count({ conversationId }),
+      createConversation: () => store.createConversation({ id: 'd' }),
+      getConversation: () => store.getConversation('c'),
+      listConversations: () => store.listConversations(),
+      countConversations: () => store.countConversations(),
+      updateConversation: () => store.updateConversation('c', { title: 'x' }),
+      deleteConversation: () => store.deleteConversation('c'),
+      acquireLease: () => store.acquireLease('c', 'me', 1000),
+      releaseLease: () => store.releaseLease(lease),
+      getLease: () => store.getLease('c'),
+      listLeases: () => store.listLeases(),
+      feed: () => store.feed(),
+      saveSnapshot: () => store.saveSnapshot('c', []),
+      loadSnapshot: () => store.loadSnapshot('c'),
+      deleteSnapshot: () => store.deleteSnapshot('c'),
+      getItem: () => store.getItem('c', 'x'),
+      changeItems: () => store.changeItems([]),
+      listItems: () => store.listItems('c'),
+      claimItems: () => store.claimItems('c', { ttl: 1 }),
+      watch: () => void store.watch('c', () => undefined),
+    }
+    for (const [name, call] of Object.entries(calls)) await rejects('store_closed', name, call)
+    await store.close()
+  }),
+  test('close: calls that were made before it are carried out', async (store) => {
+    await begin(store, 'c')
+    const pending = Array.from({ length: 10 }, (_, i) => store.append('c', [pause(`p${i}`)]))
+    const versions = Promise.all(pending)
+    await store.close()
+    const sorted = (await versions).map(({ version }) => version).toSorted((a, b) => a - b)
+    equal(sorted, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 'versions')
+  }),
 ]

@@ -2,7 +2,7 @@
 
 import { equal, holds, rejects } from './assert.ts'
 import type { Lease } from '../../store/contract/store.ts'
-import type { Check } from './check.ts'
+import { type Check, it, test } from './check.ts'
 import { after, begin, idsOf, pause, pluck } from './facts.ts'
 
 const LONG = 600_000
@@ -15,188 +15,154 @@ const sortLeases = (leases: readonly Lease[]): Lease[] =>
   IDS.flatMap((id) => leases.find(({ conversationId }) => conversationId === id) ?? [])
 
 export const LEASES: readonly Check[] = [
-  {
-    name: 'lease: one owner at a time; a renewal keeps the generation and moves the end',
-    async runOn({ store, id }) {
-      equal(await store.getLease(id), null, 'before any')
-      const first = await store.acquireLease(id, 'me', LONG)
-      if (first === null) throw new Error('the first owner should get the lease')
-      equal([first.conversationId, first.owner], [id, 'me'], 'the lease')
-      equal(await store.acquireLease(id, 'you', LONG), null, 'another owner')
-      equal(await store.getLease(id), first, 'the lease as stored')
-      const renewed = await store.acquireLease(id, 'me', 2 * LONG)
-      equal(renewed?.generation, first.generation, 'the generation of a renewal')
-      holds((renewed?.expiresAt ?? 0) >= first.expiresAt + LONG, 'a renewal should move the end')
-      equal(await store.getLease(id), renewed, 'the renewal as stored')
-      const other = await begin(store, 'd')
-      const separate = (await store.acquireLease(other, 'you', LONG)) !== null
-      holds(separate, 'another conversation has a lease of its own')
-    },
-  },
-  {
-    name: 'lease: of many owners at once exactly one gets it',
-    async runOn({ store, id }) {
-      const all = await Promise.all(
-        Array.from({ length: 8 }, (_, i) => store.acquireLease(id, `owner${i}`, LONG)),
-      )
-      const got = all.filter((lease) => lease !== null)
-      equal(got.length, 1, 'leases given')
-      equal(await store.getLease(id), got[0], 'the lease as stored')
-    },
-  },
-  {
-    name: 'lease: after it expires anybody can claim it, its owner too, with a higher generation',
-    async runOn({ store, id }) {
-      const first = await store.acquireLease(id, 'me', SHORT)
-      await after(2 * SHORT)
-      equal(await store.getLease(id), first, 'the latest, though it has run out')
-      const second = await store.acquireLease(id, 'you', SHORT)
-      holds((second?.generation ?? 0) > (first?.generation ?? 0), 'a takeover should raise the generation')
-      await after(2 * SHORT)
-      const third = await store.acquireLease(id, 'you', LONG)
-      holds((third?.generation ?? 0) > (second?.generation ?? 0), 'so should a new start after the end')
-      equal(await store.acquireLease(id, 'me', LONG), null, 'the first owner, while it is held')
-    },
-  },
-  {
-    name: 'lease: a returned one ends, the next one has a higher generation, an old one cannot be returned',
-    async runOn({ store, id }) {
-      const first = await store.acquireLease(id, 'me', SHORT)
-      await after(2 * SHORT)
-      const second = await store.acquireLease(id, 'me', LONG)
-      if (first === null || second === null) throw new Error('both leases should be granted')
-      await rejects('lease_lost', 'an append under an old one', () =>
-        store.append(id, [pause('a')], { lease: first }),
-      )
-      equal(await store.releaseLease(first), false, 'an old one')
-      equal(await store.releaseLease({ ...second, owner: 'you' }), false, 'of another owner')
-      equal(await store.getLease(id), second, 'the lease after that')
-      const releases = [await store.releaseLease(second), await store.releaseLease(second)]
-      equal(releases, [true, false], 'the latest, twice')
-      equal(await store.getLease(id), null, 'the lease after that')
-      await rejects('lease_lost', 'an append under it', () =>
-        store.append(id, [pause('a')], { lease: second }),
-      )
-      const third = await store.acquireLease(id, 'you', LONG)
-      holds((third?.generation ?? 0) > second.generation, 'the next one should have a higher generation')
-    },
-  },
-  {
-    name: 'lease: an append under a lease that is not the latest is lease_lost, and writes nothing',
-    async runOn({ store, id }) {
-      await rejects('lease_lost', 'without any lease', () =>
-        store.append(id, [pause('x')], { lease: { owner: 'me', generation: 1 } }),
-      )
-      const mine = await store.acquireLease(id, 'me', SHORT)
-      if (mine === null) throw new Error('the lease should be granted')
-      equal((await store.append(id, [pause('a')], { lease: mine })).version, 1, 'under the latest')
-      await after(2 * SHORT)
-      const appended = (await store.append(id, [pause('b')], { lease: mine })).version
-      equal(appended, 2, 'under the latest, which has run out')
-      const yours = await store.acquireLease(id, 'you', LONG)
-      if (yours === null) throw new Error('the lease should be granted')
-      await rejects('lease_lost', 'after a takeover', () =>
-        store.append(id, [pause('x'), pause('y')], { lease: mine }),
-      )
-      await rejects('lease_lost', 'of another owner', () =>
-        store.append(id, [pause('x')], { lease: { ...yours, owner: 'me' } }),
-      )
-      equal((await store.append(id, [pause('d')], { lease: yours })).version, 3, 'under the new one')
-      equal((await store.append(id, [pause('e')])).version, 4, 'under none, as users append')
-      equal(idsOf(await store.read(id)), ['a', 'b', 'd', 'e'], 'the log')
-    },
-  },
-  {
-    name: 'lease: ids are checked before the version, the version before the lease',
-    async run({ store }) {
-      const id = await begin(store, 'c', [pause('a')])
-      const lease = { owner: 'me', generation: 99 }
-      equal((await store.append(id, [pause('a')], { lease, expected: 9 })).version, 1, 'a known event')
-      await rejects('version_conflict', 'a wrong version and a lost lease', () =>
-        store.append(id, [pause('b')], { lease, expected: 9 }),
-      )
-      await rejects('lease_lost', 'a lost lease and an unknown parent', () =>
-        store.append(id, [pause('b', { parent_id: 'nowhere' })], { lease, expected: 1 }),
-      )
-    },
-  },
-  {
-    name: 'lease: an invalid one is an error, and an unknown one is false',
-    async runOn({ store, id }) {
-      await rejects('unknown_conversation', 'an unknown conversation', () =>
-        store.acquireLease('d', 'me', LONG),
-      )
-      for (const owner of ['', 'a\u0000', '\ud800'])
-        await rejects('invalid_id', JSON.stringify(owner), () => store.acquireLease(id, owner, LONG))
-      for (const ttl of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-        await rejects('invalid_argument', String(ttl), () => store.acquireLease(id, 'me', ttl))
+  it('lease: one owner at a time; a renewal keeps the generation and moves the end', async (store, id) => {
+    equal(await store.getLease(id), null, 'before any')
+    const first = await store.acquireLease(id, 'me', LONG)
+    if (first === null) throw new Error('the first owner should get the lease')
+    equal([first.conversationId, first.owner], [id, 'me'], 'the lease')
+    equal(await store.acquireLease(id, 'you', LONG), null, 'another owner')
+    equal(await store.getLease(id), first, 'the lease as stored')
+    const renewed = await store.acquireLease(id, 'me', 2 * LONG)
+    equal(renewed?.generation, first.generation, 'the generation of a renewal')
+    holds((renewed?.expiresAt ?? 0) >= first.expiresAt + LONG, 'a renewal should move the end')
+    equal(await store.getLease(id), renewed, 'the renewal as stored')
+    const other = await begin(store, 'd')
+    const separate = (await store.acquireLease(other, 'you', LONG)) !== null
+    holds(separate, 'another conversation has a lease of its own')
+  }),
+  it('lease: of many owners at once exactly one gets it', async (store, id) => {
+    const all = await Promise.all(
+      Array.from({ length: 8 }, (_, i) => store.acquireLease(id, `owner${i}`, LONG)),
+    )
+    const got = all.filter((lease) => lease !== null)
+    equal(got.length, 1, 'leases given')
+    equal(await store.getLease(id), got[0], 'the lease as stored')
+  }),
+  it('lease: after it expires anybody can claim it, its owner too, with a higher generation', async (store, id) => {
+    const first = await store.acquireLease(id, 'me', SHORT)
+    await after(2 * SHORT)
+    equal(await store.getLease(id), first, 'the latest, though it has run out')
+    const second = await store.acquireLease(id, 'you', SHORT)
+    holds((second?.generation ?? 0) > (first?.generation ?? 0), 'a takeover should raise the generation')
+    await after(2 * SHORT)
+    const third = await store.acquireLease(id, 'you', LONG)
+    holds((third?.generation ?? 0) > (second?.generation ?? 0), 'so should a new start after the end')
+    equal(await store.acquireLease(id, 'me', LONG), null, 'the first owner, while it is held')
+  }),
+  it('lease: a returned one ends, the next one has a higher generation, an old one cannot be returned', async (store, id) => {
+    const first = await store.acquireLease(id, 'me', SHORT)
+    await after(2 * SHORT)
+    const second = await store.acquireLease(id, 'me', LONG)
+    if (first === null || second === null) throw new Error('both leases should be granted')
+    await rejects('lease_lost', 'an append under an old one', () =>
+      store.append(id, [pause('a')], { lease: first }),
+    )
+    equal(await store.releaseLease(first), false, 'an old one')
+    equal(await store.releaseLease({ ...second, owner: 'you' }), false, 'of another owner')
+    equal(await store.getLease(id), second, 'the lease after that')
+    const releases = [await store.releaseLease(second), await store.releaseLease(second)]
+    equal(releases, [true, false], 'the latest, twice')
+    equal(await store.getLease(id), null, 'the lease after that')
+    await rejects('lease_lost', 'an append under it', () => store.append(id, [pause('a')], { lease: second }))
+    const third = await store.acquireLease(id, 'you', LONG)
+    holds((third?.generation ?? 0) > second.generation, 'the next one should have a higher generation')
+  }),
+  it('lease: an append under a lease that is not the latest is lease_lost, and writes nothing', async (store, id) => {
+    await rejects('lease_lost', 'without any lease', () =>
+      store.append(id, [pause('x')], { lease: { owner: 'me', generation: 1 } }),
+    )
+    const mine = await store.acquireLease(id, 'me', SHORT)
+    if (mine === null) throw new Error('the lease should be granted')
+    equal((await store.append(id, [pause('a')], { lease: mine })).version, 1, 'under the latest')
+    await after(2 * SHORT)
+    const appended = (await store.append(id, [pause('b')], { lease: mine })).version
+    equal(appended, 2, 'under the latest, which has run out')
+    const yours = await store.acquireLease(id, 'you', LONG)
+    if (yours === null) throw new Error('the lease should be granted')
+    await rejects('lease_lost', 'after a takeover', () =>
+      store.append(id, [pause('x'), pause('y')], { lease: mine }),
+    )
+    await rejects('lease_lost', 'of another owner', () =>
+      store.append(id, [pause('x')], { lease: { ...yours, owner: 'me' } }),
+    )
+    equal((await store.append(id, [pause('d')], { lease: yours })).version, 3, 'under the new one')
+    equal((await store.append(id, [pause('e')])).version, 4, 'under none, as users append')
+    equal(idsOf(await store.read(id)), ['a', 'b', 'd', 'e'], 'the log')
+  }),
+  test('lease: ids are checked before the version, the version before the lease', async (store) => {
+    const id = await begin(store, 'c', [pause('a')])
+    const lease = { owner: 'me', generation: 99 }
+    equal((await store.append(id, [pause('a')], { lease, expected: 9 })).version, 1, 'a known event')
+    await rejects('version_conflict', 'a wrong version and a lost lease', () =>
+      store.append(id, [pause('b')], { lease, expected: 9 }),
+    )
+    await rejects('lease_lost', 'a lost lease and an unknown parent', () =>
+      store.append(id, [pause('b', { parent_id: 'nowhere' })], { lease, expected: 1 }),
+    )
+  }),
+  it('lease: an invalid one is an error, and an unknown one is false', async (store, id) => {
+    await rejects('unknown_conversation', 'an unknown conversation', () =>
+      store.acquireLease('d', 'me', LONG),
+    )
+    for (const owner of ['', 'a\u0000', '\ud800'])
+      await rejects('invalid_id', JSON.stringify(owner), () => store.acquireLease(id, owner, LONG))
+    for (const ttl of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      await rejects('invalid_argument', String(ttl), () => store.acquireLease(id, 'me', ttl))
+    }
+    equal(await store.getLease('d'), null, 'the lease of an unknown conversation')
+    const none = { conversationId: 'd', owner: 'me', generation: 1, expiresAt: 0 }
+    for (const lease of [none, { ...none, conversationId: id }])
+      equal(await store.releaseLease(lease), false, 'giving back none')
+  }),
+  test('lease: leases that were not returned are listed in the order of ids, and so are the expired ones of them', async (store) => {
+    const live: Lease[] = []
+    const expired: Lease[] = []
+    for (const [i, id] of ['b', 'B', 'a', 'a b', 'é', '\uffee', '\u{1f600}'].entries()) {
+      await begin(store, id)
+      const lease = await store.acquireLease(id, `owner ${i}`, i % 2 === 0 ? SHORT : LONG)
+      if (lease !== null) (i % 2 === 0 ? expired : live).push(lease)
+    }
+    await begin(store, 'never taken')
+    await begin(store, 'given back')
+    const back = await store.acquireLease('given back', 'me', LONG)
+    holds(back !== null && (await store.releaseLease(back)), 'a lease should be returned')
+    const gone = await begin(store, 'deleted')
+    await store.acquireLease(gone, 'me', SHORT)
+    await store.deleteConversation(gone)
+    await after(2 * SHORT)
+    equal(await store.listLeases(), sortLeases([...live, ...expired]), 'all')
+    equal(await store.listLeases({ expired: false }), sortLeases([...live, ...expired]), 'expired or not')
+    equal(await store.listLeases({ expired: true }), sortLeases(expired), 'those that have expired')
+    for (const query of [{}, { expired: true }]) {
+      const paged: Lease[] = []
+      for (let page: Lease[] = [], last: string | undefined; ; last = page.at(-1)?.conversationId) {
+        page = await store.listLeases({ ...query, limit: 2, ...(last !== undefined && { after: last }) })
+        paged.push(...page)
+        if (page.length < 2) break
       }
-      equal(await store.getLease('d'), null, 'the lease of an unknown conversation')
-      const none = { conversationId: 'd', owner: 'me', generation: 1, expiresAt: 0 }
-      for (const lease of [none, { ...none, conversationId: id }])
-        equal(await store.releaseLease(lease), false, 'giving back none')
-    },
-  },
-  {
-    name: 'lease: leases that were not returned are listed in the order of ids, and so are the expired ones of them',
-    async run({ store }) {
-      const live: Lease[] = []
-      const expired: Lease[] = []
-      for (const [i, id] of ['b', 'B', 'a', 'a b', 'é', '\uffee', '\u{1f600}'].entries()) {
-        await begin(store, id)
-        const lease = await store.acquireLease(id, `owner ${i}`, i % 2 === 0 ? SHORT : LONG)
-        if (lease !== null) (i % 2 === 0 ? expired : live).push(lease)
-      }
-      await begin(store, 'never taken')
-      await begin(store, 'given back')
-      const back = await store.acquireLease('given back', 'me', LONG)
-      holds(back !== null && (await store.releaseLease(back)), 'a lease should be returned')
-      const gone = await begin(store, 'deleted')
-      await store.acquireLease(gone, 'me', SHORT)
-      await store.deleteConversation(gone)
-      await after(2 * SHORT)
-      equal(await store.listLeases(), sortLeases([...live, ...expired]), 'all')
-      equal(await store.listLeases({ expired: false }), sortLeases([...live, ...expired]), 'expired or not')
-      equal(await store.listLeases({ expired: true }), sortLeases(expired), 'those that have expired')
-      for (const query of [{}, { expired: true }]) {
-        const paged: Lease[] = []
-        for (let page: Lease[] = [], last: string | undefined; ; last = page.at(-1)?.conversationId) {
-          page = await store.listLeases({ ...query, limit: 2, ...(last !== undefined && { after: last }) })
-          paged.push(...page)
-          if (page.length < 2) break
-        }
-        equal(paged, await store.listLeases(query), 'in pages of two')
-      }
-      const taken = await store.acquireLease('b', 'another', LONG)
-      const listed = (await store.listLeases({ after: 'a b', limit: 1 }))[0]
-      equal(listed, taken, 'one that expired and was claimed')
-      const lapsed = pluck(await store.listLeases({ expired: true }), 'conversationId')
-      equal(lapsed, ['a', 'é', '\u{1f600}'], 'those that have expired by then')
-    },
-  },
-  {
-    name: 'lease: one with the longest possible time is listed, and so are others',
-    async runOn({ store, id }) {
-      const other = await begin(store, 'd')
-      holds((await store.acquireLease(id, 'me', Number.MAX_SAFE_INTEGER)) !== null, 'it should be granted')
-      await store.acquireLease(other, 'you', LONG)
-      const idsIn = async (expired: boolean): Promise<string[]> =>
-        (await store.listLeases({ expired })).map(({ conversationId }) => conversationId)
-      equal(await idsIn(false), [id, other], 'leases that were not returned')
-      equal(await idsIn(true), [], 'those that have expired')
-    },
-  },
-  {
-    name: 'lease: an invalid list query is invalid_argument',
-    async runOn({ store, id }) {
-      await store.acquireLease(id, 'me', LONG)
-      for (const limit of [0, -1, 0.5, 101, Number.NaN])
-        await rejects('invalid_argument', `limit ${limit}`, () => store.listLeases({ limit }))
-      for (const position of ['', 'a\u0000', '\ud800'])
-        await rejects('invalid_argument', JSON.stringify(position), () =>
-          store.listLeases({ after: position }),
-        )
-      equal((await store.listLeases({ after: 'a', limit: 100 })).length, 1, 'the most that a page holds')
-    },
-  },
+      equal(paged, await store.listLeases(query), 'in pages of two')
+    }
+    const taken = await store.acquireLease('b', 'another', LONG)
+    const listed = (await store.listLeases({ after: 'a b', limit: 1 }))[0]
+    equal(listed, taken, 'one that expired and was claimed')
+    const lapsed = pluck(await store.listLeases({ expired: true }), 'conversationId')
+    equal(lapsed, ['a', 'é', '\u{1f600}'], 'those that have expired by then')
+  }),
+  it('lease: one with the longest possible time is listed, and so are others', async (store, id) => {
+    const other = await begin(store, 'd')
+    holds((await store.acquireLease(id, 'me', Number.MAX_SAFE_INTEGER)) !== null, 'it should be granted')
+    await store.acquireLease(other, 'you', LONG)
+    const idsIn = async (expired: boolean): Promise<string[]> =>
+      (await store.listLeases({ expired })).map(({ conversationId }) => conversationId)
+    equal(await idsIn(false), [id, other], 'leases that were not returned')
+    equal(await idsIn(true), [], 'those that have expired')
+  }),
+  it('lease: an invalid list query is invalid_argument', async (store, id) => {
+    await store.acquireLease(id, 'me', LONG)
+    for (const limit of [0, -1, 0.5, 101, Number.NaN])
+      await rejects('invalid_argument', `limit ${limit}`, () => store.listLeases({ limit }))
+    for (const position of ['', 'a\u0000', '\ud800'])
+      await rejects('invalid_argument', JSON.stringify(position), () => store.listLeases({ after: position }))
+    equal((await store.listLeases({ after: 'a', limit: 100 })).length, 1, 'the most that a page holds')
+  }),
 ]

@@ -9,7 +9,7 @@ import { MOST_LOOKED_AT } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { compareIds } from '../../store/kit/record.ts'
 import { equal, holds, rejects } from './assert.ts'
-import type { Check } from './check.ts'
+import { type Check, test } from './check.ts'
 import { begin, pause, put } from './facts.ts'
 import { followAll } from './feed.ts'
 import { allPages } from './pages.ts'
@@ -38,183 +38,165 @@ function sortRecords(records: readonly ConversationRecord[], order: Conversation
 const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 3))
 
 export const LISTS: readonly Check[] = [
-  {
-    name: 'list: every order, in pages of any size, the newest first by default',
-    async run({ store }) {
-      for (let i = 0; i < 25; i += 1) {
-        await begin(store, `c${(i * 7) % 25}`)
-        if (i % 6 === 5) await soon()
-      }
-      for (let i = 0; i < 25; i += 4) await store.append(`c${i}`, [pause('p')])
-      const ids = Array.from({ length: 25 }, (_, i) => `c${i}`)
-      const records = await Promise.all(
-        ids.map(async (id) => (await store.getConversation(id)) as ConversationRecord),
-      )
-      for (const order of ORDERS) {
-        for (const limit of [1, 4, 25, 100]) {
-          equal(
-            await listAll(store, { order }, limit),
-            sortRecords(records, order),
-            `${order}, ${limit} a page`,
-          )
-        }
-      }
-      equal(
-        (await store.listConversations()).items,
-        sortRecords(records, 'created_at_desc'),
-        'the default order',
-      )
-      await soon()
-      const changed = await store.updateConversation('c9', { title: 'T' })
-      const latest = await store.listConversations({ order: 'updated_at_desc', limit: 1 })
-      equal(latest.items, [changed], 'the one that was changed last')
-      await soon()
-      await store.append('c3', [pause('q')])
-      const { items } = await store.listConversations({ order: 'updated_at_desc', limit: 2 })
-      const both = items.map(({ id }) => id)
-      equal(both, ['c3', 'c9'], 'the one that was appended to last, and the one before')
-      equal(await store.countConversations(), { count: 25, more: false }, 'their number')
-    },
-  },
-  {
-    name: 'list: ties go by id, by code points',
-    async run({ store }) {
-      const ids = ['b', 'B', 'a', 'á', 'Z', '\uffee', '😀', 'aa', '10', '9']
-      await Promise.all(ids.map((id) => store.createConversation({ id })))
-      const records = (await store.listConversations()).items
-      for (const order of ORDERS) {
-        equal(await listAll(store, { order }, 3), sortRecords(records, order), order)
-      }
-    },
-  },
-  {
-    name: 'list: every filter, alone and combined',
-    async run({ store }) {
-      const titles = ['Plan', 'the PLAN', null, '100%', 'ΟΔΟΣ', "it's", 'a_b']
-      const records: ConversationRecord[] = []
-      for (let i = 0; i < 28; i += 1) {
-        const parent = i % 4 === 0 ? 'p' : null
-        const tags = { n: String(i % 3), ...(i % 2 === 0 && { even: 'yes' }) }
-        const created = await store.createConversation({
-          id: `c${i}`,
-          title: titles[i % 7] as string | null,
-          public: i % 3 === 0,
-          tags,
-          parentConversationId: parent,
-          sandboxId: i % 5 === 0 ? 's' : null,
-          owner: ['ann', "o'", null][i % 3] ?? null,
-          status: [null, 'idle', 'stuck'][i % 3] ?? null,
-        })
-        if (i % 9 === 8) await soon()
-        records.push(created)
-      }
-      for (let i = 0; i < 28; i += 5)
-        records[i] = await store.updateConversation(`c${i}`, { metadata: { i } })
-      const { createdAt } = records[10] as ConversationRecord
-      const { updatedAt } = records[15] as ConversationRecord
-      const filters: readonly (readonly [ConversationFilter, (record: ConversationRecord) => boolean])[] = [
-        [{ titleContains: 'plan' }, ({ title }) => title === 'Plan' || title === 'the PLAN'],
-        [{ titleContains: '%' }, ({ title }) => title === '100%'],
-        [{ titleContains: '_' }, ({ title }) => title === 'a_b'],
-        [{ titleContains: "'" }, ({ title }) => title === "it's"],
-        [{ titleContains: 'οδοσ' }, ({ title }) => title === 'ΟΔΟΣ'],
-        [{ titleContains: '' }, ({ title }) => title !== null],
-        [{ public: true }, (record) => record.public],
-        [{ public: false }, (record) => !record.public],
-        [{ parentConversationId: 'p' }, (record) => record.parentConversationId === 'p'],
-        [{ parentConversationId: '' }, (record) => record.parentConversationId === null],
-        [{ sandboxId: 's' }, (record) => record.sandboxId === 's'],
-        [{ owner: 'ann' }, (record) => record.owner === 'ann'],
-        [{ owner: "o'" }, (record) => record.owner === "o'"],
-        [{ owner: 'nobody' }, () => false],
-        [{ status: 'idle' }, (record) => record.status === 'idle'],
-        [{ status: '' }, (record) => record.status === null],
-        [{ status: 'No status' }, () => false],
-        [{ tags: { n: '1' } }, ({ tags }) => tags['n'] === '1'],
-        [{ tags: { n: '2', even: 'yes' } }, ({ tags }) => tags['n'] === '2' && tags['even'] === 'yes'],
-        [{ tags: { even: '' } }, () => false],
-        [{ tags: { "o'": '' } }, () => false],
-        [{ tags: {} }, () => true],
-        [{ createdAtGte: createdAt }, (record) => record.createdAt >= createdAt],
-        [{ createdAtLt: createdAt }, (record) => record.createdAt < createdAt],
-        [{ updatedAtGte: updatedAt }, (record) => record.updatedAt >= updatedAt],
-        [{ updatedAtLt: updatedAt }, (record) => record.updatedAt < updatedAt],
-      ]
-      for (const [i, [filter, fits]] of filters.entries()) {
-        for (const [other, fitsToo] of [[{}, () => true] as const, ...filters.slice(i + 1, i + 8)]) {
-          const both = { ...filter, ...other }
-          // Two values for one field: the latter counts.
-          const expected = records.filter(
-            (record) => fitsToo(record) && (Object.keys(other)[0] === Object.keys(filter)[0] || fits(record)),
-          )
-          const order = ORDERS[i % 4] as ConversationOrder
-          const what = JSON.stringify(both)
-          equal(await listAll(store, { ...both, order }, 4), sortRecords(expected, order), what)
-          equal((await store.countConversations(both)).count, expected.length, `${what}, counted`)
-        }
-      }
-    },
-  },
-  {
-    name: 'list: creating conversations while paging repeats and skips none that were there',
-    async run({ store }) {
-      for (const order of ['created_at', 'created_at_desc'] as const) {
-        const there = Array.from({ length: 12 }, (_, i) => `${order}${i}`)
-        for (const id of there) await store.createConversation({ id, title: order })
-        let pages = 0
-        const result = await allPages(3, async (cursor) => {
-          const page = await store.listConversations({ titleContains: order, order, limit: 3, ...cursor })
-          pages += 1
-          if (pages < 6) await store.createConversation({ id: `${order}-new${pages}`, title: order })
-          return page
-        })
-        const ids = result.map(({ id }) => id)
-        equal(new Set(ids).size, ids.length, 'one came twice')
-        equal(ids.filter((id) => there.includes(id)).toSorted(), there.toSorted(), 'those that were there')
-        for (const id of ids) await store.updateConversation(id, { title: 'done' })
-      }
-    },
-  },
-  {
-    name: 'list: a cursor of another filter or order is invalid_cursor, and other limits are invalid_query',
-    async run({ store }) {
-      for (let i = 0; i < 5; i += 1) await store.createConversation({ id: `c${i}`, title: 'x' })
-      const { cursor } = await store.listConversations({ limit: 2 })
-      if (cursor === null) throw new Error('there should be a second page')
-      const rest = await store.listConversations({ cursor, order: 'created_at_desc', limit: 50 })
-      equal(rest.items.length, 3, 'the rest')
-      const changes = [
-        { order: 'created_at' },
-        { order: 'updated_at_desc' },
-        { public: false },
-        { titleContains: 'x' },
-        { tags: { a: '' } },
-        { createdAtLt: '2999-01-01T00:00:00Z' },
-      ] as const
-      for (const change of changes) {
-        const error = await rejects('invalid_cursor', JSON.stringify(change), () =>
-          store.listConversations({ cursor, ...change }),
+  test('list: every order, in pages of any size, the newest first by default', async (store) => {
+    for (let i = 0; i < 25; i += 1) {
+      await begin(store, `c${(i * 7) % 25}`)
+      if (i % 6 === 5) await soon()
+    }
+    for (let i = 0; i < 25; i += 4) await store.append(`c${i}`, [pause('p')])
+    const ids = Array.from({ length: 25 }, (_, i) => `c${i}`)
+    const records = await Promise.all(
+      ids.map(async (id) => (await store.getConversation(id)) as ConversationRecord),
+    )
+    for (const order of ORDERS) {
+      for (const limit of [1, 4, 25, 100]) {
+        equal(
+          await listAll(store, { order }, limit),
+          sortRecords(records, order),
+          `${order}, ${limit} a page`,
         )
-        equal(error.data['reason'], 'foreign', 'the reason in the error')
       }
-      await rejects('invalid_cursor', 'an altered one', () =>
-        store.listConversations({ cursor: `${cursor}A` }),
+    }
+    equal(
+      (await store.listConversations()).items,
+      sortRecords(records, 'created_at_desc'),
+      'the default order',
+    )
+    await soon()
+    const changed = await store.updateConversation('c9', { title: 'T' })
+    const latest = await store.listConversations({ order: 'updated_at_desc', limit: 1 })
+    equal(latest.items, [changed], 'the one that was changed last')
+    await soon()
+    await store.append('c3', [pause('q')])
+    const { items } = await store.listConversations({ order: 'updated_at_desc', limit: 2 })
+    const both = items.map(({ id }) => id)
+    equal(both, ['c3', 'c9'], 'the one that was appended to last, and the one before')
+    equal(await store.countConversations(), { count: 25, more: false }, 'their number')
+  }),
+  test('list: ties go by id, by code points', async (store) => {
+    const ids = ['b', 'B', 'a', 'á', 'Z', '\uffee', '😀', 'aa', '10', '9']
+    await Promise.all(ids.map((id) => store.createConversation({ id })))
+    const records = (await store.listConversations()).items
+    for (const order of ORDERS) {
+      equal(await listAll(store, { order }, 3), sortRecords(records, order), order)
+    }
+  }),
+  test('list: every filter, alone and combined', async (store) => {
+    const titles = ['Plan', 'the PLAN', null, '100%', 'ΟΔΟΣ', "it's", 'a_b']
+    const records: ConversationRecord[] = []
+    for (let i = 0; i < 28; i += 1) {
+      const parent = i % 4 === 0 ? 'p' : null
+      const tags = { n: String(i % 3), ...(i % 2 === 0 && { even: 'yes' }) }
+      const created = await store.createConversation({
+        id: `c${i}`,
+        title: titles[i % 7] as string | null,
+        public: i % 3 === 0,
+        tags,
+        parentConversationId: parent,
+        sandboxId: i % 5 === 0 ? 's' : null,
+        owner: ['ann', "o'", null][i % 3] ?? null,
+        status: [null, 'idle', 'stuck'][i % 3] ?? null,
+      })
+      if (i % 9 === 8) await soon()
+      records.push(created)
+    }
+    for (let i = 0; i < 28; i += 5) records[i] = await store.updateConversation(`c${i}`, { metadata: { i } })
+    const { createdAt } = records[10] as ConversationRecord
+    const { updatedAt } = records[15] as ConversationRecord
+    const filters: readonly (readonly [ConversationFilter, (record: ConversationRecord) => boolean])[] = [
+      [{ titleContains: 'plan' }, ({ title }) => title === 'Plan' || title === 'the PLAN'],
+      [{ titleContains: '%' }, ({ title }) => title === '100%'],
+      [{ titleContains: '_' }, ({ title }) => title === 'a_b'],
+      [{ titleContains: "'" }, ({ title }) => title === "it's"],
+      [{ titleContains: 'οδοσ' }, ({ title }) => title === 'ΟΔΟΣ'],
+      [{ titleContains: '' }, ({ title }) => title !== null],
+      [{ public: true }, (record) => record.public],
+      [{ public: false }, (record) => !record.public],
+      [{ parentConversationId: 'p' }, (record) => record.parentConversationId === 'p'],
+      [{ parentConversationId: '' }, (record) => record.parentConversationId === null],
+      [{ sandboxId: 's' }, (record) => record.sandboxId === 's'],
+      [{ owner: 'ann' }, (record) => record.owner === 'ann'],
+      [{ owner: "o'" }, (record) => record.owner === "o'"],
+      [{ owner: 'nobody' }, () => false],
+      [{ status: 'idle' }, (record) => record.status === 'idle'],
+      [{ status: '' }, (record) => record.status === null],
+      [{ status: 'No status' }, () => false],
+      [{ tags: { n: '1' } }, ({ tags }) => tags['n'] === '1'],
+      [{ tags: { n: '2', even: 'yes' } }, ({ tags }) => tags['n'] === '2' && tags['even'] === 'yes'],
+      [{ tags: { even: '' } }, () => false],
+      [{ tags: { "o'": '' } }, () => false],
+      [{ tags: {} }, () => true],
+      [{ createdAtGte: createdAt }, (record) => record.createdAt >= createdAt],
+      [{ createdAtLt: createdAt }, (record) => record.createdAt < createdAt],
+      [{ updatedAtGte: updatedAt }, (record) => record.updatedAt >= updatedAt],
+      [{ updatedAtLt: updatedAt }, (record) => record.updatedAt < updatedAt],
+    ]
+    for (const [i, [filter, fits]] of filters.entries()) {
+      for (const [other, fitsToo] of [[{}, () => true] as const, ...filters.slice(i + 1, i + 8)]) {
+        const both = { ...filter, ...other }
+        // Two values for one field: the latter counts.
+        const expected = records.filter(
+          (record) => fitsToo(record) && (Object.keys(other)[0] === Object.keys(filter)[0] || fits(record)),
+        )
+        const order = ORDERS[i % 4] as ConversationOrder
+        const what = JSON.stringify(both)
+        equal(await listAll(store, { ...both, order }, 4), sortRecords(expected, order), what)
+        equal((await store.countConversations(both)).count, expected.length, `${what}, counted`)
+      }
+    }
+  }),
+  test('list: creating conversations while paging repeats and skips none that were there', async (store) => {
+    for (const order of ['created_at', 'created_at_desc'] as const) {
+      const there = Array.from({ length: 12 }, (_, i) => `${order}${i}`)
+      for (const id of there) await store.createConversation({ id, title: order })
+      let pages = 0
+      const result = await allPages(3, async (cursor) => {
+        const page = await store.listConversations({ titleContains: order, order, limit: 3, ...cursor })
+        pages += 1
+        if (pages < 6) await store.createConversation({ id: `${order}-new${pages}`, title: order })
+        return page
+      })
+      const ids = result.map(({ id }) => id)
+      equal(new Set(ids).size, ids.length, 'one came twice')
+      equal(ids.filter((id) => there.includes(id)).toSorted(), there.toSorted(), 'those that were there')
+      for (const id of ids) await store.updateConversation(id, { title: 'done' })
+    }
+  }),
+  test('list: a cursor of another filter or order is invalid_cursor, and other limits are invalid_query', async (store) => {
+    for (let i = 0; i < 5; i += 1) await store.createConversation({ id: `c${i}`, title: 'x' })
+    const { cursor } = await store.listConversations({ limit: 2 })
+    if (cursor === null) throw new Error('there should be a second page')
+    const rest = await store.listConversations({ cursor, order: 'created_at_desc', limit: 50 })
+    equal(rest.items.length, 3, 'the rest')
+    const changes = [
+      { order: 'created_at' },
+      { order: 'updated_at_desc' },
+      { public: false },
+      { titleContains: 'x' },
+      { tags: { a: '' } },
+      { createdAtLt: '2999-01-01T00:00:00Z' },
+    ] as const
+    for (const change of changes) {
+      const error = await rejects('invalid_cursor', JSON.stringify(change), () =>
+        store.listConversations({ cursor, ...change }),
       )
-      await rejects('invalid_cursor', 'an id', () => store.listConversations({ cursor: 'c2' }))
-      const wrong = [
-        { limit: 0 },
-        { limit: 101 },
-        { order: 'title' as 'created_at' },
-        { createdAtGte: 'today' },
-        { public: 1 as unknown as boolean },
-        { tags: { a: 1 as unknown as string } },
-      ]
-      for (const query of wrong) {
-        await rejects('invalid_query', JSON.stringify(query), () => store.listConversations(query))
-      }
-      await rejects('invalid_query', 'counted', () => store.countConversations({ updatedAtLt: 'today' }))
-    },
-  },
+      equal(error.data['reason'], 'foreign', 'the reason in the error')
+    }
+    await rejects('invalid_cursor', 'an altered one', () => store.listConversations({ cursor: `${cursor}A` }))
+    await rejects('invalid_cursor', 'an id', () => store.listConversations({ cursor: 'c2' }))
+    const wrong = [
+      { limit: 0 },
+      { limit: 101 },
+      { order: 'title' as 'created_at' },
+      { createdAtGte: 'today' },
+      { public: 1 as unknown as boolean },
+      { tags: { a: 1 as unknown as string } },
+    ]
+    for (const query of wrong) {
+      await rejects('invalid_query', JSON.stringify(query), () => store.listConversations(query))
+    }
+    await rejects('invalid_query', 'counted', () => store.countConversations({ updatedAtLt: 'today' }))
+  }),
 ]
 
 /** The ids that a list finds, page after page; pages may be short, and end. */
@@ -268,57 +250,49 @@ export const LIST_BOUNDS: readonly Check[] = [
       equal(await store.countConversations({}, { exact: true }), { count, more: false }, 'counted exactly')
     },
   },
-  {
-    name: 'list: a status belongs to a version of the log, and does not change the conversation',
-    async run(trial) {
-      const { store } = trial
-      await begin(store, 'c')
-      await store.createConversation({ id: 'd', status: 'idle' })
-      await store.append('c', [pause('a'), pause('b')])
-      const before = await store.getConversation('c')
-      const { next } = await followAll(trial, 4)
-      equal(await store.setStatus('c', 'running', 1), false, 'set for an older log')
-      equal(await store.setStatus('none', 'running', 0), false, 'said of none')
-      for (const version of [-1, 1.5, NaN, 2 ** 40, undefined, '2'] as number[])
-        equal(await store.setStatus('c', 'running', version), false, `set for ${version} events`)
-      equal(await store.getConversation('c'), before, 'the record after all')
-      equal(await store.setStatus('c', 'running', 2), true, 'set for the current log')
-      equal(await store.getConversation('c'), { ...before, status: 'running' }, 'the record')
-      equal((await store.feed({ after: next })).items, [], 'its items in the feed')
-      const listed = async (status: string): Promise<string[]> =>
-        (await store.listConversations({ status })).items.map(({ id }) => id)
-      equal([await listed('running'), await listed('idle'), await listed('')], [['c'], ['d'], []], 'lists')
-      equal(await store.setStatus('c', 'paused', 2), true, 'said again')
-      await store.updateConversation('c', { tags: { a: 'x' }, public: true })
-      equal([await listed('running'), await listed('paused')], [[], ['c']], 'lists after it')
-      equal((await store.countConversations({ status: 'paused', tags: { a: 'x' } })).count, 1, 'counted')
-      await store.updateConversation('c', { tags: {} })
-      const later = (await store.countConversations({ status: 'paused', tags: { a: 'x' } })).count
-      equal(later, 0, 'counted later')
-      await store.deleteConversation('c')
-      equal([await listed('paused'), (await store.countConversations()).count], [[], 1], 'when it is gone')
-      for (const status of ['', 'No', 'x'.repeat(41), 7 as unknown as string])
-        await rejects('invalid_argument', JSON.stringify(status), () => store.setStatus('d', status, 0))
-      await rejects('invalid_argument', 'created', () => store.createConversation({ id: 'e', status: '' }))
-      await rejects('invalid_id', 'a sandbox', () => store.createConversation({ id: 'e', sandboxId: '' }))
-    },
-  },
-  {
-    name: 'items: a count equals the list',
-    async run({ store }) {
-      for (let i = 0; i < 12; i += 1)
-        await put(store, `i${i}`, {}, i < 9 ? { keys: { n: String(i % 3) } } : {})
-      const counts = [
-        await store.countItems('c'),
-        await store.countItems('c', { from: 'i2' }),
-        await store.countItems('c', { by: 'n' }),
-        await store.countItems('c', { by: 'n', value: '1' }),
-        await store.countItems('c', { by: 'n', from: '1', below: '2' }, { exact: true }),
-        await store.countItems('other'),
-      ]
-      const expected = [12, 8, 9, 3, 3, 0].map((count) => ({ count, more: false }))
-      equal(counts, expected, 'counts')
-      await rejects('invalid_query', 'no name of a key', () => store.countItems('c', { by: 'N' }))
-    },
-  },
+  test('list: a status belongs to a version of the log, and does not change the conversation', async (store, trial) => {
+    await begin(store, 'c')
+    await store.createConversation({ id: 'd', status: 'idle' })
+    await store.append('c', [pause('a'), pause('b')])
+    const before = await store.getConversation('c')
+    const { next } = await followAll(trial, 4)
+    equal(await store.setStatus('c', 'running', 1), false, 'set for an older log')
+    equal(await store.setStatus('none', 'running', 0), false, 'said of none')
+    for (const version of [-1, 1.5, NaN, 2 ** 40, undefined, '2'] as number[])
+      equal(await store.setStatus('c', 'running', version), false, `set for ${version} events`)
+    equal(await store.getConversation('c'), before, 'the record after all')
+    equal(await store.setStatus('c', 'running', 2), true, 'set for the current log')
+    equal(await store.getConversation('c'), { ...before, status: 'running' }, 'the record')
+    equal((await store.feed({ after: next })).items, [], 'its items in the feed')
+    const listed = async (status: string): Promise<string[]> =>
+      (await store.listConversations({ status })).items.map(({ id }) => id)
+    equal([await listed('running'), await listed('idle'), await listed('')], [['c'], ['d'], []], 'lists')
+    equal(await store.setStatus('c', 'paused', 2), true, 'said again')
+    await store.updateConversation('c', { tags: { a: 'x' }, public: true })
+    equal([await listed('running'), await listed('paused')], [[], ['c']], 'lists after it')
+    equal((await store.countConversations({ status: 'paused', tags: { a: 'x' } })).count, 1, 'counted')
+    await store.updateConversation('c', { tags: {} })
+    const later = (await store.countConversations({ status: 'paused', tags: { a: 'x' } })).count
+    equal(later, 0, 'counted later')
+    await store.deleteConversation('c')
+    equal([await listed('paused'), (await store.countConversations()).count], [[], 1], 'when it is gone')
+    for (const status of ['', 'No', 'x'.repeat(41), 7 as unknown as string])
+      await rejects('invalid_argument', JSON.stringify(status), () => store.setStatus('d', status, 0))
+    await rejects('invalid_argument', 'created', () => store.createConversation({ id: 'e', status: '' }))
+    await rejects('invalid_id', 'a sandbox', () => store.createConversation({ id: 'e', sandboxId: '' }))
+  }),
+  test('items: a count equals the list', async (store) => {
+    for (let i = 0; i < 12; i += 1) await put(store, `i${i}`, {}, i < 9 ? { keys: { n: String(i % 3) } } : {})
+    const counts = [
+      await store.countItems('c'),
+      await store.countItems('c', { from: 'i2' }),
+      await store.countItems('c', { by: 'n' }),
+      await store.countItems('c', { by: 'n', value: '1' }),
+      await store.countItems('c', { by: 'n', from: '1', below: '2' }, { exact: true }),
+      await store.countItems('other'),
+    ]
+    const expected = [12, 8, 9, 3, 3, 0].map((count) => ({ count, more: false }))
+    equal(counts, expected, 'counts')
+    await rejects('invalid_query', 'no name of a key', () => store.countItems('c', { by: 'N' }))
+  }),
 ]

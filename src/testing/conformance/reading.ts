@@ -2,129 +2,108 @@
 
 import { parseInstant } from '../../event/time.ts'
 import { equal, rejects } from './assert.ts'
-import type { Check } from './check.ts'
+import { type Check, it, test } from './check.ts'
 import { begin, idsOf, NO_TEXTS, pause, pauses, pluck, say } from './facts.ts'
 
 export const READING: readonly Check[] = [
-  {
-    name: 'read: results can be sent as JSON without loss, up to the ends of the calendar',
-    async run({ store }) {
-      const times = [
-        '0000-01-01T00:00:00.000001+23:59',
-        '2255-06-06T00:00:00.000001Z',
-        '9999-12-31T23:59:59.999999-23:59',
-      ]
-      const id = await begin(store, 'c')
-      const input = times.map((timestamp, time) => pause(`p${time}`, { timestamp }))
-      const appended = await store.append(id, input, { mode: 'import' })
-      const page = await store.search({ conversationId: id })
-      const result = [
-        page,
-        appended.events,
-        await store.read(id),
-        await store.get(id, 'p1'),
-        await store.getMany(id, ['p2']),
-      ]
-      equal(JSON.parse(JSON.stringify(result)), result, 'as JSON')
-      const expected = times.map((timestamp) => String(parseInstant(timestamp)))
-      equal(pluck(page.items, 'time'), expected, 'times, to the microsecond')
-    },
-  },
-  {
-    name: 'read: forward and backward, from any position, up to a limit',
-    async run({ store }) {
-      const id = await begin(store, 'c', pauses(10))
-      const cases: readonly (readonly [Parameters<typeof store.read>[1], readonly number[]])[] = [
-        [{}, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]],
-        [{ limit: 3 }, [0, 1, 2]],
-        [{ from: 4, limit: 3 }, [4, 5, 6]],
-        [{ from: 8 }, [8, 9]],
-        [{ from: 10 }, []],
-        [{ from: 1000 }, []],
-        [{ direction: 'backward', limit: 3 }, [9, 8, 7]],
-        [{ direction: 'backward', from: 4 }, [4, 3, 2, 1, 0]],
-        [{ direction: 'backward', from: 4, limit: 2 }, [4, 3]],
-        [{ direction: 'backward', from: 0 }, [0]],
-        [{ direction: 'backward', from: 1000, limit: 2 }, [9, 8]],
-        [{ direction: 'forward', from: 9, limit: 1_000_000 }, [9]],
-      ]
-      for (const [options, expected] of cases) {
-        const events = await store.read(id, options)
-        equal(pluck(events, 'seq'), expected, `read with ${JSON.stringify(options)}`)
-      }
-    },
-  },
-  {
-    name: 'read: at most 1,000 without a limit',
-    async run({ store }) {
-      const id = await begin(store, 'c', pauses(1100))
-      equal((await store.read(id)).length, 1000, 'forward')
-      equal((await store.read(id, { direction: 'backward' })).map(({ seq }) => seq).at(-1), 100, 'backward')
-    },
-  },
-  {
-    name: 'read: an empty log returns nothing, an unknown conversation is an error',
-    async runOn({ store, id }) {
-      equal(await store.read(id), [], 'forward')
-      equal(await store.read(id, { direction: 'backward' }), [], 'backward')
-      await rejects('unknown_conversation', 'an unknown conversation', () => store.read('d'))
-    },
-  },
-  {
-    name: 'read: invalid positions, limits and directions are invalid_argument',
-    async run({ store }) {
-      const id = await begin(store, 'c', pauses(3))
-      const wrong = [
-        { from: -1 },
-        { from: 0.5 },
-        { limit: 0 },
-        { limit: -1 },
-        { limit: Number.NaN },
-        { direction: 'up' as 'forward' },
-      ]
-      for (const options of wrong) {
-        await rejects('invalid_argument', JSON.stringify(options), () => store.read(id, options))
-      }
-    },
-  },
-  {
-    name: 'get: the event of an id, null for all else',
-    async run({ store }) {
-      const id = await begin(store, 'c', [pause('a'), say('m', 'x')])
-      await begin(store, 'd', [pause('there')])
-      equal(await store.get(id, 'm'), (await store.read(id))[1], 'an event')
-      for (const missing of [
-        'nowhere',
-        'there',
-        '',
-        'A',
-        'a ',
-        '__root__',
-        'a\u0000',
-        '\ud800',
-        'x'.repeat(1000),
-        ...NO_TEXTS,
-      ]) {
-        equal(await store.get(id, missing), null, `get ${JSON.stringify(missing)}`)
-        equal(await store.getMany(id, [missing]), [null], `getMany ${JSON.stringify(missing)}`)
-      }
-      equal(await store.get('nowhere', 'a'), null, 'in an unknown conversation')
-    },
-  },
-  {
-    name: 'getMany: in the order asked, null for each that is missing, repeated as often as asked',
-    async run({ store }) {
-      const id = await begin(store, 'c', [pause('a'), pause('b'), pause('d')])
-      const requested = ['d', 'nowhere', 'a', 'd', '', 'a\u0000', '\ud800', 'b']
-      const result = await store.getMany(id, requested)
-      const expected = ['d', null, 'a', 'd', null, null, null, 'b']
-      const ids = result.map((event) => event?.id ?? null)
-      equal(ids, expected, 'ids')
-      equal(result[2], await store.get(id, 'a'), 'an event')
-      equal(await store.getMany(id, []), [], 'nothing asked')
-      equal(await store.getMany('nowhere', ['a', 'b']), [null, null], 'in an unknown conversation')
-    },
-  },
+  test('read: results can be sent as JSON without loss, up to the ends of the calendar', async (store) => {
+    const times = [
+      '0000-01-01T00:00:00.000001+23:59',
+      '2255-06-06T00:00:00.000001Z',
+      '9999-12-31T23:59:59.999999-23:59',
+    ]
+    const id = await begin(store, 'c')
+    const input = times.map((timestamp, time) => pause(`p${time}`, { timestamp }))
+    const appended = await store.append(id, input, { mode: 'import' })
+    const page = await store.search({ conversationId: id })
+    const result = [
+      page,
+      appended.events,
+      await store.read(id),
+      await store.get(id, 'p1'),
+      await store.getMany(id, ['p2']),
+    ]
+    equal(JSON.parse(JSON.stringify(result)), result, 'as JSON')
+    const expected = times.map((timestamp) => String(parseInstant(timestamp)))
+    equal(pluck(page.items, 'time'), expected, 'times, to the microsecond')
+  }),
+  test('read: forward and backward, from any position, up to a limit', async (store) => {
+    const id = await begin(store, 'c', pauses(10))
+    const cases: readonly (readonly [Parameters<typeof store.read>[1], readonly number[]])[] = [
+      [{}, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]],
+      [{ limit: 3 }, [0, 1, 2]],
+      [{ from: 4, limit: 3 }, [4, 5, 6]],
+      [{ from: 8 }, [8, 9]],
+      [{ from: 10 }, []],
+      [{ from: 1000 }, []],
+      [{ direction: 'backward', limit: 3 }, [9, 8, 7]],
+      [{ direction: 'backward', from: 4 }, [4, 3, 2, 1, 0]],
+      [{ direction: 'backward', from: 4, limit: 2 }, [4, 3]],
+      [{ direction: 'backward', from: 0 }, [0]],
+      [{ direction: 'backward', from: 1000, limit: 2 }, [9, 8]],
+      [{ direction: 'forward', from: 9, limit: 1_000_000 }, [9]],
+    ]
+    for (const [options, expected] of cases) {
+      const events = await store.read(id, options)
+      equal(pluck(events, 'seq'), expected, `read with ${JSON.stringify(options)}`)
+    }
+  }),
+  test('read: at most 1,000 without a limit', async (store) => {
+    const id = await begin(store, 'c', pauses(1100))
+    equal((await store.read(id)).length, 1000, 'forward')
+    equal((await store.read(id, { direction: 'backward' })).map(({ seq }) => seq).at(-1), 100, 'backward')
+  }),
+  it('read: an empty log returns nothing, an unknown conversation is an error', async (store, id) => {
+    equal(await store.read(id), [], 'forward')
+    equal(await store.read(id, { direction: 'backward' }), [], 'backward')
+    await rejects('unknown_conversation', 'an unknown conversation', () => store.read('d'))
+  }),
+  test('read: invalid positions, limits and directions are invalid_argument', async (store) => {
+    const id = await begin(store, 'c', pauses(3))
+    const wrong = [
+      { from: -1 },
+      { from: 0.5 },
+      { limit: 0 },
+      { limit: -1 },
+      { limit: Number.NaN },
+      { direction: 'up' as 'forward' },
+    ]
+    for (const options of wrong) {
+      await rejects('invalid_argument', JSON.stringify(options), () => store.read(id, options))
+    }
+  }),
+  test('get: the event of an id, null for all else', async (store) => {
+    const id = await begin(store, 'c', [pause('a'), say('m', 'x')])
+    await begin(store, 'd', [pause('there')])
+    equal(await store.get(id, 'm'), (await store.read(id))[1], 'an event')
+    for (const missing of [
+      'nowhere',
+      'there',
+      '',
+      'A',
+      'a ',
+      '__root__',
+      'a\u0000',
+      '\ud800',
+      'x'.repeat(1000),
+      ...NO_TEXTS,
+    ]) {
+      equal(await store.get(id, missing), null, `get ${JSON.stringify(missing)}`)
+      equal(await store.getMany(id, [missing]), [null], `getMany ${JSON.stringify(missing)}`)
+    }
+    equal(await store.get('nowhere', 'a'), null, 'in an unknown conversation')
+  }),
+  test('getMany: in the order asked, null for each that is missing, repeated as often as asked', async (store) => {
+    const id = await begin(store, 'c', [pause('a'), pause('b'), pause('d')])
+    const requested = ['d', 'nowhere', 'a', 'd', '', 'a\u0000', '\ud800', 'b']
+    const result = await store.getMany(id, requested)
+    const expected = ['d', null, 'a', 'd', null, null, null, 'b']
+    const ids = result.map((event) => event?.id ?? null)
+    equal(ids, expected, 'ids')
+    equal(result[2], await store.get(id, 'a'), 'an event')
+    equal(await store.getMany(id, []), [], 'nothing asked')
+    equal(await store.getMany('nowhere', ['a', 'b']), [null, null], 'in an unknown conversation')
+  }),
   {
     name: 'getMany: thousands at once',
     large: true,
@@ -136,19 +115,16 @@ export const READING: readonly Check[] = [
       equal(ids, expected, 'ids')
     },
   },
-  {
-    name: 'conversations: the same ids in two of them are two events',
-    async run({ store }) {
-      const [one, two] = [
-        await begin(store, 'c', pauses(3)),
-        await begin(store, 'C', [say('p1', 'other'), pause('q')]),
-      ]
-      equal((await store.get(one, 'p1'))?.fact.id, 'p1', 'in the first')
-      equal((await store.get(two, 'p1'))?.seq, 0, 'in the second')
-      equal(idsOf((await store.search({ conversationId: two })).items), ['p1', 'q'], 'found in the second')
-      equal([await store.count({ conversationId: one }), (await store.read(two)).length], [3, 2], 'numbers')
-      equal(await store.deleteConversation(two), true, 'deleting the second')
-      equal((await store.read(one)).length, 3, 'the first, after')
-    },
-  },
+  test('conversations: the same ids in two of them are two events', async (store) => {
+    const [one, two] = [
+      await begin(store, 'c', pauses(3)),
+      await begin(store, 'C', [say('p1', 'other'), pause('q')]),
+    ]
+    equal((await store.get(one, 'p1'))?.fact.id, 'p1', 'in the first')
+    equal((await store.get(two, 'p1'))?.seq, 0, 'in the second')
+    equal(idsOf((await store.search({ conversationId: two })).items), ['p1', 'q'], 'found in the second')
+    equal([await store.count({ conversationId: one }), (await store.read(two)).length], [3, 2], 'numbers')
+    equal(await store.deleteConversation(two), true, 'deleting the second')
+    equal((await store.read(one)).length, 3, 'the first, after')
+  }),
 ]

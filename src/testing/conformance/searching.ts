@@ -9,7 +9,7 @@ import type { Store } from '../../store/contract/store.ts'
 import { formatInstant } from '../../store/kit/record.ts'
 import { hostileLog } from '../hostile-log.ts'
 import { equal, rejects } from './assert.ts'
-import type { Check } from './check.ts'
+import { type Check, it, test } from './check.ts'
 import { begin, idsOf, leaf, pause, pauses, pluck, say, storable, update } from './facts.ts'
 import { searchAll, searchNaively } from './pages.ts'
 
@@ -47,119 +47,98 @@ const talk = (prefix: string, from: number): Fact[] =>
   )
 
 export const PATHS: readonly Check[] = [
-  {
-    name: 'leaf: branches off an old event, and branches of branches',
-    async run({ store }) {
-      const id = await begin(store, 'c', pauses(6, 'a'))
-      await store.append(id, [leaf('to2', 'a2'), ...pauses(3, 'b')])
-      await store.append(id, [leaf('to1', 'b1'), ...pauses(3, 'd')])
-      await store.append(id, [leaf('to5', 'a5'), ...pauses(2, 'e')])
-      await store.append(id, [leaf('none', null), ...pauses(2, 'f')])
-      await store.append(id, [
-        leaf('back', 'd2'),
-        pause('g', { parent_id: 'b1' }),
-        pause('h', { parent_id: 'd2' }),
-      ])
-      await everyPath(store, id, 4)
-    },
-  },
-  {
-    name: 'leaf: state updates are next to the path, and on it only if an event names one as its parent',
-    async run({ store }) {
-      const id = await begin(store, 'c', [
-        pause('a'),
-        update('u', 'k', 1),
-        update('v', 'k', 2),
-        pause('b'),
-        update('w', 'k', 3, { parent_id: 'v' }),
-        pause('d', { parent_id: 'w' }),
-        pause('e'),
-        pause('f', { parent_id: 'b' }),
-        pause('g', { parent_id: 'v' }),
-        pause('h', { parent_id: 'v' }),
-      ])
-      const on = async (leafId: string): Promise<unknown> =>
-        idsOf((await store.search({ conversationId: id, leafId })).items)
-      equal(await on('f'), ['a', 'b', 'f'], 'to an event')
-      equal(await on('u'), ['a', 'u'], 'to a state update')
-      equal(await on('e'), ['a', 'v', 'w', 'd', 'e'], 'through state updates')
-      await everyPath(store, id, 2)
-    },
-  },
-  {
-    name: 'leaf: branches off a branch that has grown since it was begun, and was left',
-    async runOn({ store, id }) {
-      for (const ownId of ['a0', 'a1', 'a2']) await store.append(id, [pause(ownId)])
-      await store.append(id, [pause('b0', { parent_id: '__root__' })])
-      await store.append(id, [pause('b1')])
-      for (const above of ['a0', 'a1', 'a2', 'b0']) {
-        await store.append(id, [pause(`${above}-x`, { parent_id: above })])
-        await store.append(id, [pause(`${above}-y`)])
-        await store.append(id, [pause(`${above}-z`, { parent_id: 'b1' })])
+  test('leaf: branches off an old event, and branches of branches', async (store) => {
+    const id = await begin(store, 'c', pauses(6, 'a'))
+    await store.append(id, [leaf('to2', 'a2'), ...pauses(3, 'b')])
+    await store.append(id, [leaf('to1', 'b1'), ...pauses(3, 'd')])
+    await store.append(id, [leaf('to5', 'a5'), ...pauses(2, 'e')])
+    await store.append(id, [leaf('none', null), ...pauses(2, 'f')])
+    await store.append(id, [
+      leaf('back', 'd2'),
+      pause('g', { parent_id: 'b1' }),
+      pause('h', { parent_id: 'd2' }),
+    ])
+    await everyPath(store, id, 4)
+  }),
+  test('leaf: state updates are next to the path, and on it only if an event names one as its parent', async (store) => {
+    const id = await begin(store, 'c', [
+      pause('a'),
+      update('u', 'k', 1),
+      update('v', 'k', 2),
+      pause('b'),
+      update('w', 'k', 3, { parent_id: 'v' }),
+      pause('d', { parent_id: 'w' }),
+      pause('e'),
+      pause('f', { parent_id: 'b' }),
+      pause('g', { parent_id: 'v' }),
+      pause('h', { parent_id: 'v' }),
+    ])
+    const on = async (leafId: string): Promise<unknown> =>
+      idsOf((await store.search({ conversationId: id, leafId })).items)
+    equal(await on('f'), ['a', 'b', 'f'], 'to an event')
+    equal(await on('u'), ['a', 'u'], 'to a state update')
+    equal(await on('e'), ['a', 'v', 'w', 'd', 'e'], 'through state updates')
+    await everyPath(store, id, 2)
+  }),
+  it('leaf: branches off a branch that has grown since it was begun, and was left', async (store, id) => {
+    for (const ownId of ['a0', 'a1', 'a2']) await store.append(id, [pause(ownId)])
+    await store.append(id, [pause('b0', { parent_id: '__root__' })])
+    await store.append(id, [pause('b1')])
+    for (const above of ['a0', 'a1', 'a2', 'b0']) {
+      await store.append(id, [pause(`${above}-x`, { parent_id: above })])
+      await store.append(id, [pause(`${above}-y`)])
+      await store.append(id, [pause(`${above}-z`, { parent_id: 'b1' })])
+    }
+    await everyPath(store, id, 3)
+  }),
+  test('leaf: two branches that grow by turns, one event at a time and in one batch', async (store) => {
+    const id = await begin(store, 'c', [pause('a0'), pause('b0', { parent_id: '__root__' })])
+    for (let i = 1; i < 6; i += 1) for (const fact of turn(i)) await store.append(id, [fact])
+    await store.append(id, [6, 7, 8].flatMap(turn))
+    await store.append(id, [...turn(9), leaf('to', 'a3'), pause('x'), pause('y', { parent_id: 'b9' })])
+    await everyPath(store, id, 5)
+  }),
+  test('leaf: times that run backwards keep a path whole', async (store) => {
+    const id = await begin(store, 'c', facts('a', 100, -3))
+    await store.append(id, [leaf('to3', 'a3'), ...facts('b', 90, 4)])
+    await store.append(id, [leaf('to7', 'a7'), ...facts('d', 0, 9)])
+    await store.append(id, [leaf('tob', 'b2'), ...facts('e', 500, -70)])
+    await everyPath(store, id, 3)
+  }),
+  test('leaf: with every other filter', async (store) => {
+    const id = await begin(store, 'c', talk('a', 0))
+    await store.append(id, [leaf('to5', 'a5'), ...talk('b', 20)])
+    const log = await store.read(id)
+    for (const leafId of ['a11', 'b11', 'b4', 'a5']) {
+      for (const more of [
+        { kinds: ['MessageEvent'] as const },
+        { source: 'agent' as const },
+        { text: 'odd' },
+        { timestampGte: index(3), timestampLt: index(26) },
+        {
+          excludeKinds: ['PauseEvent'] as const,
+          source: 'user' as const,
+          text: 'even',
+          timestampGte: index(2),
+        },
+      ]) {
+        const filter = { conversationId: id, leafId, ...more }
+        const matches = await searchAll(store, { ...filter, limit: 2 })
+        equal(idsOf(matches), idsOf(searchNaively(log, filter)), JSON.stringify(filter))
       }
-      await everyPath(store, id, 3)
-    },
-  },
-  {
-    name: 'leaf: two branches that grow by turns, one event at a time and in one batch',
-    async run({ store }) {
-      const id = await begin(store, 'c', [pause('a0'), pause('b0', { parent_id: '__root__' })])
-      for (let i = 1; i < 6; i += 1) for (const fact of turn(i)) await store.append(id, [fact])
-      await store.append(id, [6, 7, 8].flatMap(turn))
-      await store.append(id, [...turn(9), leaf('to', 'a3'), pause('x'), pause('y', { parent_id: 'b9' })])
-      await everyPath(store, id, 5)
-    },
-  },
-  {
-    name: 'leaf: times that run backwards keep a path whole',
-    async run({ store }) {
-      const id = await begin(store, 'c', facts('a', 100, -3))
-      await store.append(id, [leaf('to3', 'a3'), ...facts('b', 90, 4)])
-      await store.append(id, [leaf('to7', 'a7'), ...facts('d', 0, 9)])
-      await store.append(id, [leaf('tob', 'b2'), ...facts('e', 500, -70)])
-      await everyPath(store, id, 3)
-    },
-  },
-  {
-    name: 'leaf: with every other filter',
-    async run({ store }) {
-      const id = await begin(store, 'c', talk('a', 0))
-      await store.append(id, [leaf('to5', 'a5'), ...talk('b', 20)])
-      const log = await store.read(id)
-      for (const leafId of ['a11', 'b11', 'b4', 'a5']) {
-        for (const more of [
-          { kinds: ['MessageEvent'] as const },
-          { source: 'agent' as const },
-          { text: 'odd' },
-          { timestampGte: index(3), timestampLt: index(26) },
-          {
-            excludeKinds: ['PauseEvent'] as const,
-            source: 'user' as const,
-            text: 'even',
-            timestampGte: index(2),
-          },
-        ]) {
-          const filter = { conversationId: id, leafId, ...more }
-          const matches = await searchAll(store, { ...filter, limit: 2 })
-          equal(idsOf(matches), idsOf(searchNaively(log, filter)), JSON.stringify(filter))
-        }
-      }
-    },
-  },
-  {
-    name: 'leaf: a hundred branches, and a path through them all',
-    async run({ store }) {
-      const id = await begin(store, 'c', [pause('n0')])
-      for (let i = 1; i <= 100; i += 1) {
-        await store.append(id, [pause(`dead${i}`), leaf(`m${i}`, `n${i - 1}`), pause(`n${i}`)])
-      }
-      const expected = Array.from({ length: 101 }, (_, i) => `n${i}`)
-      const path = idsOf(await searchAll(store, { conversationId: id, leafId: 'n100', limit: 17 }))
-      equal(path, expected, 'the path')
-      const half = await store.count({ conversationId: id, leafId: 'dead50' })
-      equal(half, 51, 'a path that ends half way, counted')
-    },
-  },
+    }
+  }),
+  test('leaf: a hundred branches, and a path through them all', async (store) => {
+    const id = await begin(store, 'c', [pause('n0')])
+    for (let i = 1; i <= 100; i += 1) {
+      await store.append(id, [pause(`dead${i}`), leaf(`m${i}`, `n${i - 1}`), pause(`n${i}`)])
+    }
+    const expected = Array.from({ length: 101 }, (_, i) => `n${i}`)
+    const path = idsOf(await searchAll(store, { conversationId: id, leafId: 'n100', limit: 17 }))
+    equal(path, expected, 'the path')
+    const half = await store.count({ conversationId: id, leafId: 'dead50' })
+    equal(half, 51, 'a path that ends half way, counted')
+  }),
 ]
 
 const IN_ORDER: readonly (readonly [id: string, timestamp: string])[] = [
@@ -181,106 +160,91 @@ const shuffled = (): { readonly id: string; readonly timestamp: string }[] =>
   IN_ORDER.map(([id, timestamp]) => ({ id, timestamp })).toSorted((a, b) => (a.id < b.id ? -1 : 1))
 
 export const TIMES: readonly Check[] = [
-  {
-    name: 'time: events are ordered by instant, whatever their zone and however they are written',
-    async run({ store }) {
-      const facts = shuffled().map(({ id, timestamp }) => pause(id, { timestamp }))
-      const id = await begin(store, 'c', facts)
-      const upwards = IN_ORDER.map(([ownValue]) => ownValue)
-      for (const limit of [1, 5, 100]) {
-        const up = await searchAll(store, { conversationId: id, limit })
-        equal(idsOf(up), upwards, `upwards, ${limit} a page`)
-        const down = await searchAll(store, { conversationId: id, limit, order: 'timestamp_desc' })
-        equal(idsOf(down), upwards.toReversed(), `downwards, ${limit} a page`)
-      }
-      const texts = await store.getMany(id, upwards)
-      const timestamps = texts.map((event) => (event?.fact as { timestamp?: string } | undefined)?.timestamp)
-      const expected = IN_ORDER.map(([, text]) => text)
-      equal(timestamps, expected, 'the unchanged texts')
-    },
-  },
-  {
-    name: 'time: timestampGte includes its instant, timestampLt excludes it, in any zone',
-    async run({ store }) {
-      const facts = shuffled().map(({ id, timestamp }) => pause(id, { timestamp }))
-      const id = await begin(store, 'c', facts)
-      const upwards = IN_ORDER.map(([ownValue]) => ownValue)
-      const bounds: readonly (readonly [text: string, at: number])[] = [
-        ...IN_ORDER.map(([, timestamp], i) => [timestamp, i] as const),
-        ['2026-01-01T01:00:00+01:00', 6],
-        ['2025-12-31T19:00:00.000000-05:00', 6],
-        ['2026-01-01T00:00:00.0000019Z', 7],
-        ['2026-01-01T00:00:00.000003Z', 9],
-        ['2025-12-31T23:59:59.999999', 6],
-        ['1970-01-01T00:00:00.000001Z', 3],
-      ]
-      for (const [text, index] of bounds) {
-        const from = await store.search({ conversationId: id, timestampGte: text })
-        equal(idsOf(from.items), upwards.slice(index), `from ${text}`)
-        const until = await store.search({ conversationId: id, timestampLt: text, order: 'timestamp_desc' })
-        equal(idsOf(until.items), upwards.slice(0, index).toReversed(), `until ${text}`)
-        const count = await store.count({ conversationId: id, timestampGte: text })
-        equal(count, upwards.length - index, `from ${text}, counted`)
-      }
-      const none = await store.search({
-        conversationId: id,
-        timestampGte: '2027-01-01T00:00:00',
-        timestampLt: '2026-01-01T00:00:00',
-      })
-      equal(none, { items: [], cursor: null }, 'from later than until')
-    },
-  },
-  {
-    name: 'time: ties go by position, downwards as well, on whatever page they fall',
-    async run({ store }) {
-      const timestamps = ['2026-01-01T00:00:00Z', '2026-01-01T01:00:00+01:00', '2026-01-01T00:00:00.000000']
-      const facts = Array.from({ length: 20 }, (_, i) =>
-        pause(`p${i}`, { timestamp: timestamps[i % 3] as string }),
+  test('time: events are ordered by instant, whatever their zone and however they are written', async (store) => {
+    const facts = shuffled().map(({ id, timestamp }) => pause(id, { timestamp }))
+    const id = await begin(store, 'c', facts)
+    const upwards = IN_ORDER.map(([ownValue]) => ownValue)
+    for (const limit of [1, 5, 100]) {
+      const up = await searchAll(store, { conversationId: id, limit })
+      equal(idsOf(up), upwards, `upwards, ${limit} a page`)
+      const down = await searchAll(store, { conversationId: id, limit, order: 'timestamp_desc' })
+      equal(idsOf(down), upwards.toReversed(), `downwards, ${limit} a page`)
+    }
+    const texts = await store.getMany(id, upwards)
+    const timestamps = texts.map((event) => (event?.fact as { timestamp?: string } | undefined)?.timestamp)
+    const expected = IN_ORDER.map(([, text]) => text)
+    equal(timestamps, expected, 'the unchanged texts')
+  }),
+  test('time: timestampGte includes its instant, timestampLt excludes it, in any zone', async (store) => {
+    const facts = shuffled().map(({ id, timestamp }) => pause(id, { timestamp }))
+    const id = await begin(store, 'c', facts)
+    const upwards = IN_ORDER.map(([ownValue]) => ownValue)
+    const bounds: readonly (readonly [text: string, at: number])[] = [
+      ...IN_ORDER.map(([, timestamp], i) => [timestamp, i] as const),
+      ['2026-01-01T01:00:00+01:00', 6],
+      ['2025-12-31T19:00:00.000000-05:00', 6],
+      ['2026-01-01T00:00:00.0000019Z', 7],
+      ['2026-01-01T00:00:00.000003Z', 9],
+      ['2025-12-31T23:59:59.999999', 6],
+      ['1970-01-01T00:00:00.000001Z', 3],
+    ]
+    for (const [text, index] of bounds) {
+      const from = await store.search({ conversationId: id, timestampGte: text })
+      equal(idsOf(from.items), upwards.slice(index), `from ${text}`)
+      const until = await store.search({ conversationId: id, timestampLt: text, order: 'timestamp_desc' })
+      equal(idsOf(until.items), upwards.slice(0, index).toReversed(), `until ${text}`)
+      const count = await store.count({ conversationId: id, timestampGte: text })
+      equal(count, upwards.length - index, `from ${text}, counted`)
+    }
+    const none = await store.search({
+      conversationId: id,
+      timestampGte: '2027-01-01T00:00:00',
+      timestampLt: '2026-01-01T00:00:00',
+    })
+    equal(none, { items: [], cursor: null }, 'from later than until')
+  }),
+  test('time: ties go by position, downwards as well, on whatever page they fall', async (store) => {
+    const timestamps = ['2026-01-01T00:00:00Z', '2026-01-01T01:00:00+01:00', '2026-01-01T00:00:00.000000']
+    const facts = Array.from({ length: 20 }, (_, i) =>
+      pause(`p${i}`, { timestamp: timestamps[i % 3] as string }),
+    )
+    const id = await begin(store, 'c', [pause('last', { timestamp: '2026-01-02T00:00:00Z' }), ...facts])
+    const expected = [...facts.map((fact) => fact.id as string), 'last']
+    for (const limit of [1, 2, 3, 7, 20, 21]) {
+      const matches = idsOf(await searchAll(store, { conversationId: id, limit }))
+      equal(matches, expected, `upwards, ${limit} a page`)
+      const down = await searchAll(store, { conversationId: id, limit, order: 'timestamp_desc' })
+      equal(idsOf(down), expected.toReversed(), `downwards, ${limit} a page`)
+    }
+  }),
+  test('time: an event without a readable time has the time of the event before it', async (store) => {
+    const id = await begin(store, 'c', [
+      pause('a'),
+      pause('b', { timestamp: '2026-01-02T00:00:00Z' }),
+      pause('d', { timestamp: 'yesterday' }),
+      pause('e', { timestamp: '2026-01-01T00:00:00Z' }),
+    ])
+    await store.append(id, [pause('f', { timestamp: '2026-02-30T00:00:00Z' })])
+    const days = ['0', '1767312000000000', '1767312000000000', '1767225600000000', '1767225600000000']
+    equal(pluck(await store.read(id), 'time'), days, 'times')
+    equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'e', 'f', 'b', 'd'], 'order')
+  }),
+  it('time: a bound that cannot be read is invalid_query', async (store, id) => {
+    for (const text of [
+      '',
+      'yesterday',
+      '2026-01-01',
+      '2026-02-30T00:00:00Z',
+      '2026-01-01T24:00:00Z',
+      '1767225600',
+    ]) {
+      const gte = await rejects('invalid_query', text, () =>
+        store.search({ conversationId: id, timestampGte: text }),
       )
-      const id = await begin(store, 'c', [pause('last', { timestamp: '2026-01-02T00:00:00Z' }), ...facts])
-      const expected = [...facts.map((fact) => fact.id as string), 'last']
-      for (const limit of [1, 2, 3, 7, 20, 21]) {
-        const matches = idsOf(await searchAll(store, { conversationId: id, limit }))
-        equal(matches, expected, `upwards, ${limit} a page`)
-        const down = await searchAll(store, { conversationId: id, limit, order: 'timestamp_desc' })
-        equal(idsOf(down), expected.toReversed(), `downwards, ${limit} a page`)
-      }
-    },
-  },
-  {
-    name: 'time: an event without a readable time has the time of the event before it',
-    async run({ store }) {
-      const id = await begin(store, 'c', [
-        pause('a'),
-        pause('b', { timestamp: '2026-01-02T00:00:00Z' }),
-        pause('d', { timestamp: 'yesterday' }),
-        pause('e', { timestamp: '2026-01-01T00:00:00Z' }),
-      ])
-      await store.append(id, [pause('f', { timestamp: '2026-02-30T00:00:00Z' })])
-      const days = ['0', '1767312000000000', '1767312000000000', '1767225600000000', '1767225600000000']
-      equal(pluck(await store.read(id), 'time'), days, 'times')
-      equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'e', 'f', 'b', 'd'], 'order')
-    },
-  },
-  {
-    name: 'time: a bound that cannot be read is invalid_query',
-    async runOn({ store, id }) {
-      for (const text of [
-        '',
-        'yesterday',
-        '2026-01-01',
-        '2026-02-30T00:00:00Z',
-        '2026-01-01T24:00:00Z',
-        '1767225600',
-      ]) {
-        const gte = await rejects('invalid_query', text, () =>
-          store.search({ conversationId: id, timestampGte: text }),
-        )
-        equal(gte.data['field'], 'timestampGte', 'the field in the error')
-        await rejects('invalid_query', text, () => store.count({ conversationId: id, timestampLt: text }))
-      }
-    },
-  },
+      equal(gte.data['field'], 'timestampGte', 'the field in the error')
+      await rejects('invalid_query', text, () => store.count({ conversationId: id, timestampLt: text }))
+    }
+  }),
 ]
 
 interface FilterPlan {
@@ -336,149 +300,136 @@ function filterOf(conversationId: string, plan: FilterPlan, log: readonly Stored
 }
 
 export const SEARCHING: readonly Check[] = [
-  {
-    name: 'search: every filter, alone and combined, on any log, in pages of any size, both ways',
-    async run({ store, runsOf }) {
-      let runs = 0
-      const limits = fc.constantFrom(1, 2, 3, 7, 40, 100)
-      const plans = fc.array(fc.tuple(filterPlan(), limits), { minLength: 6, maxLength: 10 })
-      const property = fc.asyncProperty(hostileLog(), plans, async (facts, requested) => {
-        const id = await begin(store, `c${(runs += 1)}`)
-        const { events } = await store.append(id, storable(facts), { mode: 'import', expected: 'none' })
-        for (const [plan, limit] of requested) {
-          const filter = filterOf(id, plan, events)
-          const expected = searchNaively(events, filter)
-          const what = JSON.stringify(filter)
-          equal(await searchAll(store, { ...filter, limit }), expected, what)
-          const down = await searchAll(store, { ...filter, limit, order: 'timestamp_desc' })
-          equal(idsOf(down), idsOf(expected.toReversed()), `${what}, downwards`)
-          equal(await store.count(filter), expected.length, `${what}, counted`)
-        }
-      })
-      await fc.assert(property, { numRuns: runsOf(25) })
-    },
-  },
-  {
-    name: 'search: a page of nothing, and of an unknown conversation',
-    async runOn({ store, id }) {
-      const nothing = { items: [], cursor: null }
-      equal(await store.search({ conversationId: id }), nothing, 'an empty log')
-      equal(await store.search({ conversationId: 'nowhere' }), nothing, 'an unknown conversation')
-      equal(await store.count({ conversationId: 'nowhere' }), 0, 'an unknown conversation, counted')
-      await store.append(id, [pause('a')])
-      equal(await store.search({ conversationId: id, kinds: [] }), nothing, 'no kinds')
-      const kinds = ['PauseEvent'] as const
-      const both = await store.search({ conversationId: id, kinds, excludeKinds: kinds })
-      equal(both, nothing, 'a kind requested and excluded')
-      equal(await store.search({ conversationId: id, leafId: 'nowhere' }), nothing, 'an unknown leaf')
-    },
-  },
-  {
-    name: 'search: without a source in the body, it is the default of the kind',
-    async run({ store }) {
-      const id = await begin(store, 'c', [
-        pause('p'),
-        { kind: 'PauseEvent', id: 'q', source: 'agent' },
-        say('m', 'x', { source: 'environment' }),
-        update('u', 'k', 1),
-        {
-          kind: 'HookExecutionEvent',
-          id: 'h',
-          hook_event_type: 'Stop',
-          hook_command: 'x',
-          success: true,
-          exit_code: 0,
+  test('search: every filter, alone and combined, on any log, in pages of any size, both ways', async (store, {
+    runsOf,
+  }) => {
+    let runs = 0
+    const limits = fc.constantFrom(1, 2, 3, 7, 40, 100)
+    const plans = fc.array(fc.tuple(filterPlan(), limits), { minLength: 6, maxLength: 10 })
+    const property = fc.asyncProperty(hostileLog(), plans, async (facts, requested) => {
+      const id = await begin(store, `c${(runs += 1)}`)
+      const { events } = await store.append(id, storable(facts), { mode: 'import', expected: 'none' })
+      for (const [plan, limit] of requested) {
+        const filter = filterOf(id, plan, events)
+        const expected = searchNaively(events, filter)
+        const what = JSON.stringify(filter)
+        equal(await searchAll(store, { ...filter, limit }), expected, what)
+        const down = await searchAll(store, { ...filter, limit, order: 'timestamp_desc' })
+        equal(idsOf(down), idsOf(expected.toReversed()), `${what}, downwards`)
+        equal(await store.count(filter), expected.length, `${what}, counted`)
+      }
+    })
+    await fc.assert(property, { numRuns: runsOf(25) })
+  }),
+  it('search: a page of nothing, and of an unknown conversation', async (store, id) => {
+    const nothing = { items: [], cursor: null }
+    equal(await store.search({ conversationId: id }), nothing, 'an empty log')
+    equal(await store.search({ conversationId: 'nowhere' }), nothing, 'an unknown conversation')
+    equal(await store.count({ conversationId: 'nowhere' }), 0, 'an unknown conversation, counted')
+    await store.append(id, [pause('a')])
+    equal(await store.search({ conversationId: id, kinds: [] }), nothing, 'no kinds')
+    const kinds = ['PauseEvent'] as const
+    const both = await store.search({ conversationId: id, kinds, excludeKinds: kinds })
+    equal(both, nothing, 'a kind requested and excluded')
+    equal(await store.search({ conversationId: id, leafId: 'nowhere' }), nothing, 'an unknown leaf')
+  }),
+  test('search: without a source in the body, it is the default of the kind', async (store) => {
+    const id = await begin(store, 'c', [
+      pause('p'),
+      { kind: 'PauseEvent', id: 'q', source: 'agent' },
+      say('m', 'x', { source: 'environment' }),
+      update('u', 'k', 1),
+      {
+        kind: 'HookExecutionEvent',
+        id: 'h',
+        hook_event_type: 'Stop',
+        hook_command: 'x',
+        success: true,
+        exit_code: 0,
+      },
+    ])
+    const expected = { user: ['p'], agent: ['q'], environment: ['m', 'u'], hook: ['h'] } as const
+    for (const source of ['user', 'agent', 'environment', 'hook'] as const) {
+      const { items } = await store.search({ conversationId: id, source })
+      equal(idsOf(items), expected[source], source)
+    }
+  }),
+  test('search: text is found in content and extended content of messages only, letter case ignored, and nothing in it is a pattern', async (store) => {
+    const id = await begin(store, 'c', [
+      say('a', 'Say 100% of_it \\ now'),
+      say('b', 'say 100 percent ofXit', { extended_content: [{ text: 'Straße ΟΔΟΣ' }] }),
+      say('d', 'one', {
+        llm_message: {
+          role: 'user',
+          content: [
+            { text: 'one' },
+            { image_urls: ['say'] },
+            { type: 'document', source: 'say' },
+            { text: 'TWO' },
+          ],
         },
-      ])
-      const expected = { user: ['p'], agent: ['q'], environment: ['m', 'u'], hook: ['h'] } as const
-      for (const source of ['user', 'agent', 'environment', 'hook'] as const) {
-        const { items } = await store.search({ conversationId: id, source })
-        equal(idsOf(items), expected[source], source)
-      }
-    },
-  },
-  {
-    name: 'search: text is found in content and extended content of messages only, letter case ignored, and nothing in it is a pattern',
-    async run({ store }) {
-      const id = await begin(store, 'c', [
-        say('a', 'Say 100% of_it \\ now'),
-        say('b', 'say 100 percent ofXit', { extended_content: [{ text: 'Straße ΟΔΟΣ' }] }),
-        say('d', 'one', {
-          llm_message: {
-            role: 'user',
-            content: [
-              { text: 'one' },
-              { image_urls: ['say'] },
-              { type: 'document', source: 'say' },
-              { text: 'TWO' },
-            ],
-          },
-        }),
-        say('e', 'x', { sender: 'say', llm_message: { role: 'user' } }),
-        { kind: 'CondensationSummaryEvent', id: 'f', summary: 'say' },
-        say('g', 'a\u0000b \ud800 😀'),
-      ])
-      const cases: readonly (readonly [text: string, ids: readonly string[]])[] = [
-        ['SAY', ['a', 'b']],
-        ['100%', ['a']],
-        ['of_it', ['a']],
-        ['\\', ['a']],
-        ['%', ['a']],
-        ["'", []],
-        ['STRAßE', ['b']],
-        ['οδος', ['b']],
-        ['οδο', ['b']],
-        ['ofxit\nstra', ['b']],
-        ['two', ['d']],
-        ['one\ntwo', ['d']],
-        ['a\u0000b', ['g']],
-        ['\ud800', ['g']],
-        ['😀', ['g']],
-        ['ab', []],
-        ['', ['a', 'b', 'd', 'e', 'g']],
-      ]
-      for (const [text, ids] of cases) {
-        const matches = await searchAll(store, { conversationId: id, text, limit: 2 })
-        equal(idsOf(matches), ids, JSON.stringify(text))
-        equal(await store.count({ conversationId: id, text }), ids.length, `${JSON.stringify(text)}, counted`)
-      }
-      const kinds = ['PauseEvent', 'CondensationSummaryEvent'] as const
-      const others = await store.search({ conversationId: id, text: 'say', kinds })
-      equal(others.items, [], 'in other kinds')
-    },
-  },
-  {
-    name: 'search: invalid limits, kinds, sources, orders and ids are invalid_query',
-    async run({ store }) {
-      const conversationId = await begin(store, 'c', [pause('a')])
-      const wrong: readonly Readonly<Record<string, unknown>>[] = [
-        { limit: 0 },
-        { limit: -1 },
-        { limit: 101 },
-        { limit: 1.5 },
-        { limit: '10' },
-        { kinds: ['Pause'] },
-        { kinds: ['toString'] },
-        { kinds: 'PauseEvent' },
-        { excludeKinds: ['pauseevent'] },
-        { source: 'robot' },
-        { order: 'TIMESTAMP' },
-        { text: 7 },
-        { leafId: '' },
-        { leafId: '\ud800' },
-        { conversationId: '' },
-        { conversationId: undefined },
-        { conversationId: 'c\u0000' },
-      ]
-      for (const fields of wrong) {
-        const call = () => store.search({ conversationId, ...fields })
-        const error = await rejects('invalid_query', JSON.stringify(fields), call)
-        equal(error.data['field'], Object.keys(fields)[0], 'the field in the error')
-      }
-      await rejects('invalid_query', 'counted', () =>
-        store.count({ conversationId, kinds: ['Pause' as 'PauseEvent'] }),
-      )
-      equal((await store.search({ conversationId, limit: 100 })).items.length, 1, 'the largest limit')
-    },
-  },
+      }),
+      say('e', 'x', { sender: 'say', llm_message: { role: 'user' } }),
+      { kind: 'CondensationSummaryEvent', id: 'f', summary: 'say' },
+      say('g', 'a\u0000b \ud800 😀'),
+    ])
+    const cases: readonly (readonly [text: string, ids: readonly string[]])[] = [
+      ['SAY', ['a', 'b']],
+      ['100%', ['a']],
+      ['of_it', ['a']],
+      ['\\', ['a']],
+      ['%', ['a']],
+      ["'", []],
+      ['STRAßE', ['b']],
+      ['οδος', ['b']],
+      ['οδο', ['b']],
+      ['ofxit\nstra', ['b']],
+      ['two', ['d']],
+      ['one\ntwo', ['d']],
+      ['a\u0000b', ['g']],
+      ['\ud800', ['g']],
+      ['😀', ['g']],
+      ['ab', []],
+      ['', ['a', 'b', 'd', 'e', 'g']],
+    ]
+    for (const [text, ids] of cases) {
+      const matches = await searchAll(store, { conversationId: id, text, limit: 2 })
+      equal(idsOf(matches), ids, JSON.stringify(text))
+      equal(await store.count({ conversationId: id, text }), ids.length, `${JSON.stringify(text)}, counted`)
+    }
+    const kinds = ['PauseEvent', 'CondensationSummaryEvent'] as const
+    const others = await store.search({ conversationId: id, text: 'say', kinds })
+    equal(others.items, [], 'in other kinds')
+  }),
+  test('search: invalid limits, kinds, sources, orders and ids are invalid_query', async (store) => {
+    const conversationId = await begin(store, 'c', [pause('a')])
+    const wrong: readonly Readonly<Record<string, unknown>>[] = [
+      { limit: 0 },
+      { limit: -1 },
+      { limit: 101 },
+      { limit: 1.5 },
+      { limit: '10' },
+      { kinds: ['Pause'] },
+      { kinds: ['toString'] },
+      { kinds: 'PauseEvent' },
+      { excludeKinds: ['pauseevent'] },
+      { source: 'robot' },
+      { order: 'TIMESTAMP' },
+      { text: 7 },
+      { leafId: '' },
+      { leafId: '\ud800' },
+      { conversationId: '' },
+      { conversationId: undefined },
+      { conversationId: 'c\u0000' },
+    ]
+    for (const fields of wrong) {
+      const call = () => store.search({ conversationId, ...fields })
+      const error = await rejects('invalid_query', JSON.stringify(fields), call)
+      equal(error.data['field'], Object.keys(fields)[0], 'the field in the error')
+    }
+    await rejects('invalid_query', 'counted', () =>
+      store.count({ conversationId, kinds: ['Pause' as 'PauseEvent'] }),
+    )
+    equal((await store.search({ conversationId, limit: 100 })).items.length, 1, 'the largest limit')
+  }),
 ]

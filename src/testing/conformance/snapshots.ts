@@ -2,7 +2,7 @@
 
 import type { SnapshotPart, Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
-import type { Check } from './check.ts'
+import { type Check, it, test } from './check.ts'
 import { begin, pause, pauses } from './facts.ts'
 
 const part = (number: number, ...bytes: readonly number[]): SnapshotPart => ({
@@ -56,28 +56,26 @@ async function neverMixes(one: Store, two: Store): Promise<void> {
 }
 
 export const SNAPSHOTS: readonly Check[] = [
-  {
-    name: 'snapshot: its parts are returned in the order of their numbers, with any bytes, even without',
-    async runOn({ store, id }) {
-      equal(await store.loadSnapshot(id), [], 'the parts before any was saved')
-      const every = Uint8Array.from({ length: 512 }, (_, i) => i % 256)
-      const parts = [
-        { part: 2 ** 31 - 1, bytes: every },
-        part(10, 0),
-        { part: 2, bytes: new Uint8Array(0) },
-        // A view of a piece of memory is that piece.
-        { part: 0, bytes: every.subarray(3, 300) },
-        { part: 1, bytes: every.subarray(9, 9) },
-      ]
-      await store.saveSnapshot(id, parts)
-      const sorted = parts.toSorted((a, b) => a.part - b.part)
-      await has(store, id, sorted, 'as saved')
-    },
-  },
+  it('snapshot: its parts are returned in the order of their numbers, with any bytes, even without', async (store, id) => {
+    equal(await store.loadSnapshot(id), [], 'the parts before any was saved')
+    const every = Uint8Array.from({ length: 512 }, (_, i) => i % 256)
+    const parts = [
+      { part: 2 ** 31 - 1, bytes: every },
+      part(10, 0),
+      { part: 2, bytes: new Uint8Array(0) },
+      // A view of a piece of memory is that piece.
+      { part: 0, bytes: every.subarray(3, 300) },
+      { part: 1, bytes: every.subarray(9, 9) },
+    ]
+    await store.saveSnapshot(id, parts)
+    const sorted = parts.toSorted((a, b) => a.part - b.part)
+    await has(store, id, sorted, 'as saved')
+  }),
   {
     name: 'snapshot: two mebibytes are returned whole, next to small parts',
     large: true,
-    async runOn({ store, id }) {
+    async run({ store }) {
+      const id = await begin(store, 'c')
       const bytes = Uint8Array.from({ length: 2 * 1_048_576 }, (_, i) => (i * 31 + (i >>> 8)) & 255)
       const parts = [part(0, 1, 2), { part: 1, bytes }, part(2, 3)]
       await store.saveSnapshot(id, parts)
@@ -86,126 +84,105 @@ export const SNAPSHOTS: readonly Check[] = [
       await has(store, id, [...parts.slice(0, 2), part(2, 4, 4)], 'after a small one was replaced')
     },
   },
-  {
-    name: 'snapshot: a save replaces the parts it names, and with complete removes all others',
-    async runOn({ store, id }) {
-      await store.saveSnapshot(id, [part(0, 1), part(1, 1, 1), part(2, 1)])
-      await store.saveSnapshot(id, [part(1, 2), part(3, 2)])
-      await has(store, id, [part(0, 1), part(1, 2), part(2, 1), part(3, 2)], 'after some were named')
-      await store.saveSnapshot(id, [], { complete: false })
-      await has(store, id, [part(0, 1), part(1, 2), part(2, 1), part(3, 2)], 'after none was named')
-      await store.saveSnapshot(id, [part(2, 3), part(4, 3)], { complete: true })
-      await has(store, id, [part(2, 3), part(4, 3)], 'after a complete save')
-      await store.saveSnapshot(id, [], { complete: true })
-      await has(store, id, [], 'after a complete save of none')
-      equal(await store.deleteSnapshot(id), false, 'deleting what has no parts')
-    },
-  },
-  {
-    name: 'snapshot: it cannot be changed through arguments or results, which are plain bytes',
-    async runOn({ store, id }) {
-      const input = part(0, 1, 2, 3)
-      await store.saveSnapshot(id, [input])
-      input.bytes.fill(9)
-      await has(store, id, [part(0, 1, 2, 3)], 'after what went in was changed')
-      const [result] = await store.loadSnapshot(id)
-      equal(Object.getPrototypeOf(result?.bytes) === Uint8Array.prototype, true, 'being a plain Uint8Array')
-      equal(result?.bytes.buffer.byteLength, 3, 'the memory of the result')
-      result?.bytes.fill(9)
-      await has(store, id, [part(0, 1, 2, 3)], 'after the result was changed')
-    },
-  },
-  {
-    name: 'snapshot: saving, loading and deleting leave the record and the log as they are',
-    async run({ store }) {
-      const id = await begin(store, 'c', pauses(3))
-      const lease = await store.acquireLease(id, 'me', 60_000)
-      const before = [await store.getConversation(id), await store.read(id)]
-      // A clock may have a resolution of milliseconds, and a later updatedAt must differ.
-      await new Promise((resolve) => setTimeout(resolve, 5))
+  it('snapshot: a save replaces the parts it names, and with complete removes all others', async (store, id) => {
+    await store.saveSnapshot(id, [part(0, 1), part(1, 1, 1), part(2, 1)])
+    await store.saveSnapshot(id, [part(1, 2), part(3, 2)])
+    await has(store, id, [part(0, 1), part(1, 2), part(2, 1), part(3, 2)], 'after some were named')
+    await store.saveSnapshot(id, [], { complete: false })
+    await has(store, id, [part(0, 1), part(1, 2), part(2, 1), part(3, 2)], 'after none was named')
+    await store.saveSnapshot(id, [part(2, 3), part(4, 3)], { complete: true })
+    await has(store, id, [part(2, 3), part(4, 3)], 'after a complete save')
+    await store.saveSnapshot(id, [], { complete: true })
+    await has(store, id, [], 'after a complete save of none')
+    equal(await store.deleteSnapshot(id), false, 'deleting what has no parts')
+  }),
+  it('snapshot: it cannot be changed through arguments or results, which are plain bytes', async (store, id) => {
+    const input = part(0, 1, 2, 3)
+    await store.saveSnapshot(id, [input])
+    input.bytes.fill(9)
+    await has(store, id, [part(0, 1, 2, 3)], 'after what went in was changed')
+    const [result] = await store.loadSnapshot(id)
+    equal(Object.getPrototypeOf(result?.bytes) === Uint8Array.prototype, true, 'being a plain Uint8Array')
+    equal(result?.bytes.buffer.byteLength, 3, 'the memory of the result')
+    result?.bytes.fill(9)
+    await has(store, id, [part(0, 1, 2, 3)], 'after the result was changed')
+  }),
+  test('snapshot: saving, loading and deleting leave the record and the log as they are', async (store) => {
+    const id = await begin(store, 'c', pauses(3))
+    const lease = await store.acquireLease(id, 'me', 60_000)
+    const before = [await store.getConversation(id), await store.read(id)]
+    // A clock may have a resolution of milliseconds, and a later updatedAt must differ.
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    await store.saveSnapshot(id, [part(0, 1), part(1, 1)])
+    await store.saveSnapshot(id, [part(0, 2)], { complete: true })
+    await store.loadSnapshot(id)
+    await store.deleteSnapshot(id)
+    equal([await store.getConversation(id), await store.read(id)], before, 'record and log')
+    equal(await store.getLease(id), lease, 'the lease')
+    await store.saveSnapshot(id, [part(0, 3)])
+    equal((await store.append(id, [pause('q')], { expected: 3 })).version, 4, 'the version after an append')
+    await has(store, id, [part(0, 3)], 'after an append')
+  }),
+  test('snapshot: each conversation has its own, deleted by itself', async (store) => {
+    for (const id of ['c', 'C', 'c ']) await begin(store, id)
+    await store.saveSnapshot('c', [part(0, 1), part(1, 1)])
+    await store.saveSnapshot('C', [part(0, 2), part(2, 2)])
+    await store.saveSnapshot('C', [part(1, 3)], { complete: true })
+    await has(store, 'c', [part(0, 1), part(1, 1)], 'of the first')
+    await has(store, 'C', [part(1, 3)], 'of the second')
+    await has(store, 'c ', [], 'of the third')
+    equal(await store.deleteSnapshot('c'), true, 'deleting the first')
+    for (const id of ['c', 'c ']) equal(await store.deleteSnapshot(id), false, 'deleting none')
+    await has(store, 'c', [], 'of the first, deleted')
+    await has(store, 'C', [part(1, 3)], 'of the second, after that')
+    await store.saveSnapshot('c', [part(1, 4)])
+    await has(store, 'c', [part(1, 4)], 'of the first, saved again')
+  }),
+  test('snapshot: it goes with its conversation, and a later one with that id has none', async (store) => {
+    for (const id of ['c', 'd']) {
+      await begin(store, id, pauses(2))
       await store.saveSnapshot(id, [part(0, 1), part(1, 1)])
-      await store.saveSnapshot(id, [part(0, 2)], { complete: true })
-      await store.loadSnapshot(id)
-      await store.deleteSnapshot(id)
-      equal([await store.getConversation(id), await store.read(id)], before, 'record and log')
-      equal(await store.getLease(id), lease, 'the lease')
-      await store.saveSnapshot(id, [part(0, 3)])
-      equal((await store.append(id, [pause('q')], { expected: 3 })).version, 4, 'the version after an append')
-      await has(store, id, [part(0, 3)], 'after an append')
-    },
-  },
-  {
-    name: 'snapshot: each conversation has its own, deleted by itself',
-    async run({ store }) {
-      for (const id of ['c', 'C', 'c ']) await begin(store, id)
-      await store.saveSnapshot('c', [part(0, 1), part(1, 1)])
-      await store.saveSnapshot('C', [part(0, 2), part(2, 2)])
-      await store.saveSnapshot('C', [part(1, 3)], { complete: true })
-      await has(store, 'c', [part(0, 1), part(1, 1)], 'of the first')
-      await has(store, 'C', [part(1, 3)], 'of the second')
-      await has(store, 'c ', [], 'of the third')
-      equal(await store.deleteSnapshot('c'), true, 'deleting the first')
-      for (const id of ['c', 'c ']) equal(await store.deleteSnapshot(id), false, 'deleting none')
-      await has(store, 'c', [], 'of the first, deleted')
-      await has(store, 'C', [part(1, 3)], 'of the second, after that')
-      await store.saveSnapshot('c', [part(1, 4)])
-      await has(store, 'c', [part(1, 4)], 'of the first, saved again')
-    },
-  },
-  {
-    name: 'snapshot: it goes with its conversation, and a later one with that id has none',
-    async run({ store }) {
-      for (const id of ['c', 'd']) {
-        await begin(store, id, pauses(2))
-        await store.saveSnapshot(id, [part(0, 1), part(1, 1)])
-      }
-      equal(await store.deleteConversation('c'), true, 'deleting the conversation')
-      await has(store, 'c', [], 'of a deleted conversation')
+    }
+    equal(await store.deleteConversation('c'), true, 'deleting the conversation')
+    await has(store, 'c', [], 'of a deleted conversation')
+    await begin(store, 'c')
+    await has(store, 'c', [], 'of a new conversation with that id')
+    equal(await store.deleteSnapshot('c'), false, 'deleting its snapshot')
+    await has(store, 'd', [part(0, 1), part(1, 1)], 'of another conversation')
+    for (let round = 0; round < 10; round += 1) {
+      const save = () => store.saveSnapshot('c', marked(round, 3))
+      await Promise.allSettled([save(), save(), store.deleteConversation('c'), save()])
       await begin(store, 'c')
-      await has(store, 'c', [], 'of a new conversation with that id')
-      equal(await store.deleteSnapshot('c'), false, 'deleting its snapshot')
-      await has(store, 'd', [part(0, 1), part(1, 1)], 'of another conversation')
-      for (let round = 0; round < 10; round += 1) {
-        const save = () => store.saveSnapshot('c', marked(round, 3))
-        await Promise.allSettled([save(), save(), store.deleteConversation('c'), save()])
-        await begin(store, 'c')
-        await has(store, 'c', [], 'of a new one, after others saved while the old one was deleted')
-      }
-    },
-  },
-  {
-    name: 'snapshot: an unknown conversation accepts no snapshot and has none',
-    async run({ store }) {
-      await begin(store, 'c')
-      for (const id of ['nowhere', 'C', '', 'c\u0000', '\ud800', 'x'.repeat(1000)]) {
-        const name = JSON.stringify(id)
-        await rejects('unknown_conversation', name, () => store.saveSnapshot(id, [part(0, 1)]))
-        await rejects('unknown_conversation', `${name}, no parts`, () => store.saveSnapshot(id, []))
-        equal(await store.loadSnapshot(id), [], `the snapshot of ${name}`)
-        equal(await store.deleteSnapshot(id), false, `deleting the one of ${name}`)
-      }
-      await has(store, 'c', [], 'of another one, after that')
-    },
-  },
-  {
-    name: 'snapshot: invalid part numbers and bytes, and too many bytes, are invalid_argument, and nothing is written',
-    async runOn({ store, id }) {
-      await store.saveSnapshot(id, [part(0, 1)])
-      const wrong: readonly (readonly SnapshotPart[])[] = [
-        ...[-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, '1' as unknown as number].map(
-          (number) => [part(number, 2)],
-        ),
-        [part(1, 2), part(1, 2)],
-        [{ part: 1, bytes: 'text' as unknown as Uint8Array }],
-        [{ part: 1, bytes: new Uint8Array(2 ** 27 + 1) }],
-      ]
-      for (const parts of wrong) {
-        const save = () => store.saveSnapshot(id, [part(0, 2), ...parts], { complete: true })
-        await rejects('invalid_argument', `part ${String(parts[0]?.part)} of ${parts.length}`, save)
-      }
-      await has(store, id, [part(0, 1)], 'after them all')
-    },
-  },
+      await has(store, 'c', [], 'of a new one, after others saved while the old one was deleted')
+    }
+  }),
+  test('snapshot: an unknown conversation accepts no snapshot and has none', async (store) => {
+    await begin(store, 'c')
+    for (const id of ['nowhere', 'C', '', 'c\u0000', '\ud800', 'x'.repeat(1000)]) {
+      const name = JSON.stringify(id)
+      await rejects('unknown_conversation', name, () => store.saveSnapshot(id, [part(0, 1)]))
+      await rejects('unknown_conversation', `${name}, no parts`, () => store.saveSnapshot(id, []))
+      equal(await store.loadSnapshot(id), [], `the snapshot of ${name}`)
+      equal(await store.deleteSnapshot(id), false, `deleting the one of ${name}`)
+    }
+    await has(store, 'c', [], 'of another one, after that')
+  }),
+  it('snapshot: invalid part numbers and bytes, and too many bytes, are invalid_argument, and nothing is written', async (store, id) => {
+    await store.saveSnapshot(id, [part(0, 1)])
+    const wrong: readonly (readonly SnapshotPart[])[] = [
+      ...[-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, '1' as unknown as number].map((number) => [
+        part(number, 2),
+      ]),
+      [part(1, 2), part(1, 2)],
+      [{ part: 1, bytes: 'text' as unknown as Uint8Array }],
+      [{ part: 1, bytes: new Uint8Array(2 ** 27 + 1) }],
+    ]
+    for (const parts of wrong) {
+      const save = () => store.saveSnapshot(id, [part(0, 2), ...parts], { complete: true })
+      await rejects('invalid_argument', `part ${String(parts[0]?.part)} of ${parts.length}`, save)
+    }
+    await has(store, id, [part(0, 1)], 'after them all')
+  }),
   {
     name: 'snapshot: of complete ones saved at once one is there, whole, at any time',
     run: ({ store }) => neverMixes(store, store),

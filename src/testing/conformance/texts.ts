@@ -9,7 +9,7 @@ import { fitsText, parseTextQuery, scoreText } from '../../store/kit/query/text-
 import { lineOf, sizeOfLine } from '../../store/kit/query/text-tokens.ts'
 import { formatInstant } from '../../store/kit/record.ts'
 import { equal, holds, rejects } from './assert.ts'
-import type { Check } from './check.ts'
+import { type Check, test } from './check.ts'
 import { pause, say } from './facts.ts'
 import { allPages } from './pages.ts'
 import { anyText } from '../text.ts'
@@ -189,323 +189,300 @@ async function open(store: Store, suffix = ''): Promise<void> {
 }
 
 export const TEXTS: readonly Check[] = [
-  {
-    name: 'text: every search finds what a reading of all logs finds, in both orders, in pages of any size',
-    async run({ store, another, runsOf }) {
-      const texts = fc.array(fc.tuple(fc.nat(2), fc.constantFrom(...TEXT_ROLES), someText()), {
-        minLength: 1,
-        maxLength: 30,
-      })
-      const queries = fc.array(fc.tuple(someQuery(), someFilter()), { minLength: 8, maxLength: 8 })
-      let isFirst = true
-      const property = fc.asyncProperty(texts, queries, async (input, requested) => {
-        const ownValue = isFirst ? store : await another()
-        isFirst = false
-        await open(ownValue)
-        const all = await fill(ownValue, '', input)
-        for (const [query, filter] of requested) {
-          const whole = { query, ...filter }
-          const hits = await findAll(ownValue, whole)
-          equal(placesOf(hits), placesOf(findNaively(all, whole)), JSON.stringify(whole))
-        }
-      })
-      await fc.assert(property, { numRuns: runsOf(12) })
-    },
-  },
-  {
-    name: 'text: words, phrases, exclusions, identifiers, accents, scripts without spaces, URLs and emoji are found as people type them',
-    async run({ store }) {
-      const texts: Readonly<Record<string, string>> = {
-        plan: 'The plan: deploy to the production database on Friday.',
-        staging: 'Deploy the database to staging, not to production.',
-        code: 'Call getUserById(foo_bar) in HTTPServer, see lib/store/kit.ts:42',
-        accents: 'Une crème brûlée à Łódź, straße und ΟΔΟΣ',
-        japanese: '東京都の天気は晴れです。カタカナ',
-        chinese: '我们明天部署数据库',
-        thai: 'ภาษาไทยไม่มีช่องว่าง',
-        korean: '학교에서 공부해요',
-        web: 'See https://example.com/docs/a-b?q=1#top and mail a@b.example',
-        emoji: 'Done 🎉 👩‍💻 🇩🇪',
-        numbers: 'Version 3.14.159 costs 1,299 in 2026',
-        full: 'ＡＢＣ ﬁle ½',
+  test('text: every search finds what a reading of all logs finds, in both orders, in pages of any size', async (store, {
+    another,
+    runsOf,
+  }) => {
+    const texts = fc.array(fc.tuple(fc.nat(2), fc.constantFrom(...TEXT_ROLES), someText()), {
+      minLength: 1,
+      maxLength: 30,
+    })
+    const queries = fc.array(fc.tuple(someQuery(), someFilter()), { minLength: 8, maxLength: 8 })
+    let isFirst = true
+    const property = fc.asyncProperty(texts, queries, async (input, requested) => {
+      const ownValue = isFirst ? store : await another()
+      isFirst = false
+      await open(ownValue)
+      const all = await fill(ownValue, '', input)
+      for (const [query, filter] of requested) {
+        const whole = { query, ...filter }
+        const hits = await findAll(ownValue, whole)
+        equal(placesOf(hits), placesOf(findNaively(all, whole)), JSON.stringify(whole))
       }
-      await store.createConversation({ id: 'c' })
-      await store.append(
-        'c',
-        Object.entries(texts).map(([id, text]) => say(id, text)),
-      )
-      const cases: readonly (readonly [query: string, ids: readonly string[]])[] = [
-        ['deploy', ['plan', 'staging']],
-        ['DEPLOY production', ['plan', 'staging']],
-        ['"production database"', ['plan']],
-        ['“production database”', ['plan']],
-        ['"production database', ['plan']],
-        ['deploy -staging', ['plan']],
-        ['deploy -"to staging"', ['plan']],
-        ['deploy --staging', ['staging']],
-        ['-deploy', []],
-        ['depl', []],
-        ['getUserById', ['code']],
-        ['getuserbyid', ['code']],
-        ['user', ['code']],
-        ['"get user"', ['code']],
-        ['foo_bar', ['code']],
-        ['fooBar', ['code']],
-        ['foo', ['code']],
-        ['http server', ['code']],
-        ['lib/store/kit.ts', ['code']],
-        ['kit.ts:42', ['code']],
-        ['creme brulee', ['accents']],
-        ['CRÈME', ['accents']],
-        ['lodz strasse οδος', ['accents']],
-        ['東京', ['japanese']],
-        ['京', ['japanese']],
-        ['都', ['japanese']],
-        ['天気', ['japanese']],
-        ['ｶﾀｶﾅ', ['japanese']],
-        ['東都', []],
-        ['数据库', ['chinese']],
-        ['部署', ['chinese']],
-        ['ไทย', ['thai']],
-        ['ช่องว่าง', ['thai']],
-        ['학교', ['korean']],
-        ['https://example.com/docs', ['web']],
-        ['example.com', ['web']],
-        ['a@b.example', ['web']],
-        ['🎉', ['emoji']],
-        ['💻', ['emoji']],
-        ['🇩🇪', ['emoji']],
-        ['3.14', ['numbers']],
-        ['1,299', ['numbers']],
-        ['abc file', ['full']],
-        ['AND OR NOT NEAR(a, b) *', []],
-      ]
-      for (const [query, ids] of cases)
-        equal((await findAll(store, { query })).map(({ id }) => id).toSorted(), ids.toSorted(), query)
-    },
-  },
-  {
-    name: 'text: no query is an error, whatever is typed',
-    async run({ store, runsOf }) {
-      await store.createConversation({ id: 'c' })
-      await store.append('c', [say('m', 'a \'quoted\' "text" \u0000 \ud800 \\ % _ * ( ) : & | ! <-> NEAR')])
-      const hostile = [
-        '',
-        ' ',
-        '"',
-        '""',
-        '-',
-        '--',
-        '- -',
-        '-"',
-        '*',
-        'a*',
-        '^a',
-        'a:b',
-        'line:a',
-        '(',
-        ')',
-        '(a',
-        'a OR',
-        'AND',
-        'NEAR(a b, 3)',
-        "'",
-        "a'b",
-        '\\',
-        '%',
-        '_',
-        '\u0000',
-        'a\u0000b',
-        '\ud800',
-        '\udfff"',
-        '{a}',
-        'a & b | !c',
-        ':*',
-        "a':*",
-        '"a" *',
-        '+a',
-        '東*',
-        '😀'.repeat(50),
-        'a'.repeat(100_000),
-        '"'.repeat(100_000),
-        'a '.repeat(50_000),
-        `${'-x '.repeat(1_000)}a`,
-        '都'.repeat(30_000),
-        '\u0301',
-        '\uffff',
-      ]
-      for (const query of hostile)
-        for (const order of ['time', 'rank'] as const) {
-          const { items } = await store.searchText({ query, order })
-          holds(items.length <= 1, `one text was found ${items.length} times`)
-        }
-      for (const query of ['', ' ', '"', '-', '(', '-a', '\u0000', '\ud800'])
-        equal(await store.searchText({ query }), { items: [], cursor: null }, JSON.stringify(query))
-      const property = fc.asyncProperty(anyText(), async (query) => {
-        holds((await store.searchText({ query })).items.length <= 1, 'one text at most')
-      })
-      await fc.assert(property, { numRuns: runsOf(100) })
-    },
-  },
-  {
-    name: 'text: pages skip and repeat no hit while texts are appended, before and after their place',
-    async run({ store }) {
+    })
+    await fc.assert(property, { numRuns: runsOf(12) })
+  }),
+  test('text: words, phrases, exclusions, identifiers, accents, scripts without spaces, URLs and emoji are found as people type them', async (store) => {
+    const texts: Readonly<Record<string, string>> = {
+      plan: 'The plan: deploy to the production database on Friday.',
+      staging: 'Deploy the database to staging, not to production.',
+      code: 'Call getUserById(foo_bar) in HTTPServer, see lib/store/kit.ts:42',
+      accents: 'Une crème brûlée à Łódź, straße und ΟΔΟΣ',
+      japanese: '東京都の天気は晴れです。カタカナ',
+      chinese: '我们明天部署数据库',
+      thai: 'ภาษาไทยไม่มีช่องว่าง',
+      korean: '학교에서 공부해요',
+      web: 'See https://example.com/docs/a-b?q=1#top and mail a@b.example',
+      emoji: 'Done 🎉 👩‍💻 🇩🇪',
+      numbers: 'Version 3.14.159 costs 1,299 in 2026',
+      full: 'ＡＢＣ ﬁle ½',
+    }
+    await store.createConversation({ id: 'c' })
+    await store.append(
+      'c',
+      Object.entries(texts).map(([id, text]) => say(id, text)),
+    )
+    const cases: readonly (readonly [query: string, ids: readonly string[]])[] = [
+      ['deploy', ['plan', 'staging']],
+      ['DEPLOY production', ['plan', 'staging']],
+      ['"production database"', ['plan']],
+      ['“production database”', ['plan']],
+      ['"production database', ['plan']],
+      ['deploy -staging', ['plan']],
+      ['deploy -"to staging"', ['plan']],
+      ['deploy --staging', ['staging']],
+      ['-deploy', []],
+      ['depl', []],
+      ['getUserById', ['code']],
+      ['getuserbyid', ['code']],
+      ['user', ['code']],
+      ['"get user"', ['code']],
+      ['foo_bar', ['code']],
+      ['fooBar', ['code']],
+      ['foo', ['code']],
+      ['http server', ['code']],
+      ['lib/store/kit.ts', ['code']],
+      ['kit.ts:42', ['code']],
+      ['creme brulee', ['accents']],
+      ['CRÈME', ['accents']],
+      ['lodz strasse οδος', ['accents']],
+      ['東京', ['japanese']],
+      ['京', ['japanese']],
+      ['都', ['japanese']],
+      ['天気', ['japanese']],
+      ['ｶﾀｶﾅ', ['japanese']],
+      ['東都', []],
+      ['数据库', ['chinese']],
+      ['部署', ['chinese']],
+      ['ไทย', ['thai']],
+      ['ช่องว่าง', ['thai']],
+      ['학교', ['korean']],
+      ['https://example.com/docs', ['web']],
+      ['example.com', ['web']],
+      ['a@b.example', ['web']],
+      ['🎉', ['emoji']],
+      ['💻', ['emoji']],
+      ['🇩🇪', ['emoji']],
+      ['3.14', ['numbers']],
+      ['1,299', ['numbers']],
+      ['abc file', ['full']],
+      ['AND OR NOT NEAR(a, b) *', []],
+    ]
+    for (const [query, ids] of cases)
+      equal((await findAll(store, { query })).map(({ id }) => id).toSorted(), ids.toSorted(), query)
+  }),
+  test('text: no query is an error, whatever is typed', async (store, { runsOf }) => {
+    await store.createConversation({ id: 'c' })
+    await store.append('c', [say('m', 'a \'quoted\' "text" \u0000 \ud800 \\ % _ * ( ) : & | ! <-> NEAR')])
+    const hostile = [
+      '',
+      ' ',
+      '"',
+      '""',
+      '-',
+      '--',
+      '- -',
+      '-"',
+      '*',
+      'a*',
+      '^a',
+      'a:b',
+      'line:a',
+      '(',
+      ')',
+      '(a',
+      'a OR',
+      'AND',
+      'NEAR(a b, 3)',
+      "'",
+      "a'b",
+      '\\',
+      '%',
+      '_',
+      '\u0000',
+      'a\u0000b',
+      '\ud800',
+      '\udfff"',
+      '{a}',
+      'a & b | !c',
+      ':*',
+      "a':*",
+      '"a" *',
+      '+a',
+      '東*',
+      '😀'.repeat(50),
+      'a'.repeat(100_000),
+      '"'.repeat(100_000),
+      'a '.repeat(50_000),
+      `${'-x '.repeat(1_000)}a`,
+      '都'.repeat(30_000),
+      '\u0301',
+      '\uffff',
+    ]
+    for (const query of hostile)
       for (const order of ['time', 'rank'] as const) {
-        await open(store, order)
-        const texts = Array.from(
-          { length: 30 },
-          (_, n) => [n, 'user' as const, `${'word '.repeat(1 + (n % 4))}${'other '.repeat(n % 7)}`] as const,
-        )
-        const all = await fill(store, order, texts, 100)
-        const seen: string[] = []
-        let cursor: string | null = null
-        let pages = 0
-        do {
-          const page = await store.searchText({
-            query: 'word',
-            order,
-            limit: 7,
-            owner: 'ann',
-            ...(cursor !== null && { cursor }),
-          })
-          seen.push(...placesOf(page.items))
-          cursor = page.cursor
-          pages += 1
-          await store.append(`a${order}`, [
-            messageFact(`new${pages}`, 'user', 'word word word', 1_000 + pages),
-          ])
-          await store.append(`a${order}`, [messageFact(`old${pages}`, 'user', 'word', pages)])
-        } while (cursor !== null)
-        const before = placesOf(findNaively(all, { query: 'word', order, owner: 'ann' }))
-        equal(new Set(seen).size, seen.length, `${order}: a hit was shown twice`)
-        const known = seen.filter((index) => before.includes(index))
-        equal(known, before, `${order}: those that were there`)
-        for (const { name } of CONVERSATIONS) await store.deleteConversation(`${name}${order}`)
+        const { items } = await store.searchText({ query, order })
+        holds(items.length <= 1, `one text was found ${items.length} times`)
       }
-    },
-  },
-  {
-    name: 'text: a hit has its place, role, time, and a piece of the text with its matches',
-    async run({ store }) {
-      await store.createConversation({ id: 'c' })
-      const long = `${'before 😀 '.repeat(60)}Crème\n東京都 fooBar_baz end${' after 😀'.repeat(60)}`
-      await store.append('c', [
-        pause('p'),
-        messageFact('m', 'assistant', long, 5),
-        result('r', 'a creme result', 6),
-      ])
-      const [hit] = (await store.searchText({ query: 'creme 京都 foobarbaz "end after"' })).items
-      holds(hit !== undefined, 'the text is found')
-      if (hit === undefined) return
-      const { snippet, ranges, ...position } = hit
-      const expected = { conversationId: 'c', id: 'm', seq: 1, role: 'assistant', timestamp: timestampAt(5) }
-      equal(position, expected, 'the hit')
-      const matches = ranges.map(([from, to]) => snippet.slice(from, to))
-      equal(matches, ['Crème', '京都', 'fooBar_baz', 'end after'], 'the matches')
-      holds(snippet.length <= 240 && snippet.isWellFormed() && !/[\n\r]/.test(snippet), 'a short line')
-      const [first] = (await store.searchText({ query: '京' })).items
-      const letters = first?.ranges.map(([from, to]) => first.snippet.slice(from, to))
-      equal(letters, ['京'], 'one letter')
-      const tools = (await store.searchText({ query: 'creme', includeResults: true })).items
-      const hits = tools.map(({ id, role }) => `${id} of ${role}`)
-      equal(hits, ['r of tool', 'm of assistant'], 'with results')
-    },
-  },
-  {
-    name: 'text: a deleted conversation has no hit, and a new one under its id has its own',
-    async run({ store }) {
-      await open(store)
-      await fill(store, '', [
-        [0, 'user', 'secret one'],
-        [1, 'user', 'secret two'],
-        [0, 'user', 'secret three'],
-      ])
-      equal(await store.deleteConversation('a'), true, 'deleted')
-      equal(placesOf(await findAll(store, { query: 'secret' })), ['b e1'], 'after the deletion')
-      await store.createConversation({ id: 'a' })
-      equal(placesOf(await findAll(store, { query: 'secret' })), ['b e1'], 'after it was created again')
-      await store.append('a', [messageFact('n', 'user', 'secret four', 9)])
-      equal(placesOf(await findAll(store, { query: 'secret' })), ['a n', 'b e1'], 'with its own text')
-      equal(placesOf(await findAll(store, { query: 'one' })), [], 'a word that is gone')
-    },
-  },
-  {
-    name: 'text: what is not in the tree, is no text, or was refused is not found; the index is complete',
-    async run({ store }) {
-      await store.createConversation({ id: 'c' })
-      await store.append('c', [messageFact('m', 'user', 'here', 1), { kind: 'PauseEvent', id: 'here' }])
-      await store.append(
-        'c',
-        [
-          messageFact('m', 'user', 'here, but under an id that is taken', 2),
-          {
-            raw: '{"kind":"here"}',
-            line: 1,
-            id: 'q',
-            parent_id: null,
-            event_kind: null,
-            issues: [],
-          } as unknown as Fact,
-        ].slice(0, 1),
-        { mode: 'import' },
+    for (const query of ['', ' ', '"', '-', '(', '-a', '\u0000', '\ud800'])
+      equal(await store.searchText({ query }), { items: [], cursor: null }, JSON.stringify(query))
+    const property = fc.asyncProperty(anyText(), async (query) => {
+      holds((await store.searchText({ query })).items.length <= 1, 'one text at most')
+    })
+    await fc.assert(property, { numRuns: runsOf(100) })
+  }),
+  test('text: pages skip and repeat no hit while texts are appended, before and after their place', async (store) => {
+    for (const order of ['time', 'rank'] as const) {
+      await open(store, order)
+      const texts = Array.from(
+        { length: 30 },
+        (_, n) => [n, 'user' as const, `${'word '.repeat(1 + (n % 4))}${'other '.repeat(n % 7)}`] as const,
       )
-      await rejects('id_conflict', 'a taken id', () =>
-        store.append('c', [messageFact('m', 'user', 'here again', 3)]),
+      const all = await fill(store, order, texts, 100)
+      const seen: string[] = []
+      let cursor: string | null = null
+      let pages = 0
+      do {
+        const page = await store.searchText({
+          query: 'word',
+          order,
+          limit: 7,
+          owner: 'ann',
+          ...(cursor !== null && { cursor }),
+        })
+        seen.push(...placesOf(page.items))
+        cursor = page.cursor
+        pages += 1
+        await store.append(`a${order}`, [messageFact(`new${pages}`, 'user', 'word word word', 1_000 + pages)])
+        await store.append(`a${order}`, [messageFact(`old${pages}`, 'user', 'word', pages)])
+      } while (cursor !== null)
+      const before = placesOf(findNaively(all, { query: 'word', order, owner: 'ann' }))
+      equal(new Set(seen).size, seen.length, `${order}: a hit was shown twice`)
+      const known = seen.filter((index) => before.includes(index))
+      equal(known, before, `${order}: those that were there`)
+      for (const { name } of CONVERSATIONS) await store.deleteConversation(`${name}${order}`)
+    }
+  }),
+  test('text: a hit has its place, role, time, and a piece of the text with its matches', async (store) => {
+    await store.createConversation({ id: 'c' })
+    const long = `${'before 😀 '.repeat(60)}Crème\n東京都 fooBar_baz end${' after 😀'.repeat(60)}`
+    await store.append('c', [
+      pause('p'),
+      messageFact('m', 'assistant', long, 5),
+      result('r', 'a creme result', 6),
+    ])
+    const [hit] = (await store.searchText({ query: 'creme 京都 foobarbaz "end after"' })).items
+    holds(hit !== undefined, 'the text is found')
+    if (hit === undefined) return
+    const { snippet, ranges, ...position } = hit
+    const expected = { conversationId: 'c', id: 'm', seq: 1, role: 'assistant', timestamp: timestampAt(5) }
+    equal(position, expected, 'the hit')
+    const matches = ranges.map(([from, to]) => snippet.slice(from, to))
+    equal(matches, ['Crème', '京都', 'fooBar_baz', 'end after'], 'the matches')
+    holds(snippet.length <= 240 && snippet.isWellFormed() && !/[\n\r]/.test(snippet), 'a short line')
+    const [first] = (await store.searchText({ query: '京' })).items
+    const letters = first?.ranges.map(([from, to]) => first.snippet.slice(from, to))
+    equal(letters, ['京'], 'one letter')
+    const tools = (await store.searchText({ query: 'creme', includeResults: true })).items
+    const hits = tools.map(({ id, role }) => `${id} of ${role}`)
+    equal(hits, ['r of tool', 'm of assistant'], 'with results')
+  }),
+  test('text: a deleted conversation has no hit, and a new one under its id has its own', async (store) => {
+    await open(store)
+    await fill(store, '', [
+      [0, 'user', 'secret one'],
+      [1, 'user', 'secret two'],
+      [0, 'user', 'secret three'],
+    ])
+    equal(await store.deleteConversation('a'), true, 'deleted')
+    equal(placesOf(await findAll(store, { query: 'secret' })), ['b e1'], 'after the deletion')
+    await store.createConversation({ id: 'a' })
+    equal(placesOf(await findAll(store, { query: 'secret' })), ['b e1'], 'after it was created again')
+    await store.append('a', [messageFact('n', 'user', 'secret four', 9)])
+    equal(placesOf(await findAll(store, { query: 'secret' })), ['a n', 'b e1'], 'with its own text')
+    equal(placesOf(await findAll(store, { query: 'one' })), [], 'a word that is gone')
+  }),
+  test('text: what is not in the tree, is no text, or was refused is not found; the index is complete', async (store) => {
+    await store.createConversation({ id: 'c' })
+    await store.append('c', [messageFact('m', 'user', 'here', 1), { kind: 'PauseEvent', id: 'here' }])
+    await store.append(
+      'c',
+      [
+        messageFact('m', 'user', 'here, but under an id that is taken', 2),
+        {
+          raw: '{"kind":"here"}',
+          line: 1,
+          id: 'q',
+          parent_id: null,
+          event_kind: null,
+          issues: [],
+        } as unknown as Fact,
+      ].slice(0, 1),
+      { mode: 'import' },
+    )
+    await rejects('id_conflict', 'a taken id', () =>
+      store.append('c', [messageFact('m', 'user', 'here again', 3)]),
+    )
+    equal(placesOf(await findAll(store, { query: 'here' })), ['c m'], 'the hits')
+    const { indexed, total } = await store.textIndex()
+    equal([indexed, total], [total, 3], 'the index')
+  }),
+  test('text: what cannot be searched for is invalid_query, and a cursor of another search invalid_cursor', async (store) => {
+    await open(store)
+    await fill(store, '', [
+      [0, 'user', 'a b'],
+      [0, 'user', 'a b c'],
+    ])
+    const wrong: readonly Readonly<Record<string, unknown>>[] = [
+      { query: 7 },
+      { query: null },
+      { limit: 0 },
+      { limit: 101 },
+      { order: 'best' },
+      { role: 'robot' },
+      { conversation: '' },
+      { owner: '' },
+      { from: 'yesterday' },
+      { to: 'tomorrow' },
+      { public: 'yes' },
+      { includeResults: 1 },
+    ]
+    for (const fields of wrong) {
+      const error = await rejects('invalid_query', JSON.stringify(fields), () =>
+        store.searchText({ query: 'a', ...fields }),
       )
-      equal(placesOf(await findAll(store, { query: 'here' })), ['c m'], 'the hits')
-      const { indexed, total } = await store.textIndex()
-      equal([indexed, total], [total, 3], 'the index')
-    },
-  },
-  {
-    name: 'text: what cannot be searched for is invalid_query, and a cursor of another search invalid_cursor',
-    async run({ store }) {
-      await open(store)
-      await fill(store, '', [
-        [0, 'user', 'a b'],
-        [0, 'user', 'a b c'],
-      ])
-      const wrong: readonly Readonly<Record<string, unknown>>[] = [
-        { query: 7 },
-        { query: null },
-        { limit: 0 },
-        { limit: 101 },
-        { order: 'best' },
-        { role: 'robot' },
-        { conversation: '' },
-        { owner: '' },
-        { from: 'yesterday' },
-        { to: 'tomorrow' },
-        { public: 'yes' },
-        { includeResults: 1 },
+      equal(error.data['field'], Object.keys(fields)[0], 'the field in the error')
+    }
+    await rejects('invalid_argument', 'an unknown option', () =>
+      store.searchText({ query: 'a', text: 'b' } as TextQuery),
+    )
+    for (const order of ['time', 'rank'] as const) {
+      const { cursor } = await store.searchText({ query: 'a', order, limit: 1 })
+      holds(cursor !== null, 'a page follows')
+      if (cursor === null) return
+      const others: readonly TextQuery[] = [
+        { query: 'b', order, cursor },
+        { query: 'a', order: order === 'time' ? 'rank' : 'time', cursor },
+        { query: 'a', order, owner: 'ann', cursor },
+        { query: 'a', order, cursor: `${cursor}x` },
+        { query: 'a', order, cursor: 'x' },
       ]
-      for (const fields of wrong) {
-        const error = await rejects('invalid_query', JSON.stringify(fields), () =>
-          store.searchText({ query: 'a', ...fields }),
-        )
-        equal(error.data['field'], Object.keys(fields)[0], 'the field in the error')
-      }
-      await rejects('invalid_argument', 'an unknown option', () =>
-        store.searchText({ query: 'a', text: 'b' } as TextQuery),
-      )
-      for (const order of ['time', 'rank'] as const) {
-        const { cursor } = await store.searchText({ query: 'a', order, limit: 1 })
-        holds(cursor !== null, 'a page follows')
-        if (cursor === null) return
-        const others: readonly TextQuery[] = [
-          { query: 'b', order, cursor },
-          { query: 'a', order: order === 'time' ? 'rank' : 'time', cursor },
-          { query: 'a', order, owner: 'ann', cursor },
-          { query: 'a', order, cursor: `${cursor}x` },
-          { query: 'a', order, cursor: 'x' },
-        ]
-        for (const query of others)
-          await rejects('invalid_cursor', JSON.stringify(query), () => store.searchText(query))
-        const second = await store.searchText({ query: 'A', order, limit: 5, cursor })
-        equal(second.items.length, 1, 'the same words')
-      }
-    },
-  },
+      for (const query of others)
+        await rejects('invalid_cursor', JSON.stringify(query), () => store.searchText(query))
+      const second = await store.searchText({ query: 'A', order, limit: 5, cursor })
+      equal(second.items.length, 1, 'the same words')
+    }
+  }),
   {
     name: 'text: another process finds what this one has appended',
     reopens: true,

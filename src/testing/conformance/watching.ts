@@ -2,7 +2,7 @@
 
 import type { Store, Unwatch } from '../../store/contract/store.ts'
 import { equal } from './assert.ts'
-import type { Check, Trial } from './check.ts'
+import { type Check, test, type Trial } from './check.ts'
 import { begin, pause } from './facts.ts'
 
 function wait(
@@ -114,21 +114,20 @@ export const WATCHING: readonly Check[] = [
     name: 'watch: an append to any conversation wakes who watches all of them',
     run: areAllWoken,
   },
-  {
-    name: 'watch: several watches, of a conversation that is yet to be, each ended by itself',
-    async run({ store, watchTimeout }) {
-      let woken = 0
-      const endFirst = store.watch('é 😀', () => (woken += 1))
-      const second = wait(watchTimeout, 'the second watch was not woken', (end) => {
-        const endSecond = store.watch('é 😀', () => {
-          end()
-          endSecond()
-        })
+  test('watch: several watches, of a conversation that is yet to be, each ended by itself', async (store, {
+    watchTimeout,
+  }) => {
+    let woken = 0
+    const endFirst = store.watch('é 😀', () => (woken += 1))
+    const second = wait(watchTimeout, 'the second watch was not woken', (end) => {
+      const endSecond = store.watch('é 😀', () => {
+        end()
+        endSecond()
       })
-      endFirst()
-      await begin(store, 'é 😀', [pause('a')])
-      await second
-      equal(woken, 0, 'wakes of a watch that was ended')
-    },
-  },
+    })
+    endFirst()
+    await begin(store, 'é 😀', [pause('a')])
+    await second
+    equal(woken, 0, 'wakes of a watch that was ended')
+  }),
 ]
