@@ -1,6 +1,5 @@
 /**
- * The server cases find each deliberate bug in the example agent server, by the law in the table of
- * docs/testing.md. A run plays every sixth bug, always the same ones; `COLLOQUY_FAULTS=all`, and the
+ * The server cases find each deliberate bug in the example agent server, by its law. A run plays every sixth bug, always the same ones; `COLLOQUY_FAULTS=all`, and the
  * nightly run, play all.
  */
 
@@ -14,15 +13,6 @@ import { SEEDED_BUGS } from './seeded-bugs.ts'
 const ONE_IN = process.env['COLLOQUY_FAULTS'] === 'all' ? 1 : 6
 const PLAYED = SEEDED_BUGS.filter((_, index) => index % ONE_IN === 0)
 
-/** The rows of the page's table, without alignment. */
-const rows = readFileSync(resolve(import.meta.dirname, '../../docs/testing.md'), 'utf8')
-  .split('<!-- bugs -->')[1]
-  ?.split('<!-- end of bugs -->')[0]
-  ?.split('\n')
-  .filter((line) => line.startsWith('| '))
-  .slice(2)
-  .map((line) => line.split('|').map((cell) => cell.trim()))
-
 it('there are thirty and more, each with a name of its own, and a law that there is', () => {
   expect(SEEDED_BUGS.length).toBeGreaterThanOrEqual(30)
   expect(new Set(SEEDED_BUGS.map(({ name }) => name)).size).toBe(SEEDED_BUGS.length)
@@ -33,10 +23,9 @@ it('each changes a text that stands once in its file', () => {
   for (const bug of SEEDED_BUGS) expect(seeded(bug)).not.toBe('')
 })
 
-it('the page has a row for each', () => {
-  expect(rows?.map(([, name, law]) => `${name}: ${law}`)).toEqual(
-    SEEDED_BUGS.map(({ name, law }) => `${name}: ${law}`),
-  )
+it('the page has their number', () => {
+  const page = readFileSync(resolve(import.meta.dirname, '../../docs/testing.md'), 'utf8')
+  expect(page).toContain(`A test plants ${SEEDED_BUGS.length} bugs`)
 })
 
 it.each(PLAYED)(
