@@ -1,20 +1,22 @@
-/** Long strings of bodies, which a store keeps once by their content, and reads as references or by range. */
-
+/** How long strings of bodies are read: in place (`whole`), or as references (`refs`). */
 export type BlobMode = 'whole' | 'refs'
 
+/** A long string that is not in the body. */
 export interface BlobReference {
-  /** Keys and indexes from the body down to the string. At that place, the body has `blobText(hash)`. */
+  /** Keys and indices from the body to the string, in whose place it has `blobText(hash)`. */
   readonly path: readonly (string | number)[]
-  /** SHA-256 of the string's UTF-8 bytes, 64 hexadecimal digits. */
+  /** SHA-256 of the string in UTF-8, 64 hexadecimal digits. */
   readonly hash: string
   readonly bytes: number
 }
 
+/** How events are read by id. */
 export interface GetOptions {
   /** Default: `whole`. */
   readonly blobs?: BlobMode
 }
 
+/** A range of bytes. */
 export interface BlobRange {
   /** The first byte, from 0. Default: 0. */
   readonly start?: number
@@ -22,16 +24,17 @@ export interface BlobRange {
   readonly end?: number
 }
 
+/** The bytes of a long string. */
 export interface BlobContent {
   readonly bytes: number
   /**
-   * Bytes of the range, in pieces of at most 1 MiB, read lazily. @throws `store_unavailable` for a blob
-   * deleted meanwhile or damaged.
+   * Yields the bytes of the range lazily, in pieces of at most 1 MiB. @throws `store_unavailable` for a blob
+   * that was deleted meanwhile or is damaged.
    */
   readonly content: AsyncIterable<Uint8Array>
 }
 
-/** Result of an audit of the blobs. If all three lists are empty, nothing is wrong. */
+/** Result of an audit. The store is intact if all three lists are empty. */
 export interface BlobAudit {
   readonly blobs: number
   readonly bytes: number
@@ -41,11 +44,12 @@ export interface BlobAudit {
   readonly missing: readonly { readonly conversationId: string; readonly seq: number }[]
 }
 
+/** Reads the long strings of bodies. */
 export interface Blobs {
   /**
-   * Returns a long string's bytes by a reference's SHA-256; null if not in the conversation. Any length needs
-   * O(1 MiB) of memory. O(log n), and O(bytes of the range) to read it.
-   * @throws `invalid_argument` for an invalid range.
+   * Returns the bytes of a long string by its SHA-256; null if no event of the conversation has it. Needs
+   * O(1 MiB) of memory. O(log n), and O(bytes of the range) to read it. @throws `invalid_argument` for an
+   * invalid range.
    */
   readBlob(conversationId: string, hash: string, range?: BlobRange): Promise<BlobContent | null>
 

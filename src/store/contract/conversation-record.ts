@@ -46,34 +46,31 @@ export interface NewConversation {
   readonly parentConversationId?: string | null
   readonly sandboxId?: string | null
   readonly owner?: string | null
-  /**
-   * Creation time of an import, year 0 to 9999. Default: now. A recreated conversation may share it, so
-   * `AppendOptions.createdAt` does not distinguish them.
-   */
+  /** Creation time of an import, from the year 0 to 9999. Default: now. */
   readonly createdAt?: string
   /** 1 to 40 lower-case letters and underscores. */
   readonly status?: string | null
 }
 
-/** Fields that may be changed later; omitted ones stay. */
+/** Fields of a record that can be changed. Omitted ones stay. */
 export type ConversationPatch = Partial<
   Pick<ConversationRecord, 'title' | 'public' | 'tags' | 'metadata' | 'timeZone' | 'owner'>
 >
 
 /** Options of an update of a record. */
 export interface UpdateOptions {
-  /** Expected metadata, such as that of a read record; the order of fields counts. Default: not checked. */
+  /** Metadata that the record must have, with the same order of fields. Default: not checked. */
   readonly expected?: Pick<ConversationRecord, 'metadata'>
 }
 
-/** Which conversations to list. */
+/** Which conversations to list. Criteria are combined. */
 export interface ConversationFilter {
-  /** Part of the title, without wildcards; letter case is ignored. An empty text matches all titles. */
+  /** Part of the title, ignoring case, without wildcards. An empty text matches all titles. */
   readonly titleContains?: string
   readonly public?: boolean
   readonly parentConversationId?: string
   readonly sandboxId?: string
-  /** An empty text is `invalid_query`: a user id that the caller has lost. */
+  /** An empty text throws `invalid_query`, because it may be a user id that was lost. */
   readonly owner?: string
   readonly status?: string
   readonly tags?: Readonly<Record<string, string>>
@@ -85,12 +82,12 @@ export interface ConversationFilter {
 }
 
 /**
- * Order of a list, ties by id; descending mirrors ascending. A conversation that changes while you page by
- * update time moves: ascending pages may repeat it, and descending ones may miss it.
+ * Order of a list, then by id; descending is the reverse. In the order of change, a conversation that
+ * changes while you page moves: ascending pages may repeat it, and descending ones may miss it.
  */
 export type ConversationOrder = 'created_at' | 'created_at_desc' | 'updated_at' | 'updated_at_desc'
 
-/** A page of conversations to list. */
+/** A query for one page of conversations. */
 export interface ConversationQuery extends ConversationFilter {
   /** Default: created_at_desc. */
   readonly order?: ConversationOrder

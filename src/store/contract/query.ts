@@ -3,48 +3,45 @@ import type { Fact } from '../../event/quarantine.ts'
 import type { Source } from '../../event/shapes.ts'
 import type { BlobMode, BlobReference } from './blobs.ts'
 
-/** Maximum and default number of items on a page of any list. */
+/** Maximum and default number of items on a page. */
 export const MAX_PAGE_SIZE = 100
 
 /**
- * Maximum number of conversations that a page compares. If few of them match, a page has fewer items than its
- * limit, possibly none, and a next page.
+ * Maximum number of conversations that a query compares for one page, which may then be short or empty and
+ * still have a next one.
  */
 export const MOST_LOOKED_AT = 1_000
 
-/** Maximum number of items that a count visits, unless an exact count is requested. */
+/** Maximum number of items that a count visits, unless it is exact. */
 export const MOST_COUNTED = 10_000
 
 /** How to count. */
 export interface CountOptions {
-  /** Whether to count all. Default: stop at {@link MOST_COUNTED}. */
+  /** Whether to count all, instead of stopping at {@link MOST_COUNTED}. Default: false. */
   readonly exact?: boolean
 }
 
 /** Result of a count. */
 export interface Count {
   readonly count: number
-  /** Whether there may be more, because not all were visited. */
+  /** Whether there may be more, because the count stopped. */
   readonly more: boolean
 }
 
-/** Which events of a conversation to find; an omitted field does not narrow the search. */
+/** Which events of a conversation to find. Criteria are combined; omitted ones match all. */
 export interface EventFilter {
   readonly conversationId: string
-  /** An empty list matches no event. */
+  /** Kinds to find. An empty list matches no event. */
   readonly kinds?: readonly EventKind[]
   readonly excludeKinds?: readonly EventKind[]
-  /** Source of the event. An event whose body names no source has its kind's default. */
+  /** Source of the event, or the default of its kind if the body names none. */
   readonly source?: Source
   /**
-   * Case-insensitive substring of a message's content and extended content; the store kit's `messageText`
-   * joins their texts as lines. Events of other kinds have no text. An empty text matches every message.
+   * Part of a message's content or extended content, ignoring case; texts are joined as lines, as
+   * `messageText` does. Matches only messages; an empty text matches all of them.
    */
   readonly text?: string
-  /**
-   * ISO 8601 instants with date and time, with a zone or in UTC, compared in microseconds. `Gte` is
-   * inclusive, `Lt` exclusive.
-   */
+  /** ISO 8601 instants with date and time, by default in UTC. `Gte` is inclusive, `Lt` exclusive. */
   readonly timestampGte?: string
   readonly timestampLt?: string
   /** Only events on the path from the root to this one. An unknown id matches no event. */
@@ -69,32 +66,34 @@ export interface EventQuery extends EventFilter {
 }
 
 /**
- * A page. To get the next page, repeat the query with its `cursor`, which is null exactly at the end. Pages
- * before the last are full, unless `maxBytes` or the number of compared conversations bounds them.
+ * A page. To get the next one, repeat the query with its `cursor`, which is null at the end. Only the last
+ * page has fewer than `limit` items, unless `maxBytes` or the number of compared conversations bounds it.
  */
 export interface Page<T> {
   readonly items: readonly T[]
   readonly cursor: string | null
 }
 
+/** A page of events. */
 export type EventPage = Page<StoredEvent>
 
-/** One position of a stored log. */
+/** An entry of a stored log. */
 export interface StoredEvent {
   readonly conversationId: string
   readonly seq: number
-  /** The event's id, derived when the body has none; null only for a quarantined line without a readable id. */
+  /** The event's id, derived if the body has none. Null only for a quarantined line without a readable id. */
   readonly id: string | null
   /** The event, frozen; or the line that could not be decoded, unchanged. */
   readonly fact: Fact
   /** Id of the parent entry; null for a root, and for an entry outside the tree. */
   readonly parentId: string | null
+  /** Whether it is in the tree, which repeated ids and unreadable lines are not. */
   readonly inTree: boolean
   /**
-   * Microseconds since 1970-01-01T00:00:00Z; the previous entry's if unreadable; 0 without any. A string of
-   * digits, because a JSON number could lose precision: use `BigInt(time)`.
+   * Microseconds since 1970, or the previous entry's if unreadable. A string of digits, because a JSON
+   * number could lose precision: use `BigInt(time)`.
    */
   readonly time: string
-  /** The references in the body; only where the event was read with `blobs: 'refs'` and has some. */
+  /** References in the body, if it has any and was read with `blobs: 'refs'`. */
   readonly blobs?: readonly BlobReference[]
 }

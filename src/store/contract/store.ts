@@ -18,76 +18,84 @@ import type { TextSearch } from './text.ts'
 import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, StoredEvent } from './query.ts'
 
 /**
- * Keeps facts.
+ * Stores conversations: records, logs, leases, snapshots, and a program's own items.
  *
- * **A conversation** is a record and a log. Facts have positions `seq`, dense from 0; the log's version is
- * their number. The record contains HEAD; a reader sees a whole append or nothing.
+ * **A conversation** is a record and a log. Facts have positions `seq`, from 0 without gaps; the log's
+ * version is their number. The record contains HEAD. A reader sees all of an append or nothing of it.
  *
- * **Acknowledged is durable.** A resolved call survives a kill of the process, and with the adapter's durable
- * setting (the default) a power failure. The memory store ends with its process.
+ * **Acknowledged is durable.** A resolved call survives a kill of the process, and with the adapter's
+ * durable setting (the default) a power failure. The memory store ends with its process.
  *
- * **Order.** `seq` orders facts. Time order is (instant in microseconds, seq); an unreadable timestamp counts
- * as the previous instant (design D10, D15).
+ * **Order.** `seq` orders facts. Time order is (instant in microseconds, seq); an unreadable timestamp
+ * counts as the previous instant (design D10, D15).
  *
- * **Items** ({@link Items}) are a program's rows, shared by several processes.
- *
- * **Processes.** Several stores, in any processes, may use the same data unless the adapter excludes it. Each
- * reads what another acknowledged: one log, one lease, one version of an item.
- *
- * **Concurrent calls** succeed or fail alone, see all or nothing of each other, and never wait forever.
+ * **Processes.** Several stores, in any processes, may use the same data unless the adapter excludes it.
+ * Each reads what another acknowledged. Concurrent calls succeed or fail alone, and never wait forever.
  *
  * **Ids** are compared by character, including case, spaces and Unicode forms. Looking up an invalid id
  * returns null; writing one throws `invalid_id`. All texts are ordered by code points.
  *
- * **Values** returned are frozen or fresh JSON, except snapshot bytes; arguments may change after the call.
- * Bodies, metadata and items keep field order and any Unicode (NUL and lone surrogates too), up to an event's
- * maximum size and depth.
+ * **Values** that are returned are frozen or fresh JSON, except snapshot bytes; arguments may change after
+ * the call. Bodies, metadata and items keep field order and any Unicode (NUL and lone surrogates too), up to
+ * an event's maximum size and depth.
  *
  * **Times** of events have microseconds, from the year 0 to 9999. Records, leases and items use the store's
  * clock.
  *
- * **Long strings** of more than 65,536 characters are stored once for all conversations, in the append's
- * transaction, and deleted with their last event. Bodies are read whole, or with references (`blobs: 'refs'`,
- * {@link Blobs}).
+ * **Long strings** of more than 65,536 characters are stored once for all conversations, and deleted with
+ * their last event. Bodies are read whole, or with references (`blobs: 'refs'`, {@link Blobs}).
  *
  * **Errors** are `ColloquyError`s with a code: `invalid_argument`, `invalid_query`, `invalid_cursor`,
  * `invalid_id`, `unknown_conversation`, `conversation_exists`, `version_conflict`, `id_conflict`,
  * `unknown_parent`, `invalid_event`, `transient_event`, `lease_lost`, and from the database `store_busy`,
- * `store_full`, `store_read_only`, `store_unavailable`, `store_newer`, `store_closed`. After `store_busy` and
- * `store_unavailable`, retry: ids identify a committed append. `invalid_argument` and `invalid_query` name
- * the field in `data.field`, such as `limit` or `tags.a`. A failed call changes nothing. `colloquy/store-kit`
- * throws all except the database's.
+ * `store_full`, `store_read_only`, `store_unavailable`, `store_newer`, `store_closed`. After `store_busy`
+ * and `store_unavailable`, retry: ids identify a committed append. `invalid_argument` and `invalid_query`
+ * name the field in `data.field`, such as `limit` or `tags.a`. A failed call changes nothing.
+ * `colloquy/store-kit` throws all except the database's.
+ * @example
+ * const store = memoryStore()
+ * await store.createConversation({ id: 'c', tags: { team: 'a' } })
+ * await store.append('c', [{ kind: 'PauseEvent', id: 'p' }], { expected: 'none' })
+ * const [first] = await store.read('c')
+ * first.fact.id // 'p'
+ * await store.count({ conversationId: 'c', kinds: ['PauseEvent'] }) // 1
+ * await store.updateConversation('c', { title: 'Trees' })
+ * const { items } = await store.listConversations({ tags: { team: 'a' } })
+ * items.map(({ title }) => title) // ['Trees']
+ * const lease = await store.acquireLease('c', 'worker-1', 10_000)
+ * lease?.generation // 1
+ * await store.releaseLease(lease) // true
+ * await store.deleteConversation('c') // true
  */
 export interface Store extends Items, Feed, Blobs, TextSearch {
   readonly name: string
-  /** Whether it redacts events. An engine over it never shares streamed replies, which it cannot redact. */
+  /** Whether it redacts events. Its engine then does not share streamed replies, which it cannot redact. */
   readonly redacts?: boolean
 
   /**
-   * Appends facts to a log, all or nothing, in one round trip. It checks ids, version, lease and parents, in
-   * this order.
+   * Appends facts to a log, all or none. Checks ids, version, lease and parents, in this order.
    *
-   * Ids (law S): if the log, or the batch before it, contains an event with the same id and an equal body,
-   * the event is not appended again, and the stored event is returned. The comparison ignores fields that the
-   * new event omits, field order and a reply's record; a field that the stored event omits has its default. A
-   * different body throws `id_conflict` with `data.id`.
+   * Ids (law S): a fact whose id is in the log, or earlier in the batch, with an equal body is not appended
+   * again, and the stored event is returned. A different body throws `id_conflict` with `data.id`. The
+   * comparison ignores field order, a reply's record, and fields that the new event omits; a field that the
+   * stored event omits has its default.
    *
-   * Version and lease, if new facts remain: a version other than the expected one throws `version_conflict`
-   * with the actual version in `data.version`. A lease that is not the conversation's latest throws
-   * `lease_lost`; an expired lease is accepted until another is granted. An append without new facts changes
-   * neither record nor feed.
+   * Version and lease are checked if new facts remain: a version other than the expected one throws
+   * `version_conflict` with the actual version in `data.version`; a lease that is not the conversation's
+   * latest throws `lease_lost`. An expired lease is accepted until another is granted. An append without new
+   * facts changes neither record nor feed.
    *
-   * Parents, inside the transaction (design D8): a parent that is neither in the log nor earlier in the batch
-   * throws `unknown_parent` with `data.parentId`. `__root__` makes an event a root. The default parent is
-   * HEAD; a live append writes it to the body (`__root__` for the empty HEAD of a non-empty log).
+   * Parents (design D8): a parent that is neither in the log nor earlier in the batch throws
+   * `unknown_parent` with `data.parentId`. `__root__` makes an event a root. The default parent is HEAD; a
+   * live append writes it to the body (`__root__` for the empty HEAD of a non-empty log).
    *
-   * A fact becomes HEAD unless it is a ConversationStateUpdateEvent. A state update with the key
-   * `leaf_event_id` moves HEAD to the named event; if that is a state update, to its nearest ancestor that is
-   * not; for null, to the empty HEAD (design D7). A live move to an unknown event throws `unknown_event`. A
-   * StreamingDeltaEvent throws `transient_event`, even in an import: publish it instead.
+   * Each fact becomes HEAD, except a ConversationStateUpdateEvent. A state update with the key
+   * `leaf_event_id` moves HEAD to the event that it names; if that is a state update, to its nearest
+   * ancestor that is not; for null, to the empty HEAD (design D7). A live move to an unknown event throws
+   * `unknown_event`. A StreamingDeltaEvent throws `transient_event`, even in an import: publish it instead.
    *
-   * `decideAppend` of the store kit implements this: adapters read the log and write the decision in one
-   * transaction. O(log n) for each fact.
+   * Adapters call `decideAppend` of the store kit, which implements this: they read the log and write the
+   * decision in one transaction. O(log n) for each fact, in one round trip.
    * @throws `unknown_conversation`, also for no facts; `version_conflict`, `id_conflict`, `unknown_parent`,
    *   `unknown_event`, `lease_lost`; `invalid_event`; `transient_event`; `invalid_id`, also for a live event
    *   without an id; `invalid_argument` for options.
@@ -95,23 +103,23 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   append(conversationId: string, facts: readonly Fact[], options?: AppendOptions): Promise<AppendResult>
 
   /**
-   * Replaces event bodies, all or none, and deletes the outdated snapshot. Searches and blobs use the new
-   * bodies; version, HEAD and `updatedAt` stay, and neither feed nor watches report it. For erasure: an
-   * engine appends a record for other processes. Optional: without it, single events cannot be erased. O(log
-   * n + size) for each body.
+   * Replaces event bodies, all or none, and deletes the outdated snapshot: for erasure. Searches and blobs
+   * use the new bodies; version, HEAD and `updatedAt` stay, and neither feed nor watches report it, so an
+   * engine also appends a record for other processes. A store without this method cannot erase single
+   * events. O(log n + size) for each body.
    * @throws `unknown_conversation`, `unknown_event`; `version_conflict` when a stored body is not `before`;
-   * `invalid_event`; `invalid_argument` for an `after` with another id, kind, source, parent or timestamp.
+   *   `invalid_event`; `invalid_argument` for an `after` with another id, kind, source, parent or timestamp.
    */
   replaceEvents?(conversationId: string, replacements: readonly Replacement[]): Promise<void>
 
   /**
    * Returns at most `limit` facts (default 1,000): forward from `from` (default 0), or backward from it
-   * (default and maximum: the last position). O(result).
+   * (default: the last position). O(result).
    * @throws `unknown_conversation`; `invalid_argument` for an invalid position, limit or direction.
    */
   read(conversationId: string, options?: ReadOptions): Promise<StoredEvent[]>
 
-  /** The event of the tree with this id, or null, also for an unknown conversation. O(log n). */
+  /** Returns the event of the tree with this id, or null, also for an unknown conversation. O(log n). */
   get(conversationId: string, id: string, options?: GetOptions): Promise<StoredEvent | null>
 
   /**
@@ -125,9 +133,9 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   ): Promise<(StoredEvent | null)[]>
 
   /**
-   * Returns one page of matching events. Keyset paging costs O(limit) at any depth, except that a filter by
-   * text may read every event, and so may a filter by path if timestamps decrease along the log. Appends
-   * while paging neither repeat nor skip an existing event (laws C). An unknown conversation's page is empty.
+   * Returns one page of matching events. An unknown conversation's page is empty. Appends while paging
+   * neither repeat nor skip an existing event (laws C). O(limit) at any depth, except that a filter by text
+   * may read every event, and so may a filter by path if timestamps decrease along the log.
    *
    * A cursor is valid for equivalent queries with any limit, in any process, while the conversation exists.
    * It contains only letters, digits, `-` and `_`, which URLs accept. A cursor of a search has at most 500
@@ -148,41 +156,41 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    */
   createConversation(conversation: NewConversation): Promise<ConversationRecord>
 
-  /** The record of a conversation, or null. O(1). */
+  /** Returns the record of a conversation, or null. O(1). */
   getConversation(id: string): Promise<ConversationRecord | null>
 
   /**
    * Returns one page of conversations. Creating others while paging neither repeats nor skips an existing
    * one. Cursors are as in a search.
    *
-   * A page has `limit` items if they exist, and costs O(limit + log n), for these queries: in the order of
-   * creation, without a filter, with creation times, or with one of `public: true`, `parentConversationId`,
-   * `sandboxId`, `owner`, `status` and a tag; in the order of change, without a filter or with times of
-   * change. Other queries compare at most {@link MOST_LOOKED_AT} conversations: the page may have fewer
-   * items, or be empty, and still have a `cursor`. @throws `invalid_query`, `invalid_cursor`.
+   * These queries return full pages and cost O(limit + log n): in the order of creation, without a filter,
+   * with creation times, or with one of `public: true`, `parentConversationId`, `sandboxId`, `owner`,
+   * `status` and a tag; in the order of change, without a filter or with times of change. Other queries
+   * compare at most {@link MOST_LOOKED_AT} conversations: a page may have fewer items than `limit`, or none,
+   * and still a `cursor`.
+   * @throws `invalid_query`, `invalid_cursor`.
    */
   listConversations(query?: ConversationQuery): Promise<Page<ConversationRecord>>
 
   /**
-   * Counts the conversations that match a filter, of at most {@link MOST_COUNTED} visited ones unless the
-   * count is exact. O(visited).
-   * @throws `invalid_query`.
+   * Counts the conversations that match a filter. Visits at most {@link MOST_COUNTED}, unless `exact` is
+   * true. O(visited). @throws `invalid_query`.
    */
   countConversations(filter?: ConversationFilter, options?: CountOptions): Promise<Count>
 
   /**
-   * Sets the status for lists, if the log has this number of events; otherwise returns false. Changes neither
-   * `updatedAt` nor the feed. O(log n).
-   * @throws `invalid_argument`.
+   * Records the status for lists, if the log still has this version; otherwise returns false. Changes
+   * neither `updatedAt` nor the feed. O(log n). @throws `invalid_argument`.
    */
   setStatus(conversationId: string, status: string, version: number): Promise<boolean>
 
   /**
-   * Changes the patch's fields and `updatedAt`; replaces tags and metadata whole. The feed contains even
-   * empty patches.
+   * Changes the fields of the patch and `updatedAt`. Tags and metadata are replaced whole. The feed reports
+   * even an empty patch. O(size).
    *
-   * To avoid lost updates, pass the record that you read as `expected`; appends do not count as changes.
-   * @throws `unknown_conversation`; `version_conflict` if the metadata differ from the expected ones;
+   * To avoid lost updates, pass the metadata of the record that you read as `expected`; appends do not count
+   * as changes.
+   * @throws `unknown_conversation`; `version_conflict` if the metadata differ from `expected`;
    *   `invalid_argument` as {@link createConversation}.
    */
   updateConversation(
@@ -192,44 +200,43 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   ): Promise<ConversationRecord>
 
   /**
-   * Deletes a conversation with its log, lease and snapshot; false if unknown. Its id can be used again;
-   * calls that began before never reach the new conversation.
+   * Deletes a conversation with its log, lease and snapshot; returns false if it is unknown. Its id can be
+   * used again, and calls that began before never reach the new conversation. O(events).
    */
   deleteConversation(id: string): Promise<boolean>
 
   /**
-   * Acquires or renews the run lease for `ttl` milliseconds on the store's clock; null while another owner
-   * holds it. Renewing a live lease keeps the generation; otherwise the generation increases, even after a
-   * release.
+   * Acquires or renews the run lease for `ttl` milliseconds of the store's clock; null while another owner
+   * holds it. A renewal of a live lease keeps its generation; any other increases it, even after a release.
+   * O(1).
    * @throws `unknown_conversation`, `invalid_id` for the owner, `invalid_argument` for the ttl.
    */
   acquireLease(conversationId: string, owner: string, ttl: number): Promise<Lease | null>
 
+  /** Releases a lease. Returns false if it is no longer the conversation's latest. O(1). */
   releaseLease(lease: Lease): Promise<boolean>
 
-  /** Returns the latest lease of a conversation, expired or not; null if it has no lease, or released it. */
+  /** Returns the latest lease of a conversation, even if it has expired; null if it was released. O(1). */
   getLease(conversationId: string): Promise<Lease | null>
 
   /**
-   * Returns a page of leases that were not released, ordered by conversation id (code points). After a
-   * process dies or loses the store, its lease expires; the next owner may recover the conversation. A page
-   * shorter than `limit` is the last. O(leases not released), whatever the number of conversations.
-   * @throws `invalid_argument` for a limit outside 1..`MAX_PAGE_SIZE`, and for an `after` that is not a valid
-   *   id.
+   * Returns a page of leases that were not released, ordered by conversation id. The lease of a dead process
+   * expires; the next owner can then recover the conversation. A page shorter than `limit` is the last.
+   * O(leases not released).
+   * @throws `invalid_argument` for a limit outside 1..`MAX_PAGE_SIZE`, and for an `after` that is not a
+   *   valid id.
    */
   listLeases(query?: LeaseQuery): Promise<Lease[]>
 
   /**
-   * Writes parts of the conversation's snapshot, all or nothing, in one round trip: a part with a known
-   * number is replaced, and with `complete` all other parts are removed. Concurrent saves are serialized: of
-   * two complete snapshots one is stored, never parts of both.
+   * Writes parts of the conversation's snapshot, all or none, in one round trip. A part with a known number
+   * is replaced; with `complete`, all other parts are removed. Concurrent saves are serialized: of two
+   * complete snapshots one is stored, never parts of both. Changes no record and wakes no watch.
    *
-   * A snapshot is disposable: losing it costs time, not data. The store does not read the bytes; the caller
-   * that loads them checks that they fit the log. Saving changes no record and wakes no watch. The bytes must
-   * not change until the call resolves.
-   *
-   * O(bytes). @throws `unknown_conversation`, also for no parts; `invalid_argument` for an invalid (0 to 2³¹
-   * - 1) or repeated part number, for a value that is not bytes, and for a part of more than 128 MiB.
+   * A snapshot only saves time, and can be lost. The store does not read the bytes; the caller that loads
+   * them checks that they fit the log. The bytes must not change until the call resolves. O(bytes).
+   * @throws `unknown_conversation`, also for no parts; `invalid_argument` for an invalid (0 to 2³¹ - 1) or
+   *   repeated part number, a value that is not bytes, and a part of more than 128 MiB.
    */
   saveSnapshot(
     conversationId: string,
@@ -238,23 +245,26 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   ): Promise<void>
 
   /**
-   * Returns a snapshot's parts, ordered by number, as they were at one time, in one round trip; empty without
-   * a snapshot. Each `Uint8Array` has its own memory. O(bytes).
+   * Returns the parts of a snapshot as they were at one time, ordered by number, in one round trip. Empty
+   * without a snapshot. Each `Uint8Array` has its own memory. O(bytes).
    */
   loadSnapshot(conversationId: string): Promise<SnapshotPart[]>
 
+  /** Deletes the snapshot; returns false if there is none. */
   deleteSnapshot(conversationId: string): Promise<boolean>
 
   /**
-   * Calls `wake` after any process appends to the conversation or deletes it, once reads show the change;
-   * null watches all conversations. A call is a hint to read: several changes may cause one call. To watch
-   * all conversations, also poll the feed. The conversation need not exist yet. Returns a function that ends
-   * the watch. Exceptions of `wake` fail no append.
+   * Calls `wake` after any process appends to the conversation or deletes it, once reads show the change.
+   * Null watches all conversations; also poll the feed then. A call is only a hint to read: several changes
+   * may cause one. The conversation need not exist yet. Exceptions of `wake` fail no append. Returns a
+   * function that ends the watch.
    * @throws `store_closed`.
    */
   watch(conversationId: string | null, wake: Wake): Unwatch
 
-  /** Ends the store after pending calls. Later calls throw `store_closed`; `close` then does nothing. */
+  /**
+   * Closes the store after pending calls. Later calls throw `store_closed`; a second `close` does nothing.
+   */
   close(): Promise<void>
 }
 
@@ -265,6 +275,7 @@ export interface DisposableStore extends Store {
 
 /** Where a read starts, and its direction. */
 export interface ReadOptions {
+  /** Position of the first fact. Default: 0, or the last when reading backward. */
   readonly from?: number
   /** Default: forward. */
   readonly direction?: 'forward' | 'backward'
@@ -280,7 +291,7 @@ export type Wake = (conversationId?: string) => void
 /** Ends a watch; may be called more than once. */
 export type Unwatch = () => void
 
-/** A lease on a conversation. A takeover increases the generation; appends under an older one are rejected. */
+/** A lease on a conversation. A new owner gets a higher generation, and appends under older ones fail. */
 export interface Lease {
   readonly conversationId: string
   readonly owner: string
@@ -298,7 +309,7 @@ export interface LeaseQuery {
   readonly limit?: number
 }
 
-/** One part of a snapshot, opaque bytes; parts are numbered from 0. */
+/** One numbered part of a snapshot: opaque bytes. */
 export interface SnapshotPart {
   readonly part: number
   readonly bytes: Uint8Array
@@ -313,43 +324,47 @@ export interface SaveSnapshotOptions {
 /** Expected log version: `any`, `none` (no events yet), or exactly this number of events. */
 export type ExpectedVersion = 'any' | 'none' | number
 
+/** A stored body and its replacement. */
 export interface Replacement {
   readonly before: Fact
-  /** With the same id, kind, source, parent and timestamp; a missing id may be added. */
+  /** Has the same id, kind, source, parent and timestamp; a missing id may be added. */
   readonly after: Fact
 }
 
-/** How facts are appended. */
+/** Conditions and mode of an append. */
 export interface AppendOptions {
-  /** Default: `any`. @throws `invalid_argument` for any other value. */
+  /** The version that the log must have. Default: `any`. */
   readonly expected?: ExpectedVersion
   /**
-   * The record's `createdAt` that the caller read. Throws `version_conflict` if the conversation was
-   * recreated since. Default: not checked.
+   * The `createdAt` of the record that the caller read. Throws `version_conflict` if the conversation was
+   * deleted and created again. Default: not checked.
    */
   readonly createdAt?: string
   /**
-   * `live` (default): events have an id and a timestamp, and get their effective parent; an unknown parent is
-   * an error. `import`: bodies stay unchanged, missing ids (`deriveEventId`) and times are derived, an
-   * unknown parent becomes HEAD (design D8, D15), moves of HEAD to unknown events are ignored, quarantined
-   * lines with a readable id are in the tree, and an entry with a repeated id is stored outside it. None of
-   * this throws: the log equals a replay, however it is split into batches. An import with a version (`none`
-   * or a number) copies a log from that position: facts are recognized by position, so repeating or resuming
-   * changes nothing; `version_conflict` for another body, or a too short log. `any` recognizes facts by id.
+   * `live` (default): events have an id and a timestamp, and their effective parent is written to the body.
+   *
+   * `import`: bodies are not changed, and nothing in them throws. Missing ids (`deriveEventId`) and times
+   * are derived; an unknown parent becomes HEAD (design D8, D15); moves of HEAD to unknown events are
+   * ignored; quarantined lines with a readable id are in the tree; entries with a repeated id are outside
+   * it. The log equals a replay, however it is split into batches.
+   *
+   * With a version (`none` or a number), an import copies a log from that position, and facts are recognized
+   * by position: repeating or resuming it changes nothing. It throws `version_conflict` for a different body
+   * or a log that is too short. With `any`, facts are recognized by id.
    */
   readonly mode?: 'live' | 'import'
-  /** The lease that the writer holds. Throws `lease_lost` if it is not the conversation's latest. */
+  /** The writer's lease. Throws `lease_lost` if it is not the conversation's latest. */
   readonly lease?: { readonly owner: string; readonly generation: number }
   /**
-   * Writes the caller's rows in the append's transaction, once the new events have positions. Not called
-   * without new events. `tx` is the driver's handle: the open database in SQLite (`DatabaseSync`, or another
-   * driver's `Database`), the client that holds the transaction in PostgreSQL.
+   * Writes the caller's rows in the append's transaction, after the new events have positions. Not called
+   * without new events. `tx` is the driver's handle: in SQLite the open database (`DatabaseSync`, or another
+   * driver's `Database`), in PostgreSQL the client that holds the transaction.
    *
-   * Its error fails the append, which changes nothing. In SQLite it must be synchronous: a promise is
-   * `invalid_argument`. PostgreSQL awaits it, within the store's `timeout`. A failed commit may repeat it, so
-   * all effects must be in `tx`. It must neither end the transaction (`invalid_argument`, where that shows)
-   * nor call the store or the conversation, because they wait for it.
-   * @throws `invalid_argument` in a store without a database, as the one in memory.
+   * If it throws, the append fails and changes nothing. A failed commit may call it again, so all effects
+   * must be in `tx`. It must neither end the transaction nor call the store or the conversation, which wait
+   * for it. In SQLite it must be synchronous; PostgreSQL awaits it, within the store's `timeout`.
+   * @throws `invalid_argument` in a store without a database, for a promise in SQLite, and if it ended the
+   *   transaction.
    * @example
    * const within = (tx: { exec(sql: string): unknown }) => tx.exec("INSERT INTO note (text) VALUES ('Hello')")
    */
@@ -358,9 +373,9 @@ export interface AppendOptions {
 
 /** Result of an append. */
 export interface AppendResult {
-  /** One per fact, in order: as stored now, or as stored before for an event that existed. */
+  /** One for each fact, in order: as stored now, or as stored before if it existed. */
   readonly events: readonly StoredEvent[]
   readonly version: number
-  /** Id of the entry that HEAD means; null for the empty HEAD. */
+  /** Id of HEAD's event; null for the empty HEAD. */
   readonly headId: string | null
 }

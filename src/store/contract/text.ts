@@ -1,39 +1,40 @@
 import type { Page } from './query.ts'
 
-/** By the role that the model sees; `tool` for results. */
+/** The roles under which a model sees texts; `tool` for results. */
 export const TEXT_ROLES = ['system', 'user', 'assistant', 'tool'] as const
 
+/** Role of a text, as the model sees it. */
 export type TextRole = (typeof TEXT_ROLES)[number]
 
-/**
- * Maximum number of hits that `rank` orders at once: the newest, then the same number before them, and so on.
- */
+/** Maximum number of hits that `rank` orders at once: the newest first, then as many before them. */
 export const MAX_RANKED = 1_000
 
+/** What to search for, and where. */
 export interface TextFilter {
   /**
-   * User-typed text. All terms and quoted phrases (`"a phrase"`) must occur; `-term` and `-"a phrase"` must
-   * not. Everything else is text, so no query is a syntax error. Ignores case, accents and width. camelCase
-   * and snake_case identifiers match whole and by parts; scripts without spaces (Chinese, Japanese, Thai) and
-   * Korean by any part. The first 32 terms count. Without a term to include, finds nothing.
+   * The user's text. All terms and quoted phrases (`"a phrase"`) must occur; `-term` and `-"a phrase"` must
+   * not. Any text is valid. Case, accents and width are ignored. Identifiers in camelCase and snake_case
+   * match whole and by their parts; Chinese, Japanese, Thai and Korean match by any part. Only the first 32
+   * terms count. Without a term to include, nothing is found.
    */
   readonly query: string
   readonly conversation?: string
   readonly tags?: Readonly<Record<string, string>>
   readonly owner?: string
   readonly public?: boolean
-  /** Only texts of this role. `tool` includes results. */
+  /** Only texts of this role; `tool` includes results. */
   readonly role?: TextRole
-  /** Instants, ISO 8601, compared with the time of the event. `from` is included, `to` is not. */
+  /** ISO 8601 instants, compared with the event's time. `from` is inclusive, `to` exclusive. */
   readonly from?: string
   readonly to?: string
-  /** Also find results of tools. Default: false. */
+  /** Whether to also search results of tools. Default: false. */
   readonly includeResults?: boolean
 }
 
+/** A query for one page of hits. */
 export interface TextQuery extends TextFilter {
   /**
-   * `time` (default): newest first, to the millisecond; `rank`: best first, by relative term frequency, at
+   * `time` (default): newest first, by milliseconds. `rank`: best first, by the frequency of the terms, at
    * most {@link MAX_RANKED} at once.
    */
   readonly order?: 'time' | 'rank'
@@ -42,40 +43,48 @@ export interface TextQuery extends TextFilter {
   readonly cursor?: string
 }
 
+/** An event whose text matches. */
 export interface TextHit {
   readonly conversationId: string
   readonly id: string
   readonly seq: number
   readonly role: TextRole
   readonly timestamp: string
-  /** The text around the first match, at most 240 UTF-16 units, in one line. */
+  /** The text around the first match, at most 240 UTF-16 units on one line. */
   readonly snippet: string
-  /** The matches in the snippet, as UTF-16 offsets `[start, end)`, in order, none overlapping. */
+  /** The matches in the snippet, in order: UTF-16 offsets `[start, end)`. */
   readonly ranges: readonly (readonly [start: number, end: number])[]
 }
 
+/** A page of hits. */
 export type TextPage = Page<TextHit>
 
+/** How many events are indexed, of how many. */
 export interface TextIndex {
   readonly indexed: number
   readonly total: number
 }
 
 /**
- * Text search over all conversations, for a store with `fullText: true`. An append's transaction indexes its
- * events; events appended without `fullText` are indexed in the background. The index contains messages
- * (content and extended content) and tool results in the tree, up to 300,000 characters of each.
+ * Text search over all conversations, in a store with `fullText: true`. Searches messages (content and
+ * extended content) and tool results of the tree, up to 300,000 characters of each. An append indexes its
+ * own events; events that were appended without `fullText` are indexed in the background.
  */
 export interface TextSearch {
   /**
-   * One page of hits; pages before the last hold `limit`. Appends while paging repeat and skip none. Filters
-   * apply before paging and counting.
-   * @throws `invalid_query`, also where the store was opened without `fullText`; `invalid_cursor`.
+   * Returns one page of hits. Only the last page has fewer than `limit`. Appends while paging repeat and
+   * skip none.
+   * @throws `invalid_query`, also when the store was opened without `fullText`; `invalid_cursor`.
    * @example
-   * // await store.searchText({ query: 'deploy "production database" -staging', tags: { team: 'a' }, order: 'rank' })
+   * const store = memoryStore({ fullText: true })
+   * await store.createConversation({ id: 'c' })
+   * const llm_message = { role: 'user', content: [{ text: 'Deploy it to production.' }] }
+   * await store.append('c', [{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }])
+   * const { items } = await store.searchText({ query: 'deploy "to production" -staging' })
+   * items.map(({ id }) => id) // ['m']
    */
   searchText(query: TextQuery): Promise<TextPage>
 
-  /** How many events are indexed, of how many. O(conversations). @throws `invalid_query` without `fullText`. */
+  /** Returns how many events are indexed. O(conversations). @throws `invalid_query` without `fullText`. */
   textIndex(): Promise<TextIndex>
 }

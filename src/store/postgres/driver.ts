@@ -3,14 +3,14 @@
 import { ColloquyError } from '../../event/errors.ts'
 import type { Clock } from '../kit/record.ts'
 
-/** Runs a statement with `$1`, `$2`, … and returns rows by column name: a pg Pool or Client, or PGlite. */
+/** A client that runs a statement with `$1`, `$2`, … and returns rows: a pg Pool or Client, or PGlite. */
 export interface PostgresClient {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[] }>
 }
 
 /**
- * Options of `postgresStore`: either a URL or an existing client. The client must have no open transaction,
- * because a rollback would undo acknowledged changes.
+ * Options of a PostgreSQL store: a URL, or a client. The client must have no open transaction, because its
+ * rollback would undo acknowledged changes.
  */
 export type PostgresStoreOptions = Common &
   (
@@ -57,31 +57,31 @@ export interface PreparingClient {
   }): Promise<{ readonly rows: unknown[] }>
 }
 
-/** A client that hears notifications: one of `pg`. */
+/** A client that receives notifications, such as one of `pg`. */
 export interface ListeningClient extends PostgresClient {
   on(
     event: 'notification',
     hear: (message: { readonly channel: string; readonly payload?: string | undefined }) => void,
   ): unknown
   on(event: 'error' | 'end', fail: () => void): unknown
-  /** Whether its connection keeps the process alive; not every client has it. */
+  /** Makes its connection keep the process alive. Not every client has it. */
   ref?(): void
   unref?(): void
 }
 
-/** A client of a pool, until it is released. */
+/** A client of a pool that has not been released. */
 export interface HeldClient extends ListeningClient {
   release(destroy?: boolean): void
 }
 
-/** A pool, as `pg` makes them: `query` runs on any of its clients, `connect` lends one. */
+/** A pool of `pg`: `query` runs on any of its clients, `connect` lends one. */
 export interface PostgresPool extends PostgresClient {
   connect(): Promise<HeldClient>
   readonly totalCount: number
   readonly options?: { readonly max?: number }
 }
 
-/** A client that calls back for each notification of a channel: PGlite. */
+/** A client that calls back for each notification of a channel, such as PGlite. */
 export interface SubscribingClient extends PostgresClient {
   listen(channel: string, hear: (payload: string) => void): Promise<() => Promise<void>>
 }

@@ -23,18 +23,19 @@ export type {
 } from './driver.ts'
 
 /**
- * Returns a store in a PostgreSQL database, for any number of processes. The first call connects and creates
- * the schema, retried by the next.
+ * Returns a store in a PostgreSQL database, which any number of processes can share. The first call connects
+ * and creates the schema; if it fails, the next call tries again.
  *
- * It needs no session: a pool and a transaction-mode pooler work. A single client works too, one statement at
- * a time, until its connection is lost. The store ends a URL's pool; a passed client stays open.
+ * Pools and transaction-mode poolers work, because it needs no session. A single client works too, one
+ * statement at a time, until its connection is lost. `close` ends the pool of a URL, and leaves a passed
+ * client open.
  *
- * Costs: `append` is one round trip, O(log n) for each fact, and a few after another process's append, or if
- * a fact names a parent other than HEAD or is already in the log; concurrent appends to one conversation
- * share a round trip and its wait for the disk; a page of `search` is two round trips. Snapshots and appends
- * do not wait for each other.
- * @throws (every call) `store_unavailable` also for a missing driver; `store_newer` for a schema of a later
- *   version.
+ * `append` is one round trip, O(log n) for each fact; a few more after another process's append, and if a
+ * fact is already in the log or names a parent other than HEAD. Concurrent appends to one conversation share
+ * a round trip and its disk sync. A page of `search` is two round trips. Snapshots and appends do not wait
+ * for each other.
+ * @throws each call throws `store_unavailable`, also for a missing driver, and `store_newer` for a schema of
+ *   a later version.
  * @example
  * const store = postgresStore({ url: 'postgres://localhost/app' })
  * store.name // 'postgres'

@@ -4,18 +4,18 @@ import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/erro
 import { invalidWithin } from '../kit/errors.ts'
 import type { Change, SqlValue, SqlStep, Work } from '../sql/dialect.ts'
 
-/** What is bound to a statement. Text is well-formed and without NUL: some drivers change or cut any other. */
+/** A bound value. Texts are well-formed and without NUL, because some drivers change others. */
 export type SqliteValue = null | number | bigint | string | Uint8Array
 
-/** A prepared statement. Its `?`s are bound in order. */
+/** A prepared statement. Its `?` are bound in order. */
 export interface SqliteStatement {
   run(...values: SqliteValue[]): unknown
   all(...values: SqliteValue[]): unknown[]
 }
 
 /**
- * A synchronous connection: node:sqlite's `DatabaseSync`, or `Database` of better-sqlite3 or bun:sqlite.
- * Integers are read as numbers, their default.
+ * An open database: `DatabaseSync` of node:sqlite, or `Database` of better-sqlite3 or bun:sqlite. Integers
+ * are read as numbers, which is their default.
  */
 export interface SqliteDatabase {
   exec(sql: string): unknown

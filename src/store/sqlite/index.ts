@@ -177,19 +177,19 @@ export type SqliteStoreOptions = (
 }
 
 /**
- * Returns a store in a SQLite file, `:memory:`, or an open `node:sqlite`, better-sqlite3 or bun:sqlite
- * database. Its `colloquy_…` tables may share the database. The first call opens it and creates them; the
- * next after `store_unavailable` reopens it. Processes may share a file.
+ * Returns a store in SQLite: a file, `:memory:`, or an open database of `node:sqlite`, better-sqlite3 or
+ * bun:sqlite. Several processes can share a file. The first call opens it and creates its `colloquy_…`
+ * tables, next to which there can be others; after `store_unavailable`, the next call opens it again.
  *
  * An open database belongs to the store until `close`, which leaves it open: it is switched to write-ahead
- * logging, and no other code may hold a transaction on it. Its encoding must be UTF-8, the default: UTF-16
- * orders texts differently and is `store_unavailable`. Use one driver per file and process: file locks do not
- * separate two drivers' SQLites.
+ * logging, and no other code may hold a transaction on it. Its encoding must be UTF-8, the default; UTF-16,
+ * which orders texts differently, throws `store_unavailable`. Use only one driver for a file in a process,
+ * because file locks do not separate two drivers.
  *
- * `append` costs O(log n) per fact and one disk sync per event-loop turn; `get` O(log n); a page of `search`
- * O(log n + limit) per kind and source in the log, at any depth, with any filter except text. Calls run on
- * the calling thread.
- * @throws `invalid_argument` for invalid options; errors of the database are thrown by the calls.
+ * `append` costs O(log n) per fact, and one disk sync per turn of the event loop; `get` O(log n); a page of
+ * `search` O(log n + limit) per kind and source in the log, at any depth, with any filter except text. Calls
+ * block the calling thread.
+ * @throws `invalid_argument` for invalid options; each call throws the database's errors.
  * @example
  * const store = sqliteStore({ file: ':memory:' })
  * await store.createConversation({ id: 'c' })
@@ -324,12 +324,10 @@ async function openFile(file: string, readOnly: boolean): Promise<SqliteDatabase
 const JOURNAL_SIZE = 4 * 2 ** 20
 
 /**
- * Sets up a connection: write-ahead log, durability, foreign keys, overwritten deletions, the schema. May be
- * called again after a failure.
- * @throws `store_unavailable` for a database in UTF-16; `store_newer`; `store_read_only` if the schema is
- *   missing and may not be created; what the driver throws.
+ * Sets up a connection: write-ahead log, durability, foreign keys, erasing deletes, the schema. Can be called
+ * again after a failure. @throws `store_unavailable`, `store_newer`, `store_read_only`; the driver's errors.
  */
-export function setUp(
+function setUp(
   database: SqliteDatabase,
   {
     synchronous,
