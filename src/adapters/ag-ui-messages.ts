@@ -6,7 +6,13 @@ import { type TimelineItem, toTimeline } from '../messages/timeline.ts'
 import { findEvent } from '../state/read.ts'
 import type { State } from '../state/state.ts'
 
-/** Returns the branch of HEAD as AG-UI messages. Items without a role are activities. O(branch). */
+/**
+ * Returns HEAD's branch as AG-UI messages. Items that are no message become activities. O(branch).
+ * @example
+ * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
+ * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }])
+ * agUiMessages(state).map(({ id, role }) => [id, role]) // [['m', 'user']]
+ */
 export const agUiMessages = (state: State): Message[] => toTimeline(state).flatMap(itemMessages)
 
 function itemMessages(item: TimelineItem): Message[] {

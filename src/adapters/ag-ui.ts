@@ -20,23 +20,23 @@ import { Subagents } from './ag-ui-subagents.ts'
 
 export { agUiMessages }
 
-/** Which run to stream. */
+/** The run to stream, and what to include. */
 export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'onError'> {
   readonly input: { readonly threadId: string; readonly runId: string }
-  /** The conversation's engine. The stream shows subagents when it is passed. */
+  /** The conversation's engine, so that the stream shows subagents. Default: none, and it does not. */
   readonly engine?: Pick<Engine, 'open'>
   /**
-   * `raw`: each event of the log; `updates`: state updates as custom events; `encrypted`: reasoning that only
-   * its provider can read. Default: none.
+   * `raw`: each event of the log. `updates`: state updates as custom events. `encrypted`: reasoning that
+   * only its provider can read. Default: none of these.
    */
   readonly details?: readonly LogDetail[]
 }
 
 /**
- * Yields a run as AG-UI events: `RUN_STARTED`, the shared state, a message snapshot, the streamed reply,
- * state changes, a snapshot with event ids, then `RUN_FINISHED` (success, cancelled, or an interrupt per call
- * that waits for a user) or `RUN_ERROR`. The first snapshot lets a disconnected client retry without loss.
- * Ending the stream does not end the run. O(branch) for a snapshot.
+ * Yields a run as AG-UI events: `RUN_STARTED`, the shared state, a snapshot of the messages, the streamed
+ * reply, state changes, a snapshot with event ids, then `RUN_ERROR` or `RUN_FINISHED` (success, cancelled,
+ * or an interrupt for each call that waits for a user). A client that was disconnected can start again and
+ * loses nothing. Ending the stream does not end the run. O(branch) for a snapshot.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
@@ -143,7 +143,7 @@ async function* withPauses<T>(items: AsyncGenerator<T>): AsyncGenerator<T | null
   }
 }
 
-/** Returns the events of `agUiEvents` as server-sent events, which AG-UI's `HttpAgent` reads. */
+/** Returns `agUiEvents` as a response of server-sent events, which AG-UI's `HttpAgent` reads. */
 export function agUiResponse(conversation: Conversation, options: AgUiOptions): Response {
   const remaining = new AbortController()
   const signal =
@@ -168,8 +168,19 @@ export function agUiResponse(conversation: Conversation, options: AgUiOptions): 
 
 /**
  * Appends the input of an AG-UI run: new user messages, results of client calls, a changed state, and
- * decisions in `resume`. Idempotent. Run the conversation afterwards.
- * @throws ColloquyError `invalid_argument` for an invalid input, `unknown_call` for a resume of a call that does not wait.
+ * decisions in `resume`. Repeating it appends nothing. Run the conversation afterwards, and pass the result
+ * as `input`. O(input).
+ * @throws ColloquyError `invalid_argument` for an invalid input, `unknown_call` for a `resume` of a call
+ *   that does not wait.
+ * @example
+ * const engine = createEngine({ store: memoryStore() })
+ * const conversation = await engine.create()
+ * const messages = [{ id: 'm', role: 'user', content: 'Hello' }]
+ * const posted = { threadId: 't', runId: 'r', messages, tools: [], context: [], state: {}, forwardedProps: {} }
+ * const input = await receiveRunInput(conversation, posted)
+ * input.runId // 'r'
+ * agUiResponse(conversation, { input }).headers.get('content-type') // 'text/event-stream'
+ * await engine.close()
  */
 export async function receiveRunInput(
   conversation: Conversation,

@@ -34,14 +34,14 @@ export { conversationIdOf }
 const [PROJECT, SUMMARIES] = ['claudeproject', 'claude-agent']
 
 /**
- * Returns a session store of the Claude Agent SDK over a Colloquy store.
+ * Returns a session store for the Claude Agent SDK, over a Colloquy store.
  *
- * `load` returns entries unchanged. `append` ignores an entry with a known uuid, and always appends an entry
- * without a uuid. The same append adds the entries' messages, calls and results as events, so readers of the
- * conversation ({@link conversationIdOf}) follow live. Subagents are child conversations. If other writers
- * append events, the SDK continues from them. `append` is O(new entries) in the process that appended the
- * previous ones, else O(session); `load` is O(session).
- * @throws ColloquyError what the store throws.
+ * `load` returns the entries unchanged. `append` ignores an entry whose uuid is known. It also appends the
+ * entries' messages, calls and results as events, so that readers can follow the conversation
+ * ({@link conversationIdOf}) live; subagents are child conversations. If other writers append events, the
+ * SDK continues from those. `append` is O(new entries) in the process that appended the previous ones,
+ * otherwise O(session), as is `load`.
+ * @throws ColloquyError the store's errors.
  * @example
  * const sessions = sessionStore({ store: memoryStore() })
  * const key = { projectKey: 'project', sessionId: 'session-1' }

@@ -20,7 +20,7 @@ const LINES = 'claude_agent.lines'
 const PAGE = 1_000
 
 /**
- * Returns the id of the conversation of a session, or of a subagent's transcript.
+ * Returns the id of the conversation for a session, or for the transcript of a subagent.
  * @example
  * conversationIdOf({ projectKey: 'p', sessionId: 's' }) // 's-c5018da6c53d5c45f9b5364ff97c278b'
  */

@@ -30,12 +30,12 @@ const BATCH = 100
 /**
  * Returns a LangGraph checkpointer over a Colloquy store.
  *
- * Versions of a growing list share elements: a thread's bytes grow with its messages, not with their square.
- * Pending writes are idempotent by task and index. Runs of a thread are not mixed: `put` throws `id_conflict`
- * when another run has moved the thread. A run from an earlier `checkpoint_id` starts a branch. `serde` writes
- * values as bytes; the default is LangGraph's serializer.
- * `getTuple` is O(size of the values).
- * @throws ColloquyError `invalid_argument` for a configuration without `thread_id`, and what the store throws.
+ * Versions of a growing list share their elements: a thread's size grows with its messages, not with their
+ * square. A run from an earlier `checkpoint_id` starts a branch. Two runs of a thread are not mixed: `put`
+ * throws `id_conflict` when another run has moved the thread. Pending writes are idempotent by task and
+ * index. `serde` writes values as bytes; the default is LangGraph's serializer. `getTuple` is O(size of the
+ * values).
+ * @throws ColloquyError `invalid_argument` for a configuration without `thread_id`; the store's errors.
  * @example
  * const saver = colloquySaver({ store: memoryStore() })
  * await saver.getTuple({ configurable: { thread_id: 'thread-1' } }) // undefined

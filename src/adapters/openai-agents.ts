@@ -15,7 +15,7 @@ import type { State } from '../state/state.ts'
 import { retryConflicts } from '../store/kit/items.ts'
 import { eventsOfItems, itemsIn, itemsOfEvents } from './agent-items.ts'
 
-/** A session of OpenAI Agents that also supports transactions and rewrites of its history. */
+/** A session of OpenAI Agents, with transactions and rewrites of its history. */
 export type ColloquySession = SessionHistoryTransactionAwareSession & SessionHistoryRewriteAwareSession
 
 const OPERATION = 'openai_agents.operation'
@@ -40,11 +40,12 @@ interface Change<T> {
 /**
  * Returns a session of the OpenAI Agents SDK over a conversation.
  *
- * Items are returned unchanged, and stored as events that every reader understands. `popItem`, `clearSession`
- * and rewrites only move HEAD; `conversation.navigate` undoes them. Events of other writers are returned as
- * items. Changes are atomic, and retried after a conflict. `getItems` is O(events of the branch).
- * @throws ColloquyError what the conversation throws; `id_conflict` when an operation id is used for another transaction, or
- * the suffix to replace is not the end of the history; `invalid_argument` for a transaction that JSON cannot hold.
+ * Items are stored as events that every reader understands, and returned unchanged; events of other writers
+ * are returned as items. `popItem`, `clearSession` and rewrites only move HEAD, and `conversation.navigate`
+ * undoes them. Changes are atomic, and repeated after a conflict. `getItems` is O(events of the branch).
+ * @throws ColloquyError the conversation's errors; `id_conflict` when an operation id was used for another
+ *   transaction, or the suffix to replace is not the end of the history; `invalid_argument` for a
+ *   transaction that is not JSON.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const session = colloquySession({ conversation: await engine.create() })

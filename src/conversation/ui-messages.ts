@@ -26,24 +26,24 @@ import { replyId, replyParts, stringsByAddress, type UIMessagesOptions } from '.
 import type { Status } from '../state/status.ts'
 import type { SubscriptionItem } from './subscribe.ts'
 
-/** Which reply to stream, and until when. */
+/** The reply to stream, and until when. */
 export interface UIStreamOptions extends UIMessagesOptions {
   /** Id of the user's message. Default: the latest on HEAD's branch. */
   readonly to?: string
-  /** Parts that the client already has: those of its last message. Default: none. */
+  /** Parts that the client has: those of its last message. Default: none. */
   readonly from?: readonly UIPart[]
   /**
-   * Starts the run that makes the reply, once the stream is subscribed, even after a disconnect. The stream
-   * ends when the run settles, with an error if it rejects, unless another run makes the reply. Default: no
-   * run; the stream ends when nothing runs.
+   * Starts the run that makes the reply, after the stream has subscribed; also if the client disconnects.
+   * The stream ends when the run settles, with an error if it rejects, unless another run makes the reply.
+   * Default: none; the stream ends when no run is active.
    */
   readonly run?: () => Promise<unknown>
-  /** `settled`: the stream also shows calls at work and the replies to their completions. Default: `replied`. */
+  /** `settled` also streams calls at work and the replies to their completions. Default: `replied`. */
   readonly until?: RunOptions['until']
   readonly signal?: AbortSignal
   /**
-   * Called with the cause of a failed stream, which its client does not learn, and with the rejection of
-   * `run`, even after the stream's end. Default: does nothing.
+   * Called with the cause when a stream fails, which the client does not learn, and when `run` rejects, even
+   * after the stream's end. Default: none.
    */
   readonly onError?: (error: unknown) => void
 }
@@ -59,10 +59,10 @@ const FINISH: Partial<Record<Status, Extract<UIChunk, { type: 'finish' }>['finis
 }
 
 /**
- * Returns the reply to a user's message as chunks of the AI SDK: existing parts, then new ones, token by
- * token if the step publishes deltas, until nothing runs. Ending the stream does not stop the run;
- * `conversation.interrupt()` does. An error chunk ends the stream if HEAD leaves the branch, or the log is
- * unreadable. O(reply + view) per event.
+ * Yields the reply to a user's message as chunks of the AI SDK: existing parts, then new ones, token by
+ * token if the step publishes deltas, until no run is active. Ending the stream does not stop the run;
+ * `conversation.interrupt()` does. If HEAD leaves the branch, or the log cannot be read, an error chunk ends
+ * the stream. O(reply + view) per event.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
@@ -247,9 +247,9 @@ function isOnBranch({ log }: State, id: string): boolean {
 }
 
 /**
- * Returns server-sent events for the AI SDK's `DefaultChatTransport`. Handlers of Hono, Next, Bun and Deno
- * can return it; in Express, copy the headers and use `Readable.fromWeb(response.body).pipe(res)`. A
- * disconnect ends the response, not the run.
+ * Returns a response of server-sent events for the AI SDK's `DefaultChatTransport`, which handlers of Hono,
+ * Next, Bun and Deno can return. In Express, copy the headers and use
+ * `Readable.fromWeb(response.body).pipe(res)`. A disconnect ends the response, not the run.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
@@ -289,22 +289,22 @@ export function uiMessageResponse(conversation: Conversation, options: UIStreamO
   })
 }
 
-/** How to interpret a posted body. */
+/** Options of `receiveUIMessages`. */
 export interface UIReceiveOptions extends UIMessagesOptions {
   /**
-   * Calls that wait for confirmation when the user sends a message: `reject` (default) rejects them, so the
-   * message gets a reply; with `keep` the reply follows their decision.
+   * What a new message does to calls that wait for confirmation: `reject` (default) rejects them, so that
+   * the message gets a reply; with `keep`, the reply follows their decision.
    */
   readonly waiting?: 'reject' | 'keep'
 }
 
 /**
- * Stores a `useChat` post, and returns which reply to stream. A new message is appended under its id, an edited
- * one on a new branch, idempotently; `regenerate` returns to the message's latest version. Decisions about
- * calls, and outputs of `pageTools`, are read from all assistant messages. Run the conversation afterwards.
- * O(depth) for `regenerate` after an edit.
- * @throws ColloquyError `invalid_argument` for an invalid body, `already_running` when it would change the past
- *   during a run, and the errors of `append`.
+ * Stores what `useChat` posted, and returns which reply to stream. A new message is appended under its id,
+ * an edited one on a new branch; repeating it appends nothing. `regenerate` returns to the latest version of
+ * the message. Decisions about calls, and outputs of `pageTools`, are read from all assistant messages. Run
+ * the conversation afterwards. O(depth) for `regenerate` after an edit.
+ * @throws ColloquyError `invalid_argument` for an invalid body; `already_running` when it would change the
+ *   past during a run; the errors of `append`.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()

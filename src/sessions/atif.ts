@@ -314,34 +314,34 @@ export function sessionTree({ id, title, facts, subagent, children }: Session): 
   }
 }
 
-/** Names that a log does not contain. */
+/** What a trajectory needs and a log does not contain. */
 export interface AtifOptions {
   /** Id of the trajectory. Default: the tree's id; `conversation` for a state. */
   readonly sessionId?: string
-  /** Default: `agent`. */
+  /** Name of the agent. Default: `agent`. */
   readonly agent?: string
-  /** Default: `unknown`. */
+  /** Version of the agent. Default: `unknown`. */
   readonly version?: string
 }
 
-/** A trajectory, as readers in other languages expect it. */
+/** A trajectory in the Agent Trajectory Interchange Format. */
 export interface AtifTrajectory {
   readonly schema_version: string
   readonly session_id: string
   readonly trajectory_id: string
   readonly agent: JsonObject
   readonly steps: readonly JsonObject[]
-  /** Of its own steps. */
+  /** Sums over its own steps, without subagents. */
   readonly final_metrics: JsonObject
   readonly subagent_trajectories?: readonly AtifTrajectory[]
 }
 
 /**
- * Converts HEAD's branch to a trajectory, ATIF 1.7: a step for each message, and for each reply with its
- * calls and results. Errors, stops and condensations become system steps with an `extra`; images and other
- * parts become type names. For another branch pass `switchTo(state, leafId)`. A tree's subagents (see
- * `Conversation.tree`) become nested trajectories, referenced by results. Pure; O(path).
- * @throws ColloquyError `evicted` like `toTimeline`.
+ * Writes HEAD's branch as a trajectory (ATIF 1.7): a step for each message, and for each reply with its
+ * calls and results. Errors, stops and condensations are system steps with an `extra`; images and other
+ * parts are only named. The subagents of a tree (see `Conversation.tree`) are nested trajectories. For
+ * another branch, pass `switchTo(state, leafId)`. O(path).
+ * @throws ColloquyError `evicted` as `toTimeline`.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
  * const { steps } = toAtif(replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }]))

@@ -40,13 +40,13 @@ function whyUnfit(value: JsonValue): string {
 }
 
 /**
- * Reads a session as a log: whole replies, calls with results, branches, and condensations for compacted
- * messages. Drops nothing silently: quarantines unknown records, counts repeated ones in `notes`, and stores
- * records outside the conversation as `ConversationStateUpdateEvent` with the format as key prefix.
- * Deterministic.
+ * Reads a recorded session as a log: whole replies, calls with results, branches, and condensations where
+ * messages were compacted. Nothing is lost silently: unknown records are quarantined, repeated ones are
+ * counted in `notes`, and those outside the conversation become a `ConversationStateUpdateEvent` whose key
+ * begins with the format. Equal files give equal logs. O(size).
  * @param records in the order of the file; their JSON becomes part of the facts, and is frozen
  * @param options `from`: the format; by default it is detected
- * @throws ColloquyError `invalid_argument` for an unknown format. O(size).
+ * @throws ColloquyError `invalid_argument` for an unknown format.
  * @example
  * const raw = '{"role":"user","content":"hi"}'
  * const session = readSession([{ line: 1, raw, value: JSON.parse(raw) }])
@@ -71,9 +71,9 @@ export function readSession(
 const MAX_DETECTED = 32
 
 /**
- * Detects a session's format; null for unknown formats and this library's events. Reads at most 32 records;
- * ignores invalid JSON. O(1).
- * @param values the JSON of the first lines of a file, of the first elements of an array, or of one document
+ * Returns the format of a session, or null for an unknown one and for this library's events. Reads at most
+ * 32 records. O(1).
+ * @param values the JSON of a file's first lines, of an array's first elements, or of one document
  * @example
  * detectSession([{ type: 'session', version: 3, id: 's1' }]) // 'pi'
  * detectSession([{ kind: 'PauseEvent' }]) // null

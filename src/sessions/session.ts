@@ -3,7 +3,7 @@
 import type { Fact } from '../event/quarantine.ts'
 import type { JsonValue } from '../event/shapes.ts'
 
-/** The supported formats: files of agents, and arrays of messages of providers and user interfaces. */
+/** The formats that can be read: files of agents, and arrays of messages of providers and user interfaces. */
 export const SESSION_FORMATS = [
   'claude-code',
   'codex',
@@ -16,9 +16,10 @@ export const SESSION_FORMATS = [
   'openai-responses',
 ] as const
 
+/** Name of a format of recorded sessions. */
 export type SessionFormat = (typeof SESSION_FORMATS)[number]
 
-/** One record of a session: a line of a file, an element of an array, or a whole document. */
+/** One record of a file: a line, an element of an array, or the whole document. */
 export interface SessionRecord {
   readonly line: number
   readonly raw: string
@@ -31,36 +32,37 @@ export interface UnfitRecord extends SessionRecord {
   readonly unfit: string
 }
 
-/** A fact and its line; in a document, the number of its message. */
+/** A fact, and the line it was read from; in a document, the number of its message. */
 export interface SessionFact {
   readonly line: number
   readonly fact: Fact
 }
 
-/** Records that became no event, so that nothing is omitted silently. */
+/** Records of the file that became no event, so that nothing is lost silently. */
 export interface SessionNote {
   readonly what: string
   readonly count: number
   readonly line: number
 }
 
+/** How a subagent's session is linked to its parent. */
 export interface SubagentLink {
-  /** Id of the event of the parent's call; null if the file does not contain it. */
+  /** Id of the call's action in the parent; null if the file does not contain it. */
   readonly actionId: string | null
-  /** 1 for a subagent of the main session. */
+  /** 1 for a subagent of the main session, 2 for its subagents. */
   readonly depth: number
 }
 
-/** A recorded session as a log. */
+/** A recorded session, read as a log. */
 export interface Session {
   readonly format: SessionFormat
   readonly id: string | null
   readonly title: string | null
-  /** The session that started it, or from which it was forked. */
+  /** Id of the session that started it, or that it was forked from. */
   readonly parentId: string | null
-  /** ISO 8601, unchanged; null where the file has no start time. */
+  /** Start time as the file has it (ISO 8601), or null. */
   readonly createdAt: string | null
-  /** In the order of the log. Ids depend only on the file, so reading it again returns the same ids. */
+  /** The log. Ids depend only on the file: reading it again returns the same ids. */
   readonly facts: readonly SessionFact[]
   readonly notes: readonly SessionNote[]
   readonly subagent: SubagentLink | null

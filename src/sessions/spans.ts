@@ -10,10 +10,7 @@ import { textIn } from './content.ts'
 
 /** Options of `toSpans`. */
 export interface SpanOptions {
-  /**
-   * Id of the conversation, from which the trace and span ids are derived. Default: the tree's id;
-   * `conversation` for a state.
-   */
+  /** Id from which trace and span ids are derived. Default: the tree's id, or `conversation` for a state. */
   readonly conversationId?: string
   /** Name of the service. Default: `colloquy`. */
   readonly service?: string
@@ -39,12 +36,14 @@ interface Span {
 }
 
 /**
- * Converts HEAD's branch to one trace. Each turn of a user, or a reply before any, is a span `invoke_agent`.
- * Its children are `chat` for each reply, from the event under HEAD at its request, and `execute_tool` for each
- * call with a result, until the completion of a background call. Ids are deterministic, so resending is
- * harmless. A missing time is the previous event's. Turns of a tree's subagents (see `Conversation.tree`) are
- * children of `execute_tool`. Pure; O(path).
- * @throws ColloquyError `evicted` like `toTimeline`.
+ * Writes HEAD's branch as one OpenTelemetry trace. Each turn of a user is a span `invoke_agent`, and so is a
+ * reply before the first. Its children are a `chat` for each reply and an `execute_tool` for each call that
+ * has a result. A background call lasts until its completion. The turns of a tree's subagents (see
+ * `Conversation.tree`) are children of `execute_tool`.
+ *
+ * Ids are derived from the log, so that sending a trace again is harmless. A missing time is that of the
+ * previous event. O(path).
+ * @throws ColloquyError `evicted` as `toTimeline`.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }])

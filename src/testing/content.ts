@@ -10,7 +10,7 @@ import { setOwn } from '../event/json.ts'
 const PIXEL = 'data:image/png;base64,iVBORw0KGgo='
 
 /**
- * A piece of text.
+ * Generates a text part.
  * @example
  * fc.assert(fc.property(textContent(), part => typeof part.text === 'string'))
  */
@@ -106,7 +106,7 @@ const OPEN_KINDS = [
 ]
 
 /**
- * A content part of another kind than text and image.
+ * Generates a content part that is neither text nor image.
  * @example
  * fc.assert(fc.property(openPart(), part => part.type !== 'text' && part.type !== 'image'))
  */

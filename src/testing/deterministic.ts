@@ -2,16 +2,16 @@
 
 import * as fc from 'fast-check'
 
-/** A clock that advances only when it is read or advanced. */
+/** A clock for tests, which advances only when it is read or told to. */
 export interface TestClock {
-  /** Microseconds since 1970, for the engine's option `clock`; each reading is later than the one before. */
+  /** Returns microseconds since 1970, each later than the last. Pass it as the engine's `clock`. */
   readonly micros: () => bigint
   readonly advance: (milliseconds: number) => void
 }
 
 /**
- * Returns a clock for tests that starts at an instant (default: 1 January 2026) and advances one millisecond
- * per reading.
+ * Returns a clock for tests. It starts at an instant (default: 1 January 2026) and advances by a millisecond
+ * each time it is read.
  * @example
  * const clock = testClock('2026-01-01T00:00:00Z')
  * const first = clock.micros()
@@ -29,7 +29,7 @@ export function testClock(start = '2026-01-01T00:00:00Z'): TestClock {
 }
 
 /**
- * Returns ids for the engine's option `newId`: equal seeds give equal ids.
+ * Returns a function that returns ids, for the engine's `newId`. Equal seeds give equal ids.
  * @example
  * const newId = testIds('a')
  * newId() // 'a-1'
@@ -41,8 +41,8 @@ export function testIds(seed: string | number): () => string {
 }
 
 /**
- * Returns fast-check's scheduler; the seed decides which promise continues. In properties use
- * `fc.scheduler()`, which shrinks.
+ * Returns fast-check's scheduler, whose seed decides which promise continues. In properties use
+ * `fc.scheduler()`, which can shrink.
  * @example
  * const output = []
  * const scheduler = testScheduler(1)
@@ -56,14 +56,16 @@ export function testScheduler(seed: number): fc.Scheduler {
   return scheduler
 }
 
+/** Exceptions to the schedule. */
 export interface ScheduledOptions {
-  /** Methods that are called at once. Default: no method. */
+  /** Methods that do not wait for a turn. Default: none. */
   readonly atOnce?: ReadonlySet<string>
   readonly onCall?: (method: string, args: readonly unknown[], result: unknown) => void
 }
 
 /**
- * Delays each method's call and result until its turn, so that tests order concurrent calls.
+ * Wraps an object so that each method's call and its result wait for their turn. Tests use it to order
+ * concurrent calls.
  * @param turn resolves when the call with this label may continue
  * @example
  * const scheduler = testScheduler(1)

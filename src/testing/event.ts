@@ -33,7 +33,7 @@ const TIMESTAMPS = [
 ]
 
 /**
- * Legal ids, few enough to collide.
+ * Generates legal ids, so few that they collide.
  * @example
  * fc.assert(fc.property(eventId(), id => isLegalId(id)))
  */
@@ -44,7 +44,7 @@ export const eventId = (): fc.Arbitrary<string> =>
   )
 
 /**
- * Any event that decodes: all kinds alike, frozen.
+ * Generates valid events of all kinds, frozen.
  * @example
  * fc.assert(fc.property(anyEvent(), event => typeof event.kind === 'string'))
  */
@@ -77,7 +77,7 @@ const toolArguments = (): fc.Arbitrary<string> =>
   )
 
 /**
- * A call in its provider's form; `id` is the id of its event, or another one.
+ * Generates a call in its provider's form. Its id is drawn from `id`.
  * @example
  * fc.assert(fc.property(toolCall(fc.constant('c1')), call => call.id === 'c1'))
  */
@@ -161,7 +161,7 @@ export function signedThinking(): fc.Arbitrary<ThinkingBlock> {
 }
 
 /**
- * A reasoning item, mostly with content that only the provider can read.
+ * Generates a reasoning item, usually with content that only the provider can read.
  * @example
  * fc.sample(reasoningItem(), 1).length // 1
  */

@@ -5,17 +5,18 @@ import { maskSecrets } from '../event/mask.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { sentenceOf } from '../laws/sentences.ts'
 
+/** What is known of a failed test. */
 export interface FailingCase {
   readonly error: unknown
   readonly seed?: number
   readonly path?: string
-  /** The log. Default: the error's. */
+  /** The log. Default: the log of the error. */
   readonly facts?: readonly Fact[]
 }
 
 /**
- * Describes a violated law: number, sentence, difference, seed, path, and the log as JSON lines for `colloquy
- * replay`. Encrypted content is null. O(size).
+ * Describes a broken law: its number and sentence, the difference, seed, path, and the log as JSON lines for
+ * `colloquy replay`. Encrypted content is null. O(size).
  * @example
  * const error = new LawBroken('R4', 'another status')
  * const text = describeFailure({ error, seed: 7, facts: [{ kind: 'PauseEvent', id: 'p' }] })
@@ -35,8 +36,8 @@ export function describeFailure({ error, seed, path, facts }: FailingCase): stri
 }
 
 /**
- * Reports a failed search of fast-check; does nothing if the property held.
- * @param factsOf returns the log of a case that fast-check found and shrank, if the error has no log
+ * Throws if fast-check found a failing case, and describes it; does nothing if the property held.
+ * @param factsOf returns the log of the smallest failing case, if its error has none
  * @throws Error with the described failure, and the original error as its cause.
  * @example
  * const details = fc.check(fc.property(legalLog(), (facts) => void replay(facts)), { numRuns: 3 })
@@ -74,7 +75,7 @@ const indented = (line: string): string => `  ${line}`
 const jsonLine = (fact: Fact): string =>
   isQuarantined(fact) ? maskSecrets(fact).raw.replaceAll(/[\r\n]+/g, ' ') : JSON.stringify(maskSecrets(fact))
 
-/** A broken law, with its number and the log. */
+/** The error of a test whose law does not hold, with the law's number and the log. */
 export class LawBroken extends Error {
   override readonly name = 'LawBroken'
   readonly law: string

@@ -5,9 +5,9 @@ import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import type { ReplaySubject } from './replay.ts'
 import { jsonForm } from './text-of.ts'
 
-/** Reads and writes recordings, for example as files. */
+/** Where recordings are stored, for example in files. */
 export interface GoldenFiles {
-  /** Null for a new recording. */
+  /** Returns the recording, or null for a new one. */
   readonly read: (name: string) => string | null | Promise<string | null>
   readonly write: (name: string, text: string) => void | Promise<void>
 }
@@ -31,9 +31,9 @@ interface Line {
 }
 
 /**
- * Records each event's projection changes as one JSON line. Values without a JSON form are objects: `{ map:
- * [[key, value]] }`, `{ set: [] }`, `{ bigint: '7' }`, `{ number: 'NaN' }`, `{ bytes: '1 2' }`. O(size of the
- * projection) per event.
+ * Records how each event changes the projection, as one JSON line. Values that JSON lacks become objects:
+ * `{ map: [[key, value]] }`, `{ set: [] }`, `{ bigint: '7' }`, `{ number: 'NaN' }`, `{ bytes: '1 2' }`.
+ * O(size of the projection) per event.
  * @example
  * const subject = { initial: { paused: false }, reduce: (state, fact) => ({ paused: fact.kind === 'PauseEvent' }) }
  * const text = recordReplay([{ kind: 'PauseEvent', id: 'p' }], subject)
@@ -94,8 +94,9 @@ function compareRecordings(before: string, after: string): readonly GoldenDiffer
 }
 
 /**
- * Compares a projection of a log with its recording. Writes the recording if it is new or `update` is set.
- * @throws Error that names the first event with another change, and the change.
+ * Compares what a fold makes of a log with a recording. Writes the recording if there is none, or `update`
+ * is set. O(size of the projection) per event.
+ * @throws Error with the first event whose change differs, and the change.
  * @example
  * const kept = new Map()
  * const files = { read: (name) => kept.get(name) ?? null, write: (name, text) => void kept.set(name, text) }

@@ -137,7 +137,8 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
 const phrases = (maxLength: number) => fc.array(phrase(), { maxLength, size: 'max' })
 
 /**
- * Any log: events and undecodable lines, in any order and tree position. Mostly 0 to 40 facts, at most 120.
+ * Generates any log: events and undecodable lines in any order, with any parents. Usually 0 to 40 facts, at
+ * most 120.
  * @example
  * fc.assert(fc.property(hostileLog(), facts => replay(facts).log.entries.length === facts.length))
  */

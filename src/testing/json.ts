@@ -14,7 +14,7 @@ const TRAPS = [
 const parsed = (text: string): JsonValue => JSON.parse(text) as JsonValue
 
 /**
- * Any JSON value.
+ * Generates any JSON value.
  * @example
  * fc.assert(fc.property(jsonValue(), value => JSON.stringify(value) !== undefined))
  */
@@ -27,7 +27,7 @@ export function jsonValue(): fc.Arbitrary<JsonValue> {
 }
 
 /**
- * Any JSON object.
+ * Generates any JSON object.
  * @example
  * fc.sample(jsonObject(), 1).length // 1
  */

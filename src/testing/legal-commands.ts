@@ -175,7 +175,7 @@ function command(): fc.Arbitrary<Command> {
   )
 }
 
-/** Number of commands that write a legal log. Each command appends a few events. */
+/** Bounds of the number of commands that write a legal log. Each appends a few events. */
 export interface LegalLength {
   readonly minCommands?: number
   readonly maxCommands?: number

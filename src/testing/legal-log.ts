@@ -25,9 +25,9 @@ import { isDerived, isPending, stretchStarts, type Unit, unitEvents } from '../v
 import { frozen } from './event.ts'
 
 /**
- * Generates logs of a correct server that may have stopped during a run: parallel calls, results of every form
- * and order, confirmation, rejection, pauses, errors, condensation between cut points, navigation, branches.
- * Replays without warnings. All events have ids and timestamps; all or none have parents.
+ * Generates logs of a correct server, which may have stopped during a run: parallel calls, results of every
+ * form and order, confirmation, rejection, pauses, errors, condensation, navigation, branches. They replay
+ * without warnings. All events have ids and timestamps; either all or none have parents.
  * @example
  * fc.assert(fc.property(legalLog(), events => listWarnings(replay(events)).length === 0))
  */

@@ -6,34 +6,35 @@ import type { Fact } from '../event/quarantine.ts'
 import { describeFailure, LawBroken, same, throwIfFailed, total } from './failure.ts'
 import { frozenCopy, frozenInPlace as frozen, isPlain, textOf } from './text-of.ts'
 
-/** A fold to test: `S` is its state, `Kept` a stored state. */
+/** The fold to test: `S` is its state, `Kept` the form in which a state is stored. */
 export interface ReplaySubject<S, Kept = unknown> {
   readonly initial: S
   readonly reduce: (state: S, fact: Fact) => S
-  /** What is compared. Default: the state. */
+  /** Returns what is compared. Default: the state. */
   readonly project?: (state: S) => unknown
-  /** Writes and reads a stored state. With both, the test also resumes from stored states. */
+  /** Converts a state to its stored form. With `decode`, the test also continues from stored states. */
   readonly encode?: (state: S) => Kept
   readonly decode?: (stored: Kept) => S
   readonly upcast?: (fact: Fact) => Fact
 }
 
-/** Options for arbitrary logs; a failure prints its seed and path. */
+/** Options of arbitrary logs. A failure reports its seed and path. */
 export interface ReplayTestOptions {
-  /** Default: 100. */
+  /** Number of logs. Default: 100. */
   readonly numRuns?: number
   readonly seed?: number
   readonly path?: string
 }
 
 /**
- * Tests a fold against the laws of replay: it is a fold (R1), total (R2), pure (R3), and deterministic, also
- * for written and read facts (R5); it continues from old states in several ways at once (R6) and from stored
- * states (R7); its upcaster is idempotent (E1). Facts and states are deep frozen while folded; maps, sets and
- * class instances are compared before and after each step.
+ * Tests a fold against the laws of replay. It must be a fold (R1), total (R2), pure (R3) and deterministic,
+ * also for facts that were written and read (R5). It must continue from old states, several at once (R6),
+ * and from stored states (R7); its upcaster must be idempotent (E1). Facts and states are deep frozen while
+ * it runs; maps, sets and class instances are compared before and after.
  *
- * O(n) folds of a log of n events, a dozen whole, and three readings of each state.
- * @throws Error with the law, its sentence, the seed and the shrunk log, as `describeFailure` writes it.
+ * O(n) folds of a log of n events, a dozen of them whole, and three readings of each state.
+ * @throws Error with the law, its sentence, the seed and the smallest failing log, as `describeFailure`
+ *   writes it.
  * @example
  * const reduce = (state, fact) => ({ messages: state.messages + (fact.kind === 'MessageEvent' ? 1 : 0) })
  * const counts = { initial: { messages: 0 }, reduce }

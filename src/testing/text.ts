@@ -55,7 +55,8 @@ const ANY_TEXT: fc.Arbitrary<string> = weighed(
 )
 
 /**
- * Any text: ordinary text, blanks, NUL, lone surrogates, names of object internals, any code points.
+ * Generates any text: ordinary text, blanks, NUL, lone surrogates, names of object internals, any code
+ * points.
  * @example
  * fc.assert(fc.property(anyText(), text => typeof text === 'string'))
  */

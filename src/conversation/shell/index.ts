@@ -172,27 +172,27 @@ function collectOutput(): Output {
   }
 }
 
-/** Which command to run, and when. */
+/** The command, and when it runs. */
 export interface ShellHookOptions {
   readonly on: HookEventType
-  /** A line for `sh -c`, or a program and its arguments, started without a shell. */
+  /** A line for `sh -c`; or a program and its arguments, started without a shell. */
   readonly command: string | readonly [string, ...string[]]
-  /** Only for calls of these tools: names, or a predicate on the name. Default: all. */
+  /** Tools whose calls run the hook, by name or by a predicate on the name. Default: all. */
   readonly tools?: readonly string[] | ((toolName: string) => boolean)
   /** Milliseconds until the command is killed and counts as failed; Infinity for never. Default: 60,000. */
   readonly timeout?: number
   /** Working directory. Default: this process's. */
   readonly cwd?: string
-  /** Added to this process's environment. Undefined removes a variable. */
+  /** Variables added to this process's environment; undefined removes one. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
 /**
- * Creates a hook that runs a command. It reads the `HookInput` as one line of JSON from standard input. Exit
- * code 0 passes; 2 blocks, with standard error, else standard output, as the reason. Another code, a signal,
- * a timeout or a failed start blocks nothing, and the log's HookExecutionEvent has the cause in `error`. A
- * JSON object on standard output may contain `decision` (`"block"` or `"deny"`), `reason`, and
- * `additionalContext` for the model.
+ * Returns a hook that runs a command. The command reads the `HookInput` as one line of JSON from standard
+ * input. Exit code 0 passes. Code 2 blocks, with the reason from standard error, or else standard output.
+ * Any other code, a signal, a timeout or a failed start blocks nothing; the HookExecutionEvent in the log
+ * has the cause as `error`. A JSON object on standard output may have `decision` (`"block"` or `"deny"`),
+ * `reason`, and `additionalContext` for the model.
  *
  * The process group (POSIX) is killed on a timeout (SIGTERM, a second later SIGKILL), on an interrupt, and
  * when the command exits. At most 256 KiB of each stream are held in memory.

@@ -11,9 +11,9 @@ interface ClientMessage {
 }
 
 /**
- * Returns the event of a user's `UIMessage` under its id, so resending appends nothing. Images become images,
- * other files keep the AI SDK's form; ignores parts other than texts and files. O(length).
- * @throws ColloquyError `invalid_argument` for a message that is not a user's, or is empty.
+ * Returns the event of a user's `UIMessage`, with its id, so that sending it again appends nothing. Images
+ * become images, and other files keep the AI SDK's form; other parts are ignored. O(length).
+ * @throws ColloquyError `invalid_argument` for a message that is empty or not a user's.
  * @example
  * const event = fromUIMessage({ id: 'm', role: 'user', parts: [{ type: 'text', text: 'hi' }] })
  * event.llm_message.content // [{ type: 'text', text: 'hi' }]

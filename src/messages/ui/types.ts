@@ -2,14 +2,14 @@
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 
-/** A text; `streaming` until it is complete. */
+/** A text, which is `streaming` until it is complete. */
 export interface UITextPart {
   readonly type: 'text'
   readonly text: string
   readonly state?: 'streaming' | 'done'
 }
 
-/** The model's readable reasoning. Its id is its index among the parts, without borders. */
+/** The model's readable reasoning. Its id is its index among the parts, not counting borders. */
 export interface UIReasoningPart {
   readonly type: 'reasoning'
   readonly id: string
@@ -17,7 +17,7 @@ export interface UIReasoningPart {
   readonly state: 'streaming' | 'done'
 }
 
-/** An image or another file, as an address or a data URL. */
+/** An image or another file, by address or as a data URL. */
 export interface UIFilePart {
   readonly type: 'file'
   readonly mediaType: string
@@ -25,7 +25,7 @@ export interface UIFilePart {
   readonly url: string
 }
 
-/** The border before each reply, and before each data part except pauses and interruptions. */
+/** A border before each reply, and before each data part except pauses and interrupts. */
 export interface UIStepPart {
   readonly type: 'step-start'
 }
@@ -58,9 +58,9 @@ export type UIToolPart = {
 } & UIToolState
 
 /**
- * Log items other than replies, under their event's id: `data-message` (from the environment),
- * `data-condensation`, `data-error`, `data-pause`, `data-interrupt`; and `data-progress`, under the id of an
- * earlier reply's working call.
+ * A log item that is no reply, under its event's id: `data-message` (from the environment),
+ * `data-condensation`, `data-error`, `data-pause`, `data-interrupt`, and `data-progress` (under the id of an
+ * earlier reply's call).
  */
 export interface UIDataPart {
   readonly type: `data-${string}`
@@ -68,6 +68,7 @@ export interface UIDataPart {
   readonly data: JsonObject
 }
 
+/** A part of a message, distinguished by `type`. */
 export type UIPart = UITextPart | UIReasoningPart | UIFilePart | UIStepPart | UIToolPart | UIDataPart
 
 /** A UIMessage of the `ai` package. */
@@ -77,7 +78,7 @@ export interface AiSdkUIMessage {
   readonly parts: UIPart[]
 }
 
-/** A piece of a message for the `ai` package, where it is named UIMessageChunk. */
+/** A piece of a message for the `ai` package, which calls it UIMessageChunk. */
 export type UIChunk =
   | { readonly type: 'start'; readonly messageId: string }
   | { readonly type: 'start-step' | 'reset-step' }

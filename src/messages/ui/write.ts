@@ -21,15 +21,16 @@ import {
 import { isContent } from './chunks.ts'
 import type { AiSdkUIMessage, UIDataPart, UIFilePart, UIPart, UITextPart, UIToolState } from './types.ts'
 
+/** Options of `toUIMessages`. */
 export interface UIMessagesOptions {
   /** Names of tools that the page executes. Default: none. */
   readonly pageTools?: readonly string[]
   /**
-   * `refs`: images and files of more than 65,536 characters are addresses of the service
+   * `refs`: files of more than 65,536 characters become addresses of the service
    * (`/api/conversations/{id}/blobs/{hash}?decode=true`). Default: `whole`.
    */
   readonly blobs?: 'whole' | 'refs'
-  /** What precedes these addresses: where the service is. Default: nothing, the page's origin. */
+  /** Prefix of these addresses: where the service is. Default: empty, for the page's origin. */
   readonly service?: string
 }
 
@@ -77,10 +78,10 @@ function addressesIn(part: Content, link: Link): (readonly [address: string, tex
 }
 
 /**
- * Returns HEAD's branch for the AI SDK's `useChat`: each user message under its event's id, and one assistant
- * message for the whole turn after it, under that id plus `-reply`. A reply belongs to the messages its model
- * had read (`reply.after`). Calls become `tool-NAME` parts, and other items `data-…` parts. System prompts are
- * omitted. A pause or interruption is placed after the reply that it ended. O(path + content).
+ * Returns HEAD's branch for the AI SDK's `useChat`: each user message under its event's id, and one
+ * assistant message for the whole turn after it, with that id and `-reply`. A reply belongs to the messages
+ * that its model had read (`reply.after`). Calls become `tool-NAME` parts, other items `data-…` parts; a
+ * pause or interrupt follows the reply that it ended. System prompts are left out. O(path + content).
  * @param options.pageTools tools that the page executes: their waiting calls are `input-available`
  * @throws ColloquyError `evicted` when the state is from a snapshot or `evict` and lacks a body; see
  *   `Conversation.read`.

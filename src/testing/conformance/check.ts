@@ -3,8 +3,9 @@
 import type { Store } from '../../store/contract/store.ts'
 import { begin } from './facts.ts'
 
+/** A table of the caller, in the store's database. */
 export interface OwnRows {
-  /** Adds a row; makes the table if need be. Synchronous where the store's `within` is. */
+  /** Adds a row, and creates the table if needed. Must be synchronous if the store's `within` is. */
   insert(tx: unknown, text: string): unknown
   list(tx: unknown): readonly string[] | Promise<readonly string[]>
 }

@@ -41,46 +41,50 @@ const CASES_BY_CALL = {
 
 const CHECKS: readonly Check[] = Object.values(CASES_BY_CALL).flat()
 
-/** A part of the kit: the cases of some calls. A new store can pass one part after the other. */
+/** The cases of some methods. A new store can pass one part after the other. */
 export type ConformancePart = keyof typeof CASES_BY_CALL
 
-/** A store to try. */
+/** The store to test. */
 export interface ConformanceOptions {
   readonly name: string
+  /** Opens an empty store; the case closes it. */
   open(): Promise<Store>
   /**
-   * Reopens an open or closed store's data, like another process or after a crash. In-memory stores omit it;
-   * the list then omits cases that need it.
+   * Opens the data of an open or closed store again, as another process or after a crash. Without it, the
+   * list has no cases that need it: in-memory stores omit it.
    */
   reopen?(store: Store): Promise<Store>
-  /** A table for a store that accepts `within`; if absent, it must reject it. */
+  /** A table for a store that accepts `within`. Without it, the store must reject `within`. */
   readonly rows?: OwnRows
-  /** Maximum time for a watch to wake, in milliseconds. Default: 20,000. */
+  /** Maximum milliseconds until a watch is called. Default: 20,000. */
   readonly watchTimeout?: number
-  /** Whether the stores search text (`fullText`): else the list lacks those cases. Default: false. */
+  /** Whether the stores have an index of text; else there are no cases of text search. Default: false. */
   readonly fullText?: boolean
-  /** Which parts to try, for a store that is not done yet. Default: all of them. */
+  /** Parts to test, for a store under construction. Default: all. */
   readonly parts?: readonly ConformancePart[]
   /**
-   * `quick`, for development, omits capacity cases and runs a fifth of the arbitrary trials. Default: whole,
+   * `quick` has no cases of large data and a fifth of the random trials, for development. Default: all,
    * which adapters must pass.
    */
   readonly size?: 'whole' | 'quick'
-  /** Cases that the store is known to fail, by their whole name, each with the reason. */
+  /** Whole names of cases that the store is known to fail, each with the reason. */
   readonly skip?: readonly { readonly case: string; readonly reason: string }[]
 }
 
-/** One case of the kit. */
+/** One case of the kit, for one test. */
 export interface ConformanceCase {
   readonly name: string
+  /** The reason why it is skipped, or null. */
   readonly skipped: string | null
-  /** Opens its own store. Rejects with the reason if the sentence is false; does nothing if skipped. */
+  /**
+   * Runs the case on its own store. Rejects if the store breaks the contract; does nothing if it is skipped.
+   */
   run(): Promise<void>
 }
 
 /**
- * Returns a store's required cases: every sentence of `Store`'s contract, the laws C and S, and the required
- * load. Each opens and closes its own store. Run them in sequence; one may need some seconds on a slow disk.
+ * Returns the cases that every store must pass: each sentence of `Store`'s contract, the laws C and S, and
+ * the required load. Run them in sequence; on a slow disk a case may need some seconds.
  * @throws Error for a skip without a reason, or of an unknown case.
  * @example
  * const cases = storeConformance({ name: 'mine', open: async () => Promise.reject(new Error('not yet')) })
