@@ -119,7 +119,7 @@ async function run(folder: string, bodies: string, length: number): Promise<void
   const store = sqliteStore({ file })
   const bare = new DatabaseSync(file)
   const rows = bare.prepare(`SELECT body FROM colloquy_event
-    WHERE log = (SELECT number FROM colloquy_log WHERE conversation_id = ?) ORDER BY log_seq`)
+    WHERE log = (SELECT number FROM colloquy_log WHERE conversation_id = ?) ORDER BY seq`)
   // Returning arrays is the faster row format.
   rows.setReturnArrays(true)
   const floor = (): unknown =>

@@ -59,8 +59,8 @@ function fillSqlite(file: string, count: number): void {
     INSERT INTO colloquy_log (number, conversation_id, created_at, updated_at, version, time, head_seq, head_id, head_lane,
       head_time, last_lane, last_lane_end)
     SELECT number, conversation_id, created_at, created_at, 1, created_at, 0, 'e0', 0, created_at, 0, 0 FROM colloquy_conversation;
-    INSERT INTO colloquy_event (log_seq, log, id, time, lane, kind, source, body)
-    SELECT number * 2147483648, number, 'e0', created_at, 0, CASE status WHEN 'paused' THEN 'PauseEvent' ELSE 'MessageEvent' END,
+    INSERT INTO colloquy_event (number, log, seq, witness, id, time, lane, kind, source, body)
+    SELECT number, number, 0, 0, 'e0', created_at, 0, CASE status WHEN 'paused' THEN 'PauseEvent' ELSE 'MessageEvent' END,
       CASE status WHEN 'paused' THEN 'user' ELSE 'agent' END, CASE status WHEN 'paused' THEN '${PAUSE}' ELSE '${REPLY}' END
     FROM colloquy_conversation;
     INSERT INTO colloquy_lane (log, lane, time) SELECT number, 0, created_at FROM colloquy_conversation;

@@ -150,7 +150,7 @@ describe('a path', () => {
     })
     const { DatabaseSync } = await import('node:sqlite')
     const database = new DatabaseSync(index('x.db'))
-    database.exec(`UPDATE colloquy_event SET body = '{' WHERE log_seq & 2147483647 = 3`)
+    database.exec(`UPDATE colloquy_event SET body = '{' WHERE seq = 3`)
     database.close()
     for (const layout of LAYOUTS) {
       const { code, err } = await exported(index, '--format', layout, '--output', index('out'))

@@ -149,7 +149,7 @@ it('a page walks the index of its order alone, both ways, from a place to a plac
   expect(await steps({ order: 'timestamp_desc' })).toEqual([walk('time (log=?', instants), ...result])
   const kind = walk('kind (log=? AND kind=? AND source=?', instants)
   expect(await steps({ kinds: ['PauseEvent'] })).toEqual([kind, kind, kind, kind, ...result])
-  // Events at the cursor's timestamp are scanned by row.
+  // Events at the cursor's timestamp are scanned by position.
   const pauses = ['a', 'b'].map((id): Event => ({
     kind: 'PauseEvent',
     id,
@@ -158,7 +158,7 @@ it('a page walks the index of its order alone, both ways, from a place to a plac
   await store.append('c', pauses)
   const { cursor } = await store.search({ conversationId: 'c', limit: 1 })
   expect(await steps({ limit: 1, ...(cursor !== null && { cursor }) })).toEqual([
-    walk('time (log=?', 'time=? AND rowid>?'),
+    walk('time (log=?', 'time=? AND seq>?'),
     walk('time (log=?', instants),
     ...result,
   ])

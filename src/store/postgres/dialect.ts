@@ -32,7 +32,7 @@ import {
   type Work,
 } from '../sql/dialect.ts'
 import { blobReads, type EventRow, storedEvent } from '../sql/blobs.ts'
-import { eventColumns } from '../sql/events.ts'
+import { EVENT_COLUMNS } from '../sql/events.ts'
 import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 
 /** Microseconds since 1970; a float is fast, and exact until the year 2255. */
@@ -85,16 +85,12 @@ export function postgresDialect(schema: string): Dialect {
         order: [...key.map(([column]) => column), time, 'conversation_id'],
       }
     },
-    positionColumn: 'seq',
-    placeOf: (_, seq) => seq,
-    seq: 'e.seq',
     own: (name) => name,
     // By the foreign key, which also finds what was appended while the deletion waited.
-    deleteEvents: [],
+    deleteEvents: () => [],
     pageOfRanges: (form, ranges, columns, limit) =>
       pageOfRanges(table('event'), form, ranges, columns, limit),
     countRanges: (form, ranges) => countRanges(table('event'), form, ranges),
-    textEvent: 'e.log = h.log AND e.seq = h.seq',
     // They go with their log.
     textFits: '',
     feedColumn: ', moment',
@@ -293,7 +289,7 @@ function* eventsOfParts(schema: string, parts: readonly FeedPart[]): Work<Map<Fe
   const events = new Map(wanted.map((part): [FeedPart, StoredEvent[]] => [part, []]))
   if (wanted.length === 0) return events
   const rows = yield* all<EventRow & { readonly nth: number }>(
-    `SELECT ${eventColumns(postgresDialect(schema))}, w.nth::integer AS nth
+    `SELECT ${EVENT_COLUMNS}, w.nth::integer AS nth
     FROM unnest(CAST(? AS bigint[]), CAST(? AS integer[]), CAST(? AS integer[])) WITH ORDINALITY AS w (log, first, beyond, nth)
     CROSS JOIN LATERAL (
       SELECT * FROM ${schema}.event e WHERE e.log = w.log AND e.seq >= w.first AND e.seq < w.beyond ORDER BY e.seq LIMIT 100

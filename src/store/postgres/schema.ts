@@ -143,7 +143,6 @@ function schemaStatements(schema: string): string[] {
         tableOptions: '',
         eventPosition: `\n  log bigint NOT NULL REFERENCES ${schema}.log (number) ON DELETE CASCADE,\n  seq integer NOT NULL,`,
         eventKey: ',\n  PRIMARY KEY (log, seq)',
-        eventOfLog: 'e.log = l.number',
         feedPosition: '\n  moment bigint NOT NULL,\n  position bigint NOT NULL GENERATED ALWAYS AS IDENTITY,',
         feedKey: ',\n  PRIMARY KEY (shard, moment, position)',
         textLog: `bigint NOT NULL REFERENCES ${schema}.log (number) ON DELETE CASCADE`,

@@ -271,12 +271,9 @@ export function blobReads(d: Dialect) {
         const rows = await read(() =>
           all<{ readonly seq: number; readonly hash: string | null; readonly blobs: string | null }>(
             `SELECT u.seq, u.hash, CAST(NULL AS text) AS blobs FROM ${use} AS u WHERE u.log = ?
-            UNION ALL SELECT ${d.seq}, NULL, e.blobs FROM ${event} AS e
-            WHERE e.log = ? AND e.${d.positionColumn} >= ? AND e.${d.positionColumn} <= ? AND e.blobs IS NOT NULL`,
+            UNION ALL SELECT e.seq, NULL, e.blobs FROM ${event} AS e WHERE e.log = ? AND e.blobs IS NOT NULL`,
             after,
             after,
-            d.placeOf(after, 0),
-            d.placeOf(after, 2 ** 31 - 1),
           ),
         )
         // Compares the hashes in bodies with the recorded uses: a fault is in one of them only.

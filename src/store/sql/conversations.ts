@@ -213,7 +213,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
           id,
         ),
         ['number'],
-        [feedStatement(d, id, FEED_CHANGE.deleted), ...d.deleteEvents],
+        [feedStatement(d, id, FEED_CHANGE.deleted), ...d.deleteEvents(id)],
       )) !== undefined
     if (!deleted) yield* confirm()
     return deleted

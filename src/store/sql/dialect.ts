@@ -111,16 +111,12 @@ export interface Dialect {
     /** The last instant, which is left out upwards. */
     readonly end: bigint
   }): Statement & { readonly order: readonly string[] }
-  /** The column that orders the events of a log, and its value for a position. */
-  readonly positionColumn: string
-  placeOf(log: number, seq: number): number | bigint
-  readonly seq: string
   own(table: Table): string
-  readonly deleteEvents: readonly Statement[]
+  /** Effects of a deleted conversation on its events. */
+  deleteEvents(conversationId: string): readonly Statement[]
   pageOfRanges(form: RangeForm, ranges: readonly EventRange[], columns: string, limit: number): Statement
   countRanges(form: RangeForm, ranges: readonly EventRange[]): Statement
-  /** Event `e` of hit `h`, and what only text `t` of an existing conversation fits; or empty. */
-  readonly textEvent: string
+  /** What only text `t` of an existing conversation fits; or empty. */
   readonly textFits: string
   readonly feedColumn: string
   readonly feedValue: string

@@ -18,8 +18,8 @@ import type { Bigint } from '../kit/row.ts'
 import { blobReads, type EventRow, storedEvent } from './blobs.ts'
 import { all, type Dialect, type EventRange, first, type RangeForm, type Work } from './dialect.ts'
 
-export const eventColumns = (d: Dialect): string =>
-  `${d.seq} AS seq, e.id, e.parent_id, e.lane, e.kind, CAST(e.time AS text) AS time, e.body, e.blobs`
+export const EVENT_COLUMNS =
+  'e.seq, e.id, e.parent_id, e.lane, e.kind, CAST(e.time AS text) AS time, e.body, e.blobs'
 
 /** Maximum bytes of a body read with its page; larger ones that fit are read separately. */
 const LARGE_BODY = 2 ** 16
@@ -51,20 +51,18 @@ export function eventReads(d: Dialect) {
   const { readBodies } = blobReads(d)
   const event = d.table('event')
   const log = d.table('log')
-  const columns = eventColumns(d)
-  const result = columns.replace(
+  const result = EVENT_COLUMNS.replace(
     'e.body',
     `CASE WHEN octet_length(e.body) <= ${LARGE_BODY} THEN e.body END AS body, octet_length(e.body) AS bytes`,
   )
-  const ofLog = `SELECT ${columns} FROM ${event} AS e WHERE e.log = ?`
-  const forward = `${ofLog} AND e.${d.positionColumn} >= ? AND e.${d.positionColumn} <= ? ORDER BY e.${d.positionColumn}`
+  const forward = `SELECT ${EVENT_COLUMNS} FROM ${event} AS e WHERE e.log = ? AND e.seq >= ? AND e.seq <= ? ORDER BY e.seq`
   const backward = `${forward} DESC`
   const number = `SELECT number, version FROM ${log} WHERE conversation_id = ?`
-  const byId = `SELECT ${columns} FROM ${d.elements} CROSS JOIN ${log} AS l ${d.lookUp('event', 'e', 'e.log = l.number AND e.id BETWEEN listed.value AND listed.value AND e.lane IS NOT NULL', 'e.id')}
+  const byId = `SELECT ${EVENT_COLUMNS} FROM ${d.elements} CROSS JOIN ${log} AS l ${d.lookUp('event', 'e', 'e.log = l.number AND e.id BETWEEN listed.value AND listed.value AND e.lane IS NOT NULL', 'e.id')}
     WHERE l.conversation_id = ?`
-  const bodies = `SELECT ${columns} FROM ${event} AS e WHERE e.log = ? AND e.${d.positionColumn} IN (SELECT CAST(listed.value AS bigint) FROM ${d.elements})`
+  const bodies = `SELECT ${EVENT_COLUMNS} FROM ${event} AS e WHERE e.log = ? AND e.seq IN (SELECT CAST(listed.value AS int) FROM ${d.elements})`
   const path = `WITH RECURSIVE segment (log, in_order, lane, up_to, until) AS (
-      SELECT l.number, l.in_order, e.lane, ${d.seq}, e.time FROM ${log} AS l
+      SELECT l.number, l.in_order, e.lane, e.seq, e.time FROM ${log} AS l
       ${d.lookUp('event', 'e', 'e.log = l.number AND e.id BETWEEN ? AND ? AND e.lane IS NOT NULL', 'e.id')}
       WHERE l.conversation_id = ?
       UNION ALL
@@ -100,8 +98,7 @@ export function eventReads(d: Dialect) {
     to: number,
     { down = false, refs = false } = {},
   ): Work<StoredEvent[]> {
-    const values = [log, d.placeOf(log, from), d.placeOf(log, to)]
-    const rows = yield* all<EventRow>(down ? backward : forward, ...values)
+    const rows = yield* all<EventRow>(down ? backward : forward, log, from, to)
     return yield* events(conversationId, rows, refs)
   }
 
@@ -145,7 +142,7 @@ export function eventReads(d: Dialect) {
       blobs === null || refs ? bytes : readReferences(blobs).reduce((sum, one) => sum + one.bytes, bytes),
     )
     const page = pageOf(rows, count, (last) => eventCursor(query, { time: last.time, seq: last.seq }))
-    const large = page.items.filter(({ body }) => body === null).map(({ seq }) => String(d.placeOf(log, seq)))
+    const large = page.items.filter(({ body }) => body === null).map(({ seq }) => String(seq))
     const read = large.length === 0 ? [] : yield* all<EventRow>(bodies, log, JSON.stringify(large))
     const bodyAt = new Map(read.map(({ seq, body }) => [seq, body]))
     const whole = page.items.flatMap((row): EventRow[] => {

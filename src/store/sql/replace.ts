@@ -53,12 +53,12 @@ function* replaceEvent(
   const split = splitBody(fact)
   yield statement(`DELETE FROM ${d.table('blob_use')} WHERE log = ? AND seq = ?`, log, seq)
   yield statement(
-    `UPDATE ${d.table('event')} SET body = ?, blobs = ?, message = ? WHERE log = ? AND ${d.positionColumn} = ?`,
+    `UPDATE ${d.table('event')} SET body = ?, blobs = ?, message = ? WHERE log = ? AND seq = ?`,
     split === null ? JSON.stringify(fact) : split.body,
     split === null ? null : referencesText(split.strings),
     isQuarantined(fact) ? null : messageText(fact),
     log,
-    d.placeOf(log, seq),
+    seq,
   )
   if (split !== null) yield* saveBlobs(d, log, seq, split.strings)
   yield* replaceText(event, time)

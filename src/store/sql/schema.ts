@@ -12,7 +12,6 @@ interface ColumnTypes {
   /** The columns with an event's log and position, and the key of the table. */
   readonly eventPosition: string
   readonly eventKey: string
-  readonly eventOfLog: string
   readonly feedPosition: string
   readonly feedKey: string
   readonly textLog: string
@@ -30,18 +29,15 @@ interface ColumnTypes {
  * - `lane`: where each run of the tree branches off.
  * - `conversations`, `events`: views for the caller's own queries. Their columns are stable; docs/stores.md
  *   lists them.
- * - `feed`: the changes of all conversations, one row for each append and each change.
+ * - `feed`: the changes of all conversations. In SQLite the events themselves are a part of it, by `number`,
+ *   and move there when their conversation is deleted; in PostgreSQL it has a row for each append.
  * - `text`: the indexed line of each event that a text search finds; `number` orders such searches.
  *   `text_version` of a log: how many of its events are indexed.
  *
  * Each index serves an order of the contract: events by id, by time, and by kind and source; conversations by
  * creation, by change, and by creation of each key.
  */
-export function schemaOf(
-  dialect: Pick<Dialect, 'table' | 'seq'>,
-  types: ColumnTypes,
-  indexPrefix: string,
-): string[] {
+export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, indexPrefix: string): string[] {
   const {
     text,
     int,
@@ -52,7 +48,6 @@ export function schemaOf(
     tableOptions,
     eventPosition: eventPlace,
     eventKey,
-    eventOfLog,
     feedPosition: feedPlace,
     feedKey,
     textLog,
@@ -134,13 +129,8 @@ export function schemaOf(
   blobs ${text}${eventKey}`,
     ),
     index('event_id', 'event', 'log, id', ' WHERE lane IS NOT NULL', 'UNIQUE INDEX'),
-    index('event_time', 'event', `log, time${eventKey === '' ? '' : ', seq'}`, ' WHERE kind IS NOT NULL'),
-    index(
-      'event_kind',
-      'event',
-      `log, kind, source, time${eventKey === '' ? '' : ', seq'}`,
-      ' WHERE kind IS NOT NULL',
-    ),
+    index('event_time', 'event', 'log, time, seq', ' WHERE kind IS NOT NULL'),
+    index('event_kind', 'event', 'log, kind, source, time, seq', ' WHERE kind IS NOT NULL'),
     create(
       'blob',
       `
@@ -228,9 +218,9 @@ export function schemaOf(
         c.status, c.created_at, l.updated_at, l.version AS event_count, l.head_id
       FROM ${t('conversation')} AS c JOIN ${t('log')} AS l ON l.number = c.number`,
     `CREATE VIEW ${t('events')} AS
-      SELECT l.conversation_id, ${dialect.seq} AS position, e.id, e.parent_id, e.kind, e.source, e.time AS created_at,
+      SELECT l.conversation_id, e.seq AS position, e.id, e.parent_id, e.kind, e.source, e.time AS created_at,
         e.lane IS NOT NULL AS in_tree, e.body
-      FROM ${t('log')} AS l JOIN ${t('event')} AS e ON ${eventOfLog}`,
+      FROM ${t('log')} AS l JOIN ${t('event')} AS e ON e.log = l.number`,
     create(
       'text',
       `

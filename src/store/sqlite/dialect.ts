@@ -4,13 +4,11 @@ import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions } from '../contract/store.ts'
 import { type FeedPage, SHARDS } from '../contract/feed.ts'
 import type { Item, ItemClaim } from '../contract/items.ts'
-import type { StoredEvent } from '../contract/query.ts'
 import { isColloquyError } from '../../event/errors.ts'
 import { unknownConversation } from '../kit/errors.ts'
 import {
   type CheckedFeedQuery,
   feedEnd,
-  type FeedPart,
   type FeedRow,
   fillFeed,
   positionNumber,
@@ -46,23 +44,19 @@ import {
   statement,
   type Work,
 } from '../sql/dialect.ts'
-import { eventReads } from '../sql/events.ts'
+import { EVENT_COLUMNS, eventReads } from '../sql/events.ts'
 import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 import { schemaOf } from '../sql/schema.ts'
-import { saveBlobs } from '../sql/blobs.ts'
+import { blobReads, type EventRow, saveBlobs, storedEvent } from '../sql/blobs.ts'
 import { type Digests, referencesText, splitBody } from '../kit/blobs.ts'
 import { textRow } from '../sql/texts.ts'
 import { TEXT_SCHEMA, writeTexts } from './texts.ts'
 
-/** Maximum positions of a log: the factor that makes event numbers unique. */
-const POSITIONS = 2 ** 31
-
-const placeOf = (log: number, seq: number): number | bigint => {
-  const position = log * POSITIONS + seq
-  return Number.isSafeInteger(position) ? position : BigInt(log) * BigInt(POSITIONS) + BigInt(seq)
-}
-
 const table = (name: string): string => `colloquy_${name}`
+
+/** Events and feed rows are numbered together, in the order of their commits. */
+const NEXT_POSITION = `1 + max(coalesce((SELECT max(number) FROM colloquy_event), 0),
+  coalesce((SELECT max(position) FROM colloquy_feed), 0))`
 
 export const SQLITE: Dialect = {
   table,
@@ -83,15 +77,17 @@ export const SQLITE: Dialect = {
       order: [time, 'conversation_id'],
     }
   },
-  positionColumn: 'log_seq',
-  placeOf,
-  seq: `e.log_seq & ${POSITIONS - 1}`,
   own: table,
-  deleteEvents: [
+  deleteEvents: (conversationId) => [
+    // Positions of the feed outlive their events, so that no reader loses its own.
     statement(
-      `DELETE FROM colloquy_event WHERE log_seq >= (SELECT changed.number FROM changed) * ${POSITIONS}
-      AND log_seq < ((SELECT changed.number FROM changed) + 1) * ${POSITIONS}`,
+      `INSERT INTO colloquy_feed (position, shard, witness, number, conversation_id, change, from_seq, until_seq)
+      SELECT e.number, ?, e.witness, e.log, ?, ${FEED_CHANGE.events}, e.seq, e.seq + 1
+      FROM changed CROSS JOIN colloquy_event AS e ON e.log = changed.number`,
+      shardOf(conversationId),
+      conversationId,
     ),
+    statement('DELETE FROM colloquy_event WHERE log = (SELECT changed.number FROM changed)'),
     statement(
       `INSERT INTO colloquy_text_gone (log) SELECT changed.number FROM changed
       WHERE EXISTS (SELECT 1 FROM colloquy_text AS t WHERE t.log = changed.number)
@@ -100,10 +96,9 @@ export const SQLITE: Dialect = {
   ],
   pageOfRanges,
   countRanges,
-  textEvent: `e.log_seq = h.log * ${POSITIONS} + h.seq`,
   textFits: 't.log NOT IN (SELECT log FROM colloquy_text_gone)',
-  feedColumn: '',
-  feedValue: '',
+  feedColumn: ', position',
+  feedValue: `, ${NEXT_POSITION}`,
 }
 
 export const SCHEMA: readonly string[] = [
@@ -117,31 +112,32 @@ export const SCHEMA: readonly string[] = [
       identityKey: 'INTEGER PRIMARY KEY AUTOINCREMENT',
       identity: 'INTEGER PRIMARY KEY AUTOINCREMENT',
       tableOptions: ' STRICT',
-      eventPosition: '\n  log_seq INTEGER PRIMARY KEY,\n  log INTEGER NOT NULL,',
+      // New rows are at the end of the table, whatever their log: they share pages.
+      eventPosition:
+        '\n  number INTEGER PRIMARY KEY,\n  log INTEGER NOT NULL,\n  seq INTEGER NOT NULL,\n  witness INTEGER NOT NULL,',
       eventKey: '',
-      eventOfLog: `e.log_seq >= l.number * ${POSITIONS} AND e.log_seq < (l.number + 1) * ${POSITIONS}`,
       feedPosition: '\n  position INTEGER PRIMARY KEY,',
       feedKey: '',
       textLog: 'INTEGER NOT NULL',
     },
     'colloquy_',
   ),
+  'CREATE UNIQUE INDEX colloquy_event_seq ON colloquy_event (log, seq)',
   `CREATE TRIGGER colloquy_blob_unused AFTER DELETE ON colloquy_blob_use
   WHEN NOT EXISTS (SELECT 1 FROM colloquy_blob_use WHERE hash = OLD.hash)
   BEGIN DELETE FROM colloquy_blob WHERE hash = OLD.hash; END`,
   ...TEXT_SCHEMA,
 ]
 
-/** SQLite walks an index by instant and row, or by instants: partial end instants are walked apart. */
-function boundsOf(log: number, { low, high }: EventRange): Statement[] {
-  const [after, before] = [placeOf(log, low.seq), placeOf(log, high.seq)]
+/** SQLite walks an index by instant and position, or by instants: partial end instants are walked apart. */
+function boundsOf({ low, high }: EventRange): Statement[] {
   const [isLowPart, isHighPart] = [low.seq >= 0, high.seq >= 0]
   if (isLowPart && low.time === high.time)
-    return [statement('time = ? AND log_seq > ? AND log_seq < ?', low.time, after, before)]
+    return [statement('time = ? AND seq > ? AND seq < ?', low.time, low.seq, high.seq)]
   return [
-    ...(isLowPart ? [statement('time = ? AND log_seq > ?', low.time, after)] : []),
+    ...(isLowPart ? [statement('time = ? AND seq > ?', low.time, low.seq)] : []),
     statement(`time ${isLowPart ? '>' : '>='} ? AND time < ?`, low.time, high.time),
-    ...(isHighPart ? [statement('time = ? AND log_seq < ?', high.time, before)] : []),
+    ...(isHighPart ? [statement('time = ? AND seq < ?', high.time, high.seq)] : []),
   ]
 }
 
@@ -151,7 +147,7 @@ function rangeStatements(form: RangeForm, range: EventRange, columns: string): S
   const { kind, source, lane } = range
   const index = isByKind ? 'colloquy_event_kind' : 'colloquy_event_time'
   const start = `SELECT ${columns} FROM colloquy_event INDEXED BY ${index} WHERE log = ? AND kind IS NOT NULL`
-  return boundsOf(log, range).map((bounds) =>
+  return boundsOf(range).map((bounds) =>
     statement(
       `${start}${isByKind ? ' AND kind = ? AND source = ?' : ''} AND ${bounds.sql}${lane === null ? '' : ' AND lane = ?'}${
         text === null ? '' : ' AND instr(message, ?) > 0'
@@ -172,11 +168,11 @@ function pageOfRanges(
   columns: string,
   limit: number,
 ): Statement {
-  const parts = ranges.flatMap((range) => rangeStatements(form, range, 'time, log_seq'))
-  const order = form.descending ? 'time DESC, log_seq DESC' : 'time, log_seq'
+  const parts = ranges.flatMap((range) => rangeStatements(form, range, 'time, seq, number'))
+  const order = form.descending ? 'time DESC, seq DESC' : 'time, seq'
   return statement(
     `SELECT ${columns} FROM (${parts.map(({ sql }) => sql).join(' UNION ALL ')} ORDER BY ${order} LIMIT ?) AS range
-    CROSS JOIN colloquy_event AS e ON e.log_seq = range.log_seq`,
+    CROSS JOIN colloquy_event AS e ON e.number = range.number`,
     ...parts.flatMap(({ values }) => values),
     limit,
   )
@@ -196,8 +192,8 @@ const FIND_LOG = `SELECT ${LOG_COLUMNS} FROM colloquy_log WHERE conversation_id 
 
 const insertEvent = (
   log: string,
-): string => `INSERT INTO colloquy_event (log_seq, id, parent_id, time, lane, kind, source,
-  message, body, blobs, log) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${log})`
+): string => `INSERT INTO colloquy_event (number, seq, witness, id, parent_id, time, lane, kind, source,
+  message, body, blobs, log) VALUES (${NEXT_POSITION}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${log})`
 
 const INSERT_EVENT = insertEvent('?')
 
@@ -211,9 +207,6 @@ const INSERT_LANE = `INSERT INTO colloquy_lane (log, lane, time, parent_lane, pa
 
 const UPDATE_LOG = `UPDATE colloquy_log SET updated_at = max(updated_at, ?), ${TIP_COLUMNS.map((name) => `${name} = ?`).join(', ')},
   text_version = ? WHERE number = ?`
-
-const INSERT_FEED = `INSERT INTO colloquy_feed (shard, witness, number, conversation_id, change, from_seq, until_seq)
-  VALUES (?, ?, ?, ?, ${FEED_CHANGE.events}, ?, ?)`
 
 /** An append, and the log that it was decided on. */
 export interface Appended {
@@ -282,7 +275,7 @@ function* appendNew(
 }
 
 function* write(
-  { conversationId, number, textVersion }: KnownLog,
+  { number, textVersion }: KnownLog,
   { added, opened, tip }: AppendDecision,
   now: bigint,
   fullText: boolean,
@@ -293,13 +286,12 @@ function* write(
     const { event, time, node } = placed
     const { kind, source, message } = searchColumns(placed)
     const { seq, id, parentId, fact } = event
-    const position = placeOf(number, seq)
     const split = placed.hasLargeString ? splitBody(fact, digests) : null
     const body = split === null ? JSON.stringify(fact) : split.body
     const blobs = split === null ? null : referencesText(split.strings)
     // oxfmt-ignore
     const values = [
-      position, id, parentId, time, node?.lane ?? null, kind, source, message, body, blobs, number,
+      seq, Math.floor(Math.random() * 2 ** 32), id, parentId, time, node?.lane ?? null, kind, source, message, body, blobs, number,
     ]
     yield assumed === null
       ? statement(INSERT_EVENT, ...values)
@@ -319,8 +311,6 @@ function* write(
       number,
       added.flatMap(({ event, time, node }) => textRow(event, node !== null, time) ?? []),
     )
-  const witness = Math.floor(Math.random() * 2 ** 32)
-  yield statement(INSERT_FEED, shardOf(conversationId), witness, number, conversationId, from, tip.version)
 }
 
 type HeldItem = Pick<ItemRow, 'version' | 'keys'>
@@ -410,14 +400,25 @@ function* changeKeys(
       )
 }
 
-const FEED_COLUMNS = `feed.position, feed.witness, feed.conversation_id AS conversationId, feed.change, feed.from_seq AS "from",
-  feed.until_seq AS "until", feed.number AS log, EXISTS (SELECT 1 FROM colloquy_log AS log WHERE log.number = feed.number) AS isThere`
+/** The positions of the feed: those of events, and those of other changes and of deleted events. */
+const feedSql = (where: string): string =>
+  `SELECT number AS position, witness, log, ${FEED_CHANGE.events} AS change, seq AS "from", seq + 1 AS "until",
+    NULL AS id FROM colloquy_event WHERE number ${where}
+  UNION ALL SELECT position, witness, number, change, from_seq, until_seq, conversation_id
+    FROM colloquy_feed WHERE position ${where}`
+
+export const FEED_LAST = `${feedSql('> 0')} ORDER BY position DESC LIMIT 1`
 
 /** The rows from a position on, of all shards: an index of shards would cost every append. */
-const FEED_ROWS = `SELECT ${FEED_COLUMNS}, feed.shard, feed.position = ? AND EXISTS (
-    SELECT 1 FROM colloquy_feed AS mark WHERE mark.position < 0 AND mark.shard = coalesce(?, mark.shard)
-      AND mark.number > feed.position
-  ) AS isBehind FROM colloquy_feed AS feed WHERE feed.position >= ? ORDER BY feed.position LIMIT ?`
+export const FEED_ROWS = `SELECT feed.*, coalesce(feed.id, log.conversation_id) AS conversationId, log.number IS NOT NULL AS isThere
+  FROM (${feedSql('>= ?')} ORDER BY position LIMIT ?) AS feed LEFT JOIN colloquy_log AS log ON log.number = feed.log`
+
+/** Whether a deletion behind a position was removed. */
+const IS_BEHIND = `SELECT 1 FROM colloquy_feed AS mark WHERE mark.position < 0 AND mark.shard = coalesce(?, mark.shard)
+  AND mark.number > ? LIMIT 1`
+
+const FEED_EVENTS = `SELECT ${EVENT_COLUMNS}, e.number FROM json_each(?) AS listed
+  CROSS JOIN colloquy_event AS e ON e.number = listed.value`
 
 /** Rows of deleted conversations in a range of positions that no follower holds. */
 const REMOVE_FEED = `DELETE FROM colloquy_feed AS feed WHERE feed.position > ? AND feed.position <= ?
@@ -433,14 +434,19 @@ const MARK_REMOVED = `INSERT INTO colloquy_feed (position, shard, witness, numbe
 export function feedTrimmer(keep: number): FeedTrimmer {
   let from = 0
   const findEnd = function* (): Work<number> {
-    const last = yield* first<Row>(FEED_LAST)
+    const last = yield* first<FeedEnd>(FEED_LAST)
     return (last?.position ?? 0) - keep
   }
   const trim: FeedTrimmer['trim'] = function* (held) {
     const end = yield* findEnd()
-    const to = Math.min(from + VISITED_ROWS, end)
+    const visited = yield* first<Pick<FeedEnd, 'position'>>(
+      `SELECT position FROM colloquy_feed WHERE position > ? AND position <= ? ORDER BY position LIMIT 1 OFFSET ${VISITED_ROWS - 1}`,
+      from,
+      end,
+    )
+    const to = visited?.position ?? end
     const bounds = JSON.stringify(held.map((position) => position && Number(position[0])))
-    const removed = yield* all<Required<Pick<Row, 'shard' | 'position' | 'change'>>>(
+    const removed = yield* all<Pick<FeedEnd, 'position' | 'change'> & { readonly shard: number }>(
       REMOVE_FEED,
       from,
       to,
@@ -458,44 +464,74 @@ export function feedTrimmer(keep: number): FeedTrimmer {
   }
 }
 
-const FEED_LAST = `SELECT ${FEED_COLUMNS} FROM colloquy_feed AS feed ORDER BY feed.position DESC LIMIT 1`
-
-type Row = Omit<FeedRow, 'position' | 'witness' | 'isThere' | 'isBehind'> & {
+/** A row of {@link FEED_LAST}. */
+export interface FeedEnd {
   readonly position: number
   readonly witness: number
+  readonly change: number
+  readonly from: number
+  readonly until: number
+  readonly log: number
+}
+
+/** A row of {@link FEED_ROWS}. */
+export interface FeedEntry extends FeedEnd {
+  readonly conversationId: string
   readonly isThere: number
-  readonly isBehind?: number
-  readonly shard?: number
 }
 
 /** A page of the feed. O(limit + log n), for a shard 64 times as much. */
 export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
   const { shard, fromEnd } = query
   if (fromEnd) {
-    const last = yield* first<Row>(FEED_LAST)
-    return feedEnd(query, last && rowOf(last))
+    const last = yield* first<FeedEnd>(FEED_LAST)
+    return feedEnd(query, last && rowOf({ ...last, conversationId: '', isThere: 0 }))
   }
   const looked = rowsFor(query) * (shard === null ? 1 : SHARDS)
   const from = positionNumber(query)
-  const rows = yield* all<Row>(FEED_ROWS, from, shard, from, looked)
-  const wanted = rows.filter((row) => shard === null || row.shard === shard || row.position === from)
+  const rows = yield* all<FeedEntry>(FEED_ROWS, from, from, looked)
+  const isBehind = from > 0 && (yield* first(IS_BEHIND, shard, from)) !== undefined
+  const wanted = rows.filter(
+    ({ conversationId, position }) =>
+      shard === null || shardOf(conversationId) === shard || position === from,
+  )
   const matches = wanted.slice(0, rowsFor(query))
   // The page of a shard with few rows ends after its maximum of visited rows.
   const end = matches.length === wanted.length && rows.length === looked ? rows.at(-1) : undefined
-  const plan = planFeed(query, matches.map(rowOf), end && rowOf(end))
-  const read = new Map<FeedPart, readonly StoredEvent[]>()
-  for (const part of plan.parts) {
-    const { row, from, until } = part
-    if (row.change === FEED_CHANGE.events)
-      read.set(part, yield* events.stretch(row.conversationId, row.log ?? 0, from, until - 1))
-  }
-  return fillFeed(plan, (part) => read.get(part) ?? [])
+  const plan = planFeed(
+    query,
+    matches.map((row) => rowOf(row, isBehind)),
+    end && rowOf(end),
+  )
+  const parts = new Map(
+    plan.parts.flatMap((part) =>
+      part.row.change === FEED_CHANGE.events ? [[Number(part.row.position), part]] : [],
+    ),
+  )
+  const bodies = yield* all<EventRow & { readonly number: number }>(
+    FEED_EVENTS,
+    JSON.stringify([...parts.keys()]),
+  )
+  const conversationOf = ({ number }: { readonly number: number }): string =>
+    parts.get(number)?.row.conversationId ?? ''
+  const events = new Map(
+    yield* blobReads(SQLITE).readBodies(
+      bodies,
+      conversationOf,
+      false,
+      (row, strings) => [parts.get(row.number), storedEvent(conversationOf(row), row, strings)] as const,
+    ),
+  )
+  return fillFeed(plan, (part) => {
+    const event = events.get(part)
+    return event === undefined ? [] : [event]
+  })
 }
 
-const rowOf = (row: Row): FeedRow => ({
+const rowOf = (row: FeedEntry, isBehind = false): FeedRow => ({
   ...row,
   position: String(row.position),
   witness: String(row.witness),
   isThere: row.isThere === 1,
-  isBehind: row.isBehind === 1,
+  isBehind,
 })

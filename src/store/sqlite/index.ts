@@ -12,23 +12,27 @@ import { eventReads } from '../sql/events.ts'
 import { replaceEvents } from '../sql/replace.ts'
 import { sqlStore } from '../sql/store.ts'
 import { CallbackError, Connection, type SqliteDatabase } from './database.ts'
-import { append, changeItems, claimItems, feedTrimmer, readFeed, SCHEMA, SQLITE } from './dialect.ts'
+import {
+  append,
+  changeItems,
+  claimItems,
+  FEED_LAST,
+  FEED_ROWS,
+  type FeedEnd,
+  type FeedEntry,
+  feedTrimmer,
+  readFeed,
+  SCHEMA,
+  SQLITE,
+} from './dialect.ts'
 import { type ConnectionSource, Runner } from './runner.ts'
 import { purge, replaceText, TEXT_INDEX, TEXT_WORK } from './texts.ts'
-
-/** Feed rows from a position, and its end: every change that wakes has a row. */
-const NEWS = `SELECT position, witness, conversation_id AS id FROM colloquy_feed WHERE position >= ?
-  ORDER BY position LIMIT ?`
-const LAST = 'SELECT position, witness FROM colloquy_feed ORDER BY position DESC LIMIT 1'
 
 /** Maximum number of new rows that are read; after more, all watches are woken. */
 const MAX_NEWS = 1_000
 
 /** The position of a feed row, and its random number: another database has another number at this position. */
-interface FeedPosition {
-  readonly position: number
-  readonly witness: number
-}
+type FeedPosition = Pick<FeedEnd, 'position' | 'witness'>
 
 const START: FeedPosition = { position: 0, witness: 0 }
 
@@ -114,11 +118,12 @@ class Poll {
 
   /** Wakes watches of conversations that changed since a position; false if the database cannot be read now. */
   #wakeSince(from: FeedPosition): boolean {
-    const rows = this.#all<FeedPosition & { readonly id: string }>(NEWS, from.position, MAX_NEWS + 2)
+    const { position } = from
+    // Every change that wakes has a row.
+    const rows = this.#all<FeedEntry>(FEED_ROWS, position, position, MAX_NEWS + 2)
     if (rows === null) return false
-    const isThere =
-      from === START || (rows[0]?.position === from.position && rows[0].witness === from.witness)
-    const news = new Set((from === START ? rows : rows.slice(1)).map(({ id }) => id))
+    const isThere = from === START || (rows[0]?.position === position && rows[0].witness === from.witness)
+    const news = new Set((from === START ? rows : rows.slice(1)).map(({ conversationId }) => conversationId))
     // A restored database has another row at this position, or no row.
     if (!isThere || rows.length > MAX_NEWS + 1) this.watches.wakeAll()
     else for (const id of news) this.watches.wake(id)
@@ -126,7 +131,7 @@ class Poll {
   }
 
   #last(): FeedPosition | null {
-    const rows = this.#all<FeedPosition>(LAST)
+    const rows = this.#all<FeedPosition>(FEED_LAST)
     return rows === null ? null : (rows[0] ?? START)
   }
 
