@@ -44,21 +44,18 @@ const RESPONSES: Readonly<Record<Route, object | null>> = {
 export const emptyListOperations = (): Operation[] =>
   Object.entries(RESPONSES).map(([route, body]) => {
     const name = route.replaceAll(/\W+/g, ' ').trim()
-    return operation(
-      route as Route,
-      {
-        operationId: name.replaceAll(' ', '_'),
-        summary: `Empty: ${name.replace(/^\w+ api (?:v1 )?/, '')}`,
-        replies:
-          body === null
-            ? { 204: { description: 'There is nothing to do' } }
-            : {
-                200: {
-                  description: 'Always empty',
-                  schema: { type: Array.isArray(body) ? 'array' : 'object' },
-                },
+    return operation(route as Route, {
+      operationId: name.replaceAll(' ', '_'),
+      summary: `Empty: ${name.replace(/^\w+ api (?:v1 )?/, '')}`,
+      replies:
+        body === null
+          ? { 204: { description: 'There is nothing to do' } }
+          : {
+              200: {
+                description: 'Always empty',
+                schema: { type: Array.isArray(body) ? 'array' : 'object' },
               },
-      },
-      () => (body === null ? { status: 204, body } : { body }),
-    )
+            },
+      handle: () => (body === null ? { status: 204, body } : { body }),
+    })
   })

@@ -294,16 +294,13 @@ export function createService(options: ServiceOptions): Service {
   const app = createApp(
     [
       ...operations,
-      operation(
-        'get /openapi.json',
-        {
-          operationId: 'openapi',
-          summary: 'This document',
-          open: true,
-          replies: { 200: { description: 'Successful Response' } },
-        },
-        () => ({ body: (document ??= openApi(operations)) }),
-      ),
+      operation('get /openapi.json', {
+        operationId: 'openapi',
+        summary: 'This document',
+        open: true,
+        replies: { 200: { description: 'Successful Response' } },
+        handle: () => ({ body: (document ??= openApi(operations)) }),
+      }),
     ],
     {
       maxBodyBytes,

@@ -24,36 +24,30 @@ const UNKNOWN = { 404: { description: 'Unknown conversation' } }
 export type FindLlm = (name: string) => Promise<JsonObject | null>
 
 export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operation[] => [
-  operation(
-    'get /api/conversations/{conversation_id}/agent_final_response',
-    {
-      operationId: 'get_conversation_agent_final_response',
-      summary: 'Final Response Of The Agent',
-      replies: { ...RESPONSE, ...UNKNOWN },
-    },
-    async ({ path }) => {
+  operation('get /api/conversations/{conversation_id}/agent_final_response', {
+    operationId: 'get_conversation_agent_final_response',
+    summary: 'Final Response Of The Agent',
+    replies: { ...RESPONSE, ...UNKNOWN },
+    async handle({ path }) {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       return { body: { response: await conversation.read(finalResponse) } }
     },
-  ),
-  operation(
-    'post /api/conversations/{conversation_id}/ask_agent',
-    {
-      operationId: 'ask_agent',
-      summary: 'Ask The Agent A Question That Is Not Stored',
-      body: questionBody,
-      replies: {
-        ...RESPONSE,
-        ...UNKNOWN,
-        409: { description: 'There is no agent, or it returned no text' },
-        429: { description: 'Too many runs' },
-        504: { description: 'The agent did not respond in time' },
-      },
+  }),
+  operation('post /api/conversations/{conversation_id}/ask_agent', {
+    operationId: 'ask_agent',
+    summary: 'Ask The Agent A Question That Is Not Stored',
+    body: questionBody,
+    replies: {
+      ...RESPONSE,
+      ...UNKNOWN,
+      409: { description: 'There is no agent, or it returned no text' },
+      429: { description: 'Too many runs' },
+      504: { description: 'The agent did not respond in time' },
     },
-    async ({ path, body: { question }, request: { signal } }) => ({
+    handle: async ({ path, body: { question }, request: { signal } }) => ({
       body: { response: await askAside(lifecycle, path.conversation_id, question, signal) },
     }),
-  ),
+  }),
   changing(
     'secrets',
     'update_conversation_secrets',
@@ -121,19 +115,16 @@ function changing<B>(
   plan: (body: B) => Promise<(start: JsonObject) => JsonObject>,
   base: `/${string}` = '/api/conversations',
 ): Operation {
-  return operation(
-    `post ${base}/{conversation_id}/${verb}`,
-    {
-      operationId,
-      summary,
-      body,
-      replies: {
-        200: { description: 'Applies to runs that start from now on', schema: SUCCESS_SCHEMA },
-        404: { description: 'Unknown conversation, or unknown profile' },
-        409: { description: 'Earlier secrets were encrypted with another secret' },
-      },
+  return operation(`post ${base}/{conversation_id}/${verb}`, {
+    operationId,
+    summary,
+    body,
+    replies: {
+      200: { description: 'Applies to runs that start from now on', schema: SUCCESS_SCHEMA },
+      404: { description: 'Unknown conversation, or unknown profile' },
+      409: { description: 'Earlier secrets were encrypted with another secret' },
     },
-    async ({ path, body: request }) => {
+    async handle({ path, body: request }) {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       const { start } = await lifecycle.starts.change(conversation.id, await plan(request))
       const key = ['switch_llm', 'switch_profile'].includes(verb) ? 'agent' : verb
@@ -147,7 +138,7 @@ function changing<B>(
       } satisfies ConversationStateUpdateEvent)
       return { body: SUCCESS }
     },
-  )
+  })
 }
 
 function withLlm(start: JsonObject, llm: JsonObject): JsonObject {

@@ -81,29 +81,26 @@ export const callOperations = (
   tokens: CallTokens,
   requireUser: (request: Request) => Promise<unknown>,
 ): Operation[] => [
-  operation(
-    `get ${BASE}`,
-    {
-      operationId: 'list_working_calls',
-      replies: {
-        200: {
-          description: 'The calls that work in the background, in log order',
-          schema: objectOf({
-            items: listOf(
-              objectOf({
-                action_id: string,
-                tool_name: string,
-                tool_call_id: string,
-                task: {},
-                progress: {},
-              }),
-            ),
-          }),
-        },
-        404: { description: 'Unknown conversation' },
+  operation(`get ${BASE}`, {
+    operationId: 'list_working_calls',
+    replies: {
+      200: {
+        description: 'The calls that work in the background, in log order',
+        schema: objectOf({
+          items: listOf(
+            objectOf({
+              action_id: string,
+              tool_name: string,
+              tool_call_id: string,
+              task: {},
+              progress: {},
+            }),
+          ),
+        }),
       },
+      404: { description: 'Unknown conversation' },
     },
-    async ({ path }) => {
+    async handle({ path }) {
       const { state } = await openConversation(lifecycle, path.conversation_id)
       const items = listWorkingCalls(state).map(({ action: { id, event }, task, progress }) => ({
         action_id: id,
@@ -114,22 +111,19 @@ export const callOperations = (
       }))
       return { body: { items } }
     },
-  ),
-  operation(
-    `post ${BASE}/{action_id}/token`,
-    {
-      operationId: 'issue_call_token',
-      summary: 'Issue A Token That Completes One Call',
-      body: callTokenBody,
-      replies: {
-        201: {
-          description: 'The token, which is shown only once; it replaces the one before',
-          schema: objectOf({ token: string, expires_at: string, path: string }),
-        },
-        ...UNKNOWN_CONVERSATION,
+  }),
+  operation(`post ${BASE}/{action_id}/token`, {
+    operationId: 'issue_call_token',
+    summary: 'Issue A Token That Completes One Call',
+    body: callTokenBody,
+    replies: {
+      201: {
+        description: 'The token, which is shown only once; it replaces the one before',
+        schema: objectOf({ token: string, expires_at: string, path: string }),
       },
+      ...UNKNOWN_CONVERSATION,
     },
-    async ({ path, body }) => {
+    async handle({ path, body }) {
       const { conversation, state } = await openConversation(lifecycle, path.conversation_id)
       if (!listWorkingCalls(state).some(({ action }) => action.id === path.action_id))
         throw new HttpProblem(409, `Call ${JSON.stringify(path.action_id)} is not running in the background.`)
@@ -138,38 +132,36 @@ export const callOperations = (
         body: await tokens.issue(conversation.id, path.action_id, body?.expires_in),
       }
     },
-  ),
-  operation(
-    `post ${BASE}/{action_id}/complete`,
-    {
-      operationId: 'complete_call',
-      body: completeBody,
-      replies: ENDED,
-      async authorize(request) {
-        const credential = credentialOf(request)
-        if (credential?.from !== 'header' || !credential.text.startsWith(PREFIX)) {
-          await requireUser(request)
-          return
-        }
-        const [, conversationId = '', actionId = ''] = PATH.exec(new URL(request.url).pathname) ?? []
-        if (!(await tokens.isValid(decoded(conversationId), decoded(actionId), credential.text)))
-          throw new HttpProblem(401, 'Unauthorized')
-      },
+  }),
+  operation(`post ${BASE}/{action_id}/complete`, {
+    operationId: 'complete_call',
+    body: completeBody,
+    replies: ENDED,
+    async authorize(request) {
+      const credential = credentialOf(request)
+      if (credential?.from !== 'header' || !credential.text.startsWith(PREFIX)) {
+        await requireUser(request)
+        return
+      }
+      const [, conversationId = '', actionId = ''] = PATH.exec(new URL(request.url).pathname) ?? []
+      if (!(await tokens.isValid(decoded(conversationId), decoded(actionId), credential.text)))
+        throw new HttpProblem(401, 'Unauthorized')
     },
-    async ({ path, body: { content, outcome } }) =>
+    handle: async ({ path, body: { content, outcome } }) =>
       end(lifecycle, path, (conversation) =>
         conversation.complete(path.action_id, {
           content: content as string | readonly Content[],
           ...(outcome !== undefined && { outcome }),
         }),
       ),
-  ),
-  operation(
-    `post ${BASE}/{action_id}/cancel`,
-    { operationId: 'cancel_call', body: cancelBody, replies: ENDED },
-    async ({ path, body }) =>
+  }),
+  operation(`post ${BASE}/{action_id}/cancel`, {
+    operationId: 'cancel_call',
+    body: cancelBody,
+    replies: ENDED,
+    handle: async ({ path, body }) =>
       end(lifecycle, path, (conversation) => conversation.cancel(path.action_id, body?.reason)),
-  ),
+  }),
 ]
 
 /** Appends a completion, and runs the conversation again unless it is paused or waits for the user. */

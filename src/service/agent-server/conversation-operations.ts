@@ -112,27 +112,24 @@ const TEXT_HIT: JsonObject = {
 }
 
 const searchText = ({ engine: { store } }: Lifecycle): Operation =>
-  operation(
-    'get /api/conversations/search-text',
-    {
-      operationId: 'search_text',
-      query: {
-        query: text(),
-        conversation_id: optional(text()),
-        tag,
-        owner,
-        public: optional(boolean()),
-        role: optional(oneOf(TEXT_ROLES)),
-        timestamp__gte: optional(dateTime()),
-        timestamp__lt: optional(dateTime()),
-        include_results: withDefault(boolean(), false),
-        sort_order: withDefault(oneOf(['TIMESTAMP_DESC', 'RANK']), 'TIMESTAMP_DESC'),
-        page_id: optional(text()),
-        limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), 20),
-      },
-      replies: { ...pageReply(TEXT_HIT), 501: { description: 'The store has no index of text' } },
+  operation('get /api/conversations/search-text', {
+    operationId: 'search_text',
+    query: {
+      query: text(),
+      conversation_id: optional(text()),
+      tag,
+      owner,
+      public: optional(boolean()),
+      role: optional(oneOf(TEXT_ROLES)),
+      timestamp__gte: optional(dateTime()),
+      timestamp__lt: optional(dateTime()),
+      include_results: withDefault(boolean(), false),
+      sort_order: withDefault(oneOf(['TIMESTAMP_DESC', 'RANK']), 'TIMESTAMP_DESC'),
+      page_id: optional(text()),
+      limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), 20),
     },
-    async ({ query: requested }) => {
+    replies: { ...pageReply(TEXT_HIT), 501: { description: 'The store has no index of text' } },
+    async handle({ query: requested }) {
       const id = requested.conversation_id
       const conversation = id === null ? null : ((await findConversation(store, id))?.id ?? id)
       const { items, cursor } = await store
@@ -166,7 +163,7 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
         },
       }
     },
-  )
+  })
 
 const pageReply = (items: JsonObject): Operation['replies'] => ({
   200: {
@@ -180,65 +177,53 @@ const pageReply = (items: JsonObject): Operation['replies'] => ({
 })
 
 const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation[] => [
-  operation(
-    'post /api/conversations',
-    {
-      operationId: 'start_conversation',
-      body: startBody,
-      replies: {
-        ...one,
-        201: { description: 'Created', schema: INFO_SCHEMA },
-        429: { description: 'Too many runs' },
-      },
+  operation('post /api/conversations', {
+    operationId: 'start_conversation',
+    body: startBody,
+    replies: {
+      ...one,
+      201: { description: 'Created', schema: INFO_SCHEMA },
+      429: { description: 'Too many runs' },
     },
-    async ({ body = {} }) => {
+    async handle({ body = {} }) {
       const { isNew, conversation } = await create(lifecycle, body)
       if (isNew) await upkeep.prepare(await conversation.record())
       return { status: isNew ? 201 : 200, body: await describeConversation(lifecycle, conversation) }
     },
-  ),
-  operation(
-    'get /api/conversations/search',
-    {
-      operationId: 'search_conversations',
-      query: {
-        status,
-        tag,
-        owner,
-        archived,
-        include_skills,
-        sort_order: sortOrder,
-        page_id: optional(text()),
-        limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
-      },
-      replies: pageReply(INFO_SCHEMA),
+  }),
+  operation('get /api/conversations/search', {
+    operationId: 'search_conversations',
+    query: {
+      status,
+      tag,
+      owner,
+      archived,
+      include_skills,
+      sort_order: sortOrder,
+      page_id: optional(text()),
+      limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
     },
-    async ({ query: { status, tag: tags, owner, archived, sort_order, page_id, limit } }) => {
+    replies: pageReply(INFO_SCHEMA),
+    async handle({ query: { status, tag: tags, owner, archived, sort_order, page_id, limit } }) {
       const order = ORDERS[sort_order] ?? 'created_at_desc'
       return {
         body: await search(lifecycle, { status, tags, owner, archived, order, cursor: page_id, limit }),
       }
     },
-  ),
+  }),
   searchText(lifecycle),
-  operation(
-    'get /api/conversations/count',
-    {
-      operationId: 'count_conversations',
-      query: { status, tag, owner, archived, exact },
-      replies: COUNTED,
-    },
-    async ({ query: { status, tag: tags, owner, archived, exact } }) =>
+  operation('get /api/conversations/count', {
+    operationId: 'count_conversations',
+    query: { status, tag, owner, archived, exact },
+    replies: COUNTED,
+    handle: async ({ query: { status, tag: tags, owner, archived, exact } }) =>
       countReply(await count(lifecycle, { status, tags, owner, archived }, exact)),
-  ),
-  operation(
-    'get /api/conversations',
-    {
-      operationId: 'batch_get_conversations',
-      query: { ids: texts() },
-      replies: { 200: { schema: listOf(maybe(INFO_SCHEMA)) }, ...TOO_MANY_IDS, ...TOO_LARGE },
-    },
-    async ({ query: { ids } }) => {
+  }),
+  operation('get /api/conversations', {
+    operationId: 'batch_get_conversations',
+    query: { ids: texts() },
+    replies: { 200: { schema: listOf(maybe(INFO_SCHEMA)) }, ...TOO_MANY_IDS, ...TOO_LARGE },
+    async handle({ query: { ids } }) {
       checkIds(ids, 'conversations')
       return {
         body: await readByIds(ids, 'conversations', (some) =>
@@ -246,19 +231,20 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
         ),
       }
     },
-  ),
-  operation(
-    'get /api/conversations/{conversation_id}',
-    { operationId: 'get_conversation', replies: { ...one, ...unknown } },
-    async ({ path }) => {
+  }),
+  operation('get /api/conversations/{conversation_id}', {
+    operationId: 'get_conversation',
+    replies: { ...one, ...unknown },
+    async handle({ path }) {
       const { record, state } = await openConversation(lifecycle, path.conversation_id)
       return { body: await infoWithChildrenOf(lifecycle.engine.store, record, state) }
     },
-  ),
-  operation(
-    'patch /api/conversations/{conversation_id}',
-    { operationId: 'update_conversation', body: updateBody, replies: { ...done, ...unknown } },
-    async ({ path, body }) => {
+  }),
+  operation('patch /api/conversations/{conversation_id}', {
+    operationId: 'update_conversation',
+    body: updateBody,
+    replies: { ...done, ...unknown },
+    async handle({ path, body }) {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       const title = body.title?.trim() ?? null
       const tags = body.tags ?? null
@@ -268,51 +254,45 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
       await conversation.append(Object.entries(patch).map(([key, value]) => updateEvent(key, value)))
       return { body: SUCCESS }
     },
-  ),
-  operation(
-    'delete /api/conversations/{conversation_id}',
-    { operationId: 'delete_conversation', replies: { ...done, ...unknown } },
-    async ({ path }) => {
+  }),
+  operation('delete /api/conversations/{conversation_id}', {
+    operationId: 'delete_conversation',
+    replies: { ...done, ...unknown },
+    async handle({ path }) {
       await upkeep.delete(path.conversation_id)
       return { body: SUCCESS }
     },
-  ),
+  }),
   ...(['archive', 'unarchive'] as const).map((verb) =>
-    operation(
-      `post /api/conversations/{conversation_id}/${verb}`,
-      {
-        operationId: `${verb}_conversation`,
-        summary: verb === 'archive' ? 'Archive Conversation' : 'Unarchive Conversation',
-        replies: { ...one, ...unknown },
-      },
-      async ({ path }) => {
+    operation(`post /api/conversations/{conversation_id}/${verb}`, {
+      operationId: `${verb}_conversation`,
+      summary: verb === 'archive' ? 'Archive Conversation' : 'Unarchive Conversation',
+      replies: { ...one, ...unknown },
+      async handle({ path }) {
         const { conversation } = await openConversation(lifecycle, path.conversation_id)
         await changeRecord(lifecycle.engine.store, conversation.id, ({ metadata }) => ({
           metadata: { ...metadata, archived: verb === 'archive' },
         }))
         return { body: await describeConversation(lifecycle, conversation) }
       },
-    ),
+    }),
   ),
-  operation(
-    'post /api/conversations/{conversation_id}/fork',
-    {
-      operationId: 'fork_conversation',
-      body: forkBody,
-      replies: {
-        201: { description: 'Created', schema: INFO_SCHEMA },
-        404: { description: 'Unknown conversation or event' },
-        409: { description: 'The id is taken' },
-      },
+  operation('post /api/conversations/{conversation_id}/fork', {
+    operationId: 'fork_conversation',
+    body: forkBody,
+    replies: {
+      201: { description: 'Created', schema: INFO_SCHEMA },
+      404: { description: 'Unknown conversation or event' },
+      409: { description: 'The id is taken' },
     },
-    async ({ path, body = {} }) => {
+    async handle({ path, body = {} }) {
       const { conversation: source } = await openConversation(lifecycle, path.conversation_id)
       return {
         status: 201,
         body: await describeConversation(lifecycle, await fork(lifecycle, source, body, upkeep.inherit)),
       }
     },
-  ),
+  }),
 ]
 
 interface Filter {

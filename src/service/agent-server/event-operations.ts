@@ -34,37 +34,36 @@ const batchGetEvents = (
   route: `get /api/${'v1/conversation' | 'conversations'}/{conversation_id}/events`,
   name: string,
 ): Operation =>
-  operation(
-    route,
-    {
-      name,
-      query: { id: texts() },
-      replies: { 200: { schema: listOf(EVENT_OR_NULL) }, ...TOO_MANY_IDS, ...TOO_LARGE, ...UNKNOWN },
-    },
-    async ({ path, query }) => {
+  operation(route, {
+    name,
+    query: { id: texts() },
+    replies: { 200: { schema: listOf(EVENT_OR_NULL) }, ...TOO_MANY_IDS, ...TOO_LARGE, ...UNKNOWN },
+    async handle({ path, query }) {
       checkIds(query.id, 'events')
       const { id } = await getConversationOr404(store, path.conversation_id)
       return { body: await getEvents(store, id, query.id) }
     },
-  )
+  })
 
 export const ownEvents = (store: Store): Operation[] => [
-  operation(
-    'get /api/v1/conversation/{conversation_id}/events/search',
-    { name: 'search_events', query: { ...FILTERS, ...PAGING, ...BLOBS_QUERY }, replies: EVENT_PAGE_REPLIES },
-    async ({ path, query }) => {
+  operation('get /api/v1/conversation/{conversation_id}/events/search', {
+    name: 'search_events',
+    query: { ...FILTERS, ...PAGING, ...BLOBS_QUERY },
+    replies: EVENT_PAGE_REPLIES,
+    async handle({ path, query }) {
       const { id } = await getConversationOr404(store, path.conversation_id)
       return { body: await searchPage(store, filterOf(id, query), query) }
     },
-  ),
-  operation(
-    'get /api/v1/conversation/{conversation_id}/events/count',
-    { name: 'count_events', query: FILTERS, replies: COUNT },
-    async ({ path, query }) => {
+  }),
+  operation('get /api/v1/conversation/{conversation_id}/events/count', {
+    name: 'count_events',
+    query: FILTERS,
+    replies: COUNT,
+    async handle({ path, query }) {
       const { id } = await getConversationOr404(store, path.conversation_id)
       return { body: await store.count(filterOf(id, query)) }
     },
-  ),
+  }),
   batchGetEvents(store, 'get /api/v1/conversation/{conversation_id}/events', 'batch_get_events'),
 ]
 
@@ -88,59 +87,51 @@ const AGENT_FILTERS = {
 
 /** Under the agent server's prefix. */
 export const agentEvents = (store: Store): Operation[] => [
-  operation(
-    'get /api/conversations/{conversation_id}/events/search',
-    {
-      name: 'search_conversation_events',
-      query: { ...AGENT_FILTERS, ...PAGING, ...BLOBS_QUERY },
-      replies: EVENT_PAGE_REPLIES,
-    },
-    async ({ path, query: { kind: kind__eq, ...query } }) => {
+  operation('get /api/conversations/{conversation_id}/events/search', {
+    name: 'search_conversation_events',
+    query: { ...AGENT_FILTERS, ...PAGING, ...BLOBS_QUERY },
+    replies: EVENT_PAGE_REPLIES,
+    async handle({ path, query: { kind: kind__eq, ...query } }) {
       const { id } = await getConversationOr404(store, path.conversation_id)
       return { body: await searchPage(store, filterOf(id, { kind__eq, ...query }), query) }
     },
-  ),
-  operation(
-    'get /api/conversations/{conversation_id}/events/count',
-    { name: 'count_conversation_events', query: AGENT_FILTERS, replies: COUNT },
-    async ({ path, query: { kind: kind__eq, ...query } }) => {
+  }),
+  operation('get /api/conversations/{conversation_id}/events/count', {
+    name: 'count_conversation_events',
+    query: AGENT_FILTERS,
+    replies: COUNT,
+    async handle({ path, query: { kind: kind__eq, ...query } }) {
       const { id } = await getConversationOr404(store, path.conversation_id)
       return { body: await store.count(filterOf(id, { kind__eq, ...query })) }
     },
-  ),
-  operation(
-    'get /api/conversations/{conversation_id}/events/{event_id}',
-    {
-      name: 'get_conversation_event',
-      replies: { 200: { schema: EVENT }, 404: { description: 'Unknown conversation or event' } },
-    },
-    async ({ path }) => {
+  }),
+  operation('get /api/conversations/{conversation_id}/events/{event_id}', {
+    name: 'get_conversation_event',
+    replies: { 200: { schema: EVENT }, 404: { description: 'Unknown conversation or event' } },
+    async handle({ path }) {
       const { id } = await getConversationOr404(store, path.conversation_id)
       const [event = null] = await getEvents(store, id, [path.event_id])
       if (event === null) throw new HttpProblem(404, `Event ${JSON.stringify(path.event_id)} was not found.`)
       return { body: event }
     },
-  ),
+  }),
 ]
 
 export const trajectoryOperations = (lifecycle: Lifecycle): Operation[] => [
-  operation(
-    'get /api/file/download-trajectory/{conversation_id}',
-    {
-      name: 'download_trajectory',
-      tag: 'Conversations',
-      replies: {
-        200: { description: 'A zip of its folder', mediaType: 'application/zip', schema: { type: 'string' } },
-        404: { description: 'Unknown conversation' },
-        413: { description: 'Its log is too long for a zip' },
-      },
+  operation('get /api/file/download-trajectory/{conversation_id}', {
+    name: 'download_trajectory',
+    tag: 'Conversations',
+    replies: {
+      200: { description: 'A zip of its folder', mediaType: 'application/zip', schema: { type: 'string' } },
+      404: { description: 'Unknown conversation' },
+      413: { description: 'Its log is too long for a zip' },
     },
-    async ({ path }) => {
+    async handle({ path }) {
       const { record, state } = await openConversation(lifecycle, path.conversation_id)
       const { store } = lifecycle.engine
       return trajectory(store, record, await wholeInfoOf(store, record, state), folderLayout(record))
     },
-  ),
+  }),
   batchGetEvents(
     lifecycle.engine.store,
     'get /api/conversations/{conversation_id}/events',

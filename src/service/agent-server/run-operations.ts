@@ -71,34 +71,32 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
   verb(lifecycle, 'condense', 'Request A Condensation', (conversation) =>
     conversation.append({ kind: 'CondensationRequest', source: 'environment' }),
   ),
-  operation(
-    'post /api/conversations/{conversation_id}/navigate',
-    {
-      operationId: 'navigate_conversation',
-      summary: 'Move HEAD',
-      body: navigateBody,
-      replies: {
-        200: { schema: INFO_SCHEMA },
-        404: { description: 'Unknown conversation or event' },
-        409: { description: 'The conversation is running' },
-      },
+  operation('post /api/conversations/{conversation_id}/navigate', {
+    operationId: 'navigate_conversation',
+    summary: 'Move HEAD',
+    body: navigateBody,
+    replies: {
+      200: { schema: INFO_SCHEMA },
+      404: { description: 'Unknown conversation or event' },
+      409: { description: 'The conversation is running' },
     },
-    async ({ path, body }) => {
+    async handle({ path, body }) {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       // Null moves before the first event.
       await conversation.navigate(body?.event_id ?? null)
       return { body: await describeConversation(lifecycle, conversation) }
     },
-  ),
-  operation(
-    'post /api/conversations/{conversation_id}/confirmation_policy',
-    { operationId: 'set_confirmation_policy', body: policyBody, replies: { ...done, ...unknown } },
-    async ({ path, body }) => {
+  }),
+  operation('post /api/conversations/{conversation_id}/confirmation_policy', {
+    operationId: 'set_confirmation_policy',
+    body: policyBody,
+    replies: { ...done, ...unknown },
+    async handle({ path, body }) {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       await conversation.setConfirmationPolicy(body.policy as JsonObject | null)
       return { body: SUCCESS }
     },
-  ),
+  }),
 ]
 
 /**
@@ -118,48 +116,42 @@ function verb(
   work: (conversation: Conversation) => Promise<unknown>,
   replies: Operation['replies'] = {},
 ): Operation {
-  return operation(
-    `post /api/conversations/{conversation_id}/${name}`,
-    {
-      operationId: `${name}_conversation`,
-      summary,
-      replies: { ...done, ...unknown, ...replies },
-    },
-    async ({ path }): Promise<Reply> => {
+  return operation(`post /api/conversations/{conversation_id}/${name}`, {
+    operationId: `${name}_conversation`,
+    summary,
+    replies: { ...done, ...unknown, ...replies },
+    async handle({ path }): Promise<Reply> {
       await work((await openConversation(lifecycle, path.conversation_id)).conversation)
       return { body: SUCCESS }
     },
-  )
+  })
 }
 
 export const messageOperations = (lifecycle: Lifecycle): Operation[] => [
-  operation(
-    'post /api/conversations/{conversation_id}/events',
-    {
-      operationId: 'send_message',
-      tag: 'Events',
-      body: messageBody,
-      replies: {
-        200: {
-          schema: {
-            type: 'object',
-            required: ['success', 'event_id'],
-            properties: { success: { type: 'boolean' }, event_id: { type: 'string' } },
-          },
+  operation('post /api/conversations/{conversation_id}/events', {
+    operationId: 'send_message',
+    tag: 'Events',
+    body: messageBody,
+    replies: {
+      200: {
+        schema: {
+          type: 'object',
+          required: ['success', 'event_id'],
+          properties: { success: { type: 'boolean' }, event_id: { type: 'string' } },
         },
-        404: { description: 'Unknown conversation' },
-        409: { description: 'The key was used for another message, or there is no agent' },
-        429: { description: 'Too many runs' },
       },
+      404: { description: 'Unknown conversation' },
+      409: { description: 'The key was used for another message, or there is no agent' },
+      429: { description: 'Too many runs' },
     },
-    async ({ path, body: { run = false, ...message } }) => {
+    async handle({ path, body: { run = false, ...message } }) {
       const sent = await appendTo(lifecycle, path.conversation_id, async (conversation) => {
         if (run) lifecycle.runs.checkAgent()
         return sendMessage(lifecycle, conversation, message, run)
       })
       return { body: { ...SUCCESS, event_id: sent[0]?.id ?? null } }
     },
-  ),
+  }),
 ]
 
 export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
@@ -227,25 +219,22 @@ function decision<B>(
   work: (conversation: Conversation, body: B) => Promise<unknown>,
   replies: Operation['replies'] = {},
 ): Operation {
-  return operation(
-    `post /api/conversations/{conversation_id}/events/${verb}`,
-    {
-      operationId,
-      tag: 'Events',
-      summary,
-      body,
-      replies: {
-        200: { schema: SUCCESS_SCHEMA },
-        404: { description: 'Unknown conversation' },
-        409: { description: 'No call waits for confirmation, or a call is not pending' },
-        ...replies,
-      },
+  return operation(`post /api/conversations/{conversation_id}/events/${verb}`, {
+    operationId,
+    tag: 'Events',
+    summary,
+    body,
+    replies: {
+      200: { schema: SUCCESS_SCHEMA },
+      404: { description: 'Unknown conversation' },
+      409: { description: 'No call waits for confirmation, or a call is not pending' },
+      ...replies,
     },
-    async ({ path, body: request }) => {
+    async handle({ path, body: request }) {
       await work((await openConversation(lifecycle, path.conversation_id)).conversation, request)
       return { body: SUCCESS }
     },
-  )
+  })
 }
 
 /** Approves all waiting calls that can be executed. @throws HttpProblem 409 if none waits. */

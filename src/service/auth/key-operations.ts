@@ -34,20 +34,14 @@ export const keyOperations = (
     if (type === 'api_key') throw new HttpProblem(403, 'API keys cannot manage keys. Use a session key.')
   }
   return [
-    operation(
-      'post /api/keys',
-      {
-        name: 'create_api_key',
-        body: newKeyBody,
-        replies: {
-          200: {
-            description: 'The key, which is shown only once',
-            schema: objectOf({ ...INFO, key: string }),
-          },
-          ...FORBIDDEN,
-        },
+    operation('post /api/keys', {
+      name: 'create_api_key',
+      body: newKeyBody,
+      replies: {
+        200: { description: 'The key, which is shown only once', schema: objectOf({ ...INFO, key: string }) },
+        ...FORBIDDEN,
       },
-      async ({ body, request }) => {
+      async handle({ body, request }) {
         await requireSession(request)
         const window = {
           not_before: readTime('not_before', body.not_before),
@@ -57,41 +51,35 @@ export const keyOperations = (
         const org_id = body.org_id === undefined ? orgOf(request) : body.org_id
         return { body: await keys.create({ name: body.name, ...window, org_id }) }
       },
-    ),
-    operation(
-      'get /api/keys',
-      {
-        name: 'list_api_keys',
-        replies: {
-          200: { description: 'The newest first', schema: { type: 'array', items: objectOf(INFO) } },
-          ...FORBIDDEN,
-        },
+    }),
+    operation('get /api/keys', {
+      name: 'list_api_keys',
+      replies: {
+        200: { description: 'The newest first', schema: { type: 'array', items: objectOf(INFO) } },
+        ...FORBIDDEN,
       },
-      async ({ request }) => {
+      async handle({ request }) {
         await requireSession(request)
         return { body: await keys.list() }
       },
-    ),
-    operation(
-      'get /api/keys/current',
-      {
-        name: 'current_api_key',
-        replies: {
-          200: {
-            description: "The request's key",
-            schema: objectOf({
-              id: string,
-              name: string,
-              org_id: maybe(string),
-              bound_org_id: maybe(string),
-              user_id: maybe(string),
-              auth_type: { const: 'api_key' },
-            }),
-          },
-          400: { description: 'The request has no API key' },
+    }),
+    operation('get /api/keys/current', {
+      name: 'current_api_key',
+      replies: {
+        200: {
+          description: "The request's key",
+          schema: objectOf({
+            id: string,
+            name: string,
+            org_id: maybe(string),
+            bound_org_id: maybe(string),
+            user_id: maybe(string),
+            auth_type: { const: 'api_key' },
+          }),
         },
+        400: { description: 'The request has no API key' },
       },
-      async ({ request }) => {
+      async handle({ request }) {
         const caller = await identify(request)
         if (caller.type !== 'api_key')
           throw new HttpProblem(400, 'The request is not authenticated by an API key.')
@@ -100,23 +88,20 @@ export const keyOperations = (
         const user_id = (await userOf(id))?.user_id ?? null
         return { body: { id, name, org_id, bound_org_id: bound, user_id, auth_type: 'api_key' } }
       },
-    ),
-    operation(
-      'delete /api/keys/{key_id}',
-      {
-        name: 'delete_api_key',
-        replies: {
-          200: { schema: objectOf({ success: { const: true } }) },
-          404: { description: 'Unknown key' },
-          ...FORBIDDEN,
-        },
+    }),
+    operation('delete /api/keys/{key_id}', {
+      name: 'delete_api_key',
+      replies: {
+        200: { schema: objectOf({ success: { const: true } }) },
+        404: { description: 'Unknown key' },
+        ...FORBIDDEN,
       },
-      async ({ path, request }) => {
+      async handle({ path, request }) {
         await requireSession(request)
         if (await keys.remove(path.key_id)) return { body: { success: true } }
         throw new HttpProblem(404, `Key ${JSON.stringify(path.key_id)} was not found.`)
       },
-    ),
+    }),
   ]
 }
 

@@ -38,38 +38,33 @@ const APP_CONVERSATION_PAGE = pageOfSchema(APP_CONVERSATION)
 const UNKNOWN = { 404: { description: 'Unknown conversation' } }
 
 export const appConversationOperations = (plane: ControlPlane): Operation[] => [
-  operation(
-    'get /api/v1/app-conversations/search',
-    {
-      name: 'search_app_conversations',
-      query: { ...FILTERS, ...CURSOR_PAGING },
-      replies: { 200: { description: 'The newest first', schema: APP_CONVERSATION_PAGE } },
-    },
-    async ({ query, request }) => ({ body: await search(plane, query, request) }),
-  ),
-  operation(
-    'get /api/v1/app-conversations/count',
-    { name: 'count_app_conversations', query: { ...FILTERS, exact }, replies: COUNTED },
-    async ({ query: { exact, ...filter } }) =>
+  operation('get /api/v1/app-conversations/search', {
+    name: 'search_app_conversations',
+    query: { ...FILTERS, ...CURSOR_PAGING },
+    replies: { 200: { description: 'The newest first', schema: APP_CONVERSATION_PAGE } },
+    handle: async ({ query, request }) => ({ body: await search(plane, query, request) }),
+  }),
+  operation('get /api/v1/app-conversations/count', {
+    name: 'count_app_conversations',
+    query: { ...FILTERS, exact },
+    replies: COUNTED,
+    handle: async ({ query: { exact, ...filter } }) =>
       countReply(await countConversations(plane.store, filter, exact)),
-  ),
-  operation(
-    'get /api/v1/app-conversations',
-    {
-      name: 'list_app_conversations',
-      summary: 'List App Conversations, Or Get Those With Ids',
-      query: { ids: optional(texts()), ...FILTERS, ...CURSOR_PAGING },
-      replies: {
-        200: {
-          description:
-            'A page of a search; with ids the conversations in that order, null for each unknown one',
-          schema: { anyOf: [APP_CONVERSATION_PAGE, listOf(maybe(APP_CONVERSATION))] },
-        },
-        ...TOO_MANY_IDS,
-        ...TOO_LARGE,
+  }),
+  operation('get /api/v1/app-conversations', {
+    name: 'list_app_conversations',
+    summary: 'List App Conversations, Or Get Those With Ids',
+    query: { ids: optional(texts()), ...FILTERS, ...CURSOR_PAGING },
+    replies: {
+      200: {
+        description:
+          'A page of a search; with ids the conversations in that order, null for each unknown one',
+        schema: { anyOf: [APP_CONVERSATION_PAGE, listOf(maybe(APP_CONVERSATION))] },
       },
+      ...TOO_MANY_IDS,
+      ...TOO_LARGE,
     },
-    async ({ query: { ids, ...query }, request }) => {
+    async handle({ query: { ids, ...query }, request }) {
       if (ids === null) return { body: await search(plane, query, request) }
       checkIds(ids, 'conversations')
       const read = async (some: readonly string[]) => {
@@ -78,52 +73,43 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
       }
       return { body: await readByIds(ids, 'conversations', read) }
     },
-  ),
-  operation(
-    'patch /api/v1/app-conversations/{conversation_id}',
-    {
-      name: 'update_app_conversation',
-      body: updateBody,
-      replies: { 200: { description: 'The updated conversation', schema: APP_CONVERSATION }, ...UNKNOWN },
-    },
-    async ({ path, body, request }) => {
+  }),
+  operation('patch /api/v1/app-conversations/{conversation_id}', {
+    name: 'update_app_conversation',
+    body: updateBody,
+    replies: { 200: { description: 'The updated conversation', schema: APP_CONVERSATION }, ...UNKNOWN },
+    async handle({ path, body, request }) {
       const record = await changeConversation(plane, path.conversation_id, body)
       return { body: await describeApp(plane, record, originOf(request)) }
     },
-  ),
-  operation(
-    'delete /api/v1/app-conversations/{conversation_id}',
-    {
-      name: 'delete_app_conversation',
-      replies: { 200: { description: 'Deleted', schema: SUCCESS_SCHEMA }, ...UNKNOWN },
-    },
-    async ({ path }) => {
+  }),
+  operation('delete /api/v1/app-conversations/{conversation_id}', {
+    name: 'delete_app_conversation',
+    replies: { 200: { description: 'Deleted', schema: SUCCESS_SCHEMA }, ...UNKNOWN },
+    async handle({ path }) {
       await plane.deletions.delete(path.conversation_id)
       return { body: SUCCESS }
     },
-  ),
-  operation(
-    'post /api/v1/app-conversations/{conversation_id}/send-message',
-    {
-      name: 'send_message_to_app_conversation',
-      body: sendBody,
-      replies: {
-        200: {
-          description: 'Sent',
-          schema: objectOf({
-            success: { type: 'boolean' },
-            sandbox_status: { type: 'string', enum: SANDBOX_STATUSES },
-            message: maybe({ type: 'string' }),
-          }),
-        },
-        404: { description: 'Unknown conversation' },
-        409: { description: 'The sandbox is paused or starting, or there is no agent' },
-        410: { description: 'The sandbox was deleted' },
-        429: { description: 'Too many runs' },
-        503: { description: 'The sandbox has failed' },
+  }),
+  operation('post /api/v1/app-conversations/{conversation_id}/send-message', {
+    name: 'send_message_to_app_conversation',
+    body: sendBody,
+    replies: {
+      200: {
+        description: 'Sent',
+        schema: objectOf({
+          success: { type: 'boolean' },
+          sandbox_status: { type: 'string', enum: SANDBOX_STATUSES },
+          message: maybe({ type: 'string' }),
+        }),
       },
+      404: { description: 'Unknown conversation' },
+      409: { description: 'The sandbox is paused or starting, or there is no agent' },
+      410: { description: 'The sandbox was deleted' },
+      429: { description: 'Too many runs' },
+      503: { description: 'The sandbox has failed' },
     },
-    async ({ path, body: { content, run = true } }) => {
+    async handle({ path, body: { content, run = true } }) {
       const record = await getConversationOr404(plane.store, path.conversation_id)
       const { status, status_detail: why } = await sandboxOf(plane.sandboxes, record)
       const refusal = STATUS_CODES[status]
@@ -136,34 +122,31 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
       await sendMessage(plane.lifecycle, conversation, { content }, run)
       return { body: { success: true, sandbox_status: status, message: null } }
     },
-  ),
-  operation(
-    'post /api/v1/conversations/{conversation_id}/pending-messages',
-    {
-      name: 'queue_pending_message',
-      body: pendingBody,
-      replies: {
-        201: {
-          description: 'Queued until the conversation is ready',
-          schema: objectOf({
-            id: { type: 'string' },
-            queued: { const: true },
-            position: { type: 'integer' },
-          }),
-        },
-        404: { description: 'Neither a conversation nor a start task' },
-        409: { description: 'The conversation could not be started' },
-        410: { description: 'The sandbox was deleted' },
-        429: {
-          description: `${MAX_PENDING} messages are queued already, or the queue would exceed ${MAX_PENDING_TEXT} characters`,
-        },
+  }),
+  operation('post /api/v1/conversations/{conversation_id}/pending-messages', {
+    name: 'queue_pending_message',
+    body: pendingBody,
+    replies: {
+      201: {
+        description: 'Queued until the conversation is ready',
+        schema: objectOf({
+          id: { type: 'string' },
+          queued: { const: true },
+          position: { type: 'integer' },
+        }),
+      },
+      404: { description: 'Neither a conversation nor a start task' },
+      409: { description: 'The conversation could not be started' },
+      410: { description: 'The sandbox was deleted' },
+      429: {
+        description: `${MAX_PENDING} messages are queued already, or the queue would exceed ${MAX_PENDING_TEXT} characters`,
       },
     },
-    async ({ path, body }) => ({
+    handle: async ({ path, body }) => ({
       status: 201,
       body: await plane.pending.add(path.conversation_id, body.content),
     }),
-  ),
+  }),
 ]
 
 export const originOf = ({ url }: Pick<Request, 'url'>): string => new URL(url).origin

@@ -122,24 +122,21 @@ interface DeletionContext {
 }
 
 export const deletionOperations = ({ lifecycle: { engine }, deletions }: DeletionContext): Operation[] => [
-  operation(
-    'post /api/conversations/delete',
-    {
-      operationId: 'delete_conversations',
-      tag: 'Conversations',
-      body: deletionBody,
-      replies: {
-        200: {
-          description: 'What was deleted, or would be. With `more`, repeat the request for the rest.',
-          schema: objectOf({
-            ...Object.fromEntries(Object.keys(EMPTY_REPORT).map((name) => [name, { type: 'integer' }])),
-            more: { type: 'boolean' },
-          }),
-        },
-        409: { description: 'Another process applies a retention' },
+  operation('post /api/conversations/delete', {
+    operationId: 'delete_conversations',
+    tag: 'Conversations',
+    body: deletionBody,
+    replies: {
+      200: {
+        description: 'What was deleted, or would be. With `more`, repeat the request for the rest.',
+        schema: objectOf({
+          ...Object.fromEntries(Object.keys(EMPTY_REPORT).map((name) => [name, { type: 'integer' }])),
+          more: { type: 'boolean' },
+        }),
       },
+      409: { description: 'Another process applies a retention' },
     },
-    async ({ body: { dry_run: dryRun = false, limit = MAX_PAGE_SIZE, ...criteria } }) => {
+    async handle({ body: { dry_run: dryRun = false, limit = MAX_PAGE_SIZE, ...criteria } }) {
       const { older_than_days: days, keep_last: keepLast, ...filter } = criteria
       const isRetention = days !== undefined || keepLast !== undefined
       const retention = {
@@ -155,17 +152,14 @@ export const deletionOperations = ({ lifecycle: { engine }, deletions }: Deletio
       if (report === null) throw new HttpProblem(409, 'Another process applies a retention. Retry later.')
       return { body: report }
     },
-  ),
-  operation(
-    'post /api/conversations/{conversation_id}/events/{event_id}/erase',
-    {
-      operationId: 'erase_event',
-      body: erasureBody,
-      replies: { 200: { schema: SUCCESS_SCHEMA }, 404: { description: 'Unknown conversation or event' } },
-    },
-    async ({ path, body }) => {
+  }),
+  operation('post /api/conversations/{conversation_id}/events/{event_id}/erase', {
+    operationId: 'erase_event',
+    body: erasureBody,
+    replies: { 200: { schema: SUCCESS_SCHEMA }, 404: { description: 'Unknown conversation or event' } },
+    async handle({ path, body }) {
       await deletions.erase(path.conversation_id, path.event_id, body?.reason)
       return { body: SUCCESS }
     },
-  ),
+  }),
 ]

@@ -14,95 +14,89 @@ const WITHOUT_SANDBOXES = { 409: { description: 'The service was made without sa
 const done = { 200: { description: 'Successful Response', schema: SUCCESS_SCHEMA }, ...UNKNOWN }
 
 export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPlane): Operation[] => [
-  operation(
-    'get /api/v1/sandboxes/search',
-    {
-      name: 'search_sandboxes',
-      query: CURSOR_PAGING,
-      replies: { 200: { description: 'The newest first', schema: pageOfSchema(SANDBOX) } },
-    },
-    async ({ query: { page_id, limit } }) => {
+  operation('get /api/v1/sandboxes/search', {
+    name: 'search_sandboxes',
+    query: CURSOR_PAGING,
+    replies: { 200: { description: 'The newest first', schema: pageOfSchema(SANDBOX) } },
+    async handle({ query: { page_id, limit } }) {
       const { items, cursor } = await sandboxes.list(page_id, limit)
       return {
         body: { items: await Promise.all(items.map((one) => sandboxes.info(one))), next_page_id: cursor },
       }
     },
-  ),
-  batchGet(
-    'get /api/v1/sandboxes',
-    { name: 'batch_get_sandboxes', tag, what: 'sandboxes', by: 'id', schema: SANDBOX },
-    (ids) => sandboxes.infos(ids),
-  ),
-  operation(
-    'post /api/v1/sandboxes',
-    {
-      name: 'start_sandbox',
-      query: { sandbox_spec_id: optional(text()) },
-      replies: {
-        200: { description: 'Begun', schema: SANDBOX },
-        404: { description: 'Unknown sandbox spec' },
-        ...WITHOUT_SANDBOXES,
-      },
+  }),
+  batchGet('get /api/v1/sandboxes', {
+    name: 'batch_get_sandboxes',
+    tag,
+    what: 'sandboxes',
+    by: 'id',
+    schema: SANDBOX,
+    find: (ids) => sandboxes.infos(ids),
+  }),
+  operation('post /api/v1/sandboxes', {
+    name: 'start_sandbox',
+    query: { sandbox_spec_id: optional(text()) },
+    replies: {
+      200: { description: 'Begun', schema: SANDBOX },
+      404: { description: 'Unknown sandbox spec' },
+      ...WITHOUT_SANDBOXES,
     },
-    async ({ query }) => {
+    async handle({ query }) {
       const record = await sandboxes.start(query.sandbox_spec_id)
       return { body: await sandboxes.info(record) }
     },
-  ),
-  operation(
-    'post /api/v1/sandboxes/{sandbox_id}/pause',
-    { name: 'pause_sandbox', replies: done },
-    async ({ path }) => {
+  }),
+  operation('post /api/v1/sandboxes/{sandbox_id}/pause', {
+    name: 'pause_sandbox',
+    replies: done,
+    async handle({ path }) {
       await sandboxes.pause(path.sandbox_id)
       return { body: SUCCESS }
     },
-  ),
-  operation(
-    'post /api/v1/sandboxes/{sandbox_id}/resume',
-    { name: 'resume_sandbox', replies: { ...done, ...WITHOUT_SANDBOXES } },
-    async ({ path }) => {
+  }),
+  operation('post /api/v1/sandboxes/{sandbox_id}/resume', {
+    name: 'resume_sandbox',
+    replies: { ...done, ...WITHOUT_SANDBOXES },
+    async handle({ path }) {
       await sandboxes.resume(path.sandbox_id)
       inBackground(whenUp(path.sandbox_id))
       return { body: SUCCESS }
     },
-  ),
-  operation(
-    'delete /api/v1/sandboxes/{sandbox_id}',
-    {
-      name: 'delete_sandbox',
-      // Clients of the public service send the id twice.
-      query: { sandbox_id: optional(text()) },
-      replies: done,
-    },
-    async ({ path }) => {
+  }),
+  operation('delete /api/v1/sandboxes/{sandbox_id}', {
+    name: 'delete_sandbox',
+    // Clients of the public service send the id twice.
+    query: { sandbox_id: optional(text()) },
+    replies: done,
+    async handle({ path }) {
       await sandboxes.delete(path.sandbox_id)
       return { body: SUCCESS }
     },
-  ),
-  operation(
-    'get /api/v1/sandbox-specs/search',
-    {
-      name: 'search_sandbox_specs',
-      tag: SPECS_TAG,
-      query: CURSOR_PAGING,
-      replies: { 200: { description: 'In the order of their configuration', schema: pageOfSchema(SPEC) } },
-    },
-    async ({ query: { page_id, limit } }) => {
+  }),
+  operation('get /api/v1/sandbox-specs/search', {
+    name: 'search_sandbox_specs',
+    tag: SPECS_TAG,
+    query: CURSOR_PAGING,
+    replies: { 200: { description: 'In the order of their configuration', schema: pageOfSchema(SPEC) } },
+    async handle({ query: { page_id, limit } }) {
       const { specs } = sandboxes
       const start = page_id === null ? 0 : indexAfter(page_id)
       const page = specs.slice(start, start + limit + 1)
       const { items, cursor } = pageOf(page, limit, () => encodeCursor(SCOPE, [String(start + limit)]))
       return { body: { items, next_page_id: cursor } }
     },
-  ),
-  batchGet(
-    'get /api/v1/sandbox-specs',
-    { name: 'batch_get_sandbox_specs', tag: SPECS_TAG, what: 'sandbox specs', by: 'id', schema: SPEC },
-    async (ids) => {
+  }),
+  batchGet('get /api/v1/sandbox-specs', {
+    name: 'batch_get_sandbox_specs',
+    tag: SPECS_TAG,
+    what: 'sandbox specs',
+    by: 'id',
+    schema: SPEC,
+    find: async (ids) => {
       const { specs } = sandboxes
       return ids.map((id) => specs.find((spec) => spec.id === id) ?? null)
     },
-  ),
+  }),
 ]
 
 const SPECS_TAG = 'Sandbox Specs'

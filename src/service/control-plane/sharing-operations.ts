@@ -58,59 +58,51 @@ const sharedId = async (store: SharedReads, id: string): Promise<string | null> 
 const EMPTY_STORE: SharedReads = memoryStore()
 
 export const sharedEvents = (store: SharedReads): Operation[] => [
-  sharedOperation(
-    'get /api/shared-events/search',
-    {
-      name: 'search_shared_events',
-      open: true,
-      query: { conversation_id: text(), ...FILTERS, ...PAGING },
-      replies: { 200: { schema: EVENT_PAGE } },
-    },
-    async ({ query }) => {
+  sharedOperation('get /api/shared-events/search', {
+    name: 'search_shared_events',
+    open: true,
+    query: { conversation_id: text(), ...FILTERS, ...PAGING },
+    replies: { 200: { schema: EVENT_PAGE } },
+    async handle({ query }) {
       const id = await sharedId(store, query.conversation_id)
       // An invalid query is the same error for every conversation.
       const reads = id === null ? EMPTY_STORE : store
       return { body: await searchPage(reads, filterOf(id ?? query.conversation_id, query, HIDDEN), query) }
     },
-  ),
-  sharedOperation(
-    'get /api/shared-events/count',
-    {
-      name: 'count_shared_events',
-      open: true,
-      query: { conversation_id: text(), ...FILTERS },
-      replies: { 200: { schema: { type: 'integer' } } },
-    },
-    async ({ query }) => {
+  }),
+  sharedOperation('get /api/shared-events/count', {
+    name: 'count_shared_events',
+    open: true,
+    query: { conversation_id: text(), ...FILTERS },
+    replies: { 200: { schema: { type: 'integer' } } },
+    async handle({ query }) {
       const id = await sharedId(store, query.conversation_id)
       const filter = filterOf(id ?? query.conversation_id, query, HIDDEN)
       return { body: await (id === null ? EMPTY_STORE : store).count(filter) }
     },
-  ),
-  sharedOperation(
-    'get /api/shared-events',
-    {
-      name: 'batch_get_shared_events',
-      open: true,
-      query: { conversation_id: text(), id: texts() },
-      replies: { 200: { schema: listOf(EVENT_OR_NULL) }, ...TOO_MANY_IDS, ...TOO_LARGE },
-    },
-    async ({ query: { conversation_id: conversationId, id: ids } }) => {
+  }),
+  sharedOperation('get /api/shared-events', {
+    name: 'batch_get_shared_events',
+    open: true,
+    query: { conversation_id: text(), id: texts() },
+    replies: { 200: { schema: listOf(EVENT_OR_NULL) }, ...TOO_MANY_IDS, ...TOO_LARGE },
+    async handle({ query: { conversation_id: conversationId, id: ids } }) {
       checkIds(ids, 'events')
       const id = await sharedId(store, conversationId)
       const events = id === null ? ids.map(() => null) : await getEvents(store, id, ids)
       return { body: events.map(visible) }
     },
-  ),
-  sharedOperation(
-    'get /api/shared-events/{conversation_id}/{event_id}',
-    { name: 'get_shared_event', open: true, replies: { 200: { schema: EVENT_OR_NULL } } },
-    async ({ path: { conversation_id: conversationId, event_id: eventId } }) => {
+  }),
+  sharedOperation('get /api/shared-events/{conversation_id}/{event_id}', {
+    name: 'get_shared_event',
+    open: true,
+    replies: { 200: { schema: EVENT_OR_NULL } },
+    async handle({ path: { conversation_id: conversationId, event_id: eventId } }) {
       const id = await sharedId(store, conversationId)
       const [event = null] = id === null ? [] : await getEvents(store, id, [eventId])
       return { body: visible(event) }
     },
-  ),
+  }),
 ]
 
 const visible = (event: Event | null): Event | null =>
@@ -181,45 +173,39 @@ const MAX_SUMMARY = 500
 /** @param rules redaction of texts that anybody may read; null: only the secrets of URLs are masked */
 export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | null): Operation[] => [
   {
-    ...batchGet(
-      'get /api/shared-conversations',
-      {
-        name: 'batch_get_shared_conversations',
-        tag: 'Sharing',
-        what: 'conversations',
-        by: 'ids',
-        schema: SHARED,
-      },
-      (ids) =>
+    ...batchGet('get /api/shared-conversations', {
+      name: 'batch_get_shared_conversations',
+      tag: 'Sharing',
+      what: 'conversations',
+      by: 'ids',
+      schema: SHARED,
+      find: (ids) =>
         mapConcurrent(ids, AT_ONCE, async (id) => {
           const record = await findPublicConversation(plane.store, id)
           return record === null ? null : sharedOf(record, rules)
         }),
-    ),
+    }),
     open: true,
   },
-  operation(
-    'get /api/v1/conversation-summaries',
-    {
-      name: 'list_conversation_summaries',
-      query: CURSOR_PAGING,
-      replies: {
-        200: {
-          description: 'The newest first, each with the final response of its agent, shortened, or null',
-          schema: pageOfSchema(
-            objectOf({
-              id: string,
-              title: maybe(string),
-              created_at: string,
-              updated_at: string,
-              execution_status: string,
-              summary: maybe(string),
-            }),
-          ),
-        },
+  operation('get /api/v1/conversation-summaries', {
+    name: 'list_conversation_summaries',
+    query: CURSOR_PAGING,
+    replies: {
+      200: {
+        description: 'The newest first, each with the final response of its agent, shortened, or null',
+        schema: pageOfSchema(
+          objectOf({
+            id: string,
+            title: maybe(string),
+            created_at: string,
+            updated_at: string,
+            execution_status: string,
+            summary: maybe(string),
+          }),
+        ),
       },
     },
-    async ({ query: { page_id, limit } }) => ({
+    handle: async ({ query: { page_id, limit } }) => ({
       body: await pageInBytes({
         cursor: page_id,
         limit,
@@ -233,102 +219,87 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
         show: (records) => mapConcurrent(records, AT_ONCE, (record) => summaryOf(plane, record)),
       }),
     }),
-  ),
-  operation(
-    'get /api/v1/app-conversations/{conversation_id}/download',
-    {
-      name: 'download_app_conversation',
-      replies: {
-        200: { description: 'A zip of its events', mediaType: 'application/zip', schema: string },
-        404: { description: 'Unknown conversation' },
-        413: { description: 'Its log is too long for a zip' },
-      },
+  }),
+  operation('get /api/v1/app-conversations/{conversation_id}/download', {
+    name: 'download_app_conversation',
+    replies: {
+      200: { description: 'A zip of its events', mediaType: 'application/zip', schema: string },
+      404: { description: 'Unknown conversation' },
+      413: { description: 'Its log is too long for a zip' },
     },
-    async ({ path, request }) => {
+    async handle({ path, request }) {
       const record = await getConversationOr404(plane.store, path.conversation_id)
       const meta = await describeApp(plane, record, originOf(request))
       return trajectory(plane.store, record, meta, FLAT)
     },
-  ),
-  operation(
-    `get ${BASE}/files`,
-    {
-      name: 'list_files',
-      tag: FILES,
-      query: { path: withDefault(text(), '') },
-      replies: {
-        200: {
-          description: 'The contents of a folder of its sandbox, by name',
-          schema: objectOf({
-            items: listOf(
-              objectOf({
-                name: string,
-                path: string,
-                is_directory: { type: 'boolean' },
-                size: { type: 'integer' },
-              }),
-            ),
-          }),
-        },
-        ...REFUSED,
+  }),
+  operation(`get ${BASE}/files`, {
+    name: 'list_files',
+    tag: FILES,
+    query: { path: withDefault(text(), '') },
+    replies: {
+      200: {
+        description: 'The contents of a folder of its sandbox, by name',
+        schema: objectOf({
+          items: listOf(
+            objectOf({
+              name: string,
+              path: string,
+              is_directory: { type: 'boolean' },
+              size: { type: 'integer' },
+            }),
+          ),
+        }),
       },
+      ...REFUSED,
     },
-    async ({ path, query }) => {
+    async handle({ path, query }) {
       const location = await fileOf(plane, path.conversation_id, query.path)
       return { body: { items: await location.files.list(location.path) } }
     },
-  ),
-  operation(
-    `get ${BASE}/file`,
-    {
-      name: 'read_file',
-      tag: FILES,
-      query: { file_path: withDefault(text(), 'PLAN.md') },
-      replies: {
-        200: { description: 'Its text', mediaType: 'text/plain', schema: string },
-        ...REFUSED,
-        413: { description: 'It is too large' },
-      },
+  }),
+  operation(`get ${BASE}/file`, {
+    name: 'read_file',
+    tag: FILES,
+    query: { file_path: withDefault(text(), 'PLAN.md') },
+    replies: {
+      200: { description: 'Its text', mediaType: 'text/plain', schema: string },
+      ...REFUSED,
+      413: { description: 'It is too large' },
     },
-    async ({ path, query }) => {
+    async handle({ path, query }) {
       const location = await fileOf(plane, path.conversation_id, query.file_path)
       const bytes = await location.files.read(location.path, MAX_BYTES)
       return new Response(bytes, { headers: { 'content-type': 'text/plain; charset=utf-8' } })
     },
-  ),
-  operation(
-    `get ${BASE}/git/changes`,
-    {
-      name: 'git_changes',
-      tag: FILES,
-      query: { path: withDefault(text(), ''), ref: optional(text()) },
-      replies: { 200: { description: 'By path', schema: CHANGES }, ...REFUSED },
-    },
-    async ({ path, query }) => {
+  }),
+  operation(`get ${BASE}/git/changes`, {
+    name: 'git_changes',
+    tag: FILES,
+    query: { path: withDefault(text(), ''), ref: optional(text()) },
+    replies: { 200: { description: 'By path', schema: CHANGES }, ...REFUSED },
+    async handle({ path, query }) {
       const location = await fileOf(plane, path.conversation_id, query.path)
       return {
         body: await changesOf(location.files, location.path, query.ref === null ? null : checkRef(query.ref)),
       }
     },
-  ),
-  operation(
-    `get ${BASE}/git/diff`,
-    {
-      name: 'git_diff',
-      tag: FILES,
-      query: { path: text(), ref: optional(text()) },
-      replies: {
-        200: { description: 'A file as it is and as it was', schema: DIFF },
-        ...REFUSED,
-        413: { description: 'It is too large' },
-      },
+  }),
+  operation(`get ${BASE}/git/diff`, {
+    name: 'git_diff',
+    tag: FILES,
+    query: { path: text(), ref: optional(text()) },
+    replies: {
+      200: { description: 'A file as it is and as it was', schema: DIFF },
+      ...REFUSED,
+      413: { description: 'It is too large' },
     },
-    async ({ path, query }) => {
+    async handle({ path, query }) {
       const location = await fileOf(plane, path.conversation_id, query.path)
       const input = { ref: query.ref === null ? null : checkRef(query.ref), commit: null }
       return { body: await diffOf(location.files, location.path, input, MAX_BYTES) }
     },
-  ),
+  }),
 ]
 
 /** Null if it was deleted meanwhile. O(events since the agent's last message). */

@@ -24,51 +24,42 @@ const FILTERS = { conversation_id__eq: optional(text()), created_at__gte: option
 const REFUSED = { 409: { description: 'The id is taken' } }
 
 export const startOperations = (plane: ControlPlane): Operation[] => [
-  operation(
-    'post /api/v1/app-conversations',
-    {
-      name: 'start_app_conversation',
-      body: startBody,
-      replies: {
-        200: { description: 'The task that starts it, in the background', schema: START_TASK },
-        ...REFUSED,
-      },
+  operation('post /api/v1/app-conversations', {
+    name: 'start_app_conversation',
+    body: startBody,
+    replies: {
+      200: { description: 'The task that starts it, in the background', schema: START_TASK },
+      ...REFUSED,
     },
-    async ({ body = {}, request }) => ({ body: await plane.tasks.create(body, originOf(request)) }),
-  ),
-  operation(
-    'post /api/v1/app-conversations/stream-start',
-    {
-      name: 'stream_app_conversation_start',
-      body: startBody,
-      replies: {
-        200: {
-          description: 'The task after each step, as they are done, in one list',
-          schema: listOf(START_TASK),
-        },
-        ...REFUSED,
+    handle: async ({ body = {}, request }) => ({ body: await plane.tasks.create(body, originOf(request)) }),
+  }),
+  operation('post /api/v1/app-conversations/stream-start', {
+    name: 'stream_app_conversation_start',
+    body: startBody,
+    replies: {
+      200: {
+        description: 'The task after each step, as they are done, in one list',
+        schema: listOf(START_TASK),
       },
+      ...REFUSED,
     },
-    async ({ body = {}, request }) => {
+    async handle({ body = {}, request }) {
       const steps = await plane.tasks.follow(body, originOf(request))
       return new Response(jsonStream(steps), { headers: { 'content-type': 'application/json' } })
     },
-  ),
-  operation(
-    'get /api/v1/app-conversations/start-tasks/search',
-    {
-      name: 'search_app_conversation_start_tasks',
-      query: {
-        ...FILTERS,
-        sort_order: withDefault(
-          oneOf(['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC']),
-          'CREATED_AT_DESC',
-        ),
-        ...CURSOR_PAGING,
-      },
-      replies: { 200: { schema: pageOfSchema(START_TASK) } },
+  }),
+  operation('get /api/v1/app-conversations/start-tasks/search', {
+    name: 'search_app_conversation_start_tasks',
+    query: {
+      ...FILTERS,
+      sort_order: withDefault(
+        oneOf(['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC']),
+        'CREATED_AT_DESC',
+      ),
+      ...CURSOR_PAGING,
     },
-    async ({ query: { sort_order, page_id, limit, ...filter } }) => {
+    replies: { 200: { schema: pageOfSchema(START_TASK) } },
+    async handle({ query: { sort_order, page_id, limit, ...filter } }) {
       const order = { by: byOf(sort_order), descending: sort_order.endsWith('_DESC') }
       const scope = scopeOf('start-tasks', sort_order, filter)
       const [inner = null] = page_id === null ? [] : decodeCursor(scope, page_id)
@@ -76,29 +67,27 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
       const next_page_id = next === null ? null : encodeCursor(scope, [next])
       return { body: { items: items.map(publicTask), next_page_id } }
     },
-  ),
-  operation(
-    'get /api/v1/app-conversations/start-tasks/count',
-    { name: 'count_app_conversation_start_tasks', query: { ...FILTERS, exact }, replies: COUNTED },
-    async ({ query: { exact, ...filter } }) => countReply(await countTasks(plane, filter, exact)),
-  ),
-  batchGet(
-    'get /api/v1/app-conversations/start-tasks',
-    {
-      name: 'batch_get_app_conversation_start_tasks',
-      tag,
-      what: 'start tasks',
-      by: 'ids',
-      schema: START_TASK,
-    },
-    (ids) =>
+  }),
+  operation('get /api/v1/app-conversations/start-tasks/count', {
+    name: 'count_app_conversation_start_tasks',
+    query: { ...FILTERS, exact },
+    replies: COUNTED,
+    handle: async ({ query: { exact, ...filter } }) => countReply(await countTasks(plane, filter, exact)),
+  }),
+  batchGet('get /api/v1/app-conversations/start-tasks', {
+    name: 'batch_get_app_conversation_start_tasks',
+    tag,
+    what: 'start tasks',
+    by: 'ids',
+    schema: START_TASK,
+    find: (ids) =>
       readByIds(ids, 'start tasks', (some) =>
         mapConcurrent(some, AT_ONCE, async (id) => {
           const task = await plane.tasks.find(id)
           return task === null ? null : publicTask(task)
         }),
       ),
-  ),
+  }),
 ]
 
 interface StartFilter {

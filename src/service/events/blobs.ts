@@ -26,25 +26,22 @@ const HEADERS = {
 export const blobOperations = (store: Store): Operation[] => {
   const read = maskedBlobs(store)
   return [
-    operation(
-      'get /api/conversations/{conversation_id}/blobs/{hash}',
-      {
-        name: 'get_conversation_blob',
-        query: { decode: withDefault(boolean(), false) },
-        replies: {
-          200: {
-            description: 'The UTF-8 bytes of the string; with decode, an image or the bytes that it encodes',
-            mediaType: 'application/octet-stream',
-            schema: { type: 'string', format: 'binary' },
-          },
-          206: { description: 'The requested range of bytes' },
-          304: { description: 'The client has the blob' },
-          404: { description: 'Unknown conversation or blob' },
-          416: { description: 'The range begins after the end of the blob' },
-          422: { description: 'The blob to decode is not base64' },
+    operation('get /api/conversations/{conversation_id}/blobs/{hash}', {
+      name: 'get_conversation_blob',
+      query: { decode: withDefault(boolean(), false) },
+      replies: {
+        200: {
+          description: 'The UTF-8 bytes of the string; with decode, an image or the bytes that it encodes',
+          mediaType: 'application/octet-stream',
+          schema: { type: 'string', format: 'binary' },
         },
+        206: { description: 'The requested range of bytes' },
+        304: { description: 'The client has the blob' },
+        404: { description: 'Unknown conversation or blob' },
+        416: { description: 'The range begins after the end of the blob' },
+        422: { description: 'The blob to decode is not base64' },
       },
-      async ({ path: { conversation_id, hash }, query: { decode }, request }) => {
+      async handle({ path: { conversation_id, hash }, query: { decode }, request }) {
         const { id } = await getConversationOr404(store, conversation_id)
         const whole = await read(id, hash)
         if (whole === null) throw new HttpProblem(404, 'The blob was not found.')
@@ -74,7 +71,7 @@ export const blobOperations = (store: Store): Operation[] => {
           },
         })
       },
-    ),
+    }),
   ]
 }
 

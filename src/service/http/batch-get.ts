@@ -21,38 +21,33 @@ export function checkIds(ids: readonly string[], what: string): void {
   throw new HttpProblem(400, `Cannot get more than ${MAX_IDS} ${what} at once, got ${ids.length}.`)
 }
 
-type Named = OperationName & {
+type BatchSpec = OperationName & {
   readonly tag: string
   readonly summary?: string
   /** The plural noun for errors. */
   readonly what: string
   readonly by: 'id' | 'ids'
   readonly schema: JsonObject
+  /** Returns the items in the order of the ids, null for each unknown one. */
+  readonly find: (ids: readonly string[]) => Promise<readonly (object | null)[]>
 }
 
-/** @param find returns the items in the order of the ids, null for each unknown one */
-export const batchGet = (
-  route: Route,
-  { what, by, schema, ...spec }: Named,
-  find: (ids: readonly string[]) => Promise<readonly (object | null)[]>,
-): Operation =>
-  operationsIn(spec.tag)(
-    route,
-    {
-      ...spec,
-      query: { [by]: texts() } as { readonly [name in typeof by]: Parameter<readonly string[]> },
-      replies: {
-        200: {
-          description: 'The items in the order of the ids, null for each unknown one',
-          schema: listOf(maybe(schema)),
-        },
-        ...TOO_MANY_IDS,
-        ...TOO_LARGE,
+export const batchGet = (route: Route, { what, by, schema, find, ...spec }: BatchSpec): Operation =>
+  operationsIn(spec.tag)(route, {
+    ...spec,
+    query: { [by]: texts() } as { readonly [name in typeof by]: Parameter<readonly string[]> },
+    replies: {
+      200: {
+        description: 'The items in the order of the ids, null for each unknown one',
+        schema: listOf(maybe(schema)),
       },
+      ...TOO_MANY_IDS,
+      ...TOO_LARGE,
     },
-    async ({ query }) => {
+
+    async handle({ query }) {
       const ids = query[by]
       checkIds(ids, what)
       return { body: await find(ids) }
     },
-  )
+  })

@@ -43,7 +43,7 @@ export type OperationName =
   | { readonly name: string; readonly operationId?: never }
   | { readonly operationId: string; readonly name?: never }
 
-type OperationSpec<Q extends Parameters, P extends Parameters, B> = Described &
+type OperationSpec<R, Q extends Parameters, P extends Parameters, B> = Described &
   OperationName & {
     /** Default: the tag of the file's operations. */
     readonly tag?: string
@@ -53,6 +53,7 @@ type OperationSpec<Q extends Parameters, P extends Parameters, B> = Described &
     /** Parameters of the path that are not any text. */
     readonly params?: P
     readonly body?: BodySpec<B>
+    readonly handle: (input: Input<Q, PathOf<R, P>, B>) => Promise<Reply> | Reply
   }
 
 export interface Operation extends Described {
@@ -85,8 +86,7 @@ export const operationsIn =
     B = undefined,
   >(
     route: R,
-    { name, operationId, summary, params, ...spec }: OperationSpec<Q, P, B>,
-    handle: (input: Input<Q, PathOf<R, P>, B>) => Promise<Reply> | Reply,
+    { name, operationId, summary, params, ...spec }: OperationSpec<R, Q, P, B>,
   ): Operation => {
     const [method = '', path = ''] = route.split(' ')
     const words = (name ?? operationId).split('_')
@@ -101,7 +101,6 @@ export const operationsIn =
       params: Object.fromEntries(
         Array.from(path.matchAll(/\{(\w+)\}/g), ([, one = '']) => [one, params?.[one] ?? text()]),
       ),
-      handle,
     } as unknown as Operation
   }
 

@@ -27,24 +27,21 @@ const HEADERS = {
 export const streamOperations = (live: Live, identify: Identify): Operation[] => {
   const keys = new KeyWatch(identify, keyInterval(live.options.heartbeatInterval))
   return [
-    operation(
-      'get /api/conversations/{conversation_id}/events/stream',
-      {
-        operationId: 'stream_conversation_events',
-        summary: 'Listen To A Conversation',
-        query: LIVE_QUERY,
-        replies: {
-          200: {
-            description: 'Server-sent events without an end',
-            mediaType: 'text/event-stream',
-            schema: { type: 'string' },
-          },
-          404: { description: 'Unknown conversation' },
-          429: { description: 'Too many streams' },
-          503: { description: 'The service is shutting down' },
+    operation('get /api/conversations/{conversation_id}/events/stream', {
+      operationId: 'stream_conversation_events',
+      summary: 'Listen To A Conversation',
+      query: LIVE_QUERY,
+      replies: {
+        200: {
+          description: 'Server-sent events without an end',
+          mediaType: 'text/event-stream',
+          schema: { type: 'string' },
         },
+        404: { description: 'Unknown conversation' },
+        429: { description: 'Too many streams' },
+        503: { description: 'The service is shutting down' },
       },
-      async ({ path, query, request }) => {
+      async handle({ path, query, request }) {
         const start = { ...query, ...lastEventId(request) }
         const [credential, org] = [credentialOf(request), request.headers.get('x-org-id')]
         const caller = await identify(credential, org)
@@ -57,7 +54,7 @@ export const streamOperations = (live: Live, identify: Identify): Operation[] =>
         const from = { ...stream, resumeOffset: start.after_delta }
         return new Response(bodyOf(live, from, query, request.signal, watch), { headers: HEADERS })
       },
-    ),
+    }),
   ]
 }
 

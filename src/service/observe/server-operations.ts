@@ -21,40 +21,31 @@ export const serverOperations = (
   hasFiles: boolean,
   canWrite = writeProbe(store),
 ): Operation[] => [
-  operation(
-    'get /',
-    {
-      operationId: 'root',
-      summary: 'Name and documentation of this service',
+  operation('get /', {
+    operationId: 'root',
+    summary: 'Name and documentation of this service',
+    open: true,
+    replies: { 200: { schema: { type: 'object' } } },
+    handle: () => ({ body: { title: 'Colloquy', docs: '/openapi.json', server_info: '/server_info' } }),
+  }),
+  ...(['/alive', '/health'] as const).map((path) =>
+    operation(`get ${path}`, {
+      operationId: path.slice(1),
+      summary: 'Whether the service is up',
       open: true,
       replies: { 200: { schema: { type: 'object' } } },
-    },
-    () => ({ body: { title: 'Colloquy', docs: '/openapi.json', server_info: '/server_info' } }),
+      handle: () => ({ body: { status: 'ok' } }),
+    }),
   ),
-  ...(['/alive', '/health'] as const).map((path) =>
-    operation(
-      `get ${path}`,
-      {
-        operationId: path.slice(1),
-        summary: 'Whether the service is up',
-        open: true,
-        replies: { 200: { schema: { type: 'object' } } },
-      },
-      () => ({ body: { status: 'ok' } }),
-    ),
-  ),
-  operation(
-    'get /ready',
-    {
-      operationId: 'ready',
-      summary: 'Whether the service can serve: for load balancers',
-      open: true,
-      replies: {
-        200: { schema: { type: 'object' } },
-        503: { description: 'The store does not respond, or the service is shutting down' },
-      },
+  operation('get /ready', {
+    operationId: 'ready',
+    summary: 'Whether the service can serve: for load balancers',
+    open: true,
+    replies: {
+      200: { schema: { type: 'object' } },
+      503: { description: 'The store does not respond, or the service is shutting down' },
     },
-    async () => {
+    async handle() {
       if (live.closed) throw new HttpProblem(503, 'The service is shutting down.')
       // Only callers with a key see the error, from any other operation.
       const isReading = store.listConversations({ limit: 1 }).then(canWrite)
@@ -66,16 +57,13 @@ export const serverOperations = (
       if (!isWritable) throw new HttpProblem(503, 'The store is full. Free disk space.')
       return { body: { status: 'ready' } }
     },
-  ),
-  operation(
-    'get /server_info',
-    {
-      operationId: 'server_info',
-      summary: 'Versions and uptime',
-      open: true,
-      replies: { 200: { schema: { type: 'object' } } },
-    },
-    () => ({
+  }),
+  operation('get /server_info', {
+    operationId: 'server_info',
+    summary: 'Versions and uptime',
+    open: true,
+    replies: { 200: { schema: { type: 'object' } } },
+    handle: () => ({
       body: {
         title: 'Colloquy',
         version: INTERFACE,
@@ -91,7 +79,7 @@ export const serverOperations = (
         ],
       },
     }),
-  ),
+  }),
 ]
 
 const HEADERS = {
@@ -106,36 +94,30 @@ export const inspectorOperations = (page: string | null): Operation[] =>
   page === null
     ? []
     : [
-        operation(
-          'get /inspect',
-          {
-            operationId: 'inspect',
-            summary: 'A page that shows conversations event by event',
-            open: true,
-            replies: {
-              200: { description: 'Successful Response', mediaType: 'text/html', schema: { type: 'string' } },
-            },
+        operation('get /inspect', {
+          operationId: 'inspect',
+          summary: 'A page that shows conversations event by event',
+          open: true,
+          replies: {
+            200: { description: 'Successful Response', mediaType: 'text/html', schema: { type: 'string' } },
           },
-          () => new Response(page, { headers: HEADERS }),
-        ),
+          handle: () => new Response(page, { headers: HEADERS }),
+        }),
       ]
 
 /** `/metrics` in the Prometheus text format; it needs a key if keys are configured. */
 export const showMetrics = (metrics: Metrics): Operation[] => [
-  operation(
-    'get /metrics',
-    {
-      operationId: 'metrics',
-      summary: 'Measures in the text format of Prometheus',
-      replies: {
-        200: { description: 'Successful Response', mediaType: 'text/plain', schema: { type: 'string' } },
-      },
+  operation('get /metrics', {
+    operationId: 'metrics',
+    summary: 'Measures in the text format of Prometheus',
+    replies: {
+      200: { description: 'Successful Response', mediaType: 'text/plain', schema: { type: 'string' } },
     },
-    () =>
+    handle: () =>
       new Response(metrics.text(), {
         headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
       }),
-  ),
+  }),
 ]
 
 /** Milliseconds until a store that does not respond makes the service unready. */

@@ -109,21 +109,18 @@ const USER = objectOf({
 })
 
 export const organizationListOperations = ({ users, identify, credits }: OrganizationParts): Operation[] => [
-  operation(
-    'get /api/organizations',
-    {
-      name: 'list_organizations',
-      replies: {
-        200: {
-          description: "The caller's organization, and all with provisioned users",
-          schema: objectOf({
-            items: listOf(objectOf({ id: string, name: string, is_personal: { type: 'boolean' } })),
-            current_org_id: maybe(string),
-          }),
-        },
+  operation('get /api/organizations', {
+    name: 'list_organizations',
+    replies: {
+      200: {
+        description: "The caller's organization, and all with provisioned users",
+        schema: objectOf({
+          items: listOf(objectOf({ id: string, name: string, is_personal: { type: 'boolean' } })),
+          current_org_id: maybe(string),
+        }),
       },
     },
-    async ({ request }) => {
+    async handle({ request }) {
       const caller = await identify(request)
       const current = await organizationOf(request, caller)
       const others = caller.type === 'api_key' ? [] : await users.organizations()
@@ -131,20 +128,17 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
       const items = all.map((id) => ({ id, name: id, is_personal: false }))
       return { body: { items, current_org_id: current } }
     },
-  ),
-  operation(
-    'post /api/organizations/provision-user',
-    {
-      name: 'provision_user',
-      body: userBody,
-      replies: {
-        200: { description: 'The existing user; the key is not shown again', schema: USER },
-        201: { description: 'Created, with an API key that is shown only once', schema: USER },
-        403: { description: 'Not allowed for API keys and pages of other sites' },
-        404: { description: 'No organization was named, in X-Org-Id' },
-      },
+  }),
+  operation('post /api/organizations/provision-user', {
+    name: 'provision_user',
+    body: userBody,
+    replies: {
+      200: { description: 'The existing user; the key is not shown again', schema: USER },
+      201: { description: 'Created, with an API key that is shown only once', schema: USER },
+      403: { description: 'Not allowed for API keys and pages of other sites' },
+      404: { description: 'No organization was named, in X-Org-Id' },
     },
-    async ({ body: { email, subject = null, api_key_name }, request }) => {
+    async handle({ body: { email, subject = null, api_key_name }, request }) {
       const caller = await identify(request)
       if (caller.type === 'api_key')
         throw new HttpProblem(403, 'An API key cannot provision users. Use a session key.')
@@ -158,23 +152,20 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
       const reply = { ...named, password: null, api_key: key, user_id, org_id }
       return { status: isNew ? 201 : 200, body: reply }
     },
-  ),
-  operation(
-    'get /api/billing/credits',
-    {
-      name: 'get_credits',
-      replies: {
-        200: {
-          description: 'A decimal number; 0 where there is no balance',
-          schema: objectOf({ credits: string }),
-        },
+  }),
+  operation('get /api/billing/credits', {
+    name: 'get_credits',
+    replies: {
+      200: {
+        description: 'A decimal number; 0 where there is no balance',
+        schema: objectOf({ credits: string }),
       },
     },
-    async ({ request }) => {
+    async handle({ request }) {
       const org = await organizationOf(request, await identify(request))
       return { body: { credits: (await credits(org)) ?? '0' } }
     },
-  ),
+  }),
 ]
 
 /** A daily quota. */
@@ -269,35 +260,32 @@ export const organizationOperations = (
   userOf: UserOf,
 ): Operation[] =>
   (['/api/organizations/{org_id}/me', '/organizations/{org_id}/me'] as const).map((path) =>
-    operation(
-      `get ${path}`,
-      {
-        operationId: path.startsWith('/api')
-          ? 'get_me_api_organizations__org_id__me_get'
-          : 'get_me_in_organization',
-        tag: 'Organizations',
-        summary: 'Get Me',
-        replies: {
-          200: {
-            description: "The caller's permissions",
-            schema: objectOf({
-              org_id: string,
-              user_id: maybe(string),
-              email: maybe(string),
-              role: string,
-              permissions: listOf(string),
-              status: string,
-              llm_api_key: maybe(string),
-              llm_api_key_for_byor: maybe(string),
-              agent_settings_diff: maybe({ type: 'object' }),
-              conversation_settings_diff: maybe({ type: 'object' }),
-            }),
-          },
-          400: { description: 'X-Org-Id names another organization' },
-          404: { description: 'You are not a member' },
+    operation(`get ${path}`, {
+      operationId: path.startsWith('/api')
+        ? 'get_me_api_organizations__org_id__me_get'
+        : 'get_me_in_organization',
+      tag: 'Organizations',
+      summary: 'Get Me',
+      replies: {
+        200: {
+          description: "The caller's permissions",
+          schema: objectOf({
+            org_id: string,
+            user_id: maybe(string),
+            email: maybe(string),
+            role: string,
+            permissions: listOf(string),
+            status: string,
+            llm_api_key: maybe(string),
+            llm_api_key_for_byor: maybe(string),
+            agent_settings_diff: maybe({ type: 'object' }),
+            conversation_settings_diff: maybe({ type: 'object' }),
+          }),
         },
+        400: { description: 'X-Org-Id names another organization' },
+        404: { description: 'You are not a member' },
       },
-      async ({ path: { org_id }, request }) => {
+      async handle({ path: { org_id }, request }) {
         const header = request.headers.get('x-org-id')
         if (header !== null && header !== org_id)
           throw new HttpProblem(400, 'X-Org-Id does not match the organization in the path.')
@@ -323,5 +311,5 @@ export const organizationOperations = (
           },
         }
       },
-    ),
+    }),
   )

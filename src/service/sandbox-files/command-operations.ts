@@ -197,51 +197,42 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
     return history
   }
   return [
-    operation(
-      'post /api/bash/execute_bash_command',
-      {
-        name: 'execute_bash_command',
-        body: commandBody,
-        replies: { 200: { description: 'The output', schema: EVENT }, ...REFUSED },
+    operation('post /api/bash/execute_bash_command', {
+      name: 'execute_bash_command',
+      body: commandBody,
+      replies: { 200: { description: 'The output', schema: EVENT }, ...REFUSED },
+      handle: async ({ body, path }) => ({ body: await (await historyOf(path).start(body)).output }),
+    }),
+    operation('post /api/bash/start_bash_command', {
+      name: 'start_bash_command',
+      body: commandBody,
+      replies: {
+        200: { description: 'Started; its output is appended to the events', schema: EVENT },
+        ...REFUSED,
       },
-      async ({ body, path }) => ({ body: await (await historyOf(path).start(body)).output }),
-    ),
-    operation(
-      'post /api/bash/start_bash_command',
-      {
-        name: 'start_bash_command',
-        body: commandBody,
-        replies: {
-          200: { description: 'Started; its output is appended to the events', schema: EVENT },
-          ...REFUSED,
-        },
+      handle: async ({ body, path }) => ({ body: (await historyOf(path).start(body)).event }),
+    }),
+    operation('get /api/bash/bash_events/search', {
+      name: 'search_bash_events',
+      query: {
+        kind__eq: optional(oneOf(['BashCommand', 'BashOutput'])),
+        command_id__eq: optional(anyText()),
+        timestamp__gte: optional(dateTime()),
+        timestamp__lt: optional(dateTime()),
+        order__gt: optional(whole({})),
+        sort_order: withDefault(oneOf(['TIMESTAMP', 'TIMESTAMP_DESC']), 'TIMESTAMP'),
+        page_id: optional(anyText()),
+        limit: withDefault(whole({ min: 1, max: 100 }), 100),
       },
-      async ({ body, path }) => ({ body: (await historyOf(path).start(body)).event }),
-    ),
-    operation(
-      'get /api/bash/bash_events/search',
-      {
-        name: 'search_bash_events',
-        query: {
-          kind__eq: optional(oneOf(['BashCommand', 'BashOutput'])),
-          command_id__eq: optional(anyText()),
-          timestamp__gte: optional(dateTime()),
-          timestamp__lt: optional(dateTime()),
-          order__gt: optional(whole({})),
-          sort_order: withDefault(oneOf(['TIMESTAMP', 'TIMESTAMP_DESC']), 'TIMESTAMP'),
-          page_id: optional(anyText()),
-          limit: withDefault(whole({ min: 1, max: 100 }), 100),
+      replies: {
+        200: {
+          description:
+            'The latest 1,000 of this process; `page_id` is the id of the last event of the previous page, which must still be stored',
+          schema: pageOfSchema(EVENT),
         },
-        replies: {
-          200: {
-            description:
-              'The latest 1,000 of this process; `page_id` is the id of the last event of the previous page, which must still be stored',
-            schema: pageOfSchema(EVENT),
-          },
-          422: { description: 'Invalid query' },
-        },
+        422: { description: 'Invalid query' },
       },
-      ({ query: { sort_order, page_id: after, limit, ...filter }, path }) => {
+      handle({ query: { sort_order, page_id: after, limit, ...filter }, path }) {
         const events = historyOf(path).all
         const sorted = sort_order === 'TIMESTAMP' ? events : events.toReversed()
         const all = sorted.slice(indexAfter(sorted, after)).filter((event) => fits(event, filter))
@@ -250,43 +241,37 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
           body: { items, next_page_id: all.length > items.length ? (items.at(-1)?.id ?? null) : null },
         }
       },
-    ),
-    operation(
-      'get /api/bash/bash_events/{event_id}',
-      { name: 'get_bash_event', replies: { 200: { schema: EVENT }, ...UNKNOWN } },
-      ({ path }) => {
+    }),
+    operation('get /api/bash/bash_events/{event_id}', {
+      name: 'get_bash_event',
+      replies: { 200: { schema: EVENT }, ...UNKNOWN },
+      handle({ path }) {
         const event = historyOf(path).find(path.event_id)
         if (event === null) throw new HttpProblem(404, 'Event not found.')
         return { body: event }
       },
-    ),
-    operation(
-      'delete /api/bash/bash_events',
-      {
-        name: 'clear_all_bash_events',
-        replies: {
-          200: {
-            description: 'The number of deleted events',
-            schema: objectOf({ cleared_count: { type: 'integer' } }),
-          },
+    }),
+    operation('delete /api/bash/bash_events', {
+      name: 'clear_all_bash_events',
+      replies: {
+        200: {
+          description: 'The number of deleted events',
+          schema: objectOf({ cleared_count: { type: 'integer' } }),
         },
       },
-      ({ path }) => ({ body: { cleared_count: historyOf(path).clear() } }),
-    ),
-    operation(
-      'post /api/bash/bash_commands/{command_id}/stop',
-      {
-        name: 'stop_bash_command',
-        replies: {
-          200: { description: 'Stopped, or ended before', schema: SUCCESS_SCHEMA },
-          404: { description: 'Unknown command' },
-        },
+      handle: ({ path }) => ({ body: { cleared_count: historyOf(path).clear() } }),
+    }),
+    operation('post /api/bash/bash_commands/{command_id}/stop', {
+      name: 'stop_bash_command',
+      replies: {
+        200: { description: 'Stopped, or ended before', schema: SUCCESS_SCHEMA },
+        404: { description: 'Unknown command' },
       },
-      ({ path }) => {
+      handle({ path }) {
         if (historyOf(path).stop(path.command_id)) return { body: SUCCESS }
         throw new HttpProblem(404, 'Command not found.')
       },
-    ),
+    }),
   ]
 }
 

@@ -20,39 +20,33 @@ const operation = operationsIn('Files')
 const LOCATIONS = listOf(objectOf({ label: string, path: string }))
 
 export const fileOperations = (files: SandboxFiles | null): Operation[] => [
-  operation(
-    'get /api/file/home',
-    {
-      name: 'get_home_directory',
-      query: { include_hidden: withDefault(boolean(), false) },
-      replies: {
-        200: {
-          description: 'The folder of the sandboxes; only a name if their files are not served',
-          schema: objectOf({ home: string, favorites: LOCATIONS, locations: LOCATIONS }),
-        },
+  operation('get /api/file/home', {
+    name: 'get_home_directory',
+    query: { include_hidden: withDefault(boolean(), false) },
+    replies: {
+      200: {
+        description: 'The folder of the sandboxes; only a name if their files are not served',
+        schema: objectOf({ home: string, favorites: LOCATIONS, locations: LOCATIONS }),
       },
     },
-    () => ({ body: { home: files?.home ?? 'workspace', favorites: [], locations: [] } }),
-  ),
-  operation(
-    'get /api/file/search_subdirs',
-    {
-      name: 'search_subdirs',
-      query: {
-        path: text(),
-        page_id: optional(text()),
-        limit: withDefault(integer({ min: 1, max: 100 }), 100),
-        include_hidden: withDefault(boolean(), false),
-      },
-      replies: {
-        200: {
-          description: 'Folders by name; `page_id` is the last name of the previous page',
-          schema: pageOfSchema(objectOf({ name: string, path: string })),
-        },
-        ...REFUSED,
-      },
+    handle: () => ({ body: { home: files?.home ?? 'workspace', favorites: [], locations: [] } }),
+  }),
+  operation('get /api/file/search_subdirs', {
+    name: 'search_subdirs',
+    query: {
+      path: text(),
+      page_id: optional(text()),
+      limit: withDefault(integer({ min: 1, max: 100 }), 100),
+      include_hidden: withDefault(boolean(), false),
     },
-    async ({ query: { path, page_id: after, limit, include_hidden: hidden } }) => {
+    replies: {
+      200: {
+        description: 'Folders by name; `page_id` is the last name of the previous page',
+        schema: pageOfSchema(objectOf({ name: string, path: string })),
+      },
+      ...REFUSED,
+    },
+    async handle({ query: { path, page_id: after, limit, include_hidden: hidden } }) {
       const all = (await requireFiles(files).list(path)).filter(
         ({ name, is_directory }) =>
           is_directory && (hidden || !name.startsWith('.')) && (after === null || name > after),
@@ -60,46 +54,40 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
       const items = all.slice(0, limit).map(({ name, path: full }) => ({ name, path: full }))
       return { body: { items, next_page_id: all.length > limit ? (items.at(-1)?.name ?? null) : null } }
     },
-  ),
-  operation(
-    'get /api/file/download',
-    {
-      name: 'download_file',
-      query: { path: text() },
-      replies: {
-        200: { description: 'Its bytes', mediaType: 'application/octet-stream', schema: string },
-        ...REFUSED,
-        413: { description: 'It is too large' },
-      },
+  }),
+  operation('get /api/file/download', {
+    name: 'download_file',
+    query: { path: text() },
+    replies: {
+      200: { description: 'Its bytes', mediaType: 'application/octet-stream', schema: string },
+      ...REFUSED,
+      413: { description: 'It is too large' },
     },
-    async ({ query }) =>
+    handle: async ({ query }) =>
       new Response(await requireFiles(files).read(query.path, MAX_BYTES), {
         // Browsers must not render files of a sandbox as pages.
         headers: { 'content-type': 'application/octet-stream', 'content-disposition': 'attachment' },
       }),
-  ),
-  operation(
-    'post /api/file/upload',
-    {
-      name: 'upload_file',
-      summary: 'Upload File (a form with one `file`)',
-      query: { path: text() },
-      replies: {
-        200: {
-          description: 'Stored',
-          schema: objectOf({ success: { type: 'boolean' }, file_size: { type: 'integer' } }),
-        },
-        ...REFUSED,
-        413: { description: 'It is too large' },
-        507: { description: 'The disk is full' },
+  }),
+  operation('post /api/file/upload', {
+    name: 'upload_file',
+    summary: 'Upload File (a form with one `file`)',
+    query: { path: text() },
+    replies: {
+      200: {
+        description: 'Stored',
+        schema: objectOf({ success: { type: 'boolean' }, file_size: { type: 'integer' } }),
       },
+      ...REFUSED,
+      413: { description: 'It is too large' },
+      507: { description: 'The disk is full' },
     },
-    async ({ query, request }) => {
+    async handle({ query, request }) {
       const available = requireFiles(files)
       const file = await fileOf(request)
       return { body: { success: true, file_size: await available.write(query.path, file) } }
     },
-  ),
+  }),
 ]
 
 /** The file of a form. @throws HttpProblem 400 for any other body, 413 for one that is too large. */
@@ -233,21 +221,18 @@ export function scopedOperations(
       replies: { ...one.replies, ...REFUSED, ...OUTSIDE },
       handle: (input) => bind(one, String(input.path['conversation_id']))(input),
     })),
-    operation(
-      `post ${BASE}/file/create_directory`,
-      {
-        operationId: 'conversation_create_directory',
-        tag: 'Files',
-        summary: 'Create Directory In The Folder Of A Conversation',
-        query: { path: text() },
-        replies: { 200: { description: 'Created', schema: SUCCESS_SCHEMA }, ...REFUSED, ...OUTSIDE },
-      },
-      async ({ path, query }) => {
+    operation(`post ${BASE}/file/create_directory`, {
+      operationId: 'conversation_create_directory',
+      tag: 'Files',
+      summary: 'Create Directory In The Folder Of A Conversation',
+      query: { path: text() },
+      replies: { 200: { description: 'Created', schema: SUCCESS_SCHEMA }, ...REFUSED, ...OUTSIDE },
+      async handle({ path, query }) {
         const folder = await scope(path.conversation_id)
         await folder.files.makeFolder(await pathIn(folder, query.path, ['query', 'path']))
         return { body: SUCCESS }
       },
-    ),
+    }),
   ]
 }
 

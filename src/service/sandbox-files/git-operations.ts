@@ -157,58 +157,50 @@ const COMMIT = objectOf({
 const sha = matching(/^[0-9a-fA-F]{4,64}$/, 'Must be 4 to 64 hexadecimal digits')
 
 export const gitOperations = (files: SandboxFiles | null): Operation[] => [
-  operation(
-    'get /api/git/changes',
-    {
-      name: 'git_changes_query',
-      query: { path: text(), ref: optional(text()) },
-      replies: { 200: { description: 'By path; empty without a repository', schema: CHANGES }, ...REFUSED },
-    },
-    async ({ query: { path, ref } }) => ({
+  operation('get /api/git/changes', {
+    name: 'git_changes_query',
+    query: { path: text(), ref: optional(text()) },
+    replies: { 200: { description: 'By path; empty without a repository', schema: CHANGES }, ...REFUSED },
+    handle: async ({ query: { path, ref } }) => ({
       body: await changesOf(requireFiles(files), path, ref === null ? null : checkRef(ref)),
     }),
-  ),
-  operation(
-    'get /api/git/diff',
-    {
-      name: 'git_diff_query',
-      query: { path: text(), ref: optional(text()), commit: optional(sha) },
-      replies: {
-        200: { description: 'The current and the original file; null for a missing one', schema: DIFF },
-        ...REFUSED,
-        413: { description: 'The file is too large' },
-      },
+  }),
+  operation('get /api/git/diff', {
+    name: 'git_diff_query',
+    query: { path: text(), ref: optional(text()), commit: optional(sha) },
+    replies: {
+      200: { description: 'The current and the original file; null for a missing one', schema: DIFF },
+      ...REFUSED,
+      413: { description: 'The file is too large' },
     },
-    async ({ query: { path, ref, commit } }) => {
+    async handle({ query: { path, ref, commit } }) {
       if (ref !== null && commit !== null)
         throw new HttpProblem(400, 'Both `ref` and `commit` are set. Pass one of them.')
       const input = { ref: ref === null ? null : checkRef(ref), commit }
       return { body: await diffOf(requireFiles(files), path, input, MAX_BYTES) }
     },
-  ),
-  operation(
-    'get /api/git/commits',
-    {
-      name: 'git_commits_query',
-      query: { path: text(), limit: withDefault(integer({ min: 1, max: 200 }), 50) },
-      replies: {
-        200: {
-          description: 'The latest first; empty without a repository',
-          schema: objectOf({ commits: listOf(COMMIT), has_more: { type: 'boolean' } }),
-        },
-        ...REFUSED,
+  }),
+  operation('get /api/git/commits', {
+    name: 'git_commits_query',
+    query: { path: text(), limit: withDefault(integer({ min: 1, max: 200 }), 50) },
+    replies: {
+      200: {
+        description: 'The latest first; empty without a repository',
+        schema: objectOf({ commits: listOf(COMMIT), has_more: { type: 'boolean' } }),
       },
+      ...REFUSED,
     },
-    async ({ query: { path, limit } }) => ({ body: await commitsOf(requireFiles(files), path, limit) }),
-  ),
-  operation(
-    'get /api/git/commits/{sha}/changes',
-    {
-      name: 'git_commit_changes_query',
-      params: { sha },
-      query: { path: text() },
-      replies: { 200: { description: 'The changes of the commit', schema: CHANGES }, ...REFUSED },
-    },
-    async ({ path, query }) => ({ body: await changesInCommit(requireFiles(files), query.path, path.sha) }),
-  ),
+    handle: async ({ query: { path, limit } }) => ({
+      body: await commitsOf(requireFiles(files), path, limit),
+    }),
+  }),
+  operation('get /api/git/commits/{sha}/changes', {
+    name: 'git_commit_changes_query',
+    params: { sha },
+    query: { path: text() },
+    replies: { 200: { description: 'The changes of the commit', schema: CHANGES }, ...REFUSED },
+    handle: async ({ path, query }) => ({
+      body: await changesInCommit(requireFiles(files), query.path, path.sha),
+    }),
+  }),
 ]

@@ -182,112 +182,96 @@ export const agentProfileOperations = ({
   readonly profiles: Profiles
   readonly settings: Settings
 }): Operation[] => [
-  operation(
-    `get ${BASE}`,
-    {
-      name: 'list_agent_profiles',
-      replies: {
-        200: {
-          description: 'By name',
-          schema: objectOf({
-            profiles: listOf(
-              objectOf({
-                id: string,
-                name: string,
-                agent_kind: string,
-                revision: { type: 'integer' },
-                llm_profile_ref: maybe(string),
-                mcp_server_refs: maybe(listOf(string)),
-              }),
-            ),
-            active_agent_profile_id: maybe(string),
-          }),
-        },
-        ...SEALED,
+  operation(`get ${BASE}`, {
+    name: 'list_agent_profiles',
+    replies: {
+      200: {
+        description: 'By name',
+        schema: objectOf({
+          profiles: listOf(
+            objectOf({
+              id: string,
+              name: string,
+              agent_kind: string,
+              revision: { type: 'integer' },
+              llm_profile_ref: maybe(string),
+              mcp_server_refs: maybe(listOf(string)),
+            }),
+          ),
+          active_agent_profile_id: maybe(string),
+        }),
       },
+      ...SEALED,
     },
-    async () => {
+    async handle() {
       const all = await agentProfiles.list()
       const { active_agent_profile_id: active = null } = await settings.read()
       const active_agent_profile_id = all.some(({ id }) => id === active) ? active : null
       return { body: { profiles: all.map(summaryOf), active_agent_profile_id } }
     },
-  ),
-  operation(
-    `get ${BASE}/{name}`,
-    {
-      name: 'get_agent_profile',
-      params,
-      replies: {
-        200: { description: 'Secrets masked', schema: objectOf({ name: string, profile: map }) },
-        ...UNKNOWN,
-        ...SEALED,
-      },
+  }),
+  operation(`get ${BASE}/{name}`, {
+    name: 'get_agent_profile',
+    params,
+    replies: {
+      200: { description: 'Secrets masked', schema: objectOf({ name: string, profile: map }) },
+      ...UNKNOWN,
+      ...SEALED,
     },
-    async ({ path: { name } }) => ({ body: { name, profile: masked(await agentProfiles.get(name)) } }),
-  ),
-  operation(
-    `post ${BASE}/{name}`,
-    {
-      name: 'save_agent_profile',
-      params,
-      body: agentProfileBody,
-      replies: {
-        201: { description: 'Stored', schema: RESULT },
-        400: { description: 'A masked secret in a list matches no stored one' },
-        409: { description: 'Too many agent profiles, or secrets cannot be stored' },
-      },
+    handle: async ({ path: { name } }) => ({
+      body: { name, profile: masked(await agentProfiles.get(name)) },
+    }),
+  }),
+  operation(`post ${BASE}/{name}`, {
+    name: 'save_agent_profile',
+    params,
+    body: agentProfileBody,
+    replies: {
+      201: { description: 'Stored', schema: RESULT },
+      400: { description: 'A masked secret in a list matches no stored one' },
+      409: { description: 'Too many agent profiles, or secrets cannot be stored' },
     },
-    async ({ path: { name }, body }) => {
+    async handle({ path: { name }, body }) {
       await agentProfiles.save(name, body as JsonObject)
       return { status: 201, body: { name, message: 'The agent profile was saved.' } }
     },
-  ),
-  operation(
-    `delete ${BASE}/{name}`,
-    {
-      name: 'delete_agent_profile',
-      params,
-      replies: { 200: { description: 'Deleted', schema: RESULT }, ...SEALED },
-    },
-    async ({ path: { name } }) => {
+  }),
+  operation(`delete ${BASE}/{name}`, {
+    name: 'delete_agent_profile',
+    params,
+    replies: { 200: { description: 'Deleted', schema: RESULT }, ...SEALED },
+    async handle({ path: { name } }) {
       const id = await agentProfiles.remove(name)
       if (id !== undefined && (await settings.read()).active_agent_profile_id === id)
         await settings.change({ active_agent_profile_id: null })
       return { body: { name, message: 'The agent profile was deleted.' } }
     },
-  ),
-  operation(
-    `post ${BASE}/{name}/rename`,
-    {
-      name: 'rename_agent_profile',
-      params,
-      body: renameBody,
-      replies: {
-        200: { description: 'Renamed', schema: RESULT },
-        ...UNKNOWN,
-        409: { description: 'The new name is in use' },
-      },
+  }),
+  operation(`post ${BASE}/{name}/rename`, {
+    name: 'rename_agent_profile',
+    params,
+    body: renameBody,
+    replies: {
+      200: { description: 'Renamed', schema: RESULT },
+      ...UNKNOWN,
+      409: { description: 'The new name is in use' },
     },
-    async ({ path: { name }, body: { new_name } }) => {
+    async handle({ path: { name }, body: { new_name } }) {
       await agentProfiles.rename(name, new_name)
       return { body: { name: new_name, message: 'The agent profile was renamed.' } }
     },
-  ),
-  operation(
-    `post ${BASE}/{profile_id}/activate`,
-    {
-      name: 'activate_agent_profile',
-      replies: {
-        200: {
-          description: 'Active, with the model profile that it names if there is one',
-          schema: objectOf({ id: string, message: string, agent_settings_applied: { type: 'boolean' } }),
-        },
-        ...UNKNOWN,
-        ...SEALED,
+  }),
+  operation(`post ${BASE}/{profile_id}/activate`, {
+    name: 'activate_agent_profile',
+    replies: {
+      200: {
+        description: 'Active, with the model profile that it names if there is one',
+        schema: objectOf({ id: string, message: string, agent_settings_applied: { type: 'boolean' } }),
       },
+      ...UNKNOWN,
+      ...SEALED,
     },
-    async ({ path }) => {
+    async handle({ path }) {
       const profile = await agentProfiles.byId(path.profile_id)
       const { llm_profile_ref: ref } = summaryOf(profile)
       const applied = typeof ref === 'string' && (await profiles.has(ref))
@@ -298,20 +282,17 @@ export const agentProfileOperations = ({
       const message = 'The agent profile was activated.'
       return { body: { id: profile.id, message, agent_settings_applied: applied } }
     },
-  ),
-  operation(
-    `post ${BASE}/{name}/materialize`,
-    {
-      name: 'materialize_agent_profile',
-      params,
-      body: draftBody,
-      replies: {
-        200: { description: 'The model and the servers that the profile refers to', schema: map },
-        ...UNKNOWN,
-        ...SEALED,
-      },
+  }),
+  operation(`post ${BASE}/{name}/materialize`, {
+    name: 'materialize_agent_profile',
+    params,
+    body: draftBody,
+    replies: {
+      200: { description: 'The model and the servers that the profile refers to', schema: map },
+      ...UNKNOWN,
+      ...SEALED,
     },
-    async ({ path: { name }, body }) => {
+    async handle({ path: { name }, body }) {
       const draft = body?.profile as JsonObject | undefined
       const profile =
         draft === undefined ? await agentProfiles.get(name) : { ...draft, id: '', name, revision: 0 }
@@ -320,5 +301,5 @@ export const agentProfileOperations = ({
       const { mcp_config: servers } = (await settings.read()).agent_settings
       return { body: diagnosed(profile, llm, isObject(servers) ? servers : {}) }
     },
-  ),
+  }),
 ]

@@ -102,119 +102,95 @@ const infoOf = (request: {
 })
 
 export const secretOperations = (secrets: NamedSecrets): Operation[] => [
-  operation(
-    'get /api/settings/secrets',
-    {
-      name: 'list_secrets',
-      replies: {
-        200: { description: 'By name, without their values', schema: objectOf({ secrets: listOf(INFO) }) },
-        ...SEALED,
-      },
+  operation('get /api/settings/secrets', {
+    name: 'list_secrets',
+    replies: {
+      200: { description: 'By name, without their values', schema: objectOf({ secrets: listOf(INFO) }) },
+      ...SEALED,
     },
-    async () => ({ body: { secrets: await secrets.list() } }),
-  ),
-  operation(
-    'put /api/settings/secrets',
-    {
-      name: 'create_secret',
-      body: secretBody,
-      replies: { 200: { description: 'Stored', schema: INFO }, ...SEALED },
-    },
-    async ({ body }) => {
+    handle: async () => ({ body: { secrets: await secrets.list() } }),
+  }),
+  operation('put /api/settings/secrets', {
+    name: 'create_secret',
+    body: secretBody,
+    replies: { 200: { description: 'Stored', schema: INFO }, ...SEALED },
+    async handle({ body }) {
       await secrets.put(infoOf(body), body.value)
       return { body: infoOf(body) }
     },
-  ),
-  operation(
-    'get /api/settings/secrets/{name}',
-    {
-      name: 'get_secret_value',
-      summary: 'Check Whether A Secret Exists',
-      params,
-      replies: { 403: { description: 'The secret exists and is not shown' }, ...UNKNOWN, ...SEALED },
-    },
-    async ({ path: { name } }) => {
+  }),
+  operation('get /api/settings/secrets/{name}', {
+    name: 'get_secret_value',
+    summary: 'Check Whether A Secret Exists',
+    params,
+    replies: { 403: { description: 'The secret exists and is not shown' }, ...UNKNOWN, ...SEALED },
+    async handle({ path: { name } }) {
       if (!(await secrets.values()).has(name)) throw unknownSecret()
       throw new HttpProblem(403, 'Stored secrets are passed to the agent and never shown.')
     },
-  ),
-  operation(
-    'delete /api/settings/secrets/{name}',
-    {
-      name: 'delete_secret',
-      params,
-      replies: {
-        200: { description: 'Deleted', schema: objectOf({ deleted: { type: 'boolean' } }) },
-        ...UNKNOWN,
-        ...SEALED,
-      },
+  }),
+  operation('delete /api/settings/secrets/{name}', {
+    name: 'delete_secret',
+    params,
+    replies: {
+      200: { description: 'Deleted', schema: objectOf({ deleted: { type: 'boolean' } }) },
+      ...UNKNOWN,
+      ...SEALED,
     },
-    async ({ path: { name } }) => {
+    async handle({ path: { name } }) {
       await secrets.remove(name)
       return { body: { deleted: true } }
     },
-  ),
-  operation(
-    'get /api/v1/secrets/search',
-    {
-      name: 'search_secrets',
-      query: {
-        name__contains: optional(anyText()),
-        page_id: optional(anyText()),
-        limit: withDefault(integer({ min: 1, max: 100 }), 100),
-      },
-      replies: {
-        200: {
-          description: 'By name; `page_id` is the last name of the previous page',
-          schema: pageOfSchema(INFO),
-        },
-        ...SEALED,
-      },
+  }),
+  operation('get /api/v1/secrets/search', {
+    name: 'search_secrets',
+    query: {
+      name__contains: optional(anyText()),
+      page_id: optional(anyText()),
+      limit: withDefault(integer({ min: 1, max: 100 }), 100),
     },
-    async ({ query: { name__contains: part, page_id: after, limit } }) => {
+    replies: {
+      200: {
+        description: 'By name; `page_id` is the last name of the previous page',
+        schema: pageOfSchema(INFO),
+      },
+      ...SEALED,
+    },
+    async handle({ query: { name__contains: part, page_id: after, limit } }) {
       const all = (await secrets.list()).filter(
         ({ name }) => (part === null || name.includes(part)) && (after === null || name > after),
       )
       const items = all.slice(0, limit)
       return { body: { items, next_page_id: all.length > limit ? (items.at(-1)?.name ?? null) : null } }
     },
-  ),
-  operation(
-    'post /api/v1/secrets',
-    {
-      name: 'create_secret',
-      body: secretBody,
-      replies: { 201: { description: 'Stored', schema: INFO }, ...SEALED },
-    },
-    async ({ body }) => {
+  }),
+  operation('post /api/v1/secrets', {
+    name: 'create_secret',
+    body: secretBody,
+    replies: { 201: { description: 'Stored', schema: INFO }, ...SEALED },
+    async handle({ body }) {
       await secrets.put(infoOf(body), body.value)
       return { status: 201, body: infoOf(body) }
     },
-  ),
-  operation(
-    'put /api/v1/secrets/{name}',
-    {
-      name: 'update_secret',
-      summary: 'Rename Or Describe Secret',
-      params,
-      body: describeBody,
-      replies: { 200: { description: 'The new name and description', schema: INFO }, ...UNKNOWN, ...SEALED },
-    },
-    async ({ path: { name }, body }) => {
+  }),
+  operation('put /api/v1/secrets/{name}', {
+    name: 'update_secret',
+    summary: 'Rename Or Describe Secret',
+    params,
+    body: describeBody,
+    replies: { 200: { description: 'The new name and description', schema: INFO }, ...UNKNOWN, ...SEALED },
+    async handle({ path: { name }, body }) {
       await secrets.describe(name, infoOf(body))
       return { body: infoOf(body) }
     },
-  ),
-  operation(
-    'delete /api/v1/secrets/{name}',
-    {
-      name: 'delete_secret',
-      params,
-      replies: { 200: { description: 'Deleted', schema: SUCCESS_SCHEMA }, ...UNKNOWN, ...SEALED },
-    },
-    async ({ path: { name } }) => {
+  }),
+  operation('delete /api/v1/secrets/{name}', {
+    name: 'delete_secret',
+    params,
+    replies: { 200: { description: 'Deleted', schema: SUCCESS_SCHEMA }, ...UNKNOWN, ...SEALED },
+    async handle({ path: { name } }) {
       await secrets.remove(name)
       return { body: SUCCESS }
     },
-  ),
+  }),
 ]

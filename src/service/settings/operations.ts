@@ -61,29 +61,26 @@ export const settingsOperations = ({
     readonly onProfileRenamed: (name: string, newName: string) => Promise<void>
   }
 }): Operation[] => [
-  operation(
-    'get /api/profiles',
-    {
-      name: 'list_profiles',
-      replies: {
-        200: {
-          description: 'By name',
-          schema: objectOf({
-            profiles: listOf(
-              objectOf({
-                name: string,
-                model: maybe(string),
-                base_url: maybe(string),
-                api_key_set: { type: 'boolean' },
-              }),
-            ),
-            active_profile: maybe(string),
-          }),
-        },
-        ...SEALED,
+  operation('get /api/profiles', {
+    name: 'list_profiles',
+    replies: {
+      200: {
+        description: 'By name',
+        schema: objectOf({
+          profiles: listOf(
+            objectOf({
+              name: string,
+              model: maybe(string),
+              base_url: maybe(string),
+              api_key_set: { type: 'boolean' },
+            }),
+          ),
+          active_profile: maybe(string),
+        }),
       },
+      ...SEALED,
     },
-    async () => ({
+    handle: async () => ({
       body: {
         profiles: (await profiles.all()).map(({ name, llm }) => ({
           name,
@@ -94,57 +91,48 @@ export const settingsOperations = ({
         active_profile: (await settings.read()).active_profile,
       },
     }),
-  ),
-  operation(
-    'get /api/profiles/{name}',
-    {
-      name: 'get_profile',
-      params,
-      replies: {
-        200: {
-          description: 'Without its keys',
-          schema: objectOf({ name: string, config: map, api_key_set: { type: 'boolean' } }),
-        },
-        ...UNKNOWN,
-        ...SEALED,
+  }),
+  operation('get /api/profiles/{name}', {
+    name: 'get_profile',
+    params,
+    replies: {
+      200: {
+        description: 'Without its keys',
+        schema: objectOf({ name: string, config: map, api_key_set: { type: 'boolean' } }),
       },
+      ...UNKNOWN,
+      ...SEALED,
     },
-    async ({ path: { name } }) => {
+    async handle({ path: { name } }) {
       const { llm } = await profiles.get(name)
       return { body: { name, config: withoutKeys(llm), api_key_set: isKeySet(llm) } }
     },
-  ),
-  operation(
-    'post /api/profiles/{name}',
-    {
-      name: 'save_profile',
-      params,
-      body: saveProfileBody,
-      replies: {
-        201: { description: 'Stored', schema: objectOf({ name: string, message: string }) },
-        400: { description: 'A masked secret in a list matches no stored one' },
-        409: { description: 'Too many profiles, or secrets cannot be stored' },
-      },
+  }),
+  operation('post /api/profiles/{name}', {
+    name: 'save_profile',
+    params,
+    body: saveProfileBody,
+    replies: {
+      201: { description: 'Stored', schema: objectOf({ name: string, message: string }) },
+      400: { description: 'A masked secret in a list matches no stored one' },
+      409: { description: 'Too many profiles, or secrets cannot be stored' },
     },
-    async ({ path: { name }, body: { llm, include_secrets = true } }) => {
+    async handle({ path: { name }, body: { llm, include_secrets = true } }) {
       await profiles.save(
         name,
         include_secrets ? (llm as JsonObject) : withoutNulls(withoutKeys(llm as JsonObject)),
       )
       return { status: 201, body: { name, message: 'The profile was saved.' } }
     },
-  ),
-  operation(
-    'delete /api/profiles/{name}',
-    {
-      name: 'delete_profile',
-      params,
-      replies: {
-        200: { description: 'Deleted', schema: objectOf({ name: string, message: string }) },
-        409: { description: 'An agent profile uses it, or it was encrypted with another secret' },
-      },
+  }),
+  operation('delete /api/profiles/{name}', {
+    name: 'delete_profile',
+    params,
+    replies: {
+      200: { description: 'Deleted', schema: objectOf({ name: string, message: string }) },
+      409: { description: 'An agent profile uses it, or it was encrypted with another secret' },
     },
-    async ({ path: { name } }) => {
+    async handle({ path: { name } }) {
       const users = await agentProfiles.namesFor(name)
       if (users.length > 0)
         throw new HttpProblem(409, `Agent profiles use this profile: ${users.join(', ')}. Change them first.`)
@@ -152,90 +140,73 @@ export const settingsOperations = ({
       await settings.onProfileRenamed(name, null)
       return { body: { name, message: 'The profile was deleted.' } }
     },
-  ),
-  operation(
-    'post /api/profiles/{name}/rename',
-    {
-      name: 'rename_profile',
-      params,
-      body: renameBody,
-      replies: {
-        200: { description: 'Renamed', schema: objectOf({ name: string, message: string }) },
-        ...UNKNOWN,
-        409: { description: 'The new name is in use' },
-      },
+  }),
+  operation('post /api/profiles/{name}/rename', {
+    name: 'rename_profile',
+    params,
+    body: renameBody,
+    replies: {
+      200: { description: 'Renamed', schema: objectOf({ name: string, message: string }) },
+      ...UNKNOWN,
+      409: { description: 'The new name is in use' },
     },
-    async ({ path: { name }, body: { new_name } }) => {
+    async handle({ path: { name }, body: { new_name } }) {
       await profiles.rename(name, new_name)
       await settings.onProfileRenamed(name, new_name)
       await agentProfiles.onProfileRenamed(name, new_name)
       return { body: { name: new_name, message: 'The profile was renamed.' } }
     },
-  ),
-  operation(
-    'post /api/profiles/{name}/activate',
-    {
-      name: 'activate_profile',
-      params,
-      replies: {
-        200: {
-          description: 'The settings use its model',
-          schema: objectOf({ name: string, message: string, llm_applied: { type: 'boolean' } }),
-        },
-        ...UNKNOWN,
-        ...SEALED,
+  }),
+  operation('post /api/profiles/{name}/activate', {
+    name: 'activate_profile',
+    params,
+    replies: {
+      200: {
+        description: 'The settings use its model',
+        schema: objectOf({ name: string, message: string, llm_applied: { type: 'boolean' } }),
       },
+      ...UNKNOWN,
+      ...SEALED,
     },
-    async ({ path: { name } }) => {
+    async handle({ path: { name } }) {
       await settings.change({ active_profile: name })
       return { body: { name, message: 'The profile was activated.', llm_applied: true } }
     },
-  ),
-  operation(
-    'post /api/profiles/{name}/validate',
-    {
-      name: 'validate_profile',
-      params,
-      body: validateBody,
-      replies: {
-        200: {
-          description: 'Whether the model can be called, and if not, why',
-          schema: objectOf({
-            valid: { type: 'boolean' },
-            error: maybe(objectOf({ type: string, message: string })),
-          }),
-        },
-        404: { description: 'Nothing to validate, and no such profile' },
-        ...SEALED,
+  }),
+  operation('post /api/profiles/{name}/validate', {
+    name: 'validate_profile',
+    params,
+    body: validateBody,
+    replies: {
+      200: {
+        description: 'Whether the model can be called, and if not, why',
+        schema: objectOf({
+          valid: { type: 'boolean' },
+          error: maybe(objectOf({ type: string, message: string })),
+        }),
       },
+      404: { description: 'Nothing to validate, and no such profile' },
+      ...SEALED,
     },
-    async ({ path: { name }, body: { llm } = {} }) => ({
+    handle: async ({ path: { name }, body: { llm } = {} }) => ({
       body: await validateLlm(llm === undefined ? (await profiles.get(name)).llm : (llm as JsonObject), ask),
     }),
-  ),
-  operation(
-    'get /api/settings',
-    {
-      name: 'get_settings',
-      replies: { 200: { description: 'Secrets masked', schema: SETTINGS }, ...SEALED },
+  }),
+  operation('get /api/settings', {
+    name: 'get_settings',
+    replies: { 200: { description: 'Secrets masked', schema: SETTINGS }, ...SEALED },
+    handle: async ({ request }) => ({ body: shownSettings(await settings.read(), request) }),
+  }),
+  operation('patch /api/settings', {
+    name: 'update_settings',
+    body: settingsBody,
+    replies: {
+      200: { description: 'The new settings, secrets masked', schema: SETTINGS },
+      400: { description: 'The request changes nothing, or a masked secret in a list matches no stored one' },
+      ...UNKNOWN,
+      ...SEALED,
     },
-    async ({ request }) => ({ body: shownSettings(await settings.read(), request) }),
-  ),
-  operation(
-    'patch /api/settings',
-    {
-      name: 'update_settings',
-      body: settingsBody,
-      replies: {
-        200: { description: 'The new settings, secrets masked', schema: SETTINGS },
-        400: {
-          description: 'The request changes nothing, or a masked secret in a list matches no stored one',
-        },
-        ...UNKNOWN,
-        ...SEALED,
-      },
-    },
-    async ({ body, request }) => {
+    async handle({ body, request }) {
       if (Object.values(body).every((value) => value === undefined)) {
         throw new HttpProblem(
           400,
@@ -246,7 +217,7 @@ export const settingsOperations = ({
       if (agentId !== null) await agentProfiles.byId(agentId)
       return { body: shownSettings(await settings.change(body), request) }
     },
-  ),
+  }),
 ]
 
 /** No client receives a secret; `X-Expose-Secrets` omits them, so that no mask is used as a secret. */
@@ -272,14 +243,11 @@ const withoutNulls = (llm: JsonObject): JsonObject =>
 const PATH = '/api/v1/settings'
 
 export const cloudSettingsOperations = (settings: Settings): Operation[] => [
-  operation(
-    `get ${PATH}`,
-    {
-      name: 'load_settings',
-      tag: 'Settings',
-      replies: { 200: { description: 'Secrets masked', schema: { type: 'object' } }, ...SEALED },
-    },
-    async ({ request }) => {
+  operation(`get ${PATH}`, {
+    name: 'load_settings',
+    tag: 'Settings',
+    replies: { 200: { description: 'Secrets masked', schema: { type: 'object' } }, ...SEALED },
+    async handle({ request }) {
       const shown = shownSettings(await settings.read(), request)
       const { agent_settings: agent, misc_settings: preferences, llm_api_key_is_set: set, ...rest } = shown
       const llm = objectAt(agent, 'llm')
@@ -296,20 +264,17 @@ export const cloudSettingsOperations = (settings: Settings): Operation[] => [
         },
       }
     },
-  ),
-  operation(
-    `post ${PATH}`,
-    {
-      name: 'store_settings',
-      tag: 'Settings',
-      body: storeBody,
-      replies: {
-        200: { description: 'Stored', schema: SUCCESS_SCHEMA },
-        400: { description: 'A masked secret in a list matches no stored one' },
-        ...SEALED,
-      },
+  }),
+  operation(`post ${PATH}`, {
+    name: 'store_settings',
+    tag: 'Settings',
+    body: storeBody,
+    replies: {
+      200: { description: 'Stored', schema: SUCCESS_SCHEMA },
+      400: { description: 'A masked secret in a list matches no stored one' },
+      ...SEALED,
     },
-    async ({ body: { agent_settings_diff, conversation_settings_diff, ...preferences } }) => {
+    async handle({ body: { agent_settings_diff, conversation_settings_diff, ...preferences } }) {
       await settings.change({
         agent_settings_diff,
         conversation_settings_diff,
@@ -317,7 +282,7 @@ export const cloudSettingsOperations = (settings: Settings): Operation[] => [
       })
       return { body: SUCCESS }
     },
-  ),
+  }),
 ]
 
 const objectAt = (value: JsonValue | undefined, name: string): JsonObject => {
@@ -365,18 +330,15 @@ export const mcpOperations = (settings: Settings): Operation[] => {
     return shownSettings(now, request)
   }
   return [
-    operation(
-      `post ${MCP_PATH}`,
-      {
-        name: 'create_mcp_server',
-        params: mcpParams,
-        body: newServerBody,
-        replies: {
-          201: CHANGED,
-          409: { description: 'The server already exists, or secrets cannot be stored' },
-        },
+    operation(`post ${MCP_PATH}`, {
+      name: 'create_mcp_server',
+      params: mcpParams,
+      body: newServerBody,
+      replies: {
+        201: CHANGED,
+        409: { description: 'The server already exists, or secrets cannot be stored' },
       },
-      async ({ path: { settings_key: key }, body, request }) => {
+      async handle({ path: { settings_key: key }, body, request }) {
         const refuse = (isThere: boolean): void => {
           if (isThere)
             throw new HttpProblem(
@@ -386,39 +348,33 @@ export const mcpOperations = (settings: Settings): Operation[] => {
         }
         return { status: 201, body: await change(key, body, refuse, request) }
       },
-    ),
-    operation(
-      `patch ${MCP_PATH}`,
-      {
-        name: 'patch_mcp_server',
-        params: mcpParams,
-        body: serverBody,
-        replies: {
-          200: CHANGED,
-          400: { description: 'A masked secret in a list matches no stored one' },
-          ...UNKNOWN_SERVER,
-          409: { description: 'Secrets cannot be stored' },
-        },
+    }),
+    operation(`patch ${MCP_PATH}`, {
+      name: 'patch_mcp_server',
+      params: mcpParams,
+      body: serverBody,
+      replies: {
+        200: CHANGED,
+        400: { description: 'A masked secret in a list matches no stored one' },
+        ...UNKNOWN_SERVER,
+        409: { description: 'Secrets cannot be stored' },
       },
-      async ({ path: { settings_key: key }, body, request }) => ({
+      handle: async ({ path: { settings_key: key }, body, request }) => ({
         body: await change(key, body, requireServer(key), request),
       }),
-    ),
-    operation(
-      `delete ${MCP_PATH}`,
-      {
-        name: 'delete_mcp_server',
-        params: mcpParams,
-        replies: {
-          200: CHANGED,
-          ...UNKNOWN_SERVER,
-          409: { description: 'The settings were encrypted with another secret' },
-        },
+    }),
+    operation(`delete ${MCP_PATH}`, {
+      name: 'delete_mcp_server',
+      params: mcpParams,
+      replies: {
+        200: CHANGED,
+        ...UNKNOWN_SERVER,
+        409: { description: 'The settings were encrypted with another secret' },
       },
-      async ({ path: { settings_key: key }, request }) => ({
+      handle: async ({ path: { settings_key: key }, request }) => ({
         body: await change(key, null, requireServer(key), request),
       }),
-    ),
+    }),
   ]
 }
 

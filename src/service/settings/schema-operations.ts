@@ -24,15 +24,12 @@ const SCHEMA = objectOf({
 })
 
 const schemaOperation = (path: `/${string}`, summary: string, body: JsonObject): Operation =>
-  operation(
-    `get ${path}`,
-    {
-      operationId: `get${path.replaceAll(/[/-]/g, '_')}`,
-      summary,
-      replies: { 200: { description: 'By section', schema: SCHEMA } },
-    },
-    () => ({ body }),
-  )
+  operation(`get ${path}`, {
+    operationId: `get${path.replaceAll(/[/-]/g, '_')}`,
+    summary,
+    replies: { 200: { description: 'By section', schema: SCHEMA } },
+    handle: () => ({ body }),
+  })
 
 interface SchemaParts {
   readonly profiles: Profiles
@@ -83,53 +80,47 @@ const listOperation = (
   summary: string,
   present: (models: readonly string[]) => object,
 ): Operation =>
-  operation(
-    `get ${path}`,
-    {
-      operationId: `list${path.replaceAll('/', '_')}_get`,
-      tag: 'Models',
-      summary,
-      query: { provider: optional(text()) },
-      replies: {
-        200: { description: 'The models of profiles and settings', schema: { type: 'object' } },
-        ...SEALED,
-      },
+  operation(`get ${path}`, {
+    operationId: `list${path.replaceAll('/', '_')}_get`,
+    tag: 'Models',
+    summary,
+    query: { provider: optional(text()) },
+    replies: {
+      200: { description: 'The models of profiles and settings', schema: { type: 'object' } },
+      ...SEALED,
     },
-    async ({ query: { provider } }) => {
+    async handle({ query: { provider } }) {
       const models = await modelsOf(parts)
       return { body: present(models.filter((model) => provider === null || providerOf(model) === provider)) }
     },
-  )
+  })
 
 const searchOperation = (
   parts: SchemaParts,
   what: 'models' | 'providers',
   present: (models: readonly string[]) => readonly { readonly name: string }[],
 ): Operation =>
-  operation(
-    `get /api/v1/config/${what}/search`,
-    {
-      operationId: `search_${what}_api_v1_config_${what}_search_get`,
-      tag: 'Models',
-      summary: what === 'models' ? 'Search Models' : 'Search Providers',
-      query: {
-        query: optional(text()),
-        provider__eq: optional(text()),
-        verified__eq: optional(boolean()),
-        page_id: optional(text()),
-        limit: withDefault(integer({ min: 1, max: 100 }), 100),
-      },
-      replies: {
-        200: {
-          description: 'By name; `page_id` is the last name of the previous page',
-          schema: pageOfSchema({ type: 'object' }),
-        },
-        ...SEALED,
-      },
+  operation(`get /api/v1/config/${what}/search`, {
+    operationId: `search_${what}_api_v1_config_${what}_search_get`,
+    tag: 'Models',
+    summary: what === 'models' ? 'Search Models' : 'Search Providers',
+    query: {
+      query: optional(text()),
+      provider__eq: optional(text()),
+      verified__eq: optional(boolean()),
+      page_id: optional(text()),
+      limit: withDefault(integer({ min: 1, max: 100 }), 100),
     },
-    async ({
+    replies: {
+      200: {
+        description: 'By name; `page_id` is the last name of the previous page',
+        schema: pageOfSchema({ type: 'object' }),
+      },
+      ...SEALED,
+    },
+    async handle({
       query: { query: part, provider__eq: provider, verified__eq: verified, page_id: after, limit },
-    }) => {
+    }) {
       const models = (await modelsOf(parts)).filter(
         (model) => provider === null || providerOf(model) === provider,
       )
@@ -140,4 +131,4 @@ const searchOperation = (
       const items = all.slice(0, limit)
       return { body: { items, next_page_id: all.length > limit ? (items.at(-1)?.name ?? null) : null } }
     },
-  )
+  })

@@ -113,38 +113,33 @@ const named = <T>(
   find: (name: string) => Promise<T | null>,
   show: (value: T, name: string) => object,
 ): Operation =>
-  operation(
-    `${method} ${BASE}/installed/{extension_name}${path}`,
-    { name, params, replies: { 200: { schema }, 400: { description: 'Invalid source' }, ...UNKNOWN } },
-    async ({ path: { extension_name: one } }) => ({ body: show(orNotFound(await find(one)), one) }),
-  )
+  operation(`${method} ${BASE}/installed/{extension_name}${path}`, {
+    name,
+    params,
+    replies: { 200: { schema }, 400: { description: 'Invalid source' }, ...UNKNOWN },
+    handle: async ({ path: { extension_name: one } }) => ({ body: show(orNotFound(await find(one)), one) }),
+  })
 
 export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
-  operation(
-    `get ${BASE}/installed`,
-    {
-      name: 'list_installed_canvas_extensions_endpoint',
-      replies: { 200: { schema: objectOf({ canvas_extensions: listOf(EXTENSION) }) } },
+  operation(`get ${BASE}/installed`, {
+    name: 'list_installed_canvas_extensions_endpoint',
+    replies: { 200: { schema: objectOf({ canvas_extensions: listOf(EXTENSION) }) } },
+    handle: async () => ({ body: { canvas_extensions: (await extensions.list()).map(shown) } }),
+  }),
+  operation(`post ${BASE}/install`, {
+    name: 'install_canvas_extension_endpoint',
+    body: installBody,
+    replies: {
+      ...ONE,
+      400: { description: 'The source is not in the folder of Canvas extensions' },
+      403: { description: 'The service has no folder of extensions' },
+      409: { description: 'Already installed' },
     },
-    async () => ({ body: { canvas_extensions: (await extensions.list()).map(shown) } }),
-  ),
-  operation(
-    `post ${BASE}/install`,
-    {
-      name: 'install_canvas_extension_endpoint',
-      body: installBody,
-      replies: {
-        ...ONE,
-        400: { description: 'The source is not in the folder of Canvas extensions' },
-        403: { description: 'The service has no folder of extensions' },
-        409: { description: 'Already installed' },
-      },
-    },
-    async ({ body: { ref, force = false, ...source } }) => {
+    async handle({ body: { ref, force = false, ...source } }) {
       if ((ref ?? null) !== null) throw new HttpProblem(400, 'Folders have no versions. Omit `ref`.')
       return { body: shown(await extensions.install(source, force)) }
     },
-  ),
+  }),
   named('get', '', 'get_installed_canvas_extension_endpoint', EXTENSION, extensions.find, shown),
   named(
     'delete',
@@ -170,40 +165,31 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     async (name) => ((await extensions.find(name)) === null ? 'missing' : 'unsupported'),
     (state, name) => ({ name, state }),
   ),
-  operation(
-    `patch ${BASE}/installed/{extension_name}`,
-    {
-      name: 'set_canvas_extension_enabled_endpoint',
-      params,
-      body: enabledBody,
-      replies: { 200: { schema: objectOf({ name: string, enabled: { type: 'boolean' } }) }, ...UNKNOWN },
-    },
-    async ({ path: { extension_name: name }, body: { enabled } }) => {
+  operation(`patch ${BASE}/installed/{extension_name}`, {
+    name: 'set_canvas_extension_enabled_endpoint',
+    params,
+    body: enabledBody,
+    replies: { 200: { schema: objectOf({ name: string, enabled: { type: 'boolean' } }) }, ...UNKNOWN },
+    async handle({ path: { extension_name: name }, body: { enabled } }) {
       orNotFound(await extensions.setEnabled(name, enabled))
       return { body: { name, enabled } }
     },
-  ),
-  operation(
-    `post ${BASE}/installed/{extension_name}/refresh/apply`,
-    {
-      name: 'apply_canvas_extension_update',
-      params,
-      body: refreshBody,
-      replies: { ...ONE, ...UNKNOWN, 409: { description: 'No checked version is ready to install' } },
-    },
-    async ({ path, body: { enabled } }) => ({
+  }),
+  operation(`post ${BASE}/installed/{extension_name}/refresh/apply`, {
+    name: 'apply_canvas_extension_update',
+    params,
+    body: refreshBody,
+    replies: { ...ONE, ...UNKNOWN, 409: { description: 'No checked version is ready to install' } },
+    handle: async ({ path, body: { enabled } }) => ({
       body: shown(orNotFound(await extensions.apply(path.extension_name, enabled))),
     }),
-  ),
+  }),
   ...(['bundle', 'icon'] as const).map((file) =>
-    operation(
-      `get ${BASE}/installed/{extension_name}/${file}`,
-      {
-        name: `get_canvas_extension_${file}_endpoint`,
-        params,
-        replies: { 200: { mediaType: FILES[file][1]['content-type'], schema: string }, ...UNKNOWN },
-      },
-      async ({ path }) => {
+    operation(`get ${BASE}/installed/{extension_name}/${file}`, {
+      name: `get_canvas_extension_${file}_endpoint`,
+      params,
+      replies: { 200: { mediaType: FILES[file][1]['content-type'], schema: string }, ...UNKNOWN },
+      async handle({ path }) {
         const [name, headers] = FILES[file]
         const bytes = orNotFound(await extensions.read(path.extension_name, name))
         const hash = await sha256(bytes)
@@ -211,6 +197,6 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
           headers: { ...headers, 'cache-control': 'no-cache', etag: `"${hash}"` },
         })
       },
-    ),
+    }),
   ),
 ]

@@ -64,28 +64,36 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
     return { deleted }
   }
   return [
-    operation('get /api/workspaces', { name: 'list_workspaces', replies: { 200: LIST } }, async () => ({
-      body: shown((await records.find(COLLECTION))?.record ?? NO_WORKSPACES),
-    })),
-    operation(
-      'post /api/workspaces',
-      { name: 'add_workspaces', body: workspacesBody, replies: { 200: LIST, ...FULL } },
-      async ({ body }) => ({ body: await add('workspaces', body.workspaces) }),
-    ),
-    operation(
-      'delete /api/workspaces',
-      { name: 'delete_workspace', query: { path: anyText() }, replies: DELETED },
-      async ({ query }) => ({ body: await remove('workspaces', query.path) }),
-    ),
-    operation(
-      'post /api/workspaces/parents',
-      { name: 'add_workspace_parents', body: parentsBody, replies: { 200: LIST, ...FULL } },
-      async ({ body }) => ({ body: await add('workspaceParents', body.parents) }),
-    ),
-    operation(
-      'delete /api/workspaces/parents',
-      { name: 'delete_workspace_parent', query: { path: anyText() }, replies: DELETED },
-      async ({ query }) => ({ body: await remove('workspaceParents', query.path) }),
-    ),
+    operation('get /api/workspaces', {
+      name: 'list_workspaces',
+      replies: { 200: LIST },
+      handle: async () => ({
+        body: shown((await records.find(COLLECTION))?.record ?? NO_WORKSPACES),
+      }),
+    }),
+    operation('post /api/workspaces', {
+      name: 'add_workspaces',
+      body: workspacesBody,
+      replies: { 200: LIST, ...FULL },
+      handle: async ({ body }) => ({ body: await add('workspaces', body.workspaces) }),
+    }),
+    operation('delete /api/workspaces', {
+      name: 'delete_workspace',
+      query: { path: anyText() },
+      replies: DELETED,
+      handle: async ({ query }) => ({ body: await remove('workspaces', query.path) }),
+    }),
+    operation('post /api/workspaces/parents', {
+      name: 'add_workspace_parents',
+      body: parentsBody,
+      replies: { 200: LIST, ...FULL },
+      handle: async ({ body }) => ({ body: await add('workspaceParents', body.parents) }),
+    }),
+    operation('delete /api/workspaces/parents', {
+      name: 'delete_workspace_parent',
+      query: { path: anyText() },
+      replies: DELETED,
+      handle: async ({ query }) => ({ body: await remove('workspaceParents', query.path) }),
+    }),
   ]
 }

@@ -19,33 +19,27 @@ export interface Editor {
 }
 
 export const editorOperations = (editor: Editor | null): Operation[] => [
-  operation(
-    'get /api/vscode/url',
-    {
-      name: 'get_vscode_url',
-      query: { base_url: optional(text()), workspace_dir: withDefault(text(), EDITOR_FOLDER) },
-      replies: {
-        200: {
-          description: 'Null where there is no editor',
-          schema: objectOf({ url: maybe({ type: 'string' }) }),
-        },
+  operation('get /api/vscode/url', {
+    name: 'get_vscode_url',
+    query: { base_url: optional(text()), workspace_dir: withDefault(text(), EDITOR_FOLDER) },
+    replies: {
+      200: {
+        description: 'Null where there is no editor',
+        schema: objectOf({ url: maybe({ type: 'string' }) }),
       },
     },
-    ({ query }) => ({ body: { url: editor === null ? null : editorUrl(editor, query) } }),
-  ),
-  operation(
-    'get /api/vscode/status',
-    {
-      name: 'get_vscode_status',
-      replies: {
-        200: {
-          description: 'As configured: the service does not check',
-          schema: objectOf({ running: { type: 'boolean' }, enabled: { type: 'boolean' } }),
-        },
+    handle: ({ query }) => ({ body: { url: editor === null ? null : editorUrl(editor, query) } }),
+  }),
+  operation('get /api/vscode/status', {
+    name: 'get_vscode_status',
+    replies: {
+      200: {
+        description: 'As configured: the service does not check',
+        schema: objectOf({ running: { type: 'boolean' }, enabled: { type: 'boolean' } }),
       },
     },
-    () => ({ body: { running: editor !== null, enabled: editor !== null } }),
-  ),
+    handle: () => ({ body: { running: editor !== null, enabled: editor !== null } }),
+  }),
 ]
 
 function editorUrl(
@@ -84,26 +78,23 @@ export interface Workspace {
 /** Without a workspace, every path is rejected. */
 export const workspaceOperations = (workspace: Workspace | null): Operation[] =>
   (['/api/file/create_directory', '/file/create_directory'] as const).map((path) =>
-    operation(
-      `post ${path}`,
-      {
-        operationId: path.startsWith('/api')
-          ? 'create_directory_api_file_create_directory_post'
-          : 'create_directory',
-        summary: 'Create Directory',
-        query: { path: text() },
-        replies: {
-          200: { description: 'It is there', schema: SUCCESS_SCHEMA },
-          400: { description: 'The path is not absolute, or a file is in the way' },
-          403: { description: 'The path leads out of the workspace, or there is none' },
-          409: { description: 'The path was changed meanwhile' },
-          507: { description: 'The disk is full' },
-        },
+    operation(`post ${path}`, {
+      operationId: path.startsWith('/api')
+        ? 'create_directory_api_file_create_directory_post'
+        : 'create_directory',
+      summary: 'Create Directory',
+      query: { path: text() },
+      replies: {
+        200: { description: 'It is there', schema: SUCCESS_SCHEMA },
+        400: { description: 'The path is not absolute, or a file is in the way' },
+        403: { description: 'The path leads out of the workspace, or there is none' },
+        409: { description: 'The path was changed meanwhile' },
+        507: { description: 'The disk is full' },
       },
-      async ({ query }) => {
+      async handle({ query }) {
         if (workspace === null) throw new HttpProblem(403, 'This service has no workspace.')
         await workspace.createDirectory(query.path)
         return { body: SUCCESS }
       },
-    ),
+    }),
   )
