@@ -50,7 +50,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
   readonly #items: Items
   readonly #values: ChannelValues
   /** Checkpoints that were the latest when this saver read or wrote them: their run may only extend the latest. */
-  readonly #latest = new LRUCache<string, true>({ max: 100_000 })
+  readonly #latest = new LRUCache<string, true>({ maxSize: 100_000, sizeCalculation: () => 1 })
 
   constructor(items: Items, serde?: Serializer) {
     super(serde)
