@@ -1,7 +1,7 @@
 /** Amazon Bedrock replies with reasoning, texts, citations, calls, server tools and images. */
 
 import * as fc from 'fast-check'
-import type { BedrockRequest } from '../../src/messages/bedrock/blocks.ts'
+import type { BedrockRequest } from '../../src/messages/bedrock/rules.ts'
 import { collectBedrock, fromBedrock } from '../../src/messages/bedrock/read.ts'
 import { toBedrock } from '../../src/messages/bedrock/write.ts'
 import { NO_ANSWER } from '../../src/messages/phrases.ts'

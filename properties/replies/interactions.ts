@@ -1,7 +1,7 @@
 /** Gemini Interactions replies with thoughts, outputs, calls and tool steps, signed or not. */
 
 import * as fc from 'fast-check'
-import type { InteractionsRequest } from '../../src/messages/interactions/blocks.ts'
+import type { InteractionsRequest } from '../../src/messages/interactions/rules.ts'
 import { collectInteractions, fromInteractions } from '../../src/messages/interactions/read.ts'
 import { NO_SIGNATURE, toInteractions } from '../../src/messages/interactions/write.ts'
 import { isWhitespace } from '../../src/messages/text.ts'

@@ -14,7 +14,7 @@ export type {
   BedrockReasoning,
   BedrockRequest,
   BedrockResultBlock,
-} from './bedrock/blocks.ts'
+} from './bedrock/rules.ts'
 export { toBedrock } from './bedrock/write.ts'
 export { resolveBlobs } from './resolve-blobs.ts'
 export { collectGoogle, fromGoogle, type GoogleReply } from './google/read.ts'
@@ -27,7 +27,7 @@ export type {
   InteractionsRequest,
   InteractionsStep,
   InteractionsText,
-} from './interactions/blocks.ts'
+} from './interactions/rules.ts'
 export { toInteractions } from './interactions/write.ts'
 export type {
   AssistantMessage,

@@ -14,7 +14,7 @@ import type {
 import { imageFollows, imageMoved, NO_IMAGE, partFollows, partMoved } from './phrases.ts'
 import { isImagePart, isTextPart, type Content, type JsonObject, type OpenPart } from '../event/shapes.ts'
 import { type Digest, cachedDigest, digestOf, digestOfAll, memoize } from './digest.ts'
-import { readImage, readPart, textOfFile } from './files.ts'
+import { type Image, readImage, readPart, textOfFile } from './files.ts'
 import { isWhitespace, objectOf } from './text.ts'
 
 type PartForm =
@@ -148,6 +148,18 @@ export const textPiece = (text: string, cache = false, source: Content | null = 
   cache,
   source,
 })
+
+/** Returns a piece in a grammar's form. Its table of parts has made a block, or proved its shape. */
+export const pieceBlock = <Block>(
+  piece: Piece,
+  text: (text: string) => Block,
+  image: (image: Image) => Block,
+): Block =>
+  piece.type === 'text'
+    ? text(piece.text)
+    : piece.type === 'image'
+      ? image(piece.image)
+      : ({ ...piece.block } as Block)
 
 /** Returns the digest of a piece as sent, without cache marks. O(length) the first time. */
 export function pieceDigest(piece: Piece): Digest {

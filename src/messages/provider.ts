@@ -4,6 +4,8 @@ import { isObject } from '../event/json.ts'
 import { hashText } from '../event/text.ts'
 import type { ModelPart, ModelReply, RequestBody } from './model.ts'
 import type { Violation } from './rules.ts'
+import type { Endings } from './reply.ts'
+import { type DeltaField, type DeltaFields, valueAt, withValue } from './stream.ts'
 import { readArguments } from './text.ts'
 
 export function seenText(value: unknown): string {
@@ -139,6 +141,37 @@ export interface ProviderGrammar {
   /** Number of events at the end of a stream that report how it ended. */
   readonly ends: number
   readonly error: (refusal: Refusal, message: string) => { readonly status: number; readonly body: Wire }
+}
+
+/** Returns the fields of a body that a validator reads. */
+export const fieldsOf = (body: RequestBody, ...names: readonly string[]): Wire =>
+  Object.fromEntries(names.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])))
+
+/** Returns the stop reason that a reader takes for this end of a reply. */
+export const reasonOf = (endings: Endings, { end }: ReplyAbout): string | undefined =>
+  Object.keys(endings).find((reason) => endings[reason] === end)
+
+/** Splits a block into the start of its stream, which lacks the fields of the deltas, and the deltas. */
+export function spoken(
+  block: Wire,
+  fields: DeltaFields,
+): { readonly start: Wire; readonly deltas: readonly Wire[] } {
+  let start = block
+  const deltas: Wire[] = []
+  for (const [path, { to, as, type, begins }] of Object.entries(fields)) {
+    const value = valueAt(block, to.split('.'))
+    if (value === undefined) continue
+    start = withValue(start, to.split('.'), valueAt(begins, to.split('.'))) as Wire
+    for (const piece of piecesOf(value, as))
+      deltas.push({ ...(type !== undefined && { type }), ...(withValue({}, path.split('.'), piece) as Wire) })
+  }
+  return { start, deltas }
+}
+
+function piecesOf(value: unknown, as: DeltaField['as']): readonly unknown[] {
+  if (as === 'list') return value as readonly unknown[]
+  if (as === 'value') return [value]
+  return halves(as === 'json' ? JSON.stringify(value) : String(value))
 }
 
 const isCall = (part: ModelPart): boolean => typeof part !== 'string' && 'call' in part

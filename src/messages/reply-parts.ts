@@ -17,6 +17,7 @@ import { isReturnable, isSealed, isTyped, kindName } from './blocks.ts'
 import { jsonOf, memoize } from './digest.ts'
 import { isBase64 } from './files.ts'
 import type {
+  AssistantTurn,
   FieldRef,
   Limits,
   OtherRef,
@@ -34,6 +35,19 @@ export const THINKING_KINDS: readonly PartKind[] = ['thinking', 'text', 'call']
 
 export const thinkingFirst = (_: AssistantMessage, counts: PartCounts): FieldRef[] =>
   allOf(counts, ...THINKING_KINDS)
+
+/** What most grammars have in common. */
+export const COMMON_LIMITS = {
+  namedBy: 'type',
+  origin: 'completion',
+  toolNameLength: 64,
+  kinds: THINKING_KINDS,
+  order: thinkingFirst,
+  callsLast: false,
+  hasOutput: (turn: AssistantTurn) => turn.bound > 0 || turn.texts.length > 0 || hasOwnParts(turn),
+  pauses: false,
+  appends: false,
+} as const
 
 export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, index }: FieldRef): boolean {
   const block = kind === 'thinking' ? thinking_blocks[index] : undefined

@@ -376,6 +376,28 @@ export type ReplyOutcome =
   | { readonly type: 'refused' | 'failed'; readonly explanation: string | null }
   | { readonly type: 'broken_off'; readonly text: string }
 
+/** The early ends of replies by the provider's names for them; the first name of each is the usual one. */
+export type Endings = Readonly<Record<string, Exclude<ReplyOutcome['type'], 'done' | 'tool_calls'>>>
+
+/** Returns the early end that a stop reason means; null for others. `detail`: explanation, or text so far. O(1). */
+export function endingBy(endings: Endings, reason: string, detail: unknown = null): ReplyOutcome | null {
+  const type = Object.hasOwn(endings, reason) ? endings[reason] : undefined
+  switch (type) {
+    case undefined:
+      return null
+    case 'truncated':
+    case 'filtered':
+      return { type, reason }
+    case 'refused':
+    case 'failed':
+      return { type, explanation: stringOf(detail) || null }
+    case 'broken_off':
+      return { type, text: stringOf(detail) }
+    case 'paused':
+      return { type }
+  }
+}
+
 /** A reply as events, which a step yields unchanged. */
 export interface Reply {
   /** The events to append together, without ids. Empty if a broken-off or failed reply has no content. */

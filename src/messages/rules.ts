@@ -10,6 +10,7 @@ import {
   optional,
   record,
   type Shape,
+  type ShapeOf,
   string,
   string as text,
 } from './shape.ts'
@@ -28,11 +29,14 @@ interface Judging extends Judge {
 
 /** A shape with its own check, for what the language cannot describe; without a judge no value fits. */
 export const customShape =
-  (faults: (value: unknown, judging: Judging) => void): Shape<unknown> =>
-  (value, judge): value is unknown => {
+  <T>(faults: (value: unknown, judging: Judging) => void): Shape<T> =>
+  (value, judge): value is T => {
     if (judge !== undefined) faults(value, judge as Judging)
     return judge !== undefined
   }
+
+/** A field that a writer always writes, though the provider does not require it. */
+export const written = <T>(shape: Shape<T>): Shape<T> => optional(shape) as unknown as Shape<T>
 
 export const textOr = (shape: Shape<unknown>): Shape<unknown> => either([string, shape])
 
@@ -58,10 +62,13 @@ export const byKey = (key: 'role' | 'type', shapes: Shapes, fallback?: string): 
     }
   })
 
+/** An object with one of these fields. */
+export type OneField<D extends Shapes> = { [K in keyof D]: { [F in K]: ShapeOf<D[F]> } }[keyof D]
+
 /** An object with exactly one of these fields, and any of the others. */
-export function oneData(data: Shapes, others: Shapes = {}): Shape<unknown> {
+export function oneData<const D extends Shapes>(data: D, others: Shapes = {}): Shape<OneField<D>> {
   const any = fields({}, { ...data, ...others })
-  return customShape((value, { path, findings }) => {
+  return customShape<OneField<D>>((value, { path, findings }) => {
     findings.push(...faultsOf(any, value, path))
     const present = isObject(value) ? Object.keys(data).filter((name) => value[name] !== undefined) : ['']
     const message = `has ${present.join(' and ') || 'no data'}`

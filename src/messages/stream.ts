@@ -1,5 +1,6 @@
 /** The stream reader of all grammars: events start, continue and complete items, and end the stream. */
 
+import { isObject } from '../event/json.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
 import { failureOf, type ReplyCollector, type ReplyOutcome, type Reply } from './reply.ts'
 import { type RawObject, objectOf, objectsOf, readArguments, stringOf } from './text.ts'
@@ -75,6 +76,49 @@ export const setValue = (item: StreamItem, path: string, value: unknown): void =
   piecesAt(item, path).whole = value
 }
 
+/** The field of a block that a delta's field extends. */
+export interface DeltaField {
+  /** Its path in the block. */
+  readonly to: string
+  /** `text`, or the text of `json`: pieces are appended. `list`: a piece is one item. `value`: the whole field. */
+  readonly as: 'text' | 'json' | 'list' | 'value'
+  /** The delta's type, where it names one. */
+  readonly type?: string
+  /** The block that begins with such a delta if its start is missing. */
+  readonly begins?: RawObject
+  readonly publish?: (text: string) => StreamingDeltaEvent[]
+}
+
+/** Fields of deltas, by their path in the delta. The reader collects them, and the fake provider speaks them. */
+export type DeltaFields = Readonly<Record<string, DeltaField>>
+
+/** Adds a delta to its block. A field that is not in the table extends the field of its name. O(delta). */
+export function addDelta(item: StreamItem, delta: RawObject, fields: DeltaFields): StreamingDeltaEvent[] {
+  const add = (path: string, value: unknown): StreamingDeltaEvent[] => {
+    const { to, as, begins, publish } = fields[path] ?? { to: path, as: 'text' }
+    if (begins !== undefined && Object.keys(item.start).length === 0) item.start = begins
+    if (as === 'list') addValue(item, to, value)
+    else if (as === 'value' || typeof value !== 'string') setValue(item, to, value)
+    else addText(item, to, value)
+    return typeof value === 'string' ? (publish?.(value) ?? []) : []
+  }
+  return Object.entries(delta).flatMap(([name, value]) => {
+    if (name === 'type') return []
+    if (Object.hasOwn(fields, name) || !isObject(value)) return add(name, value)
+    return Object.entries(value).flatMap(([inner, each]) => add(`${name}.${inner}`, each))
+  })
+}
+
+/** Merges an item's events, and parses what arrived as JSON; invalid JSON remains text, so the call is not executed. */
+export function closeBlock(item: StreamItem, fields: DeltaFields): RawObject {
+  let block = closeItem(item)
+  for (const { to, as } of Object.values(fields)) {
+    const json = as === 'json' ? (item.pieces.get(to)?.texts.join('') ?? '') : ''
+    if (json !== '') block = withValue(block, to.split('.'), readArguments(json) ?? json) as RawObject
+  }
+  return block
+}
+
 /**
  * Merges an item's events: the latest whole version, and pieces where it lacks a value. Marks calls with two
  * different complete argument versions. O(length).
@@ -104,12 +148,15 @@ const DEPTH = 4
 const isLacking = (value: unknown): boolean =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)
 
-const valueAt = (item: unknown, steps: readonly string[]): unknown =>
+export const valueAt = (item: unknown, steps: readonly string[]): unknown =>
   steps.reduce((value: unknown, step) => (value as RawObject | null | undefined)?.[step], item)
 
-function withValue(target: unknown, [step = '', ...rest]: readonly string[], value: unknown): unknown {
+export function withValue(target: unknown, [step = '', ...rest]: readonly string[], value: unknown): unknown {
   const inner = rest.length === 0 ? value : withValue((target as RawObject | undefined)?.[step], rest, value)
-  if (!/^\d+$/.test(step)) return { ...(target as object | undefined), [step]: inner }
+  if (!/^\d+$/.test(step)) {
+    const { [step]: _, ...others } = (target ?? {}) as RawObject
+    return inner === undefined ? others : { ...(target as object | undefined), [step]: inner }
+  }
   const list: readonly unknown[] = Array.isArray(target) ? target : []
   // A gap would leave an undefined part.
   const index = Math.min(Number(step), list.length)

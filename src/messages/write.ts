@@ -7,6 +7,7 @@ import { ColloquyError } from '../event/errors.ts'
 import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
 import { type Digest, followedBy, otherDigest } from './digest.ts'
 import type { NeutralMessage } from './message.ts'
+import { NO_ANSWER } from './phrases.ts'
 import { type Moved, pieceDigest, textPiece, textPieces } from './pieces.ts'
 import type {
   Piece,
@@ -156,6 +157,15 @@ export function startRequest<Request extends object, Block extends object, M ext
       return request
     },
   }
+}
+
+/** Adds the fixed sentence that follows reasoning where a provider refuses it as the last content. */
+export function withAnswer<Block>(
+  blocks: readonly Written<Block>[],
+  block: (text: string) => Block,
+): Written<Block>[] {
+  const piece = textPiece(NO_ANSWER)
+  return [...blocks, { block: block(piece.text), digest: () => pieceDigest(piece) }]
 }
 
 type Thinking = ThinkingBlock | RedactedThinkingBlock

@@ -1,4 +1,4 @@
-/** Amazon Bedrock's Converse: kinds of blocks, limits and types, for writer and readers. */
+/** Amazon Bedrock's Converse: kinds of blocks and limits, for writer and readers. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
@@ -8,7 +8,7 @@ import { base64Of, decodeBase64 } from '../text-files.ts'
 import type { FieldRef, Limits, PairHalf, PartTable } from '../limits.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairParts } from '../pairs.ts'
-import { hasOwnParts, isSignedThinking, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
+import { COMMON_LIMITS, isSignedThinking } from '../reply-parts.ts'
 import { base64, object, objects, oneOf, open, string } from '../shape.ts'
 
 const MEDIA = /* @__PURE__ */ open({ format: string, source: object })
@@ -54,24 +54,18 @@ function writeFile(file: FileRef): JsonObject | null {
 const PARTS: PartTable = { user: true, result: false, kinds: {}, write: writeFile }
 
 export const LIMITS: Limits = {
+  ...COMMON_LIMITS,
   grammar: 'bedrock',
   namedBy: 'field',
-  origin: 'completion',
   table: KINDS,
   callId: { illegal: /[^\w-]/gu, maxLength: 64 },
-  toolNameLength: 64,
   acceptsImage: (image) => image.from === 'data',
   parts: PARTS,
-  kinds: THINKING_KINDS,
-  order: thinkingFirst,
   callsLast: true,
   isSigned,
   more: { text: KINDS.text.more },
   pairOf,
   pairs: pairParts,
-  hasOutput: (turn) => turn.bound > 0 || turn.texts.length > 0 || hasOwnParts(turn),
-  pauses: false,
-  appends: false,
 }
 
 /** Whether reasoning was signed, or redacted, by a model of this provider. */
@@ -102,47 +96,4 @@ export function withoutBytes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutBytes)
   if (!isObject(value as JsonValue)) return value
   return Object.fromEntries(Object.entries(value as object).map(([key, field]) => [key, withoutBytes(field)]))
-}
-
-/** A content block of a Converse request. */
-export type BedrockBlock =
-  | { readonly text: string }
-  | { readonly image: { readonly format: 'png' | 'jpeg' | 'gif' | 'webp'; readonly source: BedrockBytes } }
-  | { readonly document: { readonly format: 'pdf'; readonly name: string; readonly source: BedrockBytes } }
-  | { readonly toolUse: { readonly toolUseId: string; readonly name: string; readonly input: JsonObject } }
-  | {
-      readonly toolResult: {
-        readonly toolUseId: string
-        readonly content: BedrockResultBlock[]
-        readonly status: 'success' | 'error'
-      }
-    }
-  | { readonly reasoningContent: BedrockReasoning }
-  | {
-      readonly citationsContent: {
-        readonly content: { readonly text: string }[]
-        readonly citations: object[]
-      }
-    }
-
-/** A content block of a tool result. */
-export type BedrockResultBlock = Extract<BedrockBlock, { readonly text: string } | { readonly image: object }>
-
-export interface BedrockBytes {
-  readonly bytes: Uint8Array
-}
-
-export type BedrockReasoning =
-  | { readonly reasoningText: { readonly text: string; readonly signature: string } }
-  | { readonly redactedContent: Uint8Array }
-
-export interface BedrockMessage {
-  readonly role: 'user' | 'assistant'
-  readonly content: BedrockBlock[]
-}
-
-/** The fields of a `Converse` request that are written from the log. */
-export interface BedrockRequest {
-  readonly system?: { readonly text: string }[]
-  readonly messages: BedrockMessage[]
 }

@@ -4,19 +4,21 @@ import { defineGrammar } from '../grammar.ts'
 import {
   argumentObject,
   callsLast,
-  halves,
+  fieldsOf,
   isTextBlank,
+  reasonOf,
   type ProviderGrammar,
   type Refusal,
   type ReplyAbout,
   seenText,
   type SeenBlock,
   sightOf,
+  spoken,
   type Wire,
 } from '../provider.ts'
 import { asObject } from '../rules.ts'
 import { LIMITS, withoutBytes } from './blocks.ts'
-import { collectBedrock, fromBedrock } from './read.ts'
+import { collectBedrock, DELTAS, ENDINGS, fromBedrock } from './read.ts'
 import { validateBedrock } from './rules.ts'
 import { toBedrock } from './write.ts'
 
@@ -27,37 +29,19 @@ const ERRORS: Readonly<Record<Refusal, readonly [status: number, type: string, m
   server_error: [500, 'InternalServerException', 'The system encountered an unexpected error.'],
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  truncated: 'max_tokens',
-  refused: 'content_filtered',
-  filtered: 'guardrail_intervened',
-  failed: 'malformed_model_output',
-}
-
-const stopReasonOf = (contents: readonly Wire[], { end }: ReplyAbout): string =>
-  REASONS[end ?? ''] ?? (contents.some(({ toolUse }) => toolUse !== undefined) ? 'tool_use' : 'end_turn')
+const stopReasonOf = (contents: readonly Wire[], about: ReplyAbout): string =>
+  reasonOf(ENDINGS, about) ??
+  (contents.some(({ toolUse }) => toolUse !== undefined) ? 'tool_use' : 'end_turn')
 
 const usage = { inputTokens: 10, outputTokens: 5, totalTokens: 15 }
 
+/** Only calls and their results announce their start. */
 function eventsOf(block: Wire, contentBlockIndex: number): readonly Wire[] {
-  const { toolUse, toolResult, reasoningContent, text } = block
-  const { input, ...call } = asObject(toolUse)
-  const { content, ...result } = asObject(toolResult)
-  const { text: thought, signature } = asObject(asObject(reasoningContent)['reasoningText'])
-  const start = toolUse === undefined ? { toolResult: result } : { toolUse: call }
-  const deltas: Wire[] = [
-    ...halves(String(text ?? '')).map((half) => ({ text: half })),
-    ...halves(String(thought ?? '')).map((half) => ({ reasoningContent: { text: half } })),
-    ...(signature === undefined ? [] : [{ reasoningContent: { signature } }]),
-    ...(toolUse === undefined
-      ? []
-      : halves(JSON.stringify(input)).map((half) => ({ toolUse: { input: half } }))),
-    ...(toolResult === undefined ? [] : [{ toolResult: content }]),
-  ]
+  const { start, deltas } = spoken(block, DELTAS)
   return [
-    ...((toolUse ?? toolResult) === undefined
+    ...((start['toolUse'] ?? start['toolResult']) === undefined
       ? []
-      : [{ contentBlockStart: { contentBlockIndex, start: start } }]),
+      : [{ contentBlockStart: { contentBlockIndex, start } }]),
     ...deltas.map((delta) => ({ contentBlockDelta: { contentBlockIndex, delta } })),
     { contentBlockStop: { contentBlockIndex } },
   ]
@@ -83,7 +67,7 @@ function blocksOf(role: string, block: Wire): SeenBlock[] {
 const PROVIDER: ProviderGrammar = {
   route: (path) => (/\/converse(?:-stream)?$/.test(path) ? path.endsWith('-stream') : null),
   sight: SIGHT,
-  judge: ({ system, messages }) => validateBedrock({ ...(system === undefined ? {} : { system }), messages }),
+  judge: (body) => validateBedrock(fieldsOf(body, 'system', 'messages')),
   arrange: callsLast,
   contents(part, idPrefix) {
     if (typeof part === 'string') return [{ text: part }]

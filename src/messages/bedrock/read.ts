@@ -1,8 +1,9 @@
 /** Reads replies of Amazon Bedrock's Converse as events. */
 
-import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
   callPart,
+  endingBy,
+  type Endings,
   failedWith,
   moreOf,
   otherPart,
@@ -20,8 +21,8 @@ import {
   thinkingPart,
 } from '../reply.ts'
 import { base64Of } from '../text-files.ts'
-import { addText, addValue, closeItem, collectStream, newItem, setValue, type StreamItem } from '../stream.ts'
-import { type RawObject, objectOf, objectsOf, readArguments, stringOf } from '../text.ts'
+import { addDelta, closeBlock, collectStream, type DeltaFields, newItem, type StreamItem } from '../stream.ts'
+import { type RawObject, objectOf, objectsOf, stringOf } from '../text.ts'
 import { LIMITS, withoutBytes } from './blocks.ts'
 
 /** A whole reply of the AWS client. Other fields are read if they are present. */
@@ -49,7 +50,7 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   const contents = objectsOf(objectOf(objectOf(output)['message'])['content']).filter(
     ({ text }) => text !== '',
   )
-  const ending = broken ?? endingOf(stringOf(stopReason))
+  const ending = broken ?? endingBy(ENDINGS, stringOf(stopReason), stopReason)
   return replyEvents(
     {
       id: objectOf($metadata)['requestId'],
@@ -65,20 +66,13 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   )
 }
 
-function endingOf(reason: string): ReplyOutcome | null {
-  switch (reason) {
-    case 'max_tokens':
-    case 'model_context_window_exceeded':
-      return { type: 'truncated', reason }
-    case 'guardrail_intervened':
-    case 'content_filtered':
-      return { type: 'filtered', reason }
-    case 'malformed_model_output':
-    case 'malformed_tool_use':
-      return failedWith(reason)
-    default:
-      return null
-  }
+export const ENDINGS: Endings = {
+  max_tokens: 'truncated',
+  model_context_window_exceeded: 'truncated',
+  guardrail_intervened: 'filtered',
+  content_filtered: 'filtered',
+  malformed_model_output: 'failed',
+  malformed_tool_use: 'failed',
 }
 
 function partOf(content: RawObject, isCutOff: boolean): ReplyPart {
@@ -125,18 +119,15 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
     blocks.set(index, block)
     return block
   }
-  const push = (event: RawObject): readonly StreamingDeltaEvent[] => {
-    const { contentBlockStart, contentBlockDelta, messageStop, metadata } = event
-    if (messageStop !== undefined) about = { ...about, ...objectOf(messageStop) }
-    if (metadata !== undefined) about = { ...about, ...objectOf(metadata) }
-    const { contentBlockIndex: first, start } = objectOf(contentBlockStart)
-    if (start !== undefined) blockAt(first, objectOf(start))
-    const { contentBlockIndex, delta } = objectOf(contentBlockDelta)
-    return delta === undefined ? [] : addDelta(blockAt(contentBlockIndex), objectOf(delta))
-  }
   return collectStream({
-    push,
-    failureIn: (event) => {
+    push({ contentBlockStart, contentBlockDelta, messageStop, metadata }) {
+      about = { ...about, ...objectOf(messageStop), ...objectOf(metadata) }
+      const { contentBlockIndex: first, start } = objectOf(contentBlockStart)
+      if (start !== undefined) blockAt(first, objectOf(start))
+      const { contentBlockIndex, delta } = objectOf(contentBlockDelta)
+      return delta === undefined ? [] : addDelta(blockAt(contentBlockIndex), objectOf(delta), DELTAS)
+    },
+    failureIn(event) {
       const [name, value] = Object.entries(event).find(([key]) => key.endsWith('Exception')) ?? []
       return name === undefined ? null : failedWith(objectOf(value)['message'] ?? name)
     },
@@ -151,37 +142,28 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
 }
 
 /** A thought can have no text. */
-const NO_THOUGHT: RawObject = { reasoningContent: { reasoningText: { text: '' } } }
+const THOUGHT = { as: 'text', begins: { reasoningContent: { reasoningText: { text: '' } } } } as const
 
-function addDelta(
-  block: StreamItem,
-  { text, citation, toolResult, ...rest }: RawObject,
-): readonly StreamingDeltaEvent[] {
-  if (typeof text === 'string') addText(block, 'text', text)
-  if (citation !== undefined) addValue(block, 'citationsContent.citations', objectOf(citation))
-  if (toolResult !== undefined) setValue(block, 'toolResult.content', toolResult)
-  for (const [kind, fields] of Object.entries(rest))
-    for (const [field, value] of Object.entries(objectOf(fields))) {
-      const isThought = kind === 'reasoningContent' && field !== 'redactedContent'
-      if (isThought) block.start = NO_THOUGHT
-      const path = isThought ? `${kind}.reasoningText.${field}` : `${kind}.${field}`
-      if (typeof value === 'string' && /^(?:text|input)$/.test(field)) addText(block, path, value)
-      else setValue(block, path, value)
-    }
-  const { text: thought } = objectOf(rest['reasoningContent'])
-  return [...textDelta(stringOf(text)), ...reasoningDelta(stringOf(thought))]
+export const DELTAS: DeltaFields = {
+  text: { to: 'text', as: 'text', publish: textDelta },
+  citation: { to: 'citationsContent.citations', as: 'list' },
+  'reasoningContent.text': {
+    ...THOUGHT,
+    to: 'reasoningContent.reasoningText.text',
+    publish: reasoningDelta,
+  },
+  'reasoningContent.signature': { ...THOUGHT, to: 'reasoningContent.reasoningText.signature' },
+  'toolUse.input': { to: 'toolUse.input', as: 'json' },
+  toolResult: { to: 'toolResult.content', as: 'value' },
 }
 
-/** Returns the block in the form of an unstreamed reply. Invalid JSON arguments remain text, so the call is not executed. */
+/** Returns the block in the form of an unstreamed reply. */
 function wholeBlock(item: StreamItem): RawObject {
-  const { text, ...block } = closeItem(item)
+  const { text, ...block } = closeBlock(item, DELTAS)
   const { toolUse, toolResult, citationsContent } = block
-  const { input, ...call } = objectOf(toolUse)
-  if (toolUse !== undefined) return { toolUse: { ...call, input: readArguments(stringOf(input)) ?? input } }
-  if (toolResult !== undefined) {
-    const result = objectOf(toolResult)
-    return { toolResult: { ...result, content: objectsOf(result['content']) } }
-  }
+  const [{ input = {}, ...call }, { content = [], ...result }] = [objectOf(toolUse), objectOf(toolResult)]
+  if (toolUse !== undefined) return { toolUse: { ...call, input } }
+  if (toolResult !== undefined) return { toolResult: { ...result, content } }
   if (citationsContent !== undefined)
     return { citationsContent: { content: [{ text: stringOf(text) }], ...objectOf(citationsContent) } }
   return Object.keys(block).length > 0 ? block : { text: stringOf(text) }

@@ -1,17 +1,18 @@
-/** Amazon Bedrock's Converse: the rules for messages and system prompt. */
+/** Amazon Bedrock's Converse: the form of messages and system prompt, and the rules for them. */
 
 import {
   asList,
   asObject,
   customShape,
   each,
-  fields,
   formRules,
   isBlank,
   judge,
+  type JsonObject,
   listed,
   nameFault,
   oneData,
+  type OneField,
   pairRules,
   type Part,
   repeats,
@@ -20,48 +21,76 @@ import {
   type Turn,
   turnsOf,
   type Violation,
+  written,
 } from '../rules.ts'
-import { either, listOf, object, oneOf, open, type Shape, string as text } from '../shape.ts'
+import { either, listOf, object, oneOf, open, optional, record, string } from '../shape.ts'
+import type { Shape, ShapeOf } from '../shape.ts'
+import { KINDS } from './blocks.ts'
 
-const isBytes = (value: unknown): boolean => value instanceof Uint8Array
-
-const anyBytes = customShape(() => undefined)
-const image = open({ format: oneOf('png', 'jpeg', 'gif', 'webp'), source: open({}) })
-const result = oneData({ text, image, json: object, document: object, video: object, searchResult: object })
-const CONTENT: Readonly<Record<string, Shape<unknown>>> = {
-  text,
-  image,
-  document: fields({ format: text, name: text, source: open({}) }, { context: text, citations: object }),
-  video: open({}),
-  audio: open({}),
-  toolUse: fields({ toolUseId: text, name: text, input: object }, { type: text }),
-  toolResult: fields(
-    { toolUseId: text, content: listOf(either([result, open({ text })])) },
-    { status: oneOf('success', 'error'), type: text },
-  ),
-  reasoningContent: oneData({
-    reasoningText: fields({ text }, { signature: text }),
-    redactedContent: anyBytes,
+const bytes = customShape<Uint8Array>(() => undefined)
+const source = open({ bytes: written(bytes) })
+const reasoning = {
+  reasoningText: record({ text: string, signature: written(string) }),
+  redactedContent: bytes,
+} as const
+const result = {
+  text: string,
+  image: open({ format: oneOf('png', 'jpeg', 'gif', 'webp'), source }),
+} as const
+const results = oneData({ ...result, json: object, document: object, video: object, searchResult: object })
+const document = {
+  format: oneOf('pdf', 'csv', 'doc', 'docx', 'xls', 'xlsx', 'html', 'txt', 'md'),
+  name: string,
+  source,
+} as const
+const content = {
+  ...result,
+  document: record({ ...document, context: optional(string), citations: optional(object as Shape<never>) }),
+  toolUse: record({
+    toolUseId: string,
+    name: string,
+    input: object,
+    type: optional(string as Shape<'server_tool_use'>),
   }),
-  citationsContent: fields({ content: listOf(fields({ text })), citations: listOf(object) }),
-  searchResult: object,
-  guardContent: object,
-  cachePoint: object,
-  toolAddition: object,
-  toolRemoval: object,
-}
+  toolResult: record({
+    toolUseId: string,
+    content: listOf(either([results, open({ text: string })]) as Shape<BedrockResultBlock>),
+    status: written(oneOf('success', 'error')),
+    type: optional(string),
+  }),
+  reasoningContent: oneData(reasoning),
+  citationsContent: record({
+    content: listOf(record({ text: string })),
+    citations: listOf(object as Shape<object>),
+  }),
+} as const
+const others = Object.fromEntries(Object.keys(KINDS).map((kind) => [kind, object]))
+const block = oneData({ ...others, ...content }) as Shape<BedrockBlock>
+const message = record({ role: oneOf('user', 'assistant'), content: listOf(block) })
+const front = oneData({ text: string, cachePoint: object, guardContent: object }) as Shape<{ text: string }>
+const request = record({ messages: listOf(message), system: optional(listOf(front)) })
 
-const shape = fields(
-  { messages: listOf(fields({ role: oneOf('user', 'assistant'), content: listOf(oneData(CONTENT)) })) },
-  { system: listOf(oneData({ text, cachePoint: object, guardContent: object })) },
-)
+export type BedrockBytes = ShapeOf<typeof source>
+export type BedrockReasoning = OneField<typeof reasoning>
+/** A content block of a tool result. */
+export type BedrockResultBlock = OneField<typeof result>
+/** A content block of a Converse request. */
+export type BedrockBlock = OneField<typeof content>
+export type BedrockMessage = ShapeOf<typeof message>
+/** The fields of a `Converse` request that are written from the log. */
+export type BedrockRequest = ShapeOf<typeof request>
+
+/** A block and what its kind contains. */
+interface Block extends Part {
+  readonly role: unknown
+  readonly kind: string
+  readonly data: JsonObject
+}
 
 interface Message extends Part {
   readonly role: unknown
-  readonly blocks: readonly Part[]
+  readonly blocks: readonly Block[]
 }
-
-type Block = Part & { readonly role: unknown }
 
 interface View {
   readonly request: unknown
@@ -71,38 +100,40 @@ interface View {
   readonly turns: readonly Turn[]
 }
 
-export function validateBedrock(request: unknown): Violation[] {
-  const { system, messages: list } = asObject(request)
-  const messages = listed(list, 'messages').map(({ path, body }) => {
-    return { path, body, role: body['role'], blocks: listed(body['content'], `${path}.content`) }
+const blocksIn = (value: unknown, path: string, role: unknown): Block[] =>
+  listed(value, path).map((part) => {
+    const [kind = ''] = Object.keys(part.body)
+    return { ...part, role, kind, data: asObject(part.body[kind]) }
   })
-  const ofMessages = messages.flatMap(({ role, blocks }) => blocks.map((block) => ({ ...block, role })))
-  const ofResults = ofMessages.flatMap(({ path, body: { toolResult }, role }) =>
-    listed(asObject(toolResult)['content'], `${path}.toolResult.content`).map((block) => ({
-      ...block,
-      role,
-    })),
+
+export function validateBedrock(input: unknown): Violation[] {
+  const { system, messages: list } = asObject(input)
+  const messages = listed(list, 'messages').map((part) => {
+    const { role, content } = part.body
+    return { ...part, role, blocks: blocksIn(content, `${part.path}.content`, role) }
+  })
+  const inMessages = messages.flatMap((each) => each.blocks)
+  const inResults = inMessages.flatMap(({ path, role, kind, data }) =>
+    kind === 'toolResult' ? blocksIn(data['content'], `${path}.toolResult.content`, role) : [],
   )
-  const ofSystem = listed(system, 'system').map((block) => ({ ...block, role: 'system' }))
-  const blocks = [...ofSystem, ...ofMessages, ...ofResults]
-  return judge(bedrockRules, { request, messages, blocks, turns: turnsOf(ofMessages.map(stepOf)) })
+  const blocks = [...blocksIn(system, 'system', 'system'), ...inMessages, ...inResults]
+  return judge(bedrockRules, { request: input, messages, blocks, turns: turnsOf(inMessages.map(stepOf)) })
 }
 
-function stepOf({ path, role, body: { toolUse, toolResult } }: Block): Step {
-  const { toolUseId, type } = asObject(toolUse)
+function stepOf({ path, role, kind, data: { toolUseId: id, type } }: Block): Step {
   if (role === 'assistant')
-    return toolUse === undefined || type !== undefined ? 'assistant' : { call: { id: toolUseId, path } }
-  return toolResult === undefined ? 'break' : { result: { id: asObject(toolResult)['toolUseId'], path } }
+    return kind === 'toolUse' && type === undefined ? { call: { id, path } } : 'assistant'
+  return kind === 'toolResult' ? { result: { id, path } } : 'break'
 }
 
-const hasDocument = ({ body }: Part): boolean => body['document'] !== undefined
+const hasDocument = ({ blocks }: Message): boolean => blocks.some(({ kind }) => kind === 'document')
 
 export const bedrockRules: readonly Rule<View>[] = [
   ...formRules<View>(
-    shape,
+    request,
     'API reference of Converse; types of @aws-sdk/client-bedrock-runtime 3.1164',
     {},
-    { accept: isBytes },
+    { accept: (value) => value instanceof Uint8Array },
   ),
   {
     id: 'user-ends',
@@ -111,7 +142,7 @@ export const bedrockRules: readonly Rule<View>[] = [
       'error: "A conversation must start with a user message."; at the end: "does not support assistant message prefill"',
     check: ({ messages }) =>
       each(
-        [messages[0], messages.at(-1)].map((message) => message ?? { path: 'messages', role: undefined }),
+        [messages[0], messages.at(-1)].map((end) => end ?? { path: 'messages', role: undefined }),
         ({ role }) => role !== 'user' && `of ${String(role)}`,
       ),
   },
@@ -121,9 +152,8 @@ export const bedrockRules: readonly Rule<View>[] = [
     source: 'error: "A conversation must alternate between user and assistant roles."',
     check: ({ messages }) =>
       each(
-        messages,
-        ({ role }, index) =>
-          messages[index - 1]?.role === role && index > 0 && `follows one of ${String(role)}`,
+        messages.slice(1),
+        ({ role }, before) => messages[before]?.role === role && `follows one of ${String(role)}`,
       ),
   },
   {
@@ -131,17 +161,12 @@ export const bedrockRules: readonly Rule<View>[] = [
     rule: 'A message and a result of a call have content.',
     source:
       'error: "The content field in the Message object at messages.0 is empty. Add a ContentBlock object"; inferred for results',
-    *check({ messages }) {
-      yield* each(messages, ({ blocks }) => blocks.length === 0 && 'no content')
-      for (const { role, blocks } of messages)
-        yield* each(
-          blocks,
-          ({ body: { toolResult } }) =>
-            role === 'user' &&
-            toolResult !== undefined &&
-            asList(asObject(toolResult)['content'])[0] === undefined &&
-            'no content',
-        )
+    *check({ messages, blocks }) {
+      yield* each(messages, (each) => each.blocks.length === 0 && 'no content')
+      yield* each(blocks, ({ role, kind, data }) => {
+        const isEmpty = asList(data['content'])[0] === undefined
+        return role === 'user' && kind === 'toolResult' && isEmpty && 'no content'
+      })
     },
   },
   {
@@ -149,25 +174,21 @@ export const bedrockRules: readonly Rule<View>[] = [
     rule: 'No text of a system prompt, a user or a result is blank.',
     source: 'error: "The text field in the ContentBlock object at messages.0.content.0 is blank."',
     check: ({ blocks }) =>
-      each(
-        blocks,
-        ({ body: { text }, role }) =>
-          role !== 'assistant' && typeof text === 'string' && isBlank(text) && 'blank',
-      ),
+      each(blocks, ({ role, body: { text } }) => {
+        return role !== 'assistant' && typeof text === 'string' && isBlank(text) && 'blank'
+      }),
   },
   {
     id: 'blocks-by-role',
     rule: 'Calls and reasoning are of the assistant, results of the user, except those of tools that the provider executes.',
     source:
       'error: "User messages cannot contain tool uses"; "Assistant messages cannot contain tool results" inferred',
-    check: ({ messages }) =>
-      each(
-        messages.flatMap(({ role, blocks }) => blocks.map((block) => ({ ...block, role }))),
-        ({ role, body: { toolUse, toolResult, reasoningContent } }) =>
-          (role === 'assistant'
-            ? toolResult !== undefined && asObject(toolResult)['type'] === undefined
-            : (toolUse ?? reasoningContent) !== undefined) && `of role ${String(role)}`,
-      ),
+    check: ({ blocks }) =>
+      each(blocks, ({ role, kind, data: { type } }) => {
+        const isOfUser = kind === 'toolResult' && type === undefined
+        const isOfModel = kind === 'toolUse' || kind === 'reasoningContent'
+        return (role === 'assistant' ? isOfUser : isOfModel) && `of role ${String(role)}`
+      }),
   },
   ...pairRules<View>({
     'calls-have-results': 'error: "Expected toolResult blocks at messages.2.content for the following Ids"',
@@ -181,17 +202,10 @@ export const bedrockRules: readonly Rule<View>[] = [
     id: 'names',
     rule: 'Ids of calls and names of tools have 1 to 64 letters, digits, underscores and dashes.',
     source: 'API reference of ToolUseBlock: pattern [a-zA-Z0-9_-]+, length 1 to 64',
-    *check({ messages }) {
-      const blocks = messages.flatMap((message) => message.blocks)
+    *check({ blocks }) {
+      const calls = blocks.filter(({ kind, data: { type } }) => kind === 'toolUse' && type === undefined)
       for (const name of ['toolUseId', 'name'])
-        yield* each(
-          blocks,
-          ({ body }) => {
-            const { [name]: value, type } = asObject(body['toolUse'])
-            return type === undefined && nameFault(value)
-          },
-          `.toolUse.${name}`,
-        )
+        yield* each(calls, ({ data }) => nameFault(data[name]), `.toolUse.${name}`)
     },
   },
   {
@@ -199,15 +213,13 @@ export const bedrockRules: readonly Rule<View>[] = [
     rule: 'Reasoning has its signature, and is not the last block of a message.',
     source:
       'ReasoningTextBlock: "include the text and its signature unmodified"; for Claude "The final block in an assistant message cannot be `thinking`."',
-    *check({ messages }) {
-      for (const { blocks } of messages) {
-        const thoughts = blocks.filter(({ body }) => body['reasoningContent'] !== undefined)
-        yield* each(thoughts, ({ body }) => {
-          const { reasoningText } = asObject(body['reasoningContent'])
-          return reasoningText !== undefined && !asObject(reasoningText)['signature'] && 'no signature'
-        })
-        yield* each(thoughts, (block) => block === blocks.at(-1) && 'the last block')
-      }
+    *check({ messages, blocks }) {
+      yield* each(blocks, ({ kind, data: { reasoningText } }) => {
+        const isUnsigned = reasoningText !== undefined && !asObject(reasoningText)['signature']
+        return kind === 'reasoningContent' && isUnsigned && 'no signature'
+      })
+      const last = messages.flatMap((each) => each.blocks.slice(-1))
+      yield* each(last, ({ kind }) => kind === 'reasoningContent' && 'the last block')
     },
   },
   {
@@ -216,18 +228,14 @@ export const bedrockRules: readonly Rule<View>[] = [
     source:
       'guide on Converse: "you must also include a text content block"; error: "The document names must be unique"',
     *check({ messages }) {
-      const documents = messages.flatMap(({ blocks }) => blocks.filter(hasDocument))
+      const documents = messages.flatMap((each) => each.blocks.filter(({ kind }) => kind === 'document'))
       yield* repeats(
-        documents.map(({ path, body }) => ({ path, id: asObject(body['document'])['name'] })),
+        documents.map(({ path, data }) => ({ path, id: data['name'] })),
         'name of another',
       )
-      yield* each(
-        messages,
-        ({ blocks }) =>
-          blocks.some(hasDocument) &&
-          !blocks.some(({ body }) => body['text'] !== undefined) &&
-          'a document without a text',
-      )
+      yield* each(messages.filter(hasDocument), (each) => {
+        return each.blocks.every(({ kind }) => kind !== 'text') && 'a document without a text'
+      })
     },
   },
   {
@@ -235,10 +243,10 @@ export const bedrockRules: readonly Rule<View>[] = [
     rule: 'The bytes of an image are a byte array, and not empty.',
     source: 'type ImageSource of the AWS client: bytes is a Uint8Array',
     check: ({ blocks }) =>
-      each(blocks, ({ body: { image } }) => {
-        const { bytes, s3Location } = asObject(asObject(image)['source'])
-        const isSome = bytes instanceof Uint8Array && bytes.length > 0
-        return image !== undefined && !isSome && s3Location === undefined && 'no bytes'
+      each(blocks, ({ kind, data }) => {
+        const { bytes: value, s3Location } = asObject(data['source'])
+        const isSome = value instanceof Uint8Array && value.length > 0
+        return kind === 'image' && !isSome && s3Location === undefined && 'no bytes'
       }),
   },
 ]

@@ -1,25 +1,22 @@
 /** Writes neutral messages for Amazon Bedrock's Converse. */
 
-import type { JsonValue } from '../../event/shapes.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import { sentMore } from '../blocks.ts'
 import type { AssistantTurn, Piece, Result } from '../limits.ts'
 import type { NeutralMessage } from '../message.ts'
-import { NO_ANSWER } from '../phrases.ts'
-import { moveParts, pieceDigest, textPiece } from '../pieces.ts'
+import { moveParts, pieceBlock } from '../pieces.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { decodeBase64 } from '../text-files.ts'
 import { argumentObject } from '../text.ts'
-import { extend, replyBlocks, writeRequest } from '../write.ts'
-import {
-  type BedrockBlock,
-  type BedrockMessage,
-  type BedrockReasoning,
-  type BedrockRequest,
-  type BedrockResultBlock,
-  isSigned,
-  LIMITS,
-  withBytes,
-} from './blocks.ts'
+import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
+import { isSigned, LIMITS, withBytes } from './blocks.ts'
+import type {
+  BedrockBlock,
+  BedrockMessage,
+  BedrockReasoning,
+  BedrockRequest,
+  BedrockResultBlock,
+} from './rules.ts'
 
 /** The provider requires a text in a message with a document, and content in a result. */
 const FILE_TEXT = '[A file:]'
@@ -60,7 +57,7 @@ function start(list: BedrockMessage[]) {
       else list.push({ role, content: withFileText(blocks, []) })
     },
     request: (messages: BedrockMessage[]): BedrockRequest => ({
-      ...(system.length === 0 ? {} : { system: system as { readonly text: string }[] }),
+      ...(system.length > 0 && { system: system as { text: string }[] }),
       messages,
     }),
   }
@@ -93,10 +90,8 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<BedrockBlock>
     other: (value) => withBytes(value) as typeof value,
     more: (ref) => sentMore(ref.more, LIMITS.more[ref.kind]),
   })
-  const last = blocks.at(-1)
-  if (last === undefined || !('reasoningContent' in last.block)) return blocks
-  const piece = textPiece(NO_ANSWER)
-  return [...blocks, { block: { text: piece.text }, digest: () => pieceDigest(piece) }]
+  const last = blocks.at(-1)?.block ?? {}
+  return 'reasoningContent' in last ? withAnswer(blocks, (text) => ({ text })) : blocks
 }
 
 type Thinking = AssistantTurn['message']['thinking_blocks'][number]
@@ -117,12 +112,15 @@ function resultBlock({ call, pieces, isError }: Result): BedrockBlock {
   }
 }
 
-function blockOf(piece: Piece): BedrockBlock {
-  if (piece.type === 'text') return { text: piece.text }
-  // The table of parts has made it.
-  if (piece.type === 'block') return withBytes(piece.block as JsonValue) as BedrockBlock
-  const { image } = piece
-  if (image.from === 'web') return { text: image.url }
-  const format = image.mediaType.slice('image/'.length) as 'png'
-  return { image: { format, source: { bytes: decodeBase64(image.data) } } }
-}
+const blockOf = (piece: Piece): BedrockBlock =>
+  withBytes(
+    pieceBlock<JsonObject>(
+      piece,
+      (text) => ({ text }),
+      (image) => {
+        if (image.from === 'web') return { text: image.url }
+        const format = image.mediaType.slice('image/'.length)
+        return { image: { format, source: { bytes: { $bytes: image.data } } } }
+      },
+    ),
+  ) as BedrockBlock

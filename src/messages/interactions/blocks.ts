@@ -1,12 +1,12 @@
-/** Gemini Interactions: kinds of steps, limits and types, for writer and readers. */
+/** Gemini Interactions: kinds of steps and limits, for writer and readers. */
 
 import type { JsonObject, ThinkingBlock } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
 import { type FileRef, isAddress, isPdf } from '../files.ts'
-import type { AssistantTurn, FieldRef, Limits, PairHalf, PartTable } from '../limits.ts'
+import type { FieldRef, Limits, PairHalf, PartTable } from '../limits.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairParts } from '../pairs.ts'
-import { hasOwnParts, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
+import { COMMON_LIMITS } from '../reply-parts.ts'
 import { base64, boolean, object, objects, optional, string } from '../shape.ts'
 import { isWellFormed } from '../text.ts'
 
@@ -25,8 +25,7 @@ const MEDIA = {
 const CONTENTS: ReadonlySet<unknown> = new Set(['text', 'image', 'audio', 'document', 'video'])
 
 /** Whether an object is a content, not a step. O(1). */
-export const isContent = (value: { readonly type?: unknown }): value is InteractionsContent =>
-  CONTENTS.has(value.type)
+export const isContent = ({ type }: { readonly type?: unknown }): boolean => CONTENTS.has(type)
 
 export const KINDS = {
   user_input: { in: 'standard', side: 'user' },
@@ -72,24 +71,16 @@ function writeFile(file: FileRef): JsonObject | null {
 }
 
 export const LIMITS: Limits = {
+  ...COMMON_LIMITS,
   grammar: 'interactions',
-  namedBy: 'type',
-  origin: 'completion',
   table: KINDS,
   callId: { illegal: /[^!-~]/gu, maxLength: 128 },
-  toolNameLength: 64,
   acceptsImage: (image) => image.from === 'data' || image.secure,
   parts: PARTS,
-  kinds: THINKING_KINDS,
-  order: thinkingFirst,
-  callsLast: false,
   isSigned: (message, ref) => signatureOf(message, ref) !== null,
   more: { text: KINDS.text.more, thinking: KINDS.thought.more, call: KINDS.function_call.more },
   pairOf,
   pairs: pairParts,
-  hasOutput: (turn: AssistantTurn) => turn.bound > 0 || turn.texts.length > 0 || hasOwnParts(turn),
-  pauses: false,
-  appends: false,
 }
 
 /** A thought of this provider, or null: it refuses the signatures of others. */
@@ -112,44 +103,4 @@ function pairOf({ type, id, call_id }: JsonObject): PairHalf | null {
   return typeof shared === 'string'
     ? { half: match[2] as PairHalf['half'], id: `${match[1]} ${shared}`, waits: true }
     : null
-}
-
-export interface InteractionsText {
-  readonly type: 'text'
-  readonly text: string
-}
-
-/** A file, as base64 or by its address. */
-export interface InteractionsMedia {
-  readonly type: 'image' | 'audio' | 'document' | 'video'
-  readonly mime_type?: string
-  readonly data?: string
-  readonly uri?: string
-}
-
-/** The content of a step. */
-export type InteractionsContent = InteractionsText | InteractionsMedia
-
-/** A step of a request. Steps of the provider's own tools are sent back unchanged. */
-export type InteractionsStep =
-  | { readonly type: 'user_input' | 'model_output'; readonly content: InteractionsContent[] }
-  | { readonly type: 'thought'; readonly signature: string; readonly summary?: InteractionsText[] }
-  | {
-      readonly type: 'function_call'
-      readonly id: string
-      readonly name: string
-      readonly arguments: JsonObject
-    }
-  | {
-      readonly type: 'function_result'
-      readonly call_id: string
-      readonly name: string
-      readonly result: string | InteractionsContent[]
-      readonly is_error?: true
-    }
-
-/** The fields of an `interactions.create` request that are written from the log. */
-export interface InteractionsRequest {
-  readonly system_instruction?: string
-  readonly input: InteractionsStep[]
 }

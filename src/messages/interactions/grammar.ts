@@ -5,51 +5,46 @@ import { googleError } from '../google/grammar.ts'
 import {
   argumentObject,
   callsLast,
-  halves,
+  fieldsOf,
   isTextBlank,
   type ProviderGrammar,
+  reasonOf,
   type ReplyAbout,
   seenText,
   type SeenBlock,
   sightOf,
+  spoken,
   type Wire,
 } from '../provider.ts'
+import type { DeltaFields } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
-import { collectInteractions, fromInteractions } from './read.ts'
+import { collectInteractions, ENDINGS, fromInteractions } from './read.ts'
 import { validateInteractions } from './rules.ts'
 import { NO_SIGNATURE, toInteractions } from './write.ts'
 
-const STATUS: Readonly<Record<string, string>> = { truncated: 'incomplete', failed: 'failed' }
-
-const interactionOf = (steps: readonly Wire[], { requestNumber, end }: ReplyAbout): Wire => ({
-  id: `int_${requestNumber}`,
+const interactionOf = (steps: readonly Wire[], about: ReplyAbout): Wire => ({
+  id: `int_${about.requestNumber}`,
   object: 'interaction',
   model: 'scripted',
   status:
-    STATUS[end ?? ''] ??
+    reasonOf(ENDINGS, about) ??
     (steps.some(({ type }) => type === 'function_call') ? 'requires_action' : 'completed'),
   usage: { total_input_tokens: 10, total_output_tokens: 5, total_tokens: 15 },
 })
 
+/** The deltas of the steps that a model speaks; an output has one content. */
+const SPOKEN: DeltaFields = {
+  text: { type: 'text', to: 'content.0.text', as: 'text' },
+  content: { type: 'thought_summary', to: 'summary', as: 'list' },
+  signature: { type: 'thought_signature', to: 'signature', as: 'value' },
+  arguments: { type: 'arguments_delta', to: 'arguments', as: 'json' },
+}
+
 function eventsOf(step: Wire, index: number): readonly Wire[] {
-  const { content, summary, arguments: args, signature, ...start } = step
-  const texts = (content ?? summary ?? []) as readonly Wire[]
-  const isCall = step['type'] === 'function_call'
-  const rest = !isCall && args !== undefined ? { arguments: args } : {}
-  const deltas: Wire[] = [
-    ...texts.flatMap(({ text }) =>
-      halves(String(text)).map((half): Wire => {
-        const piece = { type: 'text', text: half }
-        return summary === undefined ? piece : { type: 'thought_summary', content: piece }
-      }),
-    ),
-    ...(isCall
-      ? halves(JSON.stringify(args)).map((half) => ({ type: 'arguments_delta', arguments: half }))
-      : []),
-    ...(signature === undefined ? [] : [{ type: 'thought_signature', signature }]),
-  ]
+  const { start, deltas } = spoken(step, SPOKEN)
+  const { content: _, ...fields } = start
   return [
-    { event_type: 'step.start', index, step: { ...start, ...rest } },
+    { event_type: 'step.start', index, step: fields },
     ...deltas.map((delta) => ({ event_type: 'step.delta', index, delta })),
     { event_type: 'step.stop', index },
   ]
@@ -77,8 +72,7 @@ function stepBlocks(step: Wire): SeenBlock[] {
 const PROVIDER: ProviderGrammar = {
   route: (path, body) => (path.endsWith('/interactions') ? body['stream'] === true : null),
   sight: SIGHT,
-  judge: ({ system_instruction, input }) =>
-    validateInteractions({ ...(system_instruction === undefined ? {} : { system_instruction }), input }),
+  judge: (body) => validateInteractions(fieldsOf(body, 'system_instruction', 'input')),
   arrange: callsLast,
   contents(part, idPrefix) {
     if (typeof part === 'string') return [{ type: 'model_output', content: [{ type: 'text', text: part }] }]

@@ -1,34 +1,22 @@
-import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
   callPart,
-  failedWith,
+  endingBy,
   failureOf,
   moreOf,
   otherPart,
-  type ReadOptions,
   readParts,
   reasoningDelta,
-  type Reply,
-  type ReplyCollector,
   replyEvents,
-  type ReplyOutcome,
-  type ReplyPart,
   textDelta,
   textPart,
   thinkingPart,
 } from '../reply.ts'
+import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
-import {
-  type RawObject,
-  objectOf,
-  objectsOf,
-  readArguments,
-  stringOf,
-  textOfContents,
-  textOfInput,
-} from '../text.ts'
+import { objectOf, objectsOf, readArguments, stringOf, textOfContents, textOfInput } from '../text.ts'
+import type { RawObject } from '../text.ts'
 import { isContent, LIMITS } from './blocks.ts'
 
 /** A whole reply of the `@google/genai` package. Other fields are read if they are present. */
@@ -53,100 +41,61 @@ export const fromInteractions = (reply: InteractionsReply, options: ReadOptions 
   readReply(objectOf(reply), options)
 
 function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
+  // The other fields repeat the request.
+  const { id, model, status, usage, service_tier, continuation_token, agent } = raw
   const all = objectsOf(raw['steps'])
   const steps = all.slice(all.findLastIndex(({ type }) => type === 'user_input') + 1)
-  const ending = broken ?? failureOf(raw) ?? endingOf(raw, steps)
-  const results = new Map(steps.filter(isResult).map((step) => [step['call_id'], step]))
-  const messages = steps.filter((step) => !isResult(step))
-  let isAfterOutput = false
-  return replyEvents(
-    {
-      id: raw['id'],
-      model: raw['model'],
-      stopReason: raw['status'],
-      usage: raw['usage'],
-      metadata: aboutReply(raw),
-      parts: readParts(messages, ending, (step, isCutOff) => {
-        const followsOutput = isAfterOutput
-        // A thought that is not sent must not join the outputs around it.
-        if (step['type'] !== 'thought') isAfterOutput = step['type'] === 'model_output'
-        return partsOf(step, results, isCutOff, followsOutput)
-      }),
-      ending,
-    },
-    LIMITS,
-    options,
+  const error = objectOf(steps.findLast((step) => step['error'])?.['error'])
+  const detail = status === 'failed' ? error['message'] : textOfContents(steps)
+  const ending = broken ?? failureOf(raw) ?? endingBy(ENDINGS, stringOf(status), detail)
+  const { results = [], others = [] } = Object.groupBy(steps, ({ type }) =>
+    type === 'function_result' ? 'results' : 'others',
   )
+  const byCall = new Map(results.map((step) => [step['call_id'], step]))
+  let isAfterOutput = false
+  const parts = readParts(others, ending, (step, isCutOff) => {
+    const { type } = step
+    const followsOutput = isAfterOutput
+    // A thought that is not sent must not join the outputs around it.
+    if (type !== 'thought') isAfterOutput = type === 'model_output'
+    if (type === 'thought') return thoughtPart(step)
+    if (type === 'function_call') return readCall(step, isCutOff, byCall.get(step['id']))
+    return type === 'model_output' ? outputParts(step, followsOutput) : otherPart(step)
+  })
+  const metadata = moreOf({ service_tier, continuation_token, agent })
+  return replyEvents({ id, model, stopReason: status, usage, metadata, parts, ending }, LIMITS, options)
 }
 
-const isResult = ({ type }: RawObject): boolean => type === 'function_result'
-
-/** The other fields repeat the request. */
-function aboutReply({ service_tier, continuation_token, agent }: RawObject): JsonObject | null {
-  return moreOf({ service_tier, continuation_token, agent })
+export const ENDINGS: Endings = {
+  incomplete: 'truncated',
+  budget_exceeded: 'truncated',
+  requires_continuation: 'truncated',
+  failed: 'failed',
+  // A background interaction that has not finished.
+  queued: 'broken_off',
+  in_progress: 'broken_off',
+  cancelled: 'broken_off',
 }
 
-function endingOf({ status }: RawObject, steps: readonly RawObject[]): ReplyOutcome | null {
-  switch (status) {
-    case 'incomplete':
-    case 'budget_exceeded':
-    case 'requires_continuation':
-      return { type: 'truncated', reason: status }
-    case 'failed': {
-      const error = steps.findLast((step) => step['error'])?.['error']
-      return failedWith(objectOf(error)['message'])
-    }
-    // A background interaction that has not finished.
-    case 'queued':
-    case 'in_progress':
-    case 'cancelled':
-      return { type: 'broken_off', text: textOfContents(steps) }
-    default:
-      return null
-  }
-}
+const readCall = (step: RawObject, isCutOff: boolean, result?: RawObject): ReplyPart =>
+  callPart(step['id'], step['name'], step['arguments'], isCutOff, {
+    result:
+      result === undefined
+        ? null
+        : { text: textOfInput(result['result']), isError: result['is_error'] === true },
+    more: moreOf(step, 'type', 'id', 'name', 'arguments'),
+  })
 
-function partsOf(
-  step: RawObject,
-  results: ReadonlyMap<unknown, RawObject>,
-  isCutOff: boolean,
-  followsOutput: boolean,
-): ReplyPart[] {
-  switch (step['type']) {
-    case 'model_output':
-      return objectsOf(step['content'])
-        .filter(isVisible)
-        .map((content, index) => contentPart(content, followsOutput && index === 0))
-    case 'thought':
-      return [thoughtPart(step)]
-    case 'function_call': {
-      const { id, name, arguments: input } = step
-      const result = results.get(id)
-      return [
-        callPart(id, name, input, isCutOff, {
-          result: result === undefined ? null : resultOf(result),
-          more: moreOf(step, 'type', 'id', 'name', 'arguments'),
-        }),
-      ]
-    }
-    default:
-      return [otherPart(step)]
-  }
-}
-
-const isVisible = ({ text, annotations }: RawObject): boolean => text !== '' || annotations !== undefined
-
-const resultOf = ({ result, is_error }: RawObject) => ({
-  text: textOfInput(result),
-  isError: is_error === true,
-})
-
-function contentPart(content: RawObject, begins: boolean): ReplyPart {
-  const { type, text } = content
-  if (type !== 'text' || typeof text !== 'string') return otherPart(begins ? { ...content, begins } : content)
-  const more = moreOf(content, 'type', 'text')
-  return textPart(text, begins ? { ...more, begins } : more)
-}
+const outputParts = ({ content }: RawObject, followsOutput: boolean): ReplyPart[] =>
+  objectsOf(content)
+    .filter(({ text, annotations }) => text !== '' || annotations !== undefined)
+    .map((each, index) => {
+      const begins = followsOutput && index === 0 ? { begins: true } : null
+      const { type, text } = each
+      if (type !== 'text' || typeof text !== 'string') return otherPart({ ...each, ...begins })
+      const more = moreOf(each, 'type', 'text')
+      return textPart(text, begins === null ? more : { ...more, ...begins })
+    })
 
 /** A summary of at most one plain text is the thinking itself; any other is stored next to it. */
 function thoughtPart(step: RawObject): ReplyPart {
@@ -162,16 +111,16 @@ function thoughtPart(step: RawObject): ReplyPart {
 
 interface StreamedStep {
   readonly fields: Record<string, unknown>
-  readonly list: { readonly fields: RawObject; readonly texts: string[]; annotations: unknown[] }[]
+  readonly contents: RawObject[]
   readonly args: string[]
 }
 
-const STEP_OF: ReadonlyMap<string, string> = new Map([
-  ['thought_summary', 'thought'],
-  ['thought_signature', 'thought'],
-  ['arguments_delta', 'function_call'],
-  ['text_annotation_delta', 'model_output'],
-])
+const STEP_OF: Readonly<Record<string, string>> = {
+  thought_summary: 'thought',
+  thought_signature: 'thought',
+  arguments_delta: 'function_call',
+  text_annotation_delta: 'model_output',
+}
 
 /**
  * Reads the stream events of `interactions.create` of `@google/genai`, and returns the same reply as
@@ -187,27 +136,31 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = { status: 'in_progress' }
   const steps = new Map<unknown, StreamedStep>()
 
-  const begin = (index: unknown, step: RawObject): readonly StreamingDeltaEvent[] => {
-    const { content, summary, ...fields } = step
-    const open = steps.get(index) ?? { fields: {}, list: [], args: [] }
-    steps.set(index, open)
-    Object.assign(open.fields, withoutEmpty(fields))
-    return objectsOf(content ?? summary).flatMap((each) => addContent(open, each))
+  const stepAt = (index: unknown): StreamedStep => {
+    const step = steps.get(index) ?? { fields: {}, contents: [], args: [] }
+    steps.set(index, step)
+    return step
   }
-
-  const addPiece = (index: unknown, delta: RawObject): readonly StreamingDeltaEvent[] => {
-    const type = stringOf(delta['type'])
-    let open = steps.get(index)
-    if (open === undefined) {
-      begin(index, { type: isContent(delta) ? 'model_output' : (STEP_OF.get(type) ?? type) })
-      open = steps.get(index) as StreamedStep
-    }
-    if (type === 'thought_summary') return addContent(open, objectOf(delta['content']))
-    if (isContent(delta)) return addContent(open, delta as RawObject)
-    const { type: _, annotations, arguments: args, ...fields } = delta
-    if (type === 'arguments_delta') open.args.push(stringOf(args))
-    else if (type === 'text_annotation_delta') open.list.at(-1)?.annotations.push(...objectsOf(annotations))
-    else Object.assign(open.fields, withoutEmpty({ ...fields, arguments: args }))
+  const addContents = (step: StreamedStep, contents: readonly RawObject[]): StreamingDeltaEvent[] => {
+    step.contents.push(...contents)
+    const publish = step.fields['type'] === 'thought' ? reasoningDelta : textDelta
+    return contents.flatMap(({ type, text }) => (type === 'text' ? publish(stringOf(text)) : []))
+  }
+  const begin = (index: unknown, { content, summary, ...fields }: RawObject): StreamingDeltaEvent[] => {
+    const step = stepAt(index)
+    Object.assign(step.fields, withoutEmpty(fields))
+    return addContents(step, objectsOf(content ?? summary))
+  }
+  const addDelta = (index: unknown, delta: RawObject): StreamingDeltaEvent[] => {
+    const { type: kind, annotations, arguments: args, ...fields } = delta
+    const type = stringOf(kind)
+    const step = stepAt(index)
+    step.fields['type'] ??= isContent(delta) ? 'model_output' : (STEP_OF[type] ?? type)
+    if (isContent(delta)) return addContents(step, [delta])
+    if (type === 'thought_summary') return addContents(step, [objectOf(delta['content'])])
+    if (type === 'arguments_delta') step.args.push(stringOf(args))
+    else if (type === 'text_annotation_delta') addContents(step, [{ type: 'text', annotations }])
+    else Object.assign(step.fields, withoutEmpty({ ...fields, arguments: args }))
     return []
   }
 
@@ -226,7 +179,7 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
         case 'step.start':
           return begin(index, objectOf(event['step']))
         case 'step.delta':
-          return addPiece(index, objectOf(event['delta']))
+          return addDelta(index, objectOf(event['delta']))
         case 'interaction.completed':
           // Steps that arrived in pieces are known already.
           return objectsOf(whole).flatMap((step, index) => (steps.has(index) ? [] : begin(index, step)))
@@ -241,34 +194,34 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
-function addContent(
-  { fields, list }: StreamedStep,
-  { text, annotations, ...rest }: RawObject,
-): readonly StreamingDeltaEvent[] {
-  const last = list.at(-1)
-  const isPiece = rest['type'] === 'text' && last?.fields['type'] === 'text'
-  if (isPiece) last.texts.push(stringOf(text))
-  else list.push({ fields: rest, texts: [stringOf(text)], annotations: [] })
-  list.at(-1)?.annotations.push(...objectsOf(annotations))
-  if (rest['type'] !== 'text') return []
-  return fields['type'] === 'thought' ? reasoningDelta(stringOf(text)) : textDelta(stringOf(text))
-}
-
 const withoutEmpty = (value: RawObject): RawObject =>
   Object.fromEntries(
     Object.entries(value).filter(([, field]) => field !== null && field !== undefined && field !== ''),
   )
 
-function wholeStep({ fields, list, args }: StreamedStep): RawObject {
-  const contents = list.map(({ fields: content, texts, annotations }) => ({
-    ...content,
-    ...(content['type'] === 'text' ? { text: texts.join('') } : {}),
-    ...(annotations.length === 0 ? {} : { annotations }),
-  }))
+function wholeStep({ fields, contents, args }: StreamedStep): RawObject {
   const text = args.join('')
+  const list = fields['type'] === 'thought' ? 'summary' : 'content'
   return {
     ...fields,
-    ...(contents.length === 0 ? {} : { [fields['type'] === 'thought' ? 'summary' : 'content']: contents }),
-    ...(text === '' ? {} : { arguments: readArguments(text) ?? text }),
+    ...(contents.length > 0 && { [list]: joinTexts(contents) }),
+    ...(text !== '' && { arguments: readArguments(text) ?? text }),
   }
+}
+
+/** Adjacent texts are one content. */
+function joinTexts(pieces: readonly RawObject[]): RawObject[] {
+  const contents: RawObject[][] = []
+  for (const piece of pieces)
+    if (piece['type'] === 'text' && contents.at(-1)?.[0]?.['type'] === 'text') contents.at(-1)?.push(piece)
+    else contents.push([piece])
+  return contents.map((all) => {
+    const annotations = all.flatMap((piece) => objectsOf(piece['annotations']))
+    const text = all.map((piece) => stringOf(piece['text'])).join('')
+    return {
+      ...all[0],
+      ...(all[0]?.['type'] === 'text' && { text }),
+      ...(annotations.length > 0 && { annotations }),
+    }
+  })
 }

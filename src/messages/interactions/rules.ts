@@ -4,7 +4,6 @@ import {
   asObject,
   byKey,
   each,
-  fields,
   type Finding,
   formRules,
   functionNameFault,
@@ -19,34 +18,46 @@ import {
   shapesOf,
   type Step,
   storedFields,
-  textOr,
   type Turn,
   turnsOf,
   type Violation,
+  written,
 } from '../rules.ts'
-import { boolean, listOf, object, open, type Shape, string } from '../shape.ts'
+import { boolean, byType, either, listOf, object, objects, open, optional, record, string } from '../shape.ts'
+import type { Shape, ShapeOf, Typed } from '../shape.ts'
 import { KINDS } from './blocks.ts'
 
-const contentShape = (media: Shape<unknown>): Shape<unknown> => {
-  const text = fields({ text: string }, { annotations: listOf(object) })
-  return byKey('type', { text, image: media, audio: media, document: media, video: media })
-}
-const content = contentShape(fields({}, { data: string, uri: string, mime_type: string }))
+const text = { text: string, annotations: optional(objects as Shape<never[]>) } as const
+const media = { data: optional(string), uri: optional(string), mime_type: optional(string) } as const
+const contents = { text, image: media, audio: media, document: media, video: media } as const
+const content = byType(contents)
 /** Media of the model can have other fields. */
-const output = contentShape(open({}))
-const step = byKey('type', {
-  user_input: fields({ content: listOf(content) }),
-  model_output: fields({ content: listOf(output) }, { error: object }),
-  thought: fields({}, { signature: string, summary: listOf(object) }),
-  function_call: fields({ id: string, name: string, arguments: object }, { signature: string }),
-  function_result: fields(
-    { call_id: string, result: textOr(listOf(content)) },
-    { name: string, is_error: boolean },
-  ),
-  ...shapesOf(storedFields(KINDS), open),
-})
+const output = byKey('type', { ...shapesOf(contents, open), text: record(text) }) as typeof content
+const STEPS = {
+  user_input: { content: listOf(content) },
+  model_output: { content: listOf(output), error: optional(object) },
+  thought: { signature: written(string), summary: optional(objects as Shape<InteractionsText[]>) },
+  function_call: { id: string, name: string, arguments: object, signature: optional(string) },
+  function_result: {
+    call_id: string,
+    name: written(string),
+    result: either([string, listOf(content)]),
+    is_error: optional(boolean),
+  },
+} as const
+const stored = shapesOf(storedFields(KINDS), open)
+const step = byKey('type', { ...shapesOf(STEPS, record), ...stored }) as Shape<InteractionsStep>
+const shape = record({ system_instruction: optional(string), input: listOf(step) })
 
-const shape = fields({ input: listOf(step) }, { system_instruction: string })
+export type InteractionsText = Typed<Pick<typeof contents, 'text'>>
+/** A file, as base64 or by its address. */
+export type InteractionsMedia = Typed<Omit<typeof contents, 'text'>>
+/** The content of a step. */
+export type InteractionsContent = ShapeOf<typeof content>
+/** A step of a request. Steps of the provider's own tools are sent back unchanged. */
+export type InteractionsStep = Typed<typeof STEPS>
+/** The fields of an `interactions.create` request that are written from the log. */
+export type InteractionsRequest = ShapeOf<typeof shape>
 
 interface View {
   readonly request: unknown

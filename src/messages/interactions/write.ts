@@ -1,25 +1,18 @@
 /** Writes neutral messages for Gemini's Interactions. */
 
+import { without } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { sentMore } from '../blocks.ts'
 import { digestOf } from '../digest.ts'
 import { typeOfUrl } from '../files.ts'
 import type { AssistantTurn, Piece, Result, TextPiece } from '../limits.ts'
 import type { NeutralMessage } from '../message.ts'
-import { isText, joinTexts } from '../pieces.ts'
+import { isText, joinTexts, pieceBlock } from '../pieces.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { argumentObject, functionName } from '../text.ts'
 import { replyBlocks, writeRequest } from '../write.ts'
-import {
-  type InteractionsContent,
-  type InteractionsMedia,
-  type InteractionsRequest,
-  type InteractionsStep,
-  isContent,
-  LIMITS,
-  signatureOf,
-  thoughtAt,
-} from './blocks.ts'
+import { isContent, LIMITS, signatureOf, thoughtAt } from './blocks.ts'
+import type { InteractionsContent, InteractionsRequest, InteractionsStep } from './rules.ts'
 
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
@@ -67,7 +60,7 @@ function joinContents(blocks: readonly InteractionsBlock[]): InteractionsStep[] 
   let open: InteractionsContent[] | null = null
   for (const block of blocks) {
     if (!isContent(block)) {
-      steps.push(block)
+      steps.push(block as InteractionsStep)
       open = null
       continue
     }
@@ -92,7 +85,7 @@ function replySteps(turn: AssistantTurn, keepsSigned: boolean): readonly Written
     thinking(_, more, ref) {
       const thinking = thoughtAt(message, ref.index)?.thinking ?? ''
       const signature = keepsSigned ? signatureOf(message, ref) : null
-      const summary = thinking === '' ? {} : { summary: [{ type: 'text', text: thinking } as const] }
+      const summary = thinking !== '' && { summary: [{ type: 'text', text: thinking } as const] }
       return signature === null ? null : { type: 'thought', signature, ...summary, ...more }
     },
     call: ({ id, source }, more) => ({
@@ -102,26 +95,20 @@ function replySteps(turn: AssistantTurn, keepsSigned: boolean): readonly Written
       arguments: argumentObject(source.arguments),
       ...more,
     }),
-    other: (value) => begin(keepsSigned ? value : unsigned(value)),
+    other: (value) => begin(keepsSigned ? value : without(value, 'signature')),
     more: (ref) => {
       const more = sentMore(ref.more, LIMITS.more[ref.kind])
       begins ||= more?.['begins'] === true
-      return more === null || keepsSigned ? more : unsigned(more)
+      return more === null || keepsSigned ? more : without(more, 'signature')
     },
   })
   const first = steps.findIndex(({ block }) => block.type === 'function_call')
-  if (first < 0 || steps.slice(0, first + 1).some(({ block }) => isSignedThought(block))) return steps
+  const isSigned = ({ block }: Written<InteractionsBlock>): boolean =>
+    (block.type === 'thought' || block.type === 'function_call') && 'signature' in block
+  if (first < 0 || steps.slice(0, first + 1).some(isSigned)) return steps
   const thought = { type: 'thought', signature: NO_SIGNATURE } as const
   return steps.toSpliced(first, 0, { block: thought, digest: () => digestOf(NO_SIGNATURE) })
 }
-
-function unsigned(value: JsonObject): JsonObject {
-  const { signature: _, ...rest } = value
-  return rest
-}
-
-const isSignedThought = (block: InteractionsBlock): boolean =>
-  (block.type === 'thought' || block.type === 'function_call') && 'signature' in block
 
 function resultStep({ call, pieces, isError }: Result): InteractionsStep {
   return {
@@ -133,12 +120,12 @@ function resultStep({ call, pieces, isError }: Result): InteractionsStep {
   }
 }
 
-function contentOf(piece: Piece): InteractionsContent {
-  if (piece.type === 'text') return { type: 'text', text: piece.text.toWellFormed() }
-  // The table of parts has made it.
-  if (piece.type === 'block') return { ...piece.block } as object as InteractionsMedia
-  const { image } = piece
-  return image.from === 'web'
-    ? { type: 'image', mime_type: typeOfUrl(image.url), uri: image.url }
-    : { type: 'image', mime_type: image.mediaType, data: image.data }
-}
+const contentOf = (piece: Piece): InteractionsContent =>
+  pieceBlock<InteractionsContent>(
+    piece,
+    (text) => ({ type: 'text', text }),
+    (image) =>
+      image.from === 'web'
+        ? { type: 'image', mime_type: typeOfUrl(image.url), uri: image.url }
+        : { type: 'image', mime_type: image.mediaType, data: image.data },
+  )
