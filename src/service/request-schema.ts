@@ -3,9 +3,11 @@ import { integer } from '../event/shape-schema.ts'
 import { MAX_PAGE_SIZE } from '../store/contract/query.ts'
 import {
   bodyOf,
+  closedBody,
   id,
   integer as wholeNumber,
   messageFields,
+  optionalBody,
   secrets,
   securityAnalyzer,
   sentMessage,
@@ -79,7 +81,7 @@ const startRequest = z.looseObject({
   security_analyzer: securityAnalyzer.nullable().optional(),
 })
 export type StartRequest = z.input<typeof startRequest>
-export const startBody = bodyOf(startRequest, { optional: true })
+export const startBody = optionalBody(bodyOf(startRequest))
 
 export const isServiceField = (name: string): boolean => Object.hasOwn(serviceFields, name)
 
@@ -91,82 +93,66 @@ const update = z.strictObject({
 export type AppUpdate = z.input<typeof update>
 export const updateBody = bodyOf(update)
 
-export const deletionBody = bodyOf(
-  z.strictObject({
-    ids: z.array(id).min(1).max(MAX_PAGE_SIZE).optional(),
-    owner: id.optional(),
-    tags: tags.optional(),
-    before: z.string().optional(),
-    older_than_days: z.number().min(0).max(100_000).optional(),
-    keep_last: wholeNumber.min(0).optional(),
-    dry_run: z.boolean().default(false).optional(),
-    limit: wholeNumber.min(1).max(10_000).default(MAX_PAGE_SIZE).optional(),
-  }),
-)
+export const deletionBody = closedBody({
+  ids: z.array(id).min(1).max(MAX_PAGE_SIZE).optional(),
+  owner: id.optional(),
+  tags: tags.optional(),
+  before: z.string().optional(),
+  older_than_days: z.number().min(0).max(100_000).optional(),
+  keep_last: wholeNumber.min(0).optional(),
+  dry_run: z.boolean().default(false).optional(),
+  limit: wholeNumber.min(1).max(10_000).default(MAX_PAGE_SIZE).optional(),
+})
 
-export const erasureBody = bodyOf(z.strictObject({ reason: text(1, 1_000).optional() }), { optional: true })
+export const erasureBody = optionalBody(closedBody({ reason: text(1, 1_000).optional() }))
 
-export const sendBody = bodyOf(
-  z.strictObject({ ...messageFields, run: z.boolean().default(true).optional() }),
-)
+export const sendBody = closedBody({ ...messageFields, run: z.boolean().default(true).optional() })
 
-export const pendingBody = bodyOf(z.strictObject(messageFields))
+export const pendingBody = closedBody(messageFields)
 
-export const userBody = bodyOf(
-  z.strictObject({
-    email: z.string().regex(/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]{1,190}$/u, 'Must be an e-mail address.'),
-    /** The identity provider's name for the user, which identifies it. */
-    subject: text(1, 255).nullable().optional(),
-    password: text(8, 256).nullable().optional(),
-    api_key_name: text(1, 255).nullable().optional(),
-  }),
-)
+export const userBody = closedBody({
+  email: z.string().regex(/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]{1,190}$/u, 'Must be an e-mail address.'),
+  /** The identity provider's name for the user, which identifies it. */
+  subject: text(1, 255).nullable().optional(),
+  password: text(8, 256).nullable().optional(),
+  api_key_name: text(1, 255).nullable().optional(),
+})
 
-export const commandBody = bodyOf(
-  z.strictObject({
-    command: text(1, 100_000),
-    cwd: text(1, 4_096).nullable().optional(),
-    timeout: wholeNumber.min(1).max(600).default(300).optional(),
-  }),
-)
+export const commandBody = closedBody({
+  command: text(1, 100_000),
+  cwd: text(1, 4_096).nullable().optional(),
+  timeout: wholeNumber.min(1).max(600).default(300).optional(),
+})
 
 export const MAX_WORKSPACES = 1_000
 
 const folder = { id: text(1, 4_096), name: text(1, 500), path: text(1, 4_096) }
-export const workspacesBody = bodyOf(
-  z.strictObject({
-    workspaces: z
-      .array(z.strictObject({ ...folder, parentPath: text(1, 4_096).nullable().optional() }))
-      .max(MAX_WORKSPACES),
-  }),
-)
-export const parentsBody = bodyOf(
-  z.strictObject({ parents: z.array(z.strictObject(folder)).max(MAX_WORKSPACES) }),
-)
+export const workspacesBody = closedBody({
+  workspaces: z
+    .array(z.strictObject({ ...folder, parentPath: text(1, 4_096).nullable().optional() }))
+    .max(MAX_WORKSPACES),
+})
+export const parentsBody = closedBody({ parents: z.array(z.strictObject(folder)).max(MAX_WORKSPACES) })
 
 /** A message over a socket. Runs the conversation unless `run` is false. */
-export const socketMessage = bodyOf(
-  z.strictObject({ ...sentMessage, run: z.boolean().default(true).optional() }),
-)
+export const socketMessage = closedBody({ ...sentMessage, run: z.boolean().default(true).optional() })
 
 export const sessionMessage = bodyOf(z.looseObject({ ...messageFields, role: z.string() }))
 
 /** The first frame of a socket whose head carries no key. */
-export const authFrame = bodyOf(z.strictObject({ type: z.literal('auth'), session_api_key: z.string() }))
+export const authFrame = closedBody({ type: z.literal('auth'), session_api_key: z.string() })
 
 export const MAX_ORG_ID = 200
 
 const time = z.union([z.string().meta({ format: 'date-time' }), z.null()])
 
 /** A new key. Without `org_id` it is bound to the caller's organization; with null, to none. */
-export const newKeyBody = bodyOf(
-  z.strictObject({
-    name: text(1, 255),
-    not_before: time.optional(),
-    expires_at: time.optional(),
-    org_id: z.union([text(1, MAX_ORG_ID), z.null()]).optional(),
-  }),
-)
+export const newKeyBody = closedBody({
+  name: text(1, 255),
+  not_before: time.optional(),
+  expires_at: time.optional(),
+  org_id: z.union([text(1, MAX_ORG_ID), z.null()]).optional(),
+})
 
 const KEBAB = /^(?!-|.*--|.*-$)[a-z0-9-]+$/
 
@@ -205,15 +191,13 @@ export const canvasManifest = bodyOf(
   }),
 )
 
-export const installBody = bodyOf(
-  z.strictObject({
-    source: text(1, 4_096),
-    ref: text(1, 255).nullable().optional(),
-    repo_path: text(1, 4_096).nullable().optional(),
-    force: z.boolean().default(false).optional(),
-  }),
-)
+export const installBody = closedBody({
+  source: text(1, 4_096),
+  ref: text(1, 255).nullable().optional(),
+  repo_path: text(1, 4_096).nullable().optional(),
+  force: z.boolean().default(false).optional(),
+})
 
-export const enabledBody = bodyOf(z.strictObject({ enabled: z.boolean() }))
+export const enabledBody = closedBody({ enabled: z.boolean() })
 
-export const refreshBody = bodyOf(z.strictObject({ resolved_ref: z.null().optional(), enabled: z.boolean() }))
+export const refreshBody = closedBody({ resolved_ref: z.null().optional(), enabled: z.boolean() })

@@ -3,10 +3,12 @@ import { json } from '../../event/shape-schema.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import {
   bodyOf,
+  closedBody,
   confirmationPolicy,
   content,
   id,
   integer,
+  optionalBody,
   secrets,
   securityAnalyzer,
   sentMessage,
@@ -36,30 +38,25 @@ const startRequest = z.looseObject({
   security_analyzer: securityAnalyzer.nullable().optional(),
 })
 export type StartBody = z.input<typeof startRequest>
-export const startBody = bodyOf(startRequest, { optional: true })
+export const startBody = optionalBody(bodyOf(startRequest))
 
 export const agentFields = (body: object): JsonObject =>
   Object.fromEntries(
     Object.entries(body as JsonObject).filter(([name]) => !Object.hasOwn(serviceFields, name)),
   )
 
-export const updateBody = bodyOf(
-  z.strictObject({ title: title.nullable().optional(), tags: tags.nullable().optional() }),
-)
+export const updateBody = closedBody({ title: title.nullable().optional(), tags: tags.nullable().optional() })
 
-export const messageBody = bodyOf(
-  z.strictObject({ ...sentMessage, run: z.boolean().default(false).optional() }),
-)
+export const messageBody = closedBody({ ...sentMessage, run: z.boolean().default(false).optional() })
 
-export const confirmationBody = bodyOf(
-  z.strictObject({ accept: z.boolean(), reason: text(1, 4_096).optional() }),
-)
+export const confirmationBody = closedBody({ accept: z.boolean(), reason: text(1, 4_096).optional() })
 
-export const approveBody = bodyOf(z.strictObject({ action_ids: z.array(z.string()).min(1).max(1_000) }))
+export const approveBody = closedBody({ action_ids: z.array(z.string()).min(1).max(1_000) })
 
-export const rejectBody = bodyOf(
-  z.strictObject({ action_ids: z.array(z.string()).min(1).max(1_000), reason: text(1, 4_096).optional() }),
-)
+export const rejectBody = closedBody({
+  action_ids: z.array(z.string()).min(1).max(1_000),
+  reason: text(1, 4_096).optional(),
+})
 
 const fork = z.strictObject({
   id: id.nullable().optional(),
@@ -71,41 +68,36 @@ const fork = z.strictObject({
   reset_metrics: z.boolean().default(true).optional(),
 })
 export type ForkBody = z.input<typeof fork>
-export const forkBody = bodyOf(fork, { optional: true })
+export const forkBody = optionalBody(bodyOf(fork))
 
-export const navigateBody = bodyOf(z.strictObject({ event_id: z.string().nullable().optional() }), {
-  optional: true,
-})
+export const navigateBody = optionalBody(closedBody({ event_id: z.string().nullable().optional() }))
 
-export const policyBody = bodyOf(z.strictObject({ policy: confirmationPolicy.nullable() }))
+export const policyBody = closedBody({ policy: confirmationPolicy.nullable() })
 
-export const questionBody = bodyOf(z.strictObject({ question: text(1, 100_000) }))
+export const questionBody = closedBody({ question: text(1, 100_000) })
 
 const map = z.record(z.string(), json)
 
-export const analyzerBody = bodyOf(z.strictObject({ security_analyzer: securityAnalyzer.nullable() }))
+export const analyzerBody = closedBody({ security_analyzer: securityAnalyzer.nullable() })
 
-export const secretsBody = bodyOf(z.strictObject({ secrets }))
+export const secretsBody = closedBody({ secrets })
 
-export const llmBody = bodyOf(z.strictObject({ llm: map.and(z.looseObject({ model: text(1, 1_000) })) }))
-export const profileBody = bodyOf(z.strictObject({ profile_name: text(1, 64) }))
+export const llmBody = closedBody({ llm: map.and(z.looseObject({ model: text(1, 1_000) })) })
+export const profileBody = closedBody({ profile_name: text(1, 64) })
 
-export const completeBody = bodyOf(
-  z.strictObject({
-    content: z.union([text(0, 2 ** 22), z.array(content).min(1)]),
-    outcome: z.enum(['done', 'failed']).default('done').optional(),
-  }),
-)
+export const completeBody = closedBody({
+  content: z.union([text(0, 2 ** 22), z.array(content).min(1)]),
+  outcome: z.enum(['done', 'failed']).default('done').optional(),
+})
 
-export const cancelBody = bodyOf(z.strictObject({ reason: text(1, 4_096).optional() }), { optional: true })
+export const cancelBody = optionalBody(closedBody({ reason: text(1, 4_096).optional() }))
 
 /** Seconds until the token expires; default: a day. */
-export const callTokenBody = bodyOf(
-  z.strictObject({
+export const callTokenBody = optionalBody(
+  closedBody({
     expires_in: integer
       .min(1)
       .max(30 * 86_400)
       .optional(),
   }),
-  { optional: true },
 )

@@ -9,24 +9,12 @@ import { MOST_TAG_KEY, MOST_TAGS, TAG_KEY } from '../../store/kit/record.ts'
 import type { BodySpec } from './operation.ts'
 import type { ValidationError } from './parameters.ts'
 
-/**
- * A body with a zod schema. Defaults are documented and not filled in. O(size).
- * @param options.optional whether the whole body may be omitted
- */
-export function bodyOf<S extends z.ZodType>(schema: S): BodySpec<z.input<S>>
-export function bodyOf<S extends z.ZodType>(
-  schema: S,
-  options: { readonly optional: true },
-): BodySpec<z.input<S> | undefined>
-export function bodyOf<S extends z.ZodType>(
-  schema: S,
-  options: { readonly optional?: boolean } = {},
-): BodySpec<z.input<S> | undefined> {
+/** A body with a zod schema. Defaults are documented and not filled in. O(size). */
+export function bodyOf<S extends z.ZodType>(schema: S): BodySpec<z.input<S>> {
   const check = checker(schema)
   const { $schema: _dialect, ...document } = z.toJSONSchema(schema, { io: 'input', override: tidy })
   return {
     schema: document as object as JsonObject,
-    ...options,
     read(value) {
       const args = value as JsonValue
       const issues = toIssues(check(args), args, ['body'])
@@ -35,6 +23,13 @@ export function bodyOf<S extends z.ZodType>(
     },
   }
 }
+
+/** A body with these fields and no others. */
+export const closedBody = <Fields extends z.core.$ZodLooseShape>(fields: Fields) =>
+  bodyOf(z.strictObject(fields))
+
+/** A body that a request may omit. */
+export const optionalBody = <B>(body: BodySpec<B>): BodySpec<B | undefined> => ({ ...body, optional: true })
 
 /** JSON Schema implies the limits of exact integers that zod adds. */
 function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {

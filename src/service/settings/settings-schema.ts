@@ -9,7 +9,7 @@ import { isObject } from '../../event/json.ts'
 import { json } from '../../event/shape-schema.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { isSecret, MASK, maskedField } from '../conversations/secrets.ts'
-import { bodyOf, integer, text as storable } from '../http/body-schema.ts'
+import { bodyOf, closedBody, integer, optionalBody, text as storable } from '../http/body-schema.ts'
 import type { BodySpec } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 
@@ -76,41 +76,36 @@ function silent<B>(spec: BodySpec<B>): BodySpec<B> {
   }
 }
 
+/** A body with these fields and no others, whose errors contain no input. */
+const silentBody = <Fields extends z.core.$ZodLooseShape>(fields: Fields) => silent(closedBody(fields))
+
 const profileName = z
   .string()
   .regex(PROFILE_NAME, 'Must be letters, digits and . _ -, beginning with a letter or digit.')
 
-export const saveProfileBody = silent(
-  bodyOf(z.strictObject({ llm, include_secrets: z.boolean().default(true).optional() })),
-)
+export const saveProfileBody = silentBody({ llm, include_secrets: z.boolean().default(true).optional() })
 
-export const validateBody = silent(bodyOf(z.strictObject({ llm: llm.optional() }), { optional: true }))
+export const validateBody = optionalBody(silentBody({ llm: llm.optional() }))
 
-export const renameBody = silent(bodyOf(z.strictObject({ new_name: profileName })))
+export const renameBody = silentBody({ new_name: profileName })
 
 const diff = z.record(z.string(), json).nullable().optional()
 
-export const settingsBody = silent(
-  bodyOf(
-    z.strictObject({
-      agent_settings_diff: diff,
-      conversation_settings_diff: diff,
-      misc_settings_diff: diff,
-      active_profile: profileName.nullable().optional(),
-      active_agent_profile_id: storable(1, 64).nullable().optional(),
-    }),
-  ),
-)
+export const settingsBody = silentBody({
+  agent_settings_diff: diff,
+  conversation_settings_diff: diff,
+  misc_settings_diff: diff,
+  active_profile: profileName.nullable().optional(),
+  active_agent_profile_id: storable(1, 64).nullable().optional(),
+})
 
 export const SECRET_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/
 
 const secretName = z.string().regex(SECRET_NAME, 'Must be letters, digits and _, beginning with a letter.')
 const description = storable(0, 1_000).nullable().optional()
 
-export const secretBody = silent(
-  bodyOf(z.strictObject({ name: secretName, value: storable(1, 65_536), description })),
-)
-export const describeBody = silent(bodyOf(z.strictObject({ name: secretName, description })))
+export const secretBody = silentBody({ name: secretName, value: storable(1, 65_536), description })
+export const describeBody = silentBody({ name: secretName, description })
 
 const some = optionalText(10_000)
 const seconds = z.number().min(0).nullable().optional()
@@ -153,9 +148,7 @@ const agentProfile = z.looseObject({ agent_kind: z.enum(['openhands', 'acp']).op
 export const agentProfileBody = silent(bodyOf(agentProfile))
 
 /** A profile that is not stored. */
-export const draftBody = silent(
-  bodyOf(z.strictObject({ profile: agentProfile.optional() }), { optional: true }),
-)
+export const draftBody = optionalBody(silentBody({ profile: agentProfile.optional() }))
 
 export const storeBody = silent(
   bodyOf(z.looseObject({ agent_settings_diff: diff, conversation_settings_diff: diff })),
