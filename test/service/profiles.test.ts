@@ -42,14 +42,12 @@ describe.each(Object.entries(STORES))('profiles, over %s', (_, make) => {
       await begin(store, options)
       expect((await send('GET', profile('one'))).status).toBe(409)
     }
-    // A value sealed for one profile cannot be opened as another's.
-    type Profiles = { readonly profiles: readonly (readonly [string, object])[] }
-    await recordsOf<Profiles>(store, 'profiles').update('profiles', (stored) => ({
-      profiles: ['one', 'two'].map((name) => [name, stored?.profiles[0]?.[1] ?? {}]),
-    }))
+    // Values sealed in one place cannot be opened in another.
+    const sealed = await recordsOf(store, 'profiles').find('profiles')
+    await recordsOf(store, 'agent-profiles').update('agent-profiles', () => sealed?.record)
     await begin(store)
     expect((await send('GET', profile('one'))).status).toBe(200)
-    expect((await send('GET', profile('two'))).status).toBe(409)
+    expect((await send('GET', '/api/agent-profiles')).status).toBe(409)
   })
 
   it('may be fifty, and no more, however many come at once', async () => {

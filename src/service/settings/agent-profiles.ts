@@ -7,9 +7,9 @@ import { hasSecret, masked } from '../conversations/secrets.ts'
 import { listOf, maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { profileName, SEALED } from './operations.ts'
-import type { Profiles } from './profiles.ts'
-import { checkDestination, SealedMap, type SecretBox } from './secret-box.ts'
-import { agentProfileBody, draftBody, merge, renameBody } from './settings-schema.ts'
+import { mergeKnown, type Profiles } from './profiles.ts'
+import { SealedMap, type SecretBox } from './secret-box.ts'
+import { agentProfileBody, draftBody, renameBody } from './settings-schema.ts'
 import type { Settings } from './settings.ts'
 
 interface AgentProfile {
@@ -23,29 +23,25 @@ const MAX_CHARS = 2 ** 18
 
 export class AgentProfiles {
   readonly #stored: SealedMap
-  readonly #maxProfiles: number
 
-  constructor(store: Store, secretBox: SecretBox, maxProfiles: number) {
-    this.#stored = new SealedMap(store, secretBox, 'agent-profiles')
-    this.#maxProfiles = maxProfiles
+  constructor(store: Store, secretBox: SecretBox, limit: number) {
+    const options = { collection: 'agent-profiles', noun: 'agent profile', limit }
+    this.#stored = new SealedMap(store, secretBox, options)
   }
 
   async list(): Promise<AgentProfile[]> {
-    const all = [...(await this.#stored.all())].toSorted(([a], [b]) => Number(a > b) - Number(a < b))
-    return all.map(([name, profile]) => profileOf(name, profile))
+    return Array.from(await this.#stored.all(), ([name, profile]) => profileOf(name, profile))
   }
 
   /** @throws HttpProblem 404. */
   async get(name: string): Promise<AgentProfile> {
-    const profile = (await this.#stored.all()).get(name)
-    if (profile === undefined) throw unknownProfile()
-    return profileOf(name, profile)
+    return profileOf(name, await this.#stored.get(name))
   }
 
   /** @throws HttpProblem 404. */
   async byId(id: string): Promise<AgentProfile> {
     const profile = (await this.list()).find((one) => one.id === id)
-    if (profile === undefined) throw unknownProfile()
+    if (profile === undefined) throw this.#stored.unknown()
     return profile
   }
 
@@ -57,31 +53,16 @@ export class AgentProfiles {
   async save(name: string, profile: JsonObject): Promise<void> {
     if (JSON.stringify(profile).length > MAX_CHARS)
       throw new HttpProblem(413, `The agent profile exceeds ${MAX_CHARS} characters.`)
-    await this.#stored.change((all) => {
-      const before = all.get(name)
-      if (before === undefined && all.size >= this.#maxProfiles)
-        throw new HttpProblem(
-          409,
-          `There are ${this.#maxProfiles} agent profiles, the maximum. Delete one first.`,
-        )
-      const known = Object.fromEntries(
-        Object.entries(before ?? {}).filter(([field]) => Object.hasOwn(profile, field)),
-      )
-      const revision = typeof before?.['revision'] === 'number' ? before['revision'] + 1 : 0
-      const merged = merge(known, profile)
-      checkDestination(before ?? {}, merged, profile, [])
-      all.set(name, { ...merged, id: before?.['id'] ?? crypto.randomUUID(), revision })
-    })
+    await this.#stored.put(name, (before = {}) => ({
+      ...mergeKnown(before, profile, []),
+      id: before['id'] ?? crypto.randomUUID(),
+      revision: typeof before['revision'] === 'number' ? before['revision'] + 1 : 0,
+    }))
   }
 
   /** Returns the id of the removed profile; undefined for an unknown name. */
   async remove(name: string): Promise<unknown> {
-    let id: unknown
-    await this.#stored.change((all) => {
-      id = all.get(name)?.['id']
-      all.delete(name)
-    })
-    return id
+    return (await this.#stored.remove(name))?.['id']
   }
 
   /** The names of the profiles that refer to a model profile. */
@@ -104,14 +85,7 @@ export class AgentProfiles {
 
   /** @throws HttpProblem 404, 409 when the new name is in use. */
   async rename(name: string, newName: string): Promise<void> {
-    await this.#stored.change((all) => {
-      const profile = all.get(name)
-      if (profile === undefined) throw unknownProfile()
-      if (newName === name) return
-      if (all.has(newName)) throw new HttpProblem(409, 'An agent profile with this name already exists.')
-      all.delete(name)
-      all.set(newName, profile)
-    })
+    await this.#stored.rename(name, newName)
   }
 }
 
@@ -121,8 +95,6 @@ const profileOf = (name: string, stored: JsonObject): AgentProfile => ({
   name,
   revision: Number(stored['revision']),
 })
-
-const unknownProfile = (): HttpProblem => new HttpProblem(404, 'Agent profile not found.')
 
 const summaryOf = (profile: AgentProfile): JsonObject => ({
   id: profile.id,

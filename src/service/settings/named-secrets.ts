@@ -22,22 +22,20 @@ export interface SecretInfo {
   readonly description: string | null
 }
 
-const MAX_SECRETS = 1_000
-
 /** The secrets of a service. */
 export class NamedSecrets {
   readonly #stored: SealedMap
 
   constructor(store: Store, secretBox: SecretBox) {
-    this.#stored = new SealedMap(store, secretBox, 'named-secrets')
+    const options = { collection: 'named-secrets', noun: 'secret', limit: 1_000 }
+    this.#stored = new SealedMap(store, secretBox, options)
   }
 
   async list(): Promise<SecretInfo[]> {
-    const all = Array.from(await this.#stored.all(), ([name, { description }]) => ({
+    return Array.from(await this.#stored.all(), ([name, { description }]) => ({
       name,
       description: typeof description === 'string' ? description : null,
     }))
-    return all.toSorted((a, b) => Number(a.name > b.name) - Number(a.name < b.name))
   }
 
   /** The secrets with their values: for the service's own agent, never for a response. */
@@ -45,40 +43,29 @@ export class NamedSecrets {
     return new Map(Array.from(await this.#stored.all(), ([name, { secret }]) => [name, String(secret)]))
   }
 
+  /** @throws HttpProblem 404. */
+  async check(name: string): Promise<void> {
+    await this.#stored.get(name)
+  }
+
   /**
    * Stores a secret, replacing one with the same name.
    * @throws HttpProblem 409 if secrets cannot be stored, or at the maximum.
    */
   async put({ name, description }: SecretInfo, secret: string): Promise<void> {
-    await this.#stored.change((all) => {
-      if (!all.has(name) && all.size >= MAX_SECRETS)
-        throw new HttpProblem(409, `There are ${MAX_SECRETS} secrets, the maximum. Delete one first.`)
-      all.set(name, { secret, description })
-    })
+    await this.#stored.put(name, () => ({ secret, description }))
   }
 
   /** Changes the name and description of a secret. @throws HttpProblem 404, 409 when the name is in use. */
   async describe(name: string, info: SecretInfo): Promise<void> {
-    await this.#stored.change((all) => {
-      const stored = all.get(name)
-      if (stored === undefined) throw unknownSecret()
-      if (info.name !== name && all.has(info.name))
-        throw new HttpProblem(409, 'A secret with this name already exists.')
-      all.delete(name)
-      all.set(info.name, { ...stored, description: info.description })
-    })
+    await this.#stored.rename(name, info.name, { description: info.description })
   }
 
   /** @throws HttpProblem 404. */
   async remove(name: string): Promise<void> {
-    await this.#stored.change((all) => {
-      if (!all.delete(name)) throw unknownSecret()
-    })
+    if ((await this.#stored.remove(name)) === undefined) throw this.#stored.unknown()
   }
 }
-
-/** The error does not repeat the name: a client may have sent a secret in its place. */
-const unknownSecret = (): HttpProblem => new HttpProblem(404, 'Secret not found.')
 
 const operation = operationsIn('Secrets')
 
@@ -125,7 +112,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     params,
     replies: { 403: { description: 'The secret exists and is not shown' }, ...UNKNOWN, ...SEALED },
     async handle({ path: { name } }) {
-      if (!(await secrets.values()).has(name)) throw unknownSecret()
+      await secrets.check(name)
       throw new HttpProblem(403, 'Stored secrets are passed to the agent and never shown.')
     },
   }),

@@ -93,41 +93,96 @@ function toBase64(bytes: Uint8Array): string {
   return btoa(text)
 }
 
+interface SealedMapOptions {
+  /** The collection, which also binds the encryption. */
+  readonly collection: string
+  /** What a value is, for errors, which never repeat a name: a client may have sent a secret in its place. */
+  readonly noun: string
+  readonly limit: number
+}
+
+/**
+ * Values by name, encrypted as one record, as their number is limited. Each method throws HttpProblem 409 for
+ * values that were encrypted with another secret, and for secrets that cannot be stored.
+ */
 export class SealedMap {
-  readonly #collection: string
+  readonly #options: SealedMapOptions
   readonly #records: Records<Sealed>
   readonly #secretBox: SecretBox
+  /** Changes within a process never conflict. */
   readonly #inTurn = serialQueue()
 
-  /** @param collection the collection, which also binds the encryption */
-  constructor(store: Store, secretBox: SecretBox, collection: string) {
-    this.#collection = collection
-    this.#records = recordsOf<Sealed>(store, collection)
+  constructor(store: Store, secretBox: SecretBox, options: SealedMapOptions) {
+    this.#options = options
+    this.#records = recordsOf<Sealed>(store, options.collection)
     this.#secretBox = secretBox
   }
 
-  /** The values with their secrets. @throws HttpProblem 409 if another secret encrypted them. */
+  /** The values with their secrets, in order of their names. */
   async all(): Promise<ReadonlyMap<string, JsonObject>> {
-    return this.#open((await this.#records.find(this.#collection))?.record ?? null)
+    const values = await this.#open((await this.#records.find(this.#options.collection))?.record ?? null)
+    return new Map([...values].toSorted(([a], [b]) => Number(a > b) - Number(a < b)))
   }
 
-  /**
-   * Changes the values; repeated if another process was faster.
-   * @throws HttpProblem 409 for a secret that cannot be stored; what the change throws.
-   */
+  /** @throws HttpProblem 404. */
+  async get(name: string): Promise<JsonObject> {
+    const value = (await this.all()).get(name)
+    if (value === undefined) throw this.unknown()
+    return value
+  }
+
+  /** Stores what is made of the value before it. @throws HttpProblem 409 at the maximum. */
+  async put(name: string, valueOf: (before: JsonObject | undefined) => JsonObject): Promise<void> {
+    const { noun, limit } = this.#options
+    await this.change((all) => {
+      if (!all.has(name) && all.size >= limit)
+        throw new HttpProblem(409, `There are ${limit} ${noun}s, the maximum. Delete one first.`)
+      all.set(name, valueOf(all.get(name)))
+    })
+  }
+
+  /** Renames a value, and may change it. @throws HttpProblem 404, 409 when the new name is in use. */
+  async rename(name: string, newName: string, changes: JsonObject = {}): Promise<void> {
+    await this.change((all) => {
+      const value = all.get(name)
+      if (value === undefined) throw this.unknown()
+      if (newName !== name && all.has(newName))
+        throw new HttpProblem(409, `Another ${this.#options.noun} has this name. Use another name.`)
+      all.delete(name)
+      all.set(newName, { ...value, ...changes })
+    })
+  }
+
+  /** Returns the removed value; undefined for an unknown name. */
+  async remove(name: string): Promise<JsonObject | undefined> {
+    let value: JsonObject | undefined
+    await this.change((all) => {
+      value = all.get(name)
+      all.delete(name)
+    })
+    return value
+  }
+
+  unknown(): HttpProblem {
+    const { noun } = this.#options
+    return new HttpProblem(404, `${noun.charAt(0).toUpperCase()}${noun.slice(1)} not found.`)
+  }
+
+  /** Changes the values; repeated if another process was faster. @throws what the change throws. */
   async change(change: (values: Map<string, JsonObject>) => void): Promise<void> {
+    const { collection } = this.#options
     await this.#inTurn(() =>
-      this.#records.update(this.#collection, async (before) => {
+      this.#records.update(collection, async (before) => {
         const values = await this.#open(before)
         change(values)
-        return this.#secretBox.seal(this.#collection, { values: [...values] as readonly JsonValue[] })
+        return this.#secretBox.seal(collection, { values: [...values] as readonly JsonValue[] })
       }),
     )
   }
 
   async #open(sealed: Sealed | null): Promise<Map<string, JsonObject>> {
     if (sealed === null) return new Map()
-    const { values } = await this.#secretBox.open(this.#collection, sealed)
+    const { values } = await this.#secretBox.open(this.#options.collection, sealed)
     return new Map(values as readonly (readonly [string, JsonObject])[])
   }
 }
