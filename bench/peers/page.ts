@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { chartOf } from './chart.ts'
 import type { Figures, Work } from './figures.ts'
-import { diskTable, eachTable, GROWN, TITLES, whereOf, workTable } from './tables.ts'
+import { diskTable, eachTable, GROWN, pageTable, TITLES, whereOf } from './tables.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const PAGE = 'docs/comparison.md'
@@ -18,16 +18,7 @@ const CHARTS = {
 } as const satisfies Record<string, Work>
 
 /** The works that have a table, in the order of the page. */
-const SHOWN: readonly Work[] = [
-  'append',
-  'reopen',
-  'reopen to prompt',
-  'prompt',
-  'read all',
-  'first page',
-  'middle page',
-  'last page',
-]
+const SHOWN: readonly Work[] = ['append', 'reopen to prompt', 'prompt', 'middle page']
 
 /** Returns the page and the charts by path. Text outside of the marks is unchanged. */
 export function filesOf(figures: Figures): Record<string, string> {
@@ -55,7 +46,7 @@ function pageOf(figures: Figures, page: string): string {
     'grown each': `${GROWN.each}:\n\n${eachTable(figures)}`,
     'grown bytes': `${GROWN.bytes}:\n\n${diskTable(figures)}`,
   }
-  for (const work of SHOWN) parts[work] = `${TITLES[work]}:\n\n${workTable(figures, work)}`
+  for (const work of SHOWN) parts[work] = `${TITLES[work]}:\n\n${pageTable(figures, work)}`
   return page.replace(
     /<!-- (figures: ([a-z ]+)) -->[^]*?<!-- end -->/g,
     (_, mark: string, name: string) => `<!-- ${mark} -->\n\n${parts[name] ?? ''}\n\n<!-- end -->`,

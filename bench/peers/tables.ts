@@ -4,14 +4,14 @@ import { nameOf } from './contender.ts'
 import { type Figures, type GrownRow, type Row, type Timing, type Work, WORKS } from './figures.ts'
 
 export const TITLES: Readonly<Record<Work, string>> = {
-  append: 'Append one event, acknowledged, to a history of this length',
-  reopen: 'Reopen: load all that the library keeps in memory of an open history',
-  'reopen to prompt': 'Reopen, and write the first prompt',
-  prompt: 'Write the prompt of an open history after one more turn, with all events',
-  'read all': 'Read every event back from the store',
-  'first page': 'Read the first page of 100',
-  'middle page': 'Read the page of 100 in the middle',
-  'last page': 'Read the last page of 100',
+  append: 'Time to append one event to a history of this number of events',
+  reopen: 'Time to load all that the library keeps in memory of an open history',
+  'reopen to prompt': 'Time to reopen a history and write its first prompt',
+  prompt: 'Time to write the prompt of an open history after one more turn',
+  'read all': 'Time to read every event back from the store',
+  'first page': 'Time to read the first page of 100 events',
+  'middle page': 'Time to read 100 events in the middle',
+  'last page': 'Time to read the last page of 100 events',
 }
 
 /** A duration with at most three digits. */
@@ -53,23 +53,37 @@ export function whereOf({ taken, machine, load, versions, rounds }: Figures): st
   const names = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
   const loads = load.map((value) => value.toFixed(1)).join(' before, ')
   return [
-    `Measured on ${taken}: ${machine}; load ${loads} after. Rounds: ${visits.join(', ')} events.`,
+    `Measured on ${taken}: ${machine}. The load was ${loads} after. Rounds: ${visits.join(', ')} events.`,
     `Versions: ${names.join(', ')}.`,
     ...(Math.max(...load) > QUIET ? ['', BUSY] : []),
   ].join('\n')
 }
 
+const medianOf = (timing: Timing | undefined): string =>
+  timing === undefined ? '–' : duration(timing.median)
+
+/** Lengths on the page; the charts have all. */
+const PAGE_LENGTHS: readonly number[] = [1_000, 16_000]
+
+const forPage = (figures: Figures): Figures => ({
+  ...figures,
+  lengths: figures.lengths.filter((length) => PAGE_LENGTHS.includes(length)),
+})
+
+/** The medians of a work at two lengths. */
+export const pageTable = (figures: Figures, work: Work): string => workTable(forPage(figures), work, medianOf)
+
 /** One row for each contender that does this work. */
-export function workTable({ lengths, rows }: Figures, work: Work): string {
+function workTable({ lengths, rows }: Figures, work: Work, show = cellOf): string {
   const names = [...new Set(rows.filter(({ times }) => times[work]).map(nameOf))]
   const rowOf = (name: string, length: number): Row | undefined =>
     rows.find((row) => nameOf(row) === name && row.length === length)
   const isTold = work === 'append'
-  const columns = ['', ...(isTold ? ['survives'] : []), ...lengths.map(events)]
+  const columns = ['', ...(isTold ? ['an event survives'] : []), ...lengths.map(events)]
   return [
     ...heading(columns, isTold ? 2 : 1),
     ...names.map((name) => {
-      const cells = lengths.map((length) => cellOf(rowOf(name, length)?.times[work]))
+      const cells = lengths.map((length) => show(rowOf(name, length)?.times[work]))
       const survives = rows.find((row) => nameOf(row) === name)?.survives ?? ''
       return line([name, ...(isTold ? [survives] : []), ...cells])
     }),
@@ -78,14 +92,15 @@ export function workTable({ lengths, rows }: Figures, work: Work): string {
 
 /** Titles of the tables of grown histories. */
 export const GROWN = {
-  each: 'Append one event, on average while a history grows from empty to this length',
-  bytes: 'Bytes on disk afterwards, and their ratio to the bytes of the texts',
+  each: 'Average time to append one event, while a history grows from empty to this number of events',
+  bytes: 'Bytes on disk afterwards, and the same divided by the bytes of the texts',
 } as const
 
 export const diskTable = (figures: Figures): string =>
-  grownTable(figures, ({ bytes, texts }) => `${size(bytes)}, ${(bytes / texts).toFixed(2)} ×`)
+  grownTable(forPage(figures), ({ bytes, texts }) => `${size(bytes)}, ${(bytes / texts).toFixed(2)} ×`)
 
-export const eachTable = (figures: Figures): string => grownTable(figures, ({ each }) => duration(each))
+export const eachTable = (figures: Figures): string =>
+  grownTable(forPage(figures), ({ each }) => duration(each))
 
 function grownTable({ lengths, grown }: Figures, cell: (row: GrownRow) => string): string {
   const families = [...new Set(grown.map(({ family }) => family))]
