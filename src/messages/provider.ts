@@ -171,7 +171,7 @@ export function spoken(
 function piecesOf(value: unknown, as: DeltaField['as']): readonly unknown[] {
   if (as === 'list') return value as readonly unknown[]
   if (as === 'value') return [value]
-  return halves(as === 'json' ? JSON.stringify(value) : String(value))
+  return halves(typeof value === 'string' ? value : JSON.stringify(value))
 }
 
 const isCall = (part: ModelPart): boolean => typeof part !== 'string' && 'call' in part

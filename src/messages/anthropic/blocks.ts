@@ -29,7 +29,7 @@ import {
   where,
   visibleText,
 } from '../shape.ts'
-import { hasOwnParts, isSignedThinking, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
+import { COMMON_LIMITS, isSignedThinking } from '../reply-parts.ts'
 
 const TEXT = { text: visibleText } as const
 
@@ -189,22 +189,18 @@ export const KINDS = {
 } as const satisfies Kinds
 
 export const LIMITS: Limits = {
+  ...COMMON_LIMITS,
   grammar: 'anthropic',
-  namedBy: 'type',
-  origin: 'completion',
   table: KINDS,
   callId: { illegal: /[^\w-]/gu, maxLength: 64 },
   toolNameLength: 128,
   acceptsImage: (image) => image.from === 'data' || image.secure,
   parts: PARTS,
-  kinds: THINKING_KINDS,
-  order: thinkingFirst,
   callsLast: true,
   isSigned: isSignedThinking,
   more: { text: KINDS.text.more, call: KINDS.tool_use.more },
   pairOf,
   pairs: pairParts,
-  hasOutput: (turn) => turn.texts.length > 0 || turn.bound > 0 || hasOwnParts(turn),
   pauses: true,
   appends: true,
 }

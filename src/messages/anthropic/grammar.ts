@@ -1,18 +1,20 @@
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'
-import { collectAnthropic, fromAnthropic } from './read.ts'
+import { collectAnthropic, DELTAS, ENDINGS, fromAnthropic } from './read.ts'
 import { toAnthropic } from './write.ts'
 import { validateAnthropic } from './rules.ts'
 import {
   argumentObject,
   argumentText,
   callsLast,
+  fieldsOf,
   isThought,
-  halves,
   messageSight,
   type ProviderGrammar,
+  reasonOf,
   type Refusal,
   type ReplyAbout,
+  spoken,
   type Wire,
 } from '../provider.ts'
 import type { ModelPart } from '../model.ts'
@@ -31,12 +33,13 @@ const ERRORS: Readonly<Record<Refusal, readonly [status: number, type: string, m
 
 const usage = { input_tokens: 10, output_tokens: 5 }
 
-function stopOf(contents: readonly Wire[], { end }: ReplyAbout): string {
-  if (end === 'truncated') return 'max_tokens'
-  if (end === 'paused') return 'pause_turn'
-  if (end === 'refused' || end === 'filtered') return 'refusal'
-  return contents.some(({ type }) => type === 'tool_use') ? 'tool_use' : 'end_turn'
-}
+const stopOf = (contents: readonly Wire[], about: ReplyAbout): string =>
+  reasonOf(ENDINGS, about) ??
+  (about.end === 'filtered'
+    ? 'refusal'
+    : contents.some(({ type }) => type === 'tool_use')
+      ? 'tool_use'
+      : 'end_turn')
 
 /** A reply that is paused at a search continues with the results. */
 const sentContents = (contents: readonly Wire[], { end }: ReplyAbout): readonly Wire[] =>
@@ -59,29 +62,14 @@ const messageOf = (
   usage,
 })
 
-function streamed(block: Content): { readonly start: Wire; readonly deltas: readonly Wire[] } {
-  const { type, text, thinking, signature } = block
-  if (type === 'text')
-    return {
-      start: { type, text: '' },
-      deltas: halves(String(text)).map((half) => ({ type: 'text_delta', text: half })),
-    }
-  if (type === 'thinking')
-    return {
-      start: { type, thinking: '', signature: '' },
-      deltas: [
-        { type: 'thinking_delta', thinking },
-        { type: 'signature_delta', signature },
-      ],
-    }
-  if (type !== 'tool_use' && type !== 'server_tool_use') return { start: block, deltas: [] }
-  return {
-    start: { ...block, input: {} },
-    deltas: halves(block[ARGUMENT_TEXT] ?? JSON.stringify(block['input'])).map((partial_json) => ({
-      type: 'input_json_delta',
-      partial_json,
-    })),
-  }
+function eventsOf({ [ARGUMENT_TEXT]: text, ...block }: Content, index: number): readonly Wire[] {
+  const { start, deltas } = spoken(text === undefined ? block : { ...block, input: text }, DELTAS)
+  const content_block = block['input'] === undefined ? start : { ...start, input: {} }
+  return [
+    { type: 'content_block_start', index, content_block },
+    ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+    { type: 'content_block_stop', index },
+  ]
 }
 
 const resultOf = (tool_use_id: unknown): Wire => ({
@@ -106,8 +94,7 @@ function turnAtEnd(messages: readonly Wire[]): readonly Wire[] {
 const PROVIDER: ProviderGrammar = {
   route: (path, body) => (path.endsWith('/messages') ? body['stream'] === true : null),
   sight: messageSight,
-  judge: ({ system, messages }) =>
-    validateAnthropic({ ...(system === undefined ? {} : { system }), messages }, { systemMessages: true }),
+  judge: (body) => validateAnthropic(fieldsOf(body, 'system', 'messages'), { systemMessages: true }),
   arrange(says, { messages }) {
     // A blank text is refused when it is sent back, so no thought follows one.
     const lastThought = says.findLastIndex(isThought)
@@ -154,14 +141,7 @@ const PROVIDER: ProviderGrammar = {
   whole: (contents, about) => messageOf(about, sentContents(contents, about), stopOf(contents, about)),
   stream: (contents, about) => [
     { type: 'message_start', message: messageOf(about, [], null) },
-    ...sentContents(contents, about).flatMap((content, index) => {
-      const { start, deltas } = streamed(content)
-      return [
-        { type: 'content_block_start', index, content_block: start },
-        ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
-        { type: 'content_block_stop', index },
-      ]
-    }),
+    ...sentContents(contents, about).flatMap(eventsOf),
     ...(about.end === 'failed'
       ? [{ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }]
       : [

@@ -1,8 +1,10 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
-import { readArguments, type RawObject, objectOf, objectsOf, stringOf, withoutNulls } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf, withoutNulls } from '../text.ts'
 import {
   callPart,
+  endingBy,
+  type Endings,
   failedWith,
   failureOf,
   moreOf,
@@ -21,16 +23,24 @@ import {
   thinkingPart,
 } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
-import { addText, addValue, closeItem, collectStream, newItem, setValue, type StreamItem } from '../stream.ts'
+import { addDelta, closeBlock, collectStream, type DeltaFields, newItem, type StreamItem } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 
-/** Blocks that begin with a delta whose `content_block_start` did not arrive. */
-const STARTS: ReadonlyMap<unknown, RawObject> = new Map([
-  ['text_delta', { type: 'text', text: '' }],
-  ['citations_delta', { type: 'text', text: '' }],
-  ['thinking_delta', { type: 'thinking', thinking: '' }],
-  ['signature_delta', { type: 'thinking', thinking: '' }],
-])
+const TEXT = { as: 'text', begins: { type: 'text', text: '' } } as const
+const THINKING = { as: 'text', begins: { type: 'thinking', thinking: '' } } as const
+
+/** Deltas of blocks; one that arrives without its block's start begins the block. */
+export const DELTAS: DeltaFields = {
+  text: { ...TEXT, type: 'text_delta', to: 'text', publish: textDelta },
+  citation: { ...TEXT, type: 'citations_delta', to: 'citations', as: 'list' },
+  thinking: { ...THINKING, type: 'thinking_delta', to: 'thinking', publish: reasoningDelta },
+  signature: { ...THINKING, type: 'signature_delta', to: 'signature' },
+  partial_json: { type: 'input_json_delta', to: 'input', as: 'json' },
+}
+
+const BEGINS: ReadonlyMap<unknown, RawObject | undefined> = new Map(
+  Object.values(DELTAS).map(({ type, begins }) => [type, begins]),
+)
 
 /**
  * Reads the stream events of `@anthropic-ai/sdk` (`stream: true`), and returns the same reply as
@@ -64,18 +74,16 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
         usage = objectOf(message['usage'])
         break
       case 'content_block_start': {
-        const start = objectOf(event['content_block'])
-        open(event['index'], start)
-        return deltaOf(stringOf(start['text']), stringOf(start['thinking']))
+        const { start } = open(event['index'], objectOf(event['content_block']))
+        return [...textDelta(stringOf(start['text'])), ...reasoningDelta(stringOf(start['thinking']))]
       }
       case 'content_block_delta': {
         const delta = objectOf(event['delta'])
-        const start = STARTS.get(delta['type'])
+        const begins = BEGINS.get(delta['type'])
         const known = byIndex.get(event['index'])
-        const isOther = known !== undefined && start !== undefined && known.start['type'] !== start['type']
-        const item =
-          (known === undefined || isOther) && start !== undefined ? open(event['index'], start) : known
-        return item === undefined ? [] : addDelta(item, delta)
+        const isOther = begins !== undefined && known?.start['type'] !== begins['type']
+        const item = isOther ? open(event['index'], begins) : known
+        return item === undefined ? [] : addDelta(item, delta, DELTAS)
       }
       case 'message_delta': {
         message = { ...message, ...withoutNulls(objectOf(event['delta'])) }
@@ -94,33 +102,13 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
     push: take,
     failureIn: (event) => (event['type'] === 'error' ? (failureOf(event) ?? failedWith(null)) : null),
     isComplete: () => isComplete,
-    read: (ending) => readReply({ ...message, usage, content: items.map(wholeBlock) }, options, ending),
+    read: (ending) =>
+      readReply(
+        { ...message, usage, content: items.map((item) => closeBlock(item, DELTAS)) },
+        options,
+        ending,
+      ),
   })
-}
-
-const deltaOf = (text: string, thinking: string): readonly StreamingDeltaEvent[] => [
-  ...textDelta(text),
-  ...reasoningDelta(thinking),
-]
-
-function addDelta(item: StreamItem, delta: RawObject): readonly StreamingDeltaEvent[] {
-  if (delta['type'] === 'citations_delta') {
-    addValue(item, 'citations', delta['citation'])
-    return []
-  }
-  for (const [key, value] of Object.entries(delta)) {
-    if (key === 'type') continue
-    if (typeof value === 'string') addText(item, key, value)
-    else setValue(item, key, value)
-  }
-  return deltaOf(stringOf(delta['text']), stringOf(delta['thinking']))
-}
-
-/** Returns the block in the form of an unstreamed reply. Invalid JSON arguments remain text. */
-function wholeBlock(item: StreamItem): RawObject {
-  const { partial_json, ...block } = closeItem(item)
-  const json = stringOf(partial_json)
-  return json === '' ? block : { ...block, input: readArguments(json) ?? json }
 }
 
 /** A whole reply of the `@anthropic-ai/sdk` package. Other fields are read if they are present. */
@@ -149,7 +137,9 @@ export const fromAnthropic = (reply: AnthropicReply, options: ReadOptions = {}):
 
 /** `broken`: how its stream ended, if before the end of the reply. */
 function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
-  const ending = broken ?? failureOf(raw) ?? endingOf(raw)
+  const stop = objectOf(raw['stop_details'])
+  const ending =
+    broken ?? failureOf(raw) ?? endingBy(ENDINGS, stringOf(raw['stop_reason']), stop['explanation'])
   return replyEvents(
     {
       id: raw['id'],
@@ -166,22 +156,12 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   )
 }
 
-function endingOf(reply: RawObject): ReplyOutcome | null {
-  const reason = stringOf(reply['stop_reason'])
-  switch (reason) {
-    case 'max_tokens':
-    case 'model_context_window_exceeded':
-      return { type: 'truncated', reason }
-    case 'compaction':
-    case 'pause_turn':
-      return { type: 'paused' }
-    case 'refusal': {
-      const { explanation } = objectOf(reply['stop_details'])
-      return { type: 'refused', explanation: typeof explanation === 'string' ? explanation : null }
-    }
-    default:
-      return null
-  }
+export const ENDINGS: Endings = {
+  max_tokens: 'truncated',
+  model_context_window_exceeded: 'truncated',
+  pause_turn: 'paused',
+  compaction: 'paused',
+  refusal: 'refused',
 }
 
 /** Reads a block as a part. A block that lacks required fields is stored whole. */

@@ -2,14 +2,13 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { isSealed, sentMore } from '../blocks.ts'
 import { cacheMarks, type CacheTime, type Mark, type MarkState } from '../cache-marks.ts'
 import type { NeutralMessage } from '../message.ts'
-import { moveParts, pieceDigest, placeholderOf, textPiece } from '../pieces.ts'
+import { moveParts, placeholderOf, textPiece } from '../pieces.ts'
 import type { Piece, AssistantTurn, Result } from '../limits.ts'
-import { NO_ANSWER } from '../phrases.ts'
 import { isOfModel, type NewMap, type Role, type WriteOptions, type Written } from '../prefix.ts'
 import { callsLast, endsInThinking, returnable } from '../reply-parts.ts'
 import { argumentObject, objectOf, trimTrailing } from '../text.ts'
 import { isPaused } from '../turns.ts'
-import { extend, replyBlocks, writeRequest } from '../write.ts'
+import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
 import {
   type AnthropicBlock,
   type AnthropicMessage,
@@ -146,10 +145,7 @@ function reply(
     },
     more: ({ kind, more }) => sentMore(more && withKnownCaller(more, callers), LIMITS.more[kind]),
   })
-  if (endsInThinking(turn.message, refs)) {
-    const piece = textPiece(NO_ANSWER)
-    return [...blocks, { block: { type: 'text', text: piece.text }, digest: () => pieceDigest(piece) }]
-  }
+  if (endsInThinking(turn.message, refs)) return withAnswer(blocks, (text) => ({ type: 'text', text }))
   return isPaused(turn, LIMITS) ? trimmedAtEnd(blocks) : blocks
 }
 

@@ -7,7 +7,7 @@ import { type FileRef, isAddress, isPdf, typeOfUrl } from '../files.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairParts } from '../pairs.ts'
 import type { PartTable, FieldRef, AssistantTurn, Limits, PairHalf } from '../limits.ts'
-import { hasOwnParts, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
+import { COMMON_LIMITS, hasOwnParts } from '../reply-parts.ts'
 import { boolean, object, open, string } from '../shape.ts'
 import { isWellFormed } from '../text.ts'
 
@@ -76,27 +76,21 @@ export const DATA: readonly string[] = /* @__PURE__ */ Object.keys(KINDS).filter
 )
 
 export const LIMITS: Limits = {
+  ...COMMON_LIMITS,
   grammar: 'google',
   namedBy: 'field',
-  origin: 'completion',
   table: KINDS,
   callId: { illegal: /[^!-~]/gu, maxLength: 128 },
-  toolNameLength: 64,
   acceptsImage: (image) =>
     image.from === 'data'
       ? image.mediaType !== 'image/gif'
       : image.secure && typeOfUrl(image.url) !== 'image/gif',
   parts: PARTS,
-  kinds: THINKING_KINDS,
-  order: thinkingFirst,
-  callsLast: false,
   isSigned: (message, ref) => signatureOf(message, ref) !== null,
   more: { text: KINDS.text.more, thinking: KINDS.text.more, call: KINDS.functionCall.more },
   pairOf,
   pairs: pairParts,
   hasOutput: (turn) => turn.bound > 0 || saysMore(turn) || thoughtsIn(turn.message).some(isUnsignedThought),
-  pauses: false,
-  appends: false,
 }
 
 export const saysMore = (turn: AssistantTurn): boolean =>

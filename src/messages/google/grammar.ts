@@ -2,12 +2,13 @@
 
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'
-import { collectGoogle, fromGoogle } from './read.ts'
+import { collectGoogle, ENDINGS, fromGoogle } from './read.ts'
 import { toGoogle } from './write.ts'
 import { validateGoogle } from './rules.ts'
 import {
   argumentObject,
   callsLast,
+  fieldsOf,
   halves,
   seenText,
   isTextBlank,
@@ -15,6 +16,7 @@ import {
   type SeenBlock,
   type ProviderGrammar,
   type Refusal,
+  reasonOf,
   type ReplyAbout,
   type Wire,
 } from '../provider.ts'
@@ -31,13 +33,6 @@ const ERRORS: Readonly<Record<Refusal, readonly [code: number, status: string, m
   server_error: [500, 'INTERNAL', 'An internal error has occurred.'],
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  truncated: 'MAX_TOKENS',
-  refused: 'PROHIBITED_CONTENT',
-  filtered: 'SAFETY',
-  failed: 'OTHER',
-}
-
 const chunkOf = ({ requestNumber }: ReplyAbout, parts: readonly Wire[], more: object = {}): Wire => ({
   responseId: `g_${requestNumber}`,
   modelVersion: 'scripted',
@@ -46,7 +41,9 @@ const chunkOf = ({ requestNumber }: ReplyAbout, parts: readonly Wire[], more: ob
 
 const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }
 
-const finishOf = ({ end }: ReplyAbout): object => ({ finishReason: REASONS[end ?? ''] ?? 'STOP' })
+const finishOf = (about: ReplyAbout): object => ({
+  finishReason: about.end === 'refused' ? 'PROHIBITED_CONTENT' : (reasonOf(ENDINGS, about) ?? 'STOP'),
+})
 
 const SIGHT = sightOf(
   'systemInstruction',
@@ -68,8 +65,7 @@ const PROVIDER: ProviderGrammar = {
     return method === undefined ? null : method === 'streamGenerateContent'
   },
   sight: SIGHT,
-  judge: ({ systemInstruction, contents }) =>
-    validateGoogle({ ...(systemInstruction === undefined ? {} : { systemInstruction }), contents }),
+  judge: (body) => validateGoogle(fieldsOf(body, 'systemInstruction', 'contents')),
   // Adjacent texts are one part.
   arrange: (says) =>
     callsLast(says).reduce<ModelPart[]>((parts, part) => {

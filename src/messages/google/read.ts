@@ -5,6 +5,8 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
   callPart,
+  endingBy,
+  type Endings,
   failedWith,
   failureOf,
   moreOf,
@@ -275,22 +277,23 @@ const KNOWN = [
 
 const blockReason = (reply: RawObject): string => stringOf(objectOf(reply['promptFeedback'])['blockReason'])
 
-const FILTERED =
-  /^(?:SAFETY|RECITATION|LANGUAGE|BLOCKLIST|PROHIBITED_CONTENT|SPII|IMAGE_(?:SAFETY|PROHIBITED_CONTENT|RECITATION))$/
-const FAILED =
-  /^(?:MALFORMED_(?:FUNCTION_CALL|RESPONSE)|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS|NO_IMAGE|IMAGE_OTHER|OTHER)$/
+const named = (type: Endings[string], names: string): [string, Endings[string]][] =>
+  names.split(' ').map((name) => [name, type])
+
+export const ENDINGS: Endings = Object.fromEntries([
+  ...named('truncated', 'MAX_TOKENS CONTINUATION'),
+  ...named('filtered', 'SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII'),
+  ...named('filtered', 'IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION'),
+  ...named('failed', 'OTHER MALFORMED_FUNCTION_CALL MALFORMED_RESPONSE UNEXPECTED_TOOL_CALL'),
+  ...named('failed', 'TOO_MANY_TOOL_CALLS NO_IMAGE IMAGE_OTHER'),
+])
 
 function endingOf(reply: RawObject, candidate: RawObject): ReplyOutcome | null {
   const reason = stringOf(candidate['finishReason'])
-  if (reason === '') {
-    const blocked = blockReason(reply)
-    if (blocked !== '') return { type: 'filtered', reason: blocked }
-    return objectsOf(reply['candidates']).length === 0 ? failedWith(null) : null
-  }
-  if (reason === 'MAX_TOKENS' || reason === 'CONTINUATION') return { type: 'truncated', reason }
-  if (FILTERED.test(reason)) return { type: 'filtered', reason }
-  const { finishMessage } = candidate
-  return FAILED.test(reason) ? { type: 'failed', explanation: stringOf(finishMessage) || reason } : null
+  if (reason !== '') return endingBy(ENDINGS, reason, stringOf(candidate['finishMessage']) || reason)
+  const blocked = blockReason(reply)
+  if (blocked !== '') return { type: 'filtered', reason: blocked }
+  return objectsOf(reply['candidates']).length === 0 ? failedWith(null) : null
 }
 
 /** Streams end in empty parts. */

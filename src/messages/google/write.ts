@@ -6,15 +6,13 @@ import { sentMore } from '../blocks.ts'
 import { memoize } from '../digest.ts'
 import { type Image, typeOfUrl } from '../files.ts'
 import type { NeutralMessage } from '../message.ts'
-import { isText, joinTexts, moveParts, pieceDigest, textPiece } from '../pieces.ts'
+import { isText, joinTexts, moveParts, pieceBlock } from '../pieces.ts'
 import type { Piece, FieldRef, AssistantTurn, Call, Result } from '../limits.ts'
-import { NO_ANSWER } from '../phrases.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { argumentObject, functionName } from '../text.ts'
-import { extend, replyBlocks, writeRequest } from '../write.ts'
+import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
 import {
   type GoogleContent,
-  type GoogleFileData,
   type GoogleFunctionResponse,
   type GoogleInlineData,
   type GooglePart,
@@ -52,7 +50,7 @@ function start(list: GoogleContent[]) {
   }
   return {
     state,
-    piece: pieceBlock,
+    piece: blockOf,
     reply,
     result: resultBlock,
     move: (turn: AssistantTurn) =>
@@ -125,9 +123,7 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[]
       return Object.keys(sent).length === 0 ? null : sent
     },
   })
-  if (saysMore(turn)) return parts
-  const piece = textPiece(NO_ANSWER)
-  return [...parts, { block: { text: piece.text }, digest: () => pieceDigest(piece) }]
+  return saysMore(turn) ? parts : withAnswer(parts, (text) => ({ text }))
 }
 
 /** Removes another part's signature. Images and calls that had one are refused without. */
@@ -152,18 +148,16 @@ function resultBlock({ call, pieces, isError }: Result, turn: AssistantTurn): Go
   }
 }
 
-function pieceBlock(piece: Piece): GooglePart {
-  if (piece.type === 'text') return { text: piece.text }
-  // The table of parts has made it.
-  if (piece.type === 'block') return { ...piece.block } as object as GoogleInlineData | GoogleFileData
-  const { image } = piece
-  return image.from === 'web' ? fileData(image) : inlineData(image)
-}
+const blockOf = (piece: Piece): GooglePart =>
+  pieceBlock<GooglePart>(
+    piece,
+    (text) => ({ text }),
+    (image) =>
+      image.from === 'data'
+        ? inlineData(image)
+        : { fileData: { mimeType: typeOfUrl(image.url), fileUri: image.url } },
+  )
 
 const inlineData = ({ mediaType, data }: Image & { readonly from: 'data' }): GoogleInlineData => ({
   inlineData: { mimeType: mediaType, data },
-})
-
-const fileData = ({ url }: Image & { readonly from: 'web' }): GoogleFileData => ({
-  fileData: { mimeType: typeOfUrl(url), fileUri: url },
 })

@@ -18,7 +18,7 @@ import {
   string,
   visibleText,
 } from '../shape.ts'
-import { allOf } from '../reply-parts.ts'
+import { allOf, COMMON_LIMITS } from '../reply-parts.ts'
 
 const cached = {
   prompt_cache_breakpoint: optional(record({ mode: oneOf('explicit'), ttl: optional(oneOf('30m', '12h')) })),
@@ -106,12 +106,11 @@ export const KINDS = {
 } as const satisfies Kinds
 
 export const LIMITS: Limits = {
+  ...COMMON_LIMITS,
   grammar: 'openai-chat',
   namedBy: 'field',
-  origin: 'completion',
   table: KINDS,
   callId: { illegal: /[^!-~]/gu, maxLength: 40 },
-  toolNameLength: 64,
   acceptsImage: () => true,
   parts: PARTS,
   kinds: ['text', 'call'],
@@ -122,7 +121,6 @@ export const LIMITS: Limits = {
   pairOf: () => null,
   pairs: (turns) => turns,
   hasOutput: ({ texts }) => texts.length > 0,
-  pauses: false,
   appends: true,
 }
 
