@@ -12,7 +12,7 @@ import {
   logBlocks,
   type LogDocument,
   type LogTitle,
-  lookOf,
+  findingOptions,
   type PageSource,
   shownFact,
   startedBy,
@@ -170,7 +170,7 @@ function documentOf(recording: Recording, title: LogTitle, redact: boolean): Log
     lines: lines.every((line, index) => line === index + 1) ? null : lines,
     issues: loaded.flatMap(({ warnings }, seq) => warnings.map((issue) => ({ seq, issue }))),
     notes: notesOf(session, redact),
-    findings: findings(state, { loaded, ...lookOf(loaded.length) }),
+    findings: findings(state, { loaded, ...findingOptions(loaded.length) }),
     facts,
   }
 }

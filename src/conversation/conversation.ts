@@ -79,6 +79,14 @@ export interface SendOptions {
  * await conversation.editAndResend(hello.id, 'Good morning')
  * const branches = await conversation.branches()
  * branches.length // 2
+ * await conversation.navigate(hello.id)
+ * await conversation.read((state) => viewEvents(state).toArray().length) // 1
+ * const fork = await conversation.fork({ from: hello.id })
+ * await fork.pause()
+ * const { header } = await fork.state()
+ * header.status // 'paused'
+ * await fork.resume()
+ * await fork.delete() // true
  * await engine.close()
  */
 export class Conversation {
@@ -211,6 +219,22 @@ export class Conversation {
   /**
    * Approves pending calls, by the ids of their actions; the next run executes them.
    * @throws ColloquyError `unknown_call`.
+   * @example
+   * const provider = fakeProvider(playTurns([{ says: [{ call: 'ls', args: {} }] }]))
+   * const client = new Anthropic({ apiKey: 'sk-ant', fetch: provider.fetch })
+   * const ls = tool({ name: 'ls', description: 'Lists files.', parameters: z.object({}), execute: () => 'a.txt' })
+   * const step = anthropicStep({ client, model: 'claude-sonnet-5-5', max_tokens: 4096, tools: [ls] })
+   * const engine = createEngine({ store: memoryStore() })
+   * const conversation = await engine.create()
+   * await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
+   * await conversation.sendMessage('List the files.')
+   * const waiting = await conversation.run(step)
+   * waiting.status // 'waiting_for_confirmation'
+   * const [call] = listPendingCalls(await conversation.state())
+   * await conversation.approve([call.entry.id])
+   * const { status } = await conversation.run(step)
+   * status // 'finished'
+   * await engine.close()
    */
   async approve(actionIds: readonly string[]): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => decideApprove(state, actionIds))
@@ -357,6 +381,10 @@ export class Conversation {
    * kinds.at(-1) // 'MessageEvent'
    * const { status } = await run
    * status // 'finished'
+   * const { header } = await conversation.waitFor(['finished', 'error'])
+   * header.error // null
+   * const messages = await conversation.messages()
+   * messages.map(({ role }) => role) // ['user', 'assistant']
    * await engine.close()
    */
   run(step: Step, options: RunOptions = {}): Run {

@@ -86,9 +86,11 @@ export interface Engine {
    * @throws ColloquyError `invalid_id`, `invalid_argument`.
    * @example
    * const engine = createEngine({ store: memoryStore() })
-   * const conversation = await engine.openOrCreate('chat-1', { title: 'Trees' })
+   * await engine.openOrCreate('chat-1', { title: 'Trees' })
    * const again = await engine.openOrCreate('chat-1')
-   * conversation.id === again.id // true
+   * const { title } = await again.record()
+   * title // 'Trees'
+   * await engine.delete('chat-1') // true
    * await engine.close()
    */
   openOrCreate(id: string, options?: Omit<Partial<NewConversation>, 'id'>): Promise<Conversation>

@@ -20,7 +20,11 @@ export const newHash = (): Hash => native?.createHash('sha256') ?? portableHash(
 /** Characters that are encoded at once: at most three times as many bytes. */
 const PIECE = 2 ** 18
 
-/** UTF-8 pieces of whole characters, each with the preceding number of bytes. Holds one piece. O(length). */
+/**
+ * Yields a text in UTF-8 in pieces of whole characters, each with the number of bytes before it. O(length).
+ * @example
+ * [...utf8Pieces('hi')].map(({ start, bytes }) => [start, bytes.length]) // [[0, 2]]
+ */
 export function* utf8Pieces(text: string): Generator<{ readonly start: number; readonly bytes: Uint8Array }> {
   const encoder = new TextEncoder()
   let start = 0
@@ -34,7 +38,7 @@ export function* utf8Pieces(text: string): Generator<{ readonly start: number; r
   }
 }
 
-/** The SHA-256 and the length of a text in UTF-8. O(length), one piece at a time. */
+/** Returns the SHA-256 and the number of bytes of a text in UTF-8. O(length), in pieces. */
 export function digestOf(text: string): { readonly hash: string; readonly bytes: number } {
   const hash = newHash()
   let length = 0

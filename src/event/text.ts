@@ -53,12 +53,12 @@ export function hashLanes(text: string): Lanes {
 export const hex32 = (lane: number): string => (lane >>> 0).toString(16).padStart(8, '0')
 
 /**
- * Returns the text that replaces a long string in a body read with references. It contains the SHA-256 of the
- * UTF-8 bytes. Only a stored event's `blobs` identifies references: bodies may contain such text. O(1).
+ * Returns the text that stands for a long string in a body. A body may contain such text anyway: only the
+ * `blobs` of a stored event identify references. O(1).
  */
 export const blobText = (hash: string): string => `colloquy:blob/${hash}`
 
 export const BLOB_TEXT = /colloquy:blob\/([0-9a-f]{64})/g
 
-/** Maximum length of a string in a stored body, in UTF-16 units. Longer strings are stored as blobs. */
+/** Maximum length of a string in a stored body, in UTF-16 units. A longer string is stored as a blob. */
 export const LARGE_STRING = 65_536

@@ -109,7 +109,11 @@ const RULES: Readonly<Record<string, string>> = {
 export const ruleOf = (rule: string): string | null =>
   Object.hasOwn(RULES, rule) ? (RULES[rule] ?? null) : null
 
-/** A number with its noun: `1 event` or `2,048 events`. */
+/**
+ * Returns a number with its noun.
+ * @example
+ * [counted(1, 'event'), counted(2_048, 'event')] // ['1 event', '2,048 events']
+ */
 export const counted = (number: number, noun: string, plural = `${noun}s`): string =>
   `${number.toLocaleString('en')} ${number === 1 ? noun : plural}`
 

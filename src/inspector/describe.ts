@@ -19,10 +19,10 @@ import { glimpse } from './glimpse.ts'
 import type { WorkStatus } from './model/calls.ts'
 import { counted } from '../explain/explanation.ts'
 
-/** How a text is styled. */
+/** How a text is coloured. */
 export type Tone = 'user' | 'agent' | 'system' | 'tool' | 'good' | 'bad' | 'warn' | 'dim' | 'strong' | 'text'
 
-/** A short description of an event. Every text is one line, and safe to print anywhere. */
+/** A short description of an event. Each text is one line, and safe to print anywhere. */
 export interface Described {
   /** At most eleven letters. */
   readonly role: string
@@ -33,24 +33,33 @@ export interface Described {
 
 export const ROLE_WIDTH = 11
 
+/**
+ * Describes an entry of a log on one line: an event, or a line that could not be decoded. O(length).
+ * @example
+ * const event = { kind: 'AgentErrorEvent', id: 'e', tool_name: 'ls', tool_call_id: 'c', error: 'No' }
+ * describeEvent(event) // { role: 'error', tone: 'bad', subject: 'ls', text: 'No' }
+ * describeEntry(replay([event]).log.entries.get(0)).subject // 'ls'
+ * glimpseIssue({ type: 'value_error', loc: ['a', 0], msg: 'is missing' }) // 'a.0: is missing'
+ * typeof reasonOf(loadLine('no').fact) // 'string'
+ * contentText([{ text: 'Look:' }, { image_urls: ['a', 'b'] }]) // 'Look: [2 images]'
+ */
 export function describeEntry(entry: Entry): Described {
   if (entry.event !== null) return describeEvent(entry.event)
   return described('quarantined', 'bad', entry.quarantined?.event_kind ?? '', reasonOf(entry.quarantined))
 }
 
-/** The first issue of a line in quarantine, as text. */
+/** Returns why a line is quarantined: its first issue. */
 export function reasonOf(quarantined: Quarantined | null): string {
   const [first, ...others] = quarantined?.issues ?? []
   if (first === undefined) return 'not an event'
   return glimpseIssue(first) + (others.length === 0 ? '' : ` (and ${counted(others.length, 'more issue')})`)
 }
 
+/** Returns an issue on one line, with its path. */
 export const glimpseIssue = ({ loc, msg }: Issue): string =>
   glimpse(`${loc.length === 0 ? '' : `${loc.join('.')}: `}${msg}`)
 
-/**
- * Describes an event. Secrets are masked before any text is cut, because half a secret cannot be recognized.
- */
+/** Describes an event on one line, without secrets: they are masked before the text is cut. O(length). */
 export function describeEvent(original: Event): Described {
   const event = maskSecrets(original)
   switch (event.kind) {
@@ -170,7 +179,7 @@ function outcome({ kind, content = [] }: Observation): string {
   return output.slice(output.lastIndexOf('\n') + 1)
 }
 
-/** The texts of some content, the number of images, and the kinds of other parts. */
+/** Returns content as text: its texts, the number of images, and the kinds of other parts. O(length). */
 export function contentText(content: readonly Content[]): string {
   return content.map(partText).join(' ')
 }

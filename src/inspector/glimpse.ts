@@ -12,7 +12,7 @@ const ELLIPSIS = '…'
 // The core masks the field in JSON; a text for people may quote it anywhere.
 const SECRET = /(encrypted_content\\*["']?\s*[:=]\s*)(\\*["'])[^]*?(?:\2|$)/g
 
-/** Replaces every quoted encrypted content by null. */
+/** Replaces each quoted encrypted content by null. O(length). */
 export function hideSecrets(text: string): string {
   return text.includes('encrypted_content') ? text.replace(SECRET, '$1null') : text
 }
@@ -23,15 +23,22 @@ function picture(char: string): string {
   return code === 0x7f ? '\u2421' : '\ufffd'
 }
 
-/** Replaces every character that could control a terminal, including line ends, by a visible one. */
+/** Replaces every character that could control a terminal, also line ends, by a visible one. O(length). */
 export function safe(text: string): string {
   return PRINTABLE_ASCII.test(text) ? text : text.replace(UNSAFE, picture)
 }
 
-/** Collapses white space to single spaces, without any at the ends. */
+/** Replaces white space by single spaces, and trims. O(length). */
 export const onOneLine = (text: string): string => text.replace(SPACE, ' ').trim()
 
-/** The start of a text on one line; reads no more of it than is shown. */
+/**
+ * Returns the start of a text on one line, safe to print. O(1).
+ * @example
+ * glimpse('a\n\tb') // 'a b'
+ * onOneLine(' a  b ') // 'a b'
+ * safe('\u001b[1m') // '␛[1m'
+ * hideSecrets('{"encrypted_content":"gAAA"}') // '{"encrypted_content":null}'
+ */
 export function glimpse(text: string): string {
   const start = onOneLine(hideSecrets(text.slice(0, 2000)))
   return safe(text.length > 2000 ? start + ELLIPSIS : start)

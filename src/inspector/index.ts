@@ -19,7 +19,7 @@ export {
   logBlocks,
   type LogHead,
   type LogTitle,
-  findingOptions as lookOf,
+  findingOptions,
   type PageSource,
   shownFact,
 } from './log-document.ts'

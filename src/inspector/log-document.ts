@@ -7,25 +7,26 @@ import type { FindingOptions } from '../explain/findings.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { hideSecrets } from './glimpse.ts'
 
-/** A problem of an event that loads. */
+/** A problem of an event that was loaded. */
 export interface LogIssue {
   readonly seq: number
   readonly issue: Issue
 }
 
+/** A log, as the inspector shows it. */
 export interface LogDocument {
   readonly title: string
-  /** Its id, part of the derived ids of its events; empty for a file. */
+  /** Id of the conversation, part of derived event ids; empty for a file. */
   readonly conversation: string
   readonly name: string
   readonly parent: string | null
-  /** Id of the parent's action that opened it; null if none did, or it is unknown. */
+  /** Id of the parent's action that opened it, or null. */
   readonly call: string | null
-  /** Line number of each position; null if the lines are 1, 2, 3 and so on. */
+  /** Line number of each position; null for 1, 2, 3 and so on. */
   readonly lines: readonly number[] | null
   readonly issues: readonly LogIssue[]
   readonly notes: readonly string[]
-  /** Null if the page must compute them. */
+  /** Null if the page has to compute them. */
   readonly findings: readonly Finding[] | null
   readonly facts: readonly Fact[]
 }
@@ -33,32 +34,37 @@ export interface LogDocument {
 /** Maximum length of a log for which findings write requests and search texts: others need minutes. */
 export const LONG_LOG = 20_000
 
+/**
+ * Returns which findings to compute for a log of this length.
+ * @example
+ * findingOptions(30_000) // { grammars: [], secrets: false }
+ */
 export const findingOptions = (length: number): FindingOptions =>
   length > LONG_LOG ? { grammars: [], secrets: false } : {}
 
 /** An entry of a list of logs. */
 export type LogTitle = Pick<LogDocument, 'title' | 'conversation' | 'name' | 'parent' | 'call'>
 
-/** The source of a page's logs. */
+/** Where a page gets its logs. */
 export interface PageSource {
   /**
-   * Source of the logs. `page`: the page itself. `files`: the command that serves it. `service`: a service,
-   * for clients with a key.
+   * `page`: from the page itself. `files`: from the command that serves it. `service`: from a service, with
+   * a key.
    */
   readonly from: 'page' | 'files' | 'service'
   readonly logs: readonly LogTitle[]
   readonly first: number
 }
 
-/** A document without its facts. */
+/** A log without its facts. */
 export type LogHead = Omit<LogDocument, 'facts'>
 
 /** Characters per block: a long log exceeds the maximum length of a string. */
 const BLOCK = 1 << 23
 
 /**
- * The document as JSON text blocks, every `encrypted_content` null: head, then arrays of facts. No block
- * contains `<` or a line end, so each can be part of a page or a line. Lazy; O(size).
+ * Yields a log as blocks of JSON text: the head, then arrays of facts; every `encrypted_content` is null. No
+ * block contains `<` or a line end, so that each can be part of a page or a line. O(size).
  */
 export function* logBlocks({ facts, ...head }: LogDocument): IterableIterator<string> {
   yield inPage(head)
@@ -76,22 +82,27 @@ export function* logBlocks({ facts, ...head }: LogDocument): IterableIterator<st
   if (block.length > 0) yield `[${block.join(',')}]`
 }
 
+/** Returns a fact without encrypted content. */
 export function shownFact(fact: Fact): Fact {
   const masked = maskSecrets(fact)
   return isQuarantined(masked) ? { ...masked, raw: hideSecrets(masked.raw) } : masked
 }
 
-/** JSON that cannot end a script element. */
+/** Returns JSON that cannot end a script element. O(size). */
 export const inPage = (value: unknown): string => JSON.stringify(value).replaceAll('<', String.raw`\u003c`)
 
 const DATA_MARK = '<!--data-->'
 
 /**
- * The page in pieces. A page with logs opens without a server; a page without logs requests them. Logs are
- * JSON without `<`, never parsed as markup or script. Lazy; O(size of the logs).
- * @param template as `npm run build` makes it.
+ * Yields the page of the inspector in pieces. With logs it opens without a server; without, it requests
+ * them. The logs are JSON without `<`, which the browser cannot parse as markup or script. O(size of the
+ * logs).
+ * @param template as `npm run build` makes it
  * @example
- * [...inspectorPage('<body><!--data--></body>', [])].join('').includes('"from":"page"') // true
+ * const head = { title: 'c', conversation: 'c', name: 'c', parent: null, call: null, lines: null, issues: [], notes: [] }
+ * const log = { ...head, findings: null, facts: [shownFact({ kind: 'PauseEvent', id: 'p' })] }
+ * [...inspectorPage('<body><!--data--></body>', [log])].join('').includes(inPage(titleOf(log))) // true
+ * [...logBlocks(log)].at(-1) // '[{"kind":"PauseEvent","id":"p"}]'
  */
 export function* inspectorPage(
   template: string,
@@ -111,7 +122,7 @@ export function* inspectorPage(
   yield template.slice(dataStart + DATA_MARK.length)
 }
 
-/** The entry of a log in a list. */
+/** Returns what a list shows of a log. */
 export const titleOf = ({ title, conversation, name, parent, call }: LogDocument): LogTitle => ({
   title,
   conversation,

@@ -65,8 +65,8 @@ function textsIn(value: unknown): string[] {
 }
 
 /**
- * Part of a reply: text; a thought, signed if the provider signs thoughts; a tool call, with object or raw text
- * arguments; or a provider tool's search.
+ * A part of a reply: text; a thought, signed if the provider signs thoughts; a tool call, whose arguments
+ * are an object or raw text; or a search by the provider.
  */
 export type ModelPart =
   | string
@@ -74,34 +74,36 @@ export type ModelPart =
   | { readonly call: string; readonly args?: object | string; readonly id?: string }
   | { readonly search: string }
 
-/** A reply, and the timing of its stream. */
+/** A reply, and how its stream is sent. */
 export interface ModelReply {
-  /** Parts in order; a provider writes calls last. */
+  /** Parts in order; the provider puts calls last. */
   readonly says: readonly ModelPart[]
-  /** What ends the reply early; `failed` is a fault of the provider in the middle of it. */
+  /** What ends the reply early; `failed` is an error of the provider in the middle. */
   readonly end?: Exclude<EarlyEnd, 'broken_off'>
-  /** Number of bytes after which the connection is lost. */
+  /** Number of bytes after which the connection is lost. Default: never. */
   readonly cut?: number
-  /** Length of the pieces in bytes. Default: one piece for each event. */
+  /** Bytes of each piece that is sent. Default: one piece for each event. */
   readonly pieces?: number
   /** Number of turns of the event loop before each piece. Default: 0. */
   readonly slow?: number
   readonly endless?: boolean
 }
 
-/** A request that fails. */
+/** A turn in which the request fails. */
 export interface ModelFailure {
-  /** `silent`: no byte arrives. `disconnected`: the connection is lost before the first byte. */
+  /** `silent`: no byte is sent. `disconnected`: the connection is lost before the first byte. */
   readonly fails: 'too_long' | 'rate_limited' | 'server_error' | 'silent' | 'disconnected'
-  /** Seconds after which the provider permits a retry. */
+  /** Seconds until the provider permits a retry. */
   readonly retryAfter?: number
 }
 
+/** What a model does on one request. */
 export type ModelTurn = ModelReply | ModelFailure
 
+/** The body of a request to a provider. */
 export type RequestBody = Readonly<Record<string, unknown>>
 
-/** Returns the model's turn for a request; `requestNumber` counts the accepted requests, from 1. */
+/** Returns the model's turn for a request. `requestNumber` counts the accepted requests from 1. */
 export type Model = (request: RequestBody, requestNumber: number) => ModelTurn | Promise<ModelTurn>
 
 /**

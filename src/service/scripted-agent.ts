@@ -6,10 +6,10 @@ import type { ActionEvent, Event } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
 import type { Agent } from './conversations/runs.ts'
 
-/** One reply: a text; calls of tools, executed together; or any event. */
+/** A scripted reply: a text, calls that are executed together, or any event. */
 export type ScriptedReply = string | { readonly calls: readonly ScriptedCall[] } | Event
 
-/** One tool call. `echo` returns its arguments, `finish` ends the turn; any other tool is an error. */
+/** A tool call. `echo` returns its arguments, `finish` ends the turn, and any other tool is an error. */
 export interface ScriptedCall {
   readonly tool: string
   readonly arguments?: JsonObject
@@ -17,8 +17,9 @@ export interface ScriptedCall {
 }
 
 /**
- * An agent with scripted replies. Its position derives from the conversation, so it continues after a
- * restart; finally it repeats the user's last message. Texts are streamed by word before they are appended.
+ * Returns an agent whose replies are scripted, for tests and demonstrations. After the script it repeats the
+ * user's last message. Its position is derived from the conversation, so that it continues after a restart.
+ * Texts are streamed by word.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()

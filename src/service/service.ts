@@ -70,11 +70,12 @@ import { VERSION } from './version.ts'
 
 const operation = operationsIn('Server')
 
+/** Options of `createService`. */
 export interface ServiceOptions {
   readonly engine: Engine
-  /** Session keys, sent in `X-Session-API-Key`. Default: none, and authentication is disabled. */
+  /** Session keys, which clients send as `X-Session-API-Key`. Default: none, and anybody may call. */
   readonly keys?: readonly string[]
-  /** Returns the step that runs a conversation. Default: none, and nothing can be run. */
+  /** Returns the step that runs a conversation. Default: none, and conversations cannot run. */
   readonly agent?: Agent
   readonly run?: RunsOptions['options']
   /** Maximum number of concurrent runs. Default: 100. */
@@ -83,30 +84,30 @@ export interface ServiceOptions {
   readonly controlPlane?: ControlPlaneOptions
   readonly webhooks?: readonly WebhookOptions[]
   readonly webhookDispatcher?: WebhookDispatcherOptions
-  /** Encrypts stored API keys of profiles and settings. Default: none, and no API key is stored. */
+  /** Encrypts the API keys of profiles and settings. Default: none, and no API key can be stored. */
   readonly secret?: string
   readonly quota?: Quota
-  /** Remaining credits. Default: always 0. */
+  /** Returns the remaining credits. Default: always 0. */
   readonly credits?: Credits
   /** Maximum number of profiles, and of agent profiles. Default: 50. */
   readonly maxProfiles?: number
   /** Calls a model to validate a profile. Default: the Chat Completions endpoint at its `base_url`. */
   readonly askLlm?: AskLlm
-  /** Redacts what anonymous readers get of public conversations, on reading. Default: nothing. */
+  /** Redacts what anonymous readers of public conversations get. Default: nothing. */
   readonly publicRedaction?: RedactionRules
   readonly workspace?: Workspace
-  /** Extensions of the official web page. Default: none. */
+  /** Extensions of the web page. Default: none. */
   readonly canvasExtensions?: CanvasExtensions
   readonly editor?: Editor
   /** Origins that may use the service from a browser, besides this machine's; `*` for all. Default: none. */
   readonly allowOrigins?: readonly string[]
-  /** The page of the inspector, as `inspectorPage` returns it, served at `/inspect`. Default: none. */
+  /** Page of the inspector, from `inspectorPage`, served at `/inspect`. Default: none. */
   readonly inspector?: string
-  /** Version of the embedding application, for the server information. Default: the library's. */
+  /** Version in the server information. Default: the library's. */
   readonly version?: string
-  /** Maximum bytes of a request's body, except an uploaded file (64 MiB). Default: 16 MiB. */
+  /** Maximum bytes of a request body; of an uploaded file, 64 MiB. Default: 16 MiB. */
   readonly maxBodyBytes?: number
-  /** Called with internal failures. Default: written to standard error. */
+  /** Called with each internal failure. Default: writes it to standard error. */
   readonly onFailure?: (error: unknown, request: Request | null, requestId: string) => void
   readonly log?: RequestLog
 }
@@ -138,7 +139,7 @@ const OPTIONS = {
   log: true,
 } satisfies Record<keyof ServiceOptions, true>
 
-/** A service: mount `app` anywhere, or pass requests to `fetch`. */
+/** The HTTP interface over an engine. Mount `app`, or pass requests to `fetch`. */
 export interface Service {
   readonly app: Hono
   readonly fetch: (request: Request) => Response | Promise<Response>
@@ -149,19 +150,19 @@ export interface Service {
   readonly runs: Runs
   readonly lostRuns: LostRuns
   readonly live: Live
-  /** Commands that clients run in sandboxes, without a conversation. */
+  /** Commands that clients run in sandboxes, outside conversations. */
   readonly commands: Commands
   readonly log: RequestLog | null
   readonly controlPlane: ControlPlane
   readonly webhookDispatcher: WebhookDispatcher
-  /** Secrets by name, which clients can write but not read: for the embedder and its agent. */
+  /** Secrets by name. Clients can write them; only the embedder and its agent can read them. */
   readonly secrets: NamedSecrets
   readonly profiles: Profiles
   readonly settings: Settings
 }
 
 /**
- * Creates a service over an engine. Starts no server, and closes neither the engine nor its store.
+ * Creates the HTTP service over an engine. Starts no server, and does not close the engine or its store.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const service = createService({ engine })

@@ -75,7 +75,11 @@ function isFirst({ id }: Fact, seen: Set<string>): boolean {
   return seen.add(id).size > size
 }
 
-/** Indices of all logs that a log started, directly or not. O(logs · depth). */
+/**
+ * Returns the indices of all logs that a log started, directly or not. O(logs · depth).
+ * @example
+ * startedBy(0, [{ name: 'a', parent: null }, { name: 'b', parent: 'a' }, { name: 'c', parent: 'b' }]) // [1, 2]
+ */
 export function startedBy(
   index: number,
   titles: readonly Pick<LogDocument, 'name' | 'parent'>[],

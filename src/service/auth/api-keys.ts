@@ -6,32 +6,33 @@
 import type { Store } from '../../store/contract/store.ts'
 import { recordsOf, risingClock } from '../records.ts'
 
-/** The information about a key; times are ISO 8601 in UTC. */
+/** What is known of a key. Times are ISO 8601 in UTC. */
 export interface ApiKeyInfo {
   readonly id: string
   readonly name: string
   readonly created_at: string
   readonly last_used_at: string | null
-  /** Valid from then on; null: always. */
+  /** The key is invalid before this time; null for no limit. */
   readonly not_before: string | null
-  /** Invalid from then on; null: never. */
+  /** The key is invalid from this time on; null for never. */
   readonly expires_at: string | null
-  /** The organization of the key; null for an unbound key. */
+  /** Organization of the key; null for a key that is bound to none. */
   readonly org_id: string | null
 }
 
+/** The fields of a new key. */
 export type NewApiKey = Pick<ApiKeyInfo, 'name' | 'not_before' | 'expires_at' | 'org_id'>
 
 interface StoredKey extends ApiKeyInfo {
   readonly hash: string
 }
 
-/** The keys of a service. */
+/** API keys in a store. */
 export interface ApiKeys {
   readonly create: (key: NewApiKey) => Promise<ApiKeyInfo & { readonly key: string }>
   readonly list: () => Promise<readonly ApiKeyInfo[]>
   readonly remove: (id: string) => Promise<boolean>
-  /** Null for an unknown key, and outside of its window. A found key counts as used. */
+  /** Returns the key's information and records its use; null for an unknown, early or expired key. */
   readonly find: (credential: string) => Promise<ApiKeyInfo | null>
 }
 
@@ -45,7 +46,7 @@ const LENGTH = 43
 const USED_EVERY = 300_000
 
 /**
- * API keys in a store. Processes share them: a deleted key is rejected by all.
+ * Returns the API keys in a store. All processes share them, and reject a deleted key. Each call is O(keys).
  * @example
  * const keys = apiKeys(memoryStore())
  * const { key } = await keys.create({ name: 'ci', not_before: null, expires_at: null, org_id: null })

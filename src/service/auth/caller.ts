@@ -26,14 +26,18 @@ function keyCheck(keys: readonly string[]): KeyCheck | null {
 /** Methods that change nothing. Pages of other sites cannot read their responses. */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** A credential and its source. */
+/** A credential, and where it was found. */
 export interface Credential {
   readonly text: string
-  /** A browser sends cookies with the requests of any page. */
+  /** A `cookie` needs care: browsers send it with the requests of any page. */
   readonly from: 'header' | 'cookie'
 }
 
-/** The credential of a request: a header, else the cookie `api_key`; never a part of the URL. */
+/**
+ * Returns the credential of a request: a header, or else the cookie `api_key`; never a part of the URL.
+ * @example
+ * credentialOf({ headers: new Headers({ 'X-Session-API-Key': 'k' }) })?.text // 'k'
+ */
 export function credentialOf({ headers }: Pick<Request, 'headers'>): Credential | null {
   const bearer = /^Bearer +(\S+)\s*$/i.exec(headers.get('authorization') ?? '')?.[1]
   const header = headers.get('x-session-api-key') ?? headers.get('x-access-token') ?? bearer
@@ -42,12 +46,12 @@ export function credentialOf({ headers }: Pick<Request, 'headers'>): Credential 
   return cookie === undefined ? null : { text: decoded(cookie), from: 'cookie' }
 }
 
-/** The caller: with a session key, with an API key, or anybody if no session key is configured. */
+/** The caller of a request: with a session key, with an API key, or anybody if there are no session keys. */
 export type Caller =
   | { readonly type: 'open' | 'session' }
   | { readonly type: 'api_key'; readonly key: ApiKeyInfo }
 
-/** Returns the caller with a credential, or null. `org` is the organization of the request. */
+/** Returns the caller for a credential, or null. `org` is the organization of the request. */
 export type Identify = (credential: Credential | null, org?: string | null) => Promise<Caller | null>
 
 export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, 'find'> | null): Identify {

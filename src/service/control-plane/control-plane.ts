@@ -13,27 +13,28 @@ import { type StartTask, StartTasks } from './start-tasks.ts'
 
 /** Options of the control plane. */
 export interface ControlPlaneOptions {
-  /** Runs the sandboxes; closed with the control plane. Default: none, and conversations run in the service itself. */
+  /** Runs the sandboxes; closed with the control plane. Default: none; conversations run in the service. */
   readonly provider?: SandboxProvider
-  /** Maximum number of running sandboxes; beyond it, the oldest are paused. Default: 5. */
+  /** Maximum number of running sandboxes; one more pauses the oldest. Default: 5. */
   readonly maxSandboxes?: number
   /** Maximum milliseconds for a sandbox to start. Default: 120,000. */
   readonly sandboxTimeout?: number
-  /** Milliseconds after which other processes continue the work of a crashed one. Default: 15,000. */
+  /** Milliseconds after which another process continues the work of a crashed one. Default: 15,000. */
   readonly staleAfter?: number
-  /** Called with each failed start, as its client may be disconnected. Default: none. */
+  /** Called with each failed start, because its client may be gone. Default: none. */
   readonly onStartFailed?: (task: StartTask) => void
 }
 
+/** Starts conversations and their sandboxes. */
 export interface ControlPlane extends ControlPlaneContext {
   readonly store: Store
   readonly tasks: StartTasks
   readonly pending: PendingMessages
   readonly deletions: Deletions
   readonly whenUp: (sandboxId: string) => Promise<void>
-  /** Runs record updates one after the other, so that none undoes another. */
+  /** Runs changes of records one after the other, so that none undoes another. */
   readonly inTurn: RunInOrder
-  /** Continues work in the background; only the end of the service waits for it. */
+  /** Continues work after the response; closing the service waits for it. */
   readonly inBackground: (work: Promise<void>) => void
   readonly start: () => Promise<void>
   readonly close: () => Promise<void>

@@ -1,10 +1,10 @@
 import type { SandboxFiles } from '../sandbox-files/contract.ts'
 
-/** The template of a sandbox. */
+/** A template of sandboxes. */
 export interface SandboxSpec {
-  /** Unique name; the reference of a container image. */
+  /** Unique name, such as the reference of a container image. */
   readonly id: string
-  /** Command to start in the sandbox; null for a working directory without a process. */
+  /** Command to start in it; null for a working directory without a process. */
   readonly command: readonly string[] | null
   readonly created_at: string
   readonly initial_env: Readonly<Record<string, string>>
@@ -26,9 +26,9 @@ export interface ExposedUrl {
 export interface SandboxState {
   readonly status: SandboxStatus
   readonly status_detail: string | null
-  /** The key that the sandbox's own server requires; null unless it runs. */
+  /** Key that the server in the sandbox requires; null unless it runs. */
   readonly session_api_key: string | null
-  /** Null unless it runs. */
+  /** Addresses of its servers; null unless it runs. */
   readonly exposed_urls: readonly ExposedUrl[] | null
   readonly working_dir: string | null
 }
@@ -42,22 +42,22 @@ export const NO_STATE: SandboxState = {
 }
 
 /**
- * Runs sandboxes. The control plane stores records and decides when to start and stop; the provider knows no
- * conversations. Failures appear in `state` as ERROR with a reason; methods throw only if even that is
+ * Runs sandboxes. The control plane decides when to start and stop them; the provider knows no
+ * conversations. A failure is reported as ERROR in `state`, with a reason; methods throw only if that is
  * impossible.
  */
 export interface SandboxProvider {
-  /** Their files, and commands in them. Default: no access. */
+  /** Files of the sandboxes, and commands in them. Default: no access. */
   readonly files?: SandboxFiles
   /**
-   * Machine that runs the sandboxes, if others cannot reach them. A lease in the store then binds each to the
-   * machine that started it. Default: all processes reach the same sandboxes.
+   * Name of the machine that runs the sandboxes, if others cannot reach them; a lease in the store then
+   * binds each to its machine. Default: all processes reach all sandboxes.
    */
   readonly machine?: string
   readonly specs: readonly SandboxSpec[]
-  /** Starts or restarts a sandbox: its state is STARTING, then RUNNING or ERROR. */
+  /** Starts or restarts a sandbox. Its state becomes STARTING, then RUNNING or ERROR. */
   readonly start: (id: string, specId: string) => Promise<void>
-  /** Null for an unknown sandbox. A sandbox whose spec has no command is RUNNING while its files exist. */
+  /** Returns the state of a sandbox, or null. Without a command it is RUNNING while its files exist. */
   readonly state: (id: string, specId: string) => Promise<SandboxState | null>
   readonly pause: (id: string) => Promise<void>
   readonly resume: (id: string, specId: string) => Promise<void>

@@ -39,9 +39,10 @@ export const TASK_STATUSES = [
   'ERROR',
 ] as const
 
+/** Status of a start task. */
 export type TaskStatus = (typeof TASK_STATUSES)[number]
 
-/** The information about a task that clients read. */
+/** A task that starts a conversation, as clients see it. */
 export interface StartTask {
   readonly id: string
   readonly created_by_user_id: null

@@ -78,8 +78,8 @@ class Slots {
 const isFull = (error: unknown): boolean => error instanceof HttpProblem && error.status === 429
 
 /**
- * Returns the step that runs a conversation. `start` contains start request fields the service ignores: agent
- * or agent settings, secrets, plugins and others.
+ * Returns the step that runs a conversation. `start` has the fields of the start request that the service
+ * does not use: agent or agent settings, secrets, plugins and others.
  */
 export type Agent = (
   conversation: Conversation,
@@ -87,15 +87,17 @@ export type Agent = (
   context: AgentContext,
 ) => Step | Promise<Step>
 
+/** What an agent can request from the service. */
 export interface AgentContext {
   /**
-   * Issues a token to complete one background call without a key: `POST` to its `path` with `Authorization:
-   * Bearer <token>`. Expires after some seconds, by default a day; a new one replaces it. All log readers can
-   * read tokens in `content` or `task`.
+   * Issues a token with which one background call can be completed without a key: `POST` to its `path` with
+   * `Authorization: Bearer <token>`. Expires after some seconds, by default a day; a new token replaces it.
+   * Do not write it to `content` or `task`, which all readers of the log see.
    */
   readonly issueCallToken: (actionId: string, seconds?: number) => Promise<CallToken>
 }
 
+/** A token for one background call. */
 export interface CallToken {
   readonly token: string
   readonly expires_at: string

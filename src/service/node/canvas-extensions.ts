@@ -24,9 +24,8 @@ interface Manifest extends JsonObject {
 }
 
 /**
- * The Canvas extensions of a folder: clients can install only folders in it. Each is copied to
- * `.installed/<name>`, and its state is written to `.installed/<name>.json`. Programs of extensions are not
- * started.
+ * Returns the Canvas extensions of a folder. Clients can install only folders in it: each is copied to
+ * `.installed/<name>`, and its state written to `.installed/<name>.json`. Their programs are not started.
  * @example
  * const extensions = directoryExtensions('.')
  * await extensions.list() // []

@@ -19,23 +19,26 @@ import { Watchdog } from './sandbox/watchdog.ts'
 
 /** Options of process sandboxes. */
 export interface ProcessSandboxesOptions {
-  /** Several services can share it: each runs the sandboxes that it started. */
+  /** Folder of the sandboxes. Services can share it: each runs the sandboxes that it started. */
   readonly directory: string
-  /** In order; the first is the default. Default: one without a process. */
+  /** Templates; the first is the default. Default: one without a process. */
   readonly specs?: readonly ProcessSpec[]
-  /** Whether clients may use files and run commands in sandboxes, as the service's user. Default: false. */
+  /**
+   * Whether clients may use files and run commands in sandboxes, with the rights of the service's user.
+   * Default: false.
+   */
   readonly givesFiles?: boolean
   /** Maximum milliseconds for a command to start. Default: 120,000. */
   readonly startTimeout?: number
-  /** Milliseconds between two health checks of a running command. Default: 5,000. */
+  /** Milliseconds between health checks of a running command. Default: 5,000. */
   readonly healthInterval?: number
   /** Milliseconds between SIGTERM and SIGKILL. Default: 2,000. */
   readonly killTimeout?: number
-  /** Maximum bytes of a sandbox's stored output. Default: 1 MiB. */
+  /** Maximum bytes of output to store for a sandbox. Default: 1 MiB. */
   readonly logBytes?: number
 }
 
-/** A provider that also returns the output of its sandboxes. */
+/** A sandbox provider that also returns what its sandboxes printed. */
 export interface ProcessSandboxes extends SandboxProvider {
   readonly logs: (id: string) => Promise<string>
 }
@@ -49,9 +52,9 @@ const RESTARTED: SandboxState = {
 const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null }]
 
 /**
- * Returns sandboxes that are process groups. They isolate only the service's environment variables: commands
- * have the permissions of its user. A helper process ends them when the provider or the service ends, even if
- * the service is killed.
+ * Returns sandboxes that are process groups. Only the environment variables of the service are hidden from
+ * them: their commands have the rights of its user. A helper process ends them when the provider or the
+ * service ends, even if the service is killed.
  * @throws Error for invalid specs.
  * @example
  * const sandboxes = processSandboxes({

@@ -19,26 +19,26 @@ import { createSockets } from './sockets.ts'
 /** Milliseconds for releasing leases after the deadline. */
 const RELEASE_TIMEOUT = 500
 
-/** Options of a running service. */
+/** Options of `serve`. */
 export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
   readonly store: Store
-  /** Default: 127.0.0.1. Other addresses require keys. */
+  /** Address to listen on; any but loopback requires keys. Default: 127.0.0.1. */
   readonly host?: string
-  /** Default: 8000; 0 for a free port. */
+  /** 0 for a free port. Default: 8000. */
   readonly port?: number
-  /** Approximate memory of idle conversations in bytes. Default: 256 MiB. */
+  /** Approximate bytes of idle conversations in memory. Default: 256 MiB. */
   readonly cacheBytes?: number
   /** Redacts everything that is stored from now on, for agents and users as well. Default: nothing. */
   readonly storedRedaction?: RedactionRules
-  /** Milliseconds from the beginning of closing to its deadline. Default: 9,000. */
+  /** Milliseconds from the beginning of closing to the deadline. Default: 9,000. */
   readonly shutdownTimeout?: number
 }
 
 /**
- * Runs a service until closed. Closing allows half of `shutdownTimeout` for requests and runs, then closes
- * sockets and interrupts runs. A run that ignores its signal is abandoned at the deadline: its conversation is
- * paused and its lease released. The caller closes the store.
- * @throws Error with a one-line message when the address is unavailable, or requires keys.
+ * Runs a service on a port until it is closed. Closing waits for requests and runs for half of
+ * `shutdownTimeout`, then closes sockets and interrupts runs. A run that ignores its signal is abandoned at
+ * the deadline: its conversation is paused and its lease released. The caller closes the store.
+ * @throws Error with a message of one line if the address is unavailable, or requires keys.
  * @example
  * const server = await serve({ store: memoryStore(), port: 0 })
  * const response = await fetch(`${server.url}/health`)
@@ -114,34 +114,34 @@ export async function serve(options: ServeOptions): Promise<Listening> {
 /** Handles a connection that becomes a WebSocket. */
 export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
-/** Options of a server. */
+/** Options of `listen`. */
 export interface ListenOptions {
   readonly fetch: (request: Request) => Response | Promise<Response>
-  /** Default: 127.0.0.1. */
+  /** Address to listen on. Default: 127.0.0.1. */
   readonly host?: string
-  /** Default: 8000; 0 for a free port. */
+  /** 0 for a free port. Default: 8000. */
   readonly port?: number
-  /** Handles WebSocket upgrades; other upgrades, or all without it, are served as ordinary requests. */
+  /** Handles WebSocket upgrades. Other upgrades are served as requests, and so are all without it. */
   readonly upgrade?: Upgrade
-  /** Rejects other hosts and sockets of other sites' pages: for a service without keys. */
+  /** Whether to reject other hosts, and sockets of other sites' pages: for a service without keys. */
   readonly onlyLocal?: boolean
-  /** Origins whose pages may open sockets all the same. Default: none. */
+  /** Returns whether pages of an origin may open sockets all the same. Default: none may. */
   readonly allowOrigin?: AllowOrigin
-  /** Called as soon as closing begins. Closing waits for it and for requests, for half of `shutdownTimeout`. */
+  /** Called when closing begins. Closing waits for it, and for requests, for half of `shutdownTimeout`. */
   readonly onClosing?: () => Promise<void> | void
-  /** Called after that: closes sockets and ends streams. Closing waits for it until the deadline. */
+  /** Called then, to close sockets and end streams. Closing waits for it until the deadline. */
   readonly onShutdown?: () => Promise<void> | void
-  /** Milliseconds from the beginning of closing to its deadline. Default: 9,000. */
+  /** Milliseconds from the beginning of closing to the deadline. Default: 9,000. */
   readonly shutdownTimeout?: number
 }
 
-/** A listening HTTP server: its address, and how to close it. */
+/** A listening HTTP server. */
 export interface Listening {
   readonly url: string
   readonly port: number
   /**
-   * Serves the connections in the backlog, accepts no more, lets requests finish, and closes everything at
-   * the deadline. Can be called again.
+   * Accepts no more connections, serves those that wait, lets requests finish, and closes everything at the
+   * deadline. Can be called again.
    */
   readonly close: () => Promise<void>
   /** Closes it, for `await using`. */
@@ -163,7 +163,7 @@ const BACKLOG = 511
 const FOREIGN = 'The service only accepts requests from this machine.'
 
 /**
- * Listens. Rejects with a one-line message when the address is unavailable.
+ * Starts an HTTP server. Rejects with a message of one line if the address is unavailable.
  * @example
  * const server = await listen({ fetch: () => new Response('Hello'), port: 0 })
  * const response = await fetch(server.url)
@@ -382,7 +382,12 @@ async function within(milliseconds: number, work: Promise<unknown>): Promise<boo
   return Promise.race([work.then(() => true), timeout]).finally(() => clearTimeout(timer))
 }
 
-/** Whether an address is reachable only from this machine. */
+/**
+ * Whether an address can be reached only from this machine.
+ * @example
+ * isLoopback('127.0.0.1') // true
+ * isLoopback('0.0.0.0') // false
+ */
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
   if (name === 'localhost' || name === '::1') return true

@@ -414,17 +414,17 @@ export class Outlet {
   }
 }
 
-/** Options of sockets. */
+/** Bounds of the sockets of a service. */
 export interface SocketOptions extends Partial<ConnectionOptions> {
-  /** Maximum bytes of a client's frame. Default: 4 MiB. */
+  /** Maximum bytes of a frame from a client. Default: 4 MiB. */
   readonly maxFrameBytes?: number
-  /** Maximum number of unauthenticated sockets; the oldest is closed for a new one. Default: 1,024. */
+  /** Maximum number of unauthenticated sockets; one more closes the oldest. Default: 1,024. */
   readonly maxUnauthenticated?: number
-  /** Maximum number of unauthenticated sockets of one network address. Default: 256. */
+  /** Maximum number of unauthenticated sockets from one network address. Default: 256. */
   readonly maxUnauthenticatedPerAddress?: number
-  /** Maximum received bytes that all sockets hold, roughly. Default: 256 MiB. */
+  /** Approximate maximum of received bytes that are held for all sockets. Default: 256 MiB. */
   readonly maxInbound?: number
-  /** Maximum queued bytes for all clients, in addition to one frame for each. Default: 512 MiB. */
+  /** Maximum bytes that wait to be sent, in addition to one frame for each client. Default: 512 MiB. */
   readonly maxOutbound?: number
 }
 
@@ -432,7 +432,7 @@ export interface SocketOptions extends Partial<ConnectionOptions> {
 export interface Sockets {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   readonly size: number
-  /** Ends streams and closes sockets with 1001; terminates those that are late. */
+  /** Ends streams and closes sockets with 1001; terminates those that do not close. */
   readonly close: () => Promise<void>
 }
 
@@ -441,12 +441,19 @@ const BASE = 'http://localhost'
 const PATH = /^\/sockets\/(?:(events|session)\/([^/]+)|bash-events)\/?$/
 
 /**
- * Serves `/sockets/events/{conversation_id}`, `/sockets/session/{conversation_id}` and `/sockets/bash-events`.
- * Without keys, rejects pages of other sites, since browsers let them open sockets to this machine. Logs
- * closes.
- *
- * Frames, start positions and close codes: `Format`, `LIVE_QUERY` and `CLOSE` in `service/live`. Pass
- * `upgrade` and `close` to `listen`, as `serve` does.
+ * Returns the WebSocket side of a service, for Node: `/sockets/events/{conversation_id}`,
+ * `/sockets/session/{conversation_id}` and `/sockets/bash-events`. Pass its `upgrade` and `close` to
+ * `listen`, as `serve` does. Without keys it rejects pages of other sites, which browsers let open sockets
+ * to this machine. Frames, start positions and close codes: `Format`, `LIVE_QUERY` and `CLOSE` in
+ * `service/live`.
+ * @example
+ * const engine = createEngine({ store: memoryStore() })
+ * const sockets = createSockets(createService({ engine }))
+ * const listening = await listen({ fetch: () => new Response('Hello'), port: 0, upgrade: sockets.upgrade })
+ * sockets.size // 0
+ * await listening.close()
+ * await sockets.close()
+ * await engine.close()
  */
 export function createSockets(
   {

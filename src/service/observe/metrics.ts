@@ -29,7 +29,7 @@ export interface Metrics {
   readonly gauge: (name: string, help: string) => Gauge
   readonly measured: (name: string, help: string, read: () => number) => void
   readonly histogram: (name: string, help: string, bounds: readonly number[]) => Histogram
-  /** The text of all metrics. O(series). */
+  /** Returns all metrics in the text format of Prometheus. O(series). */
   readonly text: () => string
 }
 

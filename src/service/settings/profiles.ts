@@ -6,13 +6,13 @@ import { checkDestination, SealedMap, type SecretBox } from './secret-box.ts'
 import { merge } from './settings-schema.ts'
 import { hasSecret, shownText } from '../conversations/secrets.ts'
 
-/** A profile with its secrets: for the service and its embedder, never for a response. */
+/** A model profile with its secrets, never sent to clients. */
 export interface Profile {
   readonly name: string
   readonly llm: JsonObject
 }
 
-/** The profiles of a service. */
+/** The model profiles of a service. */
 export class Profiles {
   readonly #stored: SealedMap
 
@@ -20,10 +20,7 @@ export class Profiles {
     this.#stored = new SealedMap(store, secretBox, { collection: 'profiles', noun: 'profile', limit })
   }
 
-  /**
-   * In order of their names.
-   * @throws HttpProblem 409 for profiles that were encrypted with another secret.
-   */
+  /** Returns all profiles, ordered by name. @throws HttpProblem 409 if another secret encrypted one. */
   async all(): Promise<Profile[]> {
     return Array.from(await this.#stored.all(), ([name, llm]) => ({ name, llm }))
   }
@@ -33,7 +30,7 @@ export class Profiles {
     return llm === undefined ? null : { name, llm }
   }
 
-  /** @throws HttpProblem 404. */
+  /** Returns a profile. @throws HttpProblem 404. */
   async get(name: string): Promise<Profile> {
     return { name, llm: await this.#stored.get(name) }
   }
@@ -43,8 +40,8 @@ export class Profiles {
   }
 
   /**
-   * Stores or replaces a profile. Masked secrets keep their value for the same address.
-   * @throws HttpProblem 409 beyond the limit, 422 for a secret that would be sent to another address.
+   * Stores a profile. A masked secret keeps its value, for the same address.
+   * @throws HttpProblem 409 beyond the maximum, 422 for a secret that would be sent to another address.
    */
   async save(name: string, llm: JsonObject): Promise<void> {
     await this.#stored.put(name, (before = {}) => mergeKnown(before, llm, ['llm']))
@@ -54,7 +51,7 @@ export class Profiles {
     await this.#stored.remove(name)
   }
 
-  /** @throws HttpProblem 404, 409 when the new name is in use. */
+  /** Renames a profile. @throws HttpProblem 404, 409 when the new name is in use. */
   async rename(name: string, newName: string): Promise<void> {
     await this.#stored.rename(name, newName)
   }

@@ -16,12 +16,12 @@ export interface SettingsValues {
   readonly active_agent_profile_id: string | null
 }
 
-/** A change; omitted fields are unchanged. */
+/** A change of the settings; omitted fields stay. */
 export interface SettingsDiff {
   readonly agent_settings_diff?: JsonObject | null | undefined
   readonly conversation_settings_diff?: JsonObject | null | undefined
   readonly misc_settings_diff?: JsonObject | null | undefined
-  /** Null: no profile; the model is unchanged. */
+  /** Null for no profile; the model then stays. */
   readonly active_profile?: string | null | undefined
   readonly active_agent_profile_id?: string | null | undefined
 }
@@ -36,6 +36,7 @@ const NO_SETTINGS: SettingsValues = {
 
 const COLLECTION = 'settings'
 
+/** The settings of a service. */
 export class Settings {
   readonly #records: Records<Sealed>
   readonly #secretBox: SecretBox
@@ -47,10 +48,7 @@ export class Settings {
     this.#profiles = profiles
   }
 
-  /**
-   * The settings with their secrets, for the service and its embedder.
-   * @throws HttpProblem 409 for settings that were encrypted with another secret.
-   */
+  /** Returns the settings with their secrets. @throws HttpProblem 409 if another secret encrypted them. */
   async read(): Promise<SettingsValues> {
     const values = await this.#read()
     const { active_profile: active } = values
@@ -68,7 +66,7 @@ export class Settings {
    * Changes the settings, and returns them with their secrets.
    * @param check called with the settings before the change
    * @throws HttpProblem 404 for an unknown profile, 422 for a stored secret that would be sent to another
-   *   address; what the check throws.
+   *   address; the error of `check`.
    */
   async change(
     diff: SettingsDiff,

@@ -7,8 +7,8 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { secretsIn } from '../conversations/secrets.ts'
 
 /**
- * Calls a model for one token; rejects on failure. A client sends the configuration: restrict the hosts that
- * its `base_url` may name.
+ * Calls a model for one token; rejects if that fails. The configuration comes from a client: restrict the
+ * hosts in its `base_url`.
  */
 export type AskLlm = (llm: JsonObject, signal: AbortSignal) => Promise<void>
 

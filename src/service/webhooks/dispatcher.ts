@@ -250,9 +250,9 @@ class Sender {
 
 /** Options of a webhook dispatcher. */
 export interface WebhookDispatcherOptions {
-  /** Milliseconds between two polls for changes and for retries. Default: 1,000. */
+  /** Milliseconds between polls for changes and retries. Default: 1,000. */
   readonly pollInterval?: number
-  /** Milliseconds after which other processes continue the work of a crashed one. Default: 15,000. */
+  /** Milliseconds after which another process continues the work of a crashed one. Default: 15,000. */
   readonly leaseTtl?: number
   /**
    * Called with each failed attempt and the webhook's id; with a failure of the store, the id is empty.

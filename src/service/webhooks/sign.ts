@@ -13,8 +13,8 @@ export type SignedHeaders = {
 const encoder = new TextEncoder()
 
 /**
- * Signs a body. O(body).
- * @param seconds since 1970
+ * Returns the headers that sign a message. O(body).
+ * @param seconds time of the message, in seconds since 1970
  * @example
  * const headers = await signWebhook('a secret of the two', 'm1', 1_700_000_000, '[]')
  * await verifyWebhook('a secret of the two', headers, '[]', { now: 1_700_000_010 }) // true
@@ -36,10 +36,10 @@ export async function signWebhook(
 }
 
 /**
- * Whether a message was recently signed with a secret, for its receiver. Requires the unmodified bytes of the
+ * Whether a message was signed with a secret, and recently. For receivers. Needs the unchanged bytes of the
  * body. O(body).
  * @param options.now seconds since 1970; default: the system's time
- * @param options.tolerance maximum age of a message in seconds, also into the future; default: 300
+ * @param options.tolerance maximum difference from `now` in seconds; default: 300
  */
 export async function verifyWebhook(
   secret: string,

@@ -2,38 +2,40 @@ import { ColloquyError } from '../../event/errors.ts'
 import type { EventKind } from '../../event/kinds.ts'
 import { isLegalId } from '../../event/ids.ts'
 
-/** A receiver of events, and how to send them. */
+/** A receiver of events, and how they are sent. */
 export interface WebhookOptions {
   /**
    * Events are posted to `<url>/events/<conversation id>`, conversations to `<url>/conversations`, with the
-   * URL's query. Requests may reach private networks, and follow no redirect: accept only the operator's URL,
-   * never a client's.
+   * URL's query. No redirect is followed, but private networks are reachable: accept only the operator's
+   * URL, never a client's.
    */
   readonly url: string
-  /** Signs the requests: `whsec_` and base64, or any text of at least 16 characters. */
+  /** Key that signs the requests: `whsec_` and base64, or any text of at least 16 characters. */
   readonly secret: string
-  /** Identifies the webhook's progress; keep it when the URL changes. Default: the URL without query. */
+  /**
+   * Name under which the position is stored; keep it when the URL changes. Default: the URL without query.
+   */
   readonly id?: string
   /**
-   * With all conversations, or now: later ones are sent whole, earlier ones from their discovery, which is
-   * not immediate. Default: now.
+   * `start`: all conversations. `now` (default): later conversations whole, and of earlier ones the events
+   * after they are discovered, which takes some time.
    */
   readonly from?: 'start' | 'now'
-  /** Send only events of these kinds. Default: all stored events. */
+  /** Kinds of events to send. Default: all that are stored. */
   readonly kinds?: readonly EventKind[]
   readonly headers?: Readonly<Record<string, string>>
   /** Maximum events of one request. Default: 100. */
   readonly maxBatchEvents?: number
-  /** Maximum bytes of one request, unless a single event is larger. Default: 1 MiB. */
+  /** Maximum bytes of a request, unless one event is larger. Default: 1 MiB. */
   readonly maxBatchBytes?: number
   /**
-   * Maximum concurrent requests of one process, each for another conversation; retries use at most half of
-   * them. Default: 8.
+   * Maximum number of concurrent requests of a process, each for another conversation; at most half are
+   * retries. Default: 8.
    */
   readonly concurrency?: number
   /** Milliseconds to wait for a response. Default: 30,000. */
   readonly timeout?: number
-  /** Milliseconds before the first retry; doubled each time, with half of it random. Default: 1,000. */
+  /** Milliseconds before the first retry. Doubles each time, with jitter of half. Default: 1,000. */
   readonly retryDelay?: number
   /** Maximum milliseconds between two retries. Default: 60,000. */
   readonly maxRetryDelay?: number

@@ -9,9 +9,9 @@ import { enabledBody, EXTENSION_NAME, installBody, refreshBody } from '../reques
 
 /** What to install. */
 export interface ExtensionSource {
-  /** A folder in the operator's folder. */
+  /** Name of a folder in the operator's folder. */
   readonly source: string
-  /** A folder in it. Default: itself. */
+  /** A folder within it. Default: the folder itself. */
   readonly repo_path?: string | null | undefined
 }
 
@@ -25,23 +25,23 @@ export interface Extension {
   readonly repo_path: string | null
   readonly installed_at: string
   readonly install_path: string
-  /** Null if it can no longer be read. */
+  /** Null if it cannot be read. */
   readonly manifest: JsonObject | null
 }
 
 /**
- * The extensions of a folder. A new extension is disabled. Methods return null or false for an extension that
- * is not installed.
+ * The extensions in a folder. A new extension is disabled. Methods return null or false for an unknown
+ * extension.
  * @throws HttpProblem 400 for an invalid source, 422 for an invalid manifest.
  */
 export interface CanvasExtensions {
   readonly list: () => Promise<readonly Extension[]>
   readonly find: (name: string) => Promise<Extension | null>
-  /** @throws HttpProblem 409 for an installed one, without `force`. */
+  /** Installs an extension. @throws HttpProblem 409 if it is installed, unless `force` is true. */
   readonly install: (source: ExtensionSource, force: boolean) => Promise<Extension>
   readonly setEnabled: (name: string, enabled: boolean) => Promise<boolean>
   readonly uninstall: (name: string) => Promise<boolean>
-  /** Copies the source aside and checks that it is a new version of the extension. */
+  /** Copies the source to a separate folder, and checks that it is a new version of the extension. */
   readonly check: (name: string) => Promise<'valid' | 'invalid' | null>
   /** Replaces the extension by the checked version. @throws HttpProblem 409 if none was checked. */
   readonly apply: (name: string, enabled: boolean) => Promise<Extension | null>

@@ -10,11 +10,11 @@ const operation = operationsIn('Workspace')
 /** The folder of an editor's URL that names none. */
 export const EDITOR_FOLDER = 'workspace'
 
-/** An editor next to the service. */
+/** An editor that runs next to the service. */
 export interface Editor {
   readonly port: number
   readonly token: string
-  /** Path below its address. Default: none. */
+  /** Path of the editor on its port. Default: none. */
   readonly basePath?: string
 }
 
@@ -66,11 +66,11 @@ function editorUrl(
   return `${url.href}?${new URLSearchParams({ tkn: token, folder })}`
 }
 
-/** The folder that a service may write to. */
+/** A folder that clients may write to. */
 export interface Workspace {
   /**
-   * Creates a directory and its parents; an existing one is no error.
-   * @throws HttpProblem 400, 403 for a path outside of the folder.
+   * Creates a directory and its parents, unless it exists.
+   * @throws HttpProblem 400, 403 for a path outside the folder.
    */
   readonly createDirectory: (path: string) => Promise<void>
 }

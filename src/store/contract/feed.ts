@@ -44,7 +44,16 @@ export interface FeedPage {
   readonly reset: boolean
 }
 
-/** Reads the changes of all conversations. */
+/**
+ * Reads the changes of all conversations.
+ * @example
+ * const store = memoryStore()
+ * await store.createConversation({ id: 'c' })
+ * const { items, next } = await store.feed()
+ * items // [{ type: 'changed', conversationId: 'c' }]
+ * const { items: later } = await store.feed({ after: next })
+ * later // []
+ */
 export interface Feed {
   /**
    * Returns one page of all conversations' events, changes and deletions: at least once, and in order per

@@ -65,6 +65,11 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * const lease = await store.acquireLease('c', 'worker-1', 10_000)
  * lease?.generation // 1
  * await store.releaseLease(lease) // true
+ * await store.saveSnapshot('c', [{ part: 0, bytes: new Uint8Array(9) }], { complete: true })
+ * const [part] = await store.loadSnapshot('c')
+ * part?.bytes.length // 9
+ * const stop = store.watch('c', (id) => console.log(`${id} has changed.`))
+ * stop()
  * await store.deleteConversation('c') // true
  */
 export interface Store extends Items, Feed, Blobs, TextSearch {

@@ -25,24 +25,37 @@ import {
   type Refuse,
 } from './query/check-value.ts'
 
+/** A long string and its reference. */
 export interface LargeString extends BlobReference {
   readonly text: string
 }
 
+/** A body without its long strings. */
 export interface SplitBody {
   readonly body: string
   readonly strings: readonly LargeString[]
 }
 
-/** Digests of strings that were seen before, so that one that many events share is read once. */
+/** Digests of known strings, so that a string that many events share is hashed once. */
 export type Digests = Map<string, Pick<BlobReference, 'hash' | 'bytes'>>
 
 /**
- * Splits a body into JSON and strings of more than {@link LARGE_STRING} characters of well-formed Unicode;
- * null without any. O(values), and O(characters) of the long strings.
- * @param digests digests computed before; new ones are added
+ * Splits a body into JSON and its strings of more than {@link LARGE_STRING} characters. Null if it has none.
+ * O(values), and O(characters) of the strings.
+ * @param digests known digests; new ones are added
  * @example
  * splitBody({ kind: 'PauseEvent', id: 'p' }) // null
+ * const llm_message = { role: 'user', content: [{ text: 'x'.repeat(65_537) }] }
+ * const fact = { kind: 'MessageEvent', id: 'm', source: 'user', llm_message }
+ * const [{ hash, path, bytes }] = blobsOf(fact)
+ * [path.join('.'), bytes] // ['llm_message.content.0.text', 65537]
+ * replaceStrings(fact, blobsOf(fact), () => blobText(hash)).llm_message.content[0].text.slice(0, 14) // 'colloquy:blob/'
+ * const store = memoryStore()
+ * await store.createConversation({ id: 'c' })
+ * await store.append('c', [fact])
+ * const text = await blobReader(store, 'c')(hash)
+ * text.length // 65537
+ * [checkBlobs('refs'), checkRange({ end: 9 }, 4)] // [true, { from: 0, to: 4 }]
  */
 export function splitBody(fact: Fact, digests?: Digests): SplitBody | null {
   if (!hasLargeString(fact)) return null
@@ -68,14 +81,14 @@ export const readReferences = (text: string): BlobReference[] =>
 
 const NO_STRINGS: readonly LargeString[] = []
 
-/** The references of a body, in the order of its fields. O(values), and O(characters) of long strings. */
+/** Returns the long strings of a body, in field order. O(values), and O(characters) of the strings. */
 export function blobsOf(fact: Fact, digests?: Digests): readonly LargeString[] {
   return splitBody(fact, digests)?.strings ?? NO_STRINGS
 }
 
 /**
- * The event with references for long strings, as for `blobs: 'refs'`; otherwise the same event. Frozen.
- * O(values), and O(characters) of long strings.
+ * Returns an event with references in place of long strings, frozen; the same event if it has none.
+ * O(values), and O(characters) of the strings.
  */
 export function withReferences<E extends Pick<StoredEvent, 'fact' | 'blobs'>>(
   event: E,
@@ -93,9 +106,10 @@ export const freezeBlobs = (strings: readonly BlobReference[]): readonly BlobRef
   )
 
 /**
- * Copies a value with some strings replaced; shares unaffected objects and lists. O(fields on the way).
- * @param strings the paths of the strings, grouped by object or list
- * @throws a TypeError if a path does not exist in the body.
+ * Returns a copy of a value with some strings replaced; other objects and lists are shared. O(fields on the
+ * way).
+ * @param strings paths of the strings, grouped by object or list
+ * @throws TypeError if a path does not exist.
  */
 export function replaceStrings<S extends Pick<BlobReference, 'path'>>(
   value: JsonValue,
@@ -155,13 +169,13 @@ export async function digestOfPieces(pieces: AsyncIterable<Uint8Array>): Promise
   return hash.digest('hex')
 }
 
-/** Whether events are read by id with references. @throws `invalid_argument`. */
+/** Whether `get` reads references. @throws `invalid_argument`. */
 export function checkGetOptions(options: GetOptions = {}): boolean {
   checkOptionNames(options, { blobs: true })
   return checkBlobs(options.blobs, invalidArgument)
 }
 
-/** Whether a caller reads references. @throws what `refuse` throws. */
+/** Whether to read references. @throws `invalid_argument`, or what `refuse` throws. */
 export const checkBlobs = (blobs: unknown, refuse?: Refuse): boolean =>
   checkOneOf('blobs', blobs, ['whole', 'refs'] as const satisfies readonly BlobMode[], refuse) === 'refs'
 
@@ -180,8 +194,8 @@ export const isBlobHash = (hash: unknown): hash is string =>
   typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash)
 
 /**
- * Finds a blob for `readBlob` in a store of whole events. Null without the hash. O(values + characters of
- * long strings). @throws `invalid_argument`.
+ * Finds a blob, for `readBlob` of a store that holds whole events. Null if no event has the hash. O(values,
+ * and characters of long strings). @throws `invalid_argument`.
  */
 export function findBlob(events: Iterable<StoredEvent>, hash: string, range?: BlobRange): BlobContent | null {
   checkRange(range)
@@ -191,7 +205,7 @@ export function findBlob(events: Iterable<StoredEvent>, hash: string, range?: Bl
   return null
 }
 
-/** The content of a text in memory. */
+/** Returns the bytes of a text in memory. O(range). */
 export function textContent({ text, bytes }: LargeString, range?: BlobRange): BlobContent {
   const { from, to } = checkRange(range, bytes)
   return {
@@ -208,7 +222,10 @@ export function textContent({ text, bytes }: LargeString, range?: BlobRange): Bl
   }
 }
 
-/** Reads long strings whole for `resolveBlobs`; null if no event of the conversation has it. O(bytes). */
+/**
+ * Returns a function that reads long strings, for `resolveBlobs`: null if no event of the conversation has
+ * it. O(bytes).
+ */
 export const blobReader =
   (store: Pick<Store, 'readBlob'>, conversationId: string) =>
   async (hash: string): Promise<string | null> => {

@@ -1,6 +1,6 @@
 import { ColloquyError } from '../../event/errors.ts'
 
-/** `unknown_conversation`. */
+/** Returns the error `unknown_conversation`. */
 export const unknownConversation = (conversationId: string): ColloquyError =>
   new ColloquyError(
     'unknown_conversation',
@@ -8,7 +8,7 @@ export const unknownConversation = (conversationId: string): ColloquyError =>
     { conversationId },
   )
 
-/** `conversation_exists`. */
+/** Returns the error `conversation_exists`. */
 export const conversationExists = (conversationId: string): ColloquyError =>
   new ColloquyError(
     'conversation_exists',
@@ -16,14 +16,14 @@ export const conversationExists = (conversationId: string): ColloquyError =>
     { conversationId },
   )
 
-/** `store_closed`. */
+/** Returns the error `store_closed`. */
 export const storeClosed = (): ColloquyError =>
   new ColloquyError('store_closed', 'The store is closed. Open it again.')
 
 export const invalidWithin = (rule: string): ColloquyError =>
   new ColloquyError('invalid_argument', `within ${rule}.`, { field: 'within' })
 
-/** Rejects the append option `within` in a store without transactions. @throws `invalid_argument`. */
+/** Rejects `within` in a store without transactions. @throws `invalid_argument`. */
 export function refuseWithin({ within }: { readonly within?: unknown }): void {
   if (within !== undefined) throw invalidWithin('requires a SQLite or PostgreSQL store')
 }

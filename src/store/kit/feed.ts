@@ -6,13 +6,13 @@ import { MAX_PAGE_SIZE, type StoredEvent } from '../contract/query.ts'
 import { checkInteger, checkOneOf, checkText, invalidArgument } from './query/check-value.ts'
 import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/page.ts'
 
-/** The meaning of a row: events of one append, a changed record, or a deleted conversation. */
+/** The kinds of rows: events of one append, a changed record, a deleted conversation. */
 export const FEED_CHANGE = { events: 0, changed: 1, deleted: 2 } as const
 
-/** A row of a feed. Rows are never changed, so the row before a reader identifies its position. */
+/** A row of the feed. Rows are never changed, so that the row before a reader identifies its position. */
 export interface FeedRow {
   readonly position: string
-  /** A random number of the row: a restored database may have another row at this position. */
+  /** A random number: after a restore, the row at this position may have another one. */
   readonly witness: string
   readonly conversationId: string
   readonly change: number
@@ -20,7 +20,7 @@ export interface FeedRow {
   readonly from: number
   readonly until: number
   readonly isThere: boolean
-  /** Whether a deletion behind this row was removed. Adapters determine it for the first row of a page. */
+  /** Whether a deletion after this row was removed. Only read for the first row of a page. */
   readonly isBehind?: boolean
   readonly log?: number
 }
@@ -31,15 +31,15 @@ interface FeedPosition extends Pick<FeedRow, 'position' | 'witness' | 'until'> {
 export interface CheckedFeedQuery {
   readonly shard: number | null
   readonly limit: number
-  /** Null at the start. */
+  /** Null for the start. */
   readonly after: FeedPosition | null
   readonly fromEnd: boolean
   readonly scope: string
 }
 
 /**
- * Returns the shard of a conversation. Shards are even if the last characters of ids are evenly distributed.
- * O(1).
+ * Returns the shard of a conversation. Shards have equal size if the last characters of ids are evenly
+ * distributed. O(1).
  * @example
  * shardOf('0f8fad5b-d9cb-469f-a165-70867728950e') // 43
  */
@@ -86,8 +86,10 @@ export const HOLD_TIME = 30 * 86_400_000
 export const VISITED_ROWS = 2_000
 
 /**
- * Returns the earliest position in each shard from which a follower continues, as numbers; null without a
+ * Returns the lowest position in each shard that a follower still has to read, as numbers; null without a
  * follower. O(items).
+ * @example
+ * heldPositions([])[0] // null
  */
 export function heldPositions(items: readonly Pick<Item, 'id' | 'body'>[]): (readonly bigint[] | null)[] {
   const held = Array.from({ length: SHARDS }, (): readonly bigint[] | null => null)
@@ -110,31 +112,31 @@ function positionOf(shard: number, cursor: unknown): readonly bigint[] {
   }
 }
 
-/** Maximum number of rows for a page: the row of `after`, one per item, and one to detect more. */
+/** Returns the maximum number of rows to read for a page. */
 export const rowsFor = ({ limit }: CheckedFeedQuery): number => limit + 2
 
-/** A part of a row that a page shows. */
+/** The part of a row that is on a page. */
 export interface FeedPart {
   readonly row: FeedRow
   readonly from: number
   readonly until: number
 }
 
-/** What a page shows, and where the next one begins. */
+/** What is on a page, and where the next one begins. */
 export interface FeedPlan {
   readonly parts: readonly FeedPart[]
   readonly page: Omit<FeedPage, 'items'>
 }
 
-/** Returns the page after all rows. @param last the last row; undefined if there is none */
+/** Returns the page after all rows. @param last the last row, if there is one */
 export function feedEnd({ scope }: CheckedFeedQuery, last: FeedRow | undefined): FeedPage {
   return { items: [], next: cursorAt(scope, last ?? null), more: false, reset: false }
 }
 
 /**
- * Plans a page.
- * @param rows the rows from `after` on, including it, in order, up to {@link rowsFor} of them
- * @param end the last visited row of an adapter that also visits other rows, if more may follow
+ * Plans a page of the feed. O(rows).
+ * @param rows rows from `after`, which is included, in order: as many as {@link rowsFor} returns
+ * @param end the last row that was read, if the adapter skipped rows and more may follow
  */
 export function planFeed(query: CheckedFeedQuery, rows: readonly FeedRow[], end?: FeedRow): FeedPlan {
   const { after, scope, limit } = query
@@ -163,7 +165,7 @@ export function planFeed(query: CheckedFeedQuery, rows: readonly FeedRow[], end?
   return { parts, page: { next: cursorAt(scope, last), more, reset: false } }
 }
 
-/** Returns the page of a plan. @param eventsOf the events of a part, in order; fewer if some were deleted */
+/** Returns the planned page. @param eventsOf returns a part's events in order; fewer if some were deleted */
 export function fillFeed(
   { parts, page }: FeedPlan,
   eventsOf: (part: FeedPart) => readonly StoredEvent[],

@@ -19,24 +19,24 @@ import {
 import { decodeCursor, encodeCursor, pageOf, scopeOf } from './query/page.ts'
 import { compareIds, isKeepable } from './record.ts'
 
-/** A change with its defaults and frozen copies of its values. */
+/** A checked change, with defaults and frozen copies of its values. */
 export interface CheckedChange {
   readonly collection: string
   readonly id: string
-  /** Undefined: whether there is one, and which, does not matter. */
+  /** Undefined if the version does not matter. */
   readonly expected: number | null | undefined
-  /** Undefined: it stays. */
+  /** Undefined if the item stays. */
   readonly put: CheckedItem | null | undefined
 }
 
-/** The new value of an item, checked. */
+/** A checked value of an item. */
 export interface CheckedItem {
   readonly body: JsonObject
   readonly keys: Readonly<Record<string, string>>
   readonly dueIn: number | null
 }
 
-/** A page to list: at most `limit` items beyond `after`, by (key, id), or by id alone where `by` is null. */
+/** A checked query: at most `limit` items after `after`, by (key, id), or by id if `by` is null. */
 export interface CheckedItemQuery {
   readonly by: string | null
   readonly value: string | null
@@ -60,10 +60,10 @@ const MOST_VALUE = 200
 /** About 30,000 years: what every database can add to its clock. */
 const MOST_TIME = 1e15
 
-/** Whether an item of this name can exist. Databases would change an invalid name. */
+/** Whether an item of this name can exist. */
 export const mayBeItem = (collection: string, id: string): boolean => isLegalId(collection) && isLegalId(id)
 
-/** Checks changes. O(size). @throws `invalid_argument`. */
+/** Checks changes of items. O(size). @throws `invalid_argument`. */
 export function checkChanges(changes: readonly ItemChange[]): CheckedChange[] {
   if (changes.length > MAX_PAGE_SIZE)
     invalidArgument('changes', `must have at most ${MAX_PAGE_SIZE} entries, not ${changes.length}`)
@@ -86,7 +86,7 @@ export function checkChanges(changes: readonly ItemChange[]): CheckedChange[] {
   })
 }
 
-/** `version_conflict`: an item has another version than was expected, or none (null). */
+/** Returns the error `version_conflict` of an item that has another version, or none (null). */
 export const itemConflict = (
   { collection, id }: Pick<ItemChange, 'collection' | 'id'>,
   version: number | null,
@@ -99,7 +99,7 @@ export const itemConflict = (
     { collection, id, version },
   )
 
-/** An item as it was put. Frozen. O(1). */
+/** Returns an item, frozen. O(1). */
 export const itemOf = (
   { collection, id }: Pick<ItemChange, 'collection' | 'id'>,
   { body, keys }: Pick<Item, 'body' | 'keys'>,
@@ -125,7 +125,14 @@ const QUERY = {
   limit: true,
 } satisfies Record<keyof ItemQuery, true>
 
-/** Checks a query of items. O(length). @throws `invalid_query`, `invalid_cursor`. */
+/**
+ * Checks a query of items. O(length). @throws `invalid_query`, `invalid_cursor`.
+ * @example
+ * const item = itemOf({ collection: 'jobs', id: 'j' }, { body: {}, keys: {} }, 1, null)
+ * const cursor = itemCursor(checkItemQuery('jobs'), item)
+ * checkItemQuery('jobs', { cursor }).after.id // 'j'
+ * mayBeItem('jobs', '') // false
+ */
 export function checkItemQuery(collection: string, query: ItemQuery = {}): CheckedItemQuery {
   checkOptionNames(query, QUERY)
   if (!isLegalId(collection)) invalidQuery('collection', 'must be 1 to 200 characters, as an id')
@@ -144,7 +151,7 @@ export function checkItemQuery(collection: string, query: ItemQuery = {}): Check
   return { ...filter, limit, scope, after: cursor === null ? null : placeIn(scope, cursor) }
 }
 
-/** Checks a filter of items to count. Returns a query without a limit. O(length). @throws `invalid_query`. */
+/** Checks a filter of items, and returns it as a query. O(length). @throws `invalid_query`. */
 export const checkItemFilter = (collection: string, filter: ItemFilter = {}): CheckedItemQuery => {
   const { by, value, from, below } = filter
   return checkItemQuery(collection, { by, value, from, below } as ItemQuery)
@@ -154,7 +161,7 @@ export const checkItemFilter = (collection: string, filter: ItemFilter = {}): Ch
 export const itemCursor = ({ scope, by }: CheckedItemQuery, { keys, id }: Item): string =>
   encodeCursor(scope, [by === null ? id : (keys[by] ?? ''), id])
 
-/** Returns a page of a collection from all of its items, for stores without an index. O(n log n). */
+/** Returns a page from all items of a collection, in any order. O(n log n). */
 export function pageOfItems(items: Iterable<Item>, query: CheckedItemQuery): Page<Item> {
   const { by, value, from, below, after, descending, limit } = query
   const sign = descending ? -1 : 1
@@ -177,7 +184,7 @@ export function pageOfItems(items: Iterable<Item>, query: CheckedItemQuery): Pag
   return pageOf(page, limit, (last) => itemCursor(query, last))
 }
 
-/** Returns up to `limit` due items, the longest due first. O(n log n). */
+/** Returns at most `limit` due items, the longest due first. O(n log n). */
 export const dueItems = (items: Iterable<Item>, now: number, limit: number): Item[] =>
   [...items]
     .filter(({ dueAt }) => dueAt !== null && dueAt <= now)

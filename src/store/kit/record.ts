@@ -30,11 +30,7 @@ const MAX_PART = 2 ** 31 - 1
 /** Maximum bytes of one value that every driver can return: as hexadecimal text they are twice as many. */
 const MAX_BYTES = 2 ** 27
 
-/**
- * Checks the parts of a snapshot. O(parts).
- * @throws `invalid_argument` for an invalid or repeated number, a value that is not bytes, and a part of more
- *   than 128 MiB.
- */
+/** Checks the parts of a snapshot. O(parts). @throws `invalid_argument`; see `Store.saveSnapshot`. */
 export function checkParts(parts: readonly SnapshotPart[]): void {
   const seen = new Set<number>()
   for (const { part, bytes } of parts) {
@@ -49,21 +45,21 @@ export function checkParts(parts: readonly SnapshotPart[]): void {
   }
 }
 
-/** A query with its defaults. */
+/** A checked query, with defaults. */
 export interface CheckedLeaseQuery {
   readonly expired: boolean
   readonly after: string | null
   readonly limit: number
 }
 
-/** Checks a query of leases. O(1). @throws `invalid_argument` naming the field in `data.field`. */
+/** Checks a query of leases. O(1). @throws `invalid_argument` with `data.field`. */
 export const checkLeaseQuery = (query: LeaseQuery = {}): CheckedLeaseQuery => ({
   expired: checkBoolean('expired', query.expired, invalidArgument) ?? false,
   after: checkId('after', query.after, invalidArgument),
   limit: checkInteger('limit', query.limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE, invalidArgument),
 })
 
-/** Refuses an invalid lease owner or milliseconds. O(length). @throws `invalid_id`, `invalid_argument`. */
+/** Checks the owner of a lease and its milliseconds. O(length). @throws `invalid_id`, `invalid_argument`. */
 export function checkLease(owner: string, ttl: number): void {
   if (typeof owner !== 'string' || !isLegalId(owner)) {
     const rule = '1 to 200 characters of well-formed Unicode, without control characters'
@@ -74,9 +70,9 @@ export function checkLease(owner: string, ttl: number): void {
 }
 
 /**
- * Returns an owner's lease, or null while another holds a live one. A renewal keeps the generation; other
- * leases get the next. O(1).
- * @param latest the latest lease; null if there is none or it was returned
+ * Returns the lease that a request gets, or null while another owner holds a live one. A renewal keeps the
+ * generation; any other gets the next. O(1).
+ * @param latest the latest lease; null if there is none or it was released
  * @param generation number of leases so far
  * @param now milliseconds since 1970
  * @example
@@ -114,11 +110,11 @@ export const MOST_TAG = 256
 export const MOST_TAG_KEY = 100
 export const MOST_TAGS = 100
 
-/** Returns the time in microseconds since 1970-01-01T00:00:00Z; an option of stores for tests. */
+/** Returns microseconds since 1970. Tests pass their own to a store. */
 export type Clock = () => bigint
 
 /**
- * Returns the system time in microseconds. Up to 1,000 calls within one millisecond return different times, so
+ * Returns the system's time in microseconds. Up to 1,000 calls in a millisecond return different times, so
  * that new records have an order. O(1).
  * @example
  * microsNow() > 1_700_000_000_000_000n // true
@@ -173,8 +169,8 @@ const FIELDS = {
 } satisfies Record<keyof NewConversation | keyof ConversationRecord, true>
 
 /**
- * Returns the frozen record of a new conversation with an empty log. O(size).
- * @throws `invalid_id`; `invalid_argument` for any other invalid field, named in `data.field`.
+ * Returns the record of a new conversation, frozen. O(size).
+ * @throws `invalid_id`; `invalid_argument` with `data.field`.
  * @example
  * newRecord({ id: 'c' }, 0n).createdAt // '1970-01-01T00:00:00.000000Z'
  */
@@ -206,9 +202,8 @@ export function newRecord(conversation: NewConversation, now: bigint): Conversat
 }
 
 /**
- * Returns a record with the fields of a patch changed. The time of the change never goes back. Frozen. O(size).
- * @throws `invalid_argument` for a field that cannot be kept, naming it in `data.field`; `version_conflict` for
- *   other metadata than was expected.
+ * Returns a record with the fields of a patch, frozen. Its time of change never decreases. O(size).
+ * @throws `invalid_argument` with `data.field`; `version_conflict` if the metadata differ from `expected`.
  * @example
  * patchRecord(newRecord({ id: 'c', public: true }, 0n), { title: 'T' }, 1n).public // true
  */
@@ -236,7 +231,7 @@ export function patchRecord(
   })
 }
 
-/** Returns the time of a change: now, or the time of the previous change if the clock was set back. O(1). */
+/** Returns the time of a change: now, or the previous change if the clock was set back. O(1). */
 export function laterOf(before: string, now: bigint): string {
   const time = formatInstant(now)
   return time > before ? time : before
@@ -250,8 +245,7 @@ export function checkConversationId(field: string, id: Given): void {
 }
 
 /**
- * Compares ids by code points, as databases do; `<` compares UTF-16 units. Negative, 0 or positive.
- * O(length).
+ * Compares two ids by code points, as databases do; `<` would compare UTF-16 units. O(length).
  * @example
  * compareIds('\uffff', '\u{1f600}') < 0 // true
  */
@@ -264,7 +258,7 @@ export function compareIds(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** @throws `invalid_argument`. */
+/** Checks a status. @throws `invalid_argument`. */
 export function checkStatus(status: Given): string {
   if (typeof status === 'string' && STATUS.test(status)) return status
   return invalidArgument('status', 'must be 1 to 40 lower-case letters and underscores')

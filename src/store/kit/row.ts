@@ -21,8 +21,11 @@ export interface BodyStrings {
 
 /**
  * Returns a stored event, frozen. O(length of the body).
- * @param strings the strings that `splitBody` removed from the body
+ * @param strings the strings that `splitBody` took from the body
  * @throws `store_unavailable` for a damaged body.
+ * @example
+ * const position = { conversationId: 'c', seq: 0, id: 'p', parentId: null, inTree: true, time: '0' }
+ * readEvent(position, '{"kind":"PauseEvent"}').fact // { kind: 'PauseEvent' }
  */
 export function readEvent(
   position: Omit<StoredEvent, 'fact' | 'blobs'>,
@@ -124,8 +127,7 @@ export function readRecord(row: RecordRow): ConversationRecord {
 }
 
 /**
- * Returns the object of a JSON text, frozen. O(length).
- * @throws `store_unavailable` for a damaged text.
+ * Parses an object, and freezes it. O(length). @throws `store_unavailable` for a damaged text.
  * @example
  * readObject('{"a":1}') // { a: 1 }
  */

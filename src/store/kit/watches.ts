@@ -5,12 +5,15 @@ import type { Unwatch, Wake } from '../contract/store.ts'
 
 const ANY = Symbol('any conversation')
 
-/** The watches of one store within its process. */
+/** The watches of a store in this process. */
 export class Watches {
   #emitter = new EventEmitter<string | symbol>()
   #count = 0
 
-  /** Watches a conversation, existing or not, or all (null), until the returned function is called. O(1). */
+  /**
+   * Watches a conversation, which need not exist, or all of them (null). Returns a function that ends the
+   * watch. O(1).
+   */
   add(conversationId: string | null, wake: Wake): Unwatch {
     const emitter = this.#emitter
     const name = conversationId ?? ANY
@@ -29,13 +32,13 @@ export class Watches {
     }
   }
 
-  /** Calls a conversation's watchers soon; their exceptions fail no append. O(watches). */
+  /** Calls the watchers of a conversation soon. Their exceptions fail no append. O(watches). */
   wake(conversationId: string): void {
     this.#emitter.emit(conversationId, conversationId)
     this.#emitter.emit(ANY, conversationId)
   }
 
-  /** Calls all who watch, when it is not known which conversation has news. O(watches). */
+  /** Calls all watchers, when it is unknown which conversations changed. O(watches). */
   wakeAll(): void {
     this.#emitter.emit(ANY)
     for (const id of this.ids()) this.#emitter.emit(id, id)

@@ -19,6 +19,7 @@ import { Driver, type DrivenServer, type DriveModel, newModel } from './driver.t
 
 export type ServerCommand = fc.AsyncCommand<DriveModel, Driver>
 
+/** Options of `serverCommands`. */
 export interface ServerCommandsOptions {
   readonly lacks?: Readonly<Partial<Record<Deed['do'], string>>>
   /** Maximum number of commands. Default: 30. */
@@ -46,12 +47,16 @@ class DeedCommand implements ServerCommand {
 }
 
 /**
- * Commands for `fc.asyncModelRun`: sends, also during a reply, approvals, rejections, pauses, interrupts,
- * resumes, navigation, edits, forks, condensation, two clients at once, and server restarts and crashes.
+ * Generates commands for `fc.asyncModelRun`: messages, also during a reply, approvals, rejections, pauses,
+ * interrupts, resumes, navigation, edits, forks, condensation, two clients at once, restarts and crashes.
  * Every list fits every server.
  * @example
  * const [commands] = fc.sample(serverCommands({ lacks: { crash: 'it cannot be killed' } }), 1)
  * [...commands].every((command) => !String(command).includes('crash')) // true
+ * const server = { url: 'http://127.0.0.1:3000', close: async () => undefined }
+ * const [model, real] = [newModel(), new Driver(server, playCase([{ says: ['Hi'] }]), 10_000)]
+ * // await real.begin(model)
+ * // await fc.asyncModelRun(() => ({ model, real }), commands)
  */
 export function serverCommands({ lacks = {}, maxCommands = 30 }: ServerCommandsOptions = {}): fc.Arbitrary<
   Iterable<ServerCommand>
@@ -60,29 +65,32 @@ export function serverCommands({ lacks = {}, maxCommands = 30 }: ServerCommandsO
   return fc.commands([deeds(kinds).map((input) => new DeedCommand(input))], { maxCommands, size: 'max' })
 }
 
+/** Options of `driveServer`. */
 export interface DriveOptions extends ServerCommandsOptions {
   start(one: DriveCase): Promise<DrivenServer>
-  /** The tool that the model calls, and its text argument. Default: `touch` with a `key`. */
+  /** The tool that the model calls, with its text argument. Default: `touch` with a `key`. */
   readonly tool?: Pick<DriveTool, 'name' | 'argument'>
   /** Number of cases. Default: 100. */
   readonly numRuns?: number
   readonly seed?: number
   readonly path?: string
-  /** Maximum milliseconds until a conversation rests. Default: 10,000. */
+  /** Maximum milliseconds until a conversation is at rest. Default: 10,000. */
   readonly timeout?: number
-  /** Whether to shrink a failing case. Default: yes. */
+  /** Whether to look for a smaller failing case. Default: true. */
   readonly shrink?: boolean
-  /** Whether the model may be silent or endless, until interrupted. Default: yes, unless lacking. */
+  /** Whether the model may be silent or endless until it is interrupted. Default: true, unless lacking. */
   readonly endless?: boolean
 }
 
 /**
- * Drives a server with arbitrary commands and an arbitrary model, and checks the laws whenever idle:
- * acknowledged events are logged once and in order, read events are unchanged, search equals the live stream,
- * every log keeps its laws, pauses are kept, no call executes twice, the provider rejects nothing, and restarts
+ * Sends arbitrary commands to a server with an arbitrary model, and checks the laws whenever it is at rest:
+ * acknowledged events are in the log once and in order, and do not change; search equals the live stream;
+ * the log keeps its laws; pauses hold; no call is executed twice; the provider rejects nothing; restarts
  * change nothing.
- * @throws Error with the broken law, its sentence, the commands, the seed and the log of the smallest failing
+ * @throws Error with the broken law, its sentence, and the commands, seed and log of the smallest failing
  *   case.
+ * @example
+ * // await driveServer({ start: async (one) => startMyServer(one.model, one.tool), numRuns: 20 })
  */
 export async function driveServer(options: DriveOptions): Promise<void> {
   const { start, numRuns = 100, seed, path, timeout = 10_000, lacks = {}, shrink = true } = options

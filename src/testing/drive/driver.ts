@@ -18,13 +18,13 @@ import { grammarNamed } from '../../messages/grammars.ts'
 import type { ActionEvent, Event } from '../../event/types.ts'
 import { checkLog } from '../../laws/check-log.ts'
 
-/** A running server, for one case. */
+/** A server that was started for one case. */
 export interface DrivenServer extends ServerClientOptions {
   restart?(how: 'stop' | 'kill'): Promise<ServerClientOptions>
   close(): Promise<void>
-  /** The texts that its tool received, if the tool of the case did not run. */
+  /** Texts that its tool received; needed if it does not run the case's tool. */
   touched?(): readonly string[]
-  /** Its provider, which must have nothing to refuse. */
+  /** Its provider, which must not have refused a request. */
   readonly provider?: Pick<FakeProvider, 'requests'>
 }
 
@@ -51,7 +51,7 @@ interface Portrait {
   readonly isCut: boolean
 }
 
-/** Runs commands against a server, and remembers what the server acknowledged. */
+/** Sends commands to a server, and records what the server acknowledged. Made by `driveServer`. */
 export class Driver {
   readonly #server: DrivenServer
   readonly #timeout: number
@@ -87,7 +87,7 @@ export class Driver {
     model.conversations.push(newConversation(bodyOf(await this.client.create()).id))
   }
 
-  /** @throws LawBroken, with everything that was done so far. */
+  /** Plays one step. @throws LawBroken, with all steps so far. */
   async play(model: DriveModel, deeds: Deeds): Promise<void> {
     this.done.push(deeds.map(describeDeed).join(' & '))
     try {
@@ -100,7 +100,7 @@ export class Driver {
     }
   }
 
-  /** Waits until nothing runs, and checks all laws. @throws LawBroken, as `play` does. */
+  /** Waits until the server is at rest, and checks all laws. @throws LawBroken, as `play`. */
   async look(model: DriveModel): Promise<void> {
     try {
       for (const conversation of model.conversations) await this.rest(conversation)
@@ -254,7 +254,7 @@ export class Driver {
     return out
   }
 
-  /** Waits until nothing runs, and interrupts a hanging reply. @throws LawBroken. */
+  /** Waits until the server is at rest, interrupting a reply that hangs. @throws LawBroken. */
   async rest(of: DrivenConversation): Promise<ServerConversation> {
     const end = Date.now() + this.#timeout
     let still = 0
@@ -459,6 +459,7 @@ interface DrivenConversation {
   seen: readonly Event[]
 }
 
+/** What the driver expects of a server. */
 export interface DriveModel {
   readonly conversations: DrivenConversation[]
   readonly approvals: Map<string, number>

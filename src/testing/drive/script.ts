@@ -14,11 +14,13 @@ export interface DriveTool {
   readonly execute: (args: JsonObject) => string
 }
 
+/** One case: the model and the tool of its server. */
 export interface DriveCase {
   readonly model: Model
   readonly tool: DriveTool
 }
 
+/** What happened in a case. */
 export interface PlayedCase extends DriveCase {
   readonly touched: ReadonlyMap<string, number>
   readonly requestCount: () => number
@@ -27,7 +29,7 @@ export interface PlayedCase extends DriveCase {
 
 export const TOUCH = { name: 'touch', argument: 'key' }
 
-/** Plays a script, with a unique key for each call of the tool. */
+/** Returns a model that plays a script with a unique key for each tool call, and a record of it. */
 export function playCase(
   turns: readonly ModelTurn[],
   { name, argument }: Pick<DriveTool, 'name' | 'argument'> = TOUCH,
@@ -69,6 +71,7 @@ export function playCase(
   }
 }
 
+/** One step of a drive. */
 export interface Deed {
   readonly do:
     | 'send'

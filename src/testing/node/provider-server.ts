@@ -6,12 +6,21 @@ import { buffer } from 'node:stream/consumers'
 import { type FakeProvider, fakeProvider } from '../provider/provider.ts'
 import type { Model } from '../../messages/model.ts'
 
+/** A fake provider that listens on a port. */
 export interface ProviderServer extends FakeProvider {
   readonly url: string
   readonly close: () => Promise<void>
 }
 
-/** A fake provider that listens on a port of its own. @param model as of `fakeProvider` */
+/**
+ * Starts a `fakeProvider` on a free port of this machine.
+ * @param model as for `fakeProvider`
+ * @example
+ * const provider = await providerServer(playTurns([{ says: ['Hello!'] }]))
+ * const response = await fetch(`${provider.url}/v1/messages`, { method: 'POST', body: '{}' })
+ * response.status // 400
+ * await provider.close()
+ */
 export async function providerServer(model?: Model): Promise<ProviderServer> {
   const provider = fakeProvider(model)
   const server = createServer((incoming, outgoing) => {

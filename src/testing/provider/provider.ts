@@ -13,15 +13,16 @@ import {
 import { type ProviderGrammar, refusals, type SeenBlock, sign, type Wire } from '../../messages/provider.ts'
 import { turn } from '../turn.ts'
 
-/** A received request. */
+/** A request that the provider received. */
 export interface ProviderRequest {
   readonly grammar: GrammarName
   readonly body: RequestBody
   readonly stream: boolean
-  /** Why it was rejected: the violated rules. Empty if it was accepted. */
+  /** The violated rules; empty if it was accepted. */
   readonly refused: readonly string[]
 }
 
+/** A provider for tests, in this process. */
 export interface FakeProvider {
   readonly fetch: (input: Request | URL | string, init?: RequestInit) => Promise<Response>
   readonly requests: readonly ProviderRequest[]
@@ -79,10 +80,11 @@ const asJson = (status: number, body: Wire, headers: Readonly<Record<string, str
   Response.json(body, { status, headers })
 
 /**
- * Returns a provider that speaks each grammar under its paths: `/v1/messages`, `/v1/chat/completions`,
- * `/v1/responses` and `/v1beta/models/NAME:generateContent`. It rejects, in the provider's form, requests that
- * violate the grammar or have signed parts after a changed prefix. Each request costs O(its length).
- * @param model plays the script; the default calls the first tool that it knows and reports the result
+ * Returns a provider for tests that speaks each grammar, at `/v1/messages`, `/v1/chat/completions`,
+ * `/v1/responses` and `/v1beta/models/NAME:generateContent`. It rejects requests as the provider does: those
+ * that violate the grammar, and those with signed parts after a changed prefix. Each request costs O(its
+ * length).
+ * @param model returns the replies; the default calls the first tool that it knows and reports the result
  * @example
  * const provider = fakeProvider(playTurns([{ says: ['Hello!'] }]))
  * const request = (messages) => ({ method: 'POST', body: JSON.stringify({ model: 'm', max_tokens: 9, messages }) })

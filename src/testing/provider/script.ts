@@ -5,14 +5,15 @@ import { shape, weighed } from '../shape.ts'
 import { words } from '../text.ts'
 import type { ModelFailure, ModelPart, ModelReply, ModelTurn } from '../../messages/model.ts'
 
+/** Options of `scriptedModel`. */
 export interface ScriptOptions {
-  /** The tools that the model knows of, and what it calls each with. Default: none. */
+  /** Tools that the model calls, with the arguments of each. Default: none. */
   readonly tools?: Readonly<Record<string, fc.Arbitrary<object>>>
-  /** Whether it may be silent, or speak without end, until its client goes. Default: false. */
+  /** Whether it may be silent or endless until its client disconnects. Default: false. */
   readonly endless?: boolean
-  /** Whether it may report that a request is too long, which requires a condenser. Default: false. */
+  /** Whether it may report that a request is too long, which needs a condenser. Default: false. */
   readonly tooLong?: boolean
-  /** Most turns. Default: 8. */
+  /** Maximum number of turns. Default: 8. */
   readonly maxTurns?: number
 }
 
@@ -56,8 +57,8 @@ const modelReply = ({ tools = {}, endless = false }: ScriptOptions): fc.Arbitrar
 const ENDS = ['truncated', 'paused', 'refused', 'filtered', 'failed'] as const
 
 /**
- * Model scripts: parallel calls, invalid JSON arguments, unknown tools, thoughts between texts, ends of every
- * kind, streams cut at any byte, failing requests. Shrinks to fewer and simpler turns.
+ * Generates scripts of a model: parallel calls, invalid JSON arguments, unknown tools, thoughts between
+ * texts, ends of every kind, streams cut at any byte, failing requests. Shrinks to fewer and simpler turns.
  * @example
  * const script = scriptedModel({ tools: { add: fc.record({ a: fc.integer(), b: fc.integer() }) } })
  * const [turns] = fc.sample(script, 1)

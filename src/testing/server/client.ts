@@ -7,7 +7,7 @@ import type { Status } from '../../state/status.ts'
 import { LawBroken } from '../failure.ts'
 import { isObject } from '../../event/json.ts'
 
-/** How a server is reached, sockets too. */
+/** How a server is reached, also over WebSocket. */
 export interface ServerClientOptions extends ServerAddress {
   /** Default: the global one. */
   readonly WebSocket?: typeof WebSocket
@@ -28,6 +28,7 @@ export interface ServerPage {
   readonly next_page_id: string | null
 }
 
+/** Query parameters of a count of events. */
 export interface EventFilterQuery {
   readonly kind?: EventKind | undefined
   readonly source?: Source | undefined
@@ -36,12 +37,14 @@ export interface EventFilterQuery {
   readonly timestamp__lt?: string | undefined
 }
 
+/** Query parameters of a search of events. */
 export interface EventQuery extends EventFilterQuery {
   readonly sort_order?: 'TIMESTAMP' | 'TIMESTAMP_DESC' | undefined
   readonly page_id?: string | null | undefined
   readonly limit?: number | undefined
 }
 
+/** How a message is sent. */
 export interface SayOptions {
   /** Whether to start a run. Default: true. */
   readonly run?: boolean
@@ -72,28 +75,28 @@ export interface ServerClient {
   readonly search: (id: string, query?: EventQuery) => Promise<Received<ServerPage>>
   readonly count: (id: string, query?: EventFilterQuery) => Promise<Received<number>>
   readonly event: (id: string, eventId: string) => Promise<Received<Event>>
-  /** The search of interface 4.1, which needs no key. */
+  /** Searches as anybody, without a key (interface 4.1). */
   readonly searchShared: (query: Query) => Promise<Received<ServerPage>>
   readonly share: (id: string, isPublic: boolean) => Promise<Received>
-  /** All pages of a search. @throws LawBroken for a refused page. */
+  /** Returns the events of all pages of a search. @throws LawBroken for a rejected page. */
   readonly events: (id: string, query?: EventQuery) => Promise<Event[]>
   readonly connect: (id: string, query?: LiveQuery) => ServerSocket
   readonly stream: (id: string, query?: StreamQuery) => AsyncGenerator<LiveFrame, void, undefined>
-  /** Reads every frame after a position, over as many connections as necessary. */
+  /** Yields every frame after a position, over as many connections as it needs. */
   readonly follow: (
     id: string,
     options?: { readonly after?: number; readonly signal?: AbortSignal },
   ) => AsyncGenerator<LiveFrame, void, undefined>
 }
 
-/** Returns the body of a status of 200 to 299. @throws LawBroken for any other status. */
+/** Returns the body of a response of status 200 to 299. @throws LawBroken for any other status. */
 export function bodyOf<T>({ status, body }: Received<T>): T {
   if (status >= 200 && status < 300) return body
   throw new LawBroken('W1', `the server returned ${status}: ${JSON.stringify(body).slice(0, 500)}`)
 }
 
 /**
- * A client of the interface of docs/interface.md, over the global `fetch` and `WebSocket`.
+ * Returns a client of the interface of docs/interface.md.
  * @example
  * const server = (request: Request) => Response.json({ asked: new URL(request.url).pathname })
  * const client = serverClient({ url: 'http://localhost', fetch: server })
@@ -158,19 +161,21 @@ export function serverClient(options: ServerClientOptions): ServerClient {
 }
 
 const index = (id: string): string => `/api/conversations/${encodeURIComponent(id)}`
+/** A response. */
 export interface Received<T = unknown> {
   readonly status: number
-  /** JSON, if the content type is JSON; else the text. */
+  /** JSON, or text if the content type is not JSON. */
   readonly body: T
   readonly headers: Headers
 }
 
-/** Query parameters: a list repeats the name, undefined leaves it out. */
+/** Query parameters. A list repeats the name; undefined leaves it out. */
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>
 
+/** How a server is reached. */
 export interface ServerAddress {
   readonly url: string
-  /** Default: the global one. A server in this process may pass its own. */
+  /** Sends requests; a server in this process can pass its own. Default: the global one. */
   readonly fetch?: (request: Request) => Response | Promise<Response>
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as `X-Session-API-Key`, and as the first frame of a socket; never in a URL. */
@@ -227,11 +232,11 @@ async function send<T>(
   return { status, body: (isJson ? JSON.parse(text) : text) as T, headers }
 }
 
-/** A frame, with the position of the log after it. */
+/** A frame of a live stream. */
 export interface LiveFrame {
-  /** `event`: of the log; `delta`, `state`, `caught_up`, `reset`, `error`: of the stream only. */
+  /** `event`: of the log. `delta`, `state`, `caught_up`, `reset`, `error`: of the stream. */
   readonly type: string
-  /** Where to resume; null if the server does not send it. */
+  /** Position from which to resume; null if the server does not send it. */
   readonly position: number | null
   readonly event: Event & { readonly key?: string; readonly value?: unknown }
 }
@@ -252,9 +257,9 @@ function readLiveFrame(text: string): LiveFrame {
   }
 }
 
-/** Where a stream begins. Default: at the end of the log. */
+/** Where a live stream begins. Default: at the end of the log. */
 export interface LiveQuery {
-  /** The position after which events are sent; -1 for the whole log. */
+  /** Position of the last event to skip; -1 for the whole log. */
   readonly after?: number
   readonly after_event_id?: string
   readonly resend_mode?: 'all' | 'since'
@@ -263,10 +268,10 @@ export interface LiveQuery {
   readonly format?: 'event' | 'envelope'
 }
 
-/** A socket, which iterates over its frames from the first on. */
+/** A socket. Iterate over it to read its frames from the first. */
 export interface ServerSocket extends AsyncIterable<LiveFrame> {
   readonly frames: readonly LiveFrame[]
-  /** Resolves with the first frame that fits, past or future. Rejects when the socket closes before. */
+  /** Returns the first frame that fits, past or future. Rejects when the socket closes first. */
   readonly find: (fits: (frame: LiveFrame) => boolean) => Promise<LiveFrame>
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>
   readonly send: (value: unknown) => void
@@ -362,7 +367,7 @@ export function connectSocket(
   }
 }
 
-/** Where a stream begins: as for a socket, or after the id of the last frame. */
+/** Where a stream begins: as for a socket, or after the frame with an id. */
 export interface StreamQuery extends LiveQuery {
   readonly lastEventId?: string
 }

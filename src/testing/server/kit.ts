@@ -543,6 +543,7 @@ const CHECKS: readonly ServerCheck[] = [
   ...CRASH,
 ]
 
+/** One case of the kit, for one test. */
 export interface ServerCase {
   readonly name: string
   readonly laws: readonly string[]
@@ -554,8 +555,8 @@ export interface ServerCase {
 /**
  * Returns the cases that a server of docs/interface.md must pass: exact search, pages during writes, live
  * events over reconnects, runs, pause, interrupt, confirmation, the tree, secrets, and restarts and crashes
- * where possible. Each finally checks its conversations' whole logs against the laws of logs. Run them in
- * sequence: they share a server, which the caller ends.
+ * where possible. Each also checks the logs of its conversations against the laws. Run them in sequence:
+ * they share a server, which the caller ends.
  * @throws Error for a skip without a reason, or of an unknown case.
  * @example
  * const cases = serverConformance({ name: 'mine', start: async () => ({ url: 'http://127.0.0.1:3000' }) })

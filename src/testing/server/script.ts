@@ -5,6 +5,7 @@ import type { Model, ModelPart, ModelTurn, RequestBody } from '../../messages/mo
 /** What a scripted model does on one request, after `wait` milliseconds. */
 export type ScriptedTurn = ModelTurn & { readonly wait?: number }
 
+/** A tool call of a scripted model. */
 export type ModelCall = Extract<ModelPart, { readonly call: string }>
 
 /** A message in a request to the model. */
@@ -17,16 +18,19 @@ const BEGIN = 'SCRIPT '
 const END = ' END'
 
 /**
- * Returns the user's text that makes a scripted model play these turns.
+ * Returns a user's text that makes a scripted model play these turns.
  * @example
  * const text = scriptOf([{ says: ['Hello'] }])
- * turnOf([{ role: 'user', content: text }]) // { says: ['Hello'] }
+ * const request = { messages: [{ role: 'user', content: text }] }
+ * turnOf(messagesIn(request)) // { says: ['Hello'] }
+ * await playScripts(request, 1) // { says: ['Hello'] }
+ * textOf([{ text: 'a' }, { text: 'b' }]) // 'ab'
  */
 export const scriptOf = (turns: readonly ScriptedTurn[]): string => `${BEGIN}${JSON.stringify(turns)}${END}`
 
 /**
- * Returns the latest script's next turn, counted by replies since. Without a script, or after its end, the
- * reply reports that. O(messages).
+ * Returns the next turn of the latest script in a list of messages, by the replies since. Without a script,
+ * or after its end, the turn says so. O(messages).
  */
 export function turnOf(messages: readonly SentMessage[]): ScriptedTurn {
   const index = messages.findLastIndex(
@@ -41,13 +45,14 @@ export function turnOf(messages: readonly SentMessage[]): ScriptedTurn {
   return turns[replies] ?? { says: ['The script is over.'] }
 }
 
-/** A model for `fakeProvider` that plays the scripts in the messages of its users, in any grammar. */
+/** Plays the scripts in users' messages, in any grammar: the model of a `fakeProvider`. */
 export const playScripts: Model = async (request) => {
   const turn = turnOf(messagesIn(request))
   if (turn.wait !== undefined) await new Promise((resolve) => setTimeout(resolve, turn.wait))
   return turn
 }
 
+/** Returns the messages of a request in any grammar. */
 export function messagesIn({ messages, input, contents }: RequestBody): readonly SentMessage[] {
   const value = messages ?? input ?? contents
   return (Array.isArray(value) ? value : []).map((message: SentMessage & { readonly parts?: unknown }) =>

@@ -15,7 +15,7 @@ import {
 } from './client.ts'
 import { type ModelCall, type ScriptedTurn, scriptOf, type SentMessage, textOf } from './script.ts'
 
-/** A server to test, and its scripted model. */
+/** The server to test, and its scripted model. */
 export interface ServerConformanceOptions {
   readonly name: string
   /**
@@ -26,20 +26,20 @@ export interface ServerConformanceOptions {
   stop?(): Promise<void>
   kill?(): Promise<void>
   /**
-   * Returns user text that makes the server's model play these turns, one per call. Default: `scriptOf`,
-   * which embeds them for `playScripts`, the `fakeProvider` model; `turnOf` reads them from messages.
+   * Returns a user's text that makes the server's model play these turns, one per request. Default:
+   * `scriptOf`, whose text `playScripts` reads as the model of a `fakeProvider`, and `turnOf` in any other.
    */
   script?(turns: readonly ScriptedTurn[]): string
   /**
-   * Calls of two server tools: one stores a text and returns something with it, one runs until aborted.
-   * Default: `note` with a `text`, `wait` with `seconds`.
+   * Calls of two tools of the server: one stores a text and returns it in its result, one works until it is
+   * aborted. Default: `note` with a `text`, `wait` with `seconds`.
    */
   readonly tools?: { note(text: string): ModelCall; hold(): ModelCall }
   notes?(): readonly string[] | Promise<readonly string[]>
   requests?(): readonly (readonly SentMessage[])[] | Promise<readonly (readonly SentMessage[])[]>
   readonly lacks?: Readonly<Partial<Record<Capability, string>>>
   readonly skip?: readonly { readonly case: string; readonly reason: string }[]
-  /** Maximum milliseconds of any wait. Default: 10,000. */
+  /** Maximum milliseconds of each wait. Default: 10,000. */
   readonly timeout?: number
 }
 
@@ -245,7 +245,7 @@ const isIssue = (issue: unknown): boolean => {
   )
 }
 
-/** A feature that a server may lack; the cases that need it are skipped. */
+/** A feature that a server may lack. Cases that need it are skipped. */
 export type Capability =
   /** Public search (interface 4.1), by `PATCH /api/v1/app-conversations/{id}`. */
   | 'sharing'

@@ -9,15 +9,15 @@ import { type Ended, Group } from './group.ts'
 import { LogFile } from './log-file.ts'
 import { pauseMarked, killMarked, MARKER, signalMarked, type Watchdog } from './watchdog.ts'
 
-/** The template of a process sandbox. */
+/** A template of sandboxes that are processes. */
 export interface ProcessSpec {
   readonly id: string
   readonly command: readonly string[] | null
-  /** Added to PATH, HOME, PORT, SESSION_API_KEY and SANDBOX_ID. */
+  /** Variables added to PATH, HOME, PORT, SESSION_API_KEY and SANDBOX_ID. */
   readonly initial_env?: Readonly<Record<string, string>>
-  /** A folder within the sandbox's own. Default: `workspace`. */
+  /** A folder within the sandbox's folder. Default: `workspace`. */
   readonly working_dir?: string
-  /** Path of a health check on its PORT; without one, it runs as soon as it is started. */
+  /** Path of a health check on its PORT. Default: none; it runs as soon as it is started. */
   readonly health?: string
 }
 

@@ -16,9 +16,9 @@ import { invalidArgument } from '../query/check-value.ts'
 import { instantIn } from '../query/time-zone.ts'
 
 /**
- * A series of entries, each the parent of the next. An entry continues its parent's lane if the parent is the
- * last entry of the tree; otherwise it opens a lane. Between two entries of a lane,
- * only ConversationStateUpdateEvents can occur, each in its own lane.
+ * A series of entries, each the parent of the next. An entry continues its parent's lane if the parent is
+ * the last entry of the tree; otherwise it opens a lane. Between two entries of a lane there are only
+ * ConversationStateUpdateEvents, each in a lane of its own.
  */
 export interface Lane {
   readonly lane: number
@@ -26,7 +26,7 @@ export interface Lane {
   readonly parent: LaneOrigin | null
 }
 
-/** The entry from which a lane branches off; the path to the root continues there. */
+/** The entry at which a lane begins; the path to the root continues there. */
 export interface LaneOrigin {
   readonly lane: number
   readonly seq: number
@@ -39,14 +39,14 @@ export interface LaneEnd {
   readonly end: number
 }
 
-/** A segment of a path: the entries of a lane with `seq <= upTo`. */
+/** A part of a path: the entries of a lane up to a position. */
 export interface PathSegment {
   readonly lane: number
   readonly upTo: number
   readonly until: bigint
 }
 
-/** The facts about an entry of the tree that its children need. */
+/** What an entry's children need of it. */
 export interface TreeNode {
   readonly seq: number
   readonly id: string
@@ -57,9 +57,9 @@ export interface TreeNode {
 }
 
 /**
- * Segments of the path from a leaf to its root: an entry is on it exactly when its lane is among them and its
- * position not beyond that segment. Lanes are unique. O(segments).
- * @param parentOf where a lane branches off, null for one that begins at a root
+ * Returns the path from a leaf to its root as segments. An entry is on the path if its lane is among them
+ * and its position not after the segment's. O(segments).
+ * @param parentOf returns where a lane begins; null at a root
  * @example
  * const leaf = { lane: 5, seq: 8, time: 80n }
  * const segments = pathSegments(leaf, (lane) => (lane === 5 ? { lane: 0, seq: 2, time: 20n } : null))
@@ -73,14 +73,14 @@ export function pathSegments(leaf: LaneOrigin, parentOf: (lane: number) => LaneO
   return segments
 }
 
-/** The end of a log: everything that its next entry depends on, stored in the conversation's row. */
+/** The end of a log, on which its next entry depends. Stored in the conversation's row. */
 export interface LogTip {
   readonly version: number
-  /** The entry that HEAD means; null for the empty HEAD. */
+  /** Entry of HEAD; null for the empty HEAD. */
   readonly head: TreeNode | null
-  /** The time of the last entry; 0 for an empty log. */
+  /** Time of the last entry; 0 for an empty log. */
   readonly time: bigint
-  /** Whether no entry has an earlier instant than the one before it. */
+  /** Whether times never decrease along the log. */
   readonly inOrder: boolean
   readonly lane: LaneEnd | null
 }
@@ -94,17 +94,17 @@ export const EMPTY_TIP: LogTip = Object.freeze({
   lane: null,
 })
 
-/** The log before an append; a store reads it within the append's transaction. */
+/** The log before an append, which a store reads in the append's transaction. */
 export interface AppendContext {
   readonly conversationId: string
   readonly createdAt: string
   readonly timeZone: string | null
   readonly tip: LogTip
-  /** The latest lease; null if there is none or it was returned. */
+  /** The latest lease; null if there is none or it was released. */
   readonly lease: { readonly owner: string; readonly generation: number } | null
-  /** Called for ids among `idsToLoad`, and for parents of found entries that cannot be HEAD. */
+  /** Returns the entry with an id: one of `idsToLoad`, or the parent of a found entry that cannot be HEAD. */
   find(id: string): TreeNode | undefined
-  /** The entry at a position. Called for found entries, and by an import with a version. */
+  /** Returns the entry at a position. Called for found entries, and by an import with a version. */
   at(seq: number): StoredEvent
 }
 
@@ -191,7 +191,7 @@ const areParts = (parts: unknown): boolean =>
 const isPart = (part: JsonValue): boolean =>
   isObject(part) && (!isTextPart(part as Content) || typeof part['text'] === 'string')
 
-/** The decision of an append; nothing is written if `added` is empty. */
+/** What an append writes and returns. If `added` is empty, nothing is written. */
 export interface AppendDecision {
   readonly events: readonly StoredEvent[]
   readonly added: readonly PlacedEvent[]
@@ -200,8 +200,8 @@ export interface AppendDecision {
 }
 
 /**
- * Decides an append as `Store.append` specifies. Read the context in the writing transaction. O(log n) for
- * each fact; a move of HEAD to a state update looks up each state update above it.
+ * Decides what an append writes, as `Store.append` specifies. Read the context in the transaction that
+ * writes. O(log n) for each fact; a move of HEAD to a state update reads each state update above it.
  * @throws `invalid_event`, `transient_event`, `invalid_id`, `id_conflict`, `version_conflict`, `lease_lost`,
  *   `unknown_parent`, `unknown_event`, `invalid_argument` for invalid options.
  * @example
@@ -250,8 +250,8 @@ export function decideAppend(
 }
 
 /**
- * Returns the ids that a decision may need: the facts' own, parents', and targets of HEAD. Stores that
- * prefetch also fetch upwards to the next possible HEAD. O(facts).
+ * Returns the ids that a decision may need: of the facts, their parents, and targets of HEAD. A store that
+ * loads them in advance also loads their ancestors, up to the next that can be HEAD. O(facts).
  * @example
  * [...idsToLoad([{ kind: 'PauseEvent', id: 'b', parent_id: 'a' }])] // ['b', 'a']
  */
@@ -339,13 +339,13 @@ function versionConflict(context: AppendContext, expected: number): ColloquyErro
   )
 }
 
-/** An entry to be stored. */
+/** An entry to store. */
 export interface PlacedEvent {
   readonly event: StoredEvent
   readonly time: bigint
-  /** Stored so that later events can refer to it; null outside of the tree. */
+  /** What later events need of it; null outside the tree. */
   readonly node: TreeNode | null
-  /** Whether its body may have a string that `splitBody` takes out. */
+  /** Whether its body may have a string for `splitBody`. */
   readonly hasLargeString: boolean
 }
 

@@ -15,8 +15,13 @@ export interface CheckedReplacement extends Replacement {
 
 /**
  * Checks replacements of stored bodies. O(size).
- * @throws `invalid_event`; `invalid_argument` for another id, kind, source, parent or time, and for an id given
- *   twice.
+ * @throws `invalid_event`; `invalid_argument` for another id, kind, source, parent or time, and for a
+ *   repeated id.
+ * @example
+ * const before = { kind: 'AgentErrorEvent', id: 'e', tool_name: 'ls', tool_call_id: 'c', error: 'a secret' }
+ * const [replacement] = checkReplacements([{ before, after: { ...before, error: '[erased]' } }])
+ * replacement.id // 'e'
+ * checkReplaced('c', replacement, { fact: before })
  */
 export function checkReplacements(replacements: readonly Replacement[]): CheckedReplacement[] {
   const ids = new Set<string>()
@@ -34,7 +39,10 @@ export function checkReplacements(replacements: readonly Replacement[]): Checked
   })
 }
 
-/** @throws `unknown_event`; `version_conflict` for another body than was expected. */
+/**
+ * Checks that a stored event is the one to replace. @throws `unknown_event`; `version_conflict` for another
+ * body.
+ */
 export function checkReplaced(
   conversationId: string,
   { id, before }: CheckedReplacement,

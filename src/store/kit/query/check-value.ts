@@ -37,7 +37,7 @@ export function checkOptionNames<T extends object>(
 }
 
 /**
- * Returns the known name that is most like a mistyped one; null where none is similar. O(names · letters²).
+ * Returns the known name that is most like a mistyped one, or null. O(names · letters²).
  * @example
  * nearestName('serch', ['search', 'serve']) // 'search'
  */

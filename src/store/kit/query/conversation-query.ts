@@ -21,18 +21,18 @@ import {
 import { foldText } from './message-text.ts'
 import { type CheckedPage, checkPage, encodeCursor, type PagedList } from './page.ts'
 
-/** A key by which conversations are listed, in addition to their times. */
+/** A key by which conversations can be listed: its name and value. */
 export type ListKey = readonly [name: string, value: string]
 
-/** A filter that every store reads alike; null does not narrow. */
+/** A checked filter, which all stores read in the same way. Null matches all. */
 export interface CheckedConversationFilter {
-  /** Whether any conversation could fit: what none can have is asked of no database. */
+  /** Whether any conversation can match; if not, no database is queried. */
   readonly isPossible: boolean
-  /** Part of the title, folded by `foldText` as the title must be. */
+  /** Part of the title, folded by `foldText`; fold the title too. */
   readonly titleContains: string | null
-  /** Null where it is one of the keys. */
+  /** Null also if it is one of the keys. */
   readonly public: boolean | null
-  /** Required keys, as returned by `keysOf`; the first is likely the most selective. */
+  /** Keys that a record must have, see `keysOf`. The first probably has the fewest records. */
   readonly keys: readonly ListKey[]
   readonly createdFrom: bigint | null
   readonly createdUntil: bigint | null
@@ -40,10 +40,10 @@ export interface CheckedConversationFilter {
   readonly updatedUntil: bigint | null
 }
 
-/** How a list walks the conversations that may match, and what it compares each of them with. */
+/** The rows that a list reads, and what it compares each with. */
 export interface Walk {
   readonly by: 'createdAt' | 'updatedAt'
-  /** The key whose conversations are walked; null: all. */
+  /** The key whose conversations are read; null for all. */
   readonly key: ListKey | null
   readonly from: bigint | null
   readonly until: bigint | null
@@ -54,12 +54,12 @@ export interface Walk {
   readonly otherUntil: bigint | null
 }
 
-/** A page to list: at most `limit` records beyond `after`, by (time, id), ids by code points. */
+/** A checked query: at most `limit` records after `after`, by (time, id), ids by code points. */
 export interface CheckedConversationQuery extends CheckedConversationFilter, CheckedPage<ConversationPlace> {
   readonly by: 'createdAt' | 'updatedAt'
 }
 
-/** The position of a conversation in a list. */
+/** A position in a list of conversations. */
 export interface ConversationPlace {
   readonly time: bigint
   readonly id: string
@@ -92,8 +92,7 @@ const OPTIONS = {
 } satisfies Record<keyof ConversationQuery, true>
 
 /**
- * Checks a filter of conversations. O(tags).
- * @throws `invalid_query` naming the field in `data.field`.
+ * Checks a filter of conversations. O(tags). @throws `invalid_query` with `data.field`.
  * @example
  * checkConversationFilter({ titleContains: 'Plan' }).titleContains // 'plan'
  */
@@ -133,11 +132,16 @@ export function checkConversationFilter(filter: ConversationFilter = {}): Checke
 }
 
 /**
- * Checks a whole query. O(tags + length of the cursor).
- * @throws `invalid_query` naming the field in `data.field`; `invalid_cursor` with the reason in
- *   `data.reason`.
+ * Checks a query of conversations. O(tags + length of the cursor).
+ * @throws `invalid_query` with `data.field`; `invalid_cursor` with `data.reason`.
  * @example
- * checkConversationQuery().descending // true
+ * const query = checkConversationQuery({ tags: { team: 'a' }, limit: 1 })
+ * const record = newRecord({ id: 'c', tags: { team: 'a' } }, 0n)
+ * keysOf(record).at(-1) // ['tag.team', 'a']
+ * walkOf(query, query.by).key // ['tag.team', 'a']
+ * countWalkOf(query).by // 'createdAt'
+ * lookedPage(query, [record], null) // { items: [record], cursor: null }
+ * checkConversationQuery({ tags: { team: 'a' }, cursor: conversationCursor(query, record) }).after.id // 'c'
  */
 export function checkConversationQuery(query: ConversationQuery = {}): CheckedConversationQuery {
   const filter = checkConversationFilter(query)
@@ -145,10 +149,7 @@ export function checkConversationQuery(query: ConversationQuery = {}): CheckedCo
   return { ...filter, ...page, by: order.startsWith('created_at') ? 'createdAt' : 'updatedAt' }
 }
 
-/**
- * Returns the walk of a list: by creation over the conversations with a key, or by change over all. An index by
- * change for each key would cost every append. O(1).
- */
+/** Returns the walk of a list: by creation time over a key, or by time of change over all. O(1). */
 export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk {
   const { titleContains, public: open, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
   const [first = null, ...rest] = filter.keys
@@ -176,7 +177,7 @@ export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk 
       }
 }
 
-/** Returns a count's walk: over a key, or over times of change alone. O(1). */
+/** Returns the walk of a count: over a key, or over times of change. O(1). */
 export const countWalkOf = (filter: CheckedConversationFilter): Walk => {
   const { keys, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
   const isByChange =
@@ -188,8 +189,8 @@ export const countWalkOf = (filter: CheckedConversationFilter): Walk => {
 }
 
 /**
- * Returns a page of the rows that a walk found, up to one more than the page holds.
- * @param looked the last visited position, if the walk ended at its maximum
+ * Returns a page of the records that a walk found. The walk reads one more than the page has. O(limit).
+ * @param looked the last position that was read, if the walk ended at its maximum
  */
 export function lookedPage(
   query: CheckedConversationQuery,
@@ -203,18 +204,16 @@ export function lookedPage(
   return { items, cursor: looked && encodeCursor(query.scope, [String(looked.time), looked.id]) }
 }
 
-/**
- * Returns the count after `looked` visited rows: at most one more than the maximum, unless `exact` is true.
- */
+/** Returns the count after some rows were read: one more than the maximum at most, unless it is exact. */
 export const lookedCount = (count: number, looked: number, exact: boolean): Count =>
   exact || looked <= MOST_COUNTED
     ? { count, more: false }
     : { count: Math.min(count, MOST_COUNTED), more: true }
 
-/** Whether a count is to be exact. @throws `invalid_query`. */
+/** Whether a count must be exact. @throws `invalid_query`. */
 export const checkExact = (exact: Given): boolean => checkBoolean('exact', exact) ?? false
 
-/** The keys that a record is listed by. O(tags). */
+/** Returns the keys by which a record is listed. O(tags). */
 export function keysOf(
   record: Pick<
     ConversationRecord,

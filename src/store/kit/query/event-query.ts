@@ -18,22 +18,22 @@ import { foldText } from './message-text.ts'
 import type { EventFilter, EventQuery, StoredEvent } from '../../contract/query.ts'
 import type { ReadOptions } from '../../contract/store.ts'
 
-/** A filter that every store reads alike; null does not narrow. */
+/** A checked filter, which all stores read in the same way. Null matches all. */
 export interface CheckedEventFilter {
   readonly conversationId: string
-  /** The selected kinds in order: `kinds` without `excludeKinds`; with a text only MessageEvent. */
+  /** Kinds in order: `kinds` without `excludeKinds`; with a text only MessageEvent. */
   readonly kinds: ReadonlySet<EventKind> | null
   readonly source: Source | null
   readonly text: string | null
-  /** Microseconds since 1970; the first instant let through, and the first no longer let through. */
+  /** Microseconds since 1970; `from` is inclusive, `until` exclusive. */
   readonly from: bigint | null
   readonly until: bigint | null
   readonly leafId: string | null
 }
 
-/** A page to find: at most `limit` events beyond `after`, upwards or downwards by (time, seq). */
+/** A checked query: at most `limit` events after `after`, by (time, seq). */
 export interface CheckedEventQuery extends CheckedEventFilter, CheckedPage<EventPlace> {
-  /** Bytes of bodies with which a page ends; null for no bound. */
+  /** Bytes of bodies at which a page ends; null for no maximum. */
   readonly maxBytes: number | null
   readonly refs: boolean
 }
@@ -68,8 +68,7 @@ const OPTIONS = {
 } satisfies Record<keyof EventQuery, true>
 
 /**
- * Checks a filter of events. O(kinds).
- * @throws `invalid_query` naming the field in `data.field`.
+ * Checks a filter of events. O(kinds). @throws `invalid_query` with `data.field`.
  * @example
  * checkEventFilter({ conversationId: 'c', timestampGte: '1970-01-01T00:00:01Z' }).from // 1000000n
  */
@@ -89,11 +88,12 @@ export function checkEventFilter(filter: EventFilter): CheckedEventFilter {
 }
 
 /**
- * Checks a whole query. O(kinds + length of the cursor).
- * @throws `invalid_query` naming the field in `data.field`; `invalid_cursor` with the reason in
- *   `data.reason`.
+ * Checks a query of events. O(kinds + length of the cursor).
+ * @throws `invalid_query` with `data.field`; `invalid_cursor` with `data.reason`.
  * @example
- * checkEventQuery({ conversationId: 'c' }).limit // 100
+ * const query = checkEventQuery({ conversationId: 'c' })
+ * query.limit // 100
+ * checkEventQuery({ conversationId: 'c', cursor: eventCursor(query, { time: '7', seq: 3 }) }).after // { time: 7n, seq: 3 }
  */
 export function checkEventQuery(query: EventQuery): CheckedEventQuery {
   const filter = checkEventFilter(query)
@@ -109,7 +109,7 @@ export const eventCursor = (
 ): string => encodeCursor(scope, [String(time), String(seq)])
 
 /**
- * Checks start and direction. A null `from` means the first position in that direction. @throws
+ * Checks the options of a read. A null `from` is the first position of that direction. @throws
  * `invalid_argument`.
  */
 export function checkReadOptions(options: ReadOptions): {

@@ -23,8 +23,8 @@ import { foldText, messageText } from './message-text.ts'
 import { countWithin, pageOf } from './page.ts'
 
 /**
- * Whether a filter matches an event, apart from its conversation and its path to `leafId` (see `pathSegments`).
- * O(length of the text, where the filter has one).
+ * Whether an event matches a filter, except for the conversation and `leafId` (see `pathSegments`). O(1), or
+ * O(length) with a text.
  */
 export function fitsEvent({ fact, inTree, time: digits }: StoredEvent, filter: CheckedEventFilter): boolean {
   if (!inTree || isQuarantined(fact)) return false
@@ -39,7 +39,7 @@ export function fitsEvent({ fact, inTree, time: digits }: StoredEvent, filter: C
   )
 }
 
-/** A page of events, out of all that the filter lets through. O(n log n). */
+/** Returns a page from all events that match, in any order. O(n log n). */
 export function pageOfEvents(fitting: readonly StoredEvent[], query: CheckedEventQuery): EventPage {
   const { after, descending, limit, maxBytes, refs } = query
   const order = (a: EventPlace, b: EventPlace): number =>
@@ -57,7 +57,12 @@ export function pageOfEvents(fitting: readonly StoredEvent[], query: CheckedEven
 const comparePlaces = (a: EventPlace, b: EventPlace): number =>
   a.time === b.time ? a.seq - b.seq : a.time < b.time ? -1 : 1
 
-/** The order of a list of records upwards: by time, then by id. */
+/**
+ * Returns the ascending order of records in a list: by time, then by id. O(1).
+ * @example
+ * const [a, b] = ['a', 'b'].map((id) => newRecord({ id }, 0n))
+ * [b, a].toSorted(compareRecords('createdAt')).map(({ id }) => id) // ['a', 'b']
+ */
 export function compareRecords(
   by: CheckedConversationQuery['by'],
 ): (a: ConversationRecord, b: ConversationRecord) => number {
@@ -65,7 +70,7 @@ export function compareRecords(
   return (a, b) => (a[by] === b[by] ? compareIds(a.id, b.id) : a[by] < b[by] ? -1 : 1)
 }
 
-/** Whether a filter of conversations lets a record through. O(tags + title). */
+/** Whether a record matches a filter. O(tags + title). */
 export function fitsRecord(record: ConversationRecord, filter: CheckedConversationFilter): boolean {
   const { titleContains, keys, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
   const created = recordTime(record, 'createdAt')
@@ -82,7 +87,7 @@ export function fitsRecord(record: ConversationRecord, filter: CheckedConversati
   )
 }
 
-/** A page of records, out of all that the filter lets through. O(n log n). */
+/** Returns a page from all records that match, in any order. O(n log n). */
 export function pageOfRecords(
   fitting: readonly ConversationRecord[],
   query: CheckedConversationQuery,

@@ -4,8 +4,8 @@ import { isOpenPart, isTextPart, wordsIn, type Content } from '../../../event/sh
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
 
 /**
- * Folds text for comparison: lower case, equal small sigmas, and U+FFFD for NUL and lone surrogates, which no
- * database keeps. O(length).
+ * Folds a text so that it can be compared: lower case, one small sigma, and U+FFFD for NUL and lone
+ * surrogates, which databases cannot store. O(length).
  * @example
  * foldText('ΟΔΟΣ Ab') // 'οδοσ ab'
  */
@@ -18,8 +18,8 @@ export function foldText(text: string): string {
 }
 
 /**
- * Returns a message's folded content and extended content in lines, including documents; null for other
- * facts. O(length).
+ * Returns the folded text of a message, with extended content and documents, as lines; null for other facts.
+ * O(length).
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'Hello' }, { image_urls: [] }] }
  * messageText({ kind: 'MessageEvent', source: 'user', llm_message, extended_content: [{ text: 'World' }] }) // 'hello\nworld'

@@ -145,7 +145,8 @@ function placeIn<Place>(list: PagedList<string, Place>, scope: string, cursor: s
 }
 
 /**
- * Builds a page from up to `limit` + 1 items: the additional item shows that there is a next page. O(limit).
+ * Returns a page from at most `limit` + 1 items: one more than the page has shows that there is a next one.
+ * O(limit).
  * @example
  * pageOf(['a', 'b', 'c'], 2, (last) => `after ${last}`) // { items: ['a', 'b'], cursor: 'after b' }
  * pageOf(['a', 'b'], 2, (last) => `after ${last}`) // { items: ['a', 'b'], cursor: null }
@@ -157,8 +158,8 @@ export function pageOf<T>(matches: readonly T[], limit: number, cursorOf: (last:
 }
 
 /**
- * Returns how many of the first items a page holds: at most `limit`, up to and including the item that reaches
- * `maxBytes`, and at least one. Never calls `sizeOf` for later items. O(limit).
+ * Returns how many items are on a page: at most `limit`, up to and including the item that reaches
+ * `maxBytes`, and at least one. Does not call `sizeOf` for later items. O(limit).
  * @example
  * countWithin([1, 5, 1], 3, 4, (size) => size) // 2
  */

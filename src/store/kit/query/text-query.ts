@@ -24,16 +24,18 @@ import { type CheckedConversationFilter, checkConversationFilter } from './conve
 import { decodeCursor, encodeCursor, pageOf, refuseCursor } from './page.ts'
 import { eventText, isLowSurrogate, isUnspaced, isWordUnit, type Token, tokensOf } from './text-tokens.ts'
 
+/** A term or phrase of a search. */
 export interface TextClause {
-  /** Terms in a line, with a space at the end unless the last one may continue. */
+  /** Its terms on a line, with a space at the end unless the last may continue. */
   readonly piece: string
   readonly terms: readonly string[]
   readonly isPrefix: boolean
 }
 
+/** A position in a list by rank. */
 export interface RankPlace {
   readonly top: bigint | null
-  /** The oldest hit that is ranked; null where that is not known yet. */
+  /** The oldest ranked hit; null if it is not known yet. */
   readonly bottom: bigint | null
   readonly after: RankedPlace | null
 }
@@ -43,6 +45,7 @@ export interface RankedPlace {
   readonly position: bigint
 }
 
+/** A checked text search. */
 export interface CheckedTextQuery {
   readonly isPossible: boolean
   readonly includes: readonly TextClause[]
@@ -80,7 +83,18 @@ const OPTIONS = {
   cursor: true,
 } satisfies Record<keyof TextQuery, true>
 
-/** Checks a text search. O(length). @throws `invalid_query` with `data.field`; `invalid_cursor`. */
+/**
+ * Checks a text search. O(length). @throws `invalid_query` with `data.field`; `invalid_cursor`.
+ * @example
+ * const query = checkTextQuery({ query: 'deploy' })
+ * const line = lineOf('Deploy it.')
+ * fitsText(line, query) // true
+ * scoreText(line, sizeOfLine(line), query.includes) > 0 // true
+ * const place = textPlace(5_000n, 0, 0)
+ * firstPlace(5_000n) <= place && place < placeBehind(5_000n) // true
+ * const source = { *newest() { return [] }, *ranked() { return null } }
+ * findTextPage(query, source).next().value // { items: [], cursor: null }
+ */
 export function checkTextQuery(query: TextQuery): CheckedTextQuery {
   checkOptionNames(query, OPTIONS)
   const typed = checkText('query', query.query) ?? invalidQuery('query', 'is missing')
@@ -212,7 +226,7 @@ const clauseOf = (terms: readonly string[], isPrefix: boolean): TextClause => ({
   isPrefix,
 })
 
-/** Whether an indexed line matches a query's text. O(length · clauses). */
+/** Whether a line of the index matches a query. O(length · clauses). */
 export const fitsText = (
   line: string,
   { includes, excludes }: Pick<CheckedTextQuery, 'includes' | 'excludes'>,
@@ -220,8 +234,8 @@ export const fitsText = (
   includes.every(({ piece }) => line.includes(piece)) && !excludes.some(({ piece }) => line.includes(piece))
 
 /**
- * Scores a line: higher for more occurrences, lower for longer text. An integer from query and line only,
- * equal in every database, so that pages by rank are stable during appends. O(length · clauses).
+ * Returns the rank of a line: more for frequent terms, less for a long text. An integer that is equal in
+ * every database, so that pages are stable while others append. O(length · clauses).
  */
 export const scoreText = (line: string, size: number, includes: readonly TextClause[]): number =>
   includes.reduce((sum, { piece }) => {
@@ -235,8 +249,8 @@ const MOST_WIDENED = 6
 const millisOf = (time: bigint): bigint => (time - (((time % 1000n) + 1000n) % 1000n)) / 1000n
 
 /**
- * Returns a text's position in time order: its millisecond, then its `seq`. If that position is used, each
- * further attempt draws from a wider range.
+ * Returns a text's position in the index: its millisecond, then its `seq`. If the position is used, try
+ * again with the next `attempt`, which draws from a wider range.
  */
 export function textPlace(time: bigint, seq: number, attempt: number): bigint {
   const range = Number(PER_MILLI) * 4 ** Math.min(attempt, MOST_WIDENED)
@@ -245,10 +259,13 @@ export function textPlace(time: bigint, seq: number, attempt: number): bigint {
   return millisOf(time) * PER_MILLI + BigInt(slot)
 }
 
+/** Returns the lowest position of a time's millisecond. */
 export const firstPlace = (time: bigint): bigint => millisOf(time) * PER_MILLI
+/** Returns the position after all of a time's millisecond. */
 export const placeBehind = (time: bigint): bigint =>
   (millisOf(time) + 1n) * PER_MILLI + PER_MILLI * 4n ** BigInt(MOST_WIDENED)
 
+/** A hit, and its position in the index. */
 export interface FoundText {
   readonly position: bigint | string
   readonly event: Pick<StoredEvent, 'conversationId' | 'id' | 'seq' | 'time' | 'fact'>
@@ -261,12 +278,13 @@ export interface RankedHits {
   readonly count: number
 }
 
+/** Reads the index of a store. */
 export interface TextSource<S, R> {
   newest(below: bigint | null, count: number): Generator<S, readonly FoundText[], R>
   ranked(position: RankPlace, count: number): Generator<S, RankedHits | null, R>
 }
 
-/** A page of hits. O(text of the page) beyond what the source costs. */
+/** Returns a page of hits. O(text of the page), in addition to the source's cost. */
 export function* findTextPage<S, R>(
   query: CheckedTextQuery,
   source: TextSource<S, R>,
@@ -383,6 +401,6 @@ function matchesIn(
   return merged
 }
 
-/** @throws `invalid_query`: the store has no index of text. */
+/** Throws `invalid_query`, because the store has no index of text. */
 export const noFullText = (): never =>
   invalidQuery('query', 'requires a full-text index. Open the store with fullText: true')

@@ -142,7 +142,7 @@ function addWord(word: string, start: number, add: Add): void {
   add(parts.join(''), start, start + word.length)
 }
 
-/** Returns terms as a line, with a space before each and at the end; empty without terms. O(length). */
+/** Returns the terms of a text as a line of the index, with a space before and after each. O(length). */
 export function lineOf(text: string): string {
   const line = asciiLine(text)
   if (line !== null) return line
@@ -199,7 +199,7 @@ export function sizeOfLine(line: string): number {
 }
 
 /**
- * Returns an event's searchable text and role; null without text, or in quarantine. O(length).
+ * Returns the text of an event that is searched, and its role; null if it has none. O(length).
  * @example
  * eventText({ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: [{ text: 'Hi' }] } }) // { role: 'user', text: 'Hi' }
  */
