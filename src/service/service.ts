@@ -254,7 +254,7 @@ export function createService(options: ServiceOptions): Service {
       inherit: (source) => inheritedOf(sandboxes, source),
       prepare: (record) => makeFolder(sandboxes, record),
     }),
-    ...switchProfile(lifecycle, findLlm, '/api/v1/app-conversations', 'switch_app_conversation_profile'),
+    switchProfile(lifecycle, findLlm, 'switch_app_conversation_profile', '/api/v1/app-conversations'),
     ...callOperations(lifecycle, callTokens, requireUser),
     ...streamOperations(live, identify),
     ...appConversationOperations(controlPlane),

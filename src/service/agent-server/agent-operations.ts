@@ -48,77 +48,71 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
       body: { response: await askAside(lifecycle, path.conversation_id, question, signal) },
     }),
   }),
-  changing(
-    'secrets',
-    'update_conversation_secrets',
-    'Set Secrets For The Agent',
-    secretsBody,
-    lifecycle,
-    async ({ secrets }) =>
+  changing(lifecycle, 'secrets', {
+    operationId: 'update_conversation_secrets',
+    summary: 'Set Secrets For The Agent',
+    body: secretsBody,
+    plan:
+      ({ secrets }) =>
       (start) => ({
         ...start,
         secrets: { ...(isObject(start['secrets']) && start['secrets']), ...(secrets as JsonObject) },
       }),
-  ),
-  changing(
-    'security_analyzer',
-    'set_conversation_security_analyzer',
-    'Set Security Analyzer',
-    analyzerBody,
-    lifecycle,
-    async ({ security_analyzer }) =>
-      (start) => ({
-        ...start,
-        security_analyzer: security_analyzer as JsonObject | null,
-      }),
-  ),
-  changing(
-    'switch_llm',
-    'switch_conversation_llm',
-    'Switch The Model',
-    llmBody,
-    lifecycle,
-    async ({ llm }) =>
+  }),
+  changing(lifecycle, 'security_analyzer', {
+    operationId: 'set_conversation_security_analyzer',
+    summary: 'Set Security Analyzer',
+    body: analyzerBody,
+    plan: (body) => (start) => ({ ...start, security_analyzer: body.security_analyzer as JsonObject | null }),
+  }),
+  changing(lifecycle, 'switch_llm', {
+    operationId: 'switch_conversation_llm',
+    summary: 'Switch The Model',
+    body: llmBody,
+    plan:
+      ({ llm }) =>
       (start) =>
         withLlm(start, llm as JsonObject),
-  ),
-  ...switchProfile(lifecycle, findLlm),
+  }),
+  switchProfile(lifecycle, findLlm),
 ]
 
 export const switchProfile = (
   lifecycle: Lifecycle,
   findLlm: FindLlm,
-  base: `/${string}` = '/api/conversations',
   operationId = 'switch_conversation_profile',
-): Operation[] => [
-  changing(
-    'switch_profile',
+  base?: Changing<never>['base'],
+): Operation =>
+  changing(lifecycle, 'switch_profile', {
+    ...(base !== undefined && { base }),
     operationId,
-    'Switch To The Model Of A Profile',
-    profileBody,
-    lifecycle,
-    async ({ profile_name: name }) => {
+    summary: 'Switch To The Model Of A Profile',
+    body: profileBody,
+    async plan({ profile_name: name }) {
       const llm = await findLlm(name)
       if (llm === null) throw new HttpProblem(404, 'Profile not found.')
       return (start) => withLlm(start, llm)
     },
-    base,
-  ),
-]
+  })
+
+type Change = (start: JsonObject) => JsonObject
+
+interface Changing<B> {
+  /** Default: `/api/conversations`. */
+  readonly base?: `/${string}`
+  readonly operationId: string
+  readonly summary: string
+  readonly body: BodySpec<B>
+  readonly plan: (body: B) => Change | Promise<Change>
+}
 
 function changing<B>(
-  verb: string,
-  operationId: string,
-  summary: string,
-  body: BodySpec<B>,
   lifecycle: Lifecycle,
-  plan: (body: B) => Promise<(start: JsonObject) => JsonObject>,
-  base: `/${string}` = '/api/conversations',
+  verb: string,
+  { base = '/api/conversations', plan, ...spec }: Changing<B>,
 ): Operation {
   return operation(`post ${base}/{conversation_id}/${verb}`, {
-    operationId,
-    summary,
-    body,
+    ...spec,
     replies: {
       200: { description: 'Applies to runs that start from now on', schema: SUCCESS_SCHEMA },
       404: { description: 'Unknown conversation, or unknown profile' },

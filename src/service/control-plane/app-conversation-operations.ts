@@ -165,15 +165,7 @@ const search = (
     show: (records) => describeApps(plane, records, originOf(request)),
   })
 
-interface FilterValues {
-  readonly title__contains: string | null
-  readonly created_at__gte: string | null
-  readonly created_at__lt: string | null
-  readonly updated_at__gte: string | null
-  readonly updated_at__lt: string | null
-  readonly sandbox_id__eq: string | null
-  readonly include_sub_conversations: boolean
-}
+type FilterValues = ValuesOf<typeof FILTERS>
 
 /**
  * One page, newest first. O(limit) by creation time and sandbox; other filters check a limited number of

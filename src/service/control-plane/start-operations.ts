@@ -8,7 +8,7 @@ import { COUNTED, countReply, exact } from '../conversations/listing.ts'
 import { batchGet } from '../http/batch-get.ts'
 import { listOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
-import { dateTime, oneOf, optional, text, withDefault } from '../http/parameters.ts'
+import { dateTime, oneOf, optional, text, type ValuesOf, withDefault } from '../http/parameters.ts'
 import { originOf } from './app-conversation-operations.ts'
 import { AT_ONCE } from './app-conversations.ts'
 import type { ControlPlane } from './control-plane.ts'
@@ -90,10 +90,7 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
   }),
 ]
 
-interface StartFilter {
-  readonly conversation_id__eq: string | null
-  readonly created_at__gte: string | null
-}
+type StartFilter = ValuesOf<typeof FILTERS>
 
 const byOf = (order: string): 'created_at' | 'updated_at' =>
   order.startsWith('CREATED_AT') ? 'created_at' : 'updated_at'

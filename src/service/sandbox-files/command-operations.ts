@@ -10,6 +10,7 @@ import {
   oneOf,
   optional,
   text as anyText,
+  type ValuesOf,
   withDefault,
 } from '../http/parameters.ts'
 import { describeFailure, HttpProblem } from '../http/problem.ts'
@@ -187,6 +188,14 @@ const EVENT = { type: 'object', required: ['kind', 'id', 'timestamp'] } as const
 const UNKNOWN = { 404: { description: 'Unknown event' } }
 
 /** @param commands the commands of requests without a conversation */
+const FILTERS = {
+  kind__eq: optional(oneOf(['BashCommand', 'BashOutput'])),
+  command_id__eq: optional(anyText()),
+  timestamp__gte: optional(dateTime()),
+  timestamp__lt: optional(dateTime()),
+  order__gt: optional(whole({})),
+} as const
+
 export function commandOperations(files: SandboxFiles | null, commands: Commands): Operation[] {
   const scopes = new Latest<Commands>(MAX_SCOPES)
   const historyOf = (path: object): Commands => {
@@ -215,11 +224,7 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
     operation('get /api/bash/bash_events/search', {
       name: 'search_bash_events',
       query: {
-        kind__eq: optional(oneOf(['BashCommand', 'BashOutput'])),
-        command_id__eq: optional(anyText()),
-        timestamp__gte: optional(dateTime()),
-        timestamp__lt: optional(dateTime()),
-        order__gt: optional(whole({})),
+        ...FILTERS,
         sort_order: withDefault(oneOf(['TIMESTAMP', 'TIMESTAMP_DESC']), 'TIMESTAMP'),
         page_id: optional(anyText()),
         limit: withDefault(whole({ min: 1, max: 100 }), 100),
@@ -285,15 +290,7 @@ function indexAfter(events: readonly CommandEvent[], id: string | null): number 
   })
 }
 
-interface Filter {
-  readonly kind__eq: string | null
-  readonly command_id__eq: string | null
-  readonly timestamp__gte: string | null
-  readonly timestamp__lt: string | null
-  readonly order__gt: number | null
-}
-
-function fits(event: CommandEvent, filter: Filter): boolean {
+function fits(event: CommandEvent, filter: ValuesOf<typeof FILTERS>): boolean {
   const {
     kind__eq: kind,
     command_id__eq: command,

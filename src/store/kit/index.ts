@@ -51,22 +51,7 @@ export {
   checkReadOptions,
   eventCursor,
 } from './query/event-query.ts'
-export {
-  type CheckedConversationFilter,
-  type CheckedConversationQuery,
-  checkConversationFilter,
-  checkConversationQuery,
-  checkExact,
-  conversationCursor,
-  type ConversationPlace,
-  countWalkOf,
-  keysOf,
-  type ListKey,
-  lookedCount,
-  lookedPage,
-  type Walk,
-  walkOf,
-} from './query/conversation-query.ts'
+export * from './query/conversation-query.ts'
 export { nearestName } from './query/check-value.ts'
 export { compareRecords, fitsEvent, fitsRecord, pageOfEvents, pageOfRecords } from './query/fits.ts'
 export { foldText, messageText } from './query/message-text.ts'

@@ -1,10 +1,9 @@
 /** Commands in the folders of sandboxes. Each is paused and ended with its sandbox or this process. */
 
-import { type ChildProcess, spawn } from 'node:child_process'
-import type { Writable } from 'node:stream'
+import type { ChildProcess } from 'node:child_process'
 import { HttpProblem } from '../../http/problem.ts'
 import type { CommandOutput } from '../../sandbox-files/contract.ts'
-import { GATE } from './group.ts'
+import { signalGroup, spawnGated } from './group.ts'
 import { pauseMarked, killMarked, MARKER, signalMarked, type Watchdog } from './watchdog.ts'
 
 /** Maximum characters of a command's output; the end is retained. */
@@ -55,17 +54,10 @@ export class SandboxCommands {
       [MARKER]: this.#watchdog.markOf(id),
       COLLOQUY_SANDBOX_COMMAND: mark,
     }
-    const child = spawn('/bin/sh', ['-c', GATE, 'command', '/bin/sh', '-c', command], {
-      cwd,
-      env,
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    })
+    const { child, go } = spawnGated({ command: ['/bin/sh', '-c', command], cwd, env })
     const { output, end } = watch(child, mark, milliseconds)
     const { pid } = child
     if (pid === undefined) return output
-    const gate = child.stdio[3] as Writable
-    gate.on('error', () => undefined)
     const running = { id, pid, end, done: output }
     if (this.#running.size === 0) process.once('exit', this.#killAll)
     this.#running.add(running)
@@ -73,7 +65,7 @@ export class SandboxCommands {
     if (signal?.aborted === true) end()
     try {
       await this.#watchdog.add(pid)
-      gate.end('go\n')
+      go()
       return await output
     } finally {
       signal?.removeEventListener('abort', end)
@@ -157,12 +149,4 @@ function watch(child: ChildProcess, mark: string, milliseconds: number): Watched
   child.once('exit', () => kill(OUTPUT_WAIT))
   child.once('close', finish)
   return { output, end }
-}
-
-function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
-  try {
-    if (pid !== undefined) process.kill(-pid, signal)
-  } catch {
-    // No process is left.
-  }
 }

@@ -19,7 +19,32 @@ export interface Ended {
 }
 
 /** Runs nothing before a line arrives, after the watchdog knows the command; exits without the line. */
-export const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
+const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
+
+/** Starts a command, which begins when `go` is called. Its `pid` is undefined if it cannot be started. */
+export function spawnGated({ command, cwd, env }: GroupCommand): {
+  readonly child: ChildProcess
+  readonly go: () => void
+} {
+  const child = spawn('/bin/sh', ['-c', GATE, 'sandbox', ...command], {
+    cwd,
+    env: { ...env },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  })
+  const gate = child.stdio[3] as Writable | null
+  gate?.on('error', () => undefined)
+  return { child, go: () => void gate?.end('go\n') }
+}
+
+/** Signals a process group. Returns false if it has no process. */
+export function signalGroup(pid: number | undefined, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return pid !== undefined && process.kill(-pid, signal)
+  } catch {
+    return false
+  }
+}
 
 const GONE_TIMEOUT = 2_000
 
@@ -35,36 +60,23 @@ export class Group {
   }
 
   /** Starts a command. @throws Error if not even the shell can be started. */
-  static async start({ command, cwd, env }: GroupCommand, watchdog: Watchdog, log: LogFile): Promise<Group> {
-    const child = spawn('/bin/sh', ['-c', GATE, 'sandbox', ...command], {
-      cwd,
-      env: { ...env },
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    })
+  static async start(command: GroupCommand, watchdog: Watchdog, log: LogFile): Promise<Group> {
+    const { child, go } = spawnGated(command)
     const { promise, resolve, reject } = Promise.withResolvers<Ended>()
     child.once('exit', (code, signal) => resolve({ code, signal }))
     child.once('error', (error) => reject(error))
-    const gate = child.stdio[3] as Writable | null
-    gate?.on('error', () => undefined)
     if (child.pid === undefined) {
       await promise
       throw new Error('The command could not be started.')
     }
     for (const stream of [child.stdout, child.stderr]) if (stream !== null) void log.append(stream)
     await watchdog.add(child.pid)
-    gate?.end('go\n')
+    go()
     return new Group(child, watchdog, promise)
   }
 
   signal(signal: NodeJS.Signals | 0): boolean {
-    const { pid } = this.#child
-    if (pid === undefined) return false
-    try {
-      return process.kill(-pid, signal)
-    } catch {
-      return false
-    }
+    return signalGroup(this.#child.pid, signal)
   }
 
   /** Sends SIGTERM, after `killTimeout` milliseconds SIGKILL, and resolves when the group has ended. */
