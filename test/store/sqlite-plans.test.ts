@@ -39,7 +39,7 @@ function plan(database: SqliteDatabase, sql: string): string[] {
 
 /** Allowed scans: its own rows, the last row of the feed, and its parameters. */
 const MAY_WALK =
-  /^(MATERIALIZE changed$|SCAN (range|w|walked|current|changed|segment|s|CONSTANT ROW|\d+ CONSTANT|listed VIRTUAL|feed$|colloquy_feed$|(t|colloquy_text_pending)$|sqlite_master|\(subquery|colloquy_schema))/
+  /^(MATERIALIZE changed$|SCAN (range|w|walked|current|changed|segment|half|s|CONSTANT ROW|\d+ CONSTANT|listed VIRTUAL|feed$|colloquy_feed$|(t|colloquy_text_pending)$|sqlite_master|\(subquery|colloquy_schema))/
 
 const FILTERS: readonly Partial<EventQuery>[] = [
   {},
@@ -145,11 +145,11 @@ it('a page walks the index of its order alone, both ways, from a place to a plac
   }
   const result = ['SCAN range', 'SEARCH e USING INTEGER PRIMARY KEY (rowid=?)']
   const instants = 'time>? AND time<?'
-  expect(await steps({})).toEqual([walk('time (log=?', instants), ...result])
-  expect(await steps({ order: 'timestamp_desc' })).toEqual([walk('time (log=?', instants), ...result])
+  const positions = [walk('seq (log=?', 'seq>? AND seq<?'), ...result]
+  expect(await steps({})).toEqual(positions)
+  expect(await steps({ order: 'timestamp_desc' })).toEqual(positions)
   const kind = walk('kind (log=? AND kind=? AND source=?', instants)
   expect(await steps({ kinds: ['PauseEvent'] })).toEqual([kind, kind, kind, kind, ...result])
-  // Events at the cursor's timestamp are scanned by position.
   const pauses = ['a', 'b'].map((id): Event => ({
     kind: 'PauseEvent',
     id,
@@ -157,9 +157,14 @@ it('a page walks the index of its order alone, both ways, from a place to a plac
   }))
   await store.append('c', pauses)
   const { cursor } = await store.search({ conversationId: 'c', limit: 1 })
-  expect(await steps({ limit: 1, ...(cursor !== null && { cursor }) })).toEqual([
-    walk('time (log=?', 'time=? AND seq>?'),
-    walk('time (log=?', instants),
+  // The same statement, which is prepared.
+  expect(await steps({ limit: 1, ...(cursor !== null && { cursor }) })).toEqual([])
+  // Events at the cursor's timestamp are scanned by position.
+  const query = { kinds: ['PauseEvent'], source: 'user', limit: 1 } as const
+  const page = await store.search({ ...query, conversationId: 'c' })
+  expect(await steps({ ...query, ...(page.cursor !== null && { cursor: page.cursor }) })).toEqual([
+    walk('kind (log=? AND kind=? AND source=?', 'time=? AND seq>?'),
+    walk('kind (log=? AND kind=? AND source=?', instants),
     ...result,
   ])
   await store.close()

@@ -111,19 +111,22 @@ const rangeValues = (ranges: readonly EventRange[]): SqlValue[] => [
   ranges.map(({ high }) => String(high.seq)),
 ]
 
-/** Bounds and order begin with all columns of one index, so no other index has the order. */
+/**
+ * Bounds and order begin with all columns of one index, so no other index has the order. A walk of positions
+ * also hides the conditions of partial indexes.
+ */
 function rangeSql(
   form: RangeForm,
   ranges: readonly EventRange[],
 ): { readonly where: string; readonly order: string; readonly values: SqlValue[] } {
-  const prefix = form.isByKind ? 'e.kind, e.source, ' : ''
-  const value = form.isByKind ? 'r.kind, r.source, ' : ''
-  const columns = `${prefix}e.time, e.seq`
+  const columns = form.isByKind ? 'e.kind, e.source, e.time, e.seq' : 'e.seq'
+  const bound = (name: string): string =>
+    form.isByKind ? `r.kind, r.source, r.${name}_time, r.${name}_seq` : `r.${name}_seq`
   const way = form.descending ? ' DESC' : ''
   return {
-    where: `e.log = ? AND e.kind IS NOT NULL
-      AND (${columns}) > (${value}r.low_time, r.low_seq) AND (${columns}) < (${value}r.high_time, r.high_seq)
-      ${ranges.some(({ lane }) => lane !== null) ? 'AND e.lane = r.lane' : ''}
+    where: `e.log = ? AND ${form.isByKind ? 'e.kind IS NOT NULL' : "coalesce(e.kind, '') <> ''"}
+      AND (${columns}) > (${bound('low')}) AND (${columns}) < (${bound('high')})
+      ${ranges.some(({ lane }) => lane !== null) ? `AND e.lane ${form.isByKind ? '=' : 'IS NOT DISTINCT FROM'} r.lane` : ''}
       ${form.text === null ? '' : 'AND strpos(e.message, ?) > 0'}`,
     order: columns.replaceAll(/(?=,|$)/g, way),
     values: [String(form.log), ...(form.text === null ? [] : [form.text])],

@@ -18,7 +18,7 @@ import {
 import { messageText } from '../kit/query/message-text.ts'
 import { formatInstant } from '../kit/record.ts'
 import type { Bigint } from '../kit/row.ts'
-import type { Work } from './dialect.ts'
+import { IN_ORDER, type Work } from './dialect.ts'
 import type { EventRow } from './blobs.ts'
 import type { eventReads } from './events.ts'
 
@@ -59,11 +59,11 @@ export const TIP_COLUMNS = [
   'last_lane_end',
 ] as const
 
-export const tipValues = ({ version, time, inOrder, head, lane }: LogTip) =>
+export const tipValues = ({ version, time, inOrder, head, lane }: LogTip, isSearchable: boolean) =>
   [
     version,
     time,
-    Number(inOrder),
+    inOrder ? (isSearchable ? IN_ORDER.all : IN_ORDER.some) : IN_ORDER.none,
     head?.id ?? null,
     head?.parentId ?? null,
     head?.seq ?? null,
@@ -99,6 +99,7 @@ export class KnownLog implements AppendContext {
   tip: LogTip
   /** Number of indexed events. */
   textVersion: number
+  #isSearchable: boolean
   lease: AppendContext['lease'] = null
   readonly #reads: ReturnType<typeof eventReads>
   /** Null for an id that is not in the tree. */
@@ -115,6 +116,7 @@ export class KnownLog implements AppendContext {
     this.timeZone = row.time_zone
     this.tip = tipOf(row)
     this.textVersion = row.text_version
+    this.#isSearchable = row.in_order !== IN_ORDER.some
     if (this.tip.head !== null) this.#nodes.set(this.tip.head.id, this.tip.head)
     this.#reads = reads
   }
@@ -200,12 +202,17 @@ export class KnownLog implements AppendContext {
 
   /** Adds what was decided, before it is written: the next append is decided behind it. */
   advance({ added, tip }: AppendDecision, fullText = false): void {
+    this.#isSearchable = this.isSearchableWith(added)
     if (fullText && this.textVersion === this.tip.version) this.textVersion = tip.version
     this.tip = tip
     for (const { event, node } of added) {
       if (node !== null) this.#nodes.set(node.id, node)
       this.#events.set(event.seq, event)
     }
+  }
+
+  isSearchableWith(added: readonly PlacedEvent[]): boolean {
+    return this.#isSearchable && added.every(({ event, node }) => node !== null && !isQuarantined(event.fact))
   }
 
   /** Forgets what later appends rarely need. */
@@ -246,7 +253,7 @@ function tipOf(row: LogRow): LogTip {
         ? null
         : { id, seq, lane, parentId: row.head_parent_id, canBeHead: true, time: BigInt(row.head_time ?? 0) },
     time: BigInt(row.time),
-    inOrder: row.in_order === 1,
+    inOrder: row.in_order !== IN_ORDER.none,
     lane: lastLane === null || end === null ? null : { lane: lastLane, end },
   }
 }

@@ -69,6 +69,9 @@ export function allOf(conditions: readonly (Statement | false)[]): Statement {
   return statement(parts.map(({ sql }) => sql).join(' AND '), ...parts.flatMap(({ values }) => values))
 }
 
+/** Whether the times of a log never go back, and then whether searches find all of its events. */
+export const IN_ORDER = { none: 0, all: 1, some: 2 } as const
+
 export type Table =
   | 'conversation'
   | 'tag'
@@ -133,6 +136,7 @@ export interface EventRange {
 
 export interface RangeForm {
   readonly log: number
+  /** By time, in one range for each kind and source; else by position, which only `seq` of a range bounds. */
   readonly isByKind: boolean
   readonly descending: boolean
   readonly text: string | null

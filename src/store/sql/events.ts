@@ -16,7 +16,7 @@ import { readReferences } from '../kit/blobs.ts'
 import { countWithin, pageOf } from '../kit/query/page.ts'
 import type { Bigint } from '../kit/row.ts'
 import { blobReads, type EventRow, storedEvent } from './blobs.ts'
-import { all, type Dialect, type EventRange, first, type RangeForm, type Work } from './dialect.ts'
+import { all, type Dialect, type EventRange, first, IN_ORDER, type RangeForm, type Work } from './dialect.ts'
 
 export const EVENT_COLUMNS =
   'e.seq, e.id, e.parent_id, e.lane, e.kind, CAST(e.time AS text) AS time, e.body, e.blobs'
@@ -57,10 +57,19 @@ export function eventReads(d: Dialect) {
   )
   const forward = `SELECT ${EVENT_COLUMNS} FROM ${event} AS e WHERE e.log = ? AND e.seq >= ? AND e.seq <= ? ORDER BY e.seq`
   const backward = `${forward} DESC`
-  const number = `SELECT number, version FROM ${log} WHERE conversation_id = ?`
+  const number = `SELECT number, version, in_order FROM ${log} WHERE conversation_id = ?`
   const byId = `SELECT ${EVENT_COLUMNS} FROM ${d.elements} CROSS JOIN ${log} AS l ${d.lookUp('event', 'e', 'e.log = l.number AND e.id BETWEEN listed.value AND listed.value AND e.lane IS NOT NULL', 'e.id')}
     WHERE l.conversation_id = ?`
   const bodies = `SELECT ${EVENT_COLUMNS} FROM ${event} AS e WHERE e.log = ? AND e.seq IN (SELECT CAST(listed.value AS int) FROM ${d.elements})`
+  // Halves a range of positions until one is left.
+  const position = `WITH RECURSIVE half (low, high, log, time) AS (
+      SELECT 0, CAST(? AS int), CAST(? AS bigint), CAST(? AS bigint)
+      UNION ALL
+      SELECT CASE WHEN e.time < half.time THEN e.seq + 1 ELSE half.low END,
+        CASE WHEN e.time < half.time THEN half.high ELSE e.seq END, half.log, half.time
+      FROM half ${d.lookUp('event', 'e', 'e.log = half.log AND e.seq = (half.low + half.high) / 2', 'e.seq')}
+      WHERE half.low < half.high
+    ) SELECT low FROM half WHERE low = high`
   const path = `WITH RECURSIVE segment (log, in_order, lane, up_to, until) AS (
       SELECT l.number, l.in_order, e.lane, e.seq, e.time FROM ${log} AS l
       ${d.lookUp('event', 'e', 'e.log = l.number AND e.id BETWEEN ? AND ? AND e.lane IS NOT NULL', 'e.id')}
@@ -75,10 +84,14 @@ export function eventReads(d: Dialect) {
 
   function* findLog(
     conversationId: string,
-  ): Work<{ readonly number: number; readonly version: number } | undefined> {
+  ): Work<{ readonly number: number; readonly version: number; readonly inOrder: number } | undefined> {
     if (!isLegalId(conversationId)) return undefined
-    const row = yield* first<{ readonly number: Bigint; readonly version: number }>(number, conversationId)
-    return row && { number: Number(row.number), version: row.version }
+    const row = yield* first<{
+      readonly number: Bigint
+      readonly version: number
+      readonly in_order: number
+    }>(number, conversationId)
+    return row && { number: Number(row.number), version: row.version, inOrder: row.in_order }
   }
 
   /** The events of rows of one log. O(bytes). */
@@ -161,24 +174,25 @@ export function eventReads(d: Dialect) {
     if (query.leafId === null) {
       const log = yield* findLog(query.conversationId)
       if (log === undefined) return { rows: [], log: 0 }
-      return {
-        rows: yield* findInRanges(formOf(log.number, query), rangesOf(query, bounds), limit),
-        log: log.number,
-      }
+      const form = formOf(log.number, query, log.inOrder)
+      const ranges = rangesOf(form, query, yield* positioned(form, log.version, bounds))
+      return { rows: yield* findInRanges(form, ranges, limit), log: log.number }
     }
     const segments = yield* segmentsOf(query)
     const [leaf] = segments
     if (leaf === undefined) return { rows: [], log: 0 }
     const log = Number(leaf.log)
-    const form = formOf(log, query)
-    if (leaf.in_order === 0) return { rows: yield* findOnPath(query, segments, form, bounds, limit), log }
+    const form = formOf(log, query, leaf.in_order)
+    if (leaf.in_order === IN_ORDER.none)
+      return { rows: yield* findOnPath(query, segments, form, bounds, limit), log }
     // Segments follow one another in time: as many are read as fill the page.
     const remaining = descending ? [...segments] : segments.toReversed()
     const rows: FoundRow[] = []
+    const position = yield* positioned(form, leaf.up_to + 1, bounds)
     for (let size = FIRST_SEGMENTS; rows.length < limit && remaining.length > 0; size *= 2) {
       const ranges = remaining
         .splice(0, size)
-        .flatMap((segment) => rangesOf(query, within(segment, bounds), segment.lane))
+        .flatMap((segment) => rangesOf(form, query, within(segment, position), segment.lane))
       rows.push(...(yield* findInRanges(form, ranges, limit - rows.length)))
     }
     return { rows, log }
@@ -210,7 +224,7 @@ export function eventReads(d: Dialect) {
     const rows: FoundRow[] = []
     let remaining = bounds
     for (let size = 4 * limit; ; size *= 2) {
-      const next = yield* findInRanges(form, rangesOf(query, remaining), size)
+      const next = yield* findInRanges(form, rangesOf(form, query, remaining), size)
       for (const row of next) if (row.seq <= (upTo.get(row.lane ?? NO_SEQ) ?? NO_SEQ)) rows.push(row)
       const last = next.at(-1)
       if (rows.length >= limit || next.length < size || last === undefined) return rows.slice(0, limit)
@@ -224,17 +238,22 @@ export function eventReads(d: Dialect) {
     const bounds = boundsOf({ ...filter, after: null, descending: false })
     if (filter.leafId === null) {
       const log = yield* findLog(filter.conversationId)
-      return log === undefined ? 0 : yield* countIn(formOf(log.number, filter), rangesOf(filter, bounds))
+      if (log === undefined) return 0
+      // The index by kind has all that is counted.
+      const form = formOf(log.number, filter, IN_ORDER.none)
+      return yield* countIn(form, rangesOf(form, filter, bounds))
     }
     const segments = yield* segmentsOf(filter)
     const [leaf] = segments
     if (leaf === undefined) return 0
-    const form = formOf(Number(leaf.log), filter)
-    if (leaf.in_order === 1)
+    const form = formOf(Number(leaf.log), filter, leaf.in_order)
+    if (leaf.in_order !== IN_ORDER.none) {
+      const position = yield* positioned(form, leaf.up_to + 1, bounds)
       return yield* countIn(
         form,
-        segments.flatMap((segment) => rangesOf(filter, within(segment, bounds), segment.lane)),
+        segments.flatMap((segment) => rangesOf(form, filter, within(segment, position), segment.lane)),
       )
+    }
     const all = { ...filter, after: null, descending: false } as CheckedEventQuery
     return (yield* findOnPath(all, segments, form, bounds, MAX_SEQ)).length
   }
@@ -246,6 +265,23 @@ export function eventReads(d: Dialect) {
       sum += Number((yield* first<{ readonly count: Bigint }>(sql, ...values))?.count ?? 0)
     }
     return sum
+  }
+
+  /** Bounds by position, where a search walks positions: times there never go back. O(log² length). */
+  function* positioned(form: RangeForm, length: number, { low, high }: Bounds): Work<Bounds> {
+    if (form.isByKind) return { low, high }
+    const since = low.time === EARLIEST ? 0 : yield* positionAt(form.log, length, low.time)
+    const until = high.time === LATEST ? length : yield* positionAt(form.log, length, high.time)
+    return {
+      low: low.seq === NO_SEQ ? { ...low, seq: since - 1 } : low,
+      high: high.seq === NO_SEQ ? { ...high, seq: until } : { ...high, seq: Math.min(high.seq, length) },
+    }
+  }
+
+  /** The first position at or after a time. */
+  function* positionAt(log: number, length: number, time: bigint): Work<number> {
+    const row = yield* first<{ readonly low: number }>(position, length, log, time)
+    return row?.low ?? length
   }
 
   /** The segments of the path to a leaf, the leaf's first. O(segments). */
@@ -264,9 +300,10 @@ interface Bounds {
 const formOf = (
   log: number,
   query: Pick<CheckedEventQuery, 'kinds' | 'source' | 'text'> & { readonly descending?: boolean },
+  inOrder: number,
 ): RangeForm => ({
   log,
-  isByKind: query.kinds !== null || query.source !== null,
+  isByKind: inOrder !== IN_ORDER.all || query.kinds !== null || query.source !== null,
   descending: query.descending ?? false,
   text: query.text,
 })
@@ -291,12 +328,13 @@ const within = ({ lane, up_to: upTo, since, until }: SegmentRow, { low, high }: 
 })
 
 function rangesOf(
+  { isByKind }: RangeForm,
   { kinds, source }: Pick<CheckedEventFilter, 'kinds' | 'source'>,
   { low, high }: Bounds,
   lane: number | null = null,
 ): EventRange[] {
   if (!isEarlier(low, high)) return []
-  if (kinds === null && source === null) return [{ kind: null, source: null, lane, low, high }]
+  if (!isByKind) return [{ kind: null, source: null, lane, low, high }]
   const sources = source === null ? SOURCES : [source]
   const wanted: Iterable<EventKind> = kinds ?? EVENT_KINDS
   return [...wanted].flatMap((kind) =>

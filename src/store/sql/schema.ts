@@ -34,8 +34,8 @@ interface ColumnTypes {
  * - `text`: the indexed line of each event that a text search finds; `number` orders such searches.
  *   `text_version` of a log: how many of its events are indexed.
  *
- * Each index serves an order of the contract: events by id, by time, and by kind and source; conversations by
- * creation, by change, and by creation of each key.
+ * Each index serves an order of the contract: events by position, by id, and by time for each kind and source
+ * (a search of all events walks positions where times never go back); conversations by creation, by change, and by creation of each key.
  */
 export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, indexPrefix: string): string[] {
   const {
@@ -129,7 +129,6 @@ export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, in
   blobs ${text}${eventKey}`,
     ),
     index('event_id', 'event', 'log, id', ' WHERE lane IS NOT NULL', 'UNIQUE INDEX'),
-    index('event_time', 'event', 'log, time, seq', ' WHERE kind IS NOT NULL'),
     index('event_kind', 'event', 'log, kind, source, time, seq', ' WHERE kind IS NOT NULL'),
     create(
       'blob',

@@ -145,9 +145,12 @@ function boundsOf({ low, high }: EventRange): Statement[] {
 function rangeStatements(form: RangeForm, range: EventRange, columns: string): Statement[] {
   const { log, isByKind, text } = form
   const { kind, source, lane } = range
-  const index = isByKind ? 'colloquy_event_kind' : 'colloquy_event_time'
+  const index = isByKind ? 'colloquy_event_kind' : 'colloquy_event_seq'
+  const bounds = isByKind
+    ? boundsOf(range)
+    : [statement('seq > ? AND seq < ?', range.low.seq, range.high.seq)]
   const start = `SELECT ${columns} FROM colloquy_event INDEXED BY ${index} WHERE log = ? AND kind IS NOT NULL`
-  return boundsOf(range).map((bounds) =>
+  return bounds.map((bounds) =>
     statement(
       `${start}${isByKind ? ' AND kind = ? AND source = ?' : ''} AND ${bounds.sql}${lane === null ? '' : ' AND lane = ?'}${
         text === null ? '' : ' AND instr(message, ?) > 0'
@@ -169,7 +172,8 @@ function pageOfRanges(
   limit: number,
 ): Statement {
   const parts = ranges.flatMap((range) => rangeStatements(form, range, 'time, seq, number'))
-  const order = form.descending ? 'time DESC, seq DESC' : 'time, seq'
+  const way = form.descending ? ' DESC' : ''
+  const order = form.isByKind ? `time${way}, seq${way}` : `seq${way}`
   return statement(
     `SELECT ${columns} FROM (${parts.map(({ sql }) => sql).join(' UNION ALL ')} ORDER BY ${order} LIMIT ?) AS range
     CROSS JOIN colloquy_event AS e ON e.number = range.number`,
@@ -275,12 +279,13 @@ function* appendNew(
 }
 
 function* write(
-  { number, textVersion }: KnownLog,
+  log: KnownLog,
   { added, opened, tip }: AppendDecision,
   now: bigint,
   fullText: boolean,
   assumed: readonly SqlValue[] | null = null,
 ): Work<void> {
+  const { number, textVersion } = log
   const digests: Digests = new Map()
   for (const placed of added) {
     const { event, time, node } = placed
@@ -305,7 +310,8 @@ function* write(
   const from = tip.version - added.length
   // A log with events that are not indexed is indexed in their order.
   const isIndexed = fullText && textVersion === from
-  yield statement(UPDATE_LOG, now, ...tipValues(tip), isIndexed ? tip.version : textVersion, number)
+  const values = tipValues(tip, log.isSearchableWith(added))
+  yield statement(UPDATE_LOG, now, ...values, isIndexed ? tip.version : textVersion, number)
   if (isIndexed)
     yield* writeTexts(
       number,
