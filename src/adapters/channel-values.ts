@@ -83,7 +83,10 @@ export class ChannelValues {
   async #elements(collection: string, id: string): Promise<readonly string[]> {
     const chunk = await this.#items.getItem(collection, id)
     if (chunk === null)
-      throw new ColloquyError('invalid_event', `A stored value is incomplete: item ${id} is missing.`)
+      throw new ColloquyError(
+        'invalid_event',
+        `Item ${id} of a stored value is missing. Restore the database from a backup.`,
+      )
     return chunk.body['elements'] as readonly string[]
   }
 

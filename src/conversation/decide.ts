@@ -182,9 +182,13 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
     )
   }
   if (entry.event?.kind !== 'MessageEvent' || entry.event.source !== 'user') {
-    throw new ColloquyError('unknown_event', `Event ${JSON.stringify(messageId)} is not a user message.`, {
-      event_id: messageId,
-    })
+    throw new ColloquyError(
+      'unknown_event',
+      `Event ${JSON.stringify(messageId)} is not a user's message. Pass the id of one.`,
+      {
+        event_id: messageId,
+      },
+    )
   }
   const before = anchorOf(entry.parent)
   return [...(before === state.log.head ? [] : [headUpdate(before?.id ?? null)]), message]
@@ -241,7 +245,8 @@ function checkCalls(
   const requested = new Set(actionIds)
   const known = new Set(open.map(({ id }) => id))
   for (const id of requested)
-    if (!known.has(id)) throw unknownCall(id, 'is not a pending call of this branch')
+    if (!known.has(id))
+      throw unknownCall(id, 'is not a pending call of this branch. Read the pending calls again')
   return open.filter(({ id }) => requested.has(id))
 }
 

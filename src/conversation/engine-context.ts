@@ -276,12 +276,11 @@ export class EngineContext {
 
   /** @throws ColloquyError `closed`. */
   check(): void {
-    if (this.#closing.signal.aborted)
-      throw new ColloquyError('closed', 'The engine is closed. Create another one.')
+    if (this.#closing.signal.aborted) throw closedError()
   }
 
   async #end(): Promise<void> {
-    this.#closing.abort(new ColloquyError('closed', 'The engine is closed.'))
+    this.#closing.abort(closedError())
     await Promise.allSettled(this.#work)
     if (this.#uses > 0) await new Promise<void>((resolve) => (this.#onUnused = resolve))
     await Promise.all([...this.#openReplies].map((shared) => shared.close()))
@@ -378,3 +377,6 @@ export class EngineContext {
     return writer !== null && this.#running.get(id)?.has(writer) === true
   }
 }
+
+const closedError = (): ColloquyError =>
+  new ColloquyError('closed', 'The engine is closed. Create another one.')

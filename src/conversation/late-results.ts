@@ -143,7 +143,7 @@ export function decideComplete(
   if (action === undefined || workingTip(state, actionId) === undefined)
     throw new ColloquyError(
       'unknown_call',
-      `${quote(actionId)} is not a running background call of this conversation.`,
+      `${quote(actionId)} is not a working call of this conversation. Read the working calls again.`,
       {
         action_id: actionId,
       },

@@ -49,7 +49,7 @@ export function checkDelta(value: unknown): StreamingDeltaEvent {
   if (event.kind === 'StreamingDeltaEvent') return event
   throw new ColloquyError(
     'invalid_event',
-    `${event.kind} cannot be published, since the log stores it. Append it instead.`,
+    `${event.kind} cannot be published, because the log stores it. Append it instead.`,
     {
       kind: event.kind,
     },

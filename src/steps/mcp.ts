@@ -87,7 +87,7 @@ export async function mcpTools(client: McpClient, options: McpToolOptions = {}):
     cursor = page.nextCursor
     if (cursor !== undefined && (cursors.has(cursor) || cursors.size === MAX_PAGES))
       throw invalid(
-        `The tool list of the server repeats a cursor or exceeds ${MAX_PAGES} pages. Fix its pagination.`,
+        `The server's tool list repeats a cursor or exceeds ${MAX_PAGES} pages. Fix the pagination of the server.`,
       )
     if (cursor !== undefined) cursors.add(cursor)
   } while (cursor !== undefined)

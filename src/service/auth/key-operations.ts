@@ -81,8 +81,7 @@ export const keyOperations = (
       },
       async handle({ request }) {
         const caller = await identify(request)
-        if (caller.type !== 'api_key')
-          throw new HttpProblem(400, 'The request is not authenticated by an API key.')
+        if (caller.type !== 'api_key') throw new HttpProblem(400, 'The request has no API key. Send one.')
         const { id, name, org_id: bound } = caller.key
         const org_id = bound ?? request.headers.get('x-org-id')
         const user_id = (await userOf(id))?.user_id ?? null

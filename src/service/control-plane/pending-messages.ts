@@ -165,7 +165,7 @@ export class PendingMessages {
   }
 }
 
-const TOO_MANY = `This conversation has ${MAX_PENDING} queued messages, the maximum. Try again later.`
+const TOO_MANY = `The maximum of ${MAX_PENDING} queued messages of a conversation is reached. Try again later.`
 const TOO_LONG = `The queued messages of this conversation would exceed ${MAX_PENDING_TEXT} characters. Try again later.`
 
 const keysOf = ({ sandbox_id: sandbox }: Queue): Record<string, string> =>

@@ -92,8 +92,10 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   const start = async (id: string, specId: string): Promise<void> => {
     const spec = specs.find((one) => one.id === specId)
     if (closed) throw new ColloquyError('closed', 'The sandbox manager is closed. Create another one.')
-    if (spec === undefined) throw invalid(`Unknown sandbox spec ${JSON.stringify(specId)}.`)
-    if (!isName(id)) throw invalid(`The sandbox id ${JSON.stringify(id)} is not a valid folder name.`)
+    if (spec === undefined)
+      throw invalid(`Unknown sandbox spec ${JSON.stringify(specId)}. Pass the id of one of specs.`)
+    if (!isName(id))
+      throw invalid(`Sandbox id ${JSON.stringify(id)} must be 1 to 64 letters, digits, - or _.`)
     if (!listening) process.once('exit', killAll)
     listening = true
     const directory = folderOf(id)

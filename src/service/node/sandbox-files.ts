@@ -123,7 +123,7 @@ export function sandboxFiles(
   }
 }
 
-const outside = (): HttpProblem => new HttpProblem(403, 'The path is outside of the sandbox folders.')
+const outside = (): HttpProblem => new HttpProblem(403, 'The path is outside the sandbox folders.')
 
 async function nearest(path: string): Promise<{ readonly real: string; readonly rest: readonly string[] }> {
   const rest: string[] = []

@@ -143,7 +143,10 @@ class Connection {
       return false
     }
     if (!onAdmitted()) {
-      this.close(CLOSE.busy, `There are ${live.options.maxTotal} open sockets, the maximum; try again later`)
+      this.close(
+        CLOSE.busy,
+        `The maximum of ${live.options.maxTotal} open sockets is reached; try again later`,
+      )
       return false
     }
     this.#access = access

@@ -61,7 +61,7 @@ function partsBelow(roots: readonly string[], path: string): string[] {
       return inside.split(sep).filter((part) => part !== '')
     }
   }
-  throw new HttpProblem(403, 'The path is outside of the workspace.')
+  throw new HttpProblem(403, 'The path is outside the workspace.')
 }
 
 /** Creates each directory through its parent's open handle, so that none can be replaced meanwhile. */

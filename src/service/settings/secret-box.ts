@@ -136,7 +136,7 @@ export class SealedMap {
     const { noun, limit } = this.#options
     await this.change((all) => {
       if (!all.has(name) && all.size >= limit)
-        throw new HttpProblem(409, `There are ${limit} ${noun}s, the maximum. Delete one first.`)
+        throw new HttpProblem(409, `The maximum of ${limit} ${noun}s is reached. Delete one first.`)
       all.set(name, valueOf(all.get(name)))
     })
   }

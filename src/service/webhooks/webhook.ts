@@ -71,7 +71,8 @@ export function checkWebhook(options: WebhookOptions): Webhook {
   const { id = name } = options
   if (secret.length < 16) throw invalid(`The secret of webhook ${name} must have at least 16 characters.`)
   if (!isLegalId(id)) throw invalid(`The id of webhook ${name} must be 1 to 200 printable characters.`)
-  if (!areHeaders(headers)) throw invalid(`Webhook ${name} has an invalid header name or value.`)
+  if (!areHeaders(headers))
+    throw invalid(`The headers of webhook ${name} must have names and values that HTTP allows.`)
   const webhook: Webhook = {
     from: 'now',
     maxBatchEvents: 100,

@@ -46,10 +46,7 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
       const all = new Map((before ?? NO_WORKSPACES)[field].map((one) => [one.path, one]))
       for (const one of items) all.set(one.path, one)
       if (all.size > MAX_WORKSPACES)
-        throw new HttpProblem(
-          409,
-          `There are ${MAX_WORKSPACES} entries in the list, the maximum. Delete one first.`,
-        )
+        throw new HttpProblem(409, `The list has its maximum of ${MAX_WORKSPACES} entries. Delete one first.`)
       return { ...(before ?? NO_WORKSPACES), [field]: [...all.values()] }
     })
     return shown(after ?? NO_WORKSPACES)

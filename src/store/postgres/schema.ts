@@ -35,8 +35,8 @@ export async function createSchema(client: PostgresClient, schemaName: string): 
     if (STRICTER.includes(isolation))
       throw new ColloquyError(
         'store_unavailable',
-        `The transaction isolation is ${String(isolation)}, and the store requires read committed. ` +
-          `Set default_transaction_isolation for the user (ALTER ROLE … SET) or its connections.`,
+        `The transaction isolation is ${String(isolation)}, but the store requires read committed. ` +
+          `Set default_transaction_isolation to 'read committed' for the user (ALTER ROLE … SET).`,
         { isolation },
       )
     if (version > VERSION)
