@@ -2,7 +2,7 @@
 
 import * as fc from 'fast-check'
 import { collectGoogle, fromGoogle } from '../../src/messages/google/read.ts'
-import type { GoogleRequest } from '../../src/messages/google/blocks.ts'
+import type { GoogleRequest } from '../../src/messages/google/rules.ts'
 import { NO_SIGNATURE, toGoogle } from '../../src/messages/google/write.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
 import { inputs, pieces, toolNames, words } from './texts.ts'

@@ -18,7 +18,7 @@ export type {
 export { toBedrock } from './bedrock/write.ts'
 export { resolveBlobs } from './resolve-blobs.ts'
 export { collectGoogle, fromGoogle, type GoogleReply } from './google/read.ts'
-export type { GoogleContent, GooglePart, GoogleRequest } from './google/blocks.ts'
+export type { GoogleContent, GooglePart, GoogleRequest } from './google/rules.ts'
 export { toGoogle } from './google/write.ts'
 export { collectInteractions, fromInteractions, type InteractionsReply } from './interactions/read.ts'
 export type {

@@ -81,94 +81,41 @@ export function tokensOfReply(usage: JsonObject): ReplyTokens {
   return { input, output, cache_read, cache_write, reasoning }
 }
 
-type Counts = [number, number, number, number, number]
+type Counts = readonly [number, number, number, number, number]
 
-interface CountPath {
-  readonly count: number
-  readonly rank: number | null
-}
-
-interface Field {
-  readonly paths: CountPath[]
-  readonly inner: Map<string, CountPath[]>
-}
-
-const FIELDS = fieldsOf()
-
-function fieldsOf(): ReadonlyMap<string, Field> {
-  const fields = new Map<string, Field>()
-  const add = (name: string, path: CountPath): void => {
-    const [outer = '', within] = name.split('.')
-    const field = fields.get(outer) ?? { paths: [], inner: new Map<string, CountPath[]>() }
-    fields.set(outer, field)
-    if (within === undefined) field.paths.push(path)
-    else field.inner.set(within, [...(field.inner.get(within) ?? []), path])
-  }
-  for (const [count, name] of COUNTS.entries())
-    for (const [rank, path] of PATHS[name].entries()) add(path, { count, rank })
-  for (const path of BESIDE_INPUT) add(path, { count: 0, rank: null })
-  for (const path of BESIDE_OUTPUT) add(path, { count: 1, rank: null })
-  return fields
-}
+/** A path has at most two names. */
+const NAMES = COUNTS.map((count) => PATHS[count].map((path) => path.split('.') as [string, string?]))
 
 function countsIn(usage: JsonObject): Counts {
-  const counts: Counts = [0, 0, 0, 0, 0]
-  addCounts(usage, counts)
   const { iterations } = usage
-  if (Array.isArray(iterations))
-    for (const each of iterations) if (isObject(each) && APART.has(each['type'])) addCounts(each, counts)
-  return counts
+  const apart = (Array.isArray(iterations) ? iterations : []).filter(isObject)
+  return apart
+    .filter(({ type }) => APART.has(type))
+    .map(countsOf)
+    .reduce(
+      (sum, counts) => sum.map((count, index) => finite(count + (counts[index] ?? 0))) as never,
+      countsOf(usage),
+    )
 }
 
-function addCounts(usage: JsonObject, counts: Counts): void {
-  const first: First = { values: [0, 0, 0, 0, 0], ranks: [LAST, LAST, LAST, LAST, LAST] }
-  const isWithin = usage['prompt_tokens'] !== undefined
-  for (const name of Object.keys(usage)) {
-    const field = FIELDS.get(name)
-    if (field === undefined) continue
+function countsOf(usage: JsonObject): Counts {
+  const sumOf = (fields: readonly string[]): number =>
+    fields.reduce((sum, field) => finite(sum + amount(usage[field])), 0)
+  const amountAt = ([name, inner]: readonly [string, string?]): number => {
     const value = usage[name]
-    // A proxy that adds Anthropic's cache counts includes them in the prompt too.
-    const places = isWithin && BESIDE_INPUT.includes(name) ? field.paths.filter(isRanked) : field.paths
-    if (!isObject(value)) addField(places, value, counts, first)
-    else if (field.inner.size > 0)
-      for (const inner of Object.keys(value)) {
-        const places = field.inner.get(inner)
-        if (places !== undefined) addField(places, value[inner], counts, first)
-      }
+    if (inner === undefined) return amount(value)
+    return isObject(value) ? amount(value[inner]) : 0
   }
-  for (let count = 0; count < counts.length; count += 1)
-    counts[count] = finite((counts[count] ?? 0) + (first.values[count] ?? 0))
+  const [input = 0, output = 0, cacheRead = 0, cacheWrite = 0, reasoning = 0] = NAMES.map(
+    (paths) => paths.map(amountAt).find((count) => count > 0) ?? 0,
+  )
+  // A proxy that adds Anthropic's cache counts includes them in the prompt too.
+  const cached = usage['prompt_tokens'] === undefined ? sumOf(BESIDE_INPUT) : 0
   // xAI counts reasoning in addition to the completion; only the total shows it.
-  const [input, output, , , reasoning] = first.values
-  const isBeside = usage['total_thought_tokens'] !== undefined
-  if (reasoning > 0 && !isBeside && usage['total_tokens'] === input + output + reasoning)
-    counts[1] = finite(counts[1] + reasoning)
-}
-
-interface First {
-  readonly values: Counts
-  readonly ranks: Counts
-}
-
-const isRanked = ({ rank }: CountPath): boolean => rank !== null
-
-const LAST = 99
-
-function addField(
-  places: readonly CountPath[],
-  field: JsonValue | undefined,
-  counts: Counts,
-  first: First,
-): void {
-  const value = amount(field)
-  if (value === 0) return
-  for (const { count, rank } of places) {
-    if (rank === null) counts[count] = finite((counts[count] ?? 0) + value)
-    else if (rank < (first.ranks[count] ?? 0)) {
-      first.ranks[count] = rank
-      first.values[count] = value
-    }
-  }
+  const isBeside =
+    usage['total_thought_tokens'] === undefined && usage['total_tokens'] === input + output + reasoning
+  const beside = sumOf(BESIDE_OUTPUT) + (isBeside ? reasoning : 0)
+  return [finite(input + cached), finite(output + beside), cacheRead, cacheWrite, reasoning]
 }
 
 /** Fields that follow from the counts, or have no influence on the price. */

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import type { AssistantMessage, NeutralMessage, NeutralToolCall } from '../../src/messages/message.ts'
-import type { GoogleContent } from '../../src/messages/google/blocks.ts'
+import type { GoogleContent } from '../../src/messages/google/rules.ts'
 import { NO_SIGNATURE, toGoogle } from '../../src/messages/google/write.ts'
 import { validateGoogle } from '../../src/messages/google/rules.ts'
 

@@ -1,4 +1,4 @@
-/** Google Gemini: kinds of parts, limits and types, for writer and readers. */
+/** Google Gemini: kinds of parts and limits, for writer and readers. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../../event/shapes.ts'
@@ -26,16 +26,15 @@ function write(file: FileRef): JsonObject | null {
   return isAddress(from.url, true) ? { fileData: { mimeType, fileUri: from.url } } : null
 }
 
-const PART_FIELDS = {
+export const MORE = {
   thought: boolean,
   mediaProcessing: string,
   mediaResolution: object,
   partMetadata: object,
   speechMetadata: object,
   videoMetadata: object,
+  thoughtSignature: string,
 } as const
-
-const MORE = { ...PART_FIELDS, thoughtSignature: string } as const
 
 const SIGNED = { side: 'assistant', in: 'part', signed: 'thoughtSignature', more: MORE } as const
 
@@ -132,59 +131,4 @@ function pairOf({
 function half(side: 'call' | 'result', kind: string, value: unknown): PairHalf | null {
   const id = isObject(value as JsonObject) ? (value as JsonObject)['id'] : undefined
   return typeof id === 'string' ? { half: side, id: `${kind} ${id}`, waits: true } : null
-}
-
-/** Signature of the model's reasoning, on the part with which it arrived. */
-export interface GoogleSignature {
-  readonly thoughtSignature?: string
-}
-
-export interface GoogleText extends GoogleSignature {
-  readonly text: string
-  readonly thought?: true
-}
-
-/** A file as base64. */
-export interface GoogleInlineData {
-  readonly inlineData: { readonly mimeType: string; readonly data: string }
-}
-
-/** A file's address. */
-export interface GoogleFileData {
-  readonly fileData: { readonly mimeType: string; readonly fileUri: string }
-}
-
-export interface GoogleFunctionCall extends GoogleSignature {
-  readonly functionCall: { readonly id?: string; readonly name: string; readonly args?: JsonObject }
-}
-
-export interface GoogleFunctionResponse {
-  readonly functionResponse: {
-    readonly id?: string
-    readonly name: string
-    readonly response: { readonly output: string } | { readonly error: string }
-    readonly parts?: GoogleInlineData[]
-  }
-}
-
-/** A part of a `generateContent` request. */
-export type GooglePart =
-  | GoogleText
-  | GoogleInlineData
-  | GoogleFileData
-  | GoogleFunctionCall
-  | GoogleFunctionResponse
-
-export interface GoogleContent {
-  readonly role: 'user' | 'model'
-  readonly parts: GooglePart[]
-}
-
-/**
- * The fields of a `generateContent` request that are written from the log. With `@google/genai`,
- * `systemInstruction` belongs into `config`; over HTTP, next to `contents`.
- */
-export interface GoogleRequest {
-  readonly systemInstruction?: { readonly parts: GoogleText[] }
-  readonly contents: GoogleContent[]
 }

@@ -6,7 +6,6 @@ import {
   customShape,
   each,
   faultsOf,
-  fields,
   type Finding,
   formRules,
   functionNameFault,
@@ -15,12 +14,15 @@ import {
   listed,
   nonEmpty,
   oneData,
+  type OneField,
   type Part,
   repeats,
   type Rule,
   type Violation,
 } from '../rules.ts'
-import { boolean as flag, listOf, object, oneOf, string as text } from '../shape.ts'
+import { listOf, object, oneOf, optional, record, string } from '../shape.ts'
+import type { Shape, ShapeOf } from '../shape.ts'
+import { MORE } from './blocks.ts'
 
 interface Content extends Part {
   readonly role: unknown
@@ -35,49 +37,50 @@ interface View {
   readonly parts: readonly Part[]
 }
 
-const blob = fields({ mimeType: text, data: text }, { displayName: text })
-
-const DATA = {
-  text,
-  inlineData: blob,
-  fileData: fields({ mimeType: text, fileUri: text }, { displayName: text }),
-  functionCall: fields({ name: text }, { id: text, args: object }),
-  functionResponse: fields(
-    { name: text, response: object },
-    { id: text, parts: listOf(fields({ inlineData: blob })) },
-  ),
-  executableCode: fields({ code: text, language: text }, { id: text }),
-  codeExecutionResult: fields({ outcome: text }, { output: text, id: text }),
-  toolCall: object,
-  toolResponse: object,
-  audioTranscription: object,
-}
-
-const PART_FIELDS = {
-  thought: flag,
-  thoughtSignature: text,
-  mediaProcessing: text,
-  mediaResolution: object,
-  partMetadata: object,
-  speechMetadata: object,
-  videoMetadata: object,
-}
-
-const part = oneData(DATA, PART_FIELDS)
-
-const anyContent = fields({ role: text, parts: listOf(part) })
-
-const content = customShape((value, { path, findings }) => {
+const blob = record({ mimeType: string, data: string, displayName: optional(string) })
+const inline = { inlineData: blob } as const
+const response = object as Shape<object> as Shape<{ output: string } | { error: string }>
+const sent = {
+  text: string,
+  ...inline,
+  fileData: record({ mimeType: string, fileUri: string, displayName: optional(string) }),
+  functionCall: record({ name: string, id: optional(string), args: optional(object) }),
+  functionResponse: record({
+    name: string,
+    response,
+    id: optional(string),
+    parts: optional(listOf(record(inline))),
+  }),
+} as const
+const part = oneData(
+  {
+    ...sent,
+    executableCode: record({ code: string, language: string, id: optional(string) }),
+    codeExecutionResult: record({ outcome: string, output: optional(string), id: optional(string) }),
+    toolCall: object,
+    toolResponse: object,
+    audioTranscription: object,
+  },
+  MORE,
+) as Shape<GooglePart>
+const anyContent = record({ role: string as Shape<'user' | 'model'>, parts: listOf(part) })
+const content = customShape<GoogleContent>((value, { path, findings }) => {
   findings.push(...faultsOf(anyContent, value, path))
   const { role } = asObject(value)
   if (typeof role === 'string' && role !== 'user' && role !== 'model')
     findings.push({ fault: 'unknown-role', path: `${path}.role`, message: JSON.stringify(role) })
 })
+const system = record({ parts: listOf(record({ text: string })), role: optional(oneOf('user', 'system')) })
+const shape = record({ contents: listOf(content), systemInstruction: optional(system) })
 
-const shape = fields(
-  { contents: listOf(content) },
-  { systemInstruction: fields({ parts: listOf(fields({ text })) }, { role: oneOf('user', 'system') }) },
-)
+/** A part of a `generateContent` request; its signature is that of the reasoning with which it arrived. */
+export type GooglePart = OneField<typeof sent> & { thought?: true; thoughtSignature?: string }
+export type GoogleContent = ShapeOf<typeof anyContent>
+/**
+ * The fields of a `generateContent` request that are written from the log. With `@google/genai`,
+ * `systemInstruction` belongs into `config`; over HTTP, next to `contents`.
+ */
+export type GoogleRequest = ShapeOf<typeof shape>
 
 export function validateGoogle(request: unknown): Violation[] {
   const { contents: list, systemInstruction } = asObject(request)

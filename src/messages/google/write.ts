@@ -11,19 +11,8 @@ import type { Piece, FieldRef, AssistantTurn, Call, Result } from '../limits.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { argumentObject, functionName } from '../text.ts'
 import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
-import {
-  type GoogleContent,
-  type GoogleFunctionResponse,
-  type GoogleInlineData,
-  type GooglePart,
-  type GoogleRequest,
-  type GoogleText,
-  isUnsignedThought,
-  LIMITS,
-  saysMore,
-  signatureOf,
-  thoughtAt,
-} from './blocks.ts'
+import { isUnsignedThought, LIMITS, saysMore, signatureOf, thoughtAt } from './blocks.ts'
+import type { GoogleContent, GooglePart, GoogleRequest } from './rules.ts'
 
 /** Accepted instead of a signature, for a call of another model or one that lost its signature. */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
@@ -64,7 +53,7 @@ function start(list: GoogleContent[]) {
       }
     },
     request: (contents: GoogleContent[]): GoogleRequest => ({
-      ...(front.length === 0 ? {} : { systemInstruction: { parts: front as GoogleText[] } }),
+      ...(front.length === 0 ? {} : { systemInstruction: { parts: front as { text: string }[] } }),
       contents,
     }),
   }
@@ -133,7 +122,7 @@ function withoutSignature({ thoughtSignature, ...rest }: JsonObject): JsonObject
 }
 
 /** Images follow the text, wherever the tool put them. */
-function resultBlock({ call, pieces, isError }: Result, turn: AssistantTurn): GoogleFunctionResponse {
+function resultBlock({ call, pieces, isError }: Result, turn: AssistantTurn): GooglePart {
   const text = joinTexts(pieces.filter(isText))
   const images = pieces.flatMap((piece) =>
     piece.type === 'image' && piece.image.from === 'data' ? [inlineData(piece.image)] : [],
@@ -158,6 +147,6 @@ const blockOf = (piece: Piece): GooglePart =>
         : { fileData: { mimeType: typeOfUrl(image.url), fileUri: image.url } },
   )
 
-const inlineData = ({ mediaType, data }: Image & { readonly from: 'data' }): GoogleInlineData => ({
+const inlineData = ({ mediaType, data }: Image & { readonly from: 'data' }) => ({
   inlineData: { mimeType: mediaType, data },
 })
