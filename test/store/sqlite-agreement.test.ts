@@ -105,18 +105,18 @@ describe.each(DRIVERS)('SQLite with %s', (driver) => {
     }
   })
 
-  it('agrees on a lane with more kinds and sources than one statement takes', async () => {
+  it('agrees on lanes with more kinds and sources than one statement takes', async () => {
     const stores = [memoryStore({ clock }), openStore(driver, ':memory:', { clock })]
-    const sources = ['user', 'agent', 'environment', 'hook'] as const
+    const sources = ['user', 'agent', 'environment'] as const
     const kinds = ['PauseEvent', 'InterruptEvent', 'CondensationRequest', 'MessageEvent'] as const
     const all = kinds.flatMap((kind) => sources.map((source) => ({ kind, source })))
     for (const store of stores) {
       await store.createConversation({ id: 'c' })
-      const log = Array.from({ length: 3 * all.length }, (_, i): Event => {
+      const log = Array.from({ length: 7 * all.length }, (_, i): Event => {
         const { kind, source } = all[(i * 7) % all.length] as (typeof all)[number]
         const common = { id: `e${i}`, source, timestamp: new Date(1e12 + i * 1000).toISOString() }
-        // The path leaves the first lane early.
-        const parent = i === 6 ? { parent_id: 'e3' } : {}
+        // The path leaves a lane every six events.
+        const parent = i % 6 === 0 && i > 0 ? { parent_id: `e${i - 2}` } : {}
         return kind === 'MessageEvent'
           ? { kind, ...common, ...parent, llm_message: { role: 'user' } }
           : { kind, ...common, ...parent }
@@ -124,10 +124,10 @@ describe.each(DRIVERS)('SQLite with %s', (driver) => {
       await store.append('c', log)
     }
     for (const order of ['timestamp', 'timestamp_desc'] as const) {
-      for (const limit of [1, 2, 5]) {
+      for (const limit of [1, 2, 5, 100]) {
         const requests = {
           conversationId: 'c',
-          leafId: 'e47',
+          leafId: 'e83',
           limit,
           order,
           excludeKinds: ['TokenEvent' as const],

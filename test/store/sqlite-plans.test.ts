@@ -5,16 +5,18 @@ import type { Event } from '../../src/event/types.ts'
 import type { EventQuery } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { type SqliteDatabase, sqliteStore } from '../../src/store/sqlite/index.ts'
+import type { SqliteStatement } from '../../src/store/sqlite/database.ts'
 import { SCHEMA } from '../../src/store/sqlite/dialect.ts'
 import { everyFilter, everyList } from './every-list.ts'
 import { DRIVERS, openDatabase } from './sqlite-drivers.ts'
 
-/** Records every prepared statement. */
+/** Records every prepared statement, and prepares each text once: the store keeps only the first ones. */
 function noting(database: SqliteDatabase): {
   readonly database: SqliteDatabase
   readonly texts: Set<string>
 } {
   const texts = new Set<string>()
+  const prepared = new Map<string, SqliteStatement>()
   return {
     texts,
     database: {
@@ -22,7 +24,9 @@ function noting(database: SqliteDatabase): {
       close: () => database.close(),
       prepare(sql) {
         texts.add(sql)
-        return database.prepare(sql)
+        const statement = prepared.get(sql) ?? database.prepare(sql)
+        prepared.set(sql, statement)
+        return statement
       },
     },
   }

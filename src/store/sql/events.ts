@@ -70,6 +70,13 @@ export function eventReads(d: Dialect) {
       FROM half ${d.lookUp('event', 'e', 'e.log = half.log AND e.seq = (half.low + half.high) / 2', 'e.seq')}
       WHERE half.low < half.high
     ) SELECT low FROM half WHERE low = high`
+  const present = SOURCES.map(
+    (
+      source,
+    ) => `(SELECT 1 FROM ${event} AS e${d.by('event_kind')} WHERE e.log = ? AND e.kind BETWEEN listed.value AND listed.value
+      AND e.source BETWEEN '${source}' AND '${source}' ORDER BY e.kind, e.source LIMIT 1) AS "${source}"`,
+  )
+  const sourcesOfKinds = `SELECT listed.value AS kind, ${present.join(', ')} FROM ${d.elements}`
   const path = `WITH RECURSIVE segment (log, in_order, lane, up_to, until) AS (
       SELECT l.number, l.in_order, e.lane, e.seq, e.time FROM ${log} AS l
       ${d.lookUp('event', 'e', 'e.log = l.number AND e.id BETWEEN ? AND ? AND e.lane IS NOT NULL', 'e.id')}
@@ -198,7 +205,24 @@ export function eventReads(d: Dialect) {
     return { rows, log }
   }
 
-  function* findInRanges(form: RangeForm, ranges: readonly EventRange[], limit: number): Work<FoundRow[]> {
+  /** Of more ranges than fit in a statement, those of kinds and sources that the log has. */
+  function* presentOf(
+    { log, isByKind }: RangeForm,
+    ranges: readonly EventRange[],
+  ): Work<readonly EventRange[]> {
+    if (!isByKind || ranges.length <= MAX_RANGES) return ranges
+    const kinds = JSON.stringify([...new Set(ranges.map(({ kind }) => kind))])
+    const rows = yield* all<Readonly<Record<string, unknown>>>(
+      sourcesOfKinds,
+      ...SOURCES.map(() => log),
+      kinds,
+    )
+    const found = new Map(rows.map((row) => [row['kind'], row]))
+    return ranges.filter(({ kind, source }) => found.get(kind)?.[source ?? ''] === 1)
+  }
+
+  function* findInRanges(form: RangeForm, allRanges: readonly EventRange[], limit: number): Work<FoundRow[]> {
+    const ranges = yield* presentOf(form, allRanges)
     const rows: FoundRow[][] = []
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
       const { sql, values } = d.pageOfRanges(form, ranges.slice(start, start + MAX_RANGES), result, limit)
@@ -258,7 +282,8 @@ export function eventReads(d: Dialect) {
     return (yield* findOnPath(all, segments, form, bounds, MAX_SEQ)).length
   }
 
-  function* countIn(form: RangeForm, ranges: readonly EventRange[]): Work<number> {
+  function* countIn(form: RangeForm, allRanges: readonly EventRange[]): Work<number> {
+    const ranges = yield* presentOf(form, allRanges)
     let sum = 0
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
       const { sql, values } = d.countRanges(form, ranges.slice(start, start + MAX_RANGES))
