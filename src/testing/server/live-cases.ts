@@ -1,7 +1,7 @@
 /** Live events over sockets: once and in order, whatever breaks, with deltas and changes of state. */
 
 import { hold, same } from '../failure.ts'
-import type { ServerCheck, Trial } from './trial.ts'
+import { it, needing, type ServerCheck, test, type Trial } from './trial.ts'
 import type { LiveFrame, ServerSocket, StreamQuery } from './client.ts'
 
 const isOfLog = ({ type }: LiveFrame): boolean => type === 'event'
@@ -34,71 +34,58 @@ export const received = (trial: Trial, socket: ServerSocket, id: string | undefi
     socket.find((frame) => isOfLog(frame) && frame.event.id === id),
   )
 
-export const LIVE: readonly ServerCheck[] = [
-  {
-    name: 'a reader gets every event after its place once, in the order of the log, wherever its connections break',
-    laws: ['B1'],
-    needs: ['sockets'],
-    async runOn(trial, id) {
-      const whole = await caughtUp(trial, id, -1)
-      const parts: LiveFrame[] = []
-      let after = -1
-      let last: string | undefined
-      for (let round = 0; round < 5; round += 1) {
-        const socket = trial.client.connect(id, { after })
-        for (let index = 0; index < 3; index += 1) last = await trial.say(id, [], false)
-        if (round === 3)
-          await trial.play(id, [{ says: [trial.note('n'), trial.note('m')] }, { says: ['A reply as text.'] }])
-        await received(trial, socket, last)
-        // Frames after it are sent again to the next connection.
-        const end = socket.frames.findIndex((frame) => isOfLog(frame) && frame.event.id === last)
-        const taken = socket.frames.slice(0, end + 1).filter(isOfLog)
-        socket.close()
-        parts.push(...taken)
-        after = taken.at(-1)?.position ?? after
-      }
-      await received(trial, whole, last)
-      const before = await trial.log(id)
-      const late = await caughtUp(trial, id, -1)
-      whole.close()
-      late.close()
-      // Only one of the readers may have received later events of the server itself.
-      const upToLast = (frames: readonly LiveFrame[]): (string | undefined)[] =>
-        idsIn(frames).slice(0, idsIn(frames).indexOf(last) + 1)
-      const wanted = upToLast(late.frames)
-      same('B1', 'over several connections', idsIn(parts), wanted)
-      same('B1', 'over one connection', upToLast(whole.frames), wanted)
-      const positions = late.frames.filter(isOfLog).map(({ position }) => position)
-      same('B1', 'the positions', positions, [...positions.keys()])
-      const missing = before.filter((event) => !idsIn(late.frames).includes(event.id))
-      same('B1', 'what the search found and no reader got', missing, [])
-    },
-  },
-  {
-    name: 'a reader gets one notice that it has caught up, after past events and before new ones',
-    laws: ['B2'],
-    needs: ['sockets'],
-    async runOn(trial, id) {
-      const before = await trial.say(id, [], false)
-      const socket = await caughtUp(trial, id, -1)
-      const after = await trial.say(id, [], false)
-      await received(trial, socket, after)
+export const LIVE: readonly ServerCheck[] = needing('sockets', [
+  it('B1 a reader gets every event after its place once, in the order of the log, wherever its connections break', async (trial, id) => {
+    const whole = await caughtUp(trial, id, -1)
+    const parts: LiveFrame[] = []
+    let after = -1
+    let last: string | undefined
+    for (let round = 0; round < 5; round += 1) {
+      const socket = trial.client.connect(id, { after })
+      for (let index = 0; index < 3; index += 1) last = await trial.say(id, [], false)
+      if (round === 3)
+        await trial.play(id, [{ says: [trial.note('n'), trial.note('m')] }, { says: ['A reply as text.'] }])
+      await received(trial, socket, last)
+      // Frames after it are sent again to the next connection.
+      const end = socket.frames.findIndex((frame) => isOfLog(frame) && frame.event.id === last)
+      const taken = socket.frames.slice(0, end + 1).filter(isOfLog)
       socket.close()
-      const places = socket.frames.map(({ type, event }) => (type === 'caught_up' ? type : event.id))
-      same('B2', 'the notices', places.filter((index) => index === 'caught_up').length, 1)
-      const order = [before, 'caught_up', after].map((index) => places.indexOf(index))
-      const isOrdered = order.every((index, n) => index >= 0 && (n === 0 || index > (order[n - 1] ?? 0)))
-      hold('B2', isOrdered, `they are at ${order.join(', ')}`)
-      const quiet = await caughtUp(trial, id)
-      quiet.close()
-      same('B1', 'events for a reader that requested none', idsIn(quiet.frames), [])
-    },
-  },
-  {
-    name: 'a stream of server-sent events equals a socket, and resumes after the last id',
-    laws: ['W3', 'B1'],
-    needs: ['stream', 'sockets'],
-    async runOn(trial, id) {
+      parts.push(...taken)
+      after = taken.at(-1)?.position ?? after
+    }
+    await received(trial, whole, last)
+    const before = await trial.log(id)
+    const late = await caughtUp(trial, id, -1)
+    whole.close()
+    late.close()
+    // Only one of the readers may have received later events of the server itself.
+    const upToLast = (frames: readonly LiveFrame[]): (string | undefined)[] =>
+      idsIn(frames).slice(0, idsIn(frames).indexOf(last) + 1)
+    const wanted = upToLast(late.frames)
+    same('B1', 'over several connections', idsIn(parts), wanted)
+    same('B1', 'over one connection', upToLast(whole.frames), wanted)
+    const positions = late.frames.filter(isOfLog).map(({ position }) => position)
+    same('B1', 'the positions', positions, [...positions.keys()])
+    const missing = before.filter((event) => !idsIn(late.frames).includes(event.id))
+    same('B1', 'what the search found and no reader got', missing, [])
+  }),
+  it('B2 a reader gets one notice that it has caught up, after past events and before new ones', async (trial, id) => {
+    const before = await trial.say(id, [], false)
+    const socket = await caughtUp(trial, id, -1)
+    const after = await trial.say(id, [], false)
+    await received(trial, socket, after)
+    socket.close()
+    const places = socket.frames.map(({ type, event }) => (type === 'caught_up' ? type : event.id))
+    same('B2', 'the notices', places.filter((index) => index === 'caught_up').length, 1)
+    const order = [before, 'caught_up', after].map((index) => places.indexOf(index))
+    const isOrdered = order.every((index, n) => index >= 0 && (n === 0 || index > (order[n - 1] ?? 0)))
+    hold('B2', isOrdered, `they are at ${order.join(', ')}`)
+    const quiet = await caughtUp(trial, id)
+    quiet.close()
+    same('B1', 'events for a reader that requested none', idsIn(quiet.frames), [])
+  }),
+  ...needing('stream', [
+    it('W3 B1 a stream of server-sent events equals a socket, and resumes after the last id', async (trial, id) => {
       const last = [await trial.say(id, [], false), await trial.say(id, [], false)].at(-1)
       const socket = await caughtUp(trial, id, -1)
       socket.close()
@@ -116,60 +103,43 @@ export const LIVE: readonly ServerCheck[] = [
       const lastEventId = String(first.at(-1)?.position)
       const rest = await trial.within('B1', 'an event does not arrive', read({ lastEventId }, next))
       same('B1', 'the events after the last id', idsIn(rest), [next])
-    },
-  },
-  {
-    name: 'the pieces of a reply precede it and add up to it, and are in no log',
-    laws: ['W3', 'B2'],
-    needs: ['sockets'],
-    async runOn(trial, id) {
-      const socket = await caughtUp(trial, id)
-      const text = 'One two three four five.'
-      await trial.play(id, [{ says: [text] }])
-      await trial.within('B1', 'the reply does not arrive', socket.find(isReply))
-      socket.close()
-      const pieces = socket.frames
-        .slice(0, socket.frames.findIndex(isReply))
-        .flatMap(({ event }) => (event.kind === 'StreamingDeltaEvent' ? [event.content ?? ''] : []))
-      same('W3', 'the pieces together', pieces.join('').trim(), text)
-      const stored = (await trial.log(id)).filter(({ kind }) => kind === 'StreamingDeltaEvent')
-      same('W3', 'pieces in the log', stored.length, 0)
-      const late = await caughtUp(trial, id, -1)
-      late.close()
-      const again = late.frames.filter(({ event }) => event.kind === 'StreamingDeltaEvent')
-      same('W3', 'pieces for a later reader', again.length, 0)
-    },
-  },
-  {
-    name: 'a reader receives every change of the status',
-    laws: ['W3'],
-    needs: ['sockets'],
-    async runOn(trial, id) {
-      const socket = await caughtUp(trial, id)
-      await trial.play(id, [{ says: ['Done.'] }])
-      for (const status of ['running', 'finished'])
-        await trial.within('W3', `no reader receives ${status}`, socket.find(says(status)))
-      socket.close()
-    },
-  },
-  {
-    name: 'a reader ahead of the log is reset, and gets the log from its first event',
-    laws: ['B3'],
-    needs: ['sockets'],
-    async runOn(trial, id) {
-      await trial.say(id, [], false)
-      const socket = await caughtUp(trial, id, 9_999)
-      socket.close()
-      hold('B3', socket.frames[0]?.type === 'reset', 'it is not reset')
-      const all = (await trial.log(id)).map((event) => event.id)
-      same('B3', 'what it gets', idsIn(socket.frames).toSorted(), all.toSorted())
-    },
-  },
-  {
-    name: 'a socket of a conversation that is unknown, or is deleted, ends with 4004',
-    laws: ['W3'],
-    needs: ['sockets', 'deletion'],
-    async run(trial) {
+    }),
+  ]),
+
+  it('W3 B2 the pieces of a reply precede it and add up to it, and are in no log', async (trial, id) => {
+    const socket = await caughtUp(trial, id)
+    const text = 'One two three four five.'
+    await trial.play(id, [{ says: [text] }])
+    await trial.within('B1', 'the reply does not arrive', socket.find(isReply))
+    socket.close()
+    const pieces = socket.frames
+      .slice(0, socket.frames.findIndex(isReply))
+      .flatMap(({ event }) => (event.kind === 'StreamingDeltaEvent' ? [event.content ?? ''] : []))
+    same('W3', 'the pieces together', pieces.join('').trim(), text)
+    const stored = (await trial.log(id)).filter(({ kind }) => kind === 'StreamingDeltaEvent')
+    same('W3', 'pieces in the log', stored.length, 0)
+    const late = await caughtUp(trial, id, -1)
+    late.close()
+    const again = late.frames.filter(({ event }) => event.kind === 'StreamingDeltaEvent')
+    same('W3', 'pieces for a later reader', again.length, 0)
+  }),
+  it('W3 a reader receives every change of the status', async (trial, id) => {
+    const socket = await caughtUp(trial, id)
+    await trial.play(id, [{ says: ['Done.'] }])
+    for (const status of ['running', 'finished'])
+      await trial.within('W3', `no reader receives ${status}`, socket.find(says(status)))
+    socket.close()
+  }),
+  it('B3 a reader ahead of the log is reset, and gets the log from its first event', async (trial, id) => {
+    await trial.say(id, [], false)
+    const socket = await caughtUp(trial, id, 9_999)
+    socket.close()
+    hold('B3', socket.frames[0]?.type === 'reset', 'it is not reset')
+    const all = (await trial.log(id)).map((event) => event.id)
+    same('B3', 'what it gets', idsIn(socket.frames).toSorted(), all.toSorted())
+  }),
+  ...needing('deletion', [
+    test('W3 a socket of a conversation that is unknown, or is deleted, ends with 4004', async (trial) => {
       const unknown = trial.client.connect('unheard-of')
       same('W3', 'the code', (await trial.within('W3', 'it stays open', unknown.closed)).code, 4004)
       const id = await trial.begin()
@@ -178,9 +148,9 @@ export const LIVE: readonly ServerCheck[] = [
       trial.conversations.pop()
       same('W3', 'the code', (await trial.within('W3', 'it stays open', socket.closed)).code, 4004)
       same('W1', 'the status of what was deleted', (await trial.client.get(id)).status, 404)
-    },
-  },
-]
+    }),
+  ]),
+])
 
 const bodyOfDelete = ({ status }: { readonly status: number }): void =>
   hold('W1', status === 200 || status === 204, `a deletion returned ${status}`)

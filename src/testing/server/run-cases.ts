@@ -3,7 +3,7 @@
 import type { ActionEvent, Event } from '../../event/types.ts'
 import { hold, same } from '../failure.ts'
 import { bodyOf } from './client.ts'
-import { messagesOf, type ServerCheck, type Trial } from './trial.ts'
+import { it, messagesOf, needing, type ServerCheck, test, type Trial } from './trial.ts'
 import { type ScriptedTurn, type SentMessage, textOf } from './script.ts'
 import { pluck } from '../conformance/facts.ts'
 
@@ -44,63 +44,49 @@ export async function holdPrefixes(trial: Trial, id: string): Promise<void> {
 }
 
 export const RUNS: readonly ServerCheck[] = [
-  {
-    name: 'a message is replied to, and the conversation is finished',
-    laws: ['I2', 'T5'],
-    async runOn(trial, id) {
-      await trial.play(id, [{ says: ['Good morning to you.'] }])
-      const log = await trial.log(id)
-      same('I2', 'messages of the agent', messagesOf(log, 'agent'), ['Good morning to you.'])
-      same('I2', 'messages of the user', messagesOf(log, 'user').length, 1)
-    },
-  },
-  {
-    name: 'each call of a reply is executed once and has its own result, and an unknown tool and bad arguments have one too',
-    laws: ['P1', 'P6'],
-    async runOn(trial, id) {
-      const [a, b, c] = ['a', 'b', 'c'].map((word) => `${word}-${id}`)
-      const calls = [
-        trial.note(`${a}`),
-        trial.note(`${b}`),
-        { call: 'no_such_tool', args: { x: 1 } },
-        { ...trial.note(''), args: '{"text": ' },
-        trial.note(`${c}`),
-      ]
-      await trial.say(id, [{ says: calls }, { says: ['Done.'] }])
-      const settled = await trial.until('P1', 'a call has no result', async () => {
-        const now = await trial.log(id)
-        const all = callsIn(now).length === calls.length
-        return all && callsIn(now).every((call) => resultsOf(now, call).length > 0) ? now : null
-      })
-      holdPaired('P1', settled)
-      await trial.rest(id)
-      const log = await trial.log(id)
-      holdPaired('P1', log)
-      const texts = callsIn(log).map((call) => JSON.stringify(resultsOf(log, call)))
-      for (const [index, word] of [a, b, undefined, undefined, c].entries()) {
-        if (word !== undefined)
-          hold('P1', texts[index]?.includes(word) === true, `call ${index + 1} has another's result`)
-      }
-      same('I2', 'messages of the agent', messagesOf(log, 'agent'), ['Done.'])
-    },
-  },
-  {
-    name: 'a tool is called as often as the model called it',
-    laws: ['P6'],
-    needs: ['notes'],
-    async runOn(trial, id) {
+  it('I2 T5 a message is replied to, and the conversation is finished', async (trial, id) => {
+    await trial.play(id, [{ says: ['Good morning to you.'] }])
+    const log = await trial.log(id)
+    same('I2', 'messages of the agent', messagesOf(log, 'agent'), ['Good morning to you.'])
+    same('I2', 'messages of the user', messagesOf(log, 'user').length, 1)
+  }),
+  it('P1 P6 each call of a reply is executed once and has its own result, and an unknown tool and bad arguments have one too', async (trial, id) => {
+    const [a, b, c] = ['a', 'b', 'c'].map((word) => `${word}-${id}`)
+    const calls = [
+      trial.note(`${a}`),
+      trial.note(`${b}`),
+      { call: 'no_such_tool', args: { x: 1 } },
+      { ...trial.note(''), args: '{"text": ' },
+      trial.note(`${c}`),
+    ]
+    await trial.say(id, [{ says: calls }, { says: ['Done.'] }])
+    const settled = await trial.until('P1', 'a call has no result', async () => {
+      const now = await trial.log(id)
+      const all = callsIn(now).length === calls.length
+      return all && callsIn(now).every((call) => resultsOf(now, call).length > 0) ? now : null
+    })
+    holdPaired('P1', settled)
+    await trial.rest(id)
+    const log = await trial.log(id)
+    holdPaired('P1', log)
+    const texts = callsIn(log).map((call) => JSON.stringify(resultsOf(log, call)))
+    for (const [index, word] of [a, b, undefined, undefined, c].entries()) {
+      if (word !== undefined)
+        hold('P1', texts[index]?.includes(word) === true, `call ${index + 1} has another's result`)
+    }
+    same('I2', 'messages of the agent', messagesOf(log, 'agent'), ['Done.'])
+  }),
+  ...needing('notes', [
+    it('P6 a tool is called as often as the model called it', async (trial, id) => {
       const words = [`x-${id}`, `y-${id}`, `x-${id}`]
       const turns = words.map((word) => ({ says: [trial.note(word)] }))
       await trial.play(id, [...turns, { says: ['Done.'] }])
       const notes = (await trial.notes()).filter((note) => note.includes(id))
       same('P6', 'what the tool has kept', notes, words)
-    },
-  },
-  {
-    name: 'the calls of one reply are sent back as one reply, with the result of each behind it',
-    laws: ['M7'],
-    needs: ['requests'],
-    async runOn(trial, id) {
+    }),
+  ]),
+  ...needing('requests', [
+    it('M7 the calls of one reply are sent back as one reply, with the result of each behind it', async (trial, id) => {
       await trial.play(id, [{ says: [trial.note('p'), trial.note('q')] }, { says: ['Done.'] }])
       const log = await trial.log(id)
       const replies = new Set(callsIn(log).map((call) => call.llm_response_id))
@@ -111,13 +97,8 @@ export const RUNS: readonly ServerCheck[] = [
       const texts = last.filter(({ role }) => role === 'tool').map(({ content }) => textOf(content))
       const isPaired = texts[0]?.includes('p') === true && texts[1]?.includes('q') === true
       hold('M10', isPaired, () => `results: ${texts.join(', ')}`)
-    },
-  },
-  {
-    name: 'each request begins with the previous one, over replies, calls, and a message during a reply',
-    laws: ['M15', 'M10'],
-    needs: ['requests'],
-    async runOn(trial, id) {
+    }),
+    it('M15 M10 each request begins with the previous one, over replies, calls, and a message during a reply', async (trial, id) => {
       await trial.play(id, [{ says: ['First.'] }])
       await trial.play(id, [{ says: ['I look.', trial.note('p'), trial.note('q')] }, { says: ['Second.'] }])
       await trial.say(id, [{ says: ['Third.'], wait: 250 }])
@@ -131,60 +112,45 @@ export const RUNS: readonly ServerCheck[] = [
       for (const text of ['First.', 'I look.', 'Second.', 'Third.', 'Fourth.'])
         hold('M10', sent.includes(text), `the model does not receive its own text: ${text}`)
       await holdPrefixes(trial, id)
-    },
-  },
-  {
-    name: 'a message during a reply is read before the conversation is finished',
-    laws: ['I2'],
-    async runOn(trial, id) {
-      await trial.say(id, [{ says: ['To the first.'], wait: 250 }])
-      await trial.running(id)
-      await trial.say(id, [{ says: ['To the second.'] }])
-      await trial.until('I2', 'the second message is not replied to', async () =>
-        (await trial.replies(id)).includes('To the second.'),
-      )
-      await trial.rest(id)
-      same('I2', 'the last message of the agent', (await trial.replies(id)).at(-1), 'To the second.')
-    },
-  },
-  {
-    name: 'of two callers that run a conversation at once, one gets an error, and the model is called once',
-    laws: ['I5'],
-    async runOn(trial, id) {
-      await trial.say(id, [{ says: ['Once.'], wait: 400 }, { says: ['Twice.'] }], false)
-      const both = await Promise.all([trial.client.run(id), trial.client.run(id)])
-      const statuses = both.map(({ status }) => status).toSorted()
-      same('I5', 'the statuses of both', statuses, [200, 409])
-      await trial.rest(id)
-      same('I5', 'messages of the agent', await trial.replies(id), ['Once.'])
-    },
-  },
-  {
-    name: 'a message sent again with its key is appended once, and another one with that key is rejected',
-    laws: ['S3', 'S4'],
-    needs: ['message_keys'],
-    async runOn(trial, id) {
+    }),
+  ]),
+  it('I2 a message during a reply is read before the conversation is finished', async (trial, id) => {
+    await trial.say(id, [{ says: ['To the first.'], wait: 250 }])
+    await trial.running(id)
+    await trial.say(id, [{ says: ['To the second.'] }])
+    await trial.until('I2', 'the second message is not replied to', async () =>
+      (await trial.replies(id)).includes('To the second.'),
+    )
+    await trial.rest(id)
+    same('I2', 'the last message of the agent', (await trial.replies(id)).at(-1), 'To the second.')
+  }),
+  it('I5 of two callers that run a conversation at once, one gets an error, and the model is called once', async (trial, id) => {
+    await trial.say(id, [{ says: ['Once.'], wait: 400 }, { says: ['Twice.'] }], false)
+    const both = await Promise.all([trial.client.run(id), trial.client.run(id)])
+    const statuses = both.map(({ status }) => status).toSorted()
+    same('I5', 'the statuses of both', statuses, [200, 409])
+    await trial.rest(id)
+    same('I5', 'messages of the agent', await trial.replies(id), ['Once.'])
+  }),
+  ...needing('message_keys', [
+    it('S3 S4 a message sent again with its key is appended once, and another one with that key is rejected', async (trial, id) => {
       const send = (text: string) => trial.client.say(id, text, { key: 'k', run: false })
       const ids = [bodyOf(await send('Hello')).event_id, bodyOf(await send('Hello')).event_id]
       same('S3', 'the id of the second', ids[1], ids[0])
       const { status } = await send('Something else')
       same('S4', 'the status for another message under the key', status, 409)
       same('S3', 'what was said', messagesOf(await trial.log(id), 'user'), ['Hello'])
-    },
-  },
-  {
-    name: 'a failing model puts the conversation in error, is recorded in the log, and the next message gets a reply',
-    laws: ['I1', 'T5'],
-    async runOn(trial, id) {
-      const failure = { fails: 'server_error' } as const
-      await trial.play(id, [failure, failure, failure], 'error')
-      const log = await trial.log(id)
-      const hasError = log.some(({ kind }) => kind === 'ConversationErrorEvent')
-      hold('I1', hasError, 'the log has no ConversationErrorEvent')
-      await trial.play(id, [{ says: ['Better.'] }])
-      same('I2', 'messages of the agent', await trial.replies(id), ['Better.'])
-    },
-  },
+    }),
+  ]),
+  it('I1 T5 a failing model puts the conversation in error, is recorded in the log, and the next message gets a reply', async (trial, id) => {
+    const failure = { fails: 'server_error' } as const
+    await trial.play(id, [failure, failure, failure], 'error')
+    const log = await trial.log(id)
+    const hasError = log.some(({ kind }) => kind === 'ConversationErrorEvent')
+    hold('I1', hasError, 'the log has no ConversationErrorEvent')
+    await trial.play(id, [{ says: ['Better.'] }])
+    same('I2', 'messages of the agent', await trial.replies(id), ['Better.'])
+  }),
 ]
 
 async function waiting(trial: Trial, turns: (id: string) => readonly ScriptedTurn[]): Promise<string> {
@@ -206,70 +172,55 @@ export const nextWaits = (trial: Trial, id: string, calls: number): Promise<true
 const notesOf = async (trial: Trial, id: string): Promise<readonly string[]> =>
   (await trial.notes()).filter((note) => note.includes(id))
 
-export const CONSENT: readonly ServerCheck[] = [
-  {
-    name: 'calls wait for consent, are executed once they have it, and the next ones wait again',
-    laws: ['P7'],
-    needs: ['confirmation'],
-    async run(trial) {
-      const id = await waiting(trial, (ownId) => [
-        { says: [trial.note(`a-${ownId}`), trial.note(`b-${ownId}`)] },
-        { says: [trial.note(`c-${ownId}`)] },
-        { says: ['Done.'] },
-      ])
-      same('P7', 'kept before consent', await notesOf(trial, id), [])
-      bodyOf(await trial.client.respond(id, true))
-      await nextWaits(trial, id, 3)
-      const log = await trial.log(id)
-      const counts = callsIn(log).map((call) => resultsOf(log, call).length)
-      same('P7', 'results', counts, [1, 1, 0])
-      bodyOf(await trial.client.respond(id, true))
-      await trial.rest(id)
-      holdPaired('P1', await trial.log(id))
-      const { status } = await trial.client.respond(id, true)
-      same('P7', 'the status of a consent to nothing', status, 409)
-    },
-  },
-  {
-    name: 'a call that was rejected is not executed, and has the reason as its result',
-    laws: ['P7'],
-    needs: ['confirmation'],
-    async run(trial) {
-      const id = await waiting(trial, (ownId) => [
-        { says: [trial.note(`r-${ownId}`)] },
-        { says: ['As you like.'] },
-      ])
-      bodyOf(await trial.client.respond(id, false, 'Too dangerous'))
-      const log = await trial.log(id)
-      const results = callsIn(log).flatMap((call) => resultsOf(log, call))
-      same('P7', 'the results', pluck(results, 'kind'), ['UserRejectObservation'])
-      hold('P7', JSON.stringify(results).includes('Too dangerous'), 'the reason is lost')
-      const { execution_status } = bodyOf(await trial.client.get(id))
-      hold('T5', execution_status !== 'waiting_for_confirmation', 'it waits for consent still')
-      await trial.accepted(() => trial.client.run(id))
-      await trial.rest(id)
-      const whole = await trial.log(id)
-      holdPaired('P7', whole)
-      same('P7', 'kept', await notesOf(trial, id), [])
-      same('I2', 'messages of the agent', messagesOf(whole, 'agent'), ['As you like.'])
-    },
-  },
-  {
-    name: 'two approvals execute the calls once',
-    laws: ['P6', 'P7'],
-    needs: ['confirmation'],
-    async run(trial) {
-      const id = await waiting(trial, (ownId) => [{ says: [trial.note(`t-${ownId}`)] }, { says: ['Done.'] }])
-      const both = await Promise.all([trial.client.respond(id, true), trial.client.respond(id, true)])
-      const isAccepted = both.some(({ status }) => status === 200)
-      hold('P7', isAccepted, 'no approval was accepted')
-      await trial.rest(id)
-      holdPaired('P6', await trial.log(id))
-      const notes = await notesOf(trial, id)
-      hold('P6', notes.length <= 1, `the call was executed ${notes.length} times`)
-    },
-  },
-]
+export const CONSENT: readonly ServerCheck[] = needing('confirmation', [
+  test('P7 calls wait for consent, are executed once they have it, and the next ones wait again', async (trial) => {
+    const id = await waiting(trial, (ownId) => [
+      { says: [trial.note(`a-${ownId}`), trial.note(`b-${ownId}`)] },
+      { says: [trial.note(`c-${ownId}`)] },
+      { says: ['Done.'] },
+    ])
+    same('P7', 'kept before consent', await notesOf(trial, id), [])
+    bodyOf(await trial.client.respond(id, true))
+    await nextWaits(trial, id, 3)
+    const log = await trial.log(id)
+    const counts = callsIn(log).map((call) => resultsOf(log, call).length)
+    same('P7', 'results', counts, [1, 1, 0])
+    bodyOf(await trial.client.respond(id, true))
+    await trial.rest(id)
+    holdPaired('P1', await trial.log(id))
+    const { status } = await trial.client.respond(id, true)
+    same('P7', 'the status of a consent to nothing', status, 409)
+  }),
+  test('P7 a call that was rejected is not executed, and has the reason as its result', async (trial) => {
+    const id = await waiting(trial, (ownId) => [
+      { says: [trial.note(`r-${ownId}`)] },
+      { says: ['As you like.'] },
+    ])
+    bodyOf(await trial.client.respond(id, false, 'Too dangerous'))
+    const log = await trial.log(id)
+    const results = callsIn(log).flatMap((call) => resultsOf(log, call))
+    same('P7', 'the results', pluck(results, 'kind'), ['UserRejectObservation'])
+    hold('P7', JSON.stringify(results).includes('Too dangerous'), 'the reason is lost')
+    const { execution_status } = bodyOf(await trial.client.get(id))
+    hold('T5', execution_status !== 'waiting_for_confirmation', 'it waits for consent still')
+    await trial.accepted(() => trial.client.run(id))
+    await trial.rest(id)
+    const whole = await trial.log(id)
+    holdPaired('P7', whole)
+    same('P7', 'kept', await notesOf(trial, id), [])
+    same('I2', 'messages of the agent', messagesOf(whole, 'agent'), ['As you like.'])
+  }),
+  test('P6 P7 two approvals execute the calls once', async (trial) => {
+    const id = await waiting(trial, (ownId) => [{ says: [trial.note(`t-${ownId}`)] }, { says: ['Done.'] }])
+    const both = await Promise.all([trial.client.respond(id, true), trial.client.respond(id, true)])
+    const isAccepted = both.some(({ status }) => status === 200)
+    hold('P7', isAccepted, 'no approval was accepted')
+    await trial.rest(id)
+    holdPaired('P6', await trial.log(id))
+    const notes = await notesOf(trial, id)
+    hold('P6', notes.length <= 1, `the call was executed ${notes.length} times`)
+  }),
+])
 
 const called = (trial: Trial, id: string, count: number): Promise<true> =>
   trial.until(
@@ -294,11 +245,8 @@ async function quiet(trial: Trial, id: string): Promise<void> {
 }
 
 export const STOPS: readonly ServerCheck[] = [
-  {
-    name: 'after a pause is acknowledged no step begins until the conversation is run again, and then it continues',
-    laws: ['I3'],
-    needs: ['pause'],
-    async runOn(trial, id) {
+  ...needing('pause', [
+    it('I3 after a pause is acknowledged no step begins until the conversation is run again, and then it continues', async (trial, id) => {
       const steps = Array.from({ length: 8 }, (_, n) => ({
         says: [trial.note(`step ${n}`)],
         wait: MODEL_STEP,
@@ -320,26 +268,18 @@ export const STOPS: readonly ServerCheck[] = [
       const whole = await trial.log(id)
       same('I3', 'the calls in the end', callsIn(whole).length, steps.length)
       holdPaired('P1', whole)
-    },
-  },
-  {
-    name: 'a conversation that is paused before it runs stays so until it is run',
-    laws: ['T5'],
-    needs: ['pause'],
-    async runOn(trial, id) {
+    }),
+    it('T5 a conversation that is paused before it runs stays so until it is run', async (trial, id) => {
       await trial.say(id, [{ says: ['Now.'] }], false)
       bodyOf(await trial.client.pause(id))
       same('T5', 'the status', await trial.status(id), 'paused')
       await trial.accepted(() => trial.client.run(id))
       await trial.rest(id)
       same('I2', 'messages of the agent', await trial.replies(id), ['Now.'])
-    },
-  },
-  {
-    name: 'an interrupt ends an endless reply; nothing of it is appended later, and the conversation continues',
-    laws: ['I4'],
-    needs: ['interrupt'],
-    async runOn(trial, id) {
+    }),
+  ]),
+  ...needing('interrupt', [
+    it('I4 an interrupt ends an endless reply; nothing of it is appended later, and the conversation continues', async (trial, id) => {
       await trial.say(id, [{ says: ['Never done'], endless: true }])
       await trial.running(id)
       bodyOf(await trial.within('I4', 'the interrupt takes', trial.client.interrupt(id)))
@@ -355,13 +295,8 @@ export const STOPS: readonly ServerCheck[] = [
       hold('I4', later.length <= 1, `${later.length} events were appended after the interrupt`)
       await trial.play(id, [{ says: ['Here again.'] }])
       same('I4', 'the last reply', (await trial.replies(id)).at(-1), 'Here again.')
-    },
-  },
-  {
-    name: 'an interrupt during calls gives every pending call a result',
-    laws: ['P9'],
-    needs: ['interrupt'],
-    async runOn(trial, id) {
+    }),
+    it('P9 an interrupt during calls gives every pending call a result', async (trial, id) => {
       await trial.say(id, [{ says: [trial.note('quick'), trial.hold()] }, { says: ['Not said.'] }])
       await called(trial, id, 2)
       bodyOf(await trial.within('I4', 'the interrupt takes', trial.client.interrupt(id)))
@@ -370,6 +305,6 @@ export const STOPS: readonly ServerCheck[] = [
       holdPaired('P9', await trial.log(id))
       await trial.play(id, [{ says: ['Here again.'] }])
       holdPaired('P9', await trial.log(id))
-    },
-  },
+    }),
+  ]),
 ]

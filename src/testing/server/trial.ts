@@ -271,13 +271,24 @@ export type Capability =
   | 'notes'
   | 'requests'
 
-export type ServerCheck = {
+export interface ServerCheck {
   readonly name: string
   /** The laws that it may find broken, the most likely first. */
   readonly laws: readonly string[]
-  readonly needs?: readonly Capability[]
-} & (
-  | { run(trial: Trial): Promise<void> }
-  /** Runs on a new conversation, which is empty. */
-  | { runOn(trial: Trial, id: string): Promise<void> }
-)
+  readonly needs: readonly Capability[]
+  run(trial: Trial): Promise<void>
+}
+
+/** A case. Its sentence follows the laws that it may find broken, the most likely first. */
+export function test(name: string, run: ServerCheck['run']): ServerCheck {
+  const [, laws = '', sentence = ''] = /^((?:[A-Z]\d+ )+)(.+)$/.exec(name) ?? []
+  return { name: sentence, laws: laws.trim().split(' '), needs: [], run }
+}
+
+/** A case on a new conversation, which is empty. */
+export const it = (name: string, run: (trial: Trial, id: string) => Promise<void>): ServerCheck =>
+  test(name, async (trial) => run(trial, await trial.begin()))
+
+/** Cases that are skipped for a server that lacks a feature. */
+export const needing = (need: Capability, checks: readonly ServerCheck[]): ServerCheck[] =>
+  checks.map((check) => ({ ...check, needs: [need, ...check.needs] }))
