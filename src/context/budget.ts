@@ -8,28 +8,29 @@ import { type Block, blocksBefore, blocksOf, type Permissions, withUnits } from 
 import { checkNumber } from './check-number.ts'
 import { counted, type CountTokens } from './estimate.ts'
 
-/** Converts a state to the messages to count: `toMessages` with the options used for sending. */
+/** Returns the messages of a state, to be counted: `toMessages` with the options with which they are sent. */
 export type WriteMessages = (state: State) => readonly NeutralMessage[]
 
+/** Options of `fitToBudget`. */
 export interface FitOptions extends Permissions {
-  /** Events at the start that stay, rounded up to a cut point. Default: 0. */
+  /** Number of events at the start that stay, rounded up to a cut point. Default: 0. */
   readonly keepFirst?: number
   /** Default: `toMessages`. */
   readonly write?: WriteMessages
 }
 
-/** The longest end of a view that fits, together with the units that always stay. */
+/** The part of a view that fits: its longest end, and the units that always stay. */
 export interface Fit {
   readonly type: 'fit'
-  /** The cut point: earlier events are omitted, except those that stay. 0 when everything fits. */
+  /** Cut point before which events are left out; 0 if all fit. */
   readonly cut: number
   readonly tokens: number
-  /** Number of calls of the counter: at most 2 + log2 of the number of cut points. */
+  /** Number of calls of the counter: at most 2 + log2(cut points). */
   readonly calls: number
   readonly messages: readonly NeutralMessage[]
 }
 
-/** Not even the minimum fits. */
+/** Not even the units that always stay fit. */
 export interface NoFit {
   readonly type: 'refuse'
   readonly reason: {
@@ -42,15 +43,15 @@ export interface NoFit {
 }
 
 /**
- * Omits the fewest whole units and stretches from the start of the view to fit a budget. The system prompt, the
- * last user message and the first `keepFirst` events stay; a view with content is never emptied. State and log
- * do not change.
+ * Leaves out as little as possible from the start of a view, so that its messages fit a budget: whole units
+ * and loops. The system prompt, the last user message and the first `keepFirst` events always stay. Changes
+ * neither the state nor the log.
  *
- * O(log n) calls of the counter, O(view) for each. If the counter counts more tokens for fewer messages, the
- * budget is still kept, but more units than necessary may be omitted.
- * @param count the caller's counter, or `estimateTokens`.
- * @param budget in tokens.
- * @throws ColloquyError `invalid_argument` for invalid numbers, and what `count` and `options.write` throw.
+ * O(log n) calls of the counter, each O(view). If a counter counts more for fewer messages, the budget is
+ * still kept, but more may be left out than necessary.
+ * @param count your own counter, or `estimateTokens`
+ * @param budget maximum tokens
+ * @throws ColloquyError `invalid_argument` for invalid numbers; the errors of `count` and `options.write`.
  * @example
  * const say = (id, text) => ({ kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user',
  *   content: [{ text }] } })

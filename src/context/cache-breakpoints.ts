@@ -6,11 +6,13 @@ import { isVisible } from '../messages/neutral.ts'
 import { checkNumber } from './check-number.ts'
 
 /**
- * Sets `cache_prompt` on up to four parts, Anthropic's maximum: the first part of the system prompt, which
- * conversations share; its last part; the end of the stable prefix, which the previous request marked last; and
- * the end. Marks only parts with content, never thinking or calls. Pass the result to `toAnthropic`. O(parts).
- * @param stable how many leading messages the previous request had too: `stablePrefix(previous, messages)`.
- * @throws ColloquyError `invalid_argument` when `stable` is not a count.
+ * Marks at most four parts with `cache_prompt`, Anthropic's maximum: the first part of the system prompt,
+ * which conversations share; its last part; the end of the stable prefix, which was the end of the previous
+ * request; and the end. Pass the result to `toAnthropic`. Empty parts, thinking and calls are not marked.
+ * O(parts).
+ * @param stable number of leading messages that the previous request had too:
+ *   `stablePrefix(previous, messages)`
+ * @throws ColloquyError `invalid_argument` for an invalid number.
  * @example
  * const hi = { role: 'user', content: [{ text: 'hi' }], name: null }
  * cacheBreakpoints([hi], 0)[0].content // [{ text: 'hi', cache_prompt: true }]

@@ -10,7 +10,7 @@ import { isObject } from '../event/json.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 import { checkNumber } from './check-number.ts'
 
-/** Counts the tokens of messages. Fewer messages must not count more. */
+/** Returns the tokens of messages. Must not return more for fewer messages. */
 export type CountTokens = (messages: readonly NeutralMessage[]) => number
 
 /**
@@ -34,13 +34,13 @@ const FILE = 65_536
 const PER_TOKEN = 64
 
 /**
- * Estimates tokens. In text, names, ids and arguments, a token is 5.5 small letters or spaces, 1.6 capitals,
- * digits or signs, or one East Asian character. Each message and call adds 4, each image 1,600. An open part
- * costs its text, at least as much as an image, and 1 for each 64 of its other characters. Thinking, reasoning
- * (even encrypted) and a reply's `parts` count in full; the request's tools do not.
+ * Estimates the tokens of messages, without a tokenizer: a token is 5.5 small letters or spaces, 1.6
+ * capitals, digits or signs, or one East Asian character. Each message and call adds 4, each image 1,600.
+ * Another part counts its text, at least like an image, and 1 for each 64 of its other characters. Thinking,
+ * reasoning (even encrypted) and `parts` of replies count in full. The request's tools are not counted.
  *
- * On recorded agent runs: 0.85 to 1.4 times the count of current tokenizers. Leave room, or pass your own
- * counter. O(content).
+ * For recorded agent runs, the result is 0.85 to 1.4 times that of current tokenizers. Leave room, or pass
+ * your own counter. O(content).
  * @example
  * estimateTokens([{ role: 'user', content: [{ text: 'How many files?' }], name: null }]) // 8
  */

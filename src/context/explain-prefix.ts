@@ -92,10 +92,10 @@ function difference(was: unknown, is: unknown, path: string): string | null {
 const MARK = 'cache_prompt'
 
 /**
- * Number of equal leading messages of `previous` and `next`, ignoring cache marks: the part that a provider's
- * cache can serve. Between condensations, this is all of `previous`, except a last user message that still
- * grows (law K6). If the user wrote during a reply, the reply precedes that message (`reply.after`) and ends
- * the stable part. O(parts) for messages of the same log, which share objects.
+ * Returns how many leading messages two requests share, not counting cache marks: the part that a provider's
+ * cache can serve. Between condensations these are all of `previous`, except a last user message that grew
+ * (law K6). If a user wrote during a reply, the stable part ends before that message, because the reply
+ * precedes it (`reply.after`). O(parts) for messages of the same log, which share objects.
  * @example
  * const hi = { role: 'user', content: [{ text: 'hi' }], name: null }
  * const more = { role: 'user', content: [{ text: 'hi' }, { text: 'there' }], name: null }

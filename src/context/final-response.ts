@@ -5,9 +5,9 @@ import type { State } from '../state/state.ts'
 import { shownOf } from './text.ts'
 
 /**
- * Returns the agent's latest finish message or message with content on HEAD's branch; empty if neither exists
- * or the finish call is unreadable. O(events since then).
- * @throws ColloquyError `evicted` if the response may be in a body that a snapshot or `evict` dropped.
+ * Returns the agent's latest message with content, or its latest finish call, on HEAD's branch. Empty if
+ * there is neither. O(events since then).
+ * @throws ColloquyError `evicted` if a snapshot or `evict` left out a body that may be the response.
  * @example
  * const llm_message = { role: 'assistant', content: [{ text: 'Done.' }] }
  * finalResponse(replay([{ kind: 'MessageEvent', source: 'agent', llm_message }])) // 'Done.'

@@ -8,15 +8,16 @@ import type { NeutralMessage, ToolMessage } from '../messages/message.ts'
 import { checkNumber } from './check-number.ts'
 import { counted, type CountTokens, estimateTokens } from './estimate.ts'
 
+/** Options of `observationMasking`. */
 export interface MaskingOptions {
   /** Maximum tokens of a request. Default: 128,000. */
   readonly budget?: number
   /**
-   * Minimum tokens to save at once; until then earlier messages, the provider's cache and the reasoning bound
-   * to them stay. Default: a quarter of the budget.
+   * Minimum tokens to save at once. Less is not masked, because each change costs the provider's cache and
+   * the reasoning bound to the messages. Default: a quarter of the budget.
    */
   readonly stride?: number
-  /** Minimum number of the latest results that are not masked. Default: 10. */
+  /** Number of the latest results that are never masked. Default: 10. */
   readonly keepLast?: number
   /** Default: `estimateTokens`. */
   readonly count?: CountTokens
@@ -27,10 +28,12 @@ export interface MaskingOptions {
 const PLACEHOLDER = '[An old result was removed here to save tokens.]'
 
 /**
- * Returns a function that replaces old tool results in messages by a short text. Calls keep their results and
- * `is_error`; a result no longer than the placeholder stays. Depends only on the messages: masked results stay
- * masked, and earlier messages change at most tokens / stride times. Idempotent (law K7). O(content).
- * @throws ColloquyError `invalid_argument` for invalid numbers; the function throws it for an invalid count.
+ * Returns a function that replaces old tool results in messages by a short text, when they exceed a budget.
+ * Calls stay, and so do `is_error` and results that are no longer than the placeholder.
+ *
+ * The function depends only on the messages: a masked result stays masked, and earlier messages change at
+ * most tokens / stride times. Masking twice changes nothing (law K7). O(content).
+ * @throws ColloquyError `invalid_argument` for invalid numbers, also of the counter.
  * @example
  * const mask = observationMasking({ keepLast: 0, stride: 1, placeholder: '[old]' })
  * const result = { role: 'tool', content: [{ text: 'a long result' }], tool_call_id: 'c', name: 'ls', is_error: false }

@@ -13,25 +13,25 @@ import { KINDS } from '../event/kinds.ts'
 import { unreachable } from '../event/errors.ts'
 import { ellipsize, textsOf } from './text.ts'
 
-/** Detects loops in a state. Pure: one detector serves any number of conversations. */
+/** Detects loops. One detector serves any number of conversations. */
 export interface StuckDetector {
   readonly thresholds: StuckThresholds
   readonly verdict: (state: State) => StuckVerdict | null
   /**
-   * A text for the model after `action_error` equal failures; null before and after, and if already sent in
-   * this streak. `nudgeMessage` makes it an event.
+   * Returns a text for the model after `action_error` equal failures, once per series; otherwise null.
+   * `nudgeMessage` makes it an event.
    */
   readonly nudge: (state: State) => string | null
   readonly reason: (state: State) => string | null
 }
 
 /**
- * Returns a detector of loops on HEAD's branch since the last user message. A step is one reply in the view
- * with its calls and results. Thoughts, pauses, hooks, state updates and forgotten events do not count;
- * unexecuted calls are compared by arguments; repeated refusals are equal results.
+ * Returns a detector of loops on HEAD's branch since the last user message. A step is a reply in the view
+ * with its calls and results. Thoughts, pauses, hooks, state updates and forgotten events do not count.
+ * Calls that were not executed are compared by their arguments; repeated refusals are equal results.
  *
- * O(content of the latest steps) per query, at any log length.
- * @throws ColloquyError `invalid_argument` unless each threshold is an integer of at least 1, or Infinity.
+ * Each query is O(content of the latest steps), whatever the length of the log.
+ * @throws ColloquyError `invalid_argument` unless each threshold is an integer from 1, or Infinity.
  * @example
  * const llm_message = { role: 'assistant', content: [{ text: 'Let me see.' }] }
  * const say = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message })
@@ -54,10 +54,10 @@ export function stuckDetector(options: StuckOptions = {}): StuckDetector {
   })
 }
 
-/** The pattern of a stuck branch, and the events that prove it. */
+/** The loop of a stuck branch, and the events that prove it. */
 export interface StuckVerdict {
   readonly pattern: StuckPattern
-  /** The latest steps of the pattern, as many as its threshold, in view order. */
+  /** Ids of the latest steps, as many as the threshold, in the order of the view. */
   readonly eventIds: readonly string[]
   readonly reason: string
 }
@@ -170,21 +170,22 @@ function messageOfUnit(unit: Unit): MessageEvent | null {
   return unit.type === 'message' && unit.item.event.kind === 'MessageEvent' ? unit.item.event : null
 }
 
-/** Number of steps of each pattern. */
+/** Number of steps after which a pattern is a loop. */
 export interface StuckThresholds {
-  /** The same call with the same result. */
+  /** Equal calls with equal results. */
   readonly action_observation: number
-  /** The same call with an error: a nudge after this many, stuck after one more. */
+  /** Equal calls with an error: a nudge after this many, stuck after one more. */
   readonly action_error: number
-  /** Agent messages in a row, without calls or user messages between them. Paused replies do not count. */
+  /** The agent's messages in a row, without calls or user messages between. Paused replies do not count. */
   readonly monologue: number
-  /** Alternating steps a, b, a, b, each with equal results. At least 3: fewer cannot alternate. */
+  /** Steps a, b, a, b, with equal results. At least 3. */
   readonly alternating_pattern: number
 }
 
+/** Name of a pattern of loops. */
 export type StuckPattern = keyof StuckThresholds
 
-/** Thresholds that replace the defaults: integers of at least 1, or Infinity to disable a pattern. */
+/** Thresholds that replace the defaults: integers from 1, or Infinity to disable a pattern. */
 export type StuckOptions = Partial<StuckThresholds>
 
 const PUBLISHED: StuckThresholds = Object.freeze({
@@ -314,7 +315,7 @@ function textFor(turn: Turn, count: number): string {
 }
 
 /**
- * Returns a nudge as a message of the environment with the role `user`, as a run appends it.
+ * Returns the event of a nudge: a message of the environment with the role `user`.
  * @example
  * nudgeMessage('Try something else.').source // 'environment'
  */

@@ -5,10 +5,9 @@ import { ellipsize, textsOf } from './text.ts'
 import { loadedEvent, pathToEntry } from '../log/entry.ts'
 
 /**
- * Returns the first user message with text on HEAD's branch, at most `max` UTF-16 units (default 1,000), or
- * null. Ignores content added by skills and hooks. O(path).
- * @throws ColloquyError `evicted` when a snapshot or `evict` dropped a message before the first one in
- *   memory.
+ * Returns the text from which to make a title: the first user message with text on HEAD's branch, cut to
+ * `max` UTF-16 units (default 1,000), or null. Text that skills and hooks added is ignored. O(path).
+ * @throws ColloquyError `evicted` when a snapshot or `evict` left out a message before it.
  * @example
  * const llm_message = { role: 'user', content: [{ text: ' Mend the build ' }] }
  * titleInput(replay([{ kind: 'MessageEvent', source: 'user', llm_message }])) // 'Mend the build'
@@ -26,7 +25,7 @@ export function titleInput({ log }: State, max = 1000): string | null {
 }
 
 /**
- * Makes a title without a model: the text on one line, cut to `max` UTF-16 units (default 50). O(text).
+ * Returns a title without a model: the text on one line, cut to `max` UTF-16 units (default 50). O(text).
  * @example
  * fallbackTitle('Mend the build, then write down what was wrong', 20) // 'Mend the build, t...'
  */

@@ -17,7 +17,7 @@ import type { JsonObject, JsonValue } from '../event/shapes.ts'
 export interface TranscriptOptions {
   /** Its first line. Default: `<<RESUMED CONVERSATION>>`. */
   readonly marker?: string
-  /** Text before and after the transcript; empty for none. */
+  /** Texts before and after the transcript; empty for none. */
   readonly header?: string
   readonly footer?: string
   /** Maximum length. Default: 60,000. */
@@ -37,11 +37,10 @@ const CUT = '...\n'
 const LEAST_BODY = CUT.length + 1
 
 /**
- * Returns the newest messages, calls and results of HEAD's branch, including forgotten ones, in at most
- * `maxLength` UTF-16 units; no character is split. Null when there is nothing to show, or the marker does not
- * fit. Deterministic. O(view + events that fit).
- * @throws ColloquyError `evicted` when a snapshot or `evict` dropped a body that would fit;
- *   `invalid_argument` unless each length is an integer of at least 0, or Infinity.
+ * Returns the newest messages, calls and results of HEAD's branch as text, also forgotten ones, in at most
+ * `maxLength` UTF-16 units. Null if there are none, or the marker does not fit. O(view + events that fit).
+ * @throws ColloquyError `evicted` when a snapshot or `evict` left out a body that would fit;
+ *   `invalid_argument` unless each length is an integer from 0, or Infinity.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'Mend the build' }] }
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message }])

@@ -21,24 +21,25 @@ export interface TokenCounts {
 /** Usage of one model. */
 export interface ModelUsage extends TokenCounts {
   readonly model_name: string | null
-  /** In the producer's currency (US dollars if published); 0 for replies, which record no price. */
+  /** In the producer's currency, as a rule US dollars; 0 for the records of replies, which have no price. */
   readonly cost: number
 }
 
+/** Tokens and costs. */
 export interface Usage extends TokenCounts {
   readonly cost: number
   /** Share of the input that was read from a cache, 0 to 1; null without input. */
   readonly cache_hit_rate: number | null
   readonly by_id: ReadonlyMap<string, ModelUsage>
-  /** All usage by model; null for usage without a model. */
+  /** Usage by model; the key null is usage without a model. */
   readonly by_model: ReadonlyMap<string | null, ModelUsage>
 }
 
 /**
- * Returns totals from two sources. `ConversationStateUpdateEvent`s with key `stats` have running totals: the
- * latest per usage id counts, and includes earlier replies. Records of replies (`reply.tokens`,
- * `reply.usage`) all count, because only a reply's first event has one. Values that are not positive numbers
- * count as 0. O(events + size of the updates).
+ * Returns the tokens and costs that events report. State updates with the key `stats` have running totals:
+ * the latest of each usage id counts, which includes earlier replies. The records of replies
+ * (`reply.tokens`, `reply.usage`) all count. Values that are not positive numbers count as 0. O(events +
+ * size of the updates).
  * @example
  * const value = { usage_to_metrics: { agent: { accumulated_cost: 0.5,
  *   accumulated_token_usage: { prompt_tokens: 10 } } } }
@@ -92,9 +93,9 @@ export interface UsageOptions {
 }
 
 /**
- * `usageOfEvents` for the whole log of a state, including branches that HEAD has left. O(n).
- * @throws ColloquyError `evicted` when a snapshot or `evict` dropped state updates or replies: pass
- *   `usageOfEvents` the events of those kinds from the store.
+ * Returns the usage of a state's whole log, also of branches that HEAD has left. O(n).
+ * @throws ColloquyError `evicted` when a snapshot or `evict` left out state updates or replies: pass those
+ *   events from the store to `usageOfEvents`.
  * @example
  * usageTotals(initialState()).cost // 0
  */
@@ -108,8 +109,8 @@ export interface TreeUsage {
 }
 
 /**
- * `usageTotals` of a conversation, and the sum with its subagents, by usage id and model. O(n).
- * @throws ColloquyError `evicted` like `usageTotals`.
+ * Returns the usage of a conversation, and the sum with its subagents. O(n). @throws ColloquyError `evicted`
+ * as `usageTotals`.
  * @example
  * const tree = { id: 'c', title: null, actionId: null, state: initialState(), children: [] }
  * usageOfTree(tree).withChildren.cost // 0

@@ -25,9 +25,9 @@ export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
   listPendingCallsIn(state.branch.pendingCalls).map(({ entry }) => entry)
 
 /**
- * Returns a PauseEvent if something could run, else nothing (design section 3). Pauses a paused conversation
- * again if a message arrived since, or while a run is `live`, because a run requested before the pause may not
- * have started yet.
+ * Returns a PauseEvent if something could run, else nothing (design section 3). A paused conversation is
+ * paused again after a message, and while a run is `live`, because that run may have been requested before
+ * the pause.
  * @example
  * decidePause(initialState()) // [{ kind: 'PauseEvent', source: 'user' }]
  */
@@ -40,9 +40,9 @@ export function decidePause({ header: { status }, log: { head } }: State, live =
 }
 
 /**
- * Returns an AgentErrorEvent for each pending call of HEAD's branch, in log order, then the InterruptEvent,
- * in one batch; nothing if nothing runs. Calls of a waiting or paused conversation stay pending, unless a run
- * is `live`; a finished conversation's run may still be working.
+ * Returns an error as the result of each pending call of HEAD's branch, in log order, then the
+ * InterruptEvent. Empty if nothing runs. Calls of a waiting or paused conversation stay pending, unless a
+ * run is `live`: the run of a finished conversation may still be working.
  * @example
  * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
  */
@@ -68,8 +68,8 @@ const isInterrupted = (head: Entry): boolean =>
   eventKindOf(head) === 'InterruptEvent' || (head.event !== null && replyOf(head.event)?.interrupted === true)
 
 /**
- * Ends a pause. The status becomes idle, or finished if the final reply arrived during the pause and nothing is
- * left to answer.
+ * Returns the end of a pause. The status becomes idle, or finished if the final reply arrived during the
+ * pause and nothing is left to answer.
  * @example
  * decideResume(replay([{ kind: 'PauseEvent' }]))[0].value // 'idle'
  */
@@ -80,7 +80,8 @@ export function decideResume({ header, branch }: State): Event[] {
 }
 
 /**
- * Approves pending calls by action id. The conversation becomes idle when no executable call lacks an approval.
+ * Returns the approval of pending calls, by the ids of their actions. The status becomes idle when each
+ * executable call is approved. O(k) for k pending calls.
  * @throws ColloquyError `unknown_call` for an id that is not a pending, executable call of HEAD's branch.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
@@ -108,8 +109,8 @@ export function decideApprove(state: State, actionIds: readonly string[]): Event
 }
 
 /**
- * Rejects pending calls by the ids of their actions, by default all of HEAD's branch: one
- * UserRejectObservation each, in log order.
+ * Returns the rejection of pending calls by the ids of their actions, by default all of HEAD's branch, in
+ * log order.
  * @throws ColloquyError `unknown_call` for an id that is not a pending call of HEAD's branch.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
@@ -143,8 +144,8 @@ export function decideReject(
 }
 
 /**
- * Moves HEAD to an event, or to the empty HEAD for null. Returns nothing when HEAD is already there.
- * @throws ColloquyError `unknown_event` when no event of the tree has this id (design D7).
+ * Returns the move of HEAD to an event, or to the empty HEAD for null. Empty if HEAD is there.
+ * @throws ColloquyError `unknown_event` when the event is not in the tree (design D7).
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'InterruptEvent', id: 'b' }])
  * decideNavigate(state, 'a')[0].value // 'a'
@@ -157,7 +158,7 @@ export function decideNavigate(state: State, eventId: string | null): Event[] {
 }
 
 /**
- * Restarts: HEAD moves to the branch's system prompt, or to the empty HEAD where the branch has none.
+ * Returns the move of HEAD to the branch's system prompt, or to the empty HEAD if it has none.
  * @example
  * decideRestart(replay([{ kind: 'PauseEvent', id: 'p' }]))[0].value // null
  */
@@ -165,9 +166,9 @@ export const decideRestart = (state: State): Event[] =>
   decideNavigate(state, state.branch.systemPrompt?.id ?? null)
 
 /**
- * Moves HEAD before a user's message and appends the new message there. The old one stays on its branch.
- * @throws ColloquyError `unknown_event` when no user message has this id; `evicted` when a snapshot or
- * `evict` dropped its body.
+ * Returns the move of HEAD before a user's message, and the new message. The old one stays on its branch.
+ * @throws ColloquyError `unknown_event` when no user's message has this id; `evicted` when a snapshot or
+ *   `evict` left out its body.
  * @example
  * const message = { kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: [{ text: 'Hi' }] } }
  * decideEdit(replay([{ ...message, id: 'm' }]), 'm', message).map(({ kind }) => kind) // ['ConversationStateUpdateEvent', 'MessageEvent']
@@ -195,8 +196,8 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
 }
 
 /**
- * Sets which calls need confirmation, for all later runs; null for each run's default. Returns nothing when
- * the policy is unchanged.
+ * Returns the change of the confirmation policy of all later runs; null for each run's default. Empty if it
+ * is the same.
  * @example
  * decidePolicy(initialState(), { kind: 'AlwaysConfirm' })[0].key // 'confirmation_policy'
  * decidePolicy(initialState(), null) // []
@@ -205,11 +206,11 @@ export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =
   canonicalJson(state.header.confirmationPolicy) === canonicalJson(policy) ? [] : [policyUpdate(policy)]
 
 /**
- * Returns a tool result for every pending call of HEAD's branch, in log order, then the error, in one batch;
- * nothing unless the status is running: calls of waiting or paused conversations stay pending. The caller must
- * know that no run is live.
- * @param unstarted ids of calls that cannot have started unless the log records it. Without such a record, the
- *   model reads that they had no effect
+ * Returns an error as the result of each pending call of HEAD's branch, in log order, then the error of the
+ * run. Empty unless the status is running: calls of waiting or paused conversations stay pending. Call it
+ * only when no run is live.
+ * @param unstarted ids of calls that have started only if the log says so; of the others, the model reads
+ *   that they had no effect
  * @example
  * decideRecover(replay([{ kind: 'PauseEvent' }])) // []
  */

@@ -41,20 +41,21 @@ export const FORK_OPTIONS = {
   from: true,
 } satisfies Record<keyof ForkOptions, true>
 
-/** What a fork copies, and what is appended to it. */
+/** What a fork copies and appends. */
 export interface ForkPlan {
-  /** Positions to copy, ascending; null for all. */
+  /** Positions to copy, ascending; null for the whole log. */
   readonly positions: ReadonlySet<number> | null
-  /** The policy, never less strict than the source's, results of calls that do not wait, and the status. */
+  /** The policy, never less strict than the source's; results of calls that do not wait; the status. */
   readonly appended: readonly Event[]
   readonly status: Status
 }
 
 /**
- * Plans a fork. A state update forks from the event before it on its branch, as for HEAD (design D7). O(depth ·
- * log depth); O(events) to copy the log up to a position; O(1) for the whole log.
- * @throws ColloquyError `unknown_event` when no event of the tree has the id; `evicted` when a snapshot or
- *   `evict` dropped its branch.
+ * Returns what a fork from an event copies and appends. A state update means the event before it on its
+ * branch, as for HEAD (design D7). O(depth · log depth), O(events) if the log up to a position is copied, or
+ * O(1) for the whole log.
+ * @throws ColloquyError `unknown_event` when the event is not in the tree; `evicted` when a snapshot or
+ *   `evict` left out its branch.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'InterruptEvent', id: 'b' }])
  * [...planFork(state, 'a').positions] // [0]

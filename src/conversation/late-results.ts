@@ -24,9 +24,10 @@ const isUnplaced = (event: Event): event is ToolResultEvent | MessageEvent =>
   (isToolResult(event) || completionOf(event) !== null) && (event.parent_id ?? null) === null
 
 /**
- * Appends a result of a call outside HEAD's branch to the latest branch where the call is pending, then
- * restores HEAD, status, error and call statuses, since nothing happened on HEAD's branch. The other events get
- * their derived ids first, because HEAD may return to one of them. O(log n) per event, O(n) per late result.
+ * Returns the events to append for results that arrive late: a result of a call that is not pending on
+ * HEAD's branch is placed on the latest branch where it is. HEAD, status, error and call statuses are
+ * restored afterwards, because nothing happened on HEAD's branch. Other events come first, with derived ids,
+ * because HEAD may return to one of them. O(log n) per event, O(n) per late result.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls',
@@ -117,11 +118,11 @@ export function workingTip({ log, branch }: State, actionId: string): Entry | nu
 }
 
 /**
- * Returns a working call's completion message, for HEAD's branch if it works there, else for the latest
- * branch where it does; nothing if already completed.
- * @param id the id of the message; null for a new id, when the call was completed on another branch
- * @throws ColloquyError `unknown_call` for an id that is not a working call's; `evicted` when a snapshot or
- * `evict` dropped the branches.
+ * Returns the message that completes a working call, on HEAD's branch if it works there, else on the latest
+ * branch where it does. Empty if it is completed. O(n).
+ * @param id id of the message; null for a new one, if the call was completed on another branch
+ * @throws ColloquyError `unknown_call` for a call that is not working; `evicted` when a snapshot or `evict`
+ *   left out the branches.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls',

@@ -9,10 +9,10 @@ import type { ActionEvent, Event, MessageEvent, ObservationEvent } from './types
 /** Kind of the interim result of a call whose work continues after the reply. */
 export const WORKING = 'WorkingObservation'
 
-/** The interim result of a call whose work continues after the reply. */
+/** The first result of a call that outlives its reply. */
 export interface WorkingObservation extends Observation {
   readonly kind: typeof WORKING
-  /** A handle with which another process can continue the work. */
+  /** A handle from which another process can continue the work. */
   readonly task?: JsonValue
 }
 
@@ -21,7 +21,7 @@ export type CompletionOutcome = 'done' | 'failed' | 'cancelled' | 'lost'
 
 const OUTCOMES: readonly unknown[] = ['done', 'failed', 'cancelled', 'lost'] satisfies CompletionOutcome[]
 
-/** The `completes` field of a message: the call that the message completes. */
+/** The call that a message completes. */
 export interface Completes {
   readonly action_id: string
   readonly tool_call_id: string
@@ -29,7 +29,7 @@ export interface Completes {
   readonly outcome: CompletionOutcome
 }
 
-/** Progress of a call: the value of a state update with the key `call_progress`. */
+/** The value of a state update with the key `call_progress`. */
 export interface CallProgress {
   readonly action_id: string
   /** A number from 0 to 1, or any JSON that the tool reports. */
@@ -41,7 +41,7 @@ export interface CallProgress {
 export const PROGRESS_KEY = 'call_progress'
 
 /**
- * Whether an event is a working result, the first result of a call that outlives its reply. O(1).
+ * Whether an event is the first result of a call that outlives its reply. O(1).
  * @example
  * isWorkingResult({ kind: 'ObservationEvent', tool_name: 'search', tool_call_id: 'c', action_id: 'a',
  *   observation: { kind: 'WorkingObservation' } }) // true
@@ -52,7 +52,7 @@ export const isWorkingResult = (
   event.kind === 'ObservationEvent' && event.observation.kind === WORKING
 
 /**
- * Returns the call that a message completes, else null. The first message on its branch to name a working
+ * Returns the call that a message completes, or null. The first message on a branch that names a working
  * call completes it. O(1).
  * @example
  * completionOf({ kind: 'PauseEvent' }) // null
@@ -80,7 +80,7 @@ export function progressOf(event: Event): CallProgress | null {
 }
 
 /**
- * Id of the message that completes a call, so that completing it twice is one append.
+ * Returns the id of the message that completes a call, so that completing it twice appends once.
  * @example
  * completionId('a1') // 'a1-completion'
  */

@@ -11,17 +11,16 @@ import type { Check } from './shape-schema.ts'
 import type { Event } from './types.ts'
 
 /**
- * An event, or the issues that make a value invalid. Warnings do not: they report a published action or
- * observation without the fields of its kind (design D14), and in a log also unknown fields (D49).
+ * An event, or the issues of an invalid value. Warnings do not make it invalid: an action or observation of
+ * a published kind without its fields (design D14), and in a log unknown fields.
  */
 export type Decoded =
   | { readonly ok: true; readonly event: Event; readonly warnings: readonly Issue[] }
   | { readonly ok: false; readonly issues: readonly Issue[] }
 
 /**
- * Decodes a value as a deep-frozen JSON copy, unchanged (see {@link withDefaults} and {@link loadValue}).
- *
- * Never throws and never changes its input (law E); a value that is not JSON is an issue too. O(size).
+ * Decodes a value as an event, and returns a deep-frozen copy with the same fields (see {@link withDefaults}
+ * and {@link loadValue}). Never throws, and never changes its input (law E). O(size).
  * @example
  * decodeEvent({ kind: 'PauseEvent', id: 'p1' }) // { ok: true, event: { kind: 'PauseEvent', id: 'p1' }, warnings: [] }
  */
@@ -31,7 +30,7 @@ export function decodeEvent(value: unknown): Decoded {
 }
 
 /**
- * Decodes a line of JSON text as a deep-frozen event. Never throws. O(length); costs little more than
+ * Decodes a line of JSON text as a deep-frozen event. Never throws. O(length), little more than
  * `JSON.parse`.
  * @example
  * decodeLine('{"kind":"PauseEvent"}').ok // true

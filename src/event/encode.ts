@@ -3,8 +3,8 @@
 import type { Event } from './types.ts'
 
 /**
- * Returns the event as JSON text, with its fields in order. Decoding returns an equal event, including nulls
- * (law E). O(size).
+ * Returns an event as JSON text, with its fields in order. Decoding it returns an equal event (law E).
+ * O(size).
  * @example
  * encodeEvent({ kind: 'PauseEvent', id: 'p1' }) // '{"kind":"PauseEvent","id":"p1"}'
  */
@@ -15,10 +15,8 @@ export function encodeEvent(event: Event): string {
 type Encoded = string | { readonly value: unknown }
 
 /**
- * Serializes JSON without spaces, keys sorted by UTF-16 code units: equal values have equal texts.
- *
- * A value that is not JSON is omitted from objects and null elsewhere. Works at any depth. O(size · log
- * keys).
+ * Returns JSON without spaces, with sorted keys, so that equal values have equal texts. What is not JSON is
+ * left out of objects, and null elsewhere. O(size · log keys), at any depth.
  * @example
  * canonicalJson({ b: 1, a: [true, null] }) // '{"a":[true,null],"b":1}'
  */

@@ -194,8 +194,7 @@ function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchem
 }
 
 /**
- * Returns the JSON Schema (draft 2020-12) of one kind of event: constant `kind`, no other fields, with
- * defaults. A new object each time.
+ * Returns the JSON Schema (draft 2020-12) of one kind of event, as a new object.
  * @example
  * eventJsonSchema('PauseEvent').additionalProperties // false
  */
@@ -206,7 +205,7 @@ export function eventJsonSchema(kind: EventKind): JsonObject {
 }
 
 /**
- * Returns the JSON Schemas of all 19 kinds, by kind, in the order of the interface.
+ * Returns the JSON Schemas of all 19 kinds, in the order of the interface.
  * @example
  * eventJsonSchemas().PauseEvent.additionalProperties // false
  */

@@ -2,7 +2,7 @@ import { hashText } from './text.ts'
 import { canonicalJson } from './encode.ts'
 import type { Event } from './types.ts'
 
-/** The `parent_id` that explicitly means no parent (design D8). Never an id. */
+/** The `parent_id` of an event without a parent (design D8). */
 export const ROOT = '__root__'
 
 /**
@@ -16,7 +16,7 @@ export const LEGAL_ID = /^(?!__root__$)[^\u0000-\u001f\u007f-\u009f\ud800-\udfff
 const PLAIN_ID = /^[\w.:-]{1,200}$/
 
 /**
- * Whether a text may be the id of an event or a conversation. O(length).
+ * Whether a text can be the id of an event or a conversation. O(length).
  * @example
  * isLegalId('01J9Z3') // true
  * isLegalId('__root__') // false
@@ -35,10 +35,8 @@ export const keyedId = (
 ): string => `${kind}-${hashText(`${conversationId}\n${key}`)}`
 
 /**
- * Derives an event's id from conversation, position and body, so replays write the same bytes and repeated
- * imports change nothing (design D15). O(size).
- *
- * The position alone makes it unique within a conversation; the hash ties it to the body.
+ * Returns the id of an event without one, derived from conversation, position and body, so that each import
+ * and replay derives the same (design D15). O(size).
  * @example
  * deriveEventId('c1', 7, { kind: 'PauseEvent' }) // 'derived-7-…'
  */

@@ -4,13 +4,13 @@ import { maskSecrets, mentionsSecret } from './mask.ts'
 import type { JsonValue } from './shapes.ts'
 import type { Problem } from './shape-schema.ts'
 
-/** One thing wrong with a value. */
+/** One problem of a value. */
 export interface Issue {
   readonly loc: readonly (string | number)[]
   readonly msg: string
-  /** Stable name of the problem: `missing`, `extra_forbidden`, `string_type` and the like. */
+  /** Stable name of the problem, such as `missing`, `extra_forbidden` or `string_type`. */
   readonly type: string
-  /** The value with secrets masked; omitted if absent or unsafe. */
+  /** The value, with secrets masked; absent if there is none or it is unsafe. */
   readonly input?: unknown
 }
 

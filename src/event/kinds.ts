@@ -3,17 +3,17 @@
 import type { Source } from './shapes.ts'
 import type { ToolResultEvent, Event, EventOf } from './types.ts'
 
-/** What the engine knows about a kind. */
+/** What is known of a kind of events. */
 export interface KindFacts {
-  /** Its number in snapshots: 1 to 254, never changed and never reused. */
+  /** Number in snapshots, from 1 to 254. Never changed or reused. */
   readonly code: number
   /** Source of an event that has no `source`; null where `source` is required (interface 2.2). */
   readonly defaultSource: Source | null
-  /** Its role in the view (design section 4), or null for a kind that is not in it. */
+  /** Role in the view (design section 4); null if the view excludes it. */
   readonly unit: 'message' | 'call' | 'result' | 'condensation' | 'condensation_request' | null
   /** Whether the shared-event search may return it (interface 4.1). */
   readonly searchable: boolean
-  /** Whether the log stores it; deltas are for live readers only. */
+  /** Whether logs contain it. Deltas are for live readers only. */
   readonly stored: boolean
   /** Whether it can change the state's header (design section 3). */
   readonly movesStatus: boolean
@@ -25,6 +25,7 @@ export interface KindFacts {
  * KINDS.PauseEvent.defaultSource // 'user'
  */
 // oxfmt-ignore
+/** What is known of each kind. */
 export const KINDS = {
   ServerErrorEvent: { code: 1, defaultSource: null, unit: null, searchable: true, stored: true, movesStatus: false },
   ACPToolCallEvent: { code: 2, defaultSource: 'agent', unit: null, searchable: true, stored: true, movesStatus: false },

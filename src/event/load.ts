@@ -7,11 +7,11 @@ import { type Fact, isQuarantined, quarantine } from './quarantine.ts'
 import type { JsonValue } from './shapes.ts'
 import { upcast } from './upcast.ts'
 
-/** A fact with its upcasts and warnings; a quarantined line has neither. */
+/** A fact, with the upcasts that were applied to it and its warnings. */
 export interface Loaded {
   readonly fact: Fact
   readonly upcasts: readonly string[]
-  /** Problems of an event that loads: unknown fields, unfit payloads, and data that parsing loses. */
+  /** Problems of a valid event: unknown fields, unfit payloads, and data that parsing loses. */
   readonly warnings: readonly Issue[]
 }
 

@@ -118,9 +118,9 @@ export function walkShapes(
 }
 
 /**
- * A deep-frozen copy of a decoded event with all contract defaults (interface 2.2 and 2.3), such as
- * `cache_prompt: false`. Existing fields stay first and unchanged; id, timestamp, parent and fields whose
- * default is null are not filled in. O(size).
+ * Returns a deep-frozen copy of an event with all defaults (interface 2.2 and 2.3), such as
+ * `cache_prompt: false`. Existing fields stay first and unchanged. Ids, timestamps, parents and defaults of
+ * null are not added. O(size).
  * @example
  * withDefaults({ kind: 'PauseEvent', id: 'p1' }) // { kind: 'PauseEvent', id: 'p1', source: 'user' }
  */

@@ -6,12 +6,12 @@ import { isObject } from './json.ts'
 import type { JsonValue } from './shapes.ts'
 import type { Event } from './types.ts'
 
-/** One line that could not be decoded (design D16). */
+/** A line that could not be decoded (design D16). */
 export interface Quarantined {
   readonly quarantined: true
   readonly raw: string
   readonly issues: readonly Issue[]
-  /** The id, if it is legal and the parent is readable: then the line is in the tree. */
+  /** The id, if it is legal and the parent is readable; the line is then in the tree. */
   readonly id?: string
   readonly parent_id?: string | null
   readonly event_kind?: string

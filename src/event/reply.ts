@@ -4,13 +4,10 @@ import { isObject } from './json.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
 import type { ActionEvent, Event, MessageEvent } from './types.ts'
 
-/** Name of a provider's grammar, such as `anthropic`, in which requests are written and replies are read. */
+/** Name of a provider's message format, such as `anthropic`. */
 export type GrammarName = string
 
-/**
- * What ends a reply early. `truncated`: token limit. `paused`: continues when sent back. `refused`: by the
- * model. `filtered`: by the provider. `broken_off`: the stream ended early. `failed`: the provider failed.
- */
+/** Why a reply ended early; see `ReplyOutcome`. */
 export type EarlyEnd = 'truncated' | 'paused' | 'refused' | 'filtered' | 'broken_off' | 'failed'
 
 const EARLY_ENDS: ReadonlySet<unknown> = new Set<EarlyEnd>([
@@ -25,37 +22,37 @@ const EARLY_ENDS: ReadonlySet<unknown> = new Set<EarlyEnd>([
 export const isEarlyEnd = (value: unknown): value is EarlyEnd => EARLY_ENDS.has(value)
 
 /**
- * Record of an event's reply. All fields are optional: other producers' logs have none. `after` is on each
- * event of a reply, the rest on its first.
+ * What is recorded of a reply. `after` is on each of its events, everything else on the first. Logs of other
+ * producers have no records.
  */
 export interface ReplyRecord {
-  /** Id of the event under HEAD at the model call; null for an empty log, true for this event's parent. */
+  /** Id of the event under HEAD at the model call; null for an empty log, true for the parent. */
   readonly after?: string | true | null
   readonly grammar?: GrammarName
   readonly model?: string
-  /** The requested model, where the name differs and the reply has reasoning. */
+  /** The requested model, if its name differs and the reply has reasoning. */
   readonly requested_model?: string
-  /** Digest of the system prompt and the messages of the request. */
+  /** Digest of the request's system prompt and messages. */
   readonly prefix?: string
   readonly tools?: string
-  /** Digest of the reply's own signed parts. */
+  /** Digest of the reply's signed parts. */
   readonly digest?: string
-  /** The same digest with HEAD at its first call, at its second and so on, where it differs. */
+  /** The digest with HEAD at its first call, its second and so on, where it differs. */
   readonly cuts?: readonly string[]
-  /** Why the model stopped, as the provider names it, where that was not its ordinary end. */
+  /** Why the model stopped, in the provider's terms, unless it was the usual end. */
   readonly stop_reason?: string
   readonly outcome?: EarlyEnd
-  /** Tokens: input, output, cache read, cache write, reasoning; zeros at the end are omitted. */
+  /** Input, output, cache read, cache write and reasoning tokens, without zeros at the end. */
   readonly tokens?: readonly number[]
-  /** Reported usage beyond `tokens`, or all of it without `tokens`, in the provider's fields. */
+  /** Usage that `tokens` does not contain, in the provider's fields. */
   readonly usage?: JsonObject
-  /** The reply's parts in their order, where the standard fields cannot express it. */
+  /** The parts in order, where the standard fields cannot express it. */
   readonly parts?: readonly JsonValue[]
-  /** What the provider reported of the reply and does not accept back: sources, citations, ratings, withheld inputs. */
+  /** What the provider reported and does not accept back: sources, citations, ratings, withheld inputs. */
   readonly metadata?: JsonObject
-  /** Change in the number of waiting provider-run calls; negative for results. Omitted if 0. */
+  /** Change in the number of waiting calls of the provider's tools; negative for results. Omitted if 0. */
   readonly waits?: number
-  /** Id of the provider's container in which they wait; the request with their results must name it. */
+  /** Id of the provider's container in which they wait, which the request with their results must name. */
   readonly container?: string
   readonly interrupted?: true
 }

@@ -11,6 +11,7 @@ export interface JsonObject {
 /** The sources of events. */
 export const SOURCES = ['agent', 'user', 'environment', 'hook'] as const
 
+/** Source of an event. */
 export type Source = (typeof SOURCES)[number]
 
 /** When hooks run. */
@@ -23,7 +24,7 @@ export const HOOK_EVENT_TYPES = [
   'Stop',
 ] as const
 
-/** A piece of text. `cache_prompt` (default false) marks the end of a prefix that a provider should cache. */
+/** A text. `cache_prompt` marks the end of a prefix that the provider should cache. */
 export interface TextContent {
   readonly type?: 'text'
   readonly text: string
@@ -37,22 +38,19 @@ export interface ImageContent {
   readonly cache_prompt?: boolean
 }
 
-/**
- * Part of another kind, as its provider defines it: document, file, audio. `type` is neither `text` nor
- * `image`; other fields are stored unchanged.
- */
+/** A part of another kind, as its provider defines it: a document, file or audio. Stored unchanged. */
 export interface OpenPart {
   readonly type: string
   readonly [field: string]: unknown
 }
 
 /**
- * Part of a message or tool result: see `isTextPart`, `isImagePart`, `isOpenPart`. Without `type`, fields
- * decide between text and images.
+ * A part of a message or tool result: see `isTextPart`, `isImagePart`, `isOpenPart`. Without `type`, the
+ * fields decide.
  */
 export type Content = TextContent | ImageContent | OpenPart
 
-/** A model's reasoning, signed by its provider; it is sent back byte for byte or not at all. */
+/** A model's reasoning, signed by its provider. It is sent back byte for byte or not at all. */
 export interface ThinkingBlock {
   readonly type?: 'thinking'
   readonly thinking: string
@@ -65,10 +63,7 @@ export interface RedactedThinkingBlock {
   readonly data: string
 }
 
-/**
- * A reasoning item of OpenAI's Responses grammar. `encrypted_content` is never shown or logged, only stored and
- * sent back.
- */
+/** A reasoning item of OpenAI Responses. `encrypted_content` is stored and sent back, but never shown. */
 export interface ReasoningItemModel {
   readonly id?: string | null
   readonly summary?: readonly string[]
@@ -77,7 +72,7 @@ export interface ReasoningItemModel {
   readonly status?: string | null
 }
 
-/** A tool call as the provider wrote it. `arguments` is text that may be invalid JSON. */
+/** A tool call as the provider wrote it. `arguments` may be invalid JSON. */
 export interface MessageToolCall {
   readonly id: string
   readonly name: string
@@ -86,7 +81,7 @@ export interface MessageToolCall {
   readonly responses_item_id?: string | null
 }
 
-/** One message to or from a model. `content` defaults to an empty list. */
+/** A message to or from a model. */
 export interface Message {
   readonly role: 'user' | 'system' | 'assistant' | 'tool'
   readonly content?: readonly Content[]
@@ -98,17 +93,17 @@ export interface Message {
   readonly responses_reasoning_item?: ReasoningItemModel | null
 }
 
-/** Estimated danger of a call, LOW < MEDIUM < HIGH. UNKNOWN is outside the order. */
+/** Estimated danger of a call: LOW < MEDIUM < HIGH, or UNKNOWN. */
 export type SecurityRisk = 'UNKNOWN' | 'LOW' | 'MEDIUM' | 'HIGH'
 
-/** A critic's rating, `score` from 0 to 1. `message` is omitted on disk where it is null. */
+/** A critic's rating, with a `score` from 0 to 1. */
 export interface CriticResult {
   readonly score: number
   readonly message?: string | null
   readonly metadata?: JsonObject | null
 }
 
-/** A tool as the model received it. `kind` names the tool's class, `action_type` the kind of its actions. */
+/** A tool as the model saw it. `kind` names its class, `action_type` the kind of its actions. */
 export interface ToolDefinition {
   readonly kind?: string
   readonly title?: string | null
@@ -119,13 +114,13 @@ export interface ToolDefinition {
   readonly meta?: JsonObject | null
 }
 
-/** A tool call. Users make tools, so any kind and field may appear; see `isAction`. */
+/** The arguments of a tool call. Tools can be of any kind and have any fields; see `isAction`. */
 export interface Action {
   readonly kind: string
   readonly [field: string]: unknown
 }
 
-/** A tool's result. Defaults: no `content`, `is_error` false. Other fields are the tool's own. */
+/** A tool's result. Other fields than these are the tool's own. */
 export interface Observation {
   readonly kind: string
   readonly content?: readonly Content[]
@@ -142,7 +137,7 @@ export const isOpenPart = (part: Content): part is OpenPart =>
   part.type !== undefined && part.type !== 'text' && part.type !== 'image'
 
 /**
- * Whether a part contains images; it may have further fields, such as `text`. O(1).
+ * Whether a part contains images. It can have other fields too, such as `text`. O(1).
  * @example
  * isImagePart({ image_urls: ['https://example.com/a.png'] }) // true
  */
@@ -159,8 +154,7 @@ export const isTextPart = (part: Content): part is TextContent => !isOpenPart(pa
 const TEXT_FIELDS: ReadonlySet<string> = new Set(['text', 'title', 'filename', 'context'])
 
 /**
- * Returns an open part's texts in order: titles, file names, texts, plain text documents, no encoded data.
- * O(size).
+ * Returns the texts of an open part, in order: titles, file names, texts and plain text documents. O(size).
  * @example
  * wordsIn({ type: 'document', source: { type: 'base64', data: 'JVBERi0=' }, title: 'Plan' }) // ['Plan']
  */

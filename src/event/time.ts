@@ -4,10 +4,11 @@ const DATE_TIME =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[T ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:Z|([+-])([01]\d|2[0-3]):?([0-5]\d))?$/
 
 /**
- * Returns an ISO 8601 date-time in microseconds since 1970-01-01T00:00:00Z; undefined for other text.
+ * Returns a date and time of ISO 8601 in microseconds since 1970-01-01T00:00:00Z, or undefined. O(1).
  *
- * Separator T or space; up to nine fraction digits, cut to microseconds; zone Z, ±hh:mm or ±hhmm, default UTC
- * (design D10). The calendar is checked: no 30 February, 24:00 or leap second. O(1).
+ * Between them is T or a space; at most nine digits of a second, cut to microseconds; the zone is Z, ±hh:mm
+ * or ±hhmm, by default UTC (design D10). Dates that do not exist are invalid, and so are 24:00 and leap
+ * seconds.
  * @example
  * parseInstant('1970-01-01T00:00:01.5Z') // 1500000n
  * parseInstant('2026-02-30T00:00:00') // undefined

@@ -25,7 +25,7 @@ interface EventBase {
   readonly parent_id?: string | null
 }
 
-/** A fault of the server itself: an MCP connection, a socket, the infrastructure. */
+/** An error of the server itself, such as of an MCP connection or a socket. */
 export interface ServerErrorEvent extends EventBase {
   readonly kind: 'ServerErrorEvent'
   readonly source: Source
@@ -47,7 +47,7 @@ export interface ACPToolCallEvent extends EventBase {
   readonly is_error?: boolean
 }
 
-/** Events removed from the view, and the summary that replaces them. */
+/** Removes events from the view, and replaces them by a summary. */
 export interface Condensation extends EventBase {
   readonly kind: 'Condensation'
   readonly source?: Source
@@ -78,7 +78,7 @@ export interface ConversationErrorEvent extends EventBase {
   readonly detail: string
 }
 
-/** A change of state, sent to clients: the new `value` of `key`. */
+/** A new `value` of the state's `key`. */
 export interface ConversationStateUpdateEvent extends EventBase {
   readonly kind: 'ConversationStateUpdateEvent'
   readonly source?: Source
@@ -89,7 +89,7 @@ export interface ConversationStateUpdateEvent extends EventBase {
 /** When a hook runs. */
 export type HookEventType = (typeof HOOK_EVENT_TYPES)[number]
 
-/** A hook that ran, its output, and whether it blocked. */
+/** A hook that ran, what it printed, and whether it blocked. */
 export interface HookExecutionEvent extends EventBase {
   readonly kind: 'HookExecutionEvent'
   readonly source?: 'hook'
@@ -109,7 +109,7 @@ export interface HookExecutionEvent extends EventBase {
   readonly hook_input?: JsonObject | null
 }
 
-/** The log of one completion, sent to the client instead of a file. */
+/** The log of a model call, sent to the client instead of written to a file. */
 export interface LLMCompletionLogEvent extends EventBase {
   readonly kind: 'LLMCompletionLogEvent'
   readonly source?: Source
@@ -155,7 +155,9 @@ export interface MessageEvent extends EventBase {
   readonly critic_result?: CriticResult | null
 }
 
-/** The scaffold's own result of a call that it could not run. It names the call, not the action. */
+/**
+ * An error as the result of a call, which the scaffold could not run. It refers to the call, not the action.
+ */
 export interface AgentErrorEvent extends EventBase {
   readonly kind: 'AgentErrorEvent'
   readonly source?: Source

@@ -7,12 +7,12 @@ import { actionChecks, observationChecks } from './published/payload-schema.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
 
 /**
- * One step from an older or foreign shape towards the interface. Pure, total, idempotent: accepts every JSON
- * object, and returns the same object if nothing changes.
+ * One step from an older or foreign form to the current one. Accepts any JSON object, never throws, and
+ * returns the same object if nothing changes; a second run changes nothing.
  */
 export interface Upcaster {
   readonly name: string
-  /** Peculiarities of the dialect and how they are handled, including every removed field. */
+  /** What is peculiar to the form, how it is converted, and every field that is removed. */
   readonly description: string
   readonly kinds: readonly EventKind[]
   readonly applies: (raw: JsonObject) => boolean
@@ -309,7 +309,7 @@ function joinOutput(observation: JsonObject): JsonObject {
   }
 }
 
-/** Every upcaster, in order of execution: kinds first, as later steps depend on them, nulls last. */
+/** All upcasters, in order: kinds first, on which later steps depend, and nulls last. */
 export const UPCASTERS: readonly Upcaster[] = Object.freeze([
   ...TAB,
   ...EARLY,
@@ -323,17 +323,15 @@ const BY_KIND: ReadonlyMap<JsonValue | undefined, readonly Upcaster[]> = new Map
   EVENT_KINDS.map((kind) => [kind, UPCASTERS.filter(({ kinds }) => kinds.includes(kind))]),
 )
 
-/** A value after the known steps, and the applied steps in order. */
+/** A value after the upcasters, and which of them changed it. */
 export interface Upcast {
   readonly value: JsonValue
   readonly applied: readonly string[]
 }
 
 /**
- * Converts a raw event (plain JSON) of an older or foreign dialect. Unknown content is unchanged; decoding
- * reports it.
- *
- * Pure, total; a current event is the same object after a few lookups. O(size of what changes).
+ * Converts an event of an older or foreign form, as plain JSON. What is unknown stays, and decoding reports
+ * it. Never throws; a current event is returned as it is. O(size of what changes).
  * @example
  * upcast({ kind: 'Condensation' }).value // { kind: 'Condensation', llm_response_id: '' }
  * upcast({ kind: 'Condensation' }).applied // ['early.condensation_llm_response_id']

@@ -26,15 +26,15 @@ import { completes, resultOfCall, whyNotWorking } from './path.ts'
 import { countIn, stretchOf, removedUnits } from './removal.ts'
 
 /**
- * Explains why an event is in HEAD's view or not: the reason, its call or result, the events that are removed
- * with it, and notes. For another HEAD, pass the state of `stateAt` or `switchTo`.
+ * Explains why an event is in HEAD's view or not: the reason, its call or result, what is removed with it,
+ * and notes. For another HEAD, pass the state of `stateAt` or `switchTo`.
  *
  * O(entries since the event · log n + view · log n), and with a budget the cost of `fitToBudget`.
- * @param event the id of an event, or of a summary that a Condensation put into the view; or a position in the
- *   log, for lines without an id and events with a repeated id
- * @param options the policy that shortens requests, to include its effects
- * @throws ColloquyError `unknown_event` for an unknown event; `evicted` where a snapshot or `evict` dropped the
- *   required bodies.
+ * @param event id of an event or of a summary; or a position in the log, for lines without an id and
+ *   repeated ids
+ * @param options how the server shortens requests
+ * @throws ColloquyError `unknown_event` for an unknown event; `evicted` where a snapshot or `evict` left out
+ *   a body.
  * @example
  * const state = replay([
  *   { kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user', content: [{ text: 'hi' }] } },

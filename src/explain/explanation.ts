@@ -24,7 +24,7 @@ export type VerdictCode =
   | 'quarantined'
   | 'repeated_id'
 
-/** A further fact about an event. */
+/** Name of a further fact about an event. */
 export type NoteCode =
   | 'paired'
   | 'unanswered'
@@ -53,22 +53,22 @@ export type NoteCode =
   | 'reported'
   | 'repaired'
 
-/** One fact about an event, and its rule. */
+/** A fact about an event, with its rule. */
 export interface Reason<Code extends string = VerdictCode | NoteCode> {
   readonly code: Code
-  /** The rule of the design, such as `U6`; `ruleOf` returns its sentence. */
+  /** Rule of the design, such as `U6`; `ruleOf` returns its sentence. */
   readonly rule: string
-  /** The broken law of logs, such as `P4`, for `sentenceOf` of `colloquy/laws`; null for none. */
+  /** Broken law, such as `P4`, for `sentenceOf` of `colloquy/laws`; or null. */
   readonly law: string | null
-  /** One sentence. It quotes ids and names only, never content. */
+  /** One sentence with ids and names, without content. */
   readonly text: string
-  /** The other events that it is about, in log order. */
+  /** Ids of the other events that it names, in log order. */
   readonly ids: readonly string[]
 }
 
-/** The explanation of an event, seen from HEAD. */
+/** Why an event is in HEAD's view or not. */
 export interface Explanation {
-  /** Its id, or the id of a summary; null for a line without an id. */
+  /** Id of the event or summary; null for a line without an id. */
   readonly id: string | null
   /** Position in the log; for a summary, the position of its Condensation. */
   readonly seq: number
@@ -76,8 +76,8 @@ export interface Explanation {
   readonly inView: boolean
   readonly verdict: Reason<VerdictCode>
   /**
-   * Event without which it would be in view: a Condensation, the first result, the event that moved HEAD
-   * away, or one with its id; else null.
+   * Event without which it would be in view: a Condensation, the first result, the move of HEAD, or the
+   * first event with its id. Null if there is none.
    */
   readonly removedBy: string | null
   readonly pairedWith: readonly string[]
@@ -102,7 +102,7 @@ const RULES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns the sentence of a rule; null for a rule that no explanation uses. O(1).
+ * Returns the sentence of a rule of the design; null if no explanation uses it. O(1).
  * @example
  * ruleOf('U4') // 'A batch is out of the view until each of its calls has a result.'
  */

@@ -3,7 +3,7 @@
 /** `error`: the model is misled or the request fails; `warning`: wasted tokens; `note`: worth knowing. */
 export type Severity = 'error' | 'warning' | 'note'
 
-/** Kinds of findings, causes before consequences. */
+/** Kinds of findings; causes precede consequences. */
 export const FINDING_KINDS = [
   'secret',
   'quarantined',
@@ -26,25 +26,27 @@ export const FINDING_KINDS = [
   'law',
 ] as const
 
+/** Kind of a finding. */
 export type FindingKind = (typeof FINDING_KINDS)[number]
 
+/** A problem or a notable fact of a conversation. */
 export interface Finding {
-  /** Stable for the same log: the kind and the position of the event. */
+  /** Kind and position, which are stable for a log. */
   readonly key: string
   readonly kind: FindingKind
   readonly severity: Severity
   readonly text: string
-  /** The rule of the design, such as `U6`; `ruleOf` returns its sentence. Null where a law covers it. */
+  /** Rule of the design, such as `U6`; `ruleOf` returns its sentence. Null if a law covers it. */
   readonly rule: string | null
   readonly law: string | null
-  /** Position of the event, which is also the first of `ids` if it has an id. */
+  /** Position of the event; if it has an id, that is the first of `ids`. */
   readonly seq: number
-  /** The events that prove it, the cause first. */
+  /** Ids of the events that prove it, the cause first. */
   readonly ids: readonly string[]
   readonly cost?: FindingCost
 }
 
-/** Cost of a changed prefix, in estimated tokens. */
+/** What a changed prefix costs, in estimated tokens. */
 export interface FindingCost {
   readonly cacheTokens: number
   readonly reasoningTokens: number

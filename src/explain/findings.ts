@@ -198,18 +198,19 @@ function resultFinding(
 const withoutAdvice = (message: string): string =>
   message.replace(/; (?:of )?a correct server .*$/s, '').replace(/; give one of .*$/s, '')
 
+/** What is checked, and what is known about the conversation. */
 export interface FindingOptions {
-  /** The grammars in which requests are checked. Default: the recorded ones, else Anthropic's. */
+  /** Grammars in which requests are checked. Default: those recorded, else Anthropic's. */
   readonly grammars?: readonly GrammarName[]
-  /** Writes a state as the messages of a request, if the server shortens them. Default: `toMessages`. */
+  /** Returns the messages of a request, if the server shortens them. Default: `toMessages`. */
   readonly messages?: RequestWriter
-  /** Whether the conversation has ended, so that no call may be pending. Default: no. */
+  /** Whether the conversation has ended, so that no call may be pending. Default: false. */
   readonly ended?: boolean
-  /** Whether to search all texts for secrets. Default: yes. */
+  /** Whether to search all texts for secrets. Default: true. */
   readonly secrets?: boolean
-  /** For a state: its facts as they were loaded, with the warnings of loading. Default: no warnings. */
+  /** The facts of a state as they were loaded, with their warnings. Default: no warnings. */
   readonly loaded?: readonly Loaded[]
-  /** For a log: part of the derived ids of its events. Default: the empty string. */
+  /** Part of derived event ids, for a log. Default: the empty text. */
   readonly conversationId?: string
 }
 
@@ -228,14 +229,14 @@ const FINDERS: readonly Finder[] = [
 ]
 
 /**
- * Returns a conversation's problems and notable facts, worst first, causes before consequences: replay
- * warnings, broken laws, requests that do not extend the previous one, loops, interrupted replies, abandoned
- * branches, condensations that forgot the task, likely secrets. Each lists its evidence; `explain` explains
- * one event. Read-only.
+ * Returns the problems and notable facts of a conversation, worst first, causes before consequences:
+ * warnings of replay, broken laws, requests that do not extend the previous one, loops, interrupted replies,
+ * abandoned branches, condensations that forgot the task, likely secrets. Each lists its evidence; `explain`
+ * explains one event.
  *
- * O(n log n + size), and O(content of the view) for each of at most 64 past changes and 12 + 2 · log2(n)
- * requests per grammar.
- * @param log a state, or a log as `checkLog` accepts it; only for lines it is known what JSON parsing lost
+ * O(n log n + size), and O(content of the view) for at most 64 past changes, and 12 + 2 · log2(n) requests
+ * per grammar.
+ * @param log a state, or a log as for `checkLog`; only lines show what JSON parsing lost
  * @throws ColloquyError `evicted` for a state with evicted bodies.
  * @example
  * const say = (id, text) => ({ kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user',

@@ -9,13 +9,13 @@ import { isPending } from '../view/units.ts'
 import type { NoteCode, Reason } from './explanation.ts'
 import { findUnit, type Subject } from './subject.ts'
 
-/** The policy that shortens requests. */
+/** How the server shortens requests. */
 export interface SentOptions extends Omit<FitOptions, 'write'> {
-  /** Maximum number of tokens of a request, as for `fitToBudget`. Default: no limit. */
+  /** Maximum tokens of a request, as for `fitToBudget`. Default: unlimited. */
   readonly budget?: number
   /** Default: `estimateTokens`. */
   readonly count?: CountTokens
-  /** Shortens old results, as `observationMasking` does. Default: none are shortened. */
+  /** Shortens old results, as `observationMasking`. Default: none. */
   readonly mask?: (messages: readonly NeutralMessage[]) => readonly NeutralMessage[]
 }
 

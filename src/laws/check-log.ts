@@ -38,24 +38,26 @@ import { resolveCondensation, type ResolvedCondensation } from '../view/condense
 import { isPending, type Unit, unitEvents } from '../view/units.ts'
 import { type View, viewEventsIn } from '../view/view.ts'
 
-/** What is known about a log besides its content. */
+/** What is known about a log, other than its content. */
 export interface CheckOptions {
   /** Whether the server has stopped: no call is pending except for a user, and no run. Default: false. */
   readonly ended?: boolean
-  /** Grammars whose rules requests and the records of replies are checked by. Default: none. */
+  /** Grammars against which requests and records of replies are checked. Default: none. */
   readonly grammars?: readonly GrammarName[]
-  /** Writes the server's messages, if it masks, limits or cuts those of `toMessages`. */
+  /**
+   * Returns the messages that the server sends, if it shortens those of `toMessages`. Default: `toMessages`.
+   */
   readonly messages?: RequestWriter
-  /** Part of the derived ids of events. Default: the empty string. */
+  /** Part of derived event ids. Default: the empty text. */
   readonly conversationId?: string
 }
 
 /**
- * Reports where a log differs from a correct server's, in log order. Accepts lines of JSON text, facts, or
- * results of `loadLine`; only lines show what JSON parsing lost (E8). Total on any values.
+ * Reports where a log differs from that of a correct server, in log order. Accepts lines of JSON text,
+ * facts, or results of `loadLine`; only lines show what JSON parsing loses (E8). Never throws.
  *
- * O(n log n) for n facts, and O(view) per condensation, like the fold; with grammars also O(content of the
- * view) for at most 12 + 2 · log2(n) requests per grammar.
+ * O(n log n) for n facts, and O(view) per condensation; with grammars also O(content of the view) for at
+ * most 12 + 2 · log2(n) requests per grammar.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const log = [

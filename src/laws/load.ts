@@ -90,11 +90,11 @@ export function reportWarnings(
     )
 }
 
-/** One violation of a law. */
+/** A place where a log breaks a law. */
 export interface LawViolation {
-  /** The number of the law in properties/laws.md, such as `R1`; `sentenceOf` returns its sentence. */
+  /** Number in properties/laws.md, such as `R1`; `sentenceOf` returns its sentence. */
   readonly law: string
-  /** The id of the event; null for a line without a readable id. */
+  /** Id of the event; null for a line without a readable id. */
   readonly id: string | null
   /** Position in the log, from 0. */
   readonly seq: number

@@ -15,7 +15,7 @@ import { branchOf, type Checkpoint, type State } from '../state/state.ts'
 import { branchAtRequest, isCutOff, replyStarts } from './replies.ts'
 import type { LawWatch, LogStep, Report } from './load.ts'
 
-/** Converts a state to the messages that a server sends. */
+/** Returns the messages that a server sends for a state. */
 export type RequestWriter = (state: State, options: MessageOptions) => readonly NeutralMessage[]
 
 interface RequestOptions {

@@ -1,5 +1,4 @@
-/** The sentence of each law by its number, for reports. A test compares them with properties/laws.md. */
-
+/** The sentence of each law, by its number. */
 export const LAWS: Readonly<Record<string, string>> = {
   R1: 'Folding a log in two parts equals folding it at once: fold(a ++ b) is fold(b) on top of fold(a).',
   R2: '`reduce` never throws on a fact that decodes, whatever preceded it.',
@@ -131,7 +130,7 @@ export const LAWS: Readonly<Record<string, string>> = {
 }
 
 /**
- * The sentence of a law by its number; null where no law has it. O(1).
+ * Returns the sentence of a law, or null. O(1).
  * @example
  * sentenceOf('R4') // '`replay` is the fold of `reduce`.'
  */

@@ -8,21 +8,19 @@ import type { ReadOptions, Reply, ReplyCollector } from './reply.ts'
 import type { Violation } from './rules.ts'
 import type { Limits } from './limits.ts'
 
-/** A provider's message format: writes and validates requests, and reads replies. */
+/** A provider's message format: writes and checks requests, and reads replies. */
 export interface Grammar {
   readonly name: string
   readonly title: string
   readonly law: string
   readonly limits: Limits
-  /**
-   * Writes a request, or its list of messages. @throws ColloquyError `empty_view` when there are no messages.
-   */
+  /** Writes a request, or its list of messages. @throws ColloquyError `empty_view` without messages. */
   readonly write: (messages: readonly NeutralMessage[], options?: WriteOptions) => object
-  /** Field of a request that contains the messages; null when the request is their list. */
+  /** Field of a request that contains the messages; null if the request is the list. */
   readonly list: string | null
   readonly reply: (reply: object, options?: ReadOptions) => Reply
   readonly stream: (options?: ReadOptions) => ReplyCollector
-  /** Returns the rules that a request breaks; null when a package validates. */
+  /** Returns the rules that a request breaks; null if a package checks them. */
   readonly rules: ((request: unknown, options?: MessageOptions) => readonly Violation[]) | null
   /** Fields that the writer leaves out when they would be empty. */
   readonly front: JsonObject

@@ -9,6 +9,7 @@ import { INTERACTIONS } from './interactions/grammar.ts'
 import { OPENAI_CHAT } from './openai-chat/grammar.ts'
 import { OPENAI_RESPONSES } from './openai-responses/grammar.ts'
 
+/** All grammars. */
 export const GRAMMARS: readonly Grammar[] = [
   OPENAI_CHAT,
   OPENAI_RESPONSES,

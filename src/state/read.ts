@@ -118,8 +118,8 @@ export function listPendingCalls(state: State): PendingCall[] {
 }
 
 /**
- * Returns the pending calls of HEAD's branch that can be executed, in log order, including forgotten ones. A
- * call with a null action is pending, but not executable. O(k log k) for k pending calls.
+ * Returns the pending calls of HEAD's branch that can be executed, in log order, also forgotten ones. A call
+ * whose action is null cannot be. O(k log k) for k pending calls.
  * @example
  * const tool_call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const call = { kind: 'ActionEvent', thought: [], tool_name: 'ls', tool_call_id: 'c', tool_call,

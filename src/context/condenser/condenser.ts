@@ -3,7 +3,7 @@
 import type { Condensation } from '../../event/types.ts'
 import type { State } from '../../state/state.ts'
 
-/** What triggers a condensation: a request in the log, the tokens of the view, or its events. */
+/** Why a view is condensed: a request in the log, its tokens, or its events. */
 export type CondensationTrigger = 'request' | 'tokens' | 'events'
 
 /** Why a condensation was refused. */
@@ -19,18 +19,20 @@ export type RefusalCode =
   | 'blank_summary'
   | 'summary_too_long'
 
+/** Why a condensation was refused, and what follows. */
 export interface RefusalReason {
   readonly code: RefusalCode
-  /** One sentence. Never quotes what the summariser threw. */
+  /** One sentence, without the summariser's error. */
   readonly message: string
   readonly triggers: readonly CondensationTrigger[]
-  /** Whether the next request depends on it: the log requires it, or the token limit is exceeded. */
+  /** Whether the next request needs it: the log requests it, or the tokens exceed the limit. */
   readonly required: boolean
-  /** `never`: the same view is refused again. `later`: the summariser may succeed on another attempt. */
+  /** `never`: the same view will be refused again. `later`: the summariser may succeed next time. */
   readonly again: 'never' | 'later'
   readonly cause?: unknown
 }
 
+/** What a condenser decided. */
 export type CondenserDecision =
   | { readonly type: 'keep' }
   /** Append at HEAD. Shortens the view, clears a request, and removes only listed events. */
@@ -38,16 +40,16 @@ export type CondenserDecision =
   | { readonly type: 'refuse'; readonly reason: RefusalReason }
 
 /**
- * Decides which events of a view to forget. Changes nothing.
+ * Decides which events of a view to forget, and changes nothing. `run(step, { condenser })` executes the
+ * decision.
  *
- * `condense`: append the event, which clears the request. `refuse`: the request remains; if `required` is true,
- * end the run with a ConversationErrorEvent or call the model anyway, otherwise continue. Call the condenser
- * again only after the view has changed, or, if `again` is `later`, after a pause. `run(step, { condenser })`
- * does all of this.
+ * `condense`: append the event. `refuse`: if `required` is true, end the run with a ConversationErrorEvent
+ * or call the model anyway; otherwise continue. Then call the condenser again only after the view has
+ * changed, or, if `again` is `later`, after some time.
  */
 export interface Condenser {
   readonly handlesRequests: boolean
-  /** Rejects with the signal's reason, and with errors of the caller's functions except the summariser. */
+  /** Rejects with the signal's reason, and with errors of the caller's functions except the summariser's. */
   condense(
     state: State,
     options?: { readonly signal?: AbortSignal },
@@ -55,7 +57,7 @@ export interface Condenser {
 }
 
 /**
- * A condenser that never forgets anything, and handles no request.
+ * Returns a condenser that never forgets anything.
  * @example
  * noopCondenser().condense(initialState()) // { type: 'keep' }
  */
@@ -64,8 +66,8 @@ export function noopCondenser(): Condenser {
 }
 
 /**
- * Returns a condenser that tries others in order and uses the first condensation, or otherwise the first
- * refusal. Handles requests if one of the others does.
+ * Returns a condenser that asks several in order: it takes the first condensation, or else the first
+ * refusal.
  * @example
  * (await pipelineCondenser([noopCondenser(), noopCondenser()]).condense(initialState())).type // 'keep'
  */

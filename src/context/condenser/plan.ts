@@ -11,14 +11,14 @@ import { counted, type CountTokens, estimateTokens } from '../estimate.ts'
 import type { CondensationTrigger, CondenserDecision, RefusalCode, RefusalReason } from './condenser.ts'
 import { toMessages } from '../../messages/neutral.ts'
 
-/** The events to forget: whole units and loops, never a pending one. */
+/** The events to forget: whole units and loops, none of them pending. */
 export interface CondensationPlan {
   readonly type: 'plan'
   readonly triggers: readonly CondensationTrigger[]
   readonly units: readonly Unit[]
   readonly forgottenIds: readonly string[]
   readonly summaryOffset: number
-  /** Maximum tokens of the summary; null without a token limit. */
+  /** Maximum tokens of the summary; null without `maxTokens`. */
   readonly room: number | null
 }
 
@@ -28,13 +28,13 @@ const LEAST = 2
 const ROOM = 1 / 4
 
 /**
- * Decides which events of a view to forget, and why; pure, so callers can know before calling a model. The view
- * keeps its first events, the summary, and its end: about half of the limit, or of the view for a request in
- * the log. Required events keep their positions; the summary follows all forgotten events. If too little is
- * between the ends for a request or a token limit, only required events stay.
+ * Decides which events of a view to forget, and why, without calling a model. The view keeps its first
+ * events, the summary and its end, together about half of the limit; about half of the view for a request in
+ * the log. Required events stay where they are, and the summary follows all forgotten events. If little is
+ * left between start and end, a request or a token limit keeps only the required events.
  *
  * O(view), and with `maxTokens` O(log n) calls of the counter, each O(view).
- * @throws ColloquyError `invalid_argument` for invalid limits, and what the caller's functions throw.
+ * @throws ColloquyError `invalid_argument` for invalid limits; the errors of the caller's functions.
  * @example
  * const say = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message: { role: 'assistant',
  *   content: [{ text: id }] } })
@@ -84,9 +84,9 @@ interface Way {
 }
 
 /**
- * Returns the event that executes a plan.
- * @throws ColloquyError `invalid_argument` for a blank summary, because the model would lose the forgotten
- *   events.
+ * Returns the event that executes a plan. O(forgotten ids).
+ * @throws ColloquyError `invalid_argument` for a blank summary, with which the forgotten events would be
+ *   lost.
  * @example
  * const plan = { type: 'plan', triggers: ['events'], units: [], forgottenIds: ['a', 'b'], summaryOffset: 0,
  *   room: null }
@@ -189,19 +189,19 @@ export function refuse(
   return { type: 'refuse', reason: { code, message: MESSAGES[code], triggers, required, again, ...more } }
 }
 
-/** When to condense a view, and how far. */
+/** When a view is condensed, and by how much. */
 export interface CondensationLimits extends Permissions {
-  /** Maximum number of events in the view; a longer view is condensed to about half. Default: 240. */
+  /** Maximum number of events in the view. A longer view is cut to about half of it. Default: 240. */
   readonly maxEvents?: number
-  /** Maximum tokens of a request; longer ones are halved. The strictest limit applies. Default: none. */
+  /** Maximum tokens of a request. A longer one is cut to about half of it. Default: unlimited. */
   readonly maxTokens?: number
   /** Counts tokens. Default: `estimateTokens`. */
   readonly count?: CountTokens
-  /** Converts the state to the messages that are counted. Default: `toMessages`. */
+  /** Returns the messages of a state, which are counted. Default: `toMessages`. */
   readonly write?: WriteMessages
-  /** Events at the start that stay, rounded up to a cut point. Default: 2. */
+  /** Number of events at the start that stay, rounded up to a cut point. Default: 2. */
   readonly keepFirst?: number
-  /** Minimum share of the view's events for a summary, above 0 and below 1. Default: 0.1. */
+  /** Minimum share of the view's events that a summary must replace, between 0 and 1. Default: 0.1. */
   readonly minimumProgress?: number
 }
 

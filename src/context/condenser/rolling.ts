@@ -25,22 +25,29 @@ export interface Summary {
   readonly llmResponseId?: string
 }
 
-/** Writes a summary, usually by a model from `request.prompt`. After an exception, it gets less text. */
+/**
+ * Writes a summary, usually by sending `request.prompt` to a model. If it throws, it is called again with
+ * less text.
+ */
 export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promise<string | Summary>
 
+/** Options of `rollingCondenser`. */
 export interface RollingOptions extends CondensationLimits, SummaryBudget {
   readonly summarise: Summarise
-  /** Further calls if it throws or writes too much, each with half of input and output. Default: 3. */
+  /**
+   * Number of further calls if the summariser throws or writes too much; each halves input and output.
+   * Default: 3.
+   */
   readonly retries?: number
 }
 
 /**
- * Returns a condenser that executes `planCondensation` with a summary from a function. Handles requests.
+ * Returns a condenser that replaces the middle of a view by a summary, as `planCondensation` decides. The
+ * summariser reads all forgotten events and the previous summary. A blank summary is refused. With
+ * `maxTokens`, the next request never exceeds that limit.
  *
- * After a failure recorded in the log, the summariser waits for 16 events, doubled per further failure up to
- * 512; a request in the log and the token limit do not wait. The summariser reads every forgotten event and the
- * previous summary in full. A blank summary is refused. With `maxTokens`, the next request is counted, and
- * never exceeds that limit.
+ * After a failure in the log, the summariser waits for 16 events, doubled with each further failure up to
+ * 512. A request in the log and the token limit do not wait. O(`planCondensation`), and the summariser.
  * @throws ColloquyError `invalid_argument` for invalid options.
  * @example
  * const condenser = rollingCondenser({ maxEvents: 8, summarise: async ({ events }) => `${events.length} messages` })

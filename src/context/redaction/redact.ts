@@ -303,15 +303,13 @@ function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => bo
 const NO_IDS: ReadonlySet<string> = new Set()
 
 /**
- * Masks every secret in a fact's texts, keys and open numbers, including nested JSON; returns the same object
- * when it contains none, else a frozen copy.
+ * Masks every secret in a fact's texts, keys and open numbers, also in nested JSON. Returns the same object
+ * if there is none, and otherwise a frozen copy. Masking twice changes nothing. O(size).
  *
- * Ids, references, kinds, roles, times, enums, token ids and required fields stay, and so do the log's view,
- * pairing and status; events and JSON arguments stay valid. A provider's signature covers the whole reply, so a
- * masked reply loses all signatures, has null `encrypted_content`, and keeps only the kinds of its `parts`. For
- * replies of several events use `redactLog`; a redacting store does so within one append.
- *
- * Idempotent and pure; never throws on a decoded fact. O(size).
+ * Ids, references, kinds, roles, times, enums, token ids and required fields stay, so that view, pairing and
+ * status of the log stay, and events and JSON arguments remain valid. A signature covers the whole reply: a
+ * masked reply loses all its signatures, its `encrypted_content` is null, and only the kinds of its `parts`
+ * are kept. For a reply of several events use `redactLog`; a redacting store does this within one append.
  * @example
  * const rules = redactionRules({ fields: ['password'] })
  * const error = { kind: 'AgentErrorEvent', tool_name: 'login', tool_call_id: 'c', error: '{"password":"hunter2"}' }
@@ -322,17 +320,17 @@ export function redact<F extends Fact>(fact: F, rules: RedactionRules): F {
   return (isQuarantined(fact) ? redactLine(fact, rules) : redactEvent(fact, rules)) as F
 }
 
-/** A log's conversation and position. */
+/** Conversation and position of a log. */
 export interface RedactLogOptions {
-  /** Default: the empty id, as in `replay`. */
+  /** Default: the empty text, as in `replay`. */
   readonly conversationId?: string
   /** Position of the first fact. Default: 0. */
   readonly from?: number
 }
 
 /**
- * Redacts a log as by `redact`. An event without an id gets the id of its original body (design D15), so
- * references stay valid. Returns the same list when nothing is redacted. O(size).
+ * Redacts a log, as `redact`. Returns the same list if nothing is redacted. An event without an id gets the
+ * id that is derived from its original body (design D15), so that references stay valid. O(size).
  * @example
  * redactLog([{ kind: 'PauseEvent' }], redactionRules()) // [{ kind: 'PauseEvent' }]
  */

@@ -20,15 +20,15 @@ export interface RedactionOptions {
   readonly secrets?: readonly string[]
   /** Masks the match, or its group `secret`. Runs over whole texts: use only patterns of linear time. */
   readonly patterns?: readonly RegExp[]
-  /** Well-known forms: all (default), none, or some by name. */
+  /** Well-known forms of secrets: all (default), none, or some by name. */
   readonly builtIn?: boolean | readonly BuiltInPattern[]
-  /** Names of fields whose texts are masked, in any case. Default: `SECRET_FIELDS`. */
+  /** Names of fields whose texts are masked, ignoring case. Default: `SECRET_FIELDS`. */
   readonly fields?: readonly string[]
-  /** Gives different secrets different masks, by a keyed hash. Default: all masks are the same. */
+  /** Key with which different secrets get different masks. Default: all masks are equal. */
   readonly key?: string | Uint8Array
 }
 
-/** Rules, compiled once and used for many events. */
+/** Compiled rules, for any number of events. */
 export interface RedactionRules {
   readonly mask: Masker
   /** @internal finds everything */
@@ -40,10 +40,10 @@ export interface RedactionRules {
 }
 
 /**
- * Compiles rules for `redact`. Without options: the well-known forms and the default field names. O(size of
- * the options).
+ * Compiles rules for `redact`. Without options, these are the well-known forms and the default field names.
+ * O(size of the options).
  * @throws ColloquyError `invalid_rules` for a secret that is too short or part of every mask, an empty key,
- *   an unknown name.
+ *   or an unknown name.
  * @example
  * const rules = redactionRules({ secrets: ['correct horse battery'] })
  * rules.mask('correct horse battery') // '[redacted]'

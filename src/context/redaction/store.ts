@@ -11,17 +11,15 @@ import { redactText } from './redact-text.ts'
 import type { RedactionRules } from './rules.ts'
 
 /**
- * Wraps a store to redact facts, titles, tags, metadata and quarantined lines before they are written. `append`
- * returns what was stored, so a conversation's tools see masks, and must read secrets elsewhere.
+ * Wraps a store, so that facts, titles, tags, metadata and quarantined lines are redacted before they are
+ * written. `append` returns what was stored: tools see masks, and must get secrets from elsewhere.
  *
- * Retries with the original body are recognized while the rules stay the same. In an import with an expected
- * version, an event without an id gets the id of its original body (design D15). Queries, ids and snapshots
- * pass through unchanged, since snapshots contain stored events only. Redact separately what an engine
- * publishes without storing.
- *
- * When one event of a reply is masked, all its events in the same append lose their signatures. Earlier appends
- * do not change.
- * @throws what the store throws. An append costs O(size of the facts) more.
+ * A retry with the original body is recognized while the rules stay the same. If an event of a reply is
+ * masked, all its events in that append lose their signatures; earlier appends do not change. In an import
+ * with an expected version, an event without an id gets the id derived from its original body (design D15).
+ * Queries and ids are not redacted, nor is what an engine publishes without storing it. An append costs
+ * O(size of the facts) more.
+ * @throws the store's errors.
  * @example
  * const store = redactingStore(memoryStore(), redactionRules({ secrets: ['correct horse battery'] }))
  * await store.createConversation({ id: 'c', title: 'On correct horse battery' })
@@ -80,8 +78,7 @@ export function redactingStore(store: Store, rules: RedactionRules): Store {
 }
 
 /**
- * Redacts a stored event on reading; the same object if it contains no secret. An event appended without an
- * id gets the store's derived id. O(size).
+ * Redacts a stored event after it is read. Returns the same object if there is no secret. O(size).
  * @example
  * const place = { conversationId: 'c', seq: 0, id: 'p', parentId: null, inTree: true, time: '0' }
  * const event = { ...place, fact: { kind: 'PauseEvent', id: 'p' } }
@@ -112,8 +109,8 @@ const MAX_TAG = 256
 const MAX_TAG_KEY = 100
 
 /**
- * Redacts title, tags and metadata; the same object if they contain no secret. A mask can be longer than its
- * secret, so each text is cut to its maximum length again. O(size).
+ * Redacts title, tags and metadata of a record. Returns the same object if there is no secret. A text that a
+ * mask made too long is cut to its maximum. O(size).
  * @example
  * const rules = redactionRules({ secrets: ['correct horse battery'] })
  * redactRecord({ title: 'On correct horse battery', public: true }, rules) // { title: 'On [redacted]', public: true }

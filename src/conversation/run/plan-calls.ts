@@ -8,11 +8,11 @@ import { isExecutable, isFinishCall } from '../turn.ts'
 import type { RunContext } from './context.ts'
 import { type Policy, toPolicy, stricter } from './policy.ts'
 
-/** Pending calls in log order, each in one list. */
+/** The pending calls, each in one list, in log order. */
 export interface CallPlan {
   readonly execute: readonly CallEntry[]
   readonly confirm: readonly CallEntry[]
-  /** They follow a finish in the same reply. */
+  /** Calls after a finish in the same reply. */
   readonly skip: readonly CallEntry[]
   readonly interrupt: readonly CallEntry[]
 }
@@ -28,9 +28,10 @@ export const planOf = (run: RunContext, state: State): CallPlan =>
   )
 
 /**
- * Sorts the pending calls of HEAD's branch. A started call is not started again unless it was approved since,
- * or was cut off and `repeats`. A call is known not to have started if it was appended in this run
- * (`newCallIds`), or held by a pause. O(k log k) for k pending calls, and the events since the first of them.
+ * Sorts the pending calls of HEAD's branch into those to execute, confirm, skip or interrupt. A call that
+ * has started is executed again only if it was approved since, or if `repeats` allows it. A call has not
+ * started if it was appended in this run (`newCallIds`) or held by a pause. O(k log k) for k pending calls,
+ * and the events since the first of them.
  * @example
  * planCalls(initialState(), () => false, new Set()).execute // []
  */

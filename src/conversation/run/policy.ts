@@ -12,9 +12,9 @@ const HARMLESS: ReadonlySet<string> = new Set(['finish', 'think'])
 const RANKS: Readonly<Record<string, number>> = { LOW: 1, MEDIUM: 2, HIGH: 3 }
 
 /**
- * Returns the policy of a `confirmation_policy` update: AlwaysConfirm, NeverConfirm, or ConfirmRisky with a
- * `threshold` (default HIGH) and `confirm_unknown` (default true). Null never confirms; unknown kinds always
- * do.
+ * Returns the policy for the value of a `confirmation_policy` update: AlwaysConfirm, NeverConfirm, or
+ * ConfirmRisky with `threshold` (default HIGH) and `confirm_unknown` (default true). Null never confirms; an
+ * unknown kind always does.
  * @example
  * const call = { kind: 'ActionEvent', tool_name: 'rm', security_risk: 'HIGH' }
  * toPolicy({ kind: 'ConfirmRisky' })(call, [call]) // true

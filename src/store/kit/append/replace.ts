@@ -39,10 +39,7 @@ export function checkReplacements(replacements: readonly Replacement[]): Checked
   })
 }
 
-/**
- * Checks that a stored event is the one to replace. @throws `unknown_event`; `version_conflict` for another
- * body.
- */
+/** Checks that a stored event is the one to replace. @throws `unknown_event`; `version_conflict`. */
 export function checkReplaced(
   conversationId: string,
   { id, before }: CheckedReplacement,
