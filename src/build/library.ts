@@ -77,7 +77,6 @@ const minified = (css: string): string =>
     .replaceAll(/ ?([{};,]) ?/g, '$1')
     .trim()
 
-/** Writes the page to a file. */
 export async function writeInspector(file: string): Promise<void> {
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, await buildInspector())

@@ -28,7 +28,6 @@ import { type LoggedEvent, toLogged } from './logged-event.ts'
 import { type Stamp, stampEvents, stampUnknown } from './stamp.ts'
 import { Replies } from './streamed.ts'
 
-/** Returns the events to append to a state. */
 export type Decision = (state: State) => readonly Event[]
 
 /** A state and the record read with it. */
@@ -37,7 +36,6 @@ export interface Look {
   readonly record: ConversationRecord
 }
 
-/** Options of an append. */
 export interface CommitOptions {
   /** Version that the caller expects. Default: `any`. */
   readonly expected?: ExpectedVersion

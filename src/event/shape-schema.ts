@@ -9,7 +9,6 @@ import { type JsonObject, type JsonValue, SOURCES } from './shapes.ts'
 
 export type Problem = z.core.$ZodIssue
 
-/** Returns the problems of a JSON value; empty when it fits. */
 export type Check = (value: JsonValue) => readonly Problem[]
 
 const NO_PROBLEMS: readonly Problem[] = Object.freeze([])

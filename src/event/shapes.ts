@@ -14,7 +14,6 @@ export const SOURCES = ['agent', 'user', 'environment', 'hook'] as const
 /** Source of an event. */
 export type Source = (typeof SOURCES)[number]
 
-/** When hooks run. */
 export const HOOK_EVENT_TYPES = [
   'PreToolUse',
   'PostToolUse',

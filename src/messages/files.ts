@@ -74,7 +74,6 @@ export function imageTypeOf(base64: string): ImageType | undefined {
   return base64.startsWith('UklGR') && base64.startsWith('RUJQ', 12) ? 'image/webp' : undefined
 }
 
-/** A file in any grammar. */
 export interface FileRef {
   readonly mediaType: string | null
   readonly from:

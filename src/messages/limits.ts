@@ -70,7 +70,6 @@ export interface SystemTurn {
   readonly texts: readonly TextPiece[]
 }
 
-/** A turn of the assistant, and the results of its calls. */
 export interface AssistantTurn {
   readonly role: 'assistant'
   readonly index: number

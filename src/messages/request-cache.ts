@@ -25,7 +25,6 @@ const NO_POINT = -1
 interface KnownRequest {
   readonly key: string
   readonly request: OpenRequest<object>
-  /** The messages of the request. */
   readonly list: object[]
   /** The messages before the last point. */
   readonly settled: NeutralMessage[]

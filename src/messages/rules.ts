@@ -181,11 +181,9 @@ function join(path: string, name: string): string {
 
 type Shapes = Readonly<Record<string, Shape<unknown>>>
 
-/** The forms of kinds, each with additional fields. */
 export const withMore = (kinds: Readonly<Record<string, Fields>>, more: Fields): Record<string, Fields> =>
   Object.fromEntries(Object.entries(kinds).map(([kind, fields]) => [kind, { ...fields, ...more }]))
 
-/** The fields of the kinds that replies store whole. */
 export const storedFields = (table: Kinds): Record<string, Fields> =>
   Object.fromEntries(
     Object.entries(table).flatMap(([kind, { in: how, side, needs }]) =>

@@ -29,7 +29,6 @@ export interface Judge {
   readonly typed: (kinds: Readonly<Record<string, Fields>>, value: unknown) => boolean
 }
 
-/** The type of the values of a shape. */
 export type ShapeOf<S> = S extends Shape<infer T> ? T : never
 
 /** A field that may be absent. */
@@ -160,7 +159,6 @@ export const imageUrl = /* @__PURE__ */ where(string, (url) => {
   )
 })
 
-/** An id of a provider. */
 export const id = /* @__PURE__ */ where(string, (value) => /^[\w-]{1,128}$/.test(value))
 
 export const mediaType = /* @__PURE__ */ where(string, (type) => /^[a-z]+(?:\/[\w.+*-]+)?$/.test(type))

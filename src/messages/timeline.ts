@@ -294,7 +294,6 @@ function resultsOf(
   return results
 }
 
-/** The completions on a path, by call. */
 function completionsOf(
   path: readonly Entry[],
   events: readonly (Event | null)[],

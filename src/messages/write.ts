@@ -54,7 +54,6 @@ export interface Writer<Block extends object> {
   readonly state?: object
 }
 
-/** How a grammar writes requests. */
 export interface RequestWriter<Request extends object, Block extends object, M extends object> {
   readonly limits: Limits
   /** Ids of pairs that cannot be sent. */

@@ -14,7 +14,6 @@ export interface Kept<T extends object> {
   readonly record: T
 }
 
-/** Records by id. */
 export interface Records<T extends object> {
   readonly find: (id: string) => Promise<Kept<T> | null>
   readonly list: (query?: ItemQuery) => Promise<Page<Kept<T>>>

@@ -61,7 +61,6 @@ export class SubagentCalls {
     }
   }
 
-  /** Adds a line of a side chain. */
   addSide(name: string, { type, message }: Line): void {
     if (type === 'user' && !this.#firstMessages.has(name))
       this.#firstMessages.set(name, textIn(message['content']))

@@ -470,7 +470,6 @@ function responseContent({ response, parts }: RawObject): Content[] {
   return [...messages, ...contentOf(parts)]
 }
 
-/** The result of a call, and the fields that repeat it. */
 export interface CallResult {
   readonly content: readonly Content[]
   readonly twice: readonly string[]

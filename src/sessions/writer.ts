@@ -44,7 +44,6 @@ interface KnownCall {
   result: readonly Content[] | null
 }
 
-/** A result of a call in a file. */
 export interface SessionResult {
   readonly callId: string
   readonly tool?: string

@@ -25,7 +25,6 @@ export interface StateError {
   readonly event_id: string
 }
 
-/** The latest progress of a call. */
 export interface ReportedCall extends IndexedCall {
   readonly report: CallProgress
 }

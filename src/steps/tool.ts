@@ -57,7 +57,6 @@ export interface ToolContext {
  */
 export type LaterWork = PromiseLike<ToolOutput> | ((context: ToolContext) => PromiseLike<ToolOutput>)
 
-/** A later result, returned by `background`. */
 export class LaterResult {
   readonly result: LaterWork
   readonly options: BackgroundOptions

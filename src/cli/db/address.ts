@@ -5,7 +5,6 @@ import { UsageError } from '../failure.ts'
 export interface Address {
   readonly kind: 'sqlite' | 'postgres'
   readonly target: string
-  /** The printed form: without the password. */
   readonly label: string
   readonly withoutPassword: (text: string) => string
 }

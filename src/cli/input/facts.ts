@@ -145,7 +145,6 @@ export async function openFacts(
   return { form, facts: factsOf(session), sidecarFiles, session }
 }
 
-/** The facts of a session. */
 export async function* factsOf({ facts }: Session): AsyncIterableIterator<readonly ReadFact[]> {
   yield facts.map(({ line, fact }) => {
     const isJson = !(isQuarantined(fact) && fact.issues[0]?.type === 'json_invalid')

@@ -60,7 +60,6 @@ export async function writeAll(sink: Sink, pieces: Iterable<string>): Promise<vo
   if (batch !== '') await sink.write(batch)
 }
 
-/** Writes lines, each with its end. */
 export async function writeLines(sink: Sink, lines: Iterable<string>): Promise<void> {
   await writeAll(sink, ended(lines))
 }

@@ -167,7 +167,6 @@ function branchRepairs({ lines }: Recording, state: State): Map<string, Breach> 
   return result
 }
 
-/** A violation at its line. */
 export interface Finding extends Pick<LawViolation, 'law' | 'id' | 'message'> {
   /** The line of the file; in a database the position plus 1. */
   readonly line: number
@@ -180,7 +179,6 @@ export interface Judged {
   readonly findings: readonly Finding[]
 }
 
-/** Checks a recording by the laws. */
 export function judgeLog(recording: Recording, { ended, grammar = [] }: Options<'check'>): Judged {
   const { file, conversation, form, lines, loaded } = recording
   const violations = checkLog(loaded, {

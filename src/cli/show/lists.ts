@@ -83,7 +83,6 @@ const given = <T extends object>(fields: T) =>
     readonly [Name in keyof T]?: Exclude<T[Name], undefined>
   }
 
-/** Prints a page of events or conversations, with the command that prints the next one. */
 export async function printPage(request: RequestOf<ListCommand>, io: Io, page: Page): Promise<number> {
   const { command, options } = request
   const list = LISTS[command] as List<ListCommand, unknown>
@@ -201,7 +200,6 @@ function* recordRows(page: Page, items: readonly ConversationRecord[]): Iterable
 
 const shownTime = (time: string): string => time.replace(/(?:\.\d+)?Z$/, '').replace('T', ' ')
 
-/** The command line of a page, from the options of the one before it. */
 function commandLine(command: string, options: { readonly db: Address; readonly cursor: string }): string {
   const words = Object.entries<unknown>({ ...options, db: options.db.label }).flatMap(([name, value]) => {
     if (name === 'index') return []

@@ -13,7 +13,6 @@ export interface Hit {
   readonly rank: Rank
 }
 
-/** Receives a hit. */
 export type ReportHit = (start: number, end: number, secret: string, rank: Rank) => void
 
 /** Reports every hit in a text. O(length). */

@@ -160,7 +160,6 @@ export const SECRET_FIELDS: readonly string[] = Object.freeze([
 const MAX_NAME_LENGTH = 100
 const MAX_REMEMBERED_KEYS = 10_000
 
-/** Whether a key names a secret. */
 export type IsSecretField = (key: string) => boolean
 
 /**

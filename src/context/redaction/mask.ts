@@ -11,7 +11,6 @@ const ANY_MASK = new RegExp(SHAPE, 'g')
 const WHOLE = new RegExp(String.raw`^(?:${SHAPE}|\{"redacted":"${SHAPE}"\})$`)
 const OPENING = '[redacted'
 
-/** Returns the mask of a secret. */
 export type Masker = (secret: string) => string
 
 /**

@@ -205,7 +205,6 @@ function resultsAfterFinish(state: State, events: readonly Event[]): Event[] {
   return results
 }
 
-/** A message's content as text. */
 export const messageText = ({ llm_message, extended_content }: MessageEvent): string =>
   [...(llm_message.content ?? []), ...(extended_content ?? [])]
     .flatMap((part) => (isTextPart(part) ? [part.text] : []))

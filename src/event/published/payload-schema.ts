@@ -35,7 +35,6 @@ function published<K extends string, Fields extends z.core.$ZodShape>(kind: K, f
   return z.looseObject({ kind: z.literal(kind), ...fields })
 }
 
-/** Adds its kind to each list of fields. */
 function byKind<T extends Readonly<Record<string, z.core.$ZodShape>>>(fields: T) {
   const schemas = Object.entries(fields).map(([kind, shape]) => [kind, published(kind, shape)])
   return Object.fromEntries(schemas) as { [K in keyof T & string]: ReturnType<typeof published<K, T[K]>> }

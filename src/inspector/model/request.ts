@@ -18,7 +18,6 @@ import { reportsOf } from '../../explain/explanation.ts'
 
 export type Form = GrammarName
 
-/** Every form, with its name for people. */
 export const FORMS: Readonly<Record<Form, string>> = Object.fromEntries([
   ...GRAMMARS.map(({ name, title }) => [name, title] as const),
   ['neutral', 'neutral messages'],

@@ -44,5 +44,4 @@ export function* matching(
   return matches
 }
 
-/** Whether a filter is empty. */
 export const isOpen = ({ text, hidden }: SearchFilter): boolean => text.trim() === '' && hidden.size === 0

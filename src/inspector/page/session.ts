@@ -19,7 +19,6 @@ export interface Session {
 export interface Family {
   readonly titles: readonly LogTitle[]
   readonly index: number
-  /** Opens a conversation of the list, at an event. */
   readonly choose: (index: number, event?: string | null) => void
   /** Opens a conversation of the service that the list does not have; null where there is no service. */
   readonly find: ((conversation: string, event: string | null) => void) | null

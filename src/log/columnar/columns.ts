@@ -148,7 +148,6 @@ export function writeKeys(keys: readonly Key[]): Uint8Array[] {
   return [bytesIn(positions), bytesIn(hashes), ...writeTexts(texts)]
 }
 
-/** The keys of one chunk. */
 export interface KeyColumn {
   readonly positions: Int32Array
   readonly hashes: Int32Array

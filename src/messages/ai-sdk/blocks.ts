@@ -175,7 +175,6 @@ export interface AiSdkText extends AiSdkOptions {
   readonly text: string
 }
 
-/** An image as base64. */
 export interface AiSdkImageData {
   readonly type: 'file'
   readonly mediaType: ImageType

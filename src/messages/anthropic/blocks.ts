@@ -216,7 +216,6 @@ function pairOf({ type, id, tool_use_id }: JsonObject): PairHalf | null {
 
 export type AnthropicText = CacheControl & Typed<Pick<typeof USER_FIELDS, 'text'>>
 
-/** A part of a user's message, in addition to texts and images. */
 export type AnthropicPart = Typed<Omit<typeof USER_FIELDS, 'text' | 'image'>>
 
 export type AnthropicToolResult = CacheControl & {

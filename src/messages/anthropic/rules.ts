@@ -323,11 +323,9 @@ export interface View {
   readonly target: Target
   readonly messages: readonly Message[]
   readonly system: readonly Block[]
-  /** The blocks of all messages. */
   readonly blocks: readonly Block[]
   readonly calls: readonly Block[]
   readonly results: readonly Result[]
-  /** The blocks of all results. */
   readonly inner: readonly Block[]
   readonly turns: readonly Turn[]
 }

@@ -108,7 +108,6 @@ export interface View {
   readonly request: unknown
   readonly input: unknown
   readonly items: readonly Item[]
-  /** The parts of items, with the item's type and role. */
   readonly parts: readonly (Part & Pick<Item, 'type' | 'role'>)[]
   readonly calls: readonly (Item & Ref)[]
   readonly turns: readonly Turn[]

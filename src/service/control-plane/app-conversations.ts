@@ -21,7 +21,6 @@ export const AT_ONCE = 10
 
 const ITSELF: SandboxState = { ...NO_STATE, status: 'RUNNING' }
 
-/** The state of a conversation's sandbox. */
 export async function sandboxOf(sandboxes: Sandboxes, record: ConversationRecord): Promise<SandboxState> {
   const { sandbox_id: id } = appOf(record)
   return id === null ? ITSELF : sandboxes.state(id)

@@ -27,14 +27,12 @@ interface Deletion {
   readonly sandbox_id: string | null
 }
 
-/** The parts from which a conversation is deleted. */
 export interface DeletionParts {
   readonly lifecycle: Lifecycle
   readonly tasks: Pick<StartTasks, 'eraseMessage' | 'forget' | 'release'>
   readonly pending: Pick<PendingMessages, 'forget'>
 }
 
-/** The deletions of a service. */
 export class Deletions {
   readonly #parts: DeletionParts
   readonly #jobs: Jobs<Deletion>

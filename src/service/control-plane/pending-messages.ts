@@ -38,7 +38,6 @@ interface Queued {
   readonly position: number
 }
 
-/** The pending messages of a service. */
 export class PendingMessages {
   readonly #context: ControlPlaneContext
   readonly #tasks: Pick<StartTasks, 'starting' | 'find'>

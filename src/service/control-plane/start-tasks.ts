@@ -57,7 +57,6 @@ export interface StartTask {
   readonly updated_at: string
 }
 
-/** The stored part of a task. */
 export interface StoredTask extends StartTask {
   /** The future conversation's id, so that a continued task creates no second one. */
   readonly planned_id: string
@@ -241,7 +240,6 @@ type Follower = (task: StoredTask | null) => void
 
 type TakeStep = (change: Partial<StoredTask>) => Promise<void>
 
-/** The start tasks of a service. */
 export class StartTasks {
   readonly #context: ControlPlaneContext
   readonly #options: StartTasksOptions

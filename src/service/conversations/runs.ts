@@ -116,7 +116,6 @@ export interface RunsOptions {
   readonly onFailure: (error: unknown) => void
 }
 
-/** The result of an append that requests a run. */
 export interface RunRequest {
   readonly conversation: Conversation
   /** The length of the log after it; null if nothing needs to be run. */
@@ -129,7 +128,6 @@ export interface RunRequest {
  */
 export type Reserve = (eventId: string | null) => Promise<void>
 
-/** Runs a copy of a conversation, without hooks. */
 export type RunCopy = (
   copy: Conversation,
   start: JsonObject,

@@ -76,7 +76,6 @@ type PathOf<R, P extends Parameters> = {
   readonly [N in NamesIn<R>]: P[N] extends Parameter<infer T> ? T : string
 }
 
-/** Returns the function that declares operations with a tag. */
 export const operationsIn =
   (tag: string) =>
   <

@@ -42,7 +42,6 @@ export async function readByIds<T extends object>(
   return ids.map((id) => byId.get(id) ?? null)
 }
 
-/** A page as the interface writes it. */
 export interface PageBody<T> {
   readonly items: readonly T[]
   readonly next_page_id: string | null

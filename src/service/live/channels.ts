@@ -28,10 +28,8 @@ import { CLOSE, errorFrame, type Format, type Frame, fresh } from './frame.ts'
 import type { Live, LiveSession } from './live.ts'
 import { LIVE_QUERY } from './start.ts'
 
-/** A close code and its reason. */
 type Close = readonly [code: number, reason: string]
 
-/** Closes its socket. */
 export class Closing extends Error {
   readonly close: Close
 

@@ -373,7 +373,6 @@ async function bind(server: Server, host: string, port: number): Promise<void> {
   server.removeAllListeners('error')
 }
 
-/** Whether work ends within some milliseconds. */
 async function within(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<boolean>((resolve) => {

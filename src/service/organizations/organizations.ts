@@ -168,7 +168,6 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
   }),
 ]
 
-/** A daily quota. */
 export interface Quota {
   /** Starts and forks of each organization in a day (UTC); callers without one share a quota. */
   readonly perDay: number

@@ -17,7 +17,6 @@ export function requireFiles(files: SandboxFiles | null): SandboxFiles {
   throw new HttpProblem(403, 'This service gives clients no access to sandbox files.')
 }
 
-/** An entry of a folder. */
 export interface FileEntry {
   readonly name: string
   /** Absolute. */
@@ -26,7 +25,6 @@ export interface FileEntry {
   readonly size: number
 }
 
-/** The result of a command. */
 export interface CommandOutput {
   /** -1 for a command that was ended by its timeout. */
   readonly exit_code: number

@@ -22,7 +22,6 @@ export interface SecretInfo {
   readonly description: string | null
 }
 
-/** The secrets of a service. */
 export class NamedSecrets {
   readonly #stored: SealedMap
 

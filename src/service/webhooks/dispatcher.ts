@@ -261,7 +261,6 @@ export interface WebhookDispatcherOptions {
   readonly onFailure?: (error: unknown, webhook: string, conversationId: string | null) => void
 }
 
-/** The webhooks of a service. */
 export class WebhookDispatcher {
   readonly #engine: Engine
   readonly #webhooks: readonly Webhook[]

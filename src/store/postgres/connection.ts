@@ -42,7 +42,6 @@ export const SESSION = ['sort', 'bitmapscan', 'seqscan', 'hashjoin', 'mergejoin'
   .concat('SET jit = off')
   .join('; ')
 
-/** The connection of one store. */
 export class Connection {
   readonly schema: string
   readonly #schemaName: string

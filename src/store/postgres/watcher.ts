@@ -74,7 +74,6 @@ class Listener {
     this.#attempt = this.#connect()
   }
 
-  /** Whether the connection keeps the process alive. */
   keepAlive(on: boolean): void {
     this.#keepsAlive = on
     this.#refer()

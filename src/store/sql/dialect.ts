@@ -3,7 +3,6 @@
 import type { EventPlace } from '../kit/query/event-query.ts'
 import type { Clock } from '../kit/record.ts'
 
-/** A value of a statement. */
 export type SqlValue = null | boolean | number | bigint | string | Uint8Array | readonly (string | null)[]
 
 /** A statement with a `?` for each of its values, in order. */
@@ -115,7 +114,6 @@ export interface Dialect {
     readonly end: bigint
   }): Statement & { readonly order: readonly string[] }
   own(table: Table): string
-  /** Effects of a deleted conversation on its events. */
   deleteEvents(conversationId: string): readonly Statement[]
   pageOfRanges(form: RangeForm, ranges: readonly EventRange[], columns: string, limit: number): Statement
   countRanges(form: RangeForm, ranges: readonly EventRange[]): Statement

@@ -303,7 +303,6 @@ export function eventReads(d: Dialect) {
     }
   }
 
-  /** The first position at or after a time. */
   function* positionAt(log: number, length: number, time: bigint): Work<number> {
     const row = yield* first<{ readonly low: number }>(position, length, log, time)
     return row?.low ?? length

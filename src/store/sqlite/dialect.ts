@@ -419,7 +419,6 @@ export const FEED_LAST = `${feedSql('> 0')} ORDER BY position DESC LIMIT 1`
 export const FEED_ROWS = `SELECT feed.*, coalesce(feed.id, log.conversation_id) AS conversationId, log.number IS NOT NULL AS isThere
   FROM (${feedSql('>= ?')} ORDER BY position LIMIT ?) AS feed LEFT JOIN colloquy_log AS log ON log.number = feed.log`
 
-/** Whether a deletion behind a position was removed. */
 const IS_BEHIND = `SELECT 1 FROM colloquy_feed AS mark WHERE mark.position < 0 AND mark.shard = coalesce(?, mark.shard)
   AND mark.number > ? LIMIT 1`
 

@@ -32,7 +32,6 @@ export interface Check {
   run(trial: Trial): Promise<void>
 }
 
-/** A check of an empty store. */
 export const test = (name: string, run: (store: Store, trial: Trial) => Promise<void>): Check => ({
   name,
   run: (trial) => run(trial.store, trial),

@@ -10,7 +10,6 @@ import { holds } from './assert.ts'
 
 type Identity = Pick<Event, 'timestamp' | 'parent_id'>
 
-/** A message of the user. */
 export const say = (id: string, text: string, more: Partial<MessageEvent> = {}): MessageEvent => ({
   kind: 'MessageEvent',
   id,
@@ -38,7 +37,6 @@ export const leaf = (id: string, target: JsonValue): ConversationStateUpdateEven
 export const pauses = (count: number, prefix = 'p'): PauseEvent[] =>
   Array.from({ length: count }, (_, i) => pause(`${prefix}${i}`))
 
-/** A conversation with these facts; its id. */
 export async function begin(store: Store, id: string, facts: readonly Fact[] = []): Promise<string> {
   await store.createConversation({ id })
   if (facts.length > 0) await store.append(id, facts)
@@ -48,7 +46,6 @@ export async function begin(store: Store, id: string, facts: readonly Fact[] = [
 export const storable = (facts: readonly Fact[]): readonly Fact[] =>
   facts.filter((fact) => isQuarantined(fact) || fact.kind !== 'StreamingDeltaEvent')
 
-/** One field of each item. */
 export const pluck = <T, K extends keyof T>(items: readonly T[], field: K): T[K][] =>
   items.map((item) => item[field])
 
@@ -78,7 +75,6 @@ export async function put(
   return item
 }
 
-/** A change of an expected value. */
 export const writeItem = (id: string, expected: number | null, n: number): ItemChange => ({
   collection: 'c',
   id,

@@ -5,7 +5,6 @@ import type { Model, ModelPart, ModelTurn } from '../../messages/model.ts'
 import * as fc from 'fast-check'
 import { shape, weighed } from '../shape.ts'
 
-/** The tool that a driven server must have. */
 export interface DriveTool {
   readonly name: string
   readonly argument: string

@@ -192,7 +192,6 @@ export async function* allPages<T>(read: ReadPage<T>): AsyncGenerator<readonly T
   }
 }
 
-/** Yields the items of all pages of a list, in order. */
 export async function* allItems<T>(read: ReadPage<T>): AsyncGenerator<T, void, undefined> {
   for await (const items of allPages(read)) yield* items
 }
