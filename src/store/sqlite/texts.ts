@@ -6,6 +6,7 @@
 import { textPlace } from '../kit/query/text-query.ts'
 import { all, allOf, first, type SqlValue, type Statement, statement, type Work } from '../sql/dialect.ts'
 import { BEHIND, LEAST, queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/texts.ts'
+import { isTaken } from './database.ts'
 
 /** - `text_pending`: texts not yet indexed. - `text_gone`: deleted logs whose texts remain. */
 export const TEXT_SCHEMA: readonly string[] = [
@@ -21,19 +22,22 @@ export const TEXT_SCHEMA: readonly string[] = [
   'CREATE TABLE colloquy_text_gone (log INTEGER PRIMARY KEY) STRICT',
 ]
 
-/** Spaces separate terms. Deleted ones are overwritten. No positions: phrases are compared with lines. */
+/**
+ * Spaces separate terms. Deleted ones are overwritten. No positions: phrases are compared with lines. Small
+ * pages: a search decodes whole ones, and most searches return few hits.
+ */
 export const TEXT_INDEX: readonly string[] = [
   `CREATE VIRTUAL TABLE colloquy_text_index USING fts5 (line, content = 'colloquy_text', content_rowid = 'number',
     columnsize = 0, detail = none, tokenize = 'ascii')`,
   `INSERT INTO colloquy_text_index (colloquy_text_index, rank) VALUES ('secure-delete', 1)`,
+  `INSERT INTO colloquy_text_index (colloquy_text_index, rank) VALUES ('pgsz', 1000)`,
 ]
 
 const COLUMNS = 'number, log, seq, time, role, size, line'
 
-/** Inserts a text unless its number is used in either table. */
+/** Inserts a text. Its log is null, which the column refuses, if the number is used in the other table. */
 const insertInto = (table: string, other: string): string =>
-  `INSERT INTO ${table} (${COLUMNS}) SELECT ?, ?, ?, ?, ?, ?, ?
-  WHERE NOT EXISTS (SELECT 1 FROM ${other} AS o WHERE o.number = ?) ON CONFLICT DO NOTHING RETURNING 1 AS is_new`
+  `INSERT INTO ${table} (${COLUMNS}) VALUES (?, CASE WHEN ? NOT IN (SELECT number FROM ${other}) THEN ? END, ?, ?, ?, ?, ?)`
 const INSERT_PENDING = insertInto('colloquy_text_pending', 'colloquy_text')
 const INSERT_TEXT = insertInto('colloquy_text', 'colloquy_text_pending')
 
@@ -44,8 +48,13 @@ export function* writeTexts(log: number, rows: readonly TextRow[]): Work<void> {
   for (const { seq, time, role, size, line } of rows)
     for (let attempt = 0; ; attempt += 1) {
       const number = textPlace(time, seq, attempt)
-      const insert = isMany ? INSERT_TEXT : INSERT_PENDING
-      if ((yield* first(insert, number, log, seq, time, role, size, line, number)) === undefined) continue
+      try {
+        const insert = isMany ? INSERT_TEXT : INSERT_PENDING
+        yield statement(insert, number, number, log, seq, time, role, size, line)
+      } catch (error) {
+        if (!isTaken(error)) throw error
+        continue
+      }
       if (isMany) yield statement('INSERT INTO colloquy_text_index (rowid, line) VALUES (?, ?)', number, line)
       break
     }
@@ -107,7 +116,7 @@ export function* purge(): Work<boolean> {
 }
 
 function match({ query, log, columns, fits, fitsFound, below, least, limit }: TextMatch): Statement {
-  const part = (from: string, key: string, start: Statement, rest = fits): Statement => {
+  const part = (from: string, key: string, start: Statement, rest: Statement): Statement => {
     const where = allOf([
       start,
       below < BEHIND && statement(`${key} < ?`, below),
@@ -115,10 +124,9 @@ function match({ query, log, columns, fits, fitsFound, below, least, limit }: Te
       rest,
     ])
     return statement(
-      `SELECT t.number, t.log, t.seq${columns.sql} FROM ${from} WHERE ${where.sql} ORDER BY ${key} DESC LIMIT ?`,
+      `SELECT ${key} AS number, t.log, t.seq${columns.sql} FROM ${from} WHERE ${where.sql}`,
       ...columns.values,
       ...where.values,
-      limit,
     )
   }
   const terms = queryTerms(query, (term, isPrefix) => `"${term}"${isPrefix ? ' *' : ''}`)
@@ -131,11 +139,12 @@ function match({ query, log, columns, fits, fitsFound, below, least, limit }: Te
           statement('f.colloquy_text_index MATCH ?', terms.join(' AND ')),
           fitsFound,
         )
-      : part('colloquy_text AS t INDEXED BY colloquy_text_log', 't.number', isOfLog),
-    part('colloquy_text_pending AS t', 't.number', isOfLog),
+      : part('colloquy_text AS t INDEXED BY colloquy_text_log', 't.number', isOfLog, fits),
+    part('colloquy_text_pending AS t', 't.number', isOfLog, fits),
   ]
+  // Each part is read in this order, so SQLite merges them without sorting.
   return statement(
-    `${parts.map(({ sql }) => `SELECT * FROM (${sql})`).join(' UNION ALL ')} ORDER BY number DESC LIMIT ?`,
+    `${parts.map(({ sql }) => sql).join(' UNION ALL ')} ORDER BY number DESC LIMIT ?`,
     ...parts.flatMap(({ values }) => values),
     limit,
   )
