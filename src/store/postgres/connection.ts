@@ -35,11 +35,11 @@ const MAX_RETRIES = 3
  * Planner settings of the store's own pool: along an index, row by row. Every requested order has an index,
  * but the planner knows at most average lengths: with many short conversations, or no statistics, it would
  * read all of a long one and sort. Other sorts still work; their estimated cost would trigger compilation at
- * each call (`jit`) before PostgreSQL 18.
+ * each call (`jit`) before PostgreSQL 18. No value changes the plan: planning again would cost as much as a page.
  */
 export const SESSION = ['sort', 'bitmapscan', 'seqscan', 'hashjoin', 'mergejoin', 'material']
   .map((name) => `SET enable_${name} = off`)
-  .concat('SET jit = off')
+  .concat('SET jit = off', 'SET plan_cache_mode = force_generic_plan')
   .join('; ')
 
 export class Connection {

@@ -92,26 +92,28 @@ export function textWork(schema: string): TextWork {
         ...fits.values,
       )
     const sample = newest(String(SAMPLE))
-    // So many times as many as are expected to hold the hits, where that is faster than the index.
+    // Three times as many as probably hold the hits, where that is faster than the index.
     const read = newest(
-      `(SELECT CASE WHEN ${limit * SAMPLE ** 2} <= ${INDEX_COST} * s.hits * s.hits * s.texts THEN ${3 * limit * SAMPLE} / s.hits ELSE 0 END FROM sample AS s)`,
+      `(SELECT CASE WHEN s.hits = ${limit} OR ${limit * SAMPLE ** 2} <= ${INDEX_COST} * s.hits * s.hits * s.texts THEN ${3 * limit * SAMPLE} / s.hits ELSE 0 END FROM sample AS s)`,
     )
     // Read through the index alone, whatever the planner estimates; lines are read in order.
     return statement(
       `WITH sample AS MATERIALIZED (
-        SELECT count(*) AS hits, (SELECT pg_relation_size(tableoid) / ${TEXT_BYTES} FROM ${text} LIMIT 1) AS texts FROM ${sample.sql}
+        SELECT count(*) AS hits, (SELECT pg_relation_size(tableoid) / ${TEXT_BYTES} FROM ${text} LIMIT 1) AS texts
+        FROM (SELECT 1 AS one FROM ${sample.sql} LIMIT ?) AS hit
       ), newest AS MATERIALIZED (
         SELECT t.number, t.log, t.seq${columns.sql} FROM ${read.sql} ORDER BY t.number DESC LIMIT ?
       ), hit AS MATERIALIZED (
-        SELECT number FROM ${text} WHERE (SELECT count(*) FROM newest) < ? AND ${WORDS} @@ CAST(? AS tsquery)
+        SELECT ctid AS address, number FROM ${text} WHERE (SELECT count(*) FROM newest) < ? AND ${WORDS} @@ CAST(? AS tsquery)
       )
       SELECT * FROM newest WHERE (SELECT count(*) FROM newest) >= ?
       UNION ALL SELECT * FROM (
-        SELECT t.number, t.log, t.seq${columns.sql} FROM (SELECT h.number FROM hit AS h WHERE h.number < ? AND h.number >= ? ORDER BY h.number DESC) AS h
-        CROSS JOIN LATERAL (SELECT * FROM ${text} AS t WHERE t.number = h.number LIMIT 1) AS t
+        SELECT t.number, t.log, t.seq${columns.sql} FROM (SELECT h.* FROM hit AS h WHERE h.number < ? AND h.number >= ? ORDER BY h.number DESC) AS h
+        CROSS JOIN LATERAL (SELECT * FROM ${text} AS t WHERE t.ctid = h.address LIMIT 1) AS t
         WHERE ${fitsFound.sql} ORDER BY h.number DESC LIMIT ?
       ) AS indexed`,
       ...sample.values,
+      limit,
       ...columns.values,
       ...read.values,
       limit,
