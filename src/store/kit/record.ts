@@ -142,11 +142,12 @@ export function formatInstant(micros: bigint | number | string): string {
   const [seconds, below] = [Math.floor(within / 1e6), within % 1e6]
   const [hour, minute] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
   // Seven digits, of which the first keeps the zeros.
-  const clock = String(1e6 + hour * 1e4 + minute * 100 + (seconds % 60))
-  return `${day.text}${clock.slice(1, 3)}:${clock.slice(3, 5)}:${clock.slice(5)}.${String(below).padStart(6, '0')}Z`
+  return `${day.text}${DIGITS[hour]}:${DIGITS[minute]}:${DIGITS[seconds % 60]}.${String(1e6 + below).slice(1)}Z`
 }
 
 const DAY = 86_400_000_000
+/** Two digits each: instants of a page are written often. */
+const DIGITS = Array.from({ length: 60 }, (_, number) => String(100 + number).slice(1))
 /** The day last written, which takes longer to write than all else: instants of a page are often of one. */
 let day = { start: Number.NaN, text: '' }
 

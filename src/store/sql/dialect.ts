@@ -64,8 +64,9 @@ export const statement = (sql: string, ...values: SqlValue[]): Statement => ({ s
 /** The conditions of a row that has to meet all. */
 export function allOf(conditions: readonly (Statement | false)[]): Statement {
   const parts = conditions.filter((part) => part !== false)
-  if (parts.length === 0) return statement('1 = 1')
-  return statement(parts.map(({ sql }) => sql).join(' AND '), ...parts.flatMap(({ values }) => values))
+  const values: SqlValue[] = []
+  for (const part of parts) values.push(...part.values)
+  return { sql: parts.map(({ sql }) => sql).join(' AND ') || '1 = 1', values }
 }
 
 /** Whether the times of a log never go back, and then whether searches find all of its events. */
