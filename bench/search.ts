@@ -1,7 +1,8 @@
 /**
- * Compares a page of `searchText` with the database's own query over the same texts in a plain table
- * (FTS5 with `snippet`, `tsvector` with `ts_headline`), and an append with the index to one without.
- * Medians of interleaved rounds.
+ * Compares a page of `searchText` with the database's own query for the same page over the same texts in a
+ * plain table (FTS5 with `snippet`, `tsvector` with `ts_headline`): the columns of a hit, no results of tools,
+ * and a row more than the page, which shows that there is a next one. Compares an append with the index to one
+ * without. Medians of interleaved rounds.
  *
  * Usage: npm run bench:search [-- --events 1000000] [--rounds 11] [--only sqlite] [--postgres URL]
  * Without a URL it starts its own PostgreSQL. 100,000 events take about a minute, 1,000,000 about six.
@@ -129,8 +130,9 @@ const lines = makeLines(2_000, { sizes: ONE_KB })
 let made = 0
 function nextEvent(): Event {
   const event = decoded(lines[made % lines.length] as string)
-  const { parent_id: _, timestamp: __, ...rest } = event as Event & Record<string, unknown>
-  return { ...rest, id: `a${(made += 1)}` } as Event
+  const { parent_id: _, ...rest } = event as Event & Record<string, unknown>
+  // An engine stamps events. Without a time, all texts would compete for the same positions.
+  return { ...rest, id: `a${(made += 1)}`, timestamp: new Date().toISOString() } as Event
 }
 
 /** Appends the measured mix event by event, in turn to a store with an index and to one without. */
@@ -160,13 +162,17 @@ function sqlite(): Measured {
   const store = sqliteStore({ file: join(folder, 'store.db'), synchronous: 'normal', fullText: true })
   const database = new DatabaseSync(join(folder, 'plain.db'))
   database.exec(
-    'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; CREATE VIRTUAL TABLE plain USING fts5 (text, conversation UNINDEXED, event UNINDEXED, time UNINDEXED)',
+    `PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; CREATE VIRTUAL TABLE plain
+    USING fts5 (text, conversation UNINDEXED, event UNINDEXED, seq UNINDEXED, role UNINDEXED, time UNINDEXED)`,
   )
-  const insert = database.prepare('INSERT INTO plain (text, conversation, event, time) VALUES (?, ?, ?, ?)')
+  const insert = database.prepare(
+    `INSERT INTO plain (text, conversation, event, seq, role, time) VALUES (?, ?, ?, ?, 'user', ?)`,
+  )
   let count = 0
   const page = (order: string) =>
     database.prepare(
-      `SELECT rowid, conversation, event, time, snippet(plain, 0, '[', ']', '…', 32) FROM plain WHERE plain MATCH ? ORDER BY ${order} LIMIT 20`,
+      `SELECT rowid, conversation, event, seq, role, time, snippet(plain, 0, '[', ']', '…', 32)
+      FROM plain WHERE plain MATCH ? AND role <> 'tool' ORDER BY ${order} LIMIT 21`,
     )
   const pages = { time: page('rowid DESC'), rank: page('rank') }
   return {
@@ -174,13 +180,12 @@ function sqlite(): Measured {
     store,
     insert(texts) {
       database.exec('BEGIN')
-      for (const text of texts)
-        insert.run(
-          text,
-          `c${Math.floor(count / PER_CONVERSATION)}`,
-          `e${(count += 1)}`,
-          new Date().toISOString(),
-        )
+      for (const text of texts) {
+        const { id, timestamp } = eventOf(count, text)
+        const conversation = `c${Math.floor(count / PER_CONVERSATION)}`
+        insert.run(text, conversation, id ?? null, count % PER_CONVERSATION, timestamp ?? null)
+        count += 1
+      }
       database.exec('COMMIT')
     },
     bareQuery: ({ fts }, order) => pages[order].all(fts),
@@ -195,8 +200,8 @@ async function postgres(url: string): Promise<Measured> {
     'DROP SCHEMA IF EXISTS bench_search, bench_search_store, bench_search_append_true, bench_search_append_false CASCADE',
   )
   await pool.query('CREATE SCHEMA bench_search')
-  await pool.query(`CREATE TABLE bench_search.plain (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, text text,
-    words tsvector GENERATED ALWAYS AS (to_tsvector('simple', text)) STORED)`)
+  await pool.query(`CREATE TABLE bench_search.plain (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    conversation text, event text, seq integer, role text, time text, text text, words tsvector GENERATED ALWAYS AS (to_tsvector('simple', text)) STORED)`)
   const schema = 'bench_search_store'
   const store = postgresStore({ url, schema, fullText: true, timeout: 60_000 })
   await store.textIndex()
@@ -206,16 +211,26 @@ async function postgres(url: string): Promise<Measured> {
   await pool.query(`DROP INDEX ${schema}.text_words`)
   // oxlint-disable-next-line consistent-function-scoping
   const page = (order: string): string =>
-    `SELECT id, ts_headline('simple', text, q) FROM (
-      SELECT id, text, q FROM bench_search.plain, phraseto_tsquery('simple', $1) AS q WHERE words @@ q ORDER BY ${order} LIMIT 20
+    `SELECT id, conversation, event, seq, role, time, ts_headline('simple', text, q) FROM (
+      SELECT * FROM bench_search.plain, phraseto_tsquery('simple', $1) AS q
+      WHERE words @@ q AND role <> 'tool' ORDER BY ${order} LIMIT 21
     ) AS hit`
   const together = (order: string): string => page(order).replace('phraseto_tsquery', 'plainto_tsquery')
   const orders = { time: 'id DESC', rank: 'ts_rank(words, q) DESC' }
+  let count = 0
   return {
     name: 'PostgreSQL',
     store,
-    insert: (texts) =>
-      pool.query('INSERT INTO bench_search.plain (text) SELECT * FROM unnest($1::text[])', [texts]),
+    insert(texts) {
+      const first = count
+      count += texts.length
+      return pool.query(
+        `INSERT INTO bench_search.plain (conversation, event, seq, role, time, text)
+        SELECT 'c' || n / $3, 'e' || n, n % $3, 'user', to_timestamp(1700000000 + n)::text, text
+        FROM (SELECT $2::integer - 1 + nth::integer AS n, text FROM unnest($1::text[]) WITH ORDINALITY AS t (text, nth)) AS t`,
+        [texts, first, PER_CONVERSATION],
+      )
+    },
     async finish() {
       await pool.query('CREATE INDEX ON bench_search.plain USING gin (words)')
       await pool.query(rows[0].indexdef)
