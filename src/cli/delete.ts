@@ -5,11 +5,10 @@ import { isQuarantined, type Store } from '../index.ts'
 import { describeEvent } from '../inspector/index.ts'
 import { aboutStored, attempt } from './attempt.ts'
 import type { RequestOf } from './commands.ts'
-import { getConversation, withStore } from './db/store.ts'
+import { getConversation, getEvent, withStore } from './db/store.ts'
 import { FileError } from './failure.ts'
 import { answer, type Io } from './print/io.ts'
 import { counted, quoted, safe } from './print/text.ts'
-import { noSuchId } from './show/lists.ts'
 import { eventRow, heading, type Page } from './show/page.ts'
 
 const ZERO_COUNTS = { conversations: 0, events: 0, snapshots: 0, leases: 0, items: 0 }
@@ -58,10 +57,8 @@ export async function eraseEvent({ options }: RequestOf<'erase'>, io: Io, page: 
   return attempt(aboutStored(db, conversation, json), io, async () => {
     const { id, stored } = await withStore(db, { write: false }, async (store) => {
       const { id } = await getConversation(store, conversation)
-      return { id, stored: await store.get(id, eventId).catch(noSuchId) }
+      return { id, stored: await getEvent(store, id, eventId) }
     })
-    if (stored === null)
-      throw new FileError('unknown_event', `no event ${quoted(eventId)} in this conversation`)
     const [conversationPath, eventPath] = [id, eventId].map(encodeURIComponent)
     const path = `/api/conversations/${conversationPath}/events/${eventPath}/erase`
     if (!dryRun) await withStore(db, { write: true }, (store) => post(store, path, { reason }))

@@ -2,7 +2,6 @@
 
 import {
   type ConversationRecord,
-  hasCode,
   isQuarantined,
   maskSecrets,
   type Store,
@@ -13,8 +12,7 @@ import { describeEvent } from '../../inspector/index.ts'
 import { aboutStored, attempt } from '../attempt.ts'
 import type { Options, RequestOf } from '../commands.ts'
 import type { Address } from '../db/address.ts'
-import { getConversation, withStore } from '../db/store.ts'
-import { FileError } from '../failure.ts'
+import { getConversation, getEvent, withStore } from '../db/store.ts'
 import { answer, type Io, writeLines } from '../print/io.ts'
 import { counted, fit, glimpse, pad, padStart, quoted, safe, width } from '../print/text.ts'
 import { CALLED, eventRow, heading, idWidth, type Page, shownId } from './page.ts'
@@ -38,8 +36,7 @@ const search: List<'search', StoredEvent> = {
   async find(store, { conversation, kind: kinds, source, since, until, text, leaf, ...options }) {
     const { id } = await getConversation(store, conversation)
     // The store finds nothing above an unknown event; the user who typed its id needs to know.
-    if (leaf !== undefined && (await store.get(id, leaf).catch(noSuchId)) === null)
-      throw new FileError('unknown_event', `no event ${quoted(leaf)} in this conversation`)
+    if (leaf !== undefined) await getEvent(store, id, leaf)
     const { desc, limit, cursor } = options
     const filter = given({ kinds, source, timestampGte: since, timestampLt: until, text, leafId: leaf })
     const order = desc === true ? 'timestamp_desc' : 'timestamp'
@@ -109,17 +106,8 @@ export async function printPage(request: RequestOf<ListCommand>, io: Io, page: P
   })
 }
 
-/** No event has an invalid id. */
-export function noSuchId(error: unknown): null {
-  if (hasCode(error, 'invalid_id') || hasCode(error, 'invalid_query')) return null
-  throw error
-}
-
 function* eventRows(page: Page, items: readonly StoredEvent[]): IterableIterator<string> {
-  const idColumns = idWidth(
-    page,
-    items.map(({ id }) => id),
-  )
+  const idColumns = idWidth(page, items)
   for (const { id, time, fact } of items) {
     if (isQuarantined(fact)) continue
     const lead = `  ${shownTime(new Date(Number(BigInt(time) / 1000n)).toISOString())}  `

@@ -26,9 +26,10 @@ export interface View<Name extends FileCommand> {
 
 const ID_WIDTH = 36
 
-export function idWidth({ columns }: Page, ids: Iterable<string | null>): number {
+/** Columns of the ids of rows, which may be cut on a narrow page. */
+export function idWidth({ columns }: Page, items: Iterable<{ readonly id: string | null }>): number {
   let widest = 0
-  for (const id of ids) widest = Math.max(widest, width(id ?? ''))
+  for (const { id } of items) widest = Math.max(widest, width(id ?? ''))
   return Math.min(widest, ID_WIDTH, Math.floor(columns * 0.45))
 }
 

@@ -62,10 +62,7 @@ export function* treeLines(
 ): IterableIterator<string> {
   const { state } = recording
   const { log } = state
-  const idColumns = idWidth(
-    page,
-    [...log.entries].map((entry) => entry.id),
-  )
+  const idColumns = idWidth(page, log.entries)
   const lineColumns = String(recording.lines.at(-1) ?? 0).length
   const subagents = Map.groupBy(subagentsOf(recording), ({ actionId }) => actionId)
   let roots = 0

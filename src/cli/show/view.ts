@@ -42,7 +42,7 @@ export const viewView: View<'view'> = {
     if (dropped.length > 0) {
       yield ''
       yield heading(page, 'Left out', 'results that end no call')
-      const idColumns = widthOf(page, dropped)
+      const idColumns = idWidth(page, dropped)
       for (const { id, reason } of dropped) {
         const event = findEvent(state, id)?.event
         if (event !== undefined && event !== null)
@@ -51,12 +51,6 @@ export const viewView: View<'view'> = {
     }
   },
 }
-
-const widthOf = (page: Page, items: Iterable<{ readonly id: string | null }>): number =>
-  idWidth(
-    page,
-    Array.from(items, ({ id }) => id),
-  )
 
 const itemRow = (
   page: Page,
@@ -72,7 +66,7 @@ export function* viewRows(page: Page, state: State, ids: boolean): IterableItera
   const cuts = new Set(cutPoints(state))
   const columns = String(view.length).length
   const idColumns = ids
-    ? widthOf(
+    ? idWidth(
         page,
         units.flatMap((unit) => [...unitEvents(unit)]),
       )
@@ -95,7 +89,7 @@ function* pendingRows(page: Page, state: State, ids: boolean): IterableIterator<
   const shown = new Set(rows.map(({ item }) => item.id))
   const forgotten = calls.filter(({ id }) => !shown.has(id))
   const waiting = new Set(calls.map(({ id }) => id))
-  const idColumns = ids ? widthOf(page, [...rows.map(({ item }) => item), ...forgotten]) : 0
+  const idColumns = ids ? idWidth(page, [...rows.map(({ item }) => item), ...forgotten]) : 0
   for (const { item, gutter } of rows) {
     const note = waiting.has(item.id) ? '◌ waiting' : ''
     yield itemRow(page, item, { lead: '    ', gutter, idColumns, note })
@@ -167,7 +161,7 @@ export const condenseView: View<'condense'> = {
     const last = old.findLastIndex(({ id }) => forgotten.has(id))
     const summary = [...viewEvents(after)][event.summary_offset ?? 0]
     const rows = summary === undefined ? old : old.toSpliced(last + 1, 0, summary)
-    const idColumns = widthOf(page, rows)
+    const idColumns = idWidth(page, rows)
     for (const item of rows) {
       const isGone = item !== summary && forgotten.has(item.id)
       const lead = item === summary ? '  + ' : isGone ? '  − ' : '    '
@@ -198,9 +192,9 @@ export const stuckView: View<'stuck'> = {
       yield `${heading(page, title)}  ${page.paint('bad', `stuck: ${verdict.pattern}`)}`
       yield `  ${fit(glimpse(verdict.reason), page.columns - 2)}`
       const ids = new Set(verdict.eventIds)
-      const idColumns = idWidth(page, ids)
-      for (const item of viewEvents(state))
-        if (ids.has(item.id)) yield itemRow(page, item, { gutter: '  ', idColumns })
+      const items = [...viewEvents(state)].filter(({ id }) => ids.has(id))
+      const idColumns = idWidth(page, items)
+      for (const item of items) yield itemRow(page, item, { gutter: '  ', idColumns })
     }
     const nudge = LOOPS.nudge(state)
     if (nudge === null) return
