@@ -81,11 +81,9 @@ export async function requireCaller(
   const caller = await identify(credential, request.headers.get('x-org-id'))
   if (caller === null) throw new HttpProblem(401, 'Unauthorized')
   const hasHeader = caller.type !== 'open' && credential?.from === 'header'
-  const isCrossSite = isForeign(request) && !(caller.type === 'open' && isAllowed(request, allows))
-  if (!hasHeader && !SAFE.has(request.method) && isCrossSite) {
-    throw new HttpProblem(403, 'Cross-site requests are not allowed here. Send the key in a header.')
-  }
-  return caller
+  if (hasHeader || SAFE.has(request.method) || !isForeign(request)) return caller
+  if (caller.type === 'open' && isAllowed(request, allows)) return caller
+  throw new HttpProblem(403, 'Cross-site requests are not allowed here. Send the key in a header.')
 }
 
 export const isAllowed = ({ headers }: Pick<Request, 'headers'>, allows: AllowOrigin): boolean => {

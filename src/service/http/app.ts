@@ -2,7 +2,7 @@
 
 import { Hono } from 'hono'
 import { freezeJson } from '../../event/freeze.ts'
-import { type AllowOrigin, corsHeaders, preflight } from './cors.ts'
+import { type AllowOrigin, preflight } from './cors.ts'
 import type { Operation, Reply } from './operation.ts'
 import { readParameters, type ValidationError } from './parameters.ts'
 import { HttpProblem, toProblem } from './problem.ts'
@@ -45,8 +45,11 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
     context.header('X-Request-ID', requestId)
     // A response that quotes a client's text must not be rendered as a page or a script.
     context.header('X-Content-Type-Options', 'nosniff')
-    const cors = corsHeaders(request, options.allowOrigin)
-    for (const [name, value] of Object.entries(cors)) context.header(name, value)
+    const origin = request.headers.get('origin')
+    if (origin !== null && options.allowOrigin(origin)) {
+      context.header('Access-Control-Allow-Origin', origin)
+      context.header('Access-Control-Expose-Headers', 'X-Request-ID, Content-Disposition')
+    }
     // Caches must store the response per origin.
     context.header('Vary', 'Origin', { append: true })
     done({

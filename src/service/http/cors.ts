@@ -25,18 +25,6 @@ export function allowOrigins(origins: readonly string[]): AllowOrigin {
 
 const MAX_HEADER_CHARS = 2_000
 
-export function corsHeaders(
-  { headers }: Pick<Request, 'headers'>,
-  allows: AllowOrigin,
-): Readonly<Record<string, string>> {
-  const origin = headers.get('origin')
-  if (origin === null || !allows(origin)) return {}
-  return {
-    'Access-Control-Allow-Origin': origin,
-    'Access-Control-Expose-Headers': 'X-Request-ID, Content-Disposition',
-  }
-}
-
 export function preflight(
   { method, headers }: Pick<Request, 'method' | 'headers'>,
   methods: readonly string[],
