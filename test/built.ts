@@ -27,10 +27,12 @@ const CHILDREN = [
   'cli/as-nobody',
   'conversation/driver',
   'conversation/racer',
+  'faults/fault-writer',
   'postgres/other',
   'postgres/writer',
   'service/crash-child',
   'service/soak-child',
+  'store/blobs-child',
   'store/sqlite-child',
   'testing/colloquy-agent',
 ]

@@ -5,7 +5,7 @@ import { chmodSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { HttpAgent } from '@ag-ui/client'
-import { afterAll, expect, it } from 'vitest'
+import { afterAll, expect, inject, it } from 'vitest'
 import { writeInspector } from '../../src/build/library.ts'
 import { project, ROOT } from '../pages.ts'
 
@@ -15,13 +15,16 @@ const copy = (path: string): string =>
 const [LANGGRAPH, CLAUDE, OPENAI, AG_UI] = ['langgraph', 'claude-agent', 'openai-agents', 'ag-ui'].map(
   (name) => copy(`examples/${name}.ts`),
 )
-/** Kills the process when it prints the line in the environment variable. */
+/** Kills the process when it prints the line in the environment variable, with its compiled code saved for the next. */
 const KILLER = write(
   'killer.mjs',
-  `const { log } = console
+  `import { flushCompileCache } from 'node:module'
+const { log } = console
 console.log = (line) => {
   log(line)
-  if (line === process.env.KILL_AT) process.kill(process.pid, 'SIGKILL')
+  if (line !== process.env.KILL_AT) return
+  flushCompileCache()
+  process.kill(process.pid, 'SIGKILL')
 }`,
 )
 
@@ -57,7 +60,9 @@ it('Claude Agent SDK: each start continues the session of the one before, and th
   const file = join(folder, 'agent.db')
   const env = { CLAUDE_CODE: executable, CLAUDE_CONFIG_DIR: join(folder, 'claude'), FILE: file }
   const colloquy = (...words: string[]) => {
-    const command = [join(ROOT, 'src/cli/main.ts'), ...words, '--db', file]
+    // Only the unbundled command finds the page.
+    const main = words[0] === 'inspect' ? join(ROOT, 'src/cli/main.ts') : join(inject('built'), 'cli/main.ts')
+    const command = [main, ...words, '--db', file]
     return spawnSync(process.execPath, command, { encoding: 'utf8' }).stdout
   }
   for (const [text, reply] of [

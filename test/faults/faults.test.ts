@@ -1,11 +1,13 @@
 /** The short form of `npm run test:faults`: each fault once. */
 
-import { expect, it } from 'vitest'
+import { join } from 'node:path'
+import { expect, inject, it } from 'vitest'
 import { isClean, type Outcome, runAll } from './run.ts'
 
 it('24 writers lose and double nothing, and wait for no call without end, whatever fails', async () => {
   const outcomes: Outcome[] = []
-  await runAll(0, (outcome) => void outcomes.push(outcome))
+  const program = join(inject('built'), 'test/fault-writer.ts')
+  await runAll(0, (outcome) => void outcomes.push(outcome), program)
   expect(outcomes).toHaveLength(11)
   expect(outcomes.filter((outcome) => !isClean(outcome))).toEqual([])
 })

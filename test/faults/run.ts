@@ -16,7 +16,7 @@ import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { run as runSql, session } from '../postgres/bystander.ts'
 import { startServer } from '../postgres/server.ts'
 import { CONVERSATIONS, LEASE_TTL, LEASED, PROCESSES } from './places.ts'
-import type { Report } from './writer.ts'
+import type { Report } from './fault-writer.ts'
 
 /** Milliseconds until a call of a writer fails, and how long a fault lasts: longer, so that calls meet the limit. */
 const [TIMEOUT, FAULT] = [1_000, 1_800]
@@ -52,6 +52,7 @@ interface World {
 
 /** A process of writers, started again after a kill. */
 class Writer {
+  readonly #program: string
   readonly #target: string
   readonly #name: string
   readonly #hear: (report: Report) => void
@@ -65,7 +66,8 @@ class Writer {
   /** Whether the durations of its calls include a stop of its process. */
   wasStopped = false
 
-  constructor(target: string, name: string, hear: (report: Report) => void) {
+  constructor(program: string, target: string, name: string, hear: (report: Report) => void) {
+    this.#program = program
     this.#target = target
     this.#name = name
     this.#hear = hear
@@ -87,7 +89,7 @@ class Writer {
   #start(): ChildProcess {
     this.#generation += 1
     const args = [this.#target, `${this.#name}-${this.#generation}`, String(TIMEOUT)]
-    const child = spawn(process.execPath, [join(import.meta.dirname, 'writer.ts'), ...args], {
+    const child = spawn(process.execPath, [this.#program, ...args], {
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     child.stdin?.on('error', () => undefined)
@@ -291,6 +293,7 @@ async function check(store: Store, acknowledged: ReadonlyMap<string, ReadonlySet
 
 /** Causes faults in turn under writers, until the deadline but each at least once. */
 async function runFaults(
+  program: string,
   kind: string,
   faults: readonly Fault[],
   store: Store,
@@ -311,7 +314,10 @@ async function runFaults(
     const ms = Number(report.at(-1))
     if (outcome !== null && ms > outcome.longest) outcome.longest = ms
   }
-  const writers = Array.from({ length: PROCESSES }, (_, index) => new Writer(target, String(index), hear))
+  const writers = Array.from(
+    { length: PROCESSES },
+    (_, index) => new Writer(program, target, String(index), hear),
+  )
   try {
     for (let turn = 0; turn < faults.length || performance.now() < deadline; turn += 1) {
       const fault = faults[turn % faults.length] as Fault
@@ -336,14 +342,19 @@ async function runFaults(
 /**
  * Runs all faults over SQLite and then PostgreSQL, each for half of the time but at least once.
  * @param say receives each outcome
+ * @param program the file of a writer, bundled or not
  */
-export async function runAll(minutes: number, say: (outcome: Outcome) => void): Promise<void> {
+export async function runAll(
+  minutes: number,
+  say: (outcome: Outcome) => void,
+  program = join(import.meta.dirname, 'fault-writer.ts'),
+): Promise<void> {
   const half = minutes * 30_000
   const folder = mkdtempSync(join(tmpdir(), 'colloquy-faults-'))
   const file = join(folder, 'faults.db')
   const sqlite = sqliteStore({ file, synchronous: 'normal' })
   try {
-    await runFaults('SQLite', SQLITE, sqlite, file, { file }, performance.now() + half, say)
+    await runFaults(program, 'SQLite', SQLITE, sqlite, file, { file }, performance.now() + half, say)
   } finally {
     await sqlite.close()
     rmSync(folder, { recursive: true, force: true })
@@ -355,7 +366,7 @@ export async function runAll(minutes: number, say: (outcome: Outcome) => void): 
   const postgres = postgresStore({ url: server.url })
   try {
     const deadline = performance.now() + half
-    await runFaults('PostgreSQL', POSTGRES, postgres, url.href, { server, proxy }, deadline, say)
+    await runFaults(program, 'PostgreSQL', POSTGRES, postgres, url.href, { server, proxy }, deadline, say)
   } finally {
     await postgres.close()
     proxy.close()

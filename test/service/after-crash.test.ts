@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, inject, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { createService } from '../../src/service/service.ts'
@@ -75,7 +76,10 @@ describe('a service that was killed in a run', () => {
     const conversation = await engine.open(id)
     const quit = new AbortController()
     const poll = async (): Promise<void> => {
-      while (!quit.signal.aborted) await (await fetch(`${url}/api/conversations/${id}`)).json()
+      while (!quit.signal.aborted) {
+        await (await fetch(`${url}/api/conversations/${id}`)).json()
+        await sleep(10)
+      }
     }
     const polling = polls ? poll() : null
     const { header, log } = await conversation.waitFor(['finished', 'paused'])
@@ -106,7 +110,7 @@ describe('a message over a socket', () => {
       await new Promise((open) => socket.addEventListener('open', open))
       socket.send(JSON.stringify({ role: 'user', ...say('Said over a socket.'), run: true }))
       const { id: sentId } = JSON.parse(await returned)
-      if (delay > 0) await new Promise((later) => setTimeout(later, Math.random() * delay))
+      if (delay > 0) await sleep(Math.random() * delay)
       await kill(first.child)
       await live(file, 'reply')
       const store = sqliteStore({ file })

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { copyFileSync, existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { Store } from '../../src/store/contract/store.ts'
@@ -141,7 +141,7 @@ it('an append without a long string runs no statement for blobs', async () => {
 
 /** Peak memory of a child process, in MiB. */
 const peakOf = (location: string, work: string): number => {
-  const child = join(import.meta.dirname, 'blobs-child.ts')
+  const child = join(inject('built'), 'test/blobs-child.ts')
   const { stdout, stderr } = spawnSync(process.execPath, [child, location, work, '200'], { encoding: 'utf8' })
   expect(stderr.replaceAll(/^.*Warning.*$|^\(Use.*$/gm, '').trim()).toBe('')
   return Number(stdout)

@@ -1,5 +1,5 @@
 /**
- * Writes as several writers until it is killed: `node writer.ts TARGET NAME TIMEOUT`. Reports on standard output,
+ * Writes as several writers until it is killed: `node fault-writer.ts TARGET NAME TIMEOUT`. Reports on standard output,
  * and executes commands from standard input, which ends with the run.
  */
 
