@@ -35,9 +35,10 @@ const PER_TOKEN = 64
 
 /**
  * Estimates the tokens of messages, without a tokenizer: a token is 5.5 small letters or spaces, 1.6
- * capitals, digits or signs, or one East Asian character. Each message and call adds 4, each image 1,600.
- * Another part counts its text, at least like an image, and 1 for each 64 of its other characters. Thinking,
- * reasoning (even encrypted) and `parts` of replies count in full. The request's tools are not counted.
+ * capitals, digits or signs, or one East Asian character. Each message and call adds 4, each image 1,600. A
+ * part of another kind counts as its text, but at least as an image, plus 1 for each 64 of its other
+ * characters. Thinking, reasoning (even encrypted) and `parts` of replies count in full. The request's tools
+ * are not counted.
  *
  * For recorded agent runs, the result is 0.85 to 1.4 times that of current tokenizers. Leave room, or pass
  * your own counter. O(content).

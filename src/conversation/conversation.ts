@@ -262,7 +262,7 @@ export class Conversation {
   }
 
   /**
-   * Appends a changed user's message on a new branch. The old message stays on its own branch.
+   * Appends a new version of a user's message, on a new branch. The old one stays on its own branch.
    * @throws ColloquyError `unknown_event` when the id is not a user's message; `already_running`.
    */
   async editAndResend(messageId: string, content: string | Message): Promise<readonly LoggedEvent[]> {
@@ -273,7 +273,7 @@ export class Conversation {
   }
 
   /**
-   * Sets which calls need confirmation, in all runs and forks. `{ kind: 'AlwaysConfirm' }` is one; see
+   * Sets which calls need confirmation in all runs and forks, such as `{ kind: 'AlwaysConfirm' }`; see
    * `toPolicy`.
    * @throws ColloquyError `invalid_argument`; `invalid_event` for a value that is not JSON.
    */
@@ -327,9 +327,9 @@ export class Conversation {
 
   /**
    * Ends a dead run: its pending calls get an error as their result, and the status becomes `error`. Does
-   * nothing while a run holds the lease (a dead process's lease lasts until it expires) or unless the status
-   * is `running`. With `unheld`, recovers only if no lease is left, as after an import. `run` recovers by
-   * itself.
+   * nothing unless the status is `running`, or while a run holds the lease; a dead process's lease lasts
+   * until it expires. With `unheld`, recovers only if there is no lease, as after an import. `run` recovers
+   * by itself.
    */
   async recover(options: { readonly unheld?: boolean } = {}): Promise<Recovery> {
     checkOptionNames(options, { unheld: true })

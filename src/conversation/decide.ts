@@ -68,8 +68,8 @@ const isInterrupted = (head: Entry): boolean =>
   eventKindOf(head) === 'InterruptEvent' || (head.event !== null && replyOf(head.event)?.interrupted === true)
 
 /**
- * Returns the end of a pause. The status becomes idle, or finished if the final reply arrived during the
- * pause and nothing is left to answer.
+ * Returns the event that ends a pause. The status becomes idle, or finished if the final reply arrived
+ * during the pause and nothing is left to answer.
  * @example
  * decideResume(replay([{ kind: 'PauseEvent' }]))[0].value // 'idle'
  */
@@ -109,8 +109,7 @@ export function decideApprove(state: State, actionIds: readonly string[]): Event
 }
 
 /**
- * Returns the rejection of pending calls by the ids of their actions, by default all of HEAD's branch, in
- * log order.
+ * Returns the rejections of pending calls, in log order. Default: all calls of HEAD's branch.
  * @throws ColloquyError `unknown_call` for an id that is not a pending call of HEAD's branch.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
@@ -144,7 +143,7 @@ export function decideReject(
 }
 
 /**
- * Returns the move of HEAD to an event, or to the empty HEAD for null. Empty if HEAD is there.
+ * Returns the event that moves HEAD to an event, or to the empty HEAD for null. Empty if HEAD is there.
  * @throws ColloquyError `unknown_event` when the event is not in the tree (design D7).
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'InterruptEvent', id: 'b' }])
@@ -158,7 +157,7 @@ export function decideNavigate(state: State, eventId: string | null): Event[] {
 }
 
 /**
- * Returns the move of HEAD to the branch's system prompt, or to the empty HEAD if it has none.
+ * Returns the event that moves HEAD to the branch's system prompt, or to the empty HEAD if it has none.
  * @example
  * decideRestart(replay([{ kind: 'PauseEvent', id: 'p' }]))[0].value // null
  */
@@ -166,7 +165,8 @@ export const decideRestart = (state: State): Event[] =>
   decideNavigate(state, state.branch.systemPrompt?.id ?? null)
 
 /**
- * Returns the move of HEAD before a user's message, and the new message. The old one stays on its branch.
+ * Returns the event that moves HEAD before a user's message, and the new message. The old one stays on its
+ * branch.
  * @throws ColloquyError `unknown_event` when no user's message has this id; `evicted` when a snapshot or
  *   `evict` left out its body.
  * @example
@@ -196,8 +196,8 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
 }
 
 /**
- * Returns the change of the confirmation policy of all later runs; null for each run's default. Empty if it
- * is the same.
+ * Returns the event that sets the confirmation policy of all later runs; null for each run's default. Empty
+ * if it is the same.
  * @example
  * decidePolicy(initialState(), { kind: 'AlwaysConfirm' })[0].key // 'confirmation_policy'
  * decidePolicy(initialState(), null) // []
@@ -209,8 +209,8 @@ export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the error of the
  * run. Empty unless the status is running: calls of waiting or paused conversations stay pending. Call it
  * only when no run is live.
- * @param unstarted ids of calls that have started only if the log says so; of the others, the model reads
- *   that they had no effect
+ * @param unstarted ids of calls that did not start unless the log records it; the model then reads that they
+ *   had no effect
  * @example
  * decideRecover(replay([{ kind: 'PauseEvent' }])) // []
  */

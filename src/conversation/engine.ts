@@ -42,8 +42,8 @@ export interface EngineOptions {
    */
   readonly shareReplies?: boolean
   /**
-   * Milliseconds after which the run of a dead process can be recovered. Must exceed the longest time that a
-   * process or the database stands still. Runs can override it. Default: 45,000.
+   * Milliseconds after which the run of a dead process can be recovered. Must exceed the longest time for
+   * which a process or the database may be suspended. Runs can override it. Default: 45,000.
    */
   readonly leaseTtl?: number
   /**
@@ -139,8 +139,8 @@ export interface Engine {
   recoverAll(): Promise<readonly ConversationRecovery[]>
   /**
    * Delivers the events, changes and deletions of all conversations to a handler: at least once, and in
-   * order per conversation. Resolves when the start position of `name` is stored. Of a deleted conversation
-   * the deletion is delivered, but events may be missing.
+   * order per conversation. Resolves when the start position of `name` is stored. When a conversation is
+   * deleted, its last events may not be delivered, but the deletion is.
    *
    * Each call of the handler gets items of one of 64 shards. When it resolves, their position is stored;
    * when it throws, they are delivered again, with growing delays. Processes with the same `name` divide the

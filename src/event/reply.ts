@@ -26,7 +26,7 @@ export const isEarlyEnd = (value: unknown): value is EarlyEnd => EARLY_ENDS.has(
  * producers have no records.
  */
 export interface ReplyRecord {
-  /** Id of the event under HEAD at the model call; null for an empty log, true for the parent. */
+  /** Id of the event under HEAD at the model call; null for an empty log, true for this event's parent. */
   readonly after?: string | true | null
   readonly grammar?: GrammarName
   readonly model?: string
@@ -52,7 +52,9 @@ export interface ReplyRecord {
   readonly metadata?: JsonObject
   /** Change in the number of waiting calls of the provider's tools; negative for results. Omitted if 0. */
   readonly waits?: number
-  /** Id of the provider's container in which they wait, which the request with their results must name. */
+  /**
+   * Id of the provider's container in which those calls wait. The request with their results must name it.
+   */
   readonly container?: string
   readonly interrupted?: true
 }

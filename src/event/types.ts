@@ -155,9 +155,7 @@ export interface MessageEvent extends EventBase {
   readonly critic_result?: CriticResult | null
 }
 
-/**
- * An error as the result of a call, which the scaffold could not run. It refers to the call, not the action.
- */
+/** The error result of a call that the scaffold could not run. It refers to the call, not the action. */
 export interface AgentErrorEvent extends EventBase {
   readonly kind: 'AgentErrorEvent'
   readonly source?: Source

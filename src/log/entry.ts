@@ -79,9 +79,9 @@ export interface EvictedBody {
   readonly isEvent: boolean
   /** Tool call id of an action in the tree. */
   readonly callId: string | null
-  /** LLM response of such an action; at least for the first action of each response. */
+  /** LLM response id of such an action; known at least for the first action of each response. */
   readonly responseId: string | null
-  /** Calls back with position and tool call id of every action on its path, last first. O(path). */
+  /** Calls a function with the position and tool call id of each action on its path, last first. O(path). */
   readonly eachCall: (report: (seq: number, toolCallId: string) => void) => void
 }
 

@@ -115,7 +115,7 @@ export interface WriteOptions {
    * Tools as passed to the provider. Replies made with others lose their signed parts. Default: not checked.
    */
   readonly tools?: readonly object[]
-  /** Lifetime of the request's own `cache_control`, which counts among Anthropic's four. Default: none. */
+  /** Lifetime of the request's own `cache_control`, one of the four that Anthropic allows. Default: none. */
   readonly cached?: CacheTime | null
   /** Model of the request. Replies of other models lose their signed parts. Default: not checked. */
   readonly model?: string

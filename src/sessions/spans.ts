@@ -37,12 +37,12 @@ interface Span {
 
 /**
  * Writes HEAD's branch as one OpenTelemetry trace. Each turn of a user is a span `invoke_agent`, and so is a
- * reply before the first. Its children are a `chat` for each reply and an `execute_tool` for each call that
- * has a result. A background call lasts until its completion. The turns of a tree's subagents (see
- * `Conversation.tree`) are children of `execute_tool`.
+ * reply before the first turn. Its children are a `chat` for each reply and an `execute_tool` for each call
+ * that has a result; the span of a background call lasts until the call is completed. The turns of a tree's
+ * subagents (see `Conversation.tree`) are children of `execute_tool`.
  *
- * Ids are derived from the log, so that sending a trace again is harmless. A missing time is that of the
- * previous event. O(path).
+ * Ids are derived from the log, so that sending a trace again is harmless. A missing time is replaced by
+ * that of the previous event. O(path).
  * @throws ColloquyError `evicted` as `toTimeline`.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }

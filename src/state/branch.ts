@@ -47,7 +47,7 @@ export interface Branch {
   readonly systemPrompt: EventEntry<SystemPromptEvent> | null
   readonly lastUserMessage: EventEntry<MessageEvent> | null
   readonly skills: SkillLink | null
-  /** Results on the path that end no call, in log order. Read them with `listDroppedResultsIn`. */
+  /** Results on the path that end no call, in log order. Read them with `listDroppedResults`. */
   readonly dropped: Vector<DroppedEntry>
 }
 

@@ -212,10 +212,7 @@ export interface StepOptions {
   readonly tools?: readonly (StepTool | ProviderTool)[]
   /** System prompt for a log that has none, appended at the first model call. */
   readonly system?: string
-  /**
-   * Whether the reply is streamed to live readers. Streamed content is kept when a user stops the reply.
-   * Default: yes.
-   */
+  /** Whether live readers get the reply as it is streamed; a user's stop keeps its text. Default: true. */
   readonly stream?: boolean
   /** Returns the messages of a state, for example with old results masked. Default: `toMessages`. */
   readonly write?: (state: State) => readonly NeutralMessage[]

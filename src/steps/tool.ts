@@ -117,7 +117,7 @@ export interface StepTool {
   execute(args: JsonObject, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
   /**
    * Whether a call can safely be executed twice, as after a crash or a move of HEAD. Default: false; the
-   * model reads that its effect is unknown.
+   * model then reads that the effect is unknown.
    */
   readonly repeatable?: boolean
   /**
@@ -144,7 +144,8 @@ export interface ProviderTool {
 }
 
 /**
- * Returns its argument: a tool whose `execute` gets the type of the schema. Checks nothing at run time.
+ * Returns a tool whose `execute` has arguments of the schema's type. Only for types: it checks nothing at
+ * run time.
  * @example
  * const add = tool({
  *   name: 'add',

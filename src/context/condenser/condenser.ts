@@ -66,7 +66,7 @@ export function noopCondenser(): Condenser {
 }
 
 /**
- * Returns a condenser that asks several in order: it takes the first condensation, or else the first
+ * Returns a condenser that tries several in order: it uses the first condensation, or else the first
  * refusal.
  * @example
  * (await pipelineCondenser([noopCondenser(), noopCondenser()]).condense(initialState())).type // 'keep'

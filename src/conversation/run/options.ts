@@ -36,7 +36,9 @@ export interface RunOptions {
    * writer. Its errors are thrown in the step. Default: none.
    */
   readonly onPrefix?: (omitted: LeftOut) => void
-  /** Log length at the request: a later pause or interrupt prevents the run. Default: the length at `run`. */
+  /**
+   * Log length at the run's request; a later pause or interrupt prevents it. Default: the length at `run`.
+   */
   readonly from?: number
   /**
    * `replied` (default): the run ends when the agent has replied, even if calls still work. `settled`: it

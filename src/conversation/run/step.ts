@@ -88,8 +88,8 @@ export interface Step {
     input: StepInput,
   ): AsyncIterable<Yielded> | Iterable<Yielded> | Promise<AsyncIterable<Yielded> | Iterable<Yielded>>
   /**
-   * Whether a call may be executed again that was begun but has no result, as after a crash. Default: no;
-   * the model reads that its effect is unknown.
+   * Whether a call that began but has no result, as after a crash, may be executed again. Default: no; the
+   * model then reads that its effect is unknown.
    */
   readonly repeats?: (call: ActionEvent) => boolean
   /**

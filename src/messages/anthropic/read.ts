@@ -44,7 +44,8 @@ const BEGINS: ReadonlyMap<unknown, RawObject | undefined> = new Map(
 
 /**
  * Reads the stream events of `@anthropic-ai/sdk` (`stream: true`), and returns the same reply as
- * `fromAnthropic`. Without a stop reason it is `broken_off`; with an `error` event, `failed`. O(length).
+ * `fromAnthropic`. Without a stop reason the reply is `broken_off`; with an `error` event, `failed`.
+ * O(length).
  * @example
  * const stream = collectAnthropic()
  * stream.push({ type: 'message_start', message: { id: 'msg_1', content: [] } })
@@ -122,9 +123,9 @@ export interface AnthropicReply {
  * last call of a truncated reply and all calls of a refused one are not executed.
  *
  * Other blocks (server tools and their results, compaction …) are stored in `reply.parts` as `other`,
- * additional fields of texts and calls (citations, callers) as `more`. Both are sent back unchanged; what
- * follows a call then is only calls, because the provider rejects anything else. Thinking bound to an
- * unknown kind is left out. Never throws. O(length).
+ * additional fields of texts and calls (citations, callers) as `more`. Both are sent back unchanged, except
+ * that only calls follow a call, because the provider rejects anything else. Thinking bound to an unknown
+ * kind is left out. Never throws. O(length).
  * @param reply a `Message`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]

@@ -104,7 +104,7 @@ function reasoningPart(content: RawObject, { reasoningText, redactedContent }: R
 
 /**
  * Reads the stream events of the AWS client's `converseStream`, and returns the same reply as `fromBedrock`.
- * Without `messageStop` it is `broken_off`; with an exception, `failed`. O(length).
+ * Without `messageStop` the reply is `broken_off`; with an exception, `failed`. O(length).
  * @example
  * const stream = collectBedrock()
  * stream.push({ contentBlockDelta: { contentBlockIndex: 0, delta: { text: 'hi' } } })[0].content // 'hi'

@@ -124,8 +124,8 @@ const STEP_OF: Readonly<Record<string, string>> = {
 
 /**
  * Reads the stream events of `interactions.create` of `@google/genai`, and returns the same reply as
- * `fromInteractions`. A delta without a start begins a step. If the stream ends early it is `broken_off`;
- * with an `error`, `failed`. O(length).
+ * `fromInteractions`. A delta without a start begins a step. If the stream ends early the reply is
+ * `broken_off`; with an `error`, `failed`. O(length).
  * @example
  * const stream = collectInteractions()
  * stream.push({ event_type: 'step.delta', index: 0, delta: { type: 'text', text: 'hi' } })[0].content // 'hi'

@@ -28,7 +28,7 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
   readonly port?: number
   /** Approximate bytes of idle conversations in memory. Default: 256 MiB. */
   readonly cacheBytes?: number
-  /** Redacts everything that is stored from now on, for agents and users as well. Default: nothing. */
+  /** Rules that redact everything before it is stored, also for agents and users. Default: none. */
   readonly storedRedaction?: RedactionRules
   /** Milliseconds from the beginning of closing to the deadline. Default: 9,000. */
   readonly shutdownTimeout?: number
@@ -125,7 +125,7 @@ export interface ListenOptions {
   readonly upgrade?: Upgrade
   /** Whether to reject other hosts, and sockets of other sites' pages: for a service without keys. */
   readonly onlyLocal?: boolean
-  /** Returns whether pages of an origin may open sockets all the same. Default: none may. */
+  /** Returns whether pages of an origin may open sockets in spite of `onlyLocal`. Default: none may. */
   readonly allowOrigin?: AllowOrigin
   /** Called when closing begins. Closing waits for it, and for requests, for half of `shutdownTimeout`. */
   readonly onClosing?: () => Promise<void> | void

@@ -7,8 +7,8 @@ import type { BlobMode, BlobReference } from './blobs.ts'
 export const MAX_PAGE_SIZE = 100
 
 /**
- * Maximum number of conversations that a query compares for one page, which may then be short or empty and
- * still have a next one.
+ * Maximum number of conversations that a query compares for one page. The page can then be short or empty,
+ * and still have a next one.
  */
 export const MOST_LOOKED_AT = 1_000
 

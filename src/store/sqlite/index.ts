@@ -183,8 +183,8 @@ export type SqliteStoreOptions = (
 
 /**
  * Returns a store in SQLite: a file, `:memory:`, or an open database of `node:sqlite`, better-sqlite3 or
- * bun:sqlite. Several processes can share a file. The first call opens it and creates its `colloquy_…`
- * tables, next to which there can be others; after `store_unavailable`, the next call opens it again.
+ * bun:sqlite. Several processes can share a file. The first call opens it and creates the `colloquy_…`
+ * tables; there can be other tables too. After `store_unavailable`, the next call opens it again.
  *
  * An open database belongs to the store until `close`, which leaves it open: it is switched to write-ahead
  * logging, and no other code may hold a transaction on it. Its encoding must be UTF-8, the default; UTF-16,

@@ -29,8 +29,8 @@ const END = ' END'
 export const scriptOf = (turns: readonly ScriptedTurn[]): string => `${BEGIN}${JSON.stringify(turns)}${END}`
 
 /**
- * Returns the next turn of the latest script in a list of messages, by the replies since. Without a script,
- * or after its end, the turn says so. O(messages).
+ * Returns the next turn of the latest script in the messages, which has one turn for each reply since.
+ * Without a script, or after its end, the turn says so. O(messages).
  */
 export function turnOf(messages: readonly SentMessage[]): ScriptedTurn {
   const index = messages.findLastIndex(

@@ -19,15 +19,15 @@ import { type ModelCall, type ScriptedTurn, scriptOf, type SentMessage, textOf }
 export interface ServerConformanceOptions {
   readonly name: string
   /**
-   * Resolves when it accepts requests. Called by the first case, and with its stored data after each `stop`
-   * and `kill`.
+   * Starts the server; resolves when it accepts requests. Called by the first case, and again with the
+   * stored data after each `stop` and `kill`.
    */
   start(): Promise<ServerClientOptions>
   stop?(): Promise<void>
   kill?(): Promise<void>
   /**
    * Returns a user's text that makes the server's model play these turns, one per request. Default:
-   * `scriptOf`, whose text `playScripts` reads as the model of a `fakeProvider`, and `turnOf` in any other.
+   * `scriptOf`, which a `fakeProvider` plays with `playScripts`; other models can use `turnOf`.
    */
   script?(turns: readonly ScriptedTurn[]): string
   /**
