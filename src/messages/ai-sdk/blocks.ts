@@ -25,7 +25,7 @@ import {
   where,
   visibleText,
 } from '../shape.ts'
-import { hasOwnParts, isSignedThinking, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
+import { COMMON_LIMITS, isSignedThinking } from '../reply-parts.ts'
 import { isWellFormed, isWhitespace } from '../text.ts'
 
 const options = {
@@ -122,31 +122,23 @@ export const KINDS = {
 
 /** The SDK passes ids, names and images to any provider, so the strictest limits apply. */
 export const LIMITS: Limits = {
+  ...COMMON_LIMITS,
   grammar: 'ai-sdk',
-  namedBy: 'type',
-  origin: 'completion',
   table: KINDS,
   callId: { illegal: /[^\w-]/gu, maxLength: 40 },
-  toolNameLength: 64,
   acceptsImage: (image) => image.from === 'data' || image.secure,
   parts: PARTS,
-  kinds: THINKING_KINDS,
-  order: thinkingFirst,
-  callsLast: false,
   isSigned: (message, ref) => optionsOf(ref) !== null || isSignedThinking(message, ref),
   more: { text: KINDS.text.more, thinking: KINDS.reasoning.more, call: KINDS['tool-call'].more },
   pairOf,
   pairs: pairParts,
   hasOutput: (turn) =>
-    turn.texts.length > 0 ||
-    turn.bound > 0 ||
-    hasOwnParts(turn) ||
+    COMMON_LIMITS.hasOutput(turn) ||
     !isWhitespace(turn.message.reasoning_content ?? '') ||
     turn.message.thinking_blocks.some(
       (block) => 'thinking' in block && !block.signature && !isWhitespace(block.thinking),
     ),
   pauses: true,
-  appends: false,
 }
 
 /**

@@ -4,19 +4,17 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { isSealed } from '../blocks.ts'
 import { digestOf } from '../digest.ts'
 import type { AssistantMessage, NeutralMessage } from '../message.ts'
-import { isText, joinTexts, moveParts, pieceDigest, textPiece } from '../pieces.ts'
+import { isText, joinTexts, moveParts, pieceBlock } from '../pieces.ts'
 import type { Piece, FieldRef, OtherRef, PartRef, AssistantTurn, Result } from '../limits.ts'
-import { NO_ANSWER } from '../phrases.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { returnable, textsOfPart } from '../reply-parts.ts'
 import { argumentObject, isWhitespace } from '../text.ts'
-import { replyBlocks, writeRequest } from '../write.ts'
+import { replyBlocks, withAnswer, writeRequest } from '../write.ts'
 import {
   type AiSdkAssistantMessage,
   type AiSdkCustom,
   type AiSdkImageData,
   type AiSdkMessage,
-  type AiSdkPart,
   type AiSdkReasoning,
   type AiSdkText,
   type AiSdkToolResult,
@@ -39,7 +37,7 @@ export function toAiSdk(messages: readonly NeutralMessage[], options: WriteOptio
 }
 
 const start = (list: AiSdkMessage[]) => ({
-  piece: pieceBlock,
+  piece: blockOf,
   reply,
   result: resultBlock,
   move: (turn: AssistantTurn) => moveParts(turn, ({ image }) => image.from === 'web', 'words'),
@@ -79,9 +77,8 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<Part>[] {
   })
   const plainReasoning = reasoningText(message)
   const all = plainReasoning === null ? parts : [plainReasoning, ...parts]
-  if (!endsInReasoning(turn, plainReasoning !== null)) return all
-  const piece = textPiece(NO_ANSWER)
-  return [...all, { block: { type: 'text', text: piece.text }, digest: () => pieceDigest(piece) }]
+  const ends = endsInReasoning(turn, plainReasoning !== null)
+  return ends ? withAnswer(all, (text) => ({ type: 'text', text })) : all
 }
 
 type Thinking = AssistantMessage['thinking_blocks'][number]
@@ -158,17 +155,18 @@ function resultBlock({ call, pieces, isError }: Result): AiSdkToolResult {
   return { ...ends, output: { type: 'content', value: pieces.map(resultPart) } }
 }
 
-function pieceBlock(piece: Piece): AiSdkUserMessage['content'][number] {
-  if (piece.type === 'text') return { type: 'text', text: piece.text }
-  // The table of parts has proved its shape.
-  if (piece.type === 'block') return { ...piece.block } as object as AiSdkPart
-  const { image } = piece
-  if (image.from === 'web') return { type: 'file', mediaType: 'image', data: image.url }
-  return { type: 'file', mediaType: image.mediaType, data: { type: 'data', data: image.data } }
-}
+const blockOf = (piece: Piece): AiSdkUserMessage['content'][number] =>
+  pieceBlock<AiSdkUserMessage['content'][number]>(
+    piece,
+    (text) => ({ type: 'text', text }),
+    (image) =>
+      image.from === 'web'
+        ? { type: 'file', mediaType: 'image', data: image.url }
+        : { type: 'file', mediaType: image.mediaType, data: { type: 'data', data: image.data } },
+  )
 
 /** A web address was moved into a user message: in a result it would have to be a URL object. */
 const resultPart = (piece: Piece): AiSdkText | AiSdkImageData | AiSdkCustom =>
   piece.type === 'image' && piece.image.from === 'web'
     ? { type: 'text', text: piece.image.url }
-    : (pieceBlock(piece) as AiSdkText | AiSdkImageData | AiSdkCustom)
+    : (blockOf(piece) as AiSdkText | AiSdkImageData | AiSdkCustom)

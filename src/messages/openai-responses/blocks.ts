@@ -43,7 +43,7 @@ import {
   where,
   visibleText,
 } from '../shape.ts'
-import { allOf, hasOwnParts, reasoningItems } from '../reply-parts.ts'
+import { allOf, COMMON_LIMITS, hasOwnParts, reasoningItems } from '../reply-parts.ts'
 
 interface CallReader {
   readonly tool: string | null
@@ -428,23 +428,20 @@ const CALL_MORE = {
 }
 
 export const LIMITS: Limits = {
+  ...COMMON_LIMITS,
   grammar: 'openai-responses',
-  namedBy: 'type',
   origin: 'responses',
   table: KINDS,
   callId: { illegal: /[^!-~]/gu, maxLength: 64 },
-  toolNameLength: 64,
   acceptsImage: () => true,
   parts: PARTS,
   kinds: ['text', 'call', 'reasoning'],
   order: reasoningThenCall,
-  callsLast: false,
   isSigned: (message, { kind, index }) => kind === 'reasoning' && isSendable(reasoningItems(message)[index]),
   more: { text: KINDS.message.more, call: CALL_MORE },
   pairOf,
   pairs: pairParts,
   hasOutput: (turn) => turn.texts.length > 0 || hasOwnParts(turn),
-  pauses: false,
   appends: true,
 }
 

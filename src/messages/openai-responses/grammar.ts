@@ -2,12 +2,13 @@
 
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'
-import { collectOpenAIResponses, fromOpenAIResponses } from './read.ts'
+import { collectOpenAIResponses, fromOpenAIResponses, PIECES } from './read.ts'
 import { toOpenAIResponses } from './write.ts'
 import { validateOpenAiResponses } from './rules.ts'
 import {
   argumentObject,
   argumentText,
+  fieldsOf,
   halves,
   isThought,
   seenText,
@@ -56,27 +57,14 @@ function responseOf(contents: readonly Wire[], about: ReplyAbout): Wire {
   }
 }
 
-function deltasOf(item: Wire, output_index: number): readonly Wire[] {
-  const { type, id: item_id } = item
-  const [part] = (type === 'message' ? item['content'] : []) as readonly Wire[]
-  const position = { item_id, output_index, content_index: 0 }
-  if (part !== undefined) {
-    const [name, text] =
-      part['type'] === 'refusal' ? ['refusal', part['refusal']] : ['output_text', part['text']]
-    return halves(String(text)).map((delta) => ({
-      type: `response.${String(name)}.delta`,
-      ...position,
-      delta,
-    }))
-  }
-  if (type !== 'function_call') return []
-  return halves(String(item['arguments'])).map((delta) => ({
-    type: 'response.function_call_arguments.delta',
-    item_id,
-    output_index,
-    delta,
-  }))
-}
+const deltasOf = (item: Wire, output_index: number): readonly Wire[] =>
+  Object.entries(PIECES).flatMap(([name, { item: type, list, index, part, field }]) => {
+    const [first] = (list === undefined ? [item] : (item[list] ?? [])) as readonly Wire[]
+    const isOfKind = type === item['type'] && (part === undefined || part === first?.['type'])
+    if (!isOfKind || first === undefined) return []
+    const place = { item_id: item['id'], output_index, ...(index !== undefined && { [index]: 0 }) }
+    return halves(String(first[field])).map((delta) => ({ type: `response.${name}.delta`, ...place, delta }))
+  })
 
 function hasArguments(part: ModelPart): boolean {
   if (typeof part === 'string' || !('call' in part)) return true
@@ -106,7 +94,7 @@ function itemBlocks(item: Wire): SeenBlock[] {
 const PROVIDER: ProviderGrammar = {
   route: (path, body) => (path.endsWith('/responses') ? body['stream'] === true : null),
   sight: SIGHT,
-  judge: ({ instructions, input }) => validateOpenAiResponses({ instructions, input }),
+  judge: (body) => validateOpenAiResponses(fieldsOf(body, 'instructions', 'input')),
   // A thought must be followed by another item. Invalid JSON is last: no client can send it back unchanged.
   arrange(says) {
     const inOrder = [...says.filter(hasArguments), ...says.filter((part) => !hasArguments(part))]

@@ -65,8 +65,9 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
         objectsOf(response['output']).forEach(items.addLast)
         break
       default: {
-        const reader = PIECES.get(PIECE_EVENT.exec(type)?.[1])
-        if (reader !== undefined) return reader(items.of(event), event)
+        const name = PIECE_EVENT.exec(type)?.[1] ?? ''
+        const kind = Object.hasOwn(PIECES, name) ? PIECES[name] : undefined
+        if (kind !== undefined) return addPiece(items.of(event, kind.item), event, kind)
       }
     }
     return []
@@ -81,31 +82,58 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
   })
 }
 
-type PieceReader = (item: (kind: string) => StreamItem, event: RawObject) => readonly StreamingDeltaEvent[]
+/** A part of an item that arrives in pieces: a field of its own, or of an entry of one of its lists. */
+interface PieceKind {
+  readonly item: string
+  readonly field: string
+  readonly list?: string
+  /** The event's field with the entry's index. */
+  readonly index?: string
+  /** The type of the entry. */
+  readonly part?: string
+  readonly publish?: (text: string) => StreamingDeltaEvent[]
+}
 
-const textPiece =
-  (
-    kind: string,
-    list: string,
-    index: string,
-    part: string,
-    publish: (text: string) => StreamingDeltaEvent[],
-  ): PieceReader =>
-  (itemOf, event) => {
-    const item = itemOf(kind)
-    const isPlaced = typeof event[index] === 'number'
-    if (!isPlaced) item.unplaced.add(list)
-    const path = `${list}.${isPlaced ? event[index] : partOf(item, list, part)}`
-    const field = part === 'refusal' ? 'refusal' : 'text'
-    setValue(item, `${path}.type`, part)
-    if (typeof event['delta'] !== 'string') {
-      // The whole text; its streamed pieces are published already.
-      setValue(item, `${path}.${field}`, event[field])
-      return []
-    }
-    addText(item, `${path}.${field}`, event['delta'])
-    return publish(event['delta'])
+/** The item's parts by the name of their events. The reader collects them, and the fake provider speaks them. */
+export const PIECES: Readonly<Record<string, PieceKind>> = {
+  output_text: textKind('message', 'content', 'output_text', 'text', textDelta),
+  refusal: textKind('message', 'content', 'refusal', 'refusal', textDelta),
+  reasoning_summary_text: textKind('reasoning', 'summary', 'summary_text', 'text', reasoningDelta),
+  reasoning_text: textKind('reasoning', 'content', 'reasoning_text', 'text', reasoningDelta),
+  function_call_arguments: { item: 'function_call', field: 'arguments' },
+  custom_tool_call_input: { item: 'custom_tool_call', field: 'input' },
+}
+
+function textKind(
+  item: string,
+  list: string,
+  part: string,
+  field: string,
+  publish: (text: string) => StreamingDeltaEvent[],
+): PieceKind {
+  return { item, field, list, index: `${list}_index`, part, publish }
+}
+
+const PIECE_EVENT = /^response\.(\w+)\.(?:delta|done)$/
+
+/** Adds a piece, or the whole of what was published in pieces. */
+function addPiece(item: StreamItem, event: RawObject, kind: PieceKind): readonly StreamingDeltaEvent[] {
+  const { field, list, index = '', part = '', publish } = kind
+  const { delta, [index]: place } = event
+  let path = field
+  if (list !== undefined) {
+    if (typeof place !== 'number') item.unplaced.add(list)
+    const entry = `${list}.${typeof place === 'number' ? place : partOf(item, list, part)}`
+    setValue(item, `${entry}.type`, part)
+    path = `${entry}.${field}`
   }
+  if (typeof delta !== 'string') {
+    setValue(item, path, event[field])
+    return []
+  }
+  addText(item, path, delta)
+  return publish?.(delta) ?? []
+}
 
 /** For a piece without an index: the part of its type, else a new one. */
 function partOf({ pieces }: StreamItem, list: string, part: string): number {
@@ -114,29 +142,6 @@ function partOf({ pieces }: StreamItem, list: string, part: string): number {
     if (type === part) return index
   return index
 }
-
-const callPiece =
-  (kind: string, field: string): PieceReader =>
-  (itemOf, event) => {
-    const item = itemOf(kind)
-    if (typeof event['delta'] === 'string') addText(item, field, event['delta'])
-    else setValue(item, field, event[field])
-    return []
-  }
-
-const PIECE_EVENT = /^response\.(\w+)\.(?:delta|done)$/
-
-const PIECES: ReadonlyMap<unknown, PieceReader> = new Map([
-  ['output_text', textPiece('message', 'content', 'content_index', 'output_text', textDelta)],
-  ['refusal', textPiece('message', 'content', 'content_index', 'refusal', textDelta)],
-  [
-    'reasoning_summary_text',
-    textPiece('reasoning', 'summary', 'summary_index', 'summary_text', reasoningDelta),
-  ],
-  ['reasoning_text', textPiece('reasoning', 'content', 'content_index', 'reasoning_text', reasoningDelta)],
-  ['function_call_arguments', callPiece('function_call', 'arguments')],
-  ['custom_tool_call_input', callPiece('custom_tool_call', 'input')],
-])
 
 /** Items of a stream. Events name them by id, or if new by index and kind. */
 function streamedItems() {
@@ -181,12 +186,10 @@ function streamedItems() {
       matched.add(match)
       order = match.order
     },
-    of:
-      ({ item_id, output_index }: RawObject) =>
-      (type: string): StreamItem => {
-        const id = stringOf(item_id)
-        return find(id, output_index, id === '' ? { type } : { type, id })
-      },
+    of({ item_id, output_index }: RawObject, type: string): StreamItem {
+      const id = stringOf(item_id)
+      return find(id, output_index, id === '' ? { type } : { type, id })
+    },
     all: (): RawObject[] =>
       items
         .toSorted((a, b) => a.order - b.order)
