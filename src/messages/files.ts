@@ -51,7 +51,7 @@ function readDataUrl(url: string): Image | null {
   const [declared = '', ...parameters] = url.slice('data:'.length, comma).toLowerCase().split(';')
   if (comma < 0 || parameters.at(-1)?.trim() !== 'base64') return null
   const data = url.slice(comma + 1).replace(/\s+/g, '')
-  if (data.length % 4 !== 0 || !/^[a-z0-9+/]+={0,2}$/i.test(data)) return null
+  if (!isBase64(data)) return null
   const type = declared.trim().replace('/jpg', '/jpeg')
   const mediaType = imageTypeOf(data) ?? IMAGE_TYPES.find((each) => each === type)
   return mediaType === undefined ? null : { from: 'data', mediaType, data }
@@ -168,6 +168,10 @@ function textReading(text: JsonValue | undefined): Reading | null {
   return typeof text === 'string' && !isWhitespace(text) ? { as: 'text', text } : null
 }
 
+/** The texts that are not blank, each on lines of its own. */
+const linesReading = (...texts: readonly (JsonValue | undefined)[]): Reading | null =>
+  textReading(texts.filter(isText).join('\n'))
+
 const imageReading = (url: JsonValue | undefined): Reading | null =>
   typeof url === 'string' && readImage(url) !== null ? { as: 'image', url } : null
 
@@ -178,31 +182,29 @@ function readDocument({ source, title, context }: JsonObject): Reading | null {
   if (type === 'file') return uploadReading(file_id, 'anthropic', null, title)
   if (type !== 'text' && type !== 'content') return null
   const texts = type === 'text' ? [data] : textsIn(content)
-  return texts === null ? null : textReading([title, context, ...texts].filter(isText).join('\n'))
+  return texts === null ? null : linesReading(title, context, ...texts)
 }
 
 function readSearchResult({ title, source, content }: JsonObject): Reading | null {
   const texts = textsIn(content)
-  return texts === null ? null : textReading([title, source, ...texts].filter(isText).join('\n'))
+  return texts === null ? null : linesReading(title, source, ...texts)
 }
 
 function readResource({ resource }: JsonObject): Reading | null {
   const { uri, mimeType, text, blob } = objectOf(resource)
   if (!isText(uri)) return null
-  return typeof text === 'string'
-    ? textReading(isText(text) ? `${uri}\n${text}` : uri)
-    : dataReading(blob, mimeType, uri)
+  return typeof text === 'string' ? linesReading(uri, text) : dataReading(blob, mimeType, uri)
 }
 
 function readResourceLink({ uri, name, title, description, mimeType }: JsonObject): Reading | null {
   if (!isText(uri) || !isText(name)) return null
-  return textReading([title ?? name, uri, mimeType, description].filter(isText).join('\n'))
+  return linesReading(title ?? name, uri, mimeType, description)
 }
 
 function readShellOutput({ output }: JsonObject): Reading | null {
   if (!Array.isArray(output)) return null
   const texts = output.flatMap((each: JsonValue) => [objectOf(each)['stdout'], objectOf(each)['stderr']])
-  return textReading(texts.filter(isText).join('\n'))
+  return linesReading(...texts)
 }
 
 function textsIn(content: JsonValue | undefined): JsonValue[] | null {
@@ -239,7 +241,7 @@ function readFile({ file, data, mediaType, filename }: JsonObject): Reading | nu
   const { type, data: inner, url, text, reference } = objectOf(data)
   if (type === 'data') return dataReading(inner, mediaType, filename)
   if (type === 'url' && isText(url)) return urlReading(url, mediaType, filename)
-  if (type === 'text') return textReading([filename, text].filter(isText).join('\n'))
+  if (type === 'text') return linesReading(filename, text)
   return type === 'reference' ? referenceReading(reference, mediaType, filename) : null
 }
 
@@ -264,7 +266,7 @@ function dataUrl(url: string, name: JsonValue | undefined): Reading | null {
   const [start, type = ''] = TEXT_URL.exec(url) ?? []
   if (start === undefined || !isTextFile(type || 'text/plain', null)) return null
   try {
-    return textReading([name, decodeURIComponent(url.slice(start.length))].filter(isText).join('\n'))
+    return linesReading(name, decodeURIComponent(url.slice(start.length)))
   } catch {
     return null
   }
