@@ -101,14 +101,13 @@ function countsIn(usage: JsonObject): Counts {
 function countsOf(usage: JsonObject): Counts {
   const sumOf = (fields: readonly string[]): number =>
     fields.reduce((sum, field) => finite(sum + amount(usage[field])), 0)
-  const amountAt = ([name, inner]: readonly [string, string?]): number => {
-    const value = usage[name]
-    if (inner === undefined) return amount(value)
-    return isObject(value) ? amount(value[inner]) : 0
-  }
-  const [input = 0, output = 0, cacheRead = 0, cacheWrite = 0, reasoning = 0] = NAMES.map(
-    (paths) => paths.map(amountAt).find((count) => count > 0) ?? 0,
-  )
+  const [input = 0, output = 0, cacheRead = 0, cacheWrite = 0, reasoning = 0] = NAMES.map((paths) => {
+    const amounts = paths.map(([name, inner]) => {
+      const value = usage[name]
+      return amount(inner === undefined ? value : isObject(value) ? value[inner] : undefined)
+    })
+    return amounts.find((count) => count > 0) ?? 0
+  })
   // A proxy that adds Anthropic's cache counts includes them in the prompt too.
   const cached = usage['prompt_tokens'] === undefined ? sumOf(BESIDE_INPUT) : 0
   // xAI counts reasoning in addition to the completion; only the total shows it.
