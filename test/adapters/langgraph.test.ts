@@ -281,10 +281,10 @@ for (const [name, open] of Object.entries(STORES))
           }
           expect(results.some(({ status }) => status === 'fulfilled')).toBe(true)
           await store.close()
+          giveBack()
         }),
         { numRuns: name === 'postgres' ? 15 : 40 },
       )
-      giveBack()
     })
 
     it('ends as without a crash, when the process ends before or after any of its writes', async () => {
@@ -322,12 +322,14 @@ for (const [name, open] of Object.entries(STORES))
           // Nothing but the step that was interrupted is done again.
           expect(made.filter((id) => first.made.includes(id)).length).toBeLessThanOrEqual(2)
           await store.close()
+          giveBack()
         }
         const whole = await open()
         count = 0
         const saver = colloquySaver({ store: crashing(whole, Infinity, true) as never })
         await graphOf(saver, isDelta).graph.invoke(inputOf('input'), { ...THREAD, durability: 'sync' })
         await whole.close()
+        giveBack()
         const writes = count
         expect(writes).toBeGreaterThan(10)
         for (let end = 1; end <= writes; end += 1) {
@@ -335,7 +337,6 @@ for (const [name, open] of Object.entries(STORES))
           if (end < writes) await runTo(end, true)
         }
       }
-      giveBack()
     })
   })
 
