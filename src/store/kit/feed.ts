@@ -48,8 +48,8 @@ export function shardOf(conversationId: string): number {
   return last.reduce((sum, char, i) => sum + (char.codePointAt(0) ?? 0) * (WEIGHTS[i] ?? 0), 0) % SHARDS
 }
 
-/** For the last characters, the last first. Each database has the same function or trigger. */
-const WEIGHTS = [1, 11, 37, 53] as const
+/** For the last characters, the last first. Databases compute the same. */
+export const WEIGHTS = [1, 11, 37, 53] as const
 
 /** Checks a query of the feed. O(1). @throws `invalid_query`, `invalid_cursor`. */
 export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {

@@ -17,6 +17,7 @@ import {
   shardOf,
   FEED_CHANGE,
   VISITED_ROWS,
+  WEIGHTS,
 } from '../kit/feed.ts'
 import type { AppendDecision } from '../kit/append/decide-append.ts'
 import { type CheckedChange, type CheckedItem, itemConflict, itemOf } from '../kit/items.ts'
@@ -409,15 +410,26 @@ function* changeKeys(
 /** The positions of the feed: those of events, and those of other changes and of deleted events. */
 const feedSql = (where: string): string =>
   `SELECT number AS position, witness, log, ${FEED_CHANGE.events} AS change, seq AS "from", seq + 1 AS "until",
-    NULL AS id FROM colloquy_event WHERE number ${where}
-  UNION ALL SELECT position, witness, number, change, from_seq, until_seq, conversation_id
+    NULL AS id, NULL AS shard FROM colloquy_event WHERE number ${where}
+  UNION ALL SELECT position, witness, number, change, from_seq, until_seq, conversation_id, shard
     FROM colloquy_feed WHERE position ${where}`
+
+/** The same as `shardOf`. */
+const SHARD = `(${WEIGHTS.map(
+  (weight, index) => `${weight} * coalesce(unicode(substr(log.conversation_id, ${-1 - index}, 1)), 0)`,
+).join(' + ')}) % ${SHARDS}`
 
 export const FEED_LAST = `${feedSql('> 0')} ORDER BY position DESC LIMIT 1`
 
-/** The rows from a position on, of all shards: an index of shards would cost every append. */
+/**
+ * Of a number of rows from a position on: that position, and the rows of a shard, or of all. An index of
+ * shards would cost every append.
+ */
 export const FEED_ROWS = `SELECT feed.*, coalesce(feed.id, log.conversation_id) AS conversationId, log.number IS NOT NULL AS isThere
-  FROM (${feedSql('>= ?')} ORDER BY position LIMIT ?) AS feed LEFT JOIN colloquy_log AS log ON log.number = feed.log`
+  FROM (${feedSql('>= ?')} ORDER BY position LIMIT ?) AS feed LEFT JOIN colloquy_log AS log ON log.number = feed.log
+  WHERE feed.position = ? OR coalesce(?, feed.shard, ${SHARD}) = coalesce(feed.shard, ${SHARD}) LIMIT ?`
+
+const FEED_VISITED = `${feedSql('>= ?')} ORDER BY position LIMIT 1 OFFSET ?`
 
 const IS_BEHIND = `SELECT 1 FROM colloquy_feed AS mark WHERE mark.position < 0 AND mark.shard = coalesce(?, mark.shard)
   AND mark.number > ? LIMIT 1`
@@ -494,19 +506,18 @@ export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
   }
   const looked = rowsFor(query) * (shard === null ? 1 : SHARDS)
   const from = positionNumber(query)
-  const rows = yield* all<FeedEntry>(FEED_ROWS, from, from, looked)
-  const isBehind = from > 0 && (yield* first(IS_BEHIND, shard, from)) !== undefined
-  const wanted = rows.filter(
-    ({ conversationId, position }) =>
-      shard === null || shardOf(conversationId) === shard || position === from,
-  )
-  const matches = wanted.slice(0, rowsFor(query))
+  // First, since a unit of work repeats its first statement in a transaction.
+  const isBehind = (yield* first(IS_BEHIND, shard, from)) !== undefined
+  const rows = yield* all<FeedEntry>(FEED_ROWS, from, from, looked, from, shard, rowsFor(query))
   // The page of a shard with few rows ends after its maximum of visited rows.
-  const end = matches.length === wanted.length && rows.length === looked ? rows.at(-1) : undefined
+  const end =
+    shard === null || rows.length === rowsFor(query)
+      ? undefined
+      : yield* first<FeedEnd>(FEED_VISITED, from, from, looked - 1)
   const plan = planFeed(
     query,
-    matches.map((row) => rowOf(row, isBehind)),
-    end && rowOf(end),
+    rows.map((row) => rowOf(row, isBehind)),
+    end && rowOf({ ...end, conversationId: '', isThere: 0 }),
   )
   const parts = new Map(
     plan.parts.flatMap((part) =>

@@ -120,7 +120,8 @@ class Poll {
   #wakeSince(from: FeedPosition): boolean {
     const { position } = from
     // Every change that wakes has a row.
-    const rows = this.#all<FeedEntry>(FEED_ROWS, position, position, MAX_NEWS + 2)
+    const values = [position, position, MAX_NEWS + 2, position, null, MAX_NEWS + 2]
+    const rows = this.#all<FeedEntry>(FEED_ROWS, ...values)
     if (rows === null) return false
     const isThere = from === START || (rows[0]?.position === position && rows[0].witness === from.witness)
     const news = new Set((from === START ? rows : rows.slice(1)).map(({ conversationId }) => conversationId))
@@ -135,7 +136,7 @@ class Poll {
     return rows === null ? null : (rows[0] ?? START)
   }
 
-  #all<R>(sql: string, ...values: number[]): R[] | null {
+  #all<R>(sql: string, ...values: (number | null)[]): R[] | null {
     try {
       return this.#runner.connection?.all<R>(sql, ...values) ?? null
     } catch {
