@@ -27,7 +27,7 @@ export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
 /**
  * Returns a PauseEvent if something could run, else nothing (design section 3). A paused conversation is
  * paused again after a message, and while a run is `live`, because that run may have been requested before
- * the pause.
+ * the pause. O(1).
  * @example
  * decidePause(initialState()) // [{ kind: 'PauseEvent', source: 'user' }]
  */
@@ -42,7 +42,7 @@ export function decidePause({ header: { status }, log: { head } }: State, live =
 /**
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the
  * InterruptEvent. Empty if nothing runs. Calls of a waiting or paused conversation stay pending, unless a
- * run is `live`: the run of a finished conversation may still be working.
+ * run is `live`: the run of a finished conversation may still be working. O(k log k) for k pending calls.
  * @example
  * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
  */
@@ -81,7 +81,7 @@ export function decideResume({ header, branch }: State): Event[] {
 
 /**
  * Returns the approval of pending calls, by the ids of their actions. The status becomes idle when each
- * executable call is approved. O(k) for k pending calls.
+ * executable call is approved. O(k log k) for k pending calls.
  * @throws ColloquyError `unknown_call` for an id that is not a pending, executable call of HEAD's branch.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
@@ -109,7 +109,8 @@ export function decideApprove(state: State, actionIds: readonly string[]): Event
 }
 
 /**
- * Returns the rejections of pending calls, in log order. Default: all calls of HEAD's branch.
+ * Returns the rejections of pending calls, in log order. Default: all calls of HEAD's branch. O(k log k) for
+ * k pending calls.
  * @throws ColloquyError `unknown_call` for an id that is not a pending call of HEAD's branch.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
@@ -144,6 +145,7 @@ export function decideReject(
 
 /**
  * Returns the event that moves HEAD to an event, or to the empty HEAD for null. Empty if HEAD is there.
+ * O(log n).
  * @throws ColloquyError `unknown_event` when the event is not in the tree (design D7).
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'InterruptEvent', id: 'b' }])
@@ -158,6 +160,7 @@ export function decideNavigate(state: State, eventId: string | null): Event[] {
 
 /**
  * Returns the event that moves HEAD to the branch's system prompt, or to the empty HEAD if it has none.
+ * O(log n).
  * @example
  * decideRestart(replay([{ kind: 'PauseEvent', id: 'p' }]))[0].value // null
  */
@@ -166,7 +169,7 @@ export const decideRestart = (state: State): Event[] =>
 
 /**
  * Returns the event that moves HEAD before a user's message, and the new message. The old one stays on its
- * branch.
+ * branch. O(log n).
  * @throws ColloquyError `unknown_event` when no user's message has this id; `evicted` when a snapshot or
  *   `evict` left out its body.
  * @example
@@ -197,7 +200,7 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
 
 /**
  * Returns the event that sets the confirmation policy of all later runs; null for each run's default. Empty
- * if it is the same.
+ * if it is the same. O(size).
  * @example
  * decidePolicy(initialState(), { kind: 'AlwaysConfirm' })[0].key // 'confirmation_policy'
  * decidePolicy(initialState(), null) // []
@@ -208,7 +211,7 @@ export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =
 /**
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the error of the
  * run. Empty unless the status is running: calls of waiting or paused conversations stay pending. Call it
- * only when no run is live.
+ * only when no run is live. O(k log k) for k pending calls.
  * @param unstarted ids of calls that did not start unless the log records it; the model then reads that they
  *   had no effect
  * @example

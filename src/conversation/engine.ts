@@ -171,7 +171,7 @@ export interface Engine {
 
 /**
  * Creates an engine over a store. Conversations are opened on use and cached. Any number of engines and
- * processes can share a store.
+ * processes can share a store. @throws ColloquyError `invalid_argument` for invalid options.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create({ title: 'First' })

@@ -31,6 +31,7 @@ export interface Described {
   readonly text: string
 }
 
+/** Maximum length of a role. */
 export const ROLE_WIDTH = 11
 
 /**

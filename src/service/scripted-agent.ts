@@ -19,7 +19,7 @@ export interface ScriptedCall {
 /**
  * Returns an agent whose replies are scripted, for tests and demonstrations. After the script it repeats the
  * user's last message. Its position is derived from the conversation, so that it continues after a restart.
- * Texts are streamed by word.
+ * Texts are streamed by word. O(messages) per step.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()

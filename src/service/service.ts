@@ -163,6 +163,7 @@ export interface Service {
 
 /**
  * Creates the HTTP service over an engine. Starts no server, and does not close the engine or its store.
+ * @throws ColloquyError `invalid_argument` for invalid options.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const service = createService({ engine })

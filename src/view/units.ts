@@ -65,7 +65,7 @@ export function eventCount(unit: Unit): number {
 }
 
 /**
- * Yields the events of a unit, pending or not: calls, then results, each in log order (U9).
+ * Yields the events of a unit, pending or not: calls, then results, each in log order (U9). O(events).
  * @example
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])

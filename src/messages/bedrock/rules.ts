@@ -70,12 +70,15 @@ const message = record({ role: oneOf('user', 'assistant'), content: listOf(block
 const front = oneData({ text: string, cachePoint: object, guardContent: object }) as Shape<{ text: string }>
 const request = record({ messages: listOf(message), system: optional(listOf(front)) })
 
+/** Bytes of a file. */
 export type BedrockBytes = ShapeOf<typeof source>
+/** A block of reasoning. */
 export type BedrockReasoning = OneField<typeof reasoning>
 /** A content block of a tool result. */
 export type BedrockResultBlock = OneField<typeof result>
 /** A content block of a Converse request. */
 export type BedrockBlock = OneField<typeof content>
+/** A message of a Converse request. */
 export type BedrockMessage = ShapeOf<typeof message>
 /** The fields of a `Converse` request that are written from the log. */
 export type BedrockRequest = ShapeOf<typeof request>

@@ -75,6 +75,7 @@ const shape = record({ contents: listOf(content), systemInstruction: optional(sy
 
 /** A part of a `generateContent` request; its signature is that of the reasoning with which it arrived. */
 export type GooglePart = OneField<typeof sent> & { thought?: true; thoughtSignature?: string }
+/** A message of a `generateContent` request. */
 export type GoogleContent = ShapeOf<typeof anyContent>
 /**
  * The fields of a `generateContent` request that are written from the log. With `@google/genai`,

@@ -49,6 +49,7 @@ const stored = shapesOf(storedFields(KINDS), open)
 const step = byKey('type', { ...shapesOf(STEPS, record), ...stored }) as Shape<InteractionsStep>
 const shape = record({ system_instruction: optional(string), input: listOf(step) })
 
+/** A text. */
 export type InteractionsText = Typed<Pick<typeof contents, 'text'>>
 /** A file, as base64 or by its address. */
 export type InteractionsMedia = Typed<Omit<typeof contents, 'text'>>

@@ -13,6 +13,7 @@ export interface SandboxSpec {
 
 export const SANDBOX_STATUSES = ['STARTING', 'RUNNING', 'PAUSED', 'ERROR', 'MISSING'] as const
 
+/** Status of a sandbox. */
 export type SandboxStatus = (typeof SANDBOX_STATUSES)[number]
 
 /** The address of a server in a sandbox. */

@@ -237,6 +237,7 @@ export const blobReader =
     return text
   }
 
+/** The audit of a store without blobs. */
 export const NO_BLOBS: BlobAudit = Object.freeze({
   blobs: 0,
   bytes: 0,

@@ -504,6 +504,7 @@ export interface MemoryStoreOptions {
  *
  * `append` costs O(1) for each fact, or O(n) moves for an earlier time; `get` O(1); a page of `search` O(log
  * n + limit) at any depth, and more with a text or path filter; `listLeases` O(conversations).
+ * @throws `invalid_argument` for invalid options.
  * @example
  * const store = memoryStore()
  * await store.createConversation({ id: 'c' })

@@ -17,6 +17,7 @@ import {
 } from './script.ts'
 import { Driver, type DrivenServer, type DriveModel, newModel } from './driver.ts'
 
+/** A command for `fc.asyncModelRun`. */
 export type ServerCommand = fc.AsyncCommand<DriveModel, Driver>
 
 /** Options of `serverCommands`. */

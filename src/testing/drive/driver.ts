@@ -467,6 +467,7 @@ export interface DriveModel {
   starts: number
 }
 
+/** Returns what the driver expects of a server without conversations. */
 export const newModel = (): DriveModel => ({ conversations: [], approvals: new Map(), now: 0, starts: 1 })
 
 const newConversation = (id: string, seen: readonly Event[] = []): DrivenConversation => ({

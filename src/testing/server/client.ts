@@ -182,6 +182,7 @@ export interface ServerAddress {
   readonly apiKey?: string
 }
 
+/** A request to a server. */
 export interface Asked {
   readonly query?: Query
   readonly body?: unknown

@@ -64,6 +64,7 @@ export function messagesIn({ messages, input, contents }: RequestBody): readonly
 const isOfModel = ({ role, type }: SentMessage & { readonly type?: string }): boolean =>
   role === undefined ? type !== 'function_call_output' : role === 'assistant' || role === 'model'
 
+/** Returns the texts of some content. */
 export function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''

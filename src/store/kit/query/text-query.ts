@@ -40,6 +40,7 @@ export interface RankPlace {
   readonly after: RankedPlace | null
 }
 
+/** A hit's rank and position. */
 export interface RankedPlace {
   readonly score: number
   readonly position: bigint
@@ -271,6 +272,7 @@ export interface FoundText {
   readonly event: Pick<StoredEvent, 'conversationId' | 'id' | 'seq' | 'time' | 'fact'>
 }
 
+/** Hits in order of rank. */
 export interface RankedHits {
   readonly rows: readonly (FoundText & { readonly score: number })[]
   readonly top: bigint
