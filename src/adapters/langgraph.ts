@@ -204,7 +204,6 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
     }
   }
 
-  /** Pending writes, in the order in which LangGraph applies the writes of a step. */
   async #writes(thread: string, namespace: string, checkpoint: string): Promise<CheckpointPendingWrite[]> {
     const rows: (readonly [key: langgraph.WritesSortKey, write: CheckpointPendingWrite])[] = []
     const query = { by: 'writes', value: `${digest(namespace)}/${checkpoint}` }

@@ -59,7 +59,6 @@ export function fromFileSystem(error: unknown, file?: string): FileError {
   return new FileError('unreadable', `${what}cannot be read (${code})`)
 }
 
-/** Rejects a failed read with its {@link fromFileSystem}. */
 export const rejectRead =
   (file?: string) =>
   (error: unknown): never => {

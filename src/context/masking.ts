@@ -21,6 +21,7 @@ export interface MaskingOptions {
   readonly keepLast?: number
   /** Default: `estimateTokens`. */
   readonly count?: CountTokens
+  /** Text in place of a masked result. */
   readonly placeholder?: string
 }
 

@@ -15,6 +15,7 @@ export interface TokenCounts {
   readonly cache_read_tokens: number
   readonly cache_write_tokens: number
   readonly reasoning_tokens: number
+  /** Maximum tokens of the model's requests; 0 if unknown. */
   readonly context_window: number
 }
 
@@ -30,6 +31,7 @@ export interface Usage extends TokenCounts {
   readonly cost: number
   /** Share of the input that was read from a cache, 0 to 1; null without input. */
   readonly cache_hit_rate: number | null
+  /** Usage by usage id, such as `agent`. */
   readonly by_id: ReadonlyMap<string, ModelUsage>
   /** Usage by model; the key null is usage without a model. */
   readonly by_model: ReadonlyMap<string | null, ModelUsage>
@@ -129,7 +131,6 @@ export function usageOfTree(tree: StateTree): TreeUsage {
 const usagesBelow = ({ children }: StateTree): Usage[] =>
   children.flatMap((child) => [usageTotals(child.state), ...usagesBelow(child)])
 
-/** Sums the usages of each key, in order of first appearance. */
 function sumsBy<K>(all: readonly (readonly [K, ModelUsage])[]): Map<K, ModelUsage> {
   const byKey = Map.groupBy(all, ([key]) => key)
   return new Map(

@@ -31,7 +31,6 @@ export function limitConcurrency(limit: number): RunInOrder {
   }
 }
 
-/** Maps a list with an async function, a limited number at once. Returns the results in order. */
 export async function mapConcurrent<T, R>(
   list: readonly T[],
   limit: number,

@@ -62,7 +62,9 @@ export type Run = Promise<RunResult> & AsyncIterable<RunItem>
 export interface SendOptions {
   /** Idempotency key of the client: a second message with the same key is not appended (law S). */
   readonly key?: string
+  /** Who sent it, if that is not the user. */
   readonly sender?: string
+  /** Writes your own rows in the same transaction: see `AppendOptions.within`. */
   readonly within?: NonNullable<AppendOptions['within']>
 }
 

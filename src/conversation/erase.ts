@@ -55,7 +55,6 @@ export function planErasure(state: State, id: string): PlannedReplacement[] {
 export const isPendingCall = ({ branch }: State, id: string): boolean =>
   listPendingCallsIn(branch.pendingCalls).some(({ entry }) => entry.id === id)
 
-/** The record of an erasure; the same id however often it is repeated. */
 export const erasureRecord = (
   id: string,
   eventId: string,

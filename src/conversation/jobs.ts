@@ -119,7 +119,6 @@ export class Job<T extends object> {
   }
 }
 
-/** The jobs of one kind. */
 export class Jobs<T extends object> {
   readonly #kind: JobKind<T>
 

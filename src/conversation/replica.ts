@@ -432,7 +432,6 @@ export class Replica {
     this.changes.tell(state)
   }
 
-  /** Starts over: the log was restored or created again. */
   async #startOver(): Promise<void> {
     const known = this.#state.log.entries
     const { createdAt } = await recordIn(this.#store, this.id)

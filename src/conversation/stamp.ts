@@ -14,7 +14,6 @@ export interface Stamp {
   readonly now: () => string
 }
 
-/** Returns a function that makes ULIDs, ascending even within a millisecond. */
 export function monotonicUlids(): (now?: number) => string {
   // The library's own generator makes a call for each random character, which costs more than an append.
   let random = new Uint8Array(0)

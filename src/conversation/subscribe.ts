@@ -40,6 +40,7 @@ export interface SubscribeOptions {
    * the subscription begins with `reset`.
    */
   readonly afterId?: string
+  /** Ends the subscription when it is aborted. */
   readonly signal?: AbortSignal
   /** Position in a partial reply: `offset` of the last delta received. */
   readonly replyOffset?: ReplyOffset

@@ -27,7 +27,6 @@ function parentCall({ metadata }: ConversationRecord): string | null {
   return typeof id === 'string' ? id : null
 }
 
-/** A node whose children may be missing. */
 interface OpenNode extends StateTree {
   readonly children: OpenNode[]
 }

@@ -40,6 +40,7 @@ export interface UIStreamOptions extends UIMessagesOptions {
   readonly run?: () => Promise<unknown>
   /** `settled` also streams calls at work and the replies to their completions. Default: `replied`. */
   readonly until?: RunOptions['until']
+  /** Ends the stream when it is aborted. */
   readonly signal?: AbortSignal
   /**
    * Called with the cause when a stream fails, which the client does not learn, and when `run` rejects, even

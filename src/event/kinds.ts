@@ -51,12 +51,10 @@ export const KINDS = {
 /** The name of one of the 19 kinds. */
 export type EventKind = keyof typeof KINDS
 
-/** The kinds with a certain value in a column of the table. */
 export type KindsWith<Column extends keyof KindFacts, Value> = {
   [K in EventKind]: (typeof KINDS)[K][Column] extends Value ? K : never
 }[EventKind]
 
-/** An event of the kinds with a certain value in a column of the table. */
 export type EventWith<Column extends keyof KindFacts, Value> = EventOf<KindsWith<Column, Value>>
 
 /** The names of the 19 event kinds, in the order of the interface. */

@@ -27,7 +27,6 @@ export function checker(schema: z.core.$ZodType): Check {
 /** Any JSON. Values are copied or parsed as JSON before a schema checks them, so nothing is left to check. */
 export const json = z.unknown() as z.ZodMiniType as z.ZodMiniType<JsonValue, JsonValue>
 
-/** Any JSON object. */
 export const jsonObject = z.record(z.string(), json) as z.ZodMiniType as z.ZodMiniType<JsonObject, JsonObject>
 
 export const maybeText = z.exactOptional(z.nullable(z.string()))

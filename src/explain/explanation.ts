@@ -80,6 +80,7 @@ export interface Explanation {
    * first event with its id. Null if there is none.
    */
   readonly removedBy: string | null
+  /** Ids of its calls or results. */
   readonly pairedWith: readonly string[]
   readonly notes: readonly Reason<NoteCode>[]
 }

@@ -51,7 +51,6 @@ const overBudget = (text: string): Reason<NoteCode> => {
   return { code: 'over_budget', rule: 'U8', law: null, text, ids: [] }
 }
 
-/** Whether the mask replaces the message of a result. Masks keep the number and order of messages. */
 function isMasked(state: State, { entry }: Subject, mask: NonNullable<SentOptions['mask']>): boolean {
   const plain = toMessages(state)
   const results: number[] = []

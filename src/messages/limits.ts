@@ -133,7 +133,6 @@ export interface OtherRef {
 
 export type PartRef = FieldRef | OtherRef
 
-/** Number of parts of each kind in the standard fields; a kind that the grammar lacks is absent. */
 export type PartCounts = Readonly<Partial<Record<PartKind, number>>>
 
 export interface Positions {
@@ -147,7 +146,6 @@ export interface AcceptedKind extends Positions {
   readonly fits: Shape<object>
 }
 
-/** Kinds of parts that a grammar accepts, and how it writes a file. */
 export interface PartTable extends Positions {
   readonly kinds: Readonly<Record<string, AcceptedKind>>
   /** Whether files accept text, so that such a file is sent unchanged. Default: no. */

@@ -101,7 +101,6 @@ export function refusals(seen: Seen): string[] {
 
 export type Wire = Readonly<Record<string, unknown>>
 
-/** Facts about a reply in addition to its contents. */
 export interface ReplyAbout {
   readonly requestNumber: number
   readonly end: ModelReply['end'] | null
@@ -143,7 +142,6 @@ export interface ProviderGrammar {
   readonly error: (refusal: Refusal, message: string) => { readonly status: number; readonly body: Wire }
 }
 
-/** Returns the fields of a body that a validator reads. */
 export const fieldsOf = (body: RequestBody, ...names: readonly string[]): Wire =>
   Object.fromEntries(names.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])))
 

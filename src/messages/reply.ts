@@ -452,7 +452,6 @@ interface RawReply {
   readonly ending: ReplyOutcome | null
 }
 
-/** Why a call of a custom tool is not executed. */
 export const CUSTOM = 'calls of custom tools are not supported'
 
 export const CUT_OFF = 'the reply was cut off in the middle of it'

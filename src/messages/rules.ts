@@ -65,7 +65,6 @@ export const byKey = (key: 'role' | 'type', shapes: Shapes, fallback?: string): 
 /** An object with one of these fields. */
 export type OneField<D extends Shapes> = { [K in keyof D]: { [F in K]: ShapeOf<D[F]> } }[keyof D]
 
-/** An object with exactly one of these fields, and any of the others. */
 export function oneData<const D extends Shapes>(data: D, others: Shapes = {}): Shape<OneField<D>> {
   const any = fields({}, { ...data, ...others })
   return customShape<OneField<D>>((value, { path, findings }) => {
@@ -533,10 +532,8 @@ export interface Turn<R extends Ref = Ref> {
   readonly results: readonly R[]
 }
 
-/** A request for matching calls and results: a call, a result, or what ends a run of either. */
 export type Step<R extends Ref = Ref> = { readonly call: R } | { readonly result: R } | 'assistant' | 'break'
 
-/** Turns: assistant steps with their calls, then results. */
 export function turnsOf<R extends Ref>(steps: Iterable<Step<R>>): Turn<R>[] {
   const turns: { calls: R[]; results: R[] }[] = []
   let open: { calls: R[]; results: R[] } | undefined

@@ -122,7 +122,6 @@ export type Typed<B extends Readonly<Record<string, Fields>>> = {
   [K in keyof B]: Flat<{ type: K } & RecordOf<B[K]>>
 }[keyof B]
 
-/** An object of one of these kinds, by its `type`, with exactly the fields of its kind. */
 export const byType =
   <const B extends Readonly<Record<string, Fields>>>(kinds: B): Shape<Typed<B>> =>
   (value, judge): value is Typed<B> =>

@@ -156,7 +156,6 @@ export const newKeyBody = closedBody({
 
 const KEBAB = /^(?!-|.*--|.*-$)[a-z0-9-]+$/
 
-/** The name of a Canvas extension, as in its manifest and in paths. */
 export const EXTENSION_NAME = /^(?!-|.*--|.*-$)[a-z0-9-]{1,255}$/
 
 const extensionPage = z.object({

@@ -375,7 +375,6 @@ function indexLines(records: readonly SessionRecord[]): Lines {
   return { lines, chains: [...chains.values()], hasResult, repeated }
 }
 
-/** Returns a function that names the side chain of each line in turn. */
 export function sideRoots(): (line: Line) => string {
   const roots = new Map<string, string>()
   return ({ uuid, parent, fields }) => {

@@ -54,7 +54,6 @@ interface HeaderStep {
   /** Whether an action's `llm_response_id` is new in the log. Only determined while paused, else false. */
   readonly newResponse: boolean
   readonly completed: PendingCall | null
-  /** Progress of a call that works where it was reported. */
   readonly reported: ReportedCall | null
 }
 

@@ -72,9 +72,11 @@ export function listLeaves(state: State): Entry[] {
 
 /** One path through the tree, from a root to its last event. */
 export interface BranchInfo {
+  /** Id of its last event. */
   readonly leafId: string
   /** Number of events on the path. */
   readonly length: number
+  /** Whether HEAD is on it. */
   readonly holdsHead: boolean
 }
 

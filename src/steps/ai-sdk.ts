@@ -15,7 +15,9 @@ import type { StepTool, ToolDescription } from './tool.ts'
  * Options of `aiSdkStep`. Other fields are passed to `streamText` (`providerOptions`, `maxOutputTokens` …).
  */
 export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> {
+  /** The function of the `ai` package. */
   readonly streamText: (options: never) => object
+  /** A model of the SDK, or its name. */
   readonly model: unknown
   /** The SDK's tools by name, or a list of this library's tools. Default: none. */
   readonly tools?: AiSdkTools | readonly StepTool[]

@@ -19,6 +19,7 @@ export interface AnthropicClient {
 export interface AnthropicStepOptions extends StepOptions {
   readonly client: AnthropicClient
   readonly model: string
+  /** Maximum tokens of a reply. */
   readonly max_tokens: number
   /** A server other than Anthropic's whose requirements differ. */
   readonly server?: ServerName

@@ -17,6 +17,7 @@ export interface GoogleClient {
 export interface GoogleStepOptions extends StepOptions {
   readonly client: GoogleClient
   readonly model: string
+  /** Configuration of each request. */
   readonly config?: object
   readonly [field: string]: unknown
 }

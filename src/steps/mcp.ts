@@ -49,6 +49,7 @@ export interface McpToolOptions {
   readonly tasks?: boolean
   /** Options of each request, such as `timeout` (60 seconds in the SDK by default). Default: none. */
   readonly request?: object
+  /** Aborts the requests for the list. */
   readonly signal?: AbortSignal
 }
 

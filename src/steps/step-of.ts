@@ -209,6 +209,7 @@ const resultWith = (action_id: string, event: ActionEvent, observation: Observat
 
 /** Options that all steps have. */
 export interface StepOptions {
+  /** Tools that the model can call. Default: none. */
   readonly tools?: readonly (StepTool | ProviderTool)[]
   /** System prompt for a log that has none, appended at the first model call. */
   readonly system?: string
@@ -225,7 +226,6 @@ export interface StepOptions {
 
 interface Provider {
   readonly limits: Limits
-  /** Describes tools for the provider's tool list. */
   readonly describe: (tools: readonly ToolDescription[], known: SortedTools['known']) => readonly object[]
   /** Whether the tools that the history calls are described when a step has none. Default: yes. */
   readonly describesHistory?: boolean

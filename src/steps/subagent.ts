@@ -8,6 +8,7 @@ import { type StandardSchema, type StepTool, type ToolContext, type ToolOutput }
 export interface SubagentOptions extends Pick<ChildRequest, 'maxDepth' | 'maxChildren' | 'run'> {
   readonly name: string
   readonly description: string
+  /** Runs the child. */
   readonly step: Step
   /** Schema of the arguments. Default: one text, `task`. */
   readonly parameters?: StandardSchema | JsonObject

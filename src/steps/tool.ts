@@ -48,6 +48,7 @@ export interface ToolContext {
   readonly call: ActionEvent & { readonly id: string }
   /** Reports progress of a background call; a new `task` replaces its handle. */
   readonly report?: BackgroundWork['report']
+  /** Runs a child conversation of this call. */
   readonly runChild?: (request: ChildRequest) => Promise<ChildReply>
 }
 

@@ -49,7 +49,6 @@ export function resolveCondensation(
   return { removed, summaryIndex, summaryOffset, remaining }
 }
 
-/** Returns the view after a condensation. Costs as `planCondensation`. */
 export function condense(view: View, entry: EventEntry<Condensation>, log: Log): View {
   const { removed, summaryIndex } = resolveCondensation(view, entry, log)
   if (removed.length === 0 && summaryIndex === null) return { ...view, unhandledCondensationRequest: false }

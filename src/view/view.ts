@@ -42,7 +42,6 @@ export function* viewEventsIn(view: View): IterableIterator<ViewItem> {
   }
 }
 
-/** Batches with a pending call, in order (U4). */
 export function listPendingBatchesIn(view: View): BatchUnit[] {
   return [...view.units].filter((unit): unit is BatchUnit => isPending(unit))
 }

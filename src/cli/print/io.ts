@@ -48,7 +48,6 @@ export function lasting(sink: Sink): LastingSink {
 
 const BATCH = 1 << 16
 
-/** Writes pieces of text in batches, waiting for a slow reader. */
 export async function writeAll(sink: Sink, pieces: Iterable<string>): Promise<void> {
   let batch = ''
   for (const piece of pieces) {

@@ -119,7 +119,6 @@ interface TreeShape {
 export function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)
   const todo: { entry: Entry; depth: number; forks: boolean }[] = []
-  /** Yields the remarks on an entry, or on the empty tree, and queues its branches. */
   function* below(above: Entry | null, depth: number, onHeadPath: boolean): IterableIterator<TreeRow> {
     const branches: Entry[] = []
     for (const entry of shape.children.get(above) ?? []) {

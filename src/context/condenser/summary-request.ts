@@ -17,6 +17,7 @@ export interface SummaryRequest {
   readonly maxTokens: number | null
   /** 0 for the first attempt, then 1 more for each failure. */
   readonly attempt: number
+  /** The whole prompt, from `buildSummaryPrompt`. */
   readonly prompt: string
 }
 

@@ -323,6 +323,7 @@ export interface FollowOptions {
    * ignored.
    */
   readonly onError?: (error: unknown, items: readonly FollowItem[]) => void
+  /** Closes the follower when it is aborted. */
   readonly signal?: AbortSignal
 }
 

@@ -34,6 +34,7 @@ export interface HookOutcome {
 
 /** A function that a run calls at a certain moment, such as before a tool call. */
 export interface Hook {
+  /** When the run calls it. */
   readonly on: HookEventType
   /** Name in the log, such as a shell command. */
   readonly name: string

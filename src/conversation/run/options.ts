@@ -12,9 +12,11 @@ import type { Policy } from './policy.ts'
 
 /** Options of a run. */
 export interface RunOptions {
+  /** Interrupts the run when it is aborted. */
   readonly signal?: AbortSignal
   /** Which calls need confirmation, in addition to the conversation's policy. Default: none. */
   readonly policy?: Policy
+  /** Functions that the run calls at certain moments. Default: none. */
   readonly hooks?: readonly Hook[]
   /**
    * Condenses the view before a model call: on a CondensationRequest, at a limit, or after

@@ -21,7 +21,9 @@ export interface ChildRequest {
   readonly maxDepth?: number
   /** Maximum number of children of one conversation. Default: 1,000. */
   readonly maxChildren?: number
+  /** Options of the child's run. */
   readonly run?: Omit<RunOptions, 'signal' | 'wait' | 'from'>
+  /** Interrupts the child when it is aborted. */
   readonly signal: AbortSignal
   /** Called with the child's id when the child exists, before it runs. */
   readonly onOpen?: (conversationId: string) => void

@@ -20,7 +20,6 @@ interface TaskItem {
   readonly status?: 'todo' | 'in_progress' | 'done'
 }
 
-/** The fields of each kind of action, besides `kind`. */
 interface ActionFields {
   /** A call of a tool on an MCP server; `data` (default empty) holds its arguments. */
   readonly MCPToolAction: { readonly data?: JsonObject }
@@ -157,7 +156,6 @@ interface CommandMetadata {
   readonly suffix?: string
 }
 
-/** The fields of each kind of observation, besides those of every observation. */
 interface ObservationFields {
   readonly FinishObservation: object
   readonly ThinkObservation: object

@@ -10,7 +10,6 @@ import type { LogDocument, LogHead, LogTitle, PageSource } from '../log-document
 
 export interface Session {
   readonly replayed: Replayed
-  /** The tree, and the calls that work after their reply. */
   readonly lanes: { readonly tree: Lanes; readonly calls: Lanes | null }
   readonly asks: readonly Ask[]
 }

@@ -209,7 +209,6 @@ function wholeStep({ fields, contents, args }: StreamedStep): RawObject {
   }
 }
 
-/** Adjacent texts are one content. */
 function joinTexts(pieces: readonly RawObject[]): RawObject[] {
   const contents: RawObject[][] = []
   for (const piece of pieces)

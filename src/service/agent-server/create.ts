@@ -86,7 +86,6 @@ const withReservedRun = (
   })
 }
 
-/** The first events of a conversation, with fixed ids. */
 interface Beginning {
   readonly policy: ConversationStateUpdateEvent | null
   readonly message: MessageEvent | null

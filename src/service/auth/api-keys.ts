@@ -29,6 +29,7 @@ interface StoredKey extends ApiKeyInfo {
 
 /** API keys in a store. */
 export interface ApiKeys {
+  /** Creates a key. `key` is returned only now; the store has its hash. */
   readonly create: (key: NewApiKey) => Promise<ApiKeyInfo & { readonly key: string }>
   readonly list: () => Promise<readonly ApiKeyInfo[]>
   readonly remove: (id: string) => Promise<boolean>
@@ -46,7 +47,8 @@ const LENGTH = 43
 const USED_EVERY = 300_000
 
 /**
- * Returns the API keys in a store. All processes share them, and reject a deleted key. Each call is O(keys).
+ * Returns the API keys in a store. All processes share them, and reject a deleted key. `list` is O(keys),
+ * any other call O(log keys).
  * @example
  * const keys = apiKeys(memoryStore())
  * const { key } = await keys.create({ name: 'ci', not_before: null, expires_at: null, org_id: null })

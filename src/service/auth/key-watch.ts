@@ -45,7 +45,6 @@ export class KeyWatch {
     }
   }
 
-  /** Calls `end` once when the caller is no longer valid; returns a function that ends the watch. */
   watch(access: Access, end: () => void): () => void {
     if (access.caller.type !== 'api_key') return () => undefined
     const name = JSON.stringify([access.credential?.text, access.org])

@@ -16,7 +16,6 @@ import { hasSecret, MASK, masked, withoutSecrets } from './secrets.ts'
 const MAX_CHARS = 2 ** 19
 const MAX_CHARS_IN_MEMORY = 2 ** 26
 
-/** The part of a start request in the metadata of its conversation. */
 export interface StartMetadata {
   readonly start: JsonObject
   /** Id of the record with the secrets; null without secrets. */

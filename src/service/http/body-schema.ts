@@ -24,7 +24,6 @@ export function bodyOf<S extends z.ZodType>(schema: S): BodySpec<z.input<S>> {
   }
 }
 
-/** A body with these fields and no others. */
 export const closedBody = <Fields extends z.core.$ZodLooseShape>(fields: Fields) =>
   bodyOf(z.strictObject(fields))
 

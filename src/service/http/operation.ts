@@ -16,7 +16,6 @@ interface Input<Q extends Parameters, P, B> {
   readonly request: Request
 }
 
-/** The result of a handler: a status and a JSON body, or a whole response. */
 export type Reply = { readonly status?: number; readonly body: JsonValue | object | null } | Response
 
 export interface ReplySpec {

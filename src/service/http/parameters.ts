@@ -45,7 +45,6 @@ export const matching = (pattern: RegExp, msg: string): Parameter<string> => ({
     pattern.test(value) ? { value } : { wrong: { type: 'string_pattern_mismatch', msg } },
 })
 
-/** An integer in a range, both ends included. */
 export function integer(range: { readonly min?: number; readonly max?: number }): Parameter<number> {
   const { min: least = Number.MIN_SAFE_INTEGER, max: limit = Number.MAX_SAFE_INTEGER } = range
   return {

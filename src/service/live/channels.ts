@@ -48,7 +48,6 @@ export interface Channel {
   /** Handles a text of the client, after `open`. Returns or throws why it is invalid; null if it is valid. */
   readonly receive: (text: string) => Promise<FailureText | null>
   readonly failure: (failure: FailureText) => Uint8Array
-  /** How the socket of a slow client closes. */
   readonly slow: Close
   /** Appended to the reason of a close: how to resume. */
   readonly resume: () => string
@@ -68,7 +67,6 @@ function read<P extends Parameters>(parameters: P, query: URLSearchParams): Valu
   return result.values
 }
 
-/** `/sockets/events/{conversation_id}`. */
 export function eventsChannel(live: Live, id: string): Channel {
   let session: LiveSession | null = null
   let format: Format = 'event'
@@ -97,7 +95,6 @@ export function eventsChannel(live: Live, id: string): Channel {
 /** Query parameter: replay events after this position; -1: all. Default: live events only. */
 const SESSION_QUERY = { after_seq: optional(integer({})) } as const
 
-/** `/sockets/session/{conversation_id}`. */
 export function sessionChannel(live: Live, id: string): Channel {
   let session: LiveSession | null = null
   return {

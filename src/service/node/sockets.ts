@@ -274,7 +274,6 @@ class Inbox {
   #isOpen = false
   #wake: () => void = () => undefined
 
-  /** @param overflow called when the first frame is too long, or the budget of all sockets is spent */
   constructor(socket: WebSocket, raw: Duplex, budget: Budget, overflow: (why: 'first' | 'total') => void) {
     this.#socket = socket
     this.#budget = budget

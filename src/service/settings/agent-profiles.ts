@@ -65,7 +65,6 @@ export class AgentProfiles {
     return (await this.#stored.remove(name))?.['id']
   }
 
-  /** The names of the profiles that refer to a model profile. */
   async namesFor(llmProfile: string): Promise<string[]> {
     return (await this.list()).filter((one) => one['llm_profile_ref'] === llmProfile).map(({ name }) => name)
   }

@@ -53,7 +53,6 @@ export const settingsOperations = ({
   readonly profiles: Profiles
   readonly settings: Settings
   readonly ask: AskLlm
-  /** Agent profiles, which refer to model profiles by name. */
   readonly agentProfiles: {
     /** @throws HttpProblem 404. */
     readonly byId: (id: string) => Promise<unknown>

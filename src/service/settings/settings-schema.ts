@@ -200,7 +200,6 @@ const labelOf = (name: string): string => {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** @param prefix of the fields' keys: their object in the settings */
 function section(key: string, label: string, shape: z.ZodType, prefix = `${key}.`): JsonObject {
   const { properties = {} } = z.toJSONSchema(shape, { io: 'input' })
   const fields = Object.entries(properties).map(([name, field]): JsonObject => ({

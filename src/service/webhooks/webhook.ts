@@ -23,6 +23,7 @@ export interface WebhookOptions {
   readonly from?: 'start' | 'now'
   /** Kinds of events to send. Default: all that are stored. */
   readonly kinds?: readonly EventKind[]
+  /** Additional headers of each request. Default: none. */
   readonly headers?: Readonly<Record<string, string>>
   /** Maximum events of one request. Default: 100. */
   readonly maxBatchEvents?: number

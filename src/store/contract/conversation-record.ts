@@ -17,6 +17,7 @@ export interface ConversationRecord {
   readonly metadata: JsonObject
   /** IANA time zone of imported timestamps that have none; null for UTC. */
   readonly timeZone: string | null
+  /** Id of the conversation whose call opened it, or null. */
   readonly parentConversationId: string | null
   readonly sandboxId: string | null
   /**

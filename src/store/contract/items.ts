@@ -43,9 +43,11 @@ export interface NewItem {
 export interface ItemQuery {
   /** Key to list by; items without it are left out. Default: lists all items, by id. */
   readonly by?: string
+  /** Only keys equal to this text. */
   readonly value?: string
   /** Only keys equal to this text or after it, by code points. */
   readonly from?: string
+  /** Only keys before this text, by code points. */
   readonly below?: string
   /** Default: false. */
   readonly descending?: boolean

@@ -33,6 +33,7 @@ export interface EventFilter {
   readonly conversationId: string
   /** Kinds to find. An empty list matches no event. */
   readonly kinds?: readonly EventKind[]
+  /** Kinds not to find. */
   readonly excludeKinds?: readonly EventKind[]
   /** Source of the event, or the default of its kind if the body names none. */
   readonly source?: Source

@@ -300,6 +300,7 @@ export type Unwatch = () => void
 export interface Lease {
   readonly conversationId: string
   readonly owner: string
+  /** Increases with each new owner. */
   readonly generation: number
   /** Milliseconds since 1970 on the store's clock. */
   readonly expiresAt: number
@@ -309,6 +310,7 @@ export interface Lease {
 export interface LeaseQuery {
   /** Whether to return only leases that have expired, by the store's clock. Default: false. */
   readonly expired?: boolean
+  /** Only leases of conversations after this id. */
   readonly after?: string
   /** 1 to 100. Default: 100. */
   readonly limit?: number

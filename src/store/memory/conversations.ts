@@ -79,7 +79,6 @@ function* recordsOf(
   }
 }
 
-/** All that is kept of one conversation. */
 export interface Kept {
   record: ConversationRecord
   readonly log: MemoryLog

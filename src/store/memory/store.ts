@@ -411,7 +411,6 @@ class MemoryFeed {
   #shards = Array.from({ length: SHARDS }, (): ChangeRow[] => [])
   readonly #witness = crypto.randomUUID()
   readonly #keep: number
-  /** Position of the last removed deletion of each shard. */
   readonly #removed = Array.from({ length: SHARDS }, () => 0)
   #end = 1
   /** Number of rows after the last removal. */

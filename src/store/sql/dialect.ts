@@ -141,7 +141,6 @@ export interface RangeForm {
   readonly text: string | null
 }
 
-/** Removes rows of deleted conversations from the feed. */
 export interface FeedTrimmer {
   /** Whether the feed has more rows than must stay. */
   isLong(): Work<boolean>

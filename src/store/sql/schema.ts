@@ -9,7 +9,6 @@ interface ColumnTypes {
   readonly identityKey: string
   readonly identity: string
   readonly tableOptions: string
-  /** The columns with an event's log and position, and the key of the table. */
   readonly eventPosition: string
   readonly eventKey: string
   readonly feedPosition: string

@@ -55,7 +55,6 @@ import { TEXT_SCHEMA, writeTexts } from './texts.ts'
 
 const table = (name: string): string => `colloquy_${name}`
 
-/** Events and feed rows are numbered together, in the order of their commits. */
 const NEXT_POSITION = `1 + max(coalesce((SELECT max(number) FROM colloquy_event), 0),
   coalesce((SELECT max(position) FROM colloquy_feed), 0))`
 

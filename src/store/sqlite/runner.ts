@@ -6,7 +6,6 @@ import type { Work } from '../sql/dialect.ts'
 import { type Connection, PartlyWritten, toStoreError } from './database.ts'
 
 export interface ConnectionSource {
-  /** Opens it; called again when it failed, or when the connection was dropped. */
   open(): Promise<Connection>
   /** Closes a connection that this source has opened. Does nothing for one that belongs to the caller. */
   close(connection: Connection): void

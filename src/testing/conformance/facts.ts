@@ -33,7 +33,6 @@ export const update = (
 export const leaf = (id: string, target: JsonValue): ConversationStateUpdateEvent =>
   update(id, 'leaf_event_id', target)
 
-/** So many pauses, `p0` first. */
 export const pauses = (count: number, prefix = 'p'): PauseEvent[] =>
   Array.from({ length: count }, (_, i) => pause(`${prefix}${i}`))
 

@@ -46,6 +46,7 @@ export type ConformancePart = keyof typeof CASES_BY_CALL
 
 /** The store to test. */
 export interface ConformanceOptions {
+  /** Name of the store, in the names of the cases. */
   readonly name: string
   /** Opens an empty store; the case closes it. */
   open(): Promise<Store>

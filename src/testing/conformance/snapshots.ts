@@ -26,7 +26,6 @@ async function has(store: Store, id: string, expected: readonly SnapshotPart[], 
   }
 }
 
-/** Saves snapshots by two stores, and checks that the stored one is one of them. */
 async function neverMixes(one: Store, two: Store): Promise<void> {
   const id = await begin(one, 'c')
   const counts = [3, 7, 5, 2, 6, 4]

@@ -68,6 +68,7 @@ export function serverCommands({ lacks = {}, maxCommands = 30 }: ServerCommandsO
 
 /** Options of `driveServer`. */
 export interface DriveOptions extends ServerCommandsOptions {
+  /** Starts a server for one case. */
   start(one: DriveCase): Promise<DrivenServer>
   /** The tool that the model calls, with its text argument. Default: `touch` with a `key`. */
   readonly tool?: Pick<DriveTool, 'name' | 'argument'>

@@ -427,7 +427,6 @@ function argumentKey({ tool_call }: ActionEvent, argument: string): string {
   }
 }
 
-/** The log from the live stream: server-sent events, or a socket if the server has none. */
 async function readStream(client: ServerClient, id: string): Promise<Event[]> {
   const events: Event[] = []
   try {

@@ -25,9 +25,13 @@ export interface ProviderRequest {
 /** A provider for tests, in this process. */
 export interface FakeProvider {
   readonly fetch: (input: Request | URL | string, init?: RequestInit) => Promise<Response>
+  /** All requests, in order. */
   readonly requests: readonly ProviderRequest[]
+  /** Violated rules of all rejected requests. */
   readonly refused: readonly string[]
+  /** Number of signed parts that accepted requests had. */
   readonly signed: number
+  /** Number of replies that a client left before their end. */
   readonly unplayed: number
 }
 
@@ -178,7 +182,6 @@ interface BytePlan {
   readonly endless: boolean
 }
 
-/** The error of a client whose connection is lost. */
 const lost = (): Error => new TypeError('terminated: the connection was lost')
 
 /** Never a response: it ends with the client's own signal. */

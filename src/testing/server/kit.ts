@@ -46,7 +46,6 @@ const fits = (event: Event, { kind, source, timestamp__gte: from, timestamp__lt:
   (from === undefined || instantOf(event) >= (parseInstant(from) ?? 0n)) &&
   (to === undefined || instantOf(event) < (parseInstant(to) ?? 0n))
 
-/** Filters at the very instants of the log's events, to compare with a naive filter. */
 function filtersFor(log: readonly Event[]): EventFilterQuery[] {
   const times = [0, 3, Math.floor(log.length / 2), log.length - 1].map((time) => log[time]?.timestamp ?? '')
   const [first = '', early = '', middle = ''] = times

@@ -23,7 +23,9 @@ export interface ServerConformanceOptions {
    * stored data after each `stop` and `kill`.
    */
   start(): Promise<ServerClientOptions>
+  /** Stops the server in order. Without it, cases of restarts are skipped. */
   stop?(): Promise<void>
+  /** Kills the server. Without it, cases of crashes are skipped. */
   kill?(): Promise<void>
   /**
    * Returns a user's text that makes the server's model play these turns, one per request. Default:
@@ -35,9 +37,13 @@ export interface ServerConformanceOptions {
    * aborted. Default: `note` with a `text`, `wait` with `seconds`.
    */
   readonly tools?: { note(text: string): ModelCall; hold(): ModelCall }
+  /** Returns the texts that the first of `tools` stored. */
   notes?(): readonly string[] | Promise<readonly string[]>
+  /** Returns the messages of all requests to the model. */
   requests?(): readonly (readonly SentMessage[])[] | Promise<readonly (readonly SentMessage[])[]>
+  /** Features that the server lacks, each with the reason. */
   readonly lacks?: Readonly<Partial<Record<Capability, string>>>
+  /** Cases that the server is known to fail, each with the reason. */
   readonly skip?: readonly { readonly case: string; readonly reason: string }[]
   /** Maximum milliseconds of each wait. Default: 10,000. */
   readonly timeout?: number
