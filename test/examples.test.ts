@@ -94,6 +94,14 @@ describe('examples in docstrings', () => {
     expect(functions.map(([name]) => name).filter((name) => !called.has(name))).toEqual(['Conversation'])
   })
 
+  it('are in docstrings, which every published function has', async () => {
+    const functions = Object.entries(await published()).filter(([, value]) => typeof value === 'function')
+    const text = files.map((file) => readFileSync(join(SRC, file), 'utf8')).join('\n')
+    const heads = text.matchAll(/\*\/\s*export (?:async )?(?:abstract )?(?:function\*? |const |class )(\w+)/g)
+    const documented = new Set([...heads].map(([, name]) => name))
+    expect(functions.map(([name]) => name).filter((name) => !documented.has(name))).toEqual([])
+  })
+
   it.each(examples)('$file: $code', async ({ file, code }) => {
     const ownValue = (await import(pathToFileURL(join(SRC, file)).href)) as Record<string, unknown>
     const open = await published()

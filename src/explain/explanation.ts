@@ -76,8 +76,8 @@ export interface Explanation {
   readonly inView: boolean
   readonly verdict: Reason<VerdictCode>
   /**
-   * Event without which it would be in view: a Condensation, the first result, the move of HEAD, or the
-   * first event with its id. Null if there is none.
+   * Id of the event that keeps it out of the view: a Condensation, the first result, the move of HEAD, or
+   * the first event with its id. Null if there is none.
    */
   readonly removedBy: string | null
   /** Ids of its calls or results. */

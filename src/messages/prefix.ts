@@ -189,8 +189,8 @@ interface Proof {
 const RECORDS = new WeakMap<object, RequestRecord>()
 
 /**
- * Returns the record of a request that this process wrote, from the request, a copy with the same message
- * list, or the list. Null for other requests, and if nothing was proved. O(1).
+ * Returns the record of a request that this process wrote. Accepts the request, a copy with the same message
+ * list, or that list. Null for other requests, and if nothing was proved. O(1).
  * @example
  * const request = toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }])
  * requestRecord({ model: 'any', ...request }).grammar // 'anthropic'

@@ -34,7 +34,10 @@ export interface Header {
   readonly status: Status
   /** Set by a ConversationErrorEvent, until the status changes. */
   readonly error: StateError | null
-  /** While paused: the first LLM response after the pause, which may have been in flight. */
+  /**
+   * While paused, the id of the first LLM response after the pause, which may have been in flight; else
+   * null.
+   */
   readonly inFlight: string | null
   /** Which calls need confirmation, by the latest `confirmation_policy` update. Null without one. */
   readonly confirmationPolicy: JsonObject | null

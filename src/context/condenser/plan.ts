@@ -28,10 +28,11 @@ const LEAST = 2
 const ROOM = 1 / 4
 
 /**
- * Decides which events of a view to forget, and why, without calling a model. The view keeps its first
- * events, the summary and its end, together about half of the limit; about half of the view for a request in
- * the log. Required events stay where they are, and the summary follows all forgotten events. If little is
- * left between start and end, a request or a token limit keeps only the required events.
+ * Decides which events of a view to forget, and why, without calling a model. What stays is the first
+ * events, the summary and the end of the view: together about half of the limit, or of the view if the log
+ * requests a condensation. Required events stay where they are, and the summary follows all forgotten
+ * events. If little is left to forget between start and end, a request or a token limit keeps only the
+ * required events.
  *
  * O(view), and with `maxTokens` O(log n) calls of the counter, each O(view).
  * @throws ColloquyError `invalid_argument` for invalid limits; the errors of the caller's functions.

@@ -27,9 +27,9 @@ export interface InteractionsReply {
 
 /**
  * Reads a Gemini interaction: its events and outcome. Thoughts, texts and calls are sent back in order with
- * their signatures; files and steps of the provider's tools unchanged. Repeated input is ignored. The last
- * call of a truncated reply is not executed, nor are calls whose results are in the interaction. Never
- * throws. O(length).
+ * their signatures; files, and steps of the provider's tools, are sent back unchanged. Repeated input is
+ * ignored. The last call of a truncated reply is not executed, nor are calls whose results are in the
+ * interaction. Never throws. O(length).
  * @param reply an `Interaction`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]

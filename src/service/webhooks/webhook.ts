@@ -17,8 +17,8 @@ export interface WebhookOptions {
    */
   readonly id?: string
   /**
-   * `start`: all conversations. `now` (default): later conversations whole, and of earlier ones the events
-   * after they are discovered, which takes some time.
+   * `start` sends all conversations. `now` (default) sends later conversations whole, and of earlier ones
+   * only events after the dispatcher has found them, which can take some time.
    */
   readonly from?: 'start' | 'now'
   /** Kinds of events to send. Default: all that are stored. */
