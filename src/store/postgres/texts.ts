@@ -1,5 +1,6 @@
 /** The text index in PostgreSQL: a GIN index of the terms of each line, as a `tsvector` without positions. */
 
+import { MAX_RANKED } from '../contract/text.ts'
 import { textPlace } from '../kit/query/text-query.ts'
 import { type SqlValue, type Statement, statement } from '../sql/dialect.ts'
 import type { ReplaceText } from '../sql/replace.ts'
@@ -56,9 +57,10 @@ export const textValues = (rows: readonly TextRow[]): SqlValue[] => [
 
 /**
  * Frequent terms are found among the newest texts, rare ones by the index: hits in a sample of the newest texts
- * decide. A match that the index finds costs as much as so many texts that are read in order.
+ * decide. A match that the index finds costs as much as so many texts that are read in order. More hits need more
+ * frequent terms, which a smaller sample shows as well.
  */
-const [SAMPLE, INDEX_COST, TEXT_BYTES] = [400, 6, 400]
+const [SAMPLE, SAMPLE_OF_RANK, INDEX_COST, TEXT_BYTES] = [400, 100, 6, 400]
 
 export const replaceText = (schema: string): ReplaceText =>
   function* (log, seq, row) {
@@ -91,10 +93,11 @@ export function textWork(schema: string): TextWork {
         least,
         ...fits.values,
       )
-    const sample = newest(String(SAMPLE))
+    const size = limit < MAX_RANKED ? SAMPLE : SAMPLE_OF_RANK
+    const sample = newest(String(size))
     // Three times as many as probably hold the hits, where that is faster than the index.
     const read = newest(
-      `(SELECT CASE WHEN s.hits = ${limit} OR ${limit * SAMPLE ** 2} <= ${INDEX_COST} * s.hits * s.hits * s.texts THEN ${3 * limit * SAMPLE} / s.hits ELSE 0 END FROM sample AS s)`,
+      `(SELECT CASE WHEN s.hits = ${limit} OR ${limit * size ** 2} <= ${INDEX_COST} * s.hits * s.hits * s.texts THEN ${3 * limit * size} / s.hits ELSE 0 END FROM sample AS s)`,
     )
     // Read through the index alone, whatever the planner estimates; lines are read in order.
     return statement(
