@@ -70,12 +70,21 @@ import { playTurns } from './src/messages/model.ts'
 import { fakeProvider } from './src/testing/provider/provider.ts'
 import { FORMS } from './src/inspector/model/request.ts'
 import { findings } from './src/explain/index.ts'
+import { run } from './src/cli/run.ts'
+const command = async (...argv) => {
+  const texts = { out: '', err: '' }
+  const to = (name) => ({ isTTY: false, write: async (text) => void (texts[name] += text) })
+  await run(argv, { stdin: (async function* () {})(), stdout: to('out'), stderr: to('err'), env: {} })
+  return texts
+}
 const provider = fakeProvider(playTurns([{ says: ['hi'] }]))
 const response = await provider.fetch('http://any/toy', { method: 'POST', body: '{"messages":[]}' })
 const user = { kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: [{ text: 'hello' }] } }
 console.log(JSON.stringify({
   said: await response.json(), grammar: provider.requests[0]?.grammar, form: FORMS['toy'],
   findings: findings([user], { grammars: ['toy'] }).length,
+  messages: await command('messages', '--format', 'toy', 'log.jsonl'),
+  judged: await command('check', '--laws', '--grammar', 'toy', 'log.jsonl'),
 }))
 `
 
@@ -127,15 +136,7 @@ it('compiles without another edit', () => {
   expect(stdout).toBe('')
 }, 600_000)
 
-it('is known to the command: it writes and judges in it', () => {
-  const messages = run(process.execPath, 'src/cli/main.ts', 'messages', '--format', 'toy', 'log.jsonl')
-  expect(messages.stderr).toBe('')
-  expect(messages.stdout).toContain('"lines"')
-  const judged = run(process.execPath, 'src/cli/main.ts', 'check', '--laws', '--grammar', 'toy', 'log.jsonl')
-  expect(judged.stdout + judged.stderr).toContain('no-forbidden')
-})
-
-it('is known to the fake provider, the inspector and the findings', () => {
+it('is known to the fake provider, the inspector, the findings, and the command, which writes and judges in it', () => {
   const { stdout, stderr } = run(process.execPath, 'probe.ts')
   expect(stderr).toBe('')
   expect(JSON.parse(stdout)).toEqual({
@@ -143,5 +144,7 @@ it('is known to the fake provider, the inspector and the findings', () => {
     grammar: 'toy',
     form: 'Toy',
     findings: expect.any(Number),
+    messages: { out: expect.stringContaining('"lines"'), err: '' },
+    judged: { out: expect.stringContaining('no-forbidden'), err: expect.any(String) },
   })
 })
