@@ -34,9 +34,9 @@ export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'o
 
 /**
  * Yields a run as AG-UI events: `RUN_STARTED`, the shared state, a snapshot of the messages, the streamed
- * reply, state changes, a snapshot with event ids, then `RUN_ERROR` or `RUN_FINISHED` (success, cancelled,
- * or an interrupt for each call that waits for a user). A client that was disconnected can start again and
- * loses nothing. Ending the stream does not end the run. O(branch) for a snapshot.
+ * reply, state changes, and a snapshot with event ids. The last is `RUN_ERROR` or `RUN_FINISHED`: success,
+ * cancelled, or an interrupt for each call that waits for a user. A client that was disconnected can start
+ * again and loses nothing. Ending the stream does not end the run. O(branch) for a snapshot.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()

@@ -32,12 +32,12 @@ export interface AiSdkStep {
 
 /**
  * Reads a step of the AI SDK: its events and outcome. Reasoning, texts, calls, files and provider-specific
- * parts are sent back in order with provider data (`providerMetadata` becomes `providerOptions`), as are
+ * parts are sent back in order with provider data (`providerMetadata` becomes `providerOptions`). So are
  * calls that the provider executed, with their results.
  *
- * Not executed are invalid and denied calls, the last call of a truncated reply, all calls of a filtered
- * one, and calls that the SDK executed, which have their results. Sources, citations and approvals are kept
- * in `reply.metadata`, because the SDK rejects them in a request. Never throws. O(length).
+ * Invalid and denied calls are not executed, nor are the last call of a truncated reply and all calls of a
+ * filtered one. Calls that the SDK executed have their results. Sources, citations and approvals are kept in
+ * `reply.metadata`, because the SDK rejects them in a request. Never throws. O(length).
  * @param step a `StepResult`, or the whole result if it has only one step
  * @example
  * const step = { content: [{ type: 'text', text: 'hi' }], finishReason: 'stop' }
