@@ -45,8 +45,8 @@ it('has every event as it was appended, of which an image in 60 events is sent o
   }
   const ended = new AbortController()
   try {
-    const { follow } = (await import(PAGE)) as { readonly follow: Follow }
-    for await (const { facts } of follow('a b', 'key', ended.signal)) {
+    const { followLog } = (await import(PAGE)) as { readonly followLog: Follow }
+    for await (const { facts } of followLog('a b', 'key', ended.signal)) {
       expect(facts).toHaveLength(60)
       const contents = facts.map((fact) => ('llm_message' in fact ? fact.llm_message.content : null))
       // Not shown where it fails: it is long.
