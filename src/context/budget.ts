@@ -15,7 +15,7 @@ export type WriteMessages = (state: State) => readonly NeutralMessage[]
 export interface FitOptions extends Permissions {
   /** Number of events at the start that stay, rounded up to a cut point. Default: 0. */
   readonly keepFirst?: number
-  /** Default: `toMessages`. */
+  /** Returns the messages whose tokens are counted. Default: `toMessages`. */
   readonly write?: WriteMessages
 }
 

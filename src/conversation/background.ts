@@ -185,7 +185,7 @@ async function complete(
   }
 }
 
-/** Progress on HEAD's branch, or on the latest branch where the call works; no events if none. */
+/** Progress on HEAD's branch, or on the latest branch where the call is working; no events if none. */
 export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
   const tip = workingTip(state, actionId)
   if (tip === undefined) return []

@@ -112,7 +112,7 @@ export interface CallItem extends ItemBase {
   readonly reply: TimelineReply
   readonly status: TimelineCallStatus
   readonly result: TimelineResult | null
-  /** Latest progress report, while the call works. */
+  /** Latest progress report, while the call is working. */
   readonly progress?: CallProgress
   readonly completion?: TimelineCompletion
 }

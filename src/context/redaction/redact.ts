@@ -303,11 +303,11 @@ function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => bo
 const NO_IDS: ReadonlySet<string> = new Set()
 
 /**
- * Masks every secret in a fact's texts, keys and open numbers, also in nested JSON. Returns the same object
- * if there is none, and otherwise a frozen copy. Masking twice changes nothing. O(size).
+ * Masks every secret in a fact's texts and keys, in numbers of fields that accept any value, and in nested
+ * JSON. Returns the same object if there is none, else a frozen copy. Masking twice changes nothing. O(size).
  *
- * Ids, references, kinds, roles, times, enums, token ids and required fields stay. So view, pairing and
- * status of the log stay, and events and JSON arguments remain valid. A signature covers the whole reply: a
+ * Ids, references, kinds, roles, times, enums, token ids and required fields stay. So the log
+ * keeps its view, its pairs of call and result, and its status, and events and JSON arguments remain valid. A signature covers the whole reply: a
  * masked reply loses all its signatures, its `encrypted_content` is null, and only the kinds of its `parts`
  * are kept. For a reply of several events use `redactLog`; a redacting store does this within one append.
  * @example

@@ -294,7 +294,7 @@ export async function runLoop(
   }
 }
 
-/** With `until: 'settled'`, waits until no call works or something else needs a run. */
+/** With `until: 'settled'`, waits until no call is working or something else needs a run. */
 async function awaitWork(replica: Replica, { until, signal }: RunOptions): Promise<State> {
   const state = await replica.refresh()
   const { length } = state.log.entries

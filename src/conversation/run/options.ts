@@ -43,8 +43,8 @@ export interface RunOptions {
    */
   readonly from?: number
   /**
-   * `replied` (default): the run ends when the agent has replied, even if calls still work. `settled`: it
-   * ends when no call of the branch works any more, and the model has read each result.
+   * `replied` (default): the run ends when the agent has replied, even if calls are working. `settled`: it
+   * ends when no call of the branch is working, and the model has read each result.
    */
   readonly until?: 'replied' | 'settled'
   /**

@@ -41,7 +41,7 @@ export type UIToolState =
   | {
       readonly state: 'output-available'
       readonly output: JsonValue
-      /** The call works; `output` is `{ content, progress? }`. */
+      /** The call is working; `output` is `{ content, progress? }`. */
       readonly preliminary?: true
     }
   | { readonly state: 'output-error'; readonly errorText: string }

@@ -20,7 +20,10 @@ export interface SecretBox {
    * @throws HttpProblem 409 for a secret, without a key.
    */
   readonly seal: (location: string, value: JsonObject) => Promise<Sealed>
-  /** @throws HttpProblem 409 for a value that was encrypted with another key, or changed. */
+  /**
+   * Decrypts a value that was encrypted for this place.
+   * @throws HttpProblem 409 for a value that was encrypted with another key, or changed.
+   */
   readonly open: (location: string, stored: Sealed) => Promise<JsonObject>
 }
 

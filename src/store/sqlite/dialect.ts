@@ -219,9 +219,9 @@ export interface Appended {
 }
 
 /**
- * Decides and writes an append. O(log n) per fact. A single event's id is assumed new until the unique index
- * rejects it, and `known`, the log after this store's last append, to be current until the insertion finds
- * that it is not: cheaper than look-ups.
+ * Decides and writes an append. O(log n) per fact. To save look-ups, it first assumes that the id of a single
+ * event is new, and that `known`, the log after this store's last append, is current. If the insertion shows
+ * that either is wrong, it decides again.
  * @throws `unknown_conversation`, and what `decideAppend` throws.
  */
 export function* append(

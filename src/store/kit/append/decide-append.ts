@@ -102,7 +102,7 @@ export interface AppendContext {
   readonly tip: LogTip
   /** The latest lease; null if there is none or it was released. */
   readonly lease: { readonly owner: string; readonly generation: number } | null
-  /** Returns the entry with an id: one of `idsToLoad`, or the parent of a found entry that cannot be HEAD. */
+  /** Returns the entry with an id: one of `idsToLoad`, or the parent of a found entry without `canBeHead`. */
   find(id: string): TreeNode | undefined
   /** Returns the entry at a position. Called for found entries, and by an import with a version. */
   at(seq: number): StoredEvent
