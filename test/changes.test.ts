@@ -37,7 +37,7 @@ const EDITS: Readonly<Record<string, readonly Edit[]>> = {
     ],
   ],
   'a store': [['cli/db/address.ts', "'sqlite' | 'postgres'", "'sqlite' | 'postgres' | 'mysql'"]],
-  'a rendering': [
+  'a role or an observation': [
     [
       'event/shapes.ts',
       "'user' | 'system' | 'assistant' | 'tool'",
@@ -51,7 +51,7 @@ const EDITS: Readonly<Record<string, readonly Edit[]>> = {
       "const FORMS = [\n  { name: 'gitlab', pattern: /glpat-/g },\n",
     ],
   ],
-  'a threshold': [
+  'a limit of stuck detection': [
     [
       'context/stuck.ts',
       'export interface StuckThresholds {\n',
@@ -139,12 +139,12 @@ describe('docs/architecture.md', () => {
       'a page limit',
       'a filter of events',
       'a store',
-      'a rendering',
+      'a role or an observation',
       'a redaction pattern',
       'an endpoint',
       'an option',
       'a column',
-      'a threshold',
+      'a limit of stuck detection',
     ])
     for (const { change, files } of ROWS) expect([change, files.length > 0]).toEqual([change, true])
     expect(Object.keys(EDITS).filter((change) => !ROWS.some((row) => row.change === change))).toEqual([])
