@@ -40,7 +40,7 @@ const PER_TOKEN = 64
  * characters. Thinking, reasoning (even encrypted) and `parts` of replies count in full. The request's tools
  * are not counted.
  *
- * For recorded agent runs, the result is 0.85 to 1.4 times that of current tokenizers. Leave room, or pass
+ * For recorded agent runs, the result is 0.85 to 1.4 times the count of current tokenizers. Leave room, or pass
  * your own counter. O(content).
  * @example
  * estimateTokens([{ role: 'user', content: [{ text: 'How many files?' }], name: null }]) // 8

@@ -38,7 +38,7 @@ const LEAST_BODY = CUT.length + 1
 
 /**
  * Returns the newest messages, calls and results of HEAD's branch as text, also forgotten ones, in at most
- * `maxLength` UTF-16 units. Null if there are none, or the marker does not fit. O(view + events that fit).
+ * `maxLength` UTF-16 units. Null if nothing can be returned, or the marker does not fit. O(view + events that fit).
  * @throws ColloquyError `evicted` when a snapshot or `evict` left out a body that would fit;
  *   `invalid_argument` unless each length is an integer from 0, or Infinity.
  * @example

@@ -363,12 +363,12 @@ export class Conversation {
 
   /**
    * Runs the agent: calls `step` until the conversation is finished, paused, stuck, in error, or waits for
-   * confirmation. Each call of `step` executes approved calls, or calls the model if there are none. A lease
+   * confirmation. Each call of `step` executes approved calls, or calls the model if no call is approved. A lease
    * in the store allows one run at a time in all processes. After a dead run it appends `RunLost`, ends its
    * calls with an error, executes those approved since, and continues.
    *
    * Use `for await` on the returned promise to read every event and delta from the start of the call until
-   * the run ends, including those of other writers. Leaving the loop does not stop the run.
+   * the run ends. This includes events of other writers. Leaving the loop does not stop the run.
    * @throws ColloquyError `already_running`, unless `wait` is set, with `owner` and `expiresAt` of the other
    *   run's lease; `lease_lost`; `empty_view` without a message or call; `invalid_argument`; the store's
    *   errors. An error of the step is not thrown: it ends the run in `error`.

@@ -73,7 +73,7 @@ export const LAWS: Readonly<Record<string, string>> = {
   K3: 'A required condensation is made, or refused with a reason. The same state gives the same plan, the summariser is called a bounded number of times, and repeated requested condensations end.',
   K4: 'After a cut or a condensation within a token limit, the request is within the limit, or the decision is a refusal. A cut is at a cut point, removes no more than necessary, and calls the counter at most 2 + log2 of the cut points times.',
   K5: 'The summariser receives each removed event in order within the stated budgets, and earlier summaries unchanged.',
-  K6: 'Between condensations, everything that was sent stays at the start of the request. The exceptions are those of V5, and a last user message that grows.',
+  K6: 'Between condensations, each request begins with everything that the previous one contained. The only exceptions are the exceptions of V5, and a last user message that grows.',
   K7: 'Masked messages are valid in every grammar. Masking changes only the content of old results, and changes nothing the second time. As messages are added, masked results stay masked. Each mask saves tokens, and each change saves at least a stride of them, so there are at most tokens / stride changes. The old results that are not masked could save less than one stride.',
   K8: 'There are at most four cache breakpoints, all valid. They are set whenever something can be marked, and they change nothing else.',
   K9: 'The usage of each reply is counted once, under its model, alike in every grammar. It is not counted where a later running total includes it.',

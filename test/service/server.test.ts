@@ -145,8 +145,8 @@ describe('a request that offers another protocol', () => {
   const OFFER = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n'
   it.each<[string, Partial<ListenOptions>]>([
     ['where sockets are served', { upgrade: (_request, socket) => void socket.destroy() }],
-    ['where none are', {}],
-  ])('is answered as any other, again and again on one connection: %s', async (_where, options) => {
+    ['where no sockets are served', {}],
+  ])('is handled as HTTP/1.1, four times on one connection: %s', async (_where, options) => {
     const server = await start({ fetch: echo, ...options })
     const head = `Host: localhost\r\n${OFFER}`
     const { socket, output } = dial(server, `GET /a HTTP/1.1\r\n${head}X-A: \xe9\r\n\r\n`)
@@ -166,7 +166,7 @@ describe('a request that offers another protocol', () => {
     ])
   })
 
-  it('ends with the server as any other', async () => {
+  it('ends when the server closes', async () => {
     const server = await start({ upgrade: (_request, socket) => void socket.destroy(), fetch: echo })
     const { socket, output: text } = dial(server, `GET /a HTTP/1.1\r\nHost: localhost\r\n${OFFER}\r\n`)
     await new Promise((resolve) => socket.once('data', resolve))

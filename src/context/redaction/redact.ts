@@ -304,7 +304,7 @@ const NO_IDS: ReadonlySet<string> = new Set()
 
 /**
  * Masks every secret in a fact's texts and keys, in numbers of fields that accept any value, and in nested
- * JSON. Returns the same object if there is none, else a frozen copy. Masking twice changes nothing. O(size).
+ * JSON. Returns the same object if it has no secret, else a frozen copy. Masking twice changes nothing. O(size).
  *
  * Ids, references, kinds, roles, times, enums, token ids and required fields stay. So the log
  * keeps its view, its pairs of call and result, and its status, and events and JSON arguments remain valid. A signature covers the whole reply: a

@@ -95,6 +95,6 @@ export interface StoredEvent {
    * number could lose precision: use `BigInt(time)`.
    */
   readonly time: string
-  /** References in the body, if it has any and was read with `blobs: 'refs'`. */
+  /** References in the body. Present if the event has long strings and was read with `blobs: 'refs'`. */
   readonly blobs?: readonly BlobReference[]
 }
