@@ -151,12 +151,11 @@ const WAITING: readonly (readonly [string, number, () => Reply])[] = [
 /** Corrupted records may break these: only `own` verifies the positions of signed parts. */
 const UNORDERED = ['thinking-first', 'text-nonblank']
 
-const recordOf = (event: Event): ReplyRecord | undefined =>
-  (event.kind === 'ActionEvent'
-    ? event.tool_call
-    : event.kind === 'MessageEvent'
-      ? event.llm_message
-      : null)?.['reply' as never]
+function recordOf(event: Event): ReplyRecord | undefined {
+  const carrier =
+    event.kind === 'ActionEvent' ? event.tool_call : event.kind === 'MessageEvent' ? event.llm_message : null
+  return carrier?.['reply' as never]
+}
 
 function withParts(event: Event, parts: readonly JsonValue[]): Event {
   const reply = { ...recordOf(event), parts }

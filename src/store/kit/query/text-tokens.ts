@@ -46,7 +46,7 @@ const NOT_IN_TERMS = /(?![a-z0-9])\p{ASCII}|\s/gu
 const PLAIN = /^[a-z0-9]*$/
 
 /** Letters of Thai, Kana, Han and Hangul that are compared as they are. */
-const UNFOLDED = /^[\u0e01-\u0e32\u0e34-\u0e59\u3041-\u3094\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3]*$/
+const UNFOLDED = /^[\u0e34-\u0e59\u0e01-\u0e32\u3041-\u3094\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3]*$/
 
 /** A word as it is compared: without case, accents and forms of width. O(length). */
 function foldTerm(word: string): string {
