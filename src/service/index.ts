@@ -15,7 +15,7 @@ export type {
 } from './control-plane/sandbox-provider.ts'
 export { type ApiKeyInfo, type ApiKeys, apiKeys, type NewApiKey } from './auth/api-keys.ts'
 export type { Agent, AgentContext, CallToken } from './conversations/runs.ts'
-export type { Counter, Gauge, Histogram, Metrics } from './observe/metrics.ts'
+export type { Counter, Histogram, Metrics } from './observe/metrics.ts'
 export type { RequestLog, RequestLogLine } from './observe/request-log.ts'
 export { scriptedAgent, type ScriptedCall, type ScriptedReply } from './scripted-agent.ts'
 export { createService, type Service, type ServiceOptions } from './service.ts'

@@ -6,7 +6,7 @@ import type { JsonObject } from '../event/shapes.ts'
 import type { RedactionRules } from '../context/redaction/rules.ts'
 import { blobOperations } from './events/blobs.ts'
 import { redactedReads, sharedEvents, sharingOperations } from './control-plane/sharing-operations.ts'
-import { identifier, type Identify, requireCaller } from './auth/caller.ts'
+import { callerCheck, identifier, type Identify } from './auth/caller.ts'
 import { WebhookDispatcher, type WebhookDispatcherOptions } from './webhooks/dispatcher.ts'
 import type { WebhookOptions } from './webhooks/webhook.ts'
 import { appConversationOperations } from './control-plane/app-conversation-operations.ts'
@@ -216,7 +216,7 @@ export function createService(options: ServiceOptions): Service {
   const profiles = new Profiles(engine.store, sealing, options.maxProfiles ?? 50)
   const settings = new Settings(engine.store, sealing, profiles)
   const allowOrigin = allowOrigins(options.allowOrigins ?? [])
-  const requireUser = (request: Request) => requireCaller(identify, request, allowOrigin)
+  const requireUser = callerCheck(identify, allowOrigin)
   const secrets = new NamedSecrets(engine.store, sealing)
   const agentProfiles = new AgentProfiles(engine.store, sealing, options.maxProfiles ?? 50)
   const users = new Users(engine.store, storedKeys)
@@ -310,10 +310,7 @@ export function createService(options: ServiceOptions): Service {
       onFailure,
       onRequest: observeRequests(metrics, options.log ?? null),
       around: tracing(),
-      authorize: async (request, { open = false, authorize }) => {
-        if (authorize !== undefined) await authorize(request)
-        else if (!open) await requireUser(request)
-      },
+      requireUser,
     },
   )
   return {

@@ -152,8 +152,7 @@ describe('the measures', () => {
     const counter = metrics.counter('c_total', 'Things.')
     counter.add({ name: 'a"b\\c\nd' })
     metrics.counter('c_total', 'Things.').add({ name: 'a"b\\c\nd' }, 2)
-    metrics.gauge('g', 'Now.').add(2)
-    metrics.gauge('g', 'Now.').add(-3)
+    metrics.measured('g', 'Now.', () => -1)
     const times = metrics.histogram('h', 'Times.', [1, 2])
     for (const value of [0.5, 1, 1.5, 7]) times.observe(value, { a: 'b' })
     expect(metrics.text()).toBe(

@@ -68,22 +68,20 @@ export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, '
 }
 
 /**
- * Rejects requests without a valid key, and cross-site requests that need only a cookie or loopback address:
- * any page could otherwise act in its user's name. Without keys, allowed origins may send them.
- * @throws HttpProblem 401, 403.
+ * Returns a check that rejects requests without a valid key, and cross-site requests that need only a cookie
+ * or loopback address: any page could otherwise act in its user's name. Without keys, allowed origins may
+ * send them. The check throws HttpProblem 401, 403.
  */
-export async function requireCaller(
-  identify: Identify,
-  request: Request,
-  allows: AllowOrigin = () => false,
-): Promise<Caller> {
-  const credential = credentialOf(request)
-  const caller = await identify(credential, request.headers.get('x-org-id'))
-  if (caller === null) throw new HttpProblem(401, 'Unauthorized')
-  const hasHeader = caller.type !== 'open' && credential?.from === 'header'
-  if (hasHeader || SAFE.has(request.method) || !isForeign(request)) return caller
-  if (caller.type === 'open' && isAllowed(request, allows)) return caller
-  throw new HttpProblem(403, 'Cross-site requests are not allowed here. Send the key in a header.')
+export function callerCheck(identify: Identify, allows: AllowOrigin): (request: Request) => Promise<Caller> {
+  return async (request) => {
+    const credential = credentialOf(request)
+    const caller = await identify(credential, request.headers.get('x-org-id'))
+    if (caller === null) throw new HttpProblem(401, 'Unauthorized')
+    const hasHeader = caller.type !== 'open' && credential?.from === 'header'
+    if (hasHeader || SAFE.has(request.method) || !isForeign(request)) return caller
+    if (caller.type === 'open' && isAllowed(request, allows)) return caller
+    throw new HttpProblem(403, 'Cross-site requests are not allowed here. Send the key in a header.')
+  }
 }
 
 export const isAllowed = ({ headers }: Pick<Request, 'headers'>, allows: AllowOrigin): boolean => {

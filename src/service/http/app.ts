@@ -18,7 +18,7 @@ export interface Handled {
 }
 
 interface AppOptions {
-  readonly authorize: (request: Request, operation: Operation) => Promise<void> | void
+  readonly requireUser: (request: Request) => Promise<unknown>
   readonly onFailure: (error: unknown, request: Request, requestId: string) => void
   readonly onRequest: (request: Request) => (handled: Handled) => void
   readonly around: (
@@ -71,7 +71,8 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
         context.set('operation', operation)
         return options.around(request, operation, async () => {
           try {
-            await options.authorize(request, operation)
+            if (operation.authorize !== undefined) await operation.authorize(request)
+            else if (operation.open !== true) await options.requireUser(request)
             return respond(await callOperation(operation, request, params, options.maxBodyBytes))
           } catch (error) {
             return respondToError(error, request, operation, context.get('requestId'), options)

@@ -17,9 +17,10 @@ export function bodyOf<S extends z.ZodType>(schema: S): BodySpec<z.input<S>> {
     schema: document as object as JsonObject,
     read(value) {
       const args = value as JsonValue
-      const issues = toIssues(check(args), args, ['body'])
+      const problems = check(args)
       // The check has verified the type.
-      return issues.length === 0 ? { value: args as z.input<S> } : { errors: issues as ValidationError[] }
+      if (problems.length === 0) return { value: args as z.input<S> }
+      return { errors: toIssues(problems, args, ['body']) as ValidationError[] }
     },
   }
 }

@@ -13,11 +13,6 @@ export interface Counter {
   readonly add: (labels?: Labels, by?: number) => void
 }
 
-/** A number that can grow and shrink. */
-export interface Gauge {
-  readonly add: (by: number, labels?: Labels) => void
-}
-
 /** The distribution of observed values. */
 export interface Histogram {
   readonly observe: (value: number, labels?: Labels) => void
@@ -26,7 +21,6 @@ export interface Histogram {
 /** The metrics of one service. */
 export interface Metrics {
   readonly counter: (name: string, help: string) => Counter
-  readonly gauge: (name: string, help: string) => Gauge
   readonly measured: (name: string, help: string, read: () => number) => void
   readonly histogram: (name: string, help: string, bounds: readonly number[]) => Histogram
   /** Returns all metrics in the text format of Prometheus. O(series). */
@@ -55,11 +49,6 @@ export function createMetrics(): Metrics {
       make(name, help, 'counter', () => {
         const { add, rows } = series(name)
         return { made: { add }, rows }
-      }),
-    gauge: (name, help) =>
-      make(name, help, 'gauge', () => {
-        const { add, rows } = series(name)
-        return { made: { add: (by, labels = {}) => add(labels, by) }, rows }
       }),
     measured: (name, help, read) =>
       make(name, help, 'gauge', () => ({ made: undefined, rows: () => [`${name} ${read()}`] })),

@@ -23,11 +23,12 @@ export function observeRequests(metrics: Metrics, log: RequestLog | null): () =>
     'Time from the request to the head of its response.',
     SECONDS,
   )
-  const waiting = metrics.gauge('colloquy_http_requests_in_flight', 'Requests under way.')
+  let waiting = 0
+  metrics.measured('colloquy_http_requests_in_flight', 'Requests under way.', () => waiting)
   return () => {
-    waiting.add(1)
+    waiting += 1
     return ({ requestId, method, path, operation, status, milliseconds }) => {
-      waiting.add(-1)
+      waiting -= 1
       const name = operation?.operationId ?? 'none'
       requests.add({ operation: name, status: String(status) })
       times.observe(milliseconds / 1_000, { operation: name })
