@@ -1,16 +1,17 @@
 /** V1 to V4: incremental, rebuilt and naive views agree, and units follow their rules. */
 
+import { completionOf } from '../../src/event/completion.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import { requestHeadOf } from '../../src/event/reply.ts'
 import type { Condensation } from '../../src/event/types.ts'
 import { type Entry, pathToEntry } from '../../src/log/entry.ts'
 import { logPrefix } from '../../src/log/log.ts'
 import { stateAt, switchTo } from '../../src/state/at.ts'
-import { type Branch, EMPTY_BRANCH, foldBranch } from '../../src/state/branch.ts'
+import { type Branch, EMPTY_BRANCH, foldBranch, workingCallOf } from '../../src/state/branch.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { branchOf, type State } from '../../src/state/state.ts'
 import { isPending, stretchStarts, type Unit, unitEvents, type ViewItem } from '../../src/view/units.ts'
-import { cutPointsIn, viewEventsIn } from '../../src/view/view.ts'
+import { cutPointsIn, replyPlace, viewEventsIn } from '../../src/view/view.ts'
 import { readBranch } from '../../test/model/branch.ts'
 import { headAt } from '../../test/model/naive.ts'
 import { readTree, realAt } from '../../test/model/tree.ts'
@@ -59,7 +60,10 @@ export function checkViews(facts: readonly Fact[]): void {
 function refolded(state: State, entry: Entry): Branch {
   let branch = EMPTY_BRANCH
   for (const each of pathToEntry(entry)) {
-    branch = foldBranch(branch, each, logPrefix(state.log, each.seq, null))
+    const log = logPrefix(state.log, each.seq, null)
+    const completes = each.event === null ? null : completionOf(each.event)
+    const completed = completes === null ? undefined : workingCallOf(branch, completes.action_id, log)
+    branch = foldBranch(branch, each, log, replyPlace(branch.view, each, log), completed ?? null)
   }
   return branch
 }

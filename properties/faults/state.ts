@@ -6,7 +6,7 @@ export const STATE_FAULTS: readonly Fault[] = [
   {
     name: 'a completion leaves its call working',
     file: 'state/branch.ts',
-    find: 'completed === undefined ? branch.workingCalls :',
+    find: 'completed === null ? branch.workingCalls :',
     replace: 'completed?.rank !== -2 ? branch.workingCalls :',
   },
   {
@@ -24,20 +24,20 @@ export const STATE_FAULTS: readonly Fault[] = [
   {
     name: "messages of the environment count as the user's",
     file: 'state/branch.ts',
-    find: "lastUserMessage: source === 'user' ? entry : branch.lastUserMessage,",
-    replace: "lastUserMessage: source !== 'agent' ? entry : branch.lastUserMessage,",
+    find: "lastUserMessage: source === 'user' ?",
+    replace: "lastUserMessage: source !== 'agent' ?",
   },
   {
     name: 'an error outlives its status',
     file: 'state/header.ts',
-    find: "return status === 'error' ? error : null",
-    replace: 'return error',
+    find: "error: status === 'error' ? header.error : null",
+    replace: 'error: header.error',
   },
   {
     name: 'the first reply undoes a pause',
     file: 'state/header.ts',
-    find: 'const second = step.newResponse && header.inFlight !== null && header.inFlight !== event.llm_response_id',
-    replace: 'const second = step.newResponse',
+    find: 'const second = inFlight !== null && inFlight !== event.llm_response_id && isNewResponse(step, event)',
+    replace: 'const second = isNewResponse(step, event)',
   },
   {
     name: "a rejection by a hook is the user's",
@@ -66,8 +66,8 @@ export const STATE_FAULTS: readonly Fault[] = [
   {
     name: 'a duplicate moves the status',
     file: 'state/reduce.ts',
-    find: 'if (event === null || id === null || !entry.inTree) return state.header',
-    replace: 'if (event === null || id === null) return state.header',
+    find: 'if (inTree && event !== null && id !== null)',
+    replace: 'if (event !== null && id !== null)',
   },
   {
     name: 'a moved HEAD keeps its branch',
@@ -78,8 +78,7 @@ export const STATE_FAULTS: readonly Fault[] = [
   {
     name: 'the oldest system prompt is sent',
     file: 'state/branch.ts',
-    find: 'return { ...withMessage(branch, entry), systemPrompt: entry as EventEntry<SystemPromptEvent> }',
-    replace:
-      'return { ...withMessage(branch, entry), systemPrompt: branch.systemPrompt ?? (entry as EventEntry<SystemPromptEvent>) }',
+    find: 'systemPrompt: entry as EventEntry<SystemPromptEvent>',
+    replace: 'systemPrompt: branch.systemPrompt ?? (entry as EventEntry<SystemPromptEvent>)',
   },
 ]

@@ -13,13 +13,12 @@ interface RuleNode {
  * the rule. Calls may read a database.
  */
 export interface TreeAccess<Tree, Node extends RuleNode> {
-  head(tree: Tree): Node | null
   find(tree: Tree, id: string): Node | undefined
   /** Parent of a node that cannot be HEAD, or an ancestor, with no node that can be HEAD between them. */
   above(tree: Tree, node: Node): Node | null
 }
 
-/** HEAD after an event, and whether it requested a move, also to an unknown id. */
+/** HEAD after an event, and whether the event requested a move, also to an unknown id. */
 export interface HeadStep<Node> {
   readonly head: Node | null
   readonly move: 'none' | 'made' | 'unknown'
@@ -36,10 +35,10 @@ export function canKindBeHead(kind: string | null | undefined): boolean {
 export function effectiveParent<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
   tree: Tree,
+  head: Node | null,
   requested: string | null | undefined,
 ): Node | null | undefined {
   if (requested === ROOT) return null
-  const head = access.head(tree)
   return requested === null || requested === undefined || requested === head?.id
     ? head
     : access.find(tree, requested)
@@ -56,18 +55,15 @@ export function anchorIn<Tree, Node extends RuleNode>(
   return node
 }
 
-/** HEAD after an event; `node` is null outside the tree, `event` for a line that could not be decoded. */
-export function headAfterIn<Tree, Node extends RuleNode>(
+/** HEAD after an event that cannot be HEAD; null for a line that could not be decoded, or outside the tree. */
+export function movedHead<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
   tree: Tree,
-  node: Node | null,
+  head: Node | null,
   event: Event | null,
 ): HeadStep<Node> {
-  if (node?.canBeHead === true) return { head: node, move: 'none' }
-  const head = access.head(tree)
-  if (node === null || event?.kind !== 'ConversationStateUpdateEvent' || event.key !== 'leaf_event_id') {
+  if (event?.kind !== 'ConversationStateUpdateEvent' || event.key !== 'leaf_event_id')
     return { head, move: 'none' }
-  }
   if (event.value === null) return { head: null, move: 'made' }
   const target = typeof event.value === 'string' ? access.find(tree, event.value) : undefined
   return target === undefined

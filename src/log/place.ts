@@ -3,7 +3,7 @@
 import { quote } from '../event/text.ts'
 import {
   type HeadStep,
-  headAfterIn,
+  movedHead,
   type TreeAccess,
   anchorIn,
   canKindBeHead,
@@ -41,7 +41,7 @@ export function placeFact(log: Log, fact: Fact, conversationId: string): Entry {
 
   let parent: Entry | null = null
   if (inTree) {
-    const known = effectiveParent(LOG_TREE, log, fact.parent_id)
+    const known = effectiveParent(LOG_TREE, log, log.head, fact.parent_id)
     parent = known === undefined ? log.head : known
     if (known === undefined) {
       report('unknown_parent', `parent ${quote(fact.parent_id ?? '')} is not earlier in the log`)
@@ -71,12 +71,12 @@ export function placeFact(log: Log, fact: Fact, conversationId: string): Entry {
 }
 
 const LOG_TREE: TreeAccess<Log, Entry> = {
-  head: (log) => log.head,
   find: findEventIn,
   above: (_, entry) => entry.above,
 }
 
 /** Returns HEAD after `entry`: the entry, a valid `leaf_event_id`'s target, or the same. O(log n). */
 export function headAfter(log: Log, entry: Entry): HeadStep<Entry> {
-  return headAfterIn(LOG_TREE, log, entry.inTree ? entry : null, entry.event)
+  if (entry.canBeHead) return { head: entry, move: 'none' }
+  return movedHead(LOG_TREE, log, log.head, entry.inTree ? entry.event : null)
 }

@@ -1,7 +1,7 @@
 /** The branch state: what depends on the path to HEAD, and follows HEAD when it moves. */
 
 import { type EventWith, KINDS } from '../event/kinds.ts'
-import { completionOf, isWorkingResult } from '../event/completion.ts'
+import { isWorkingResult } from '../event/completion.ts'
 import type {
   ActionEvent,
   ToolResultEvent,
@@ -25,7 +25,7 @@ import { Vector } from '../log/vector.ts'
 import { withResult, withCall } from '../view/batch.ts'
 import { condense } from '../view/condense.ts'
 import { type MessageUnit, orderAt } from '../view/units.ts'
-import { emptyView, replyPlace, type View, withUnit } from '../view/view.ts'
+import { emptyView, type View, withUnit } from '../view/view.ts'
 
 /** A tool result outside the view (U3). If the reason is null, it can be found only on the whole path. */
 export interface DroppedEntry {
@@ -71,15 +71,18 @@ export function activatedSkillsIn(branch: Branch): string[] {
 }
 
 /**
- * Returns the branch state after one more entry; unchanged, the same object. `log` is the log before it,
- * `replyIndex` the view index of a reply's unit (`replyPlace`; null for the end). Total; O(log n + units
- * after the index), for a Condensation O(listed ids · log view).
+ * Returns the branch state after one more entry; unchanged, the same object. Total; O(log n + units after
+ * the index), for a Condensation O(listed ids · log view).
+ * @param log the log before the entry
+ * @param replyIndex `replyPlace` of the entry; null for the end
+ * @param completed the working call of the branch that the entry completes
  */
 export function foldBranch(
   branch: Branch,
   entry: Entry,
   log: Log,
-  replyIndex = replyPlace(branch.view, entry, log),
+  replyIndex: number | null,
+  completed: WorkingCall | null,
 ): Branch {
   const index = replyIndex ?? branch.view.units.length
   const event = entry.event
@@ -88,7 +91,7 @@ export function foldBranch(
   const { unit } = KINDS[event.kind]
   switch (unit) {
     case 'message':
-      return afterMessage(branch, entry as EventEntry<EventWith<'unit', 'message'>>, index, log)
+      return afterMessage(branch, entry as EventEntry<EventWith<'unit', 'message'>>, index, completed)
     case 'call':
       return afterAction(branch, entry as EventEntry<EventWith<'unit', 'call'>>, index)
     case 'result':
@@ -111,49 +114,35 @@ function afterMessage(
   branch: Branch,
   entry: EventEntry<EventWith<'unit', 'message'>>,
   index: number,
-  log: Log,
+  completed: WorkingCall | null,
 ): Branch {
   const { event } = entry
-  switch (event.kind) {
-    case 'SystemPromptEvent':
-      return { ...withMessage(branch, entry), systemPrompt: entry as EventEntry<SystemPromptEvent> }
-    case 'MessageEvent':
-      return afterText(branch, entry as EventEntry<MessageEvent>, index, log)
-    case 'CondensationSummaryEvent':
-      return withMessage(branch, entry)
-    default:
-      return unreachable(event, 'kind')
-  }
-}
-
-function withMessage(
-  branch: Branch,
-  entry: EventEntry<EventWith<'unit', 'message'>>,
-  index = branch.view.units.length,
-  completed?: WorkingCall,
-): Branch {
-  const { rank, first } = orderAt(branch.view.units, index, entry.seq)
   const unit: MessageUnit = {
     type: 'message',
-    rank,
-    first,
+    ...orderAt(branch.view.units, index, entry.seq),
     item: entry,
-    ...(completed !== undefined && { completes: completed.entry }),
+    ...(completed !== null && { completes: completed.entry }),
   }
   entry.unit = unit
-  return { ...branch, view: withUnit(branch.view, unit, index) }
-}
-
-function afterText(branch: Branch, entry: EventEntry<MessageEvent>, index: number, log: Log): Branch {
-  const { source, activated_skills: names = [] } = entry.event
-  const completes = branch.workingCalls === null ? null : completionOf(entry.event)
-  const completed = completes === null ? undefined : workingCallOf(branch, completes.action_id, log)
-  return {
-    ...withMessage(branch, entry, index, completed),
-    lastUserMessage: source === 'user' ? entry : branch.lastUserMessage,
-    skills: names.length === 0 ? branch.skills : { names, before: branch.skills },
-    workingCalls:
-      completed === undefined ? branch.workingCalls : withoutOpenCall(branch.workingCalls, completed),
+  const view = withUnit(branch.view, unit, index)
+  switch (event.kind) {
+    case 'SystemPromptEvent':
+      return { ...branch, view, systemPrompt: entry as EventEntry<SystemPromptEvent> }
+    case 'MessageEvent': {
+      const { source, activated_skills: names = [] } = event
+      return {
+        ...branch,
+        view,
+        lastUserMessage: source === 'user' ? (entry as EventEntry<MessageEvent>) : branch.lastUserMessage,
+        skills: names.length === 0 ? branch.skills : { names, before: branch.skills },
+        workingCalls:
+          completed === null ? branch.workingCalls : withoutOpenCall(branch.workingCalls, completed),
+      }
+    }
+    case 'CondensationSummaryEvent':
+      return { ...branch, view }
+    default:
+      return unreachable(event, 'kind')
   }
 }
 

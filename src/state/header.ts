@@ -4,8 +4,9 @@ import { type EventWith, KINDS } from '../event/kinds.ts'
 import type { CallProgress } from '../event/completion.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
-import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
+import type { ActionEvent, ConversationStateUpdateEvent, Event, MessageEvent } from '../event/types.ts'
 import { unreachable } from '../event/errors.ts'
+import { hasResponse, type Log } from '../log/log.ts'
 import {
   type IndexedCall,
   openCallOf,
@@ -50,12 +51,12 @@ export interface Header {
 interface HeaderStep {
   readonly event: Event
   readonly id: string
+  /** The log before the event. */
+  readonly log: Log
   /** Branch state after the event; of the new HEAD when the event moved it. */
   readonly branch: Branch
   /** Whether the event moved HEAD. */
   readonly moved: boolean
-  /** Whether an action's `llm_response_id` is new in the log. Only determined while paused, else false. */
-  readonly newResponse: boolean
   readonly completed: PendingCall | null
   readonly reported: ReportedCall | null
 }
@@ -74,16 +75,21 @@ const INITIAL: Header = Object.freeze({
 /** Returns the header after an event (design section 3); the same if nothing changes. Total, O(1). */
 export function foldHeader(header: Header, step: HeaderStep): Header {
   if (!KINDS[step.event.kind].movesStatus) return header
+  const { event, id: event_id, completed, reported } = step
   const status = nextStatus(header, step)
-  const { callStatuses, confirmationPolicy } = approvalsAfter(header, step)
-  const next: Header = {
+  const next: { -readonly [K in keyof Header]: Header[K] } = {
+    ...header,
     status,
-    error: errorAfter(header, status, step),
-    inFlight: inFlightAfter(header, status, step),
-    confirmationPolicy,
-    callStatuses,
-    callProgress: progressAfter(header.callProgress, step),
+    // Any change of the status ends both.
+    error: status === 'error' ? header.error : null,
+    inFlight: status === header.status ? header.inFlight : null,
   }
+  if (event.kind === 'ConversationErrorEvent' && status === 'error')
+    next.error = { code: event.code, detail: event.detail, event_id }
+  if (event.kind === 'ActionEvent' && isFirstReply(header, step, event)) next.inFlight = event.llm_response_id
+  if (event.kind === 'ConversationStateUpdateEvent')
+    Object.assign(next, approvalsAfter(header, step.branch, event))
+  if (completed !== null || reported !== null) next.callProgress = progressAfter(header.callProgress, step)
   return HEADER_FIELDS.every((field) => next[field] === header[field]) ? header : deepFreeze(next)
 }
 
@@ -112,16 +118,13 @@ export const progressIn = (calls: Header['callProgress'], { entry }: IndexedCall
 
 function approvalsAfter(
   { callStatuses, confirmationPolicy }: Header,
-  { event, branch }: HeaderStep,
-): Pick<Header, 'callStatuses' | 'confirmationPolicy'> {
-  if (event.kind !== 'ConversationStateUpdateEvent') return { callStatuses, confirmationPolicy }
-  const { key, value } = event
-  if (key === 'confirmation_policy')
-    return { callStatuses, confirmationPolicy: policyOf(value, confirmationPolicy) }
+  branch: Branch,
+  { key, value }: ConversationStateUpdateEvent,
+): Partial<Header> {
+  if (key === 'confirmation_policy') return { confirmationPolicy: policyOf(value, confirmationPolicy) }
   const waits = statusNamed(key, value) === 'waiting_for_confirmation'
   return {
     callStatuses: waits ? withoutConsent(callStatuses) : foldCallStatuses(callStatuses, branch, key, value),
-    confirmationPolicy,
   }
 }
 
@@ -133,18 +136,6 @@ function deepFreeze<T extends object>(value: T): T {
   for (const part of Object.values(Object.freeze(value)))
     if (typeof part === 'object' && part !== null && !Object.isFrozen(part)) deepFreeze(part)
   return value
-}
-
-/** An error holds while the status is `error`; a later one replaces it. */
-function errorAfter({ error }: Header, status: Status, { event, id }: HeaderStep): StateError | null {
-  if (status !== 'error' || event.kind !== 'ConversationErrorEvent') return status === 'error' ? error : null
-  return { code: event.code, detail: event.detail, event_id: id }
-}
-
-/** The first reply after a pause may have been in flight. Any change of the status ends that. */
-function inFlightAfter(header: Header, status: Status, step: HeaderStep): string | null {
-  if (step.event.kind === 'ActionEvent' && isFirstReply(header, step)) return step.event.llm_response_id
-  return status === header.status ? header.inFlight : null
 }
 
 /** The status table: the first matching row (design section 3). */
@@ -202,7 +193,8 @@ function afterMessage(status: Status, event: MessageEvent, completes: boolean): 
 function afterAction(header: Header, step: HeaderStep, event: ActionEvent): Status {
   const { status } = header
   if (status === 'paused') {
-    const second = step.newResponse && header.inFlight !== null && header.inFlight !== event.llm_response_id
+    const { inFlight } = header
+    const second = inFlight !== null && inFlight !== event.llm_response_id && isNewResponse(step, event)
     return second ? 'running' : status
   }
   const starts = status === 'idle' || status === 'finished' || status === 'error' || status === 'stuck'
@@ -210,8 +202,11 @@ function afterAction(header: Header, step: HeaderStep, event: ActionEvent): Stat
 }
 
 /** Whether an action is the first of a reply since the pause, which may have been in flight. */
-const isFirstReply = (header: Header, step: HeaderStep): boolean =>
-  header.status === 'paused' && header.inFlight === null && step.newResponse
+const isFirstReply = (header: Header, step: HeaderStep, event: ActionEvent): boolean =>
+  header.status === 'paused' && header.inFlight === null && isNewResponse(step, event)
+
+const isNewResponse = ({ log }: HeaderStep, { llm_response_id: id }: ActionEvent): boolean =>
+  !hasResponse(log, id)
 
 function afterResult(status: Status, step: HeaderStep, then: Status): Status {
   return status === 'waiting_for_confirmation' && isAnswered(step.branch) ? then : status

@@ -4,12 +4,12 @@ import { completionOf, progressOf } from '../event/completion.ts'
 import type { Fact } from '../event/quarantine.ts'
 import type { LogWarning } from '../log/entry.ts'
 import { headAfter, placeFact } from '../log/place.ts'
-import { appendEntry, hasResponse } from '../log/log.ts'
-import type { PendingCall } from '../log/open-calls.ts'
+import { appendEntry } from '../log/log.ts'
+import type { WorkingCall } from '../log/open-calls.ts'
 import { MAX_PASSED, replyPlace } from '../view/view.ts'
-import { type Branch, EMPTY_BRANCH, foldBranch, workingCallOf } from './branch.ts'
+import { EMPTY_BRANCH, foldBranch, workingCallOf } from './branch.ts'
 import { quote } from '../event/text.ts'
-import { foldHeader, type Header, type ReportedCall } from './header.ts'
+import { foldHeader, type ReportedCall } from './header.ts'
 import { branchOf, initialState, type Checkpoint, type State, type StateOptions } from './state.ts'
 
 /**
@@ -35,29 +35,41 @@ export function reduce(state: State, fact: Fact): State {
     const { seq, id, warnings } = checkpoint
     checkpoint.warnings = [...warnings, { seq, id, code, message }]
   }
-  let completed: PendingCall | null = null
+  const { event, id, inTree } = checkpoint
+  let completed: WorkingCall | null = null
   let reported: ReportedCall | null = null
-  if (checkpoint.inTree) {
-    const { event } = checkpoint
+  if (inTree) {
     const branch = branchOf(checkpoint.parent)
     const index = replyPlace(branch.view, checkpoint, log)
-    checkpoint.branch = foldBranch(branch, checkpoint, log, index)
     if (index === null)
       warn('reply_not_placed', `placed last: more than ${MAX_PASSED} messages followed its request`)
-    const completes = event === null ? null : completionOf(event)
-    if (completes !== null) {
-      completed = workingCallOf(branch, completes.action_id, log) ?? null
-      if (completed === null)
-        warn('nothing_completed', `completes no working call: ${quote(completes.action_id)}`)
+    if (event?.kind === 'MessageEvent') {
+      const completes = completionOf(event)
+      if (completes !== null) {
+        completed = workingCallOf(branch, completes.action_id, log) ?? null
+        if (completed === null)
+          warn('nothing_completed', `completes no working call: ${quote(completes.action_id)}`)
+      }
+    } else if (event?.kind === 'ConversationStateUpdateEvent') {
+      const report = progressOf(event)
+      const call = report === null ? undefined : workingCallOf(branch, report.action_id, log)
+      if (report !== null && call !== undefined) reported = { entry: call.entry, report }
     }
-    const report = event === null ? null : progressOf(event)
-    const call = report === null ? undefined : workingCallOf(branch, report.action_id, log)
-    if (report !== null && call !== undefined) reported = { entry: call.entry, report }
+    checkpoint.branch = foldBranch(branch, checkpoint, log, index, completed)
   }
   const { head, move } = headAfter(log, checkpoint)
   if (move === 'unknown') warn('head_ignored', 'HEAD stays: the target is not earlier in the log')
   const branch = branchOf(head)
-  checkpoint.header = headerAfter(state, checkpoint, branch, move === 'made', completed, reported)
+  if (inTree && event !== null && id !== null)
+    checkpoint.header = foldHeader(state.header, {
+      event,
+      id,
+      log,
+      branch,
+      moved: move === 'made',
+      completed,
+      reported,
+    })
   return {
     conversationId,
     header: checkpoint.header,
@@ -79,19 +91,3 @@ export function replay(facts: Iterable<Fact>, options: StateOptions = {}): State
 }
 
 type Unfolded = { -readonly [K in keyof Checkpoint]: Checkpoint[K] }
-
-function headerAfter(
-  state: State,
-  entry: Checkpoint,
-  branch: Branch,
-  moved: boolean,
-  completed: PendingCall | null,
-  reported: ReportedCall | null,
-): Header {
-  const { event, id } = entry
-  if (event === null || id === null || !entry.inTree) return state.header
-  // Only needed while paused: it searches the log.
-  const isNeeded = state.header.status === 'paused' && event.kind === 'ActionEvent'
-  const newResponse = isNeeded && !hasResponse(state.log, event.llm_response_id)
-  return foldHeader(state.header, { event, id, branch, moved, newResponse, completed, reported })
-}

@@ -7,7 +7,7 @@ import { isEventKind, KINDS } from '../../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../../event/quarantine.ts'
 import { type Content, isTextPart, type JsonValue, SOURCES } from '../../../event/shapes.ts'
 import { quote } from '../../../event/text.ts'
-import { canKindBeHead, effectiveParent, headAfterIn, type TreeAccess } from '../../../event/tree-rule.ts'
+import { canKindBeHead, effectiveParent, movedHead, type TreeAccess } from '../../../event/tree-rule.ts'
 import type { Event } from '../../../event/types.ts'
 import type { StoredEvent } from '../../contract/query.ts'
 import type { AppendOptions, ExpectedVersion } from '../../contract/store.ts'
@@ -370,7 +370,9 @@ function placeNext(draft: AppendDraft, fact: Fact, hasLargeString: boolean): Sto
   const id = fact.id ?? (event === null ? null : deriveEventId(conversationId, seq, event))
   // A live fact is new here, or it would have been deduplicated.
   const inTree = id !== null && (live || find(draft, id) === undefined)
-  const parent = inTree ? parentOf(draft, fact) : null
+  const known = inTree ? effectiveParent(DRAFT_TREE, draft, tip.head, fact.parent_id) : null
+  if (known === undefined && live) throw unknownParent(context, fact)
+  const parent = known === undefined ? tip.head : known
   const instant = event?.timestamp === undefined ? undefined : instantIn(event.timestamp, context.timeZone)
   const time = instant ?? tip.time
   const inOrder = tip.inOrder && (seq === 0 || time >= tip.time)
@@ -385,8 +387,9 @@ function placeNext(draft: AppendDraft, fact: Fact, hasLargeString: boolean): Sto
     time: String(time),
   })
   const node = inTree ? treeNodeOf(draft, stored, parent, time) : null
-  const head = headAfter(draft, event, node)
-  const lane = node?.canBeHead === true ? { lane: node.lane, end: seq } : tip.lane
+  const isHead = node?.canBeHead === true
+  const head = isHead ? node : headAfter(draft, inTree ? event : null)
+  const lane = isHead ? { lane: node.lane, end: seq } : tip.lane
   if (node !== null) draft.nodes.set(node.id, node)
   draft.added.push({ event: stored, time, node, hasLargeString })
   draft.tip = { version: seq + 1, head, time, inOrder, lane }
@@ -399,20 +402,16 @@ function find(draft: AppendDraft, id: string): TreeNode | undefined {
 }
 
 const DRAFT_TREE: TreeAccess<AppendDraft, TreeNode> = {
-  head: (draft) => draft.tip.head,
   find,
   above: (draft, { parentId }) => (parentId === null ? null : (find(draft, parentId) ?? null)),
 }
 
-function parentOf(draft: AppendDraft, fact: Fact): TreeNode | null {
-  const result = effectiveParent(DRAFT_TREE, draft, fact.parent_id)
-  if (result !== undefined) return result
-  if (!draft.live) return draft.tip.head
-  const requested = fact.parent_id ?? ''
-  throw new ColloquyError(
+function unknownParent({ conversationId }: AppendContext, { id, parent_id }: Fact): ColloquyError {
+  const parentId = parent_id ?? ''
+  return new ColloquyError(
     'unknown_parent',
-    `Unknown parent ${quote(requested)}. Append it first, or omit the parent to continue from HEAD.`,
-    { conversationId: draft.context.conversationId, id: fact.id, parentId: requested },
+    `Unknown parent ${quote(parentId)}. Append it first, or omit the parent to continue from HEAD.`,
+    { conversationId, id, parentId },
   )
 }
 
@@ -436,8 +435,9 @@ function treeNodeOf(
   return { seq, id: id as string, parentId, canBeHead, lane, time }
 }
 
-function headAfter(draft: AppendDraft, event: Event | null, node: TreeNode | null): TreeNode | null {
-  const { head, move } = headAfterIn(DRAFT_TREE, draft, node, event)
+/** HEAD after an event that cannot be HEAD. */
+function headAfter(draft: AppendDraft, event: Event | null): TreeNode | null {
+  const { head, move } = movedHead(DRAFT_TREE, draft, draft.tip.head, event)
   if (move !== 'unknown' || !draft.live || event?.kind !== 'ConversationStateUpdateEvent') return head
   throw new ColloquyError(
     'unknown_event',
