@@ -2,7 +2,7 @@
 
 import * as fc from 'fast-check'
 import { collectOpenAIChat, fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
-import type { ChatMessage } from '../../src/messages/openai-chat/blocks.ts'
+import type { ChatMessage } from '../../src/messages/openai-chat/rules.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
 import { inputs, pieces, messages, toolNames, words } from './texts.ts'

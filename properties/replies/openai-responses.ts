@@ -3,7 +3,7 @@
 import * as fc from 'fast-check'
 import type { ResponseOutputItem } from 'openai/resources/responses/responses'
 import { collectOpenAIResponses, fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
-import type { ResponsesRequest } from '../../src/messages/openai-responses/blocks.ts'
+import type { ResponsesRequest } from '../../src/messages/openai-responses/rules.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
 import { CLIENT_CALLS, RESPONSES_UNITS, type ServerItem } from './responses-parts.ts'

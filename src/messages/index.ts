@@ -61,10 +61,10 @@ export {
 export type { ReadOptions, Reply, ReplyCollector, ReplyOutcome, ReplyTool } from './reply.ts'
 export { type RecordedUsage, type ReplyTokens, tokensIn, tokensOfReply } from './reply-usage.ts'
 export { type ChatReply, collectOpenAIChat, fromOpenAIChat } from './openai-chat/read.ts'
-export type { ChatMessage } from './openai-chat/blocks.ts'
+export type { ChatMessage } from './openai-chat/rules.ts'
 export { toOpenAIChat } from './openai-chat/write.ts'
 export { collectOpenAIResponses, fromOpenAIResponses, type ResponsesReply } from './openai-responses/read.ts'
-export type { ResponsesItem, ResponsesRequest } from './openai-responses/blocks.ts'
+export type { ResponsesItem, ResponsesRequest } from './openai-responses/rules.ts'
 export { toOpenAIResponses } from './openai-responses/write.ts'
 export {
   digestOfTools,

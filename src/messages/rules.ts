@@ -6,13 +6,11 @@ import {
   type Fields,
   integer,
   type Judge,
-  oneOf,
   optional,
   record,
   type Shape,
   type ShapeOf,
   string,
-  string as text,
 } from './shape.ts'
 
 type Fault = 'missing-field' | 'unknown-field' | 'wrong-type' | 'unknown-role' | 'unknown-type'
@@ -38,15 +36,30 @@ export const customShape =
 /** A field that a writer always writes, though the provider does not require it. */
 export const written = <T>(shape: Shape<T>): Shape<T> => optional(shape) as unknown as Shape<T>
 
-export const textOr = (shape: Shape<unknown>): Shape<unknown> => either([string, shape])
+export const textOr = <T>(shape: Shape<T>): Shape<string | T> => either([string, shape])
 
-export const fields = (required: Shapes, more: Shapes = {}): Shape<unknown> =>
+type Flat<T> = { [K in keyof T]: T[K] }
+
+/** An object with the fields of the first list, and maybe those of the second. */
+export const fields = <const R extends Shapes, const M extends Shapes = Record<never, never>>(
+  required: R,
+  more: M = {} as M,
+) =>
   record({
     ...required,
     ...Object.fromEntries(Object.entries(more).map(([name, shape]) => [name, optional(shape)])),
-  })
+  }) as Shape<unknown> as Shape<Flat<{ [K in keyof R]: ShapeOf<R[K]> } & { [K in keyof M]?: ShapeOf<M[K]> }>>
 
-export const byKey = (key: 'role' | 'type', shapes: Shapes, fallback?: string): Shape<unknown> =>
+/** One of these objects, by the value of a field that they do not list themselves. */
+export type ByKey<K extends string, S extends Shapes> = {
+  [T in keyof S]: Flat<{ [F in K]: T } & ShapeOf<S[T]>>
+}[keyof S]
+
+export const byKey = <const K extends 'role' | 'type', const S extends Shapes>(
+  key: K,
+  shapes: S,
+  fallback?: string,
+): Shape<ByKey<K, S>> =>
   customShape((value, { path, known, findings }) => {
     const tagPath = join(path, key)
     if (!isObject(value)) return void findings.push(...wrongType(path, 'an object', value))
@@ -189,25 +202,6 @@ export const storedFields = (table: Kinds): Record<string, Fields> =>
       how === 'part' && side === 'assistant' && needs !== undefined ? [[kind, needs]] : [],
     ),
   )
-
-/** A file of Responses, with exactly one source. */
-export const inputFile = (cached: Shapes): Shape<unknown> =>
-  fields(
-    {},
-    {
-      file_data: text,
-      file_url: text,
-      file_id: text,
-      filename: text,
-      detail: oneOf('auto', 'low', 'high'),
-      ...cached,
-    },
-  )
-
-export const chatFiles = (cached: Shapes): Shapes => ({
-  input_audio: fields({ input_audio: fields({ data: text, format: oneOf('wav', 'mp3') }) }, cached),
-  file: fields({ file: fields({}, { file_data: text, file_id: text, filename: text }) }, cached),
-})
 
 export function anthropicFileFault(type: unknown, body: JsonObject): string | undefined {
   if (type === 'container_upload') return blank(body['file_id'])

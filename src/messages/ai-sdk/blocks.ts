@@ -1,9 +1,9 @@
 /** The AI SDK: kinds of parts, limits and types, for writer and readers. */
 
 import { isObject } from '../../event/json.ts'
-import type { JsonObject } from '../../event/shapes.ts'
+import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { type Kinds, sentMore } from '../blocks.ts'
-import { type FileRef, type ImageType, isPdf } from '../files.ts'
+import { type FileRef, isPdf } from '../files.ts'
 import { pairParts } from '../pairs.ts'
 import type { PartTable, FieldRef, Limits, PairHalf } from '../limits.ts'
 import {
@@ -18,9 +18,11 @@ import {
   open,
   optional,
   record,
+  type Shape,
   type ShapeOf,
   string,
   text,
+  type Typed,
   webUrl,
   where,
   visibleText,
@@ -52,12 +54,6 @@ const userFile = record({ ...file, data: either([fileData, base64, webUrl]), ...
 
 const custom = record({ type: oneOf('custom'), ...options })
 
-/** A part of a user's message, in addition to text. */
-export type AiSdkPart = ShapeOf<typeof userFile>
-
-/** A part of a result for one provider. */
-export type AiSdkCustom = ShapeOf<typeof custom>
-
 export const PARTS: PartTable = {
   user: true,
   result: false,
@@ -87,6 +83,10 @@ const WHOLE = { in: 'part', side: 'assistant', signed: 'providerOptions' } as co
 
 const PROVIDER_OPTIONS = { providerOptions: optional(mapOf(object)) } as const
 
+const SPOKEN = { text: string, ...PROVIDER_OPTIONS } as const
+
+const OUTPUT = open({ type: string }) as Shape<object> as Shape<AiSdkOutput>
+
 const FILE = {
   ...WHOLE,
   needs: { data: base64, mediaType: mediaType, filename: optional(string), ...PROVIDER_OPTIONS },
@@ -109,12 +109,12 @@ export const KINDS = {
   },
   'tool-result': {
     ...WHOLE,
-    needs: { toolCallId: id, toolName: string, output: open({ type: string }), ...PROVIDER_OPTIONS },
+    needs: { toolCallId: id, toolName: string, output: OUTPUT, ...PROVIDER_OPTIONS },
   },
   'tool-error': { in: 'standard', side: 'assistant' },
   file: FILE,
   'reasoning-file': FILE,
-  custom: { ...WHOLE, needs: { kind: string, ...PROVIDER_OPTIONS } },
+  custom: { ...WHOLE, needs: { kind: string as Shape<`${string}.${string}`>, ...PROVIDER_OPTIONS } },
   source: { in: 'about', side: 'assistant' },
   'tool-approval-request': { in: 'about', side: 'assistant' },
   'tool-approval-response': { in: 'about', side: 'assistant' },
@@ -156,90 +156,32 @@ function pairOf({ type, toolCallId }: JsonObject): PairHalf | null {
   return type === 'tool-result' ? { half: 'result', id: toolCallId, waits: true } : null
 }
 
-type AiSdkJson = null | string | number | boolean | AiSdkJson[] | { [key: string]: AiSdkJson | undefined }
+type Needs<K extends 'tool-call' | 'tool-result' | 'file' | 'reasoning-file' | 'custom'> = Typed<{
+  [N in K]: (typeof KINDS)[N]['needs']
+}>
 
-interface AiSdkOptions {
-  readonly providerOptions?: Record<string, { [key: string]: AiSdkJson | undefined }>
-}
-
-export interface AiSdkText extends AiSdkOptions {
-  readonly type: 'text'
-  readonly text: string
-}
-
-export interface AiSdkImageData {
-  readonly type: 'file'
-  readonly mediaType: ImageType
-  readonly data: { readonly type: 'data'; readonly data: string }
-}
-
-interface AiSdkImageUrl {
-  readonly type: 'file'
-  readonly mediaType: 'image'
-  readonly data: string
-}
-
-export interface AiSdkReasoning extends AiSdkOptions {
-  readonly type: 'reasoning'
-  readonly text: string
-}
-
-export interface AiSdkToolCall extends AiSdkOptions {
-  readonly type: 'tool-call'
-  readonly toolCallId: string
-  readonly toolName: string
-  readonly input: JsonObject
-  /** True if the provider executed it; its result follows in the same message. */
-  readonly providerExecuted?: boolean
-}
-
-export interface AiSdkToolResult extends AiSdkOptions {
-  readonly type: 'tool-result'
-  readonly toolCallId: string
-  readonly toolName: string
-  readonly output:
-    | { readonly type: 'text' | 'error-text'; readonly value: string }
-    | { readonly type: 'json' | 'error-json'; readonly value: AiSdkJson }
-    | { readonly type: 'content'; readonly value: (AiSdkText | AiSdkImageData | AiSdkCustom)[] }
-}
-
-interface AiSdkFile extends AiSdkOptions {
-  readonly type: 'file' | 'reasoning-file'
-  readonly data: string
-  readonly mediaType: string
-}
-
-interface AiSdkCustomPart extends AiSdkOptions {
-  readonly type: 'custom'
-  readonly kind: `${string}.${string}`
-}
-
-interface AiSdkSystemMessage {
-  readonly role: 'system'
-  readonly content: string
-}
-
-export interface AiSdkUserMessage {
-  readonly role: 'user'
-  readonly content: (AiSdkText | AiSdkImageData | AiSdkImageUrl | AiSdkPart)[]
-}
-
-export interface AiSdkAssistantMessage {
-  readonly role: 'assistant'
-  readonly content: (
-    | AiSdkText
-    | AiSdkReasoning
-    | AiSdkToolCall
-    | AiSdkToolResult
-    | AiSdkFile
-    | AiSdkCustomPart
-  )[]
-}
-
-interface AiSdkToolMessage {
-  readonly role: 'tool'
-  readonly content: AiSdkToolResult[]
-}
-
+export type AiSdkText = Typed<{ text: typeof SPOKEN }>
+export type AiSdkReasoning = Typed<{ reasoning: typeof SPOKEN }>
+export type AiSdkToolResult = Needs<'tool-result'>
+/** A part of a reply. */
+export type AiSdkReplyPart =
+  | AiSdkText
+  | AiSdkReasoning
+  | Needs<'tool-call' | 'tool-result' | 'file' | 'reasoning-file' | 'custom'>
+/** A part of a user's message. */
+export type AiSdkPart = AiSdkText | ShapeOf<typeof userFile>
+/** A part of a result; the last kind is for one provider. */
+export type AiSdkResultPart =
+  | AiSdkText
+  | { type: 'file'; mediaType: string; data: { type: 'data'; data: string } }
+  | ShapeOf<typeof custom>
+type AiSdkOutput =
+  | { type: 'text' | 'error-text'; value: string }
+  | { type: 'json' | 'error-json'; value: JsonValue }
+  | { type: 'content'; value: AiSdkResultPart[] }
 /** A ModelMessage of the `ai` package. */
-export type AiSdkMessage = AiSdkSystemMessage | AiSdkUserMessage | AiSdkAssistantMessage | AiSdkToolMessage
+export type AiSdkMessage =
+  | { role: 'system'; content: string }
+  | { role: 'user'; content: AiSdkPart[] }
+  | { role: 'assistant'; content: AiSdkReplyPart[] }
+  | { role: 'tool'; content: AiSdkToolResult[] }

@@ -10,17 +10,15 @@ import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { returnable, textsOfPart } from '../reply-parts.ts'
 import { argumentObject, isWhitespace } from '../text.ts'
 import { replyBlocks, withAnswer, writeRequest } from '../write.ts'
-import {
-  type AiSdkAssistantMessage,
-  type AiSdkCustom,
-  type AiSdkImageData,
-  type AiSdkMessage,
-  type AiSdkReasoning,
-  type AiSdkText,
-  type AiSdkToolResult,
-  type AiSdkUserMessage,
-  LIMITS,
-  optionsOf,
+import { LIMITS, optionsOf } from './blocks.ts'
+import type {
+  AiSdkMessage,
+  AiSdkPart,
+  AiSdkReasoning,
+  AiSdkReplyPart,
+  AiSdkResultPart,
+  AiSdkText,
+  AiSdkToolResult,
 } from './blocks.ts'
 
 /**
@@ -49,7 +47,7 @@ const start = (list: AiSdkMessage[]) => ({
   request: (messages: AiSdkMessage[]) => messages,
 })
 
-type Part = AiSdkAssistantMessage['content'][number] | AiSdkUserMessage['content'][number] | AiSdkToolResult
+type Part = AiSdkReplyPart | AiSdkPart
 
 /** A reply that ends in reasoning is followed by a fixed sentence. */
 function reply(turn: AssistantTurn, keepsSigned: boolean): Written<Part>[] {
@@ -155,8 +153,8 @@ function resultBlock({ call, pieces, isError }: Result): AiSdkToolResult {
   return { ...ends, output: { type: 'content', value: pieces.map(resultPart) } }
 }
 
-const blockOf = (piece: Piece): AiSdkUserMessage['content'][number] =>
-  pieceBlock<AiSdkUserMessage['content'][number]>(
+const blockOf = (piece: Piece): AiSdkPart =>
+  pieceBlock<AiSdkPart>(
     piece,
     (text) => ({ type: 'text', text }),
     (image) =>
@@ -166,7 +164,7 @@ const blockOf = (piece: Piece): AiSdkUserMessage['content'][number] =>
   )
 
 /** A web address was moved into a user message: in a result it would have to be a URL object. */
-const resultPart = (piece: Piece): AiSdkText | AiSdkImageData | AiSdkCustom =>
+const resultPart = (piece: Piece): AiSdkResultPart =>
   piece.type === 'image' && piece.image.from === 'web'
     ? { type: 'text', text: piece.image.url }
-    : (blockOf(piece) as AiSdkText | AiSdkImageData | AiSdkCustom)
+    : (blockOf(piece) as AiSdkResultPart)

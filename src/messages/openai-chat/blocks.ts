@@ -1,4 +1,4 @@
-/** OpenAI Chat Completions: kinds of parts, limits and types, for writer and readers. */
+/** OpenAI Chat Completions: kinds of parts and limits, for writer and readers. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
@@ -14,7 +14,6 @@ import {
   oneOf,
   optional,
   record,
-  type ShapeOf,
   string,
   visibleText,
 } from '../shape.ts'
@@ -44,9 +43,6 @@ const filePart = record({
   ]),
   ...cached,
 })
-
-/** A part of a user's message, in addition to our texts and images. */
-export type ChatPart = ShapeOf<typeof imagePart> | ShapeOf<typeof audioPart> | ShapeOf<typeof filePart>
 
 /** Results have only text, so files follow them in a user message. */
 export const PARTS: PartTable = {
@@ -123,52 +119,3 @@ export const LIMITS: Limits = {
   hasOutput: ({ texts }) => texts.length > 0,
   appends: true,
 }
-
-export interface ChatText {
-  readonly type: 'text'
-  readonly text: string
-}
-
-export interface ChatImage {
-  readonly type: 'image_url'
-  readonly image_url: { readonly url: string }
-}
-
-export type ChatToolCall =
-  | {
-      readonly id: string
-      readonly type: 'function'
-      readonly function: { readonly name: string; readonly arguments: string }
-    }
-  | {
-      readonly id: string
-      readonly type: 'custom'
-      readonly custom: { readonly name: string; readonly input: string }
-    }
-
-export interface ChatSystemMessage {
-  readonly role: 'system'
-  readonly content: ChatText[] | string
-}
-
-export interface ChatUserMessage {
-  readonly role: 'user'
-  readonly content: (ChatText | ChatImage | ChatPart)[] | string
-  readonly name?: string
-}
-
-interface ChatAssistantMessage {
-  readonly role: 'assistant'
-  readonly content?: string
-  readonly refusal?: string
-  readonly tool_calls?: ChatToolCall[]
-}
-
-interface ChatToolMessage {
-  readonly role: 'tool'
-  readonly tool_call_id: string
-  readonly content: string
-}
-
-/** A ChatCompletionMessageParam of the `openai` package. */
-export type ChatMessage = ChatSystemMessage | ChatUserMessage | ChatAssistantMessage | ChatToolMessage

@@ -6,7 +6,6 @@ import {
   asObject,
   byKey,
   chatFileFault,
-  chatFiles,
   each,
   fields,
   formRules,
@@ -28,6 +27,7 @@ import {
   type Violation,
 } from '../rules.ts'
 import { listOf, object, oneOf, nullable as orNull, string as text } from '../shape.ts'
+import type { Shape, ShapeOf } from '../shape.ts'
 
 interface Call extends Part {
   readonly id: unknown
@@ -50,14 +50,17 @@ interface View {
   readonly turns: readonly Turn[]
 }
 
-const cached = { prompt_cache_breakpoint: object }
-const image = fields({ url: text }, { detail: oneOf('auto', 'low', 'high', 'original') })
+const cached = { prompt_cache_breakpoint: object as Shape<never> }
+const detail = oneOf('auto', 'low', 'high', 'original') as Shape<'auto' | 'low' | 'high'>
 const partShapes = {
   text: fields({ text }, cached),
-  image_url: fields({ image_url: image }, cached),
-  ...chatFiles(cached),
+  image_url: fields({ image_url: fields({ url: text }, { detail }) }, cached),
+  input_audio: fields({ input_audio: fields({ data: text, format: oneOf('wav', 'mp3') }) }, cached),
+  file: fields({ file: fields({}, { file_data: text, file_id: text, filename: text }) }, cached),
 }
-const content = textOr(listOf(byKey('type', partShapes)))
+const part = byKey('type', partShapes)
+const content = textOr(listOf(part))
+const texts = content as Shape<string | ChatText[]>
 const reply = textOr(listOf(byKey('type', { ...partShapes, refusal: fields({ refusal: text }) })))
 /** Signatures of Gemini's own servers and of proxies, which accept them back. */
 const serverFields = { extra_content: object, provider_specific_fields: object }
@@ -67,14 +70,14 @@ const call = byKey('type', {
 })
 const shape = listOf(
   byKey('role', {
-    system: fields({ content }, { name: text }),
-    developer: fields({ content }, { name: text }),
+    system: fields({ content: texts }, { name: text }),
+    developer: fields({ content: texts }, { name: text }),
     user: fields({ content }, { name: text }),
     assistant: fields(
       {},
       {
-        content: orNull(reply),
-        refusal: orNull(text),
+        content: orNull(reply) as Shape<string>,
+        refusal: orNull(text) as Shape<string>,
         name: text,
         tool_calls: listOf(call),
         // Fields of replies that are sent back, as in the SDK's examples; the last ones are of other servers.
@@ -86,9 +89,16 @@ const shape = listOf(
         extra_content: object,
       },
     ),
-    tool: fields({ content, tool_call_id: text }),
+    tool: fields({ content: content as Shape<string>, tool_call_id: text }),
   }),
 )
+
+export type ChatText = Extract<ChatPart, { type: 'text' }>
+/** A part of a user's message. */
+export type ChatPart = ShapeOf<typeof part>
+export type ChatToolCall = ShapeOf<typeof call>
+/** A ChatCompletionMessageParam of the `openai` package. */
+export type ChatMessage = ShapeOf<typeof shape>[number]
 
 export function validateOpenAiChat(request: unknown): Violation[] {
   const messages = listed(request, 'messages').map(({ path, body }): Message => {

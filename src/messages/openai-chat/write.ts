@@ -5,19 +5,13 @@ import { isSealed, kindName, sentMore } from '../blocks.ts'
 import { memoize } from '../digest.ts'
 import { urlOf } from '../files.ts'
 import type { AssistantMessage, NeutralMessage } from '../message.ts'
-import { isText, joinTexts, moveParts } from '../pieces.ts'
+import { isText, joinTexts, moveParts, pieceBlock } from '../pieces.ts'
 import type { AssistantTurn, Call, Piece, Result, Turn } from '../limits.ts'
 import { isOfModel, type Role, type WriteOptions } from '../prefix.ts'
 import { argumentText } from '../text.ts'
 import { replyBlocks, writeRequest } from '../write.ts'
-import {
-  type ChatImage,
-  type ChatMessage,
-  type ChatPart,
-  type ChatText,
-  type ChatToolCall,
-  LIMITS,
-} from './blocks.ts'
+import { LIMITS } from './blocks.ts'
+import type { ChatMessage, ChatPart, ChatToolCall } from './rules.ts'
 
 const NAME = /^[\w-]{1,64}$/
 
@@ -42,10 +36,10 @@ export function toOpenAIChat(messages: readonly NeutralMessage[], options: Write
   return writeRequest({ limits, start }, messages, options)
 }
 
-type ChatBlock = ChatText | ChatImage | ChatPart | ChatMessage | ReplyPart
+type ChatBlock = ChatPart | ChatMessage | ReplyPart
 
 const startWriter = (options: WriteOptions, list: ChatMessage[]) => ({
-  piece: pieceBlock,
+  piece: partOf,
   reply: ({ message, ...turn }: AssistantTurn, keepsSigned: boolean) =>
     replyBlocks<ReplyPart>({ message, ...turn }, keepsSigned, {
       text: ({ text }, more) =>
@@ -65,7 +59,7 @@ const startWriter = (options: WriteOptions, list: ChatMessage[]) => ({
     if (role === 'result') list.push(...(blocks as ChatMessage[]))
     else if (role === 'assistant') list.push(assistantMessage(blocks as ReplyPart[], options))
     else {
-      const parts = blocks as (ChatText | ChatImage | ChatPart)[]
+      const parts = blocks as ChatPart[]
       const isPlain = options.plainText === true && parts.every((part) => part.type === 'text')
       const name = turn?.role === 'user' ? (turn.name ?? '') : ''
       list.push({
@@ -127,9 +121,9 @@ function toolCall({ id, name, source }: Call, more: JsonObject | null): ChatTool
     : { ...fields, id, type: 'function', function: { name, arguments: argumentText(source.arguments) } }
 }
 
-function pieceBlock(piece: Piece): ChatText | ChatImage | ChatPart {
-  if (piece.type === 'text') return { type: 'text', text: piece.text }
-  // The table of parts has proved its shape.
-  if (piece.type === 'block') return { ...piece.block } as object as ChatPart
-  return { type: 'image_url', image_url: { url: urlOf(piece.image) } }
-}
+const partOf = (piece: Piece): ChatPart =>
+  pieceBlock<ChatPart>(
+    piece,
+    (text) => ({ type: 'text', text }),
+    (image) => ({ type: 'image_url', image_url: { url: urlOf(image) } }),
+  )

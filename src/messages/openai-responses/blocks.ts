@@ -1,25 +1,13 @@
-/** OpenAI Responses: kinds of items, limits and types, for writer and readers. */
+/** OpenAI Responses: kinds of items and limits, for writer and readers. */
 
-import { isObject, without } from '../../event/json.ts'
-import type { JsonObject, JsonValue, ReasoningItemModel } from '../../event/shapes.ts'
-import { argumentObject, isWellFormed, type RawObject, objectsOf, stringOf, textOfInput } from '../text.ts'
+import type { JsonObject, ReasoningItemModel } from '../../event/shapes.ts'
+import { isWellFormed, type RawObject, objectsOf, stringOf } from '../text.ts'
 import type { Kinds } from '../blocks.ts'
-import { type FileRef, isPdf, urlOf } from '../files.ts'
+import { type FileRef, isPdf } from '../files.ts'
 import { memoize } from '../digest.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairParts } from '../pairs.ts'
-import { itemAsText, isItem, isText, joinTexts } from '../pieces.ts'
-import type {
-  PartTable,
-  Piece,
-  TextPiece,
-  FieldRef,
-  PartCounts,
-  Call,
-  Limits,
-  PairHalf,
-  Result,
-} from '../limits.ts'
+import type { PartTable, FieldRef, PartCounts, Limits, PairHalf } from '../limits.ts'
 import {
   absent,
   anything,
@@ -36,7 +24,6 @@ import {
   open,
   optional,
   record,
-  type ShapeOf,
   string,
   text,
   webUrl,
@@ -44,138 +31,6 @@ import {
   visibleText,
 } from '../shape.ts'
 import { allOf, COMMON_LIMITS, hasOwnParts, reasoningItems } from '../reply-parts.ts'
-
-interface CallReader {
-  readonly tool: string | null
-  readonly argumentsIn: (item: RawObject) => string
-}
-
-const fieldReader = (tool: string | null, field: string): CallReader => ({
-  tool,
-  argumentsIn: (item) => textOfInput(item[field]),
-})
-
-const CALL_READERS: ReadonlyMap<unknown, CallReader> = /* @__PURE__ */ new Map([
-  ['custom_tool_call', /* @__PURE__ */ fieldReader(null, 'input')],
-  ['shell_call', /* @__PURE__ */ fieldReader('shell', 'action')],
-  ['local_shell_call', /* @__PURE__ */ fieldReader('local_shell', 'action')],
-  ['apply_patch_call', /* @__PURE__ */ fieldReader('apply_patch', 'operation')],
-  [
-    'computer_call',
-    {
-      tool: 'computer',
-      argumentsIn: ({ action, actions }) => textOfInput(actions === undefined ? { action } : { actions }),
-    },
-  ],
-])
-
-/** Returns the tool and the arguments of a typed call; null for other items. O(size). */
-export function readCall(item: RawObject): { readonly name: string; readonly arguments: string } | null {
-  const reader = CALL_READERS.get(item['type'])
-  return reader === undefined
-    ? null
-    : { name: reader.tool ?? stringOf(item['name']), arguments: reader.argumentsIn(item) }
-}
-
-interface Form {
-  readonly fields: (call: Call) => JsonObject
-  /** The item of a result; null if the kind cannot represent all of it. */
-  readonly output: (call_id: string, result: Result) => JsonObject | null
-}
-
-const fieldForm = (
-  field: string,
-  output: (call_id: string, output: string, isError: boolean) => JsonObject,
-): Form => ({
-  fields: ({ source }) => ({ [field]: argumentObject(source.arguments), status: 'completed' }),
-  output: (call_id, { pieces, isError }) => {
-    const text = contentOf(pieces)
-    return typeof text === 'string' ? output(call_id, text, isError) : null
-  },
-})
-
-const FORMS: Readonly<Record<string, Form>> = {
-  custom_tool_call: {
-    fields: ({ name, source }) => ({ name, input: source.arguments.toWellFormed() }),
-    output: (call_id, { pieces }) => ({
-      type: 'custom_tool_call_output',
-      call_id,
-      output: contentOf(pieces) as JsonValue,
-    }),
-  },
-  shell_call: fieldForm('action', (call_id, text, isError) => ({
-    type: 'shell_call_output',
-    call_id,
-    output: [
-      {
-        stdout: isError ? '' : text,
-        stderr: isError ? text : '',
-        outcome: { type: 'exit', exit_code: isError ? 1 : 0 },
-      },
-    ],
-  })),
-  local_shell_call: fieldForm('action', (id, output) => ({
-    type: 'local_shell_call_output',
-    id,
-    output,
-  })),
-  apply_patch_call: fieldForm('operation', (call_id, output, isError) => ({
-    type: 'apply_patch_call_output',
-    call_id,
-    status: isError ? 'failed' : 'completed',
-    output,
-  })),
-  computer_call: {
-    fields: ({ source }) => ({
-      pending_safety_checks: [],
-      ...actionsOf(argumentObject(source.arguments)),
-      status: 'completed',
-    }),
-    // The provider accepts only a screenshot.
-    output: (call_id, { pieces: [shot, ...more] }) =>
-      shot?.type !== 'image' || more.length > 0
-        ? null
-        : {
-            type: 'computer_call_output',
-            call_id,
-            output: { type: 'computer_screenshot', image_url: urlOf(shot.image) },
-          },
-  },
-}
-
-/** No other argument is a field of the call. */
-const actionsOf = ({ action, actions }: JsonObject): JsonObject =>
-  Array.isArray(actions) ? { actions } : { action: isObject(action) ? action : { type: 'screenshot' } }
-
-const formOf = (type: unknown): Form | null =>
-  typeof type === 'string' && Object.hasOwn(FORMS, type) ? (FORMS[type] ?? null) : null
-
-/**
- * Returns a call's fields in its type's form, and its result: unchanged if an item of this form, else as
- * text. Null if either is unrepresentable. O(size).
- */
-export function typedForm(
-  type: unknown,
-  call: Call,
-  result: Result | undefined,
-): { readonly fields: JsonObject; readonly output: JsonObject } | null {
-  const form = formOf(type)
-  if (form === null || result === undefined) return null
-  const [first, ...more] = result.pieces
-  const isItemOfForm =
-    first !== undefined &&
-    isItem(first) &&
-    first.block['type'] === `${String(type)}_output` &&
-    more.length === 0
-  const output = isItemOfForm ? withCallId(first.block, call.id) : form.output(call.id, result)
-  return output === null ? null : { fields: form.fields(call), output }
-}
-
-/** The local shell has the id of the call in another field. */
-const withCallId = (block: JsonObject, call_id: string): JsonObject =>
-  block['type'] === 'local_shell_call_output'
-    ? { ...block, id: call_id }
-    : { ...without(block, 'id'), call_id }
 
 /** Reads a reasoning item into the fields of the log. O(length). */
 export function readReasoning(item: RawObject): ReasoningItemModel {
@@ -284,9 +139,6 @@ const computerOutput = record({
 
 const settlement = { user: true, result: false, item: true } as const
 const output = { user: false, result: true, item: true } as const
-
-/** A part of a user's message, in addition to our texts and images. */
-export type ResponsesPart = ShapeOf<typeof inputText> | ShapeOf<typeof inputImage> | ShapeOf<typeof inputFile>
 
 export const PARTS: PartTable = {
   user: true,
@@ -490,102 +342,3 @@ const PAIRS: ReadonlyMap<string, string> = new Map(
     },
   ),
 )
-
-export interface ResponsesText {
-  readonly type: 'input_text'
-  readonly text: string
-}
-
-export interface ResponsesImage {
-  readonly type: 'input_image'
-  readonly image_url: string
-  readonly detail: 'auto'
-}
-
-interface ResponsesUserMessage {
-  readonly type: 'message'
-  readonly role: 'user'
-  readonly content: (ResponsesText | ResponsesImage | ResponsesPart)[]
-}
-
-interface ResponsesDeveloperMessage {
-  readonly type: 'message'
-  readonly role: 'developer'
-  readonly content: ResponsesText[]
-}
-
-export type ResponsesPhase = 'commentary' | 'final_answer'
-
-/** A message in the short form, with its text as a string: the long form needs an id. */
-interface ResponsesAssistantMessage {
-  readonly type: 'message'
-  readonly role: 'assistant'
-  readonly content: string
-  readonly phase?: ResponsesPhase
-}
-
-export type ResponsesOutputPart =
-  | { readonly type: 'output_text'; readonly text: string; readonly annotations: never[] }
-  | { readonly type: 'refusal'; readonly refusal: string }
-
-/** A message in its original form, if the short one would lose something. */
-interface ResponsesOutputMessage {
-  readonly type: 'message'
-  readonly id: string
-  readonly role: 'assistant'
-  readonly status: 'completed' | 'incomplete'
-  readonly content: ResponsesOutputPart[]
-  readonly phase?: ResponsesPhase
-}
-
-export interface ResponsesReasoning {
-  readonly type: 'reasoning'
-  readonly id: string
-  readonly summary: { readonly type: 'summary_text'; readonly text: string }[]
-  readonly encrypted_content: string
-}
-
-interface ResponsesFunctionCall {
-  readonly type: 'function_call'
-  readonly id?: string
-  readonly call_id: string
-  readonly name: string
-  readonly arguments: string
-}
-
-export interface ResponsesFunctionCallOutput {
-  readonly type: 'function_call_output'
-  readonly call_id: string
-  readonly output: string | (ResponsesText | ResponsesImage | ResponsesPart)[]
-}
-
-/** A ResponseInputItem of the `openai` package, or an item of another kind, as the provider made it. */
-export type ResponsesItem =
-  | ResponsesUserMessage
-  | ResponsesDeveloperMessage
-  | ResponsesAssistantMessage
-  | ResponsesOutputMessage
-  | ResponsesReasoning
-  | ResponsesFunctionCall
-  | ResponsesFunctionCallOutput
-
-/** The fields of a Responses request that are written from the log. */
-export interface ResponsesRequest {
-  readonly instructions: string | null
-  readonly input: ResponsesItem[]
-}
-
-/** Returns the content of a result: a string if it has only text. O(pieces). */
-export function contentOf(pieces: readonly Piece[]): ResponsesFunctionCallOutput['output'] {
-  const messages = pieces.map((piece) => itemAsText(piece, LIMITS))
-  return messages.every(isText) ? joinTexts(messages) : messages.map(partOf)
-}
-
-export function partOf(piece: Piece): ResponsesText | ResponsesImage | ResponsesPart {
-  if (piece.type === 'text') return textPart(piece)
-  // The table of parts has proved its shape.
-  if (piece.type === 'block') return { ...piece.block } as object as ResponsesPart
-  return { type: 'input_image', image_url: urlOf(piece.image), detail: 'auto' }
-}
-
-export const textPart = ({ text }: TextPiece): ResponsesText => ({ type: 'input_text', text })

@@ -21,7 +21,7 @@ import {
   textDelta,
   textPart,
 } from '../reply.ts'
-import { type RawObject, objectOf, objectsOf, stringOf, textOfContents } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf, textOfContents, textOfInput } from '../text.ts'
 import {
   addText,
   closeItem,
@@ -31,7 +31,7 @@ import {
   setValue,
   type StreamItem,
 } from '../stream.ts'
-import { readCall, LIMITS, readReasoning } from './blocks.ts'
+import { LIMITS, readReasoning } from './blocks.ts'
 
 /**
  * Reads the stream events of `openai` (`stream: true`), and returns the same reply as `fromOpenAIResponses`.
@@ -381,3 +381,35 @@ const mergeMore = (outer: JsonObject | null, inner: JsonObject | null): JsonObje
 /** `defaultCaller`, a call by the model itself, is the default and left out. */
 const defaultCaller = (item: RawObject): string[] =>
   objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : []
+
+interface CallReader {
+  readonly tool: string | null
+  readonly argumentsIn: (item: RawObject) => string
+}
+
+const fieldReader = (tool: string | null, field: string): CallReader => ({
+  tool,
+  argumentsIn: (item) => textOfInput(item[field]),
+})
+
+const CALL_READERS: ReadonlyMap<unknown, CallReader> = /* @__PURE__ */ new Map([
+  ['custom_tool_call', /* @__PURE__ */ fieldReader(null, 'input')],
+  ['shell_call', /* @__PURE__ */ fieldReader('shell', 'action')],
+  ['local_shell_call', /* @__PURE__ */ fieldReader('local_shell', 'action')],
+  ['apply_patch_call', /* @__PURE__ */ fieldReader('apply_patch', 'operation')],
+  [
+    'computer_call',
+    {
+      tool: 'computer',
+      argumentsIn: ({ action, actions }) => textOfInput(actions === undefined ? { action } : { actions }),
+    },
+  ],
+])
+
+/** Returns the tool and the arguments of a typed call; null for other items. O(size). */
+function readCall(item: RawObject): { readonly name: string; readonly arguments: string } | null {
+  const reader = CALL_READERS.get(item['type'])
+  return reader === undefined
+    ? null
+    : { name: reader.tool ?? stringOf(item['name']), arguments: reader.argumentsIn(item) }
+}

@@ -4,12 +4,12 @@ import {
   ANY_URL,
   argumentsFault,
   asObject,
+  type ByKey,
   byKey,
   each,
   fields,
   formRules,
   imageUrlFault,
-  inputFile,
   inputFileFault,
   isBlank,
   isSystem,
@@ -31,6 +31,7 @@ import {
   turnsOf,
   userFirst,
   type Violation,
+  written,
 } from '../rules.ts'
 import {
   anything,
@@ -41,6 +42,8 @@ import {
   oneOf,
   nullable as orNull,
   record,
+  type Shape,
+  type ShapeOf,
   string as text,
 } from '../shape.ts'
 import { KINDS } from './blocks.ts'
@@ -113,29 +116,38 @@ export interface View {
   readonly turns: readonly Turn[]
 }
 
-const cached = { prompt_cache_breakpoint: orNull(object) }
-const partShapes = {
+const cached = { prompt_cache_breakpoint: orNull(object) as Shape<never> }
+const detail = oneOf('low', 'high', 'auto', 'original', null) as Shape<'low' | 'high' | 'auto' | 'original'>
+const ofUser = {
   input_text: fields({ text }, cached),
-  input_image: fields(
+  input_image: fields({ detail: written(detail) }, { image_url: text, file_id: text, ...cached }),
+  input_file: fields(
     {},
     {
-      image_url: text,
+      file_data: text,
+      file_url: text,
       file_id: text,
-      detail: oneOf('low', 'high', 'auto', 'original', null),
+      filename: text,
+      detail: oneOf('auto', 'low', 'high'),
       ...cached,
     },
   ),
-  input_file: inputFile(cached),
-  output_text: fields({ text }, { annotations: listOf(object), logprobs: listOf(object) }),
+}
+const ofModel = {
+  output_text: fields(
+    { text, annotations: written(listOf(object as Shape<never>)) },
+    { logprobs: listOf(object as Shape<never>) },
+  ),
   refusal: fields({ refusal: text }),
 }
-const content = textOr(listOf(byKey('type', partShapes)))
-const { input_text, input_image, input_file } = partShapes
+const spoken = byKey('type', ofModel)
+const content = textOr(listOf(byKey('type', { ...ofUser, ...ofModel })))
+const part = byKey('type', ofUser)
 const many = listOf(object)
 const idField = { id: text }
 const withStatus = { status: orNull(text) }
 const withCallId = { call_id: text }
-const withCaller = { caller: orNull(object) }
+const withCaller = { async: orNull(flag) as Shape<boolean>, caller: orNull(object) as Shape<never> }
 const stored = storedFields(KINDS)
 const OPEN = ['image_generation_call', 'shell_call_output', 'apply_patch_call_output']
 const serverShapes = {
@@ -151,30 +163,43 @@ const serverShapes = {
   apply_patch_call: loose({ ...withCallId, operation: object, status: text }),
 }
 const SERVER_KINDS: readonly string[] = Object.keys(serverShapes)
-const output = textOr(listOf(byKey('type', { input_text, input_image, input_file })))
+const output = textOr(listOf(part))
 const status = oneOf('in_progress', 'completed', 'incomplete')
-const message = fields({ content }, { id: text, status })
-const phase = oneOf('commentary', 'final_answer', null)
+const message = <T>() => fields({ content: content as Shape<T> }, { id: text, status })
+const phase = oneOf('commentary', 'final_answer', null) as Shape<'commentary' | 'final_answer'>
 const reply = fields({ content }, { id: text, status, phase })
+const known = {
+  message: byKey('role', {
+    user: message<ResponsesPart[]>(),
+    system: message<ResponsesText[]>(),
+    developer: message<ResponsesText[]>(),
+    assistant: reply as Shape<unknown> as Shape<ResponsesReplyMessage>,
+  }),
+  function_call: fields(
+    { call_id: text, name: text, arguments: text },
+    { id: text, status, namespace: text, ...withCaller },
+  ),
+  function_call_output: fields({ call_id: text, output }, { id: text, status }),
+  reasoning: fields(
+    {
+      summary: listOf(byKey('type', { summary_text: fields({ text }) })),
+      id: written(text),
+      encrypted_content: written(orNull(text) as Shape<string>),
+    },
+    { content: anything as Shape<never> },
+  ),
+}
 const shape = fields({
   instructions: orNull(text),
   input: listOf(
     byKey(
       'type',
       {
-        message: byKey('role', {
-          user: message,
-          system: message,
-          developer: message,
-          assistant: reply,
-        }),
-        function_call: fields(
-          { call_id: text, name: text, arguments: text },
-          { id: text, status, namespace: text, async: orNull(flag), ...withCaller },
-        ),
+        message: known.message,
+        function_call: known.function_call,
         custom_tool_call: fields(
           { call_id: text, name: text, input: text },
-          { id: text, namespace: text, async: orNull(flag), ...withCaller },
+          { id: text, namespace: text, ...withCaller },
         ),
         custom_tool_call_output: fields({ call_id: text, output }, { id: text }),
         computer_call: loose({ ...idField, ...withCallId, pending_safety_checks: many, status: text }),
@@ -186,16 +211,28 @@ const shape = fields({
         local_shell_call: loose({ ...idField, ...withCallId, action: object, status: text }),
         local_shell_call_output: loose({ ...idField, output: text }),
         ...serverShapes,
-        function_call_output: fields({ call_id: text, output }, { id: text, status }),
-        reasoning: fields(
-          { summary: listOf(byKey('type', { summary_text: fields({ text }) })) },
-          { id: text, encrypted_content: orNull(text), content: anything },
-        ),
+        function_call_output: known.function_call_output,
+        reasoning: known.reasoning,
       },
       'message',
-    ),
+    ) as Shape<unknown> as Shape<ResponsesItem>,
   ),
 })
+
+export type ResponsesText = Extract<ResponsesPart, { type: 'input_text' }>
+/** A part of a user's message or of a result. */
+export type ResponsesPart = ShapeOf<typeof part>
+export type ResponsesOutputPart = ShapeOf<typeof spoken>
+export type ResponsesPhase = ShapeOf<typeof phase>
+/** A message in the short form, with its text as a string; in its original form, which needs an id, if that would lose something. */
+type ResponsesReplyMessage = { phase?: ResponsesPhase } & (
+  | { content: string }
+  | { id: string; status: 'completed' | 'incomplete'; content: ResponsesOutputPart[] }
+)
+/** A ResponseInputItem of the `openai` package, or an item of another kind, as the provider made it. */
+export type ResponsesItem = ByKey<'type', typeof known>
+/** The fields of a Responses request that are written from the log. */
+export type ResponsesRequest = ShapeOf<typeof shape>
 
 export function validateOpenAiResponses(request: unknown): Violation[] {
   const { input } = asObject(request)

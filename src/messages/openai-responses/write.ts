@@ -1,10 +1,17 @@
 /** Writes neutral messages as OpenAI Responses. */
 
-import { isTextPart, type Content, type JsonObject, type ReasoningItemModel } from '../../event/shapes.ts'
-import { without } from '../../event/json.ts'
-import { argumentText } from '../text.ts'
+import { isObject, without } from '../../event/json.ts'
+import {
+  isTextPart,
+  type Content,
+  type JsonObject,
+  type JsonValue,
+  type ReasoningItemModel,
+} from '../../event/shapes.ts'
+import { argumentObject, argumentText } from '../text.ts'
 import { isSealed, kindName, kindOf, sentMore } from '../blocks.ts'
 import { digestOf, digestOfAll, followedBy, otherDigest } from '../digest.ts'
+import { urlOf } from '../files.ts'
 import type { NeutralMessage } from '../message.ts'
 import {
   callDigest,
@@ -18,22 +25,26 @@ import {
 import { id as anyId } from '../shape.ts'
 import { reasoningItems, textsOfPart, unsent } from '../reply-parts.ts'
 import type { PartRef, Piece, TextPiece, AssistantTurn, Call, Result, Turn } from '../limits.ts'
-import { itemAsText, isItem, joinTexts, pieceDigest, textPiece, textPieces } from '../pieces.ts'
-import { writeRequest } from '../write.ts'
 import {
-  contentOf,
-  typedForm,
-  isSendable,
-  LIMITS,
-  partOf,
-  reasoningOf,
-  textPart,
-  type ResponsesItem,
-  type ResponsesOutputPart,
-  type ResponsesPhase,
-  type ResponsesReasoning,
-  type ResponsesRequest,
-} from './blocks.ts'
+  itemAsText,
+  isItem,
+  isText,
+  joinTexts,
+  pieceBlock,
+  pieceDigest,
+  textPiece,
+  textPieces,
+} from '../pieces.ts'
+import { writeRequest } from '../write.ts'
+import { isSendable, LIMITS, reasoningOf } from './blocks.ts'
+import type {
+  ResponsesItem,
+  ResponsesOutputPart,
+  ResponsesPart,
+  ResponsesPhase,
+  ResponsesRequest,
+  ResponsesText,
+} from './rules.ts'
 
 const MESSAGE_ID = /^msg[\w-]{0,61}$/
 const CALL_ID = /^fc[\w-]{0,62}$/
@@ -189,7 +200,7 @@ function withLegalId(value: JsonObject, mayName: (id: unknown) => boolean): Json
 
 const needsId = (kind: string): boolean => kindOf(LIMITS, kind)?.needs?.['id'] === anyId
 
-const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): ResponsesReasoning => ({
+const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): ResponsesItem => ({
   type: 'reasoning',
   id: id ?? '',
   summary: (summary ?? []).map((text) => ({ type: 'summary_text', text: text.toWellFormed() })),
@@ -328,7 +339,11 @@ function start(input: ResponsesItem[], newMap: NewMap) {
     add(role: Role, blocks: (Piece | ResponsesItem)[], turn: Turn | null) {
       if (role === 'front') instructions = joinTexts(blocks as TextPiece[])
       else if (role === 'system')
-        input.push({ type: 'message', role: 'developer', content: (blocks as TextPiece[]).map(textPart) })
+        input.push({
+          type: 'message',
+          role: 'developer',
+          content: (blocks as TextPiece[]).map(partOf) as ResponsesText[],
+        })
       else if (role === 'user') {
         const completes = turn?.role === 'user' ? turn.completes : undefined
         const calls = completes === undefined ? [] : (working.get(completes.callId) ?? [])
@@ -377,3 +392,82 @@ function userItems(pieces: readonly Piece[], requests: Map<unknown, true>): Resp
   addMessage()
   return items
 }
+
+/** The form of a typed call and of its result. */
+interface Form {
+  readonly fields: (call: Call) => JsonObject
+  /** Null if the kind cannot represent all of the result. */
+  readonly output: (content: JsonValue, result: Result) => JsonObject | null
+}
+
+const textForm = (field: string, output: (text: string, isError: boolean) => JsonObject): Form => ({
+  fields: ({ source }) => ({ [field]: argumentObject(source.arguments), status: 'completed' }),
+  output: (content, { isError }) => (typeof content === 'string' ? output(content, isError) : null),
+})
+
+const FORMS: Readonly<Record<string, Form>> = {
+  custom_tool_call: {
+    fields: ({ name, source }) => ({ name, input: source.arguments.toWellFormed() }),
+    output: (output) => ({ output }),
+  },
+  shell_call: textForm('action', (text, isError) => {
+    const outcome = { type: 'exit', exit_code: Number(isError) }
+    return { output: [{ stdout: isError ? '' : text, stderr: isError ? text : '', outcome }] }
+  }),
+  local_shell_call: textForm('action', (output) => ({ output })),
+  apply_patch_call: textForm('operation', (output, isError) => ({
+    status: isError ? 'failed' : 'completed',
+    output,
+  })),
+  computer_call: {
+    // No other argument is a field of the call.
+    fields({ source }) {
+      const { action, actions } = argumentObject(source.arguments)
+      return {
+        pending_safety_checks: [],
+        ...(Array.isArray(actions)
+          ? { actions }
+          : { action: isObject(action) ? action : { type: 'screenshot' } }),
+        status: 'completed',
+      }
+    },
+    // The provider accepts only a screenshot.
+    output: (_, { pieces: [shot, ...more] }) =>
+      shot?.type === 'image' && more.length === 0
+        ? { output: { type: 'computer_screenshot', image_url: urlOf(shot.image) } }
+        : null,
+  },
+}
+
+/**
+ * Returns a call's fields in its type's form, and its result: unchanged if an item of this form, else as
+ * text. Null if either is unrepresentable. O(size).
+ */
+function typedForm(kind: unknown, call: Call, result: Result | undefined) {
+  const form = Object.hasOwn(FORMS, String(kind)) ? FORMS[String(kind)] : undefined
+  if (form === undefined || result === undefined) return null
+  const { pieces } = result
+  const [first] = pieces
+  const type = `${String(kind)}_output`
+  // The local shell has the id of the call in another field.
+  const name = { [kind === 'local_shell_call' ? 'id' : 'call_id']: call.id }
+  if (first !== undefined && isItem(first) && first.block['type'] === type && pieces.length === 1) {
+    const block = 'id' in name ? first.block : without(first.block, 'id')
+    return { fields: form.fields(call), output: { ...block, ...name } }
+  }
+  const output = form.output(contentOf(pieces) as JsonValue, result)
+  return output === null ? null : { fields: form.fields(call), output: { type, ...name, ...output } }
+}
+
+/** Returns the content of a result: a string if it has only text. O(pieces). */
+function contentOf(pieces: readonly Piece[]): string | ResponsesPart[] {
+  const sent = pieces.map((piece) => itemAsText(piece, LIMITS))
+  return sent.every(isText) ? joinTexts(sent) : sent.map(partOf)
+}
+
+const partOf = (piece: Piece): ResponsesPart =>
+  pieceBlock<ResponsesPart>(
+    piece,
+    (text) => ({ type: 'input_text', text }),
+    (image) => ({ type: 'input_image', image_url: urlOf(image), detail: 'auto' }),
+  )
