@@ -53,31 +53,24 @@ function usersRows(): readonly (readonly string[])[] {
   const kinds = Map.groupBy(SAMPLES, ({ grammar, kind }) => `${grammar} ${kind}`)
   return [...kinds.values()].map((samples) => {
     const cells = LIMITS.map((limits) =>
-      [...new Set(samples.map((sample) => madeOf(sample.make('abcdabcd'), limits, sample)))].join(' or '),
+      [...new Set(samples.map((sample) => madeOf(sample.make('abcdabcd'), limits, sample)))].join(', '),
     )
     return [samples[0]?.grammar ?? '', `\`${samples[0]?.kind ?? ''}\``, ...cells]
   })
 }
 
-const list = (fields: readonly string[]): string => fields.map((field) => `\`${field}\``).join(', ')
-
-function cellsOf(kind: string, { in: how, signed, more = {} }: Kind): string[] {
+function cellsOf(kind: string, { in: how, signed }: Kind): string[] {
   const report = isShared(kind) ? 'text' : 'nothing'
   const others =
-    how === 'about'
-      ? 'nothing'
-      : how === 'part' || how === 'words' || !isShared(kind)
-        ? report
-        : 'its equivalent'
+    how === 'about' ? 'nothing' : how === 'part' || how === 'words' || !isShared(kind) ? report : 'equivalent'
   const ownValue = {
-    standard: 'standard fields',
+    standard: 'fields',
     call: 'a call',
     part: 'unchanged',
     words: report,
     about: 'nothing; it is in `reply.metadata`',
   }[how]
-  const added = how === 'standard' && Object.keys(more).length > 0 ? `, with ${list(Object.keys(more))}` : ''
-  return [ownValue + added, others, signed === undefined ? '' : `\`${signed}\``]
+  return [ownValue, others, signed === undefined ? '' : `\`${signed}\``]
 }
 
 const repliesRows = (): readonly (readonly string[])[] =>
