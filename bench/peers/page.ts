@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { chartOf } from './chart.ts'
 import type { Figures, Work } from './figures.ts'
-import { diskTable, eachTable, GROWN, pageTable, TITLES, whereOf } from './tables.ts'
+import { diskTable, GROWN, pageTable, TITLES, whereOf } from './tables.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const PAGE = 'docs/comparison.md'
@@ -43,7 +43,6 @@ export function writePage(figures: Figures): void {
 function pageOf(figures: Figures, page: string): string {
   const parts: Record<string, string> = {
     run: whereOf(figures),
-    'grown each': `${GROWN.each}:\n\n${eachTable(figures)}`,
     'grown bytes': `${GROWN.bytes}:\n\n${diskTable(figures)}`,
   }
   for (const work of SHOWN) parts[work] = `${TITLES[work]}:\n\n${pageTable(figures, work)}`

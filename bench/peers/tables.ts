@@ -99,8 +99,7 @@ export const GROWN = {
 export const diskTable = (figures: Figures): string =>
   grownTable(forPage(figures), ({ bytes, texts }) => `${size(bytes)}, ${(bytes / texts).toFixed(2)} ×`)
 
-export const eachTable = (figures: Figures): string =>
-  grownTable(forPage(figures), ({ each }) => duration(each))
+const eachTable = (figures: Figures): string => grownTable(forPage(figures), ({ each }) => duration(each))
 
 function grownTable({ lengths, grown }: Figures, cell: (row: GrownRow) => string): string {
   const families = [...new Set(grown.map(({ family }) => family))]
