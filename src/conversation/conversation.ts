@@ -169,12 +169,9 @@ export class Conversation {
   ): Promise<readonly LoggedEvent[]> {
     checkOptionNames(options, { expected: true, within: true })
     const events = checkEvents(Array.isArray(input) ? Array.from(input) : [input])
-    return this.#engine.use(this.id, (replica) =>
-      replica.commit((state) => attachLateResults(state, events), {
-        ...options,
-        depends: mayBeLate(events),
-      }),
-    )
+    const depends = mayBeLate(events)
+    const decide: Decision = (state) => (depends ? attachLateResults(state, events) : events)
+    return this.#engine.use(this.id, (replica) => replica.commit(decide, { ...options, depends }))
   }
 
   /** Appends a user's message; `run` then replies. O(log n). @throws ColloquyError `invalid_event`. */

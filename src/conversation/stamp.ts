@@ -5,6 +5,7 @@ import type { Event, StreamingDeltaEvent } from '../event/types.ts'
 import type { Store } from '../store/contract/store.ts'
 import { decodeEvent } from '../event/decode.ts'
 import { ColloquyError } from '../event/errors.ts'
+import { DECODED, decodedList, type MaybeDecoded } from '../event/freeze.ts'
 import { KINDS } from '../event/kinds.ts'
 
 /** Sources of ids and times. */
@@ -30,16 +31,18 @@ export function monotonicUlids(): (now?: number) => string {
  * @throws ColloquyError `invalid_event` with the issues as data; `transient_event` for kinds that are never
  * stored.
  */
-export function checkEvents(values: readonly unknown[]): Event[] {
-  return values.map((value, index) => {
-    const event = checkEvent(value, index)
-    if (KINDS[event.kind].stored) return event
-    throw new ColloquyError(
-      'transient_event',
-      `${event.kind} is for live readers only and is never stored. Publish it instead.`,
-      { kind: event.kind, at: index },
-    )
-  })
+export function checkEvents(values: readonly unknown[]): MaybeDecoded<Event> {
+  return decodedList(
+    values.map((value, index) => {
+      const event = checkEvent(value, index)
+      if (KINDS[event.kind].stored) return event
+      throw new ColloquyError(
+        'transient_event',
+        `${event.kind} is for live readers only and is never stored. Publish it instead.`,
+        { kind: event.kind, at: index },
+      )
+    }),
+  )
 }
 
 /** Checks an event to publish. @throws ColloquyError `invalid_event`, also for kinds of the log. */
@@ -66,18 +69,19 @@ function checkEvent(value: unknown, index: number): Event {
 
 /** Adds missing ids and times (D15), except to repeats, which the store compares (law S). O(events). */
 export function stampEvents(
-  events: readonly Event[],
+  events: MaybeDecoded<Event>,
   { newId, now }: Stamp,
   known: Iterable<string> = [],
-): Event[] {
+): readonly Event[] {
   const ids = new Set(known)
-  return events.map((event) => {
+  const stamped = events.map((event) => {
     if (event.id !== undefined && ids.has(event.id)) return event
     const { id = newId(), timestamp = now() } = event
     ids.add(id)
     // Frozen, so that the store adopts it without a copy.
     return Object.freeze({ ...event, id, timestamp })
   })
+  return events[DECODED] === true ? decodedList(stamped) : stamped
 }
 
 /** Stamps the events whose id the store does not know. Null when it knows none of the ids. O(events). */
@@ -86,7 +90,7 @@ export async function stampUnknown(
   conversationId: string,
   events: readonly Event[],
   stamp: Stamp,
-): Promise<Event[] | null> {
+): Promise<readonly Event[] | null> {
   const known = await store.getMany(
     conversationId,
     events.flatMap(({ id }) => id ?? []),

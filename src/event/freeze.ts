@@ -15,6 +15,19 @@ const MAX_VALUES = 5_000_000
 
 const MAX_ISSUES = 100
 
+/** Key of a list from {@link decodedList}. */
+export const DECODED = Symbol('decoded')
+
+/** A list that may be from {@link decodedList}. */
+export type MaybeDecoded<T> = readonly T[] & { readonly [DECODED]?: true }
+
+/**
+ * Marks a list whose items are results of `decodeEvent`, or frozen copies with an id and a time: a store need
+ * not check them again. Freezes the list; a copy of it has no mark. O(1).
+ */
+export const decodedList = <T>(list: T[]): MaybeDecoded<T> =>
+  Object.freeze(Object.assign(list, { [DECODED]: true as const }))
+
 /** A deep-frozen JSON copy, with null for what could not be copied, and the issues. */
 interface JsonCopy {
   readonly value: JsonValue

@@ -2,6 +2,9 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { decodeEvent } from '../../src/event/decode.ts'
+import type { ColloquyError } from '../../src/event/errors.ts'
+import { decodedList } from '../../src/event/freeze.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
 import {
@@ -66,6 +69,14 @@ function importAll(
   return log
 }
 
+function refusal(list: readonly unknown[]): unknown {
+  try {
+    return decideAppend(new Plain().context(), list as Event[]).added.length
+  } catch (error) {
+    return (error as ColloquyError).code
+  }
+}
+
 describe('a decision', () => {
   it('asks for what it announced, and upwards from what cannot be HEAD', () => {
     fc.assert(
@@ -111,6 +122,24 @@ describe('a decision', () => {
         expect(parts.lanes).toEqual(whole.lanes)
       }),
     )
+  })
+
+  it('checks all events but those of a decoded list itself', () => {
+    const decoded = decodeEvent({ kind: 'PauseEvent', id: 'p' })
+    const event = (decoded.ok && decoded.event) as Event
+    const [delta, nameless] = [
+      { kind: 'StreamingDeltaEvent', id: 'd', content: 'a' },
+      { kind: 'PauseEvent' },
+    ] as Event[]
+    const list = decodedList([event])
+    expect(refusal(list)).toBe(1)
+    expect(Object.isFrozen(list)).toBe(true)
+    // No copy of the list is trusted, whatever was added to it.
+    const unknown = { ...event, kind: 'NoEvent' }
+    for (const copy of [[...list, unknown], list.concat(unknown as never), list.map(() => unknown)])
+      expect(refusal(copy)).toBe('invalid_event')
+    expect(refusal(decodedList([delta]))).toBe('transient_event')
+    expect(refusal(decodedList([nameless]))).toBe('invalid_id')
   })
 
   it('gives frozen events, whatever it was given', () => {

@@ -3,8 +3,6 @@
 import { withDefaults } from '../../../event/nested-shapes.ts'
 import { canonicalJson } from '../../../event/encode.ts'
 import { ColloquyError } from '../../../event/errors.ts'
-import { hasLargeString } from '../blobs.ts'
-import { LARGE_STRING } from '../../../event/text.ts'
 import { freezeJson, MAX_DEPTH } from '../../../event/freeze.ts'
 import { ROOT } from '../../../event/ids.ts'
 import { isObject } from '../../../event/json.ts'
@@ -69,17 +67,12 @@ export function stampedBody(event: Event, headId: string | null, first: boolean)
  * Object.isFrozen(event) // true
  * ownFact(event) === event // true
  */
-export const ownFact = (fact: Fact): Fact => checkOwnFact(fact).fact
-
-/** {@link ownFact}, and whether a string of it may be a blob. @throws as {@link ownFact}. */
-export function checkOwnFact(fact: Fact): { readonly fact: Fact; readonly hasLargeString: boolean } {
+export function ownFact(fact: Fact): Fact {
   // The misplaced values of a quarantined line are in its issues, some levels deeper.
   const isAside = isQuarantined(fact)
-  const form = jsonForm(fact, isAside ? 2 * MAX_DEPTH : MAX_DEPTH)
-  if (form !== OTHER) return { fact, hasLargeString: form === LARGE }
+  if (isFrozenJson(fact, isAside ? 2 * MAX_DEPTH : MAX_DEPTH)) return fact
   const copy = jsonCopy(fact)
-  if (copy !== undefined && (freezeJson(copy).length === 0 || isAside))
-    return { fact: copy as object as Fact, hasLargeString: hasLargeString(copy as object) }
+  if (copy !== undefined && (freezeJson(copy).length === 0 || isAside)) return copy as object as Fact
   throw new ColloquyError(
     'invalid_event',
     `An appended event must be plain JSON of at most ${MAX_DEPTH} levels, as returned by decodeEvent.`,
@@ -95,24 +88,14 @@ function jsonCopy(value: object): JsonValue | undefined {
   }
 }
 
-/** Values of {@link jsonForm}. */
-const [OTHER, SMALL, LARGE] = [0, 1, 2]
-
-/** Whether a value is deeply frozen JSON, and has a long string. `room`: remaining levels. */
-function jsonForm(value: unknown, room: number): number {
-  if (typeof value === 'string') return value.length > LARGE_STRING ? LARGE : SMALL
-  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0) ? SMALL : OTHER
+/** `room`: remaining levels. */
+function isFrozenJson(value: unknown, room: number): boolean {
+  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)
   if (typeof value !== 'object' || value === null)
-    return value === null || typeof value === 'boolean' ? SMALL : OTHER
-  if (room === 0 || !Object.isFrozen(value)) return OTHER
-  if (!Array.isArray(value) && !isPlain(value)) return OTHER
-  let form = SMALL
-  for (const inner of Object.values(value)) {
-    const one = jsonForm(inner, room - 1)
-    if (one === OTHER) return OTHER
-    if (one > form) form = one
-  }
-  return form
+    return value === null || typeof value === 'string' || typeof value === 'boolean'
+  if (room === 0 || !Object.isFrozen(value)) return false
+  if (!Array.isArray(value) && !isPlain(value)) return false
+  return Object.values(value).every((inner) => isFrozenJson(inner, room - 1))
 }
 
 function isPlain(value: object): boolean {

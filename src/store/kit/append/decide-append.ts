@@ -1,6 +1,7 @@
 /** Rules of `append` in all adapters: repeats, version, lease, parents, HEAD. Pure, for any transaction. */
 
 import { ColloquyError } from '../../../event/errors.ts'
+import { DECODED, type MaybeDecoded } from '../../../event/freeze.ts'
 import { deriveEventId, isLegalId } from '../../../event/ids.ts'
 import { isObject } from '../../../event/json.ts'
 import { isEventKind, KINDS } from '../../../event/kinds.ts'
@@ -11,7 +12,8 @@ import { canKindBeHead, effectiveParent, movedHead, type TreeAccess } from '../.
 import type { Event } from '../../../event/types.ts'
 import type { StoredEvent } from '../../contract/query.ts'
 import type { AppendOptions, ExpectedVersion } from '../../contract/store.ts'
-import { checkOwnFact, sameBody, stampedBody } from './body.ts'
+import { hasLargeString } from '../blobs.ts'
+import { ownFact, sameBody, stampedBody } from './body.ts'
 import { invalidArgument } from '../query/check-value.ts'
 import { instantIn } from '../query/time-zone.ts'
 
@@ -143,12 +145,8 @@ export function checkIsFact(input: unknown): void {
  * The fact as the store keeps it. O(size).
  * @throws `invalid_event`; `transient_event`; `invalid_id`, also for a live event without an id.
  */
-function checkedFact(input: Fact, live: boolean): ReturnType<typeof checkOwnFact> {
-  if (!isFact(input)) refuse(input)
-  const ownValue = checkOwnFact(input)
-  const { fact } = ownValue
-  // What JSON made of it may be something else.
-  if (fact !== input && !isFact(fact)) refuse(input)
+function checkedFact(input: Fact, live: boolean, isDecoded: boolean): Fact {
+  const fact = isDecoded ? input : frozenFact(input)
   if (!isQuarantined(fact) && !KINDS[fact.kind].stored) {
     throw new ColloquyError(
       'transient_event',
@@ -160,7 +158,16 @@ function checkedFact(input: Fact, live: boolean): ReturnType<typeof checkOwnFact
     const rule = '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'
     throw new ColloquyError('invalid_id', `The id of an appended event must be ${rule}.`, { id: fact.id })
   }
-  return ownValue
+  return fact
+}
+
+/** {@link ownFact} of a value that may be anything. @throws `invalid_event`. */
+function frozenFact(input: Fact): Fact {
+  if (!isFact(input)) refuse(input)
+  const fact = ownFact(input)
+  // What JSON made of it may be something else.
+  if (fact !== input && !isFact(fact)) refuse(input)
+  return fact
 }
 
 function refuse(input: unknown): never {
@@ -227,8 +234,8 @@ export function decideAppend(
   }
   if (createdAt !== undefined && createdAt !== context.createdAt)
     throw versionConflict(context, versionOf(expected))
-  const checked = inputs.map((fact) => checkedFact(fact, live))
-  const facts = checked.map(({ fact }) => fact)
+  const isDecoded = (inputs as MaybeDecoded<Fact>)[DECODED] === true
+  const facts = inputs.map((fact) => checkedFact(fact, live, isDecoded))
   const known =
     mode === 'import' && expected !== 'any'
       ? byPosition(context, facts, expected)
@@ -240,9 +247,9 @@ export function decideAppend(
   const nodes = new Map(before.head === null ? [] : [[before.head.id, before.head]])
   const draft: AppendDraft = { context, live, added: [], opened: [], nodes, tip: before }
   const events: StoredEvent[] = []
-  for (const [i, { fact, hasLargeString }] of checked.entries()) {
+  for (const [i, fact] of facts.entries()) {
     const existing = known[i] ?? null
-    if (existing === null) events.push(placeNext(draft, fact, hasLargeString))
+    if (existing === null) events.push(placeNext(draft, fact))
     else events.push(typeof existing === 'number' ? (events[existing] as StoredEvent) : existing)
   }
   const { added, opened, tip } = draft
@@ -362,7 +369,7 @@ interface AppendDraft {
  * Adds the next fact at the end of the log (design D7, D8, D15, D16).
  * @throws for a live append: `unknown_parent`, `unknown_event` for a move of HEAD to an unknown event.
  */
-function placeNext(draft: AppendDraft, fact: Fact, hasLargeString: boolean): StoredEvent {
+function placeNext(draft: AppendDraft, fact: Fact): StoredEvent {
   const { context, live, tip } = draft
   const { conversationId } = context
   const seq = tip.version
@@ -391,7 +398,7 @@ function placeNext(draft: AppendDraft, fact: Fact, hasLargeString: boolean): Sto
   const head = isHead ? node : headAfter(draft, inTree ? event : null)
   const lane = isHead ? { lane: node.lane, end: seq } : tip.lane
   if (node !== null) draft.nodes.set(node.id, node)
-  draft.added.push({ event: stored, time, node, hasLargeString })
+  draft.added.push({ event: stored, time, node, hasLargeString: hasLargeString(fact) })
   draft.tip = { version: seq + 1, head, time, inOrder, lane }
   return stored
 }
