@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { chartOf } from './chart.ts'
 import type { Figures, Work } from './figures.ts'
-import { diskTable, GROWN, pageTable, TITLES, whereOf } from './tables.ts'
+import { diskTable, GROWN, pageTable, readsTable, TITLES, whereOf } from './tables.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const PAGE = 'docs/comparison.md'
@@ -16,9 +16,6 @@ const CHARTS = {
   'docs/comparison-reopen.svg': 'reopen to prompt',
   'docs/comparison-page.svg': 'middle page',
 } as const satisfies Record<string, Work>
-
-/** The works that have a table, in the order of the page. */
-const SHOWN: readonly Work[] = ['append', 'reopen to prompt', 'prompt', 'middle page']
 
 /** Returns the page and the charts by path. Text outside of the marks is unchanged. */
 export function filesOf(figures: Figures): Record<string, string> {
@@ -43,9 +40,10 @@ export function writePage(figures: Figures): void {
 function pageOf(figures: Figures, page: string): string {
   const parts: Record<string, string> = {
     run: whereOf(figures),
+    append: `${TITLES.append}:\n\n${pageTable(figures, 'append')}`,
+    reads: readsTable(figures),
     'grown bytes': `${GROWN.bytes}:\n\n${diskTable(figures)}`,
   }
-  for (const work of SHOWN) parts[work] = `${TITLES[work]}:\n\n${pageTable(figures, work)}`
   return page.replace(
     /<!-- (figures: ([a-z ]+)) -->[^]*?<!-- end -->/g,
     (_, mark: string, name: string) => `<!-- ${mark} -->\n\n${parts[name] ?? ''}\n\n<!-- end -->`,

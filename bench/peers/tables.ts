@@ -73,6 +73,25 @@ const forPage = (figures: Figures): Figures => ({
 /** The medians of a work at two lengths. */
 export const pageTable = (figures: Figures, work: Work): string => workTable(forPage(figures), work, medianOf)
 
+/** The works of the table of reads, and its column titles. */
+const READS = {
+  'reopen to prompt': 'reopen, first prompt',
+  prompt: 'next prompt',
+  'middle page': 'a page',
+} as const
+
+/** The medians of all reads at the greatest length on the page, one row for each contender. */
+export function readsTable({ rows }: Figures): string {
+  const length = Math.max(...PAGE_LENGTHS)
+  const longest = rows.filter((row) => row.length === length)
+  return [
+    ...heading(['', ...Object.values(READS)], 1),
+    ...longest.map((row) =>
+      line([nameOf(row), ...(Object.keys(READS) as Work[]).map((work) => medianOf(row.times[work]))]),
+    ),
+  ].join('\n')
+}
+
 /** One row for each contender that does this work. */
 function workTable({ lengths, rows }: Figures, work: Work, show = cellOf): string {
   const names = [...new Set(rows.filter(({ times }) => times[work]).map(nameOf))]
