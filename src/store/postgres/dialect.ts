@@ -54,6 +54,10 @@ export const DURABLE = `(${BE_DURABLE}) AS durable`
 
 export function postgresDialect(schema: string): Dialect {
   const table = (name: Table): string => `${schema}.${name}`
+  const elements = 'json_array_elements_text(CAST(? AS json)) AS listed (value)'
+  // Bounds, so that no other index has the order.
+  const withId = `CROSS JOIN LATERAL (SELECT * FROM ${table('event')} AS e WHERE e.log = l.number
+    AND e.id BETWEEN listed.value AND listed.value AND e.lane IS NOT NULL ORDER BY e.id LIMIT 1) AS e`
   return {
     table,
     by: () => '',
@@ -61,7 +65,7 @@ export function postgresDialect(schema: string): Dialect {
     greatest: 'greatest',
     find: 'strpos',
     lock: ' FOR NO KEY UPDATE',
-    elements: 'json_array_elements_text(CAST(? AS json)) AS listed (value)',
+    elements,
     entries: 'json_each_text(CAST(? AS json)) AS listed (key, value)',
     // Looked up row by row: the planner would read a table that it estimates to be short as a whole.
     lookUp: (name, alias, condition, order) =>
@@ -86,6 +90,14 @@ export function postgresDialect(schema: string): Dialect {
       }
     },
     own: (name) => name,
+    withIds: (columns) => (conversationId, ids) =>
+      statement(
+        `SELECT ${columns} FROM ${elements} CROSS JOIN ${table('log')} AS l ${withId} WHERE l.conversation_id = ?`,
+        ids,
+        conversationId,
+      ),
+    kinds: table('event'),
+    firstUnindexed: () => null,
     // By the foreign key, which also finds what was appended while the deletion waited.
     deleteEvents: () => [],
     pageOfRanges: (form, ranges, columns, limit) =>

@@ -149,6 +149,8 @@ function schemaStatements(schema: string): string[] {
       },
       '',
     ),
+    `CREATE UNIQUE INDEX event_id ON ${schema}.event (log, id) WHERE lane IS NOT NULL`,
+    `CREATE INDEX event_kind ON ${schema}.event (log, kind, source, time, seq) WHERE kind IS NOT NULL`,
     ...textStatements(schema),
     feedMomentFunction(schema),
     dropBlobsFunction(schema),

@@ -115,6 +115,12 @@ export interface Dialect {
     readonly end: bigint
   }): Statement & { readonly order: readonly string[] }
   own(table: Table): string
+  /** Selects columns of log `l` and of its events `e` in the tree that have one of some ids, a JSON array. */
+  withIds(columns: string): (conversationId: string, ids: string) => Statement
+  /** The table with the kinds and sources of indexed events. */
+  readonly kinds: string
+  /** The first position of a log that is not indexed by id and by kind; null without one. Searches visit these events. */
+  firstUnindexed(version: number): number | null
   deleteEvents(conversationId: string): readonly Statement[]
   pageOfRanges(form: RangeForm, ranges: readonly EventRange[], columns: string, limit: number): Statement
   countRanges(form: RangeForm, ranges: readonly EventRange[]): Statement
@@ -139,6 +145,8 @@ export interface RangeForm {
   readonly isByKind: boolean
   readonly descending: boolean
   readonly text: string | null
+  /** As {@link Dialect.firstUnindexed}. */
+  readonly firstUnindexed: number | null
 }
 
 export interface FeedTrimmer {

@@ -41,6 +41,7 @@ const MAX_SEQ = 2 ** 31 - 1
 interface SegmentRow {
   readonly log: number
   readonly in_order: number
+  readonly version: number
   readonly lane: number
   readonly up_to: number
   readonly until: string
@@ -58,8 +59,9 @@ export function eventReads(d: Dialect) {
   const forward = `SELECT ${EVENT_COLUMNS} FROM ${event} AS e WHERE e.log = ? AND e.seq >= ? AND e.seq <= ? ORDER BY e.seq`
   const backward = `${forward} DESC`
   const number = `SELECT number, version, in_order FROM ${log} WHERE conversation_id = ?`
-  const byId = `SELECT ${EVENT_COLUMNS} FROM ${d.elements} CROSS JOIN ${log} AS l ${d.lookUp('event', 'e', 'e.log = l.number AND e.id BETWEEN listed.value AND listed.value AND e.lane IS NOT NULL', 'e.id')}
-    WHERE l.conversation_id = ?`
+  const byIds = d.withIds(EVENT_COLUMNS)
+  const tail = `SELECT ${result.replace(/CASE .* END/, 'CAST(NULL AS text)')}, e.source FROM ${event} AS e
+    WHERE e.log = ? AND e.seq >= ? AND e.kind IS NOT NULL`
   const bodies = `SELECT ${EVENT_COLUMNS} FROM ${event} AS e WHERE e.log = ? AND e.seq IN (SELECT CAST(listed.value AS int) FROM ${d.elements})`
   // Halves a range of positions until one is left.
   const position = `WITH RECURSIVE half (low, high, log, time) AS (
@@ -73,20 +75,21 @@ export function eventReads(d: Dialect) {
   const present = SOURCES.map(
     (
       source,
-    ) => `(SELECT 1 FROM ${event} AS e${d.by('event_kind')} WHERE e.log = ? AND e.kind BETWEEN listed.value AND listed.value
+    ) => `(SELECT 1 FROM ${d.kinds} AS e WHERE e.log = ? AND e.kind BETWEEN listed.value AND listed.value
       AND e.source BETWEEN '${source}' AND '${source}' ORDER BY e.kind, e.source LIMIT 1) AS "${source}"`,
   )
   const sourcesOfKinds = `SELECT listed.value AS kind, ${present.join(', ')} FROM ${d.elements}`
-  const path = `WITH RECURSIVE segment (log, in_order, lane, up_to, until) AS (
-      SELECT l.number, l.in_order, e.lane, e.seq, e.time FROM ${log} AS l
-      ${d.lookUp('event', 'e', 'e.log = l.number AND e.id BETWEEN ? AND ? AND e.lane IS NOT NULL', 'e.id')}
-      WHERE l.conversation_id = ?
+  const leaf = d.withIds('l.number, l.in_order, l.version, e.lane, e.seq, e.time')
+  const pathFrom = (
+    leaf: string,
+  ): string => `WITH RECURSIVE segment (log, in_order, version, lane, up_to, until) AS (
+      ${leaf}
       UNION ALL
-      SELECT s.log, s.in_order, lane.parent_lane, lane.parent_seq, lane.parent_time FROM segment AS s
+      SELECT s.log, s.in_order, s.version, lane.parent_lane, lane.parent_seq, lane.parent_time FROM segment AS s
       ${d.lookUp('lane', 'lane', 'lane.log = s.log AND lane.lane = s.lane')}
       WHERE lane.parent_lane IS NOT NULL
     )
-    SELECT s.log, s.in_order, s.lane, s.up_to, CAST(s.until AS text) AS until, CAST(lane.time AS text) AS since
+    SELECT s.log, s.in_order, s.version, s.lane, s.up_to, CAST(s.until AS text) AS until, CAST(lane.time AS text) AS since
     FROM segment AS s ${d.lookUp('lane', 'lane', 'lane.log = s.log AND lane.lane = s.lane')}`
 
   function* findLog(
@@ -140,7 +143,8 @@ export function eventReads(d: Dialect) {
   function* rowsWithIds(conversationId: string, ids: readonly string[]): Work<readonly EventRow[]> {
     const legal = ids.filter((id) => isLegalId(id))
     if (legal.length === 0 || !isLegalId(conversationId)) return []
-    return yield* all<EventRow>(byId, JSON.stringify(legal), conversationId)
+    const { sql, values } = byIds(conversationId, JSON.stringify(legal))
+    return yield* all<EventRow>(sql, ...values)
   }
 
   /** The events of the tree with these ids, null for each that is missing. O(ids · log n). */
@@ -181,7 +185,7 @@ export function eventReads(d: Dialect) {
     if (query.leafId === null) {
       const log = yield* findLog(query.conversationId)
       if (log === undefined) return { rows: [], log: 0 }
-      const form = formOf(log.number, query, log.inOrder)
+      const form = formOf(log.number, d.firstUnindexed(log.version), query, log.inOrder)
       const ranges = rangesOf(form, query, yield* positioned(form, log.version, bounds))
       return { rows: yield* findInRanges(form, ranges, limit), log: log.number }
     }
@@ -189,7 +193,7 @@ export function eventReads(d: Dialect) {
     const [leaf] = segments
     if (leaf === undefined) return { rows: [], log: 0 }
     const log = Number(leaf.log)
-    const form = formOf(log, query, leaf.in_order)
+    const form = formOf(log, d.firstUnindexed(leaf.version), query, leaf.in_order)
     if (leaf.in_order === IN_ORDER.none)
       return { rows: yield* findOnPath(query, segments, form, bounds, limit), log }
     // Segments follow one another in time: as many are read as fill the page.
@@ -221,14 +225,38 @@ export function eventReads(d: Dialect) {
     return ranges.filter(({ kind, source }) => found.get(kind)?.[source ?? ''] === 1)
   }
 
+  /** Events that are not indexed yet and are in one of some ranges, without their bodies. */
+  function* findInTail(form: RangeForm, ranges: readonly EventRange[]): Work<FoundRow[]> {
+    const { log, isByKind, text, firstUnindexed } = form
+    if (!isByKind || firstUnindexed === null || ranges.length === 0) return []
+    const rows = yield* all<FoundRow & { readonly source: string }>(
+      tail + (text === null ? '' : ` AND ${d.find}(e.message, ?) > 0`),
+      log,
+      firstUnindexed,
+      ...(text === null ? [] : [text]),
+    )
+    return rows.filter(({ kind, source, lane, time, seq }) => {
+      const place = { time: BigInt(time), seq }
+      return ranges.some(
+        (range) =>
+          range.kind === kind &&
+          range.source === source &&
+          (range.lane === null || range.lane === lane) &&
+          isEarlier(range.low, place) &&
+          isEarlier(place, range.high),
+      )
+    })
+  }
+
   function* findInRanges(form: RangeForm, allRanges: readonly EventRange[], limit: number): Work<FoundRow[]> {
     const ranges = yield* presentOf(form, allRanges)
-    const rows: FoundRow[][] = []
+    const unindexed = yield* findInTail(form, allRanges)
+    const rows: FoundRow[][] = unindexed.length === 0 ? [] : [unindexed]
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
       const { sql, values } = d.pageOfRanges(form, ranges.slice(start, start + MAX_RANGES), result, limit)
       rows.push([...(yield* all<FoundRow>(sql, ...values))])
     }
-    if (rows.length < 2) return rows[0] ?? []
+    if (rows.length === 1 && unindexed.length === 0) return rows[0] ?? []
     const sign = form.descending ? -1 : 1
     return rows
       .flat()
@@ -264,13 +292,13 @@ export function eventReads(d: Dialect) {
       const log = yield* findLog(filter.conversationId)
       if (log === undefined) return 0
       // The index by kind has all that is counted.
-      const form = formOf(log.number, filter, IN_ORDER.none)
+      const form = formOf(log.number, d.firstUnindexed(log.version), filter, IN_ORDER.none)
       return yield* countIn(form, rangesOf(form, filter, bounds))
     }
     const segments = yield* segmentsOf(filter)
     const [leaf] = segments
     if (leaf === undefined) return 0
-    const form = formOf(Number(leaf.log), filter, leaf.in_order)
+    const form = formOf(Number(leaf.log), d.firstUnindexed(leaf.version), filter, leaf.in_order)
     if (leaf.in_order !== IN_ORDER.none) {
       const position = yield* positioned(form, leaf.up_to + 1, bounds)
       return yield* countIn(
@@ -284,7 +312,7 @@ export function eventReads(d: Dialect) {
 
   function* countIn(form: RangeForm, allRanges: readonly EventRange[]): Work<number> {
     const ranges = yield* presentOf(form, allRanges)
-    let sum = 0
+    let sum = (yield* findInTail(form, allRanges)).length
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
       const { sql, values } = d.countRanges(form, ranges.slice(start, start + MAX_RANGES))
       sum += Number((yield* first<{ readonly count: Bigint }>(sql, ...values))?.count ?? 0)
@@ -310,7 +338,8 @@ export function eventReads(d: Dialect) {
 
   /** The segments of the path to a leaf, the leaf's first. O(segments). */
   function* segmentsOf({ conversationId, leafId }: CheckedEventFilter): Work<readonly SegmentRow[]> {
-    return yield* all<SegmentRow>(path, leafId, leafId, conversationId)
+    const { sql, values } = leaf(conversationId, JSON.stringify([leafId]))
+    return yield* all<SegmentRow>(pathFrom(sql), ...values)
   }
 
   return { findLog, stretch, read, events, rowsWithIds, getMany, search, count }
@@ -323,10 +352,12 @@ interface Bounds {
 
 const formOf = (
   log: number,
+  firstUnindexed: number | null,
   query: Pick<CheckedEventQuery, 'kinds' | 'source' | 'text'> & { readonly descending?: boolean },
   inOrder: number,
 ): RangeForm => ({
   log,
+  firstUnindexed,
   isByKind: inOrder !== IN_ORDER.all || query.kinds !== null || query.source !== null,
   descending: query.descending ?? false,
   text: query.text,

@@ -54,8 +54,8 @@ export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, in
   const t = (name: Table): string => dialect.table(name)
   const create = (name: Table, columns: string): string =>
     `CREATE TABLE ${t(name)} (${columns}\n)${tableOptions}`
-  const index = (name: string, table: Table, columns: string, where = '', kind = 'INDEX'): string =>
-    `CREATE ${kind} ${indexPrefix}${name} ON ${t(table)} (${columns})${where}`
+  const index = (name: string, table: Table, columns: string, where = ''): string =>
+    `CREATE INDEX ${indexPrefix}${name} ON ${t(table)} (${columns})${where}`
   const ofConversation = `${big} NOT NULL REFERENCES ${t('conversation')} (number) ON DELETE CASCADE`
   return [
     create(
@@ -127,8 +127,6 @@ export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, in
   body ${text} NOT NULL,
   blobs ${text}${eventKey}`,
     ),
-    index('event_id', 'event', 'log, id', ' WHERE lane IS NOT NULL', 'UNIQUE INDEX'),
-    index('event_kind', 'event', 'log, kind, source, time, seq', ' WHERE kind IS NOT NULL'),
     create(
       'blob',
       `

@@ -55,6 +55,14 @@ import { TEXT_SCHEMA, writeTexts } from './texts.ts'
 
 const table = (name: string): string => `colloquy_${name}`
 
+/**
+ * Events of a log that are indexed by id and by kind together: alone, each would write a page of every index.
+ * Reads visit those that are not indexed yet.
+ */
+const INDEXED_AT_ONCE = 64
+
+const indexedEnd = (version: number): number => version - (version % INDEXED_AT_ONCE)
+
 const NEXT_POSITION = `1 + max(coalesce((SELECT max(number) FROM colloquy_event), 0),
   coalesce((SELECT max(position) FROM colloquy_feed), 0))`
 
@@ -87,13 +95,30 @@ export const SQLITE: Dialect = {
       shardOf(conversationId),
       conversationId,
     ),
-    statement('DELETE FROM colloquy_event WHERE log = (SELECT changed.number FROM changed)'),
+    ...['event', 'event_id', 'event_kind'].map((name) =>
+      statement(`DELETE FROM ${table(name)} WHERE log = (SELECT changed.number FROM changed)`),
+    ),
     statement(
       `INSERT INTO colloquy_text_gone (log) SELECT changed.number FROM changed
       WHERE EXISTS (SELECT 1 FROM colloquy_text AS t WHERE t.log = changed.number)
         OR EXISTS (SELECT 1 FROM colloquy_text_pending AS t WHERE t.log = changed.number)`,
     ),
   ],
+  withIds: (columns) => (conversationId, ids) =>
+    statement(
+      `SELECT ${columns} FROM json_each(?) AS listed CROSS JOIN colloquy_log AS l
+      CROSS JOIN colloquy_event_id AS i ON i.log = l.number AND i.id = listed.value
+      CROSS JOIN colloquy_event AS e ON e.number = i.number WHERE l.conversation_id = ?
+      UNION ALL SELECT ${columns} FROM colloquy_log AS l
+      CROSS JOIN colloquy_event AS e ON e.log = l.number AND e.seq >= l.version - l.version % ${INDEXED_AT_ONCE}
+      WHERE l.conversation_id = ? AND e.lane IS NOT NULL AND e.id IN (SELECT listed.value FROM json_each(?) AS listed)`,
+      ids,
+      conversationId,
+      conversationId,
+      ids,
+    ),
+  kinds: 'colloquy_event_kind',
+  firstUnindexed: (version) => (version % INDEXED_AT_ONCE === 0 ? null : indexedEnd(version)),
   pageOfRanges,
   countRanges,
   textFits: 't.log NOT IN (SELECT log FROM colloquy_text_gone)',
@@ -123,6 +148,11 @@ export const SCHEMA: readonly string[] = [
     'colloquy_',
   ),
   'CREATE UNIQUE INDEX colloquy_event_seq ON colloquy_event (log, seq)',
+  `CREATE TABLE colloquy_event_id (log INTEGER NOT NULL, id TEXT NOT NULL, number INTEGER NOT NULL,
+  PRIMARY KEY (log, id)) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE colloquy_event_kind (log INTEGER NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL,
+  time INTEGER NOT NULL, seq INTEGER NOT NULL, number INTEGER NOT NULL,
+  PRIMARY KEY (log, kind, source, time, seq)) STRICT, WITHOUT ROWID`,
   `CREATE TRIGGER colloquy_blob_unused AFTER DELETE ON colloquy_blob_use
   WHEN NOT EXISTS (SELECT 1 FROM colloquy_blob_use WHERE hash = OLD.hash)
   BEGIN DELETE FROM colloquy_blob WHERE hash = OLD.hash; END`,
@@ -133,28 +163,32 @@ export const SCHEMA: readonly string[] = [
 function boundsOf({ low, high }: EventRange): Statement[] {
   const [isLowPart, isHighPart] = [low.seq >= 0, high.seq >= 0]
   if (isLowPart && low.time === high.time)
-    return [statement('time = ? AND seq > ? AND seq < ?', low.time, low.seq, high.seq)]
+    return [statement('w.time = ? AND w.seq > ? AND w.seq < ?', low.time, low.seq, high.seq)]
   return [
-    ...(isLowPart ? [statement('time = ? AND seq > ?', low.time, low.seq)] : []),
-    statement(`time ${isLowPart ? '>' : '>='} ? AND time < ?`, low.time, high.time),
-    ...(isHighPart ? [statement('time = ? AND seq < ?', high.time, high.seq)] : []),
+    ...(isLowPart ? [statement('w.time = ? AND w.seq > ?', low.time, low.seq)] : []),
+    statement(`w.time ${isLowPart ? '>' : '>='} ? AND w.time < ?`, low.time, high.time),
+    ...(isHighPart ? [statement('w.time = ? AND w.seq < ?', high.time, high.seq)] : []),
   ]
 }
 
-/** The index is named, so that no statistics cause another one, and sorting. */
+/** The index by position is named, so that no statistics cause another one, and sorting. */
 function rangeStatements(form: RangeForm, range: EventRange, columns: string): Statement[] {
   const { log, isByKind, text } = form
   const { kind, source, lane } = range
-  const index = isByKind ? 'colloquy_event_kind' : 'colloquy_event_seq'
   const bounds = isByKind
     ? boundsOf(range)
-    : [statement('seq > ? AND seq < ?', range.low.seq, range.high.seq)]
-  const start = `SELECT ${columns} FROM colloquy_event INDEXED BY ${index} WHERE log = ? AND kind IS NOT NULL`
+    : [statement('w.seq > ? AND w.seq < ?', range.low.seq, range.high.seq)]
+  const from = !isByKind
+    ? 'colloquy_event AS w INDEXED BY colloquy_event_seq WHERE w.kind IS NOT NULL AND w.log = ?'
+    : lane === null && text === null
+      ? 'colloquy_event_kind AS w WHERE w.log = ?'
+      : 'colloquy_event_kind AS w CROSS JOIN colloquy_event AS e ON e.number = w.number WHERE w.log = ?'
+  const event = isByKind ? 'e' : 'w'
   return bounds.map((bounds) =>
     statement(
-      `${start}${isByKind ? ' AND kind = ? AND source = ?' : ''} AND ${bounds.sql}${lane === null ? '' : ' AND lane = ?'}${
-        text === null ? '' : ' AND instr(message, ?) > 0'
-      }`,
+      `SELECT ${columns} FROM ${from}${isByKind ? ' AND w.kind = ? AND w.source = ?' : ''} AND ${bounds.sql}${
+        lane === null ? '' : ` AND ${event}.lane = ?`
+      }${text === null ? '' : ` AND instr(${event}.message, ?) > 0`}`,
       log,
       ...(isByKind ? [kind, source] : []),
       ...bounds.values,
@@ -171,7 +205,8 @@ function pageOfRanges(
   columns: string,
   limit: number,
 ): Statement {
-  const parts = ranges.flatMap((range) => rangeStatements(form, range, 'time, seq, number'))
+  const walked = 'w.time AS time, w.seq AS seq, w.number AS number'
+  const parts = ranges.flatMap((range) => rangeStatements(form, range, walked))
   const way = form.descending ? ' DESC' : ''
   const order = form.isByKind ? `time${way}, seq${way}` : `seq${way}`
   return statement(
@@ -201,10 +236,21 @@ const insertEvent = (
 
 const INSERT_EVENT = insertEvent('?')
 
-/** The log is null, which its column refuses, if it or the lease is not as assumed. */
+/** The log is null, which its column refuses, if it or the lease is not as assumed, or the id is indexed. */
 const INSERT_NEXT_EVENT =
-  insertEvent(`(SELECT number FROM colloquy_log WHERE number = ? AND version = ? AND head_id IS ?
-  AND time_zone IS ? AND text_version = ? AND (? IS NULL OR (lease_owner = ? AND lease_generation = ?)))`)
+  insertEvent(`(SELECT number FROM colloquy_log AS l WHERE number = ? AND version = ? AND head_id IS ?
+  AND time_zone IS ? AND text_version = ? AND (? IS NULL OR (lease_owner = ? AND lease_generation = ?))
+  AND NOT EXISTS (SELECT 1 FROM colloquy_event_id AS i WHERE i.log = l.number AND i.id = ?))`)
+
+const UNINDEXED_IDS = 'SELECT id FROM colloquy_event WHERE log = ? AND seq >= ? AND lane IS NOT NULL'
+
+const INDEX_EVENTS = [
+  `INSERT INTO colloquy_event_id (log, id, number) SELECT log, id, number FROM colloquy_event
+  WHERE log = ? AND seq >= ? AND seq < ? AND lane IS NOT NULL`,
+  `INSERT INTO colloquy_event_kind (log, kind, source, time, seq, number)
+  SELECT log, kind, source, time, seq, number FROM colloquy_event
+  WHERE log = ? AND seq >= ? AND seq < ? AND kind IS NOT NULL`,
+]
 
 const INSERT_LANE = `INSERT INTO colloquy_lane (log, lane, time, parent_lane, parent_seq, parent_time)
   VALUES (?, ?, ?, ?, ?, ?)`
@@ -212,10 +258,35 @@ const INSERT_LANE = `INSERT INTO colloquy_lane (log, lane, time, parent_lane, pa
 const UPDATE_LOG = `UPDATE colloquy_log SET updated_at = max(updated_at, ?), ${TIP_COLUMNS.map((name) => `${name} = ?`).join(', ')},
   text_version = ? WHERE number = ?`
 
+/** A log, and the ids of its tree that are not indexed. */
+export class SqliteLog extends KnownLog {
+  readonly unindexed: Set<string>
+
+  constructor(conversationId: string, row: LogRow, unindexed = new Set<string>()) {
+    super(conversationId, row, events)
+    this.unindexed = unindexed
+  }
+
+  *readUnindexed(): Work<void> {
+    const { number, tip, unindexed } = this
+    const from = SQLITE.firstUnindexed(tip.version)
+    if (from === null) return
+    for (const { id } of yield* all<{ readonly id: string }>(UNINDEXED_IDS, number, from)) unindexed.add(id)
+  }
+
+  override advance(decision: AppendDecision, fullText: boolean): void {
+    const indexed = indexedEnd(decision.tip.version)
+    if (indexed > this.tip.version) this.unindexed.clear()
+    for (const { event, node } of decision.added)
+      if (node !== null && event.seq >= indexed) this.unindexed.add(node.id)
+    super.advance(decision, fullText)
+  }
+}
+
 /** An append, and the log that it was decided on. */
 export interface Appended {
   readonly decision: AppendDecision
-  readonly log: KnownLog
+  readonly log: SqliteLog
 }
 
 /**
@@ -228,7 +299,7 @@ export function* append(
   conversationId: string,
   facts: readonly Fact[],
   options: AppendOptions,
-  known: KnownLog | null,
+  known: SqliteLog | null,
   now: bigint,
   fullText: boolean,
 ): Work<Appended> {
@@ -236,9 +307,11 @@ export function* append(
   if (appended === null) {
     const row = yield* first<LogRow>(FIND_LOG, conversationId)
     if (row === undefined) throw unknownConversation(conversationId)
-    appended = yield* appendNew(new KnownLog(conversationId, row, events), facts, options, now, fullText)
+    const read = new SqliteLog(conversationId, row)
+    yield* read.readUnindexed()
+    appended = yield* appendNew(read, facts, options, now, fullText)
     if (appended === null) {
-      const log = new KnownLog(conversationId, row, events)
+      const log = new SqliteLog(conversationId, row, read.unindexed)
       const decision = yield* log.decide(facts, options)
       if (decision.added.length > 0) yield* write(log, decision, now, fullText)
       appended = { decision, log }
@@ -253,7 +326,7 @@ export function* append(
 
 /** Appends a single event whose id is new. Null, with nothing written, if it is rejected or an assumption is wrong. */
 function* appendNew(
-  log: KnownLog,
+  log: SqliteLog,
   facts: readonly Fact[],
   options: AppendOptions,
   now: bigint,
@@ -261,15 +334,15 @@ function* appendNew(
   isAssumed = false,
 ): Work<Appended | null> {
   const id = facts.length === 1 ? facts[0]?.id : undefined
-  if (typeof id !== 'string') return null
+  if (typeof id !== 'string' || log.unindexed.has(id)) return null
   log.assumeNew([id])
   try {
     const decision = yield* log.decide(facts, options, isAssumed)
     if (decision.added.length === 0) return null
     const { owner = null, generation = null } = options.lease ?? {}
     const { timeZone, textVersion, tip } = log
-    const state = [tip.version, tip.head?.id ?? null, timeZone, textVersion, owner, owner, generation]
-    yield* write(log, decision, now, fullText, isAssumed ? state : null)
+    const state = [tip.version, tip.head?.id ?? null, timeZone, textVersion, owner, owner, generation, id]
+    yield* write(log, decision, now, fullText, state)
     return { decision, log }
   } catch (error) {
     if (!isTaken(error) && !isColloquyError(error) && !(error instanceof StaleLog)) throw error
@@ -279,7 +352,7 @@ function* appendNew(
 }
 
 function* write(
-  log: KnownLog,
+  log: SqliteLog,
   { added, opened, tip }: AppendDecision,
   now: bigint,
   fullText: boolean,
@@ -307,6 +380,8 @@ function* write(
     const { lane: parentLane = null, seq = null, time: parentTime = null } = parent ?? {}
     yield statement(INSERT_LANE, number, lane, time, parentLane, seq, parentTime)
   }
+  const indexed = [indexedEnd(log.tip.version), indexedEnd(tip.version)] as const
+  if (indexed[0] < indexed[1]) for (const sql of INDEX_EVENTS) yield statement(sql, number, ...indexed)
   const from = tip.version - added.length
   // A log with events that are not indexed is indexed in their order.
   const isIndexed = fullText && textVersion === from

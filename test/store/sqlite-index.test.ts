@@ -1,0 +1,84 @@
+/** SQLite indexes the events of a log in groups: nothing shows whether an event is indexed yet (laws S, C). */
+
+import fc from 'fast-check'
+import { afterAll, expect, it } from 'vitest'
+import type { Event } from '../../src/event/types.ts'
+import { isColloquyError } from '../../src/event/errors.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import type { EventQuery } from '../../src/store/contract/query.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { folder, openStore } from './sqlite-drivers.ts'
+import { pages } from './pages.ts'
+import { only, query } from './steps.ts'
+
+const FILES = folder()
+afterAll(FILES.remove)
+
+const KINDS = ['PauseEvent', 'InterruptEvent', 'PauseEvent', 'ConversationStateUpdateEvent'] as const
+
+function eventOf(index: number, hour: number, parent: number | null): Event {
+  const kind = KINDS[(index * 7) % KINDS.length] ?? 'PauseEvent'
+  return {
+    kind,
+    id: `e${index}`,
+    timestamp: new Date((index + hour) * 3_600_000).toISOString(),
+    source: index % 3 === 0 ? 'user' : 'agent',
+    ...(kind === 'ConversationStateUpdateEvent' && { key: 'stats', value: index }),
+    ...(parent !== null && index > 0 && { parent_id: `e${parent % index}` }),
+  } as Event
+}
+
+/** Some append many events, most one, so that logs end before, at and after the end of a group. */
+const batches = fc.array(
+  fc.record({
+    size: fc.oneof({ weight: 5, arbitrary: fc.constant(1) }, fc.integer({ min: 2, max: 40 })),
+    parent: fc.option(fc.nat(), { freq: 4 }),
+    // Times that go back are searched for by kind.
+    hour: fc.oneof({ weight: 20, arbitrary: fc.constant(0) }, fc.integer({ min: -9, max: 0 })),
+    other: fc.boolean(),
+    again: fc.nat(),
+  }),
+  { minLength: 20, maxLength: 40 },
+)
+
+const outcome = async (call: Promise<unknown>): Promise<unknown> =>
+  call.catch((error: unknown) => (isColloquyError(error) ? { code: error.code, data: error.data } : error))
+
+it('two connections append and search as memory does, at any length of a log', async () => {
+  let longest = 0
+  await fc.assert(
+    fc.asyncProperty(batches, fc.array(query, { minLength: 4, maxLength: 4 }), async (steps, queries) => {
+      const file = FILES.next()
+      const memory = memoryStore({ clock: () => 1n })
+      const open = (): Store => openStore('node:sqlite', file, { synchronous: 'normal', clock: () => 1n })
+      const stores = [open(), open()] as const
+      await memory.createConversation({ id: 'c' })
+      await stores[0].createConversation({ id: 'c' })
+      const same = async (call: (store: Store) => Promise<unknown>, other: boolean): Promise<void> =>
+        expect(await outcome(call(stores[Number(other)] as Store))).toEqual(await outcome(call(memory)))
+      let length = 0
+      for (const { size, parent, hour, other, again } of steps) {
+        const added = Array.from({ length: size }, (_, index) => eventOf(length + index, hour, parent))
+        await same((store) => store.append('c', added), other)
+        length += size
+        const known = `e${again % length}`
+        await same((store) => store.get('c', known), other)
+        await same((store) => store.append('c', [{ kind: 'PauseEvent', id: known, source: 'hook' }]), !other)
+        await same(async (store) => {
+          const event = await store.get('c', known)
+          return store.append('c', [event?.fact as Event])
+        }, other)
+      }
+      longest = Math.max(longest, length)
+      for (const { leaf, ...rest } of queries) {
+        const leafId = leaf === undefined ? undefined : `e${leaf % length}`
+        const request = only<EventQuery>({ ...rest, conversationId: 'c', leafId })
+        await same((store) => pages(store, request), false)
+        await same((store) => store.count(request), true)
+      }
+      for (const store of [memory, ...stores]) await store.close()
+    }),
+    { numRuns: 25 },
+  )
+  expect(longest).toBeGreaterThan(128)
+})
