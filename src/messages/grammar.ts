@@ -3,7 +3,9 @@
 import type { JsonObject } from '../event/shapes.ts'
 import type { MessageOptions, NeutralMessage } from './message.ts'
 import type { WriteOptions } from './prefix.ts'
-import type { ProviderGrammar, Sight } from './provider.ts'
+import type { RequestBody } from './model.ts'
+import { callsLast, MESSAGE_PARTS, sightOf } from './provider.ts'
+import type { ProviderGrammar, SeenParts, Sight, SpokenProvider, Wire } from './provider.ts'
 import type { ReadOptions, Reply, ReplyCollector } from './reply.ts'
 import type { Violation } from './rules.ts'
 import type { Limits } from './limits.ts'
@@ -33,27 +35,46 @@ interface Declared<Raw extends object> extends Pick<
   'name' | 'title' | 'law' | 'limits' | 'write' | 'stream'
 > {
   readonly reply: (reply: Raw, options?: ReadOptions) => Reply
-  readonly rules?: NonNullable<Grammar['rules']>
-  readonly list?: string
+  readonly rules?: Grammar['rules']
+  /** Field of a request that contains the system prompt. Default: `system`. */
+  readonly prompt?: string
+  readonly list?: Grammar['list']
   readonly front?: JsonObject
-  readonly provider?: ProviderGrammar
-  readonly sight?: Sight
+  /** Default: the parts of messages. */
+  readonly seen?: SeenParts
+  readonly provider?: SpokenProvider
 }
 
-/**
- * Declares a grammar. It also needs a line in the registry.
- * @throws Error for a grammar without a sight, neither its own nor its provider's.
- */
-export function defineGrammar<Raw extends object>(declared: Declared<Raw>): Grammar {
-  const {
-    rules = null,
-    list = null,
-    front = {},
-    provider = null,
-    sight = provider?.sight,
-    reply,
-    ...rest
-  } = declared
-  if (sight === undefined) throw new Error(`The grammar ${declared.name} has neither a provider nor a sight.`)
-  return { ...rest, reply: reply as Grammar['reply'], rules, list, front, provider, sight }
+/** Declares a grammar. It also needs a line in the registry. */
+export function defineGrammar<Raw extends object>({
+  rules = null,
+  prompt = 'system',
+  list = null,
+  front = {},
+  seen = MESSAGE_PARTS,
+  provider,
+  reply,
+  ...rest
+}: Declared<Raw>): Grammar {
+  const sight = sightOf(prompt, list ?? 'messages', seen)
+  const judge = (body: RequestBody): readonly Violation[] => {
+    const fields = [prompt, list ?? ''].filter((name) => body[name] !== undefined)
+    const request =
+      list === null ? body['messages'] : Object.fromEntries(fields.map((name) => [name, body[name]]))
+    return rules?.(request, { system: 'append' }) ?? []
+  }
+  return {
+    ...rest,
+    reply: reply as Grammar['reply'],
+    rules,
+    list,
+    front,
+    sight,
+    provider:
+      provider === undefined
+        ? null
+        : { arrange: callsLast, signed: withSignature, ...provider, sight, judge },
+  }
 }
+
+const withSignature = (content: Wire, signature: string): Wire => ({ ...content, signature })

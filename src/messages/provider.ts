@@ -33,28 +33,36 @@ export const listOfParts = (value: unknown): readonly Wire[] =>
 /** What a signing provider reads of requests and of its own replies. */
 export interface Sight {
   readonly see: (request: unknown, tools?: unknown) => Seen
-  readonly contentBlocks: (content: Wire) => SeenBlock[]
+  readonly contentBlocks: (content: Wire) => readonly SeenBlock[]
+}
+
+/** The blocks of a request's items, and of contents that are no items. */
+export interface SeenParts {
+  readonly items: (item: Wire) => readonly SeenBlock[]
+  /** Default: as items. */
+  readonly contents?: (content: Wire) => readonly SeenBlock[]
+  /** The item that a text alone means. Default: a message of the user. */
+  readonly textItem?: (text: string) => Wire
 }
 
 /** The sight of a request with these fields for its prompt and its list, which can be the request or one text. */
 export const sightOf = (
-  front: string,
+  prompt: string,
   list: string,
-  itemBlocks: (item: Wire) => readonly SeenBlock[],
-  contentBlocks: Sight['contentBlocks'],
-  textItem: (text: string) => Wire = (content) => ({ role: 'user', content }),
+  { items, contents = items, textItem = (content) => ({ role: 'user', content }) }: SeenParts,
 ): Sight => ({
   see(request, tools = null) {
-    const { [front]: prompt = null, [list]: items = request } = request as Wire
-    const all = typeof items === 'string' ? [textItem(items)] : (items as readonly Wire[])
-    return { front: seenText([prompt, tools]), blocks: all.flatMap(itemBlocks) }
+    const { [prompt]: front = null, [list]: sent = request } = request as Wire
+    const all = typeof sent === 'string' ? [textItem(sent)] : (sent as readonly Wire[])
+    return { front: seenText([front, tools]), blocks: all.flatMap(items) }
   },
-  contentBlocks,
+  contentBlocks: contents,
 })
 
-export const messageSight = /* @__PURE__ */ sightOf('system', 'messages', messageBlocks, (content) =>
-  isTextBlank(content) ? [] : [partBlock('assistant', content)],
-)
+export const MESSAGE_PARTS: SeenParts = {
+  items: messageBlocks,
+  contents: (content) => (isTextBlank(content) ? [] : [partBlock('assistant', content)]),
+}
 
 function messageBlocks({ role, content, ...rest }: Wire): SeenBlock[] {
   const parts = content === undefined ? [] : listOfParts(content).map((part) => partBlock(String(role), part))
@@ -129,7 +137,7 @@ export interface ProviderGrammar {
   readonly contents: (part: ModelPart, idPrefix: string) => readonly Wire[]
   /** Absent for a provider that signs nothing. */
   readonly signs?: (content: Wire, before: readonly Wire[]) => boolean
-  readonly signed?: (content: Wire, token: string) => Wire
+  readonly signed: (content: Wire, token: string) => Wire
   /** Contents that begin the reply to a request whose last reply was paused and waits. Default: none. */
   readonly resumedContents?: (request: RequestBody) => readonly Wire[]
   readonly whole: (contents: readonly Wire[], about: ReplyAbout) => Wire
@@ -142,8 +150,20 @@ export interface ProviderGrammar {
   readonly error: (refusal: Refusal, message: string) => { readonly status: number; readonly body: Wire }
 }
 
-export const fieldsOf = (body: RequestBody, ...names: readonly string[]): Wire =>
-  Object.fromEntries(names.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])))
+/** A provider as its grammar declares it: by default calls are last, and a signature is a field of that name. */
+export type SpokenProvider = Omit<ProviderGrammar, 'sight' | 'judge' | 'arrange' | 'signed'> &
+  Partial<Pick<ProviderGrammar, 'arrange' | 'signed'>>
+
+/** Makes errors from the status, type, message and code of each refusal. */
+export const errorsBy =
+  (
+    table: Readonly<Record<Refusal, readonly [status: number, type: string, message: string, code?: string]>>,
+    bodyOf: (error: { readonly [K in 'type' | 'message']: string } & Wire) => Wire,
+  ): ProviderGrammar['error'] =>
+  (refusal, explanation) => {
+    const [status, type, message, code = null] = table[refusal]
+    return { status, body: bodyOf({ status, type, message: message || explanation, code }) }
+  }
 
 /** Returns the stop reason that a reader takes for this end of a reply. */
 export const reasonOf = (endings: Endings, { end }: ReplyAbout): string | undefined =>

@@ -10,7 +10,7 @@ const ROOT = resolve(import.meta.dirname, '../..')
 
 const TOY = `
 import { defineGrammar } from '../grammar.ts'
-import { argumentObject, halves, messageSight, type ProviderGrammar } from '../provider.ts'
+import { argumentObject, halves, type SpokenProvider } from '../provider.ts'
 import { replyEvents } from '../reply.ts'
 import { objectsOf, stringOf } from '../text.ts'
 import type { Limits } from '../limits.ts'
@@ -29,9 +29,9 @@ const LIMITS: Limits = {
 
 type Line = { readonly type: 'text'; readonly text: string } | { readonly call: string; readonly id: string; readonly args: object } | { readonly result: string; readonly id: string }
 
-const PROVIDER: ProviderGrammar = {
+const PROVIDER: SpokenProvider = {
   route: (path) => (path.endsWith('/toy') ? false : null),
-  sight: messageSight, judge: () => [], arrange: (says) => says,
+  arrange: (says) => says,
   contents: (part, at) => typeof part === 'string' ? [{ type: 'text', text: part }] : 'call' in part ? [{ call: part.call, id: at, args: argumentObject(part.args) }] : [],
   whole: (said) => ({ said }), stream: (said) => said.flatMap(({ text }) => halves(String(text)).map((half) => ({ text: half }))),
   named: false, ends: 0,
@@ -78,7 +78,7 @@ const command = async (...argv) => {
   return texts
 }
 const provider = fakeProvider(playTurns([{ says: ['hi'] }]))
-const response = await provider.fetch('http://any/toy', { method: 'POST', body: '{"messages":[]}' })
+const response = await provider.fetch('http://any/toy', { method: 'POST', body: '{"lines":[]}' })
 const user = { kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: [{ text: 'hello' }] } }
 console.log(JSON.stringify({
   said: await response.json(), grammar: provider.requests[0]?.grammar, form: FORMS['toy'],

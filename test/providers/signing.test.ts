@@ -1,7 +1,9 @@
 /** A signing provider accepts what it signed, and rejects every history that was changed in between. */
 
 import { describe, expect, it } from 'vitest'
-import { messageSight, refusals, seenText, sign } from '../../src/messages/provider.ts'
+import { MESSAGE_PARTS, refusals, seenText, sign, sightOf } from '../../src/messages/provider.ts'
+
+const messageSight = sightOf('system', 'messages', MESSAGE_PARTS)
 
 interface Block {
   readonly type: string

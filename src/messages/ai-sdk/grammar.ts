@@ -1,7 +1,6 @@
 /** The AI SDK as a grammar: the package's own schemas are its rules, and no provider speaks it. */
 
 import { defineGrammar } from '../grammar.ts'
-import { messageSight } from '../provider.ts'
 import { LIMITS } from './blocks.ts'
 import { collectAiSdk, fromAiSdk } from './read.ts'
 import { toAiSdk } from './write.ts'
@@ -14,5 +13,4 @@ export const AI_SDK = defineGrammar({
   write: toAiSdk,
   reply: fromAiSdk,
   stream: collectAiSdk,
-  sight: messageSight,
 })

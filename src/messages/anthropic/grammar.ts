@@ -7,29 +7,18 @@ import {
   argumentObject,
   argumentText,
   callsLast,
-  fieldsOf,
+  errorsBy,
   isThought,
-  messageSight,
-  type ProviderGrammar,
   reasonOf,
-  type Refusal,
-  type ReplyAbout,
   spoken,
-  type Wire,
 } from '../provider.ts'
+import type { ReplyAbout, SpokenProvider, Wire } from '../provider.ts'
 import type { ModelPart } from '../model.ts'
 
 /** Raw arguments of a call: a stream sends their text, a whole reply an object. */
 const ARGUMENT_TEXT = Symbol('written')
 
 type Content = Wire & { readonly [ARGUMENT_TEXT]?: string }
-
-const ERRORS: Readonly<Record<Refusal, readonly [status: number, type: string, message: string]>> = {
-  invalid: [400, 'invalid_request_error', ''],
-  too_long: [400, 'invalid_request_error', 'prompt is too long: 210000 tokens > 200000 maximum'],
-  rate_limited: [429, 'rate_limit_error', 'This request would exceed your rate limit.'],
-  server_error: [500, 'api_error', 'Internal server error'],
-}
 
 const usage = { input_tokens: 10, output_tokens: 5 }
 
@@ -91,10 +80,8 @@ function turnAtEnd(messages: readonly Wire[]): readonly Wire[] {
     .flatMap(({ content }) => (Array.isArray(content) ? (content as Wire[]) : [{ type: 'text' }]))
 }
 
-const PROVIDER: ProviderGrammar = {
+const PROVIDER: SpokenProvider = {
   route: (path, body) => (path.endsWith('/messages') ? body['stream'] === true : null),
-  sight: messageSight,
-  judge: (body) => validateAnthropic(fieldsOf(body, 'system', 'messages'), { systemMessages: true }),
   arrange(says, { messages }) {
     // A blank text is refused when it is sent back, so no thought follows one.
     const lastThought = says.findLastIndex(isThought)
@@ -128,7 +115,6 @@ const PROVIDER: ProviderGrammar = {
     ]
   },
   signs: ({ type }) => type === 'thinking',
-  signed: (content, signature) => ({ ...content, signature }),
   resumedContents({ messages }) {
     const last = (messages as readonly Wire[]).at(-1)
     if (last?.['role'] !== 'assistant' || !Array.isArray(last['content'])) return []
@@ -155,10 +141,15 @@ const PROVIDER: ProviderGrammar = {
   ],
   named: true,
   ends: 2,
-  error(refusal, explanation) {
-    const [status, type, message] = ERRORS[refusal]
-    return { status, body: { type: 'error', error: { type, message: message || explanation } } }
-  },
+  error: errorsBy(
+    {
+      invalid: [400, 'invalid_request_error', ''],
+      too_long: [400, 'invalid_request_error', 'prompt is too long: 210000 tokens > 200000 maximum'],
+      rate_limited: [429, 'rate_limit_error', 'This request would exceed your rate limit.'],
+      server_error: [500, 'api_error', 'Internal server error'],
+    },
+    ({ type, message }) => ({ type: 'error', error: { type, message } }),
+  ),
 }
 
 export const ANTHROPIC = defineGrammar({

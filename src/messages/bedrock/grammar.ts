@@ -1,33 +1,13 @@
 /** Amazon Bedrock's Converse, and its fake provider: it signs reasoning, and streams JSON events. */
 
 import { defineGrammar } from '../grammar.ts'
-import {
-  argumentObject,
-  callsLast,
-  fieldsOf,
-  isTextBlank,
-  reasonOf,
-  type ProviderGrammar,
-  type Refusal,
-  type ReplyAbout,
-  seenText,
-  type SeenBlock,
-  sightOf,
-  spoken,
-  type Wire,
-} from '../provider.ts'
+import { argumentObject, errorsBy, isTextBlank, reasonOf, seenText, spoken } from '../provider.ts'
+import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../provider.ts'
 import { asObject } from '../rules.ts'
 import { LIMITS, withoutBytes } from './blocks.ts'
 import { collectBedrock, DELTAS, ENDINGS, fromBedrock } from './read.ts'
 import { validateBedrock } from './rules.ts'
 import { toBedrock } from './write.ts'
-
-const ERRORS: Readonly<Record<Refusal, readonly [status: number, type: string, message: string]>> = {
-  invalid: [400, 'ValidationException', ''],
-  too_long: [400, 'ValidationException', 'Input is too long for requested model.'],
-  rate_limited: [429, 'ThrottlingException', 'Too many requests, please wait before trying again.'],
-  server_error: [500, 'InternalServerException', 'The system encountered an unexpected error.'],
-}
 
 const stopReasonOf = (contents: readonly Wire[], about: ReplyAbout): string =>
   reasonOf(ENDINGS, about) ??
@@ -47,13 +27,6 @@ function eventsOf(block: Wire, contentBlockIndex: number): readonly Wire[] {
   ]
 }
 
-const SIGHT = sightOf(
-  'system',
-  'messages',
-  ({ role, content }) => (content as readonly Wire[]).flatMap((block) => blocksOf(String(role), block)),
-  (content) => blocksOf('assistant', content),
-)
-
 function blocksOf(role: string, block: Wire): SeenBlock[] {
   if (isTextBlank(block)) return []
   const { reasoningText, redactedContent } = asObject(block['reasoningContent'])
@@ -64,11 +37,8 @@ function blocksOf(role: string, block: Wire): SeenBlock[] {
   return [{ role, body: seenText(withoutBytes(block)), token: null }]
 }
 
-const PROVIDER: ProviderGrammar = {
+const PROVIDER: SpokenProvider = {
   route: (path) => (/\/converse(?:-stream)?$/.test(path) ? path.endsWith('-stream') : null),
-  sight: SIGHT,
-  judge: (body) => validateBedrock(fieldsOf(body, 'system', 'messages')),
-  arrange: callsLast,
   contents(part, idPrefix) {
     if (typeof part === 'string') return [{ text: part }]
     if ('think' in part) return [{ reasoningContent: { reasoningText: { text: part.think } } }]
@@ -102,10 +72,15 @@ const PROVIDER: ProviderGrammar = {
   ],
   named: false,
   ends: 2,
-  error(refusal, explanation) {
-    const [status, type, message] = ERRORS[refusal]
-    return { status, body: { __type: type, message: message || explanation } }
-  },
+  error: errorsBy(
+    {
+      invalid: [400, 'ValidationException', ''],
+      too_long: [400, 'ValidationException', 'Input is too long for requested model.'],
+      rate_limited: [429, 'ThrottlingException', 'Too many requests, please wait before trying again.'],
+      server_error: [500, 'InternalServerException', 'The system encountered an unexpected error.'],
+    },
+    ({ type: __type, message }) => ({ __type, message }),
+  ),
 }
 
 export const BEDROCK = defineGrammar({
@@ -118,5 +93,10 @@ export const BEDROCK = defineGrammar({
   reply: fromBedrock,
   stream: collectBedrock,
   rules: validateBedrock,
+  seen: {
+    items: ({ role, content }) =>
+      (content as readonly Wire[]).flatMap((block) => blocksOf(String(role), block)),
+    contents: (content) => blocksOf('assistant', content),
+  },
   provider: PROVIDER,
 })

@@ -5,33 +5,23 @@ import { LIMITS } from './blocks.ts'
 import { collectGoogle, ENDINGS, fromGoogle } from './read.ts'
 import { toGoogle } from './write.ts'
 import { validateGoogle } from './rules.ts'
-import {
-  argumentObject,
-  callsLast,
-  fieldsOf,
-  halves,
-  seenText,
-  isTextBlank,
-  sightOf,
-  type SeenBlock,
-  type ProviderGrammar,
-  type Refusal,
-  reasonOf,
-  type ReplyAbout,
-  type Wire,
-} from '../provider.ts'
+import { argumentObject, callsLast, errorsBy, halves, isTextBlank, reasonOf, seenText } from '../provider.ts'
+import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../provider.ts'
 import type { ModelPart } from '../model.ts'
 
-const ERRORS: Readonly<Record<Refusal, readonly [code: number, status: string, message: string]>> = {
-  invalid: [400, 'INVALID_ARGUMENT', ''],
-  too_long: [
-    400,
-    'INVALID_ARGUMENT',
-    'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).',
-  ],
-  rate_limited: [429, 'RESOURCE_EXHAUSTED', 'You exceeded your current quota.'],
-  server_error: [500, 'INTERNAL', 'An internal error has occurred.'],
-}
+export const googleError = errorsBy(
+  {
+    invalid: [400, 'INVALID_ARGUMENT', ''],
+    too_long: [
+      400,
+      'INVALID_ARGUMENT',
+      'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).',
+    ],
+    rate_limited: [429, 'RESOURCE_EXHAUSTED', 'You exceeded your current quota.'],
+    server_error: [500, 'INTERNAL', 'An internal error has occurred.'],
+  },
+  ({ status: code, message, type: status }) => ({ error: { code, message, status } }),
+)
 
 const chunkOf = ({ requestNumber }: ReplyAbout, parts: readonly Wire[], more: object = {}): Wire => ({
   responseId: `g_${requestNumber}`,
@@ -45,13 +35,6 @@ const finishOf = (about: ReplyAbout): object => ({
   finishReason: about.end === 'refused' ? 'PROHIBITED_CONTENT' : (reasonOf(ENDINGS, about) ?? 'STOP'),
 })
 
-const SIGHT = sightOf(
-  'systemInstruction',
-  'contents',
-  ({ role, parts }) => (parts as readonly Wire[]).flatMap((part) => googleBlocks(String(role), part)),
-  (content) => googleBlocks('model', content),
-)
-
 function googleBlocks(role: string, { thoughtSignature, ...content }: Wire): SeenBlock[] {
   const isSigned = thoughtSignature !== undefined && thoughtSignature !== 'skip_thought_signature_validator'
   if (!isSigned && (content['thought'] === true || isTextBlank(content))) return []
@@ -59,13 +42,11 @@ function googleBlocks(role: string, { thoughtSignature, ...content }: Wire): See
   return [{ role: role === 'model' ? 'assistant' : role, body: seenText(content), token }]
 }
 
-const PROVIDER: ProviderGrammar = {
+const PROVIDER: SpokenProvider = {
   route(path) {
     const method = /\/models\/[^/]+:(generateContent|streamGenerateContent)$/.exec(path)?.[1]
     return method === undefined ? null : method === 'streamGenerateContent'
   },
-  sight: SIGHT,
-  judge: (body) => validateGoogle(fieldsOf(body, 'systemInstruction', 'contents')),
   // Adjacent texts are one part.
   arrange: (says) =>
     callsLast(says).reduce<ModelPart[]>((parts, part) => {
@@ -103,21 +84,22 @@ const PROVIDER: ProviderGrammar = {
   error: googleError,
 }
 
-export function googleError(refusal: Refusal, explanation: string): ReturnType<ProviderGrammar['error']> {
-  const [code, status, message] = ERRORS[refusal]
-  return { status: code, body: { error: { code, message: message || explanation, status } } }
-}
-
 export const GOOGLE = defineGrammar({
   name: 'google',
   title: 'Google Gemini',
   law: 'M16',
   limits: LIMITS,
   write: toGoogle,
+  prompt: 'systemInstruction',
   list: 'contents',
   reply: fromGoogle,
   stream: collectGoogle,
   rules: validateGoogle,
+  seen: {
+    items: ({ role, parts }) =>
+      (parts as readonly Wire[]).flatMap((part) => googleBlocks(String(role), part)),
+    contents: (content) => googleBlocks('model', content),
+  },
   front: { systemInstruction: null },
   provider: PROVIDER,
 })

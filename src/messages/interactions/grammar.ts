@@ -2,20 +2,8 @@
 
 import { defineGrammar } from '../grammar.ts'
 import { googleError } from '../google/grammar.ts'
-import {
-  argumentObject,
-  callsLast,
-  fieldsOf,
-  isTextBlank,
-  type ProviderGrammar,
-  reasonOf,
-  type ReplyAbout,
-  seenText,
-  type SeenBlock,
-  sightOf,
-  spoken,
-  type Wire,
-} from '../provider.ts'
+import { argumentObject, isTextBlank, reasonOf, seenText, spoken } from '../provider.ts'
+import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../provider.ts'
 import type { DeltaFields } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 import { collectInteractions, ENDINGS, fromInteractions } from './read.ts'
@@ -50,11 +38,6 @@ function eventsOf(step: Wire, index: number): readonly Wire[] {
   ]
 }
 
-const SIGHT = sightOf('system_instruction', 'input', stepBlocks, stepBlocks, (text) => ({
-  type: 'user_input',
-  content: [{ type: 'text', text }],
-}))
-
 /** A step as the provider sees it: placeholder signatures are unsigned, unsigned thoughts ignored. */
 function stepBlocks(step: Wire): SeenBlock[] {
   const { type, content, signature, ...rest } = step
@@ -69,11 +52,8 @@ function stepBlocks(step: Wire): SeenBlock[] {
   return [{ role, body: seenText({ type, ...rest }), token: isSigned ? String(signature) : null }]
 }
 
-const PROVIDER: ProviderGrammar = {
+const PROVIDER: SpokenProvider = {
   route: (path, body) => (path.endsWith('/interactions') ? body['stream'] === true : null),
-  sight: SIGHT,
-  judge: (body) => validateInteractions(fieldsOf(body, 'system_instruction', 'input')),
-  arrange: callsLast,
   contents(part, idPrefix) {
     if (typeof part === 'string') return [{ type: 'model_output', content: [{ type: 'text', text: part }] }]
     if ('think' in part)
@@ -87,7 +67,6 @@ const PROVIDER: ProviderGrammar = {
     return [{ type: 'function_call', id, name, arguments: argumentObject(args) }]
   },
   signs: ({ type }) => type === 'thought',
-  signed: (content, signature) => ({ ...content, signature }),
   whole: (steps, about) => ({ ...interactionOf(steps, about), steps }),
   stream: (steps, about) => [
     {
@@ -108,9 +87,14 @@ export const INTERACTIONS = defineGrammar({
   law: 'M19',
   limits: LIMITS,
   write: toInteractions,
+  prompt: 'system_instruction',
   list: 'input',
   reply: fromInteractions,
   stream: collectInteractions,
   rules: validateInteractions,
+  seen: {
+    items: stepBlocks,
+    textItem: (text) => ({ type: 'user_input', content: [{ type: 'text', text }] }),
+  },
   provider: PROVIDER,
 })

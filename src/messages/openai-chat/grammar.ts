@@ -5,41 +5,23 @@ import { LIMITS } from './blocks.ts'
 import { collectOpenAIChat, fromOpenAIChat } from './read.ts'
 import { toOpenAIChat } from './write.ts'
 import { validateOpenAiChat } from './rules.ts'
-import {
-  argumentText,
-  callsLast,
-  halves,
-  messageSight,
-  type ProviderGrammar,
-  type Refusal,
-  type ReplyAbout,
-  type Wire,
-} from '../provider.ts'
+import { argumentText, errorsBy, halves } from '../provider.ts'
+import type { ReplyAbout, SpokenProvider, Wire } from '../provider.ts'
 
-const OPENAI_ERRORS: Readonly<Record<Refusal, { readonly status: number; readonly error: Wire }>> = {
-  invalid: { status: 400, error: { type: 'invalid_request_error', code: null } },
-  too_long: {
-    status: 400,
-    error: {
-      message: 'Your input exceeds the context window of this model.',
-      type: 'invalid_request_error',
-      code: 'context_length_exceeded',
-    },
+export const openaiError = errorsBy(
+  {
+    invalid: [400, 'invalid_request_error', ''],
+    too_long: [
+      400,
+      'invalid_request_error',
+      'Your input exceeds the context window of this model.',
+      'context_length_exceeded',
+    ],
+    rate_limited: [429, 'requests', 'Rate limit reached for requests', 'rate_limit_exceeded'],
+    server_error: [500, 'server_error', 'The server had an error.'],
   },
-  rate_limited: {
-    status: 429,
-    error: { message: 'Rate limit reached for requests', type: 'requests', code: 'rate_limit_exceeded' },
-  },
-  server_error: {
-    status: 500,
-    error: { message: 'The server had an error.', type: 'server_error', code: null },
-  },
-}
-
-export const openaiError: ProviderGrammar['error'] = (refusal, message) => {
-  const { status, error } = OPENAI_ERRORS[refusal]
-  return { status, body: { error: { message, param: null, ...error } } }
-}
+  ({ message, type, code }) => ({ error: { message, param: null, type, code } }),
+)
 
 const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
 
@@ -57,11 +39,8 @@ function finishOf(contents: readonly Wire[], { end }: ReplyAbout): string {
 
 const REFUSAL = 'I will not.'
 
-const PROVIDER: ProviderGrammar = {
+const PROVIDER: SpokenProvider = {
   route: (path, body) => (path.endsWith('/chat/completions') ? body['stream'] === true : null),
-  sight: messageSight,
-  judge: ({ messages }) => validateOpenAiChat(messages),
-  arrange: callsLast,
   contents(part, idPrefix) {
     if (typeof part === 'string') return [{ type: 'text', text: part }]
     if (!('call' in part)) return []
@@ -130,6 +109,5 @@ export const OPENAI_CHAT = defineGrammar({
   reply: fromOpenAIChat,
   stream: collectOpenAIChat,
   rules: validateOpenAiChat,
-
   provider: PROVIDER,
 })

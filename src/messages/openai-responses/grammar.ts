@@ -5,20 +5,8 @@ import { LIMITS } from './blocks.ts'
 import { collectOpenAIResponses, fromOpenAIResponses, PIECES } from './read.ts'
 import { toOpenAIResponses } from './write.ts'
 import { validateOpenAiResponses } from './rules.ts'
-import {
-  argumentObject,
-  argumentText,
-  fieldsOf,
-  halves,
-  isThought,
-  seenText,
-  sightOf,
-  type SeenBlock,
-  listOfParts,
-  type ProviderGrammar,
-  type ReplyAbout,
-  type Wire,
-} from '../provider.ts'
+import { argumentObject, argumentText, halves, isThought, listOfParts, seenText } from '../provider.ts'
+import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../provider.ts'
 import { openaiError } from '../openai-chat/grammar.ts'
 import type { ModelPart } from '../model.ts'
 
@@ -71,8 +59,6 @@ function hasArguments(part: ModelPart): boolean {
   return typeof part.args !== 'string' || JSON.stringify(argumentObject(part.args)) === part.args
 }
 
-const SIGHT = sightOf('instructions', 'input', itemBlocks, itemBlocks)
-
 function itemBlocks(item: Wire): SeenBlock[] {
   const { type = 'message', role, content, id: _, status: __, encrypted_content, ...rest } = item
   if (type === 'reasoning')
@@ -91,10 +77,8 @@ function itemBlocks(item: Wire): SeenBlock[] {
   })
 }
 
-const PROVIDER: ProviderGrammar = {
+const PROVIDER: SpokenProvider = {
   route: (path, body) => (path.endsWith('/responses') ? body['stream'] === true : null),
-  sight: SIGHT,
-  judge: (body) => validateOpenAiResponses(fieldsOf(body, 'instructions', 'input')),
   // A thought must be followed by another item. Invalid JSON is last: no client can send it back unchanged.
   arrange(says) {
     const inOrder = [...says.filter(hasArguments), ...says.filter((part) => !hasArguments(part))]
@@ -155,10 +139,11 @@ export const OPENAI_RESPONSES = defineGrammar({
   law: 'M2',
   limits: LIMITS,
   write: toOpenAIResponses,
+  prompt: 'instructions',
   list: 'input',
   reply: fromOpenAIResponses,
   stream: collectOpenAIResponses,
   rules: validateOpenAiResponses,
-
+  seen: { items: itemBlocks },
   provider: PROVIDER,
 })

@@ -62,7 +62,7 @@ function contentsOf(
     const body = seen?.body ?? ''
     const isSigned = grammar.signs?.(content, out) === true
     const token = isSigned ? sign({ front, blocks: before }, body) : null
-    const input = token === null ? content : (grammar.signed?.(content, token) ?? content)
+    const input = token === null ? content : grammar.signed(content, token)
     out.push(input)
     before.push(...grammar.sight.contentBlocks(input))
   }
