@@ -3,23 +3,11 @@
  * changed prefix, so unproved replies are sent without signed parts.
  */
 
-import {
-  isImagePart,
-  isTextPart,
-  type ReasoningItemModel,
-  type RedactedThinkingBlock,
-  type ThinkingBlock,
-} from '../event/shapes.ts'
+import { isImagePart, isTextPart } from '../event/shapes.ts'
+import type { ReasoningItemModel, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
 import type { CacheTime } from './cache-marks.ts'
-import {
-  type Digest,
-  cachedDigest,
-  digestOf,
-  digestOfAll,
-  followedBy,
-  digestText,
-  otherDigest,
-} from './digest.ts'
+import { cachedDigest, digestOf, digestOfAll, followedBy, digestText, otherDigest } from './digest.ts'
+import type { Digest } from './digest.ts'
 import type { AssistantMessage, RequestCache } from './message.ts'
 import { reasoningItems } from './reply-parts.ts'
 import type { FieldRef, PartRef, PartsInOrder, AssistantTurn, Call, Result } from './limits.ts'

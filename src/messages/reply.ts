@@ -1,14 +1,7 @@
 /** Makes the events of a reply from its parts, for all readers: one batch without repetitions. */
 
-import {
-  actionKind,
-  type RawObject,
-  isWhitespace,
-  objectOf,
-  readArguments,
-  stringOf,
-  textOfInput,
-} from './text.ts'
+import { actionKind, isWhitespace, objectOf, readArguments, stringOf, textOfInput } from './text.ts'
+import type { RawObject } from './text.ts'
 import { isObject } from '../event/json.ts'
 import { quote } from '../event/text.ts'
 import { isEarlyEnd, type ReplyRecord } from '../event/reply.ts'
@@ -466,47 +459,43 @@ export const readParts = (
     partOf(item, ending?.type === 'truncated' && index === items.length - 1, items[index - 1]),
   )
 
-export const textPart = (text: string, more: JsonObject | null = null): ReplyPart => ({
-  is: 'text',
-  text,
-  more,
-})
+/** Makes the parts of a reply. */
+export const replyPart = {
+  text: (text: string, more: JsonObject | null = null): ReplyPart => ({ is: 'text', text, more }),
+  thinking(thinking: string, signature: unknown, more: JsonObject | null = null): ReplyPart {
+    const block = { type: 'thinking' as const, thinking, ...(typeof signature === 'string' && { signature }) }
+    return { is: 'thinking', block, more }
+  },
+  redacted: (data: string, more: JsonObject | null = null): ReplyPart => ({
+    is: 'thinking',
+    block: { type: 'redacted_thinking', data },
+    more,
+  }),
+  other: (value: RawObject): ReplyPart => ({ is: 'other', value: value as JsonObject }),
+  call: (
+    id: unknown,
+    name: unknown,
+    input: unknown,
+    isCutOff: boolean,
+    rest: Partial<ReplyCall> = {},
+  ): ReplyPart => ({
+    is: 'call',
+    id: stringOf(id),
+    name: stringOf(name),
+    arguments: textOfInput(input),
+    input: frozenInput(input),
+    item: null,
+    more: null,
+    ...rest,
+    unfit: rest.unfit ?? (isCutOff ? CUT_OFF : null),
+  }),
+}
 
-export const thinkingPart = (
-  thinking: string,
-  signature: unknown,
-  more: JsonObject | null = null,
-): ReplyPart => ({
-  is: 'thinking',
-  block: { type: 'thinking', thinking, ...(typeof signature === 'string' ? { signature } : {}) },
-  more,
-})
-
-export const redactedPart = (data: string, more: JsonObject | null = null): ReplyPart => ({
-  is: 'thinking',
-  block: { type: 'redacted_thinking', data },
-  more,
-})
-
-export const otherPart = (value: RawObject): ReplyPart => ({ is: 'other', value: value as JsonObject })
-
-export const callPart = (
-  id: unknown,
-  name: unknown,
-  input: unknown,
-  isCutOff: boolean,
-  rest: Partial<ReplyCall> = {},
-): ReplyPart => ({
-  is: 'call',
-  id: stringOf(id),
-  name: stringOf(name),
-  arguments: textOfInput(input),
-  input: frozenInput(input),
-  item: null,
-  more: null,
-  ...rest,
-  unfit: rest.unfit ?? (isCutOff ? CUT_OFF : null),
-})
+/** Returns the reader of a grammar's whole replies. `broken`: how its stream ended, if before the end of the reply. */
+export const replyReader =
+  (limits: Limits, read: (raw: RawObject, broken: ReplyOutcome | null, options: ReadOptions) => RawReply) =>
+  (reply: object, options: ReadOptions, broken: ReplyOutcome | null = null): Reply =>
+    replyEvents(read(objectOf(reply), broken, options), limits, options)
 
 /**
  * Returns a reply's events and outcome. Only the first has thinking, text and record. Calls that cannot be

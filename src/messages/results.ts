@@ -1,11 +1,6 @@
 import { isWorkingResult } from '../event/completion.ts'
-import {
-  isTextPart,
-  type Content,
-  type ImageContent,
-  type Observation,
-  type TextContent,
-} from '../event/shapes.ts'
+import { isTextPart } from '../event/shapes.ts'
+import type { Content, ImageContent, Observation, TextContent } from '../event/shapes.ts'
 import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
 import type { BatchUnit } from '../view/units.ts'
 import { memoize } from './digest.ts'

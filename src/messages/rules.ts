@@ -1,17 +1,8 @@
 /** The rule engine: checks a request against a provider's table of rules, and returns the violations. */
 
 import type { Kinds } from './blocks.ts'
-import {
-  either,
-  type Fields,
-  integer,
-  type Judge,
-  optional,
-  record,
-  type Shape,
-  type ShapeOf,
-  string,
-} from './shape.ts'
+import { either, integer, optional, record, string } from './shape.ts'
+import type { Fields, Judge, Shape, ShapeOf } from './shape.ts'
 
 type Fault = 'missing-field' | 'unknown-field' | 'wrong-type' | 'unknown-role' | 'unknown-type'
 

@@ -1,12 +1,7 @@
 /** Lists a branch for a user interface: each message and call with its outcome, as plain data. */
 
-import {
-  type CallProgress,
-  completionOf,
-  type CompletionOutcome,
-  isWorkingResult,
-  progressOf,
-} from '../event/completion.ts'
+import { completionOf, isWorkingResult, progressOf } from '../event/completion.ts'
+import type { CallProgress, CompletionOutcome } from '../event/completion.ts'
 import { type EventKind, isToolResult } from '../event/kinds.ts'
 import { maskSecrets } from '../event/mask.ts'
 import { requestHeadOf, type EarlyEnd, earlyEndOf, replyOf, type ReplyRecord } from '../event/reply.ts'

@@ -20,16 +20,8 @@ import type {
   Result,
   Turn,
 } from './limits.ts'
-import {
-  callDigest,
-  type NewMap,
-  resultDigest,
-  type Role,
-  startProof,
-  thinkingDigest,
-  type WriteOptions,
-  type Written,
-} from './prefix.ts'
+import { callDigest, resultDigest, startProof, thinkingDigest } from './prefix.ts'
+import type { NewMap, Role, WriteOptions, Written } from './prefix.ts'
 import { textsOfPart } from './reply-parts.ts'
 import { type TurnReader, turnReader } from './turns.ts'
 

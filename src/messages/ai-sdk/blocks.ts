@@ -18,15 +18,13 @@ import {
   open,
   optional,
   record,
-  type Shape,
-  type ShapeOf,
   string,
   text,
-  type Typed,
   webUrl,
   where,
   visibleText,
 } from '../shape.ts'
+import type { Shape, ShapeOf, Typed } from '../shape.ts'
 import { COMMON_LIMITS, isSignedThinking } from '../reply-parts.ts'
 import { isWellFormed, isWhitespace } from '../text.ts'
 

@@ -1,24 +1,8 @@
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
-import {
-  callPart,
-  failedWith,
-  otherPart,
-  type ReadOptions,
-  readParts,
-  reasoningDelta,
-  redactedPart,
-  type Reply,
-  type ReplyCall,
-  type ReplyCollector,
-  replyEvents,
-  type ReplyOutcome,
-  type ReplyPart,
-  textDelta,
-  textPart,
-  thinkingPart,
-} from '../reply.ts'
+import { failedWith, readParts, reasoningDelta, replyPart, replyReader, textDelta } from '../reply.ts'
+import type { ReadOptions, Reply, ReplyCall, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../text.ts'
 import { collectStream } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
@@ -45,29 +29,24 @@ export interface AiSdkStep {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export const fromAiSdk = (step: AiSdkStep, options: ReadOptions = {}): Reply =>
-  readReply(objectOf(step), options)
+export const fromAiSdk = (step: AiSdkStep, options: ReadOptions = {}): Reply => readReply(step, options)
 
-function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
+const readReply = replyReader(LIMITS, (raw, broken) => {
   const response = objectOf(raw['response'])
   const content = objectsOf(raw['content']).filter(isVisible)
   const ending = broken ?? endingOf(raw)
   const { raw: _, ...usage } = objectOf(raw['usage'])
   const callFacts = callFactsIn(content)
-  return replyEvents(
-    {
-      id: response['id'],
-      model: stringOf(response['modelId']) || stringOf(objectOf(raw['model'])['modelId']),
-      stopReason: reasonOf(raw),
-      usage,
-      metadata: metadataOf(raw, content),
-      parts: readParts(content, ending, (part, isCutOff) => partOf(part, isCutOff, callFacts)),
-      ending,
-    },
-    LIMITS,
-    options,
-  )
-}
+  return {
+    id: response['id'],
+    model: stringOf(response['modelId']) || stringOf(objectOf(raw['model'])['modelId']),
+    stopReason: reasonOf(raw),
+    usage,
+    metadata: metadataOf(raw, content),
+    parts: readParts(content, ending, (part, isCutOff) => partOf(part, isCutOff, callFacts)),
+    ending,
+  }
+})
 
 const reasonOf = (step: RawObject): string =>
   stringOf(step['rawFinishReason']) || stringOf(step['finishReason'])
@@ -148,22 +127,22 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
   switch (type) {
     case 'text':
       if (typeof text !== 'string') break
-      return [textPart(text, more)]
+      return [replyPart.text(text, more)]
     case 'reasoning':
       if (typeof text !== 'string') break
       return [reasoningPart(text, options)]
     case 'custom':
-      return [otherPart({ type, kind: stringOf(kind), ...provider })]
+      return [replyPart.other({ type, kind: stringOf(kind), ...provider })]
     case 'file':
     case 'reasoning-file': {
       const { base64, mediaType } = objectOf(part['file'])
       if (typeof base64 !== 'string' || typeof mediaType !== 'string') break
-      return [otherPart({ type, data: base64, mediaType, ...provider })]
+      return [replyPart.other({ type, data: base64, mediaType, ...provider })]
     }
     case 'tool-call':
       return part['providerExecuted'] === true
         ? [
-            otherPart({
+            replyPart.other({
               type,
               toolCallId: stringOf(toolCallId),
               toolName: stringOf(toolName),
@@ -177,7 +156,7 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
     case 'tool-error': {
       if (part['providerExecuted'] !== true || part['preliminary'] === true) return []
       const ends = { type: 'tool-result', toolCallId: stringOf(toolCallId), toolName: stringOf(toolName) }
-      return [otherPart({ ...ends, output: outputOf(part), ...provider })]
+      return [replyPart.other({ ...ends, output: outputOf(part), ...provider })]
     }
     case 'source':
     case 'tool-approval-request':
@@ -185,7 +164,7 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
       return []
   }
   const value = plain(part)
-  return isObject(value) ? [otherPart(value)] : []
+  return isObject(value) ? [replyPart.other(value)] : []
 }
 
 /** With Anthropic's signature it is standard thinking; other provider data is stored next to it. */
@@ -193,7 +172,7 @@ function reasoningPart(thinking: string, options: JsonObject | null): ReplyPart 
   const { signature, redactedData, ...rest } = objectOf(options?.['anthropic'])
   const isAlone = Object.keys(options ?? {}).length === 1 && Object.keys(rest).length === 0
   if (isAlone && typeof signature === 'string' && signature !== '' && redactedData === undefined)
-    return thinkingPart(thinking, signature)
+    return replyPart.thinking(thinking, signature)
   if (
     isAlone &&
     typeof redactedData === 'string' &&
@@ -201,8 +180,8 @@ function reasoningPart(thinking: string, options: JsonObject | null): ReplyPart 
     signature === undefined &&
     thinking === ''
   )
-    return redactedPart(redactedData)
-  return thinkingPart(thinking, null, options === null ? null : { providerOptions: options })
+    return replyPart.redacted(redactedData)
+  return replyPart.thinking(thinking, null, options === null ? null : { providerOptions: options })
 }
 
 function readCall(
@@ -220,7 +199,7 @@ function readCall(
         ? null
         : reason || 'it was denied'
   const unfit = isCutOff ? {} : { unfit: problem }
-  return callPart(id, part['toolName'], part['input'], isCutOff, {
+  return replyPart.call(id, part['toolName'], part['input'], isCutOff, {
     ...unfit,
     result: results.get(id) ?? null,
     more,

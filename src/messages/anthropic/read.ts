@@ -2,26 +2,17 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, withoutNulls } from '../text.ts'
 import {
-  callPart,
   endingBy,
-  type Endings,
   failedWith,
   failureOf,
   moreOf,
-  otherPart,
-  type ReadOptions,
   readParts,
   reasoningDelta,
-  redactedPart,
-  type Reply,
-  type ReplyCollector,
-  replyEvents,
-  type ReplyOutcome,
-  type ReplyPart,
+  replyPart,
+  replyReader,
   textDelta,
-  textPart,
-  thinkingPart,
 } from '../reply.ts'
+import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyPart } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { addDelta, closeBlock, collectStream, type DeltaFields, newItem, type StreamItem } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
@@ -134,28 +125,23 @@ export interface AnthropicReply {
  * outcome // { type: 'done' }
  */
 export const fromAnthropic = (reply: AnthropicReply, options: ReadOptions = {}): Reply =>
-  readReply(objectOf(reply), options)
+  readReply(reply, options)
 
-/** `broken`: how its stream ended, if before the end of the reply. */
-function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
+const readReply = replyReader(LIMITS, (raw, broken) => {
   const stop = objectOf(raw['stop_details'])
   const ending =
     broken ?? failureOf(raw) ?? endingBy(ENDINGS, stringOf(raw['stop_reason']), stop['explanation'])
-  return replyEvents(
-    {
-      id: raw['id'],
-      model: raw['model'],
-      stopReason: raw['stop_reason'],
-      usage: raw['usage'],
-      metadata: moreOf({ stop_details: raw['stop_details'], diagnostics: raw['diagnostics'] }),
-      container: objectOf(raw['container'])['id'],
-      parts: readParts(objectsOf(raw['content']), ending, partOf),
-      ending,
-    },
-    LIMITS,
-    options,
-  )
-}
+  return {
+    id: raw['id'],
+    model: raw['model'],
+    stopReason: raw['stop_reason'],
+    usage: raw['usage'],
+    metadata: moreOf({ stop_details: raw['stop_details'], diagnostics: raw['diagnostics'] }),
+    container: objectOf(raw['container'])['id'],
+    parts: readParts(objectsOf(raw['content']), ending, partOf),
+    ending,
+  }
+})
 
 export const ENDINGS: Endings = {
   max_tokens: 'truncated',
@@ -168,14 +154,14 @@ export const ENDINGS: Endings = {
 /** Reads a block as a part. A block that lacks required fields is stored whole. */
 function partOf(block: RawObject, isCutOff: boolean): ReplyPart {
   const { type, text, thinking, signature, data, id, name, input } = block
-  if (type === 'text' && typeof text === 'string') return textPart(text, moreOf(block, 'type', 'text'))
+  if (type === 'text' && typeof text === 'string') return replyPart.text(text, moreOf(block, 'type', 'text'))
   if (type === 'thinking' && typeof thinking === 'string')
-    return thinkingPart(thinking, signature, moreOf(block, 'type', 'thinking', 'signature'))
+    return replyPart.thinking(thinking, signature, moreOf(block, 'type', 'thinking', 'signature'))
   if (type === 'redacted_thinking' && typeof data === 'string')
-    return redactedPart(data, moreOf(block, 'type', 'data'))
+    return replyPart.redacted(data, moreOf(block, 'type', 'data'))
   return type === 'tool_use'
-    ? callPart(id, name, input, isCutOff, { more: callerOf(block) })
-    : otherPart(block)
+    ? replyPart.call(id, name, input, isCutOff, { more: callerOf(block) })
+    : replyPart.other(block)
 }
 
 /** `direct`, a call by the model itself, is the default and left out. */

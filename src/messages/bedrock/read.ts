@@ -1,25 +1,16 @@
 /** Reads replies of Amazon Bedrock's Converse as events. */
 
 import {
-  callPart,
   endingBy,
-  type Endings,
   failedWith,
   moreOf,
-  otherPart,
-  type ReadOptions,
   readParts,
   reasoningDelta,
-  redactedPart,
-  type Reply,
-  type ReplyCollector,
-  replyEvents,
-  type ReplyOutcome,
-  type ReplyPart,
+  replyPart,
+  replyReader,
   textDelta,
-  textPart,
-  thinkingPart,
 } from '../reply.ts'
+import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyPart } from '../reply.ts'
 import { base64Of } from '../text-files.ts'
 import { addDelta, closeBlock, collectStream, type DeltaFields, newItem, type StreamItem } from '../stream.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../text.ts'
@@ -43,28 +34,24 @@ export interface BedrockReply {
  * outcome // { type: 'done' }
  */
 export const fromBedrock = (reply: BedrockReply, options: ReadOptions = {}): Reply =>
-  readReply(objectOf(reply), options)
+  readReply(reply, options)
 
-function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
+const readReply = replyReader(LIMITS, (raw, broken, options) => {
   const { output, stopReason, usage, $metadata, additionalModelResponseFields, trace } = raw
   const contents = objectsOf(objectOf(objectOf(output)['message'])['content']).filter(
     ({ text }) => text !== '',
   )
   const ending = broken ?? endingBy(ENDINGS, stringOf(stopReason), stopReason)
-  return replyEvents(
-    {
-      id: objectOf($metadata)['requestId'],
-      model: objectOf(options.request)['modelId'],
-      stopReason,
-      usage,
-      metadata: moreOf({ additionalModelResponseFields, trace }),
-      parts: readParts(contents, ending, partOf),
-      ending,
-    },
-    LIMITS,
-    options,
-  )
-}
+  return {
+    id: objectOf($metadata)['requestId'],
+    model: objectOf(options.request)['modelId'],
+    stopReason,
+    usage,
+    metadata: moreOf({ additionalModelResponseFields, trace }),
+    parts: readParts(contents, ending, partOf),
+    ending,
+  }
+})
 
 export const ENDINGS: Endings = {
   max_tokens: 'truncated',
@@ -77,10 +64,10 @@ export const ENDINGS: Endings = {
 
 function partOf(content: RawObject, isCutOff: boolean): ReplyPart {
   const { text, toolUse, reasoningContent, citationsContent } = content
-  if (typeof text === 'string') return textPart(text, moreOf(content, 'text'))
+  if (typeof text === 'string') return replyPart.text(text, moreOf(content, 'text'))
   if (citationsContent !== undefined) {
     const { content: texts, citations } = objectOf(citationsContent)
-    return textPart(
+    return replyPart.text(
       objectsOf(texts)
         .map((each) => stringOf(each['text']))
         .join(''),
@@ -89,17 +76,17 @@ function partOf(content: RawObject, isCutOff: boolean): ReplyPart {
   }
   if (reasoningContent !== undefined) return reasoningPart(content, objectOf(reasoningContent))
   const { toolUseId, name, input, type } = objectOf(toolUse)
-  if (toolUse === undefined || type !== undefined) return otherPart(withoutBytes(content) as RawObject)
-  return callPart(toolUseId, name, input, isCutOff)
+  if (toolUse === undefined || type !== undefined) return replyPart.other(withoutBytes(content) as RawObject)
+  return replyPart.call(toolUseId, name, input, isCutOff)
 }
 
 /** Redacted reasoning is recorded as base64, as in the HTTP interface. */
 function reasoningPart(content: RawObject, { reasoningText, redactedContent }: RawObject): ReplyPart {
   const data = redactedContent instanceof Uint8Array ? base64Of(redactedContent) : redactedContent
-  if (typeof data === 'string') return redactedPart(data)
+  if (typeof data === 'string') return replyPart.redacted(data)
   const { text, signature } = objectOf(reasoningText)
-  if (typeof text !== 'string') return otherPart(withoutBytes(content) as RawObject)
-  return thinkingPart(text, signature || null)
+  if (typeof text !== 'string') return replyPart.other(withoutBytes(content) as RawObject)
+  return replyPart.thinking(text, signature || null)
 }
 
 /**

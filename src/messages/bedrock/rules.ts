@@ -8,21 +8,15 @@ import {
   formRules,
   isBlank,
   judge,
-  type JsonObject,
   listed,
   nameFault,
   oneData,
-  type OneField,
   pairRules,
-  type Part,
   repeats,
-  type Rule,
-  type Step,
-  type Turn,
   turnsOf,
-  type Violation,
   written,
 } from '../rules.ts'
+import type { JsonObject, OneField, Part, Rule, Step, Turn, Violation } from '../rules.ts'
 import { either, listOf, object, oneOf, open, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf } from '../shape.ts'
 import { KINDS } from './blocks.ts'

@@ -4,25 +4,17 @@ import { quoteEnd } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
-  callPart,
   endingBy,
-  type Endings,
   failedWith,
   failureOf,
   moreOf,
-  otherPart,
-  type ReadOptions,
   readParts,
   reasoningDelta,
-  type Reply,
-  type ReplyCollector,
-  replyEvents,
-  type ReplyOutcome,
-  type ReplyPart,
+  replyPart,
+  replyReader,
   textDelta,
-  textPart,
-  thinkingPart,
 } from '../reply.ts'
+import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, withoutNulls } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
@@ -243,27 +235,22 @@ export interface GoogleReply {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export const fromGoogle = (reply: GoogleReply, options: ReadOptions = {}): Reply =>
-  readReply(objectOf(reply), options)
+export const fromGoogle = (reply: GoogleReply, options: ReadOptions = {}): Reply => readReply(reply, options)
 
-function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
+const readReply = replyReader(LIMITS, (raw, broken) => {
   const [candidate = {}] = objectsOf(raw['candidates'])
   const parts = objectsOf(objectOf(candidate['content'])['parts']).filter(isVisible)
   const ending = broken ?? failureOf(raw) ?? endingOf(raw, candidate)
-  return replyEvents(
-    {
-      id: raw['responseId'],
-      model: raw['modelVersion'],
-      stopReason: stringOf(candidate['finishReason']) || blockReason(raw),
-      usage: raw['usageMetadata'],
-      metadata: moreOf(candidate, ...KNOWN),
-      parts: readParts(parts, ending, partOf),
-      ending,
-    },
-    LIMITS,
-    options,
-  )
-}
+  return {
+    id: raw['responseId'],
+    model: raw['modelVersion'],
+    stopReason: stringOf(candidate['finishReason']) || blockReason(raw),
+    usage: raw['usageMetadata'],
+    metadata: moreOf(candidate, ...KNOWN),
+    parts: readParts(parts, ending, partOf),
+    ending,
+  }
+})
 
 const KNOWN = [
   'content',
@@ -308,13 +295,13 @@ function partOf(part: RawObject, isCutOff: boolean): ReplyPart {
   if (present.length === 1 && kind === 'functionCall')
     return readCall(part, objectOf(part['functionCall']), isCutOff)
   // The field that names its kind is first.
-  return otherPart(kind === undefined ? part : { [kind]: part[kind], ...part })
+  return replyPart.other(kind === undefined ? part : { [kind]: part[kind], ...part })
 }
 
 const readText = (part: RawObject, text: string): ReplyPart =>
   part['thought'] === true
-    ? thinkingPart(text, part['thoughtSignature'], moreOf(part, 'text', 'thought', 'thoughtSignature'))
-    : textPart(text, moreOf(part, 'text'))
+    ? replyPart.thinking(text, part['thoughtSignature'], moreOf(part, 'text', 'thought', 'thoughtSignature'))
+    : replyPart.text(text, moreOf(part, 'text'))
 
 function readCall(part: RawObject, call: RawObject, isCutOff: boolean): ReplyPart {
   const { id, name, args } = call
@@ -327,5 +314,5 @@ function readCall(part: RawObject, call: RawObject, isCutOff: boolean): ReplyPar
     ...moreOf(part, 'functionCall'),
     ...(Object.keys(lacks).length === 0 ? {} : { functionCall: lacks }),
   }
-  return callPart(id, name, args, isCutOff, { more: Object.keys(more).length === 0 ? null : more })
+  return replyPart.call(id, name, args, isCutOff, { more: Object.keys(more).length === 0 ? null : more })
 }

@@ -6,7 +6,6 @@ import {
   customShape,
   each,
   faultsOf,
-  type Finding,
   formRules,
   functionNameFault,
   isBase64,
@@ -14,12 +13,9 @@ import {
   listed,
   nonEmpty,
   oneData,
-  type OneField,
-  type Part,
   repeats,
-  type Rule,
-  type Violation,
 } from '../rules.ts'
+import type { Finding, OneField, Part, Rule, Violation } from '../rules.ts'
 import { listOf, object, oneOf, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf } from '../shape.ts'
 import { MORE } from './blocks.ts'

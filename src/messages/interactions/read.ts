@@ -1,18 +1,15 @@
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
-  callPart,
   endingBy,
   failureOf,
   moreOf,
-  otherPart,
   readParts,
   reasoningDelta,
-  replyEvents,
+  replyPart,
+  replyReader,
   textDelta,
-  textPart,
-  thinkingPart,
 } from '../reply.ts'
-import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
+import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyPart } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
 import { objectOf, objectsOf, readArguments, stringOf, textOfContents, textOfInput } from '../text.ts'
@@ -38,9 +35,9 @@ export interface InteractionsReply {
  * outcome // { type: 'done' }
  */
 export const fromInteractions = (reply: InteractionsReply, options: ReadOptions = {}): Reply =>
-  readReply(objectOf(reply), options)
+  readReply(reply, options)
 
-function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
+const readReply = replyReader(LIMITS, (raw, broken) => {
   // The other fields repeat the request.
   const { id, model, status, usage, service_tier, continuation_token, agent } = raw
   const all = objectsOf(raw['steps'])
@@ -60,11 +57,11 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
     if (type !== 'thought') isAfterOutput = type === 'model_output'
     if (type === 'thought') return thoughtPart(step)
     if (type === 'function_call') return readCall(step, isCutOff, byCall.get(step['id']))
-    return type === 'model_output' ? outputParts(step, followsOutput) : otherPart(step)
+    return type === 'model_output' ? outputParts(step, followsOutput) : replyPart.other(step)
   })
   const metadata = moreOf({ service_tier, continuation_token, agent })
-  return replyEvents({ id, model, stopReason: status, usage, metadata, parts, ending }, LIMITS, options)
-}
+  return { id, model, stopReason: status, usage, metadata, parts, ending }
+})
 
 export const ENDINGS: Endings = {
   incomplete: 'truncated',
@@ -78,7 +75,7 @@ export const ENDINGS: Endings = {
 }
 
 const readCall = (step: RawObject, isCutOff: boolean, result?: RawObject): ReplyPart =>
-  callPart(step['id'], step['name'], step['arguments'], isCutOff, {
+  replyPart.call(step['id'], step['name'], step['arguments'], isCutOff, {
     result:
       result === undefined
         ? null
@@ -92,9 +89,9 @@ const outputParts = ({ content }: RawObject, followsOutput: boolean): ReplyPart[
     .map((each, index) => {
       const begins = followsOutput && index === 0 ? { begins: true } : null
       const { type, text } = each
-      if (type !== 'text' || typeof text !== 'string') return otherPart({ ...each, ...begins })
+      if (type !== 'text' || typeof text !== 'string') return replyPart.other({ ...each, ...begins })
       const more = moreOf(each, 'type', 'text')
-      return textPart(text, begins === null ? more : { ...more, ...begins })
+      return replyPart.text(text, begins === null ? more : { ...more, ...begins })
     })
 
 /** A summary of at most one plain text is the thinking itself; any other is stored next to it. */
@@ -106,7 +103,7 @@ function thoughtPart(step: RawObject): ReplyPart {
   const isPlain =
     first === undefined || (summary.length === 1 && thinking !== '' && moreOf(first, 'type', 'text') === null)
   const more = moreOf(step, 'type', 'signature', ...(isPlain ? ['summary'] : []))
-  return thinkingPart(thinking, signature || null, more)
+  return replyPart.thinking(thinking, signature || null, more)
 }
 
 interface StreamedStep {

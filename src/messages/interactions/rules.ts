@@ -4,25 +4,19 @@ import {
   asObject,
   byKey,
   each,
-  type Finding,
   formRules,
   functionNameFault,
   isBase64,
   judge,
-  type JsonObject,
   listed,
   nonEmpty,
   pairRules,
-  type Part,
-  type Rule,
   shapesOf,
-  type Step,
   storedFields,
-  type Turn,
   turnsOf,
-  type Violation,
   written,
 } from '../rules.ts'
+import type { Finding, JsonObject, Part, Rule, Step, Turn, Violation } from '../rules.ts'
 import { boolean, byType, either, listOf, object, objects, open, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf, Typed } from '../shape.ts'
 import { KINDS } from './blocks.ts'

@@ -4,23 +4,17 @@ import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
-  callPart,
   CUSTOM,
   failedWith,
   failureOf,
   moreOf,
-  otherPart,
-  type ReadOptions,
   readParts,
   reasoningDelta,
-  type Reply,
-  type ReplyCollector,
-  replyEvents,
-  type ReplyOutcome,
-  type ReplyPart,
+  replyPart,
+  replyReader,
   textDelta,
-  textPart,
 } from '../reply.ts'
+import type { ReadOptions, Reply, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, isWhitespace, objectOf, objectsOf, stringOf } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
@@ -231,9 +225,9 @@ export interface ChatReply {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  */
 export const fromOpenAIChat = (reply: ChatReply, options: ReadOptions = {}): Reply =>
-  readReply(objectOf(reply), options)
+  readReply(reply, options)
 
-function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
+const readReply = replyReader(LIMITS, (raw, broken) => {
   const choice = objectsOf(raw['choices'])[0] ?? {}
   const message = objectOf(choice['message'])
   const ending = broken ?? failureOf(raw) ?? endingOf(choice, message)
@@ -252,23 +246,19 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   const parts: ReplyPart[] = [
     ...contentParts(partsIn(content)),
     ...(typeof refusal === 'string' ? refusalPart(refusal) : []),
-    ...Object.entries(fields).map(([field, value]) => otherPart({ [field]: value })),
+    ...Object.entries(fields).map(([field, value]) => replyPart.other({ [field]: value })),
     ...readParts(objectsOf(message['tool_calls']), ending, readCall),
   ]
-  return replyEvents(
-    {
-      id: idOf(raw),
-      model: raw['model'],
-      stopReason: choice['finish_reason'],
-      usage: raw['usage'],
-      reasoning,
-      parts,
-      ending,
-    },
-    LIMITS,
-    options,
-  )
-}
+  return {
+    id: idOf(raw),
+    model: raw['model'],
+    stopReason: choice['finish_reason'],
+    usage: raw['usage'],
+    reasoning,
+    parts,
+    ending,
+  }
+})
 
 /** Ollama draws its ids from a thousand numbers, so two replies of a conversation often share one. */
 function idOf({ id, created }: RawObject): string {
@@ -323,9 +313,10 @@ const isThinking = ({ type, thinking }: RawObject): boolean =>
   type === 'thinking' && (typeof thinking === 'string' || Array.isArray(thinking))
 
 /** Many servers write an empty text for no text. */
-const plainText = (text: string): ReplyPart[] => (text === '' ? [] : [textPart(text)])
+const plainText = (text: string): ReplyPart[] => (text === '' ? [] : [replyPart.text(text)])
 
-const refusalPart = (text: string): ReplyPart[] => (text === '' ? [] : [textPart(text, { type: 'refusal' })])
+const refusalPart = (text: string): ReplyPart[] =>
+  text === '' ? [] : [replyPart.text(text, { type: 'refusal' })]
 
 function contentPart(part: unknown): ReplyPart[] {
   if (typeof part === 'string') return plainText(part)
@@ -333,14 +324,14 @@ function contentPart(part: unknown): ReplyPart[] {
   const { type, text, refusal } = raw
   if (type === 'text' && typeof text === 'string') {
     const more = moreOf(raw, 'type', 'text')
-    return more === null ? plainText(text) : [textPart(text, more)]
+    return more === null ? plainText(text) : [replyPart.text(text, more)]
   }
   if (isThinking(raw)) return recordedThinking(moreOf(raw, 'type', 'thinking', 'closed'))
-  return typeof refusal === 'string' ? refusalPart(refusal) : [otherPart(raw)]
+  return typeof refusal === 'string' ? refusalPart(refusal) : [replyPart.other(raw)]
 }
 
 const recordedThinking = (more: JsonObject | null): ReplyPart[] =>
-  more === null ? [] : [otherPart({ thinking: more })]
+  more === null ? [] : [replyPart.other({ thinking: more })]
 
 function contentParts(content: readonly unknown[]): ReplyPart[] {
   const out: ReplyPart[] = []
@@ -368,6 +359,6 @@ function readCall(call: RawObject, isCutOff: boolean): ReplyPart {
   const { name, input, arguments: args } = objectOf(call[isCustom ? 'custom' : 'function'])
   const more = moreOf(call, 'id', 'function', 'index', 'custom', ...(isCustom ? [] : ['type']))
   return isCustom
-    ? callPart(call['id'], name, input, isCutOff, { input: null, unfit: CUSTOM, more })
-    : callPart(call['id'], name, args, isCutOff, { more })
+    ? replyPart.call(call['id'], name, input, isCutOff, { input: null, unfit: CUSTOM, more })
+    : replyPart.call(call['id'], name, args, isCutOff, { more })
 }

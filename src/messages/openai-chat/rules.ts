@@ -17,15 +17,11 @@ import {
   nameFault,
   nonEmpty,
   pairRules,
-  type Part,
-  type Rule,
-  type Step,
   textOr,
-  type Turn,
   turnsOf,
   userFirst,
-  type Violation,
 } from '../rules.ts'
+import type { Part, Rule, Step, Turn, Violation } from '../rules.ts'
 import { listOf, object, oneOf, nullable as orNull, string as text } from '../shape.ts'
 import type { Shape, ShapeOf } from '../shape.ts'
 

@@ -3,34 +3,21 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
-  callPart,
   CUSTOM,
   CUT_OFF,
   failedWith,
   failureOf,
   moreOf,
-  otherPart,
-  type ReadOptions,
   readParts,
   reasoningDelta,
-  type Reply,
-  type ReplyCollector,
-  replyEvents,
-  type ReplyOutcome,
-  type ReplyPart,
+  replyPart,
+  replyReader,
   textDelta,
-  textPart,
 } from '../reply.ts'
+import type { ReadOptions, Reply, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, textOfContents, textOfInput } from '../text.ts'
-import {
-  addText,
-  closeItem,
-  collectStream,
-  CONTRADICTED,
-  newItem,
-  setValue,
-  type StreamItem,
-} from '../stream.ts'
+import { addText, closeItem, collectStream, CONTRADICTED, newItem, setValue } from '../stream.ts'
+import type { StreamItem } from '../stream.ts'
 import { LIMITS, readReasoning } from './blocks.ts'
 
 /**
@@ -244,9 +231,9 @@ export interface ResponsesReply {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  */
 export const fromOpenAIResponses = (reply: ResponsesReply, options: ReadOptions = {}): Reply =>
-  readReply(objectOf(reply), options)
+  readReply(reply, options)
 
-function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
+const readReply = replyReader(LIMITS, (raw, broken) => {
   const { input_transformations, prompt_cache_diagnostics } = raw
   const items = objectsOf(raw['output'])
   const reason = stringOf(objectOf(raw['incomplete_details'])['reason'])
@@ -254,22 +241,18 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   const outputs = items.filter(({ type }) => stringOf(type).endsWith('_output'))
   const executed: ReadonlySet<unknown> =
     outputs.length === 0 ? NO_ITEMS : new Set(outputs.map(({ call_id }) => call_id))
-  return replyEvents(
-    {
-      id: raw['id'],
-      model: raw['model'],
-      stopReason: reason || raw['status'],
-      usage: raw['usage'],
-      metadata: moreOf({ input_transformations, prompt_cache_diagnostics }),
-      parts: readParts(items, ending, (item, isCutOff, before) =>
-        partsOf(item, isCutOff, NAMED_AFTER.has(before?.['type']), executed),
-      ),
-      ending,
-    },
-    LIMITS,
-    options,
-  )
-}
+  return {
+    id: raw['id'],
+    model: raw['model'],
+    stopReason: reason || raw['status'],
+    usage: raw['usage'],
+    metadata: moreOf({ input_transformations, prompt_cache_diagnostics }),
+    parts: readParts(items, ending, (item, isCutOff, before) =>
+      partsOf(item, isCutOff, NAMED_AFTER.has(before?.['type']), executed),
+    ),
+    ending,
+  }
+})
 
 const NO_ITEMS: ReadonlySet<unknown> = new Set()
 
@@ -324,7 +307,7 @@ function partsOf(
       ]
     case 'function_call':
       return [
-        callPart(item['call_id'], item['name'], item['arguments'], isCutOff, {
+        replyPart.call(item['call_id'], item['name'], item['arguments'], isCutOff, {
           item: stringOf(item['id']) || null,
           unfit:
             isCutOff || item['status'] === 'incomplete'
@@ -337,9 +320,9 @@ function partsOf(
       ]
     default: {
       const requested = executed.has(item['call_id']) ? null : readCall(item)
-      if (requested === null) return [otherPart(item)]
+      if (requested === null) return [replyPart.other(item)]
       return [
-        callPart(item['call_id'], requested.name, requested.arguments, isCutOff, {
+        replyPart.call(item['call_id'], requested.name, requested.arguments, isCutOff, {
           ...(item['type'] === 'custom_tool_call' && { unfit: CUSTOM }),
           more: moreOf(item, ...TYPED_CALL, ...defaultCaller(item)),
         }),
@@ -370,9 +353,9 @@ function messageParts(item: RawObject, isNamed: boolean): ReplyPart[] {
 
 function messagePart(part: RawObject, more: JsonObject | null): ReplyPart {
   const { type, text, refusal } = part
-  if (type === 'output_text' && typeof text === 'string') return textPart(text, more)
-  if (type === 'refusal' && typeof refusal === 'string') return textPart(refusal, more)
-  return otherPart(part)
+  if (type === 'output_text' && typeof text === 'string') return replyPart.text(text, more)
+  if (type === 'refusal' && typeof refusal === 'string') return replyPart.text(refusal, more)
+  return replyPart.other(part)
 }
 
 const mergeMore = (outer: JsonObject | null, inner: JsonObject | null): JsonObject | null =>

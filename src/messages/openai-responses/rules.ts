@@ -4,7 +4,6 @@ import {
   ANY_URL,
   argumentsFault,
   asObject,
-  type ByKey,
   byKey,
   each,
   fields,
@@ -19,20 +18,15 @@ import {
   nameFault,
   nonEmpty,
   pairRules,
-  type Part,
-  type Ref,
   repeats,
-  type Rule,
   shapesOf,
-  type Step,
   storedFields,
   textOr,
-  type Turn,
   turnsOf,
   userFirst,
-  type Violation,
   written,
 } from '../rules.ts'
+import type { ByKey, Part, Ref, Rule, Step, Turn, Violation } from '../rules.ts'
 import {
   anything,
   boolean as flag,
@@ -42,10 +36,9 @@ import {
   oneOf,
   nullable as orNull,
   record,
-  type Shape,
-  type ShapeOf,
   string as text,
 } from '../shape.ts'
+import type { Shape, ShapeOf } from '../shape.ts'
 import { KINDS } from './blocks.ts'
 
 export const serverRules: readonly Rule<View>[] = [

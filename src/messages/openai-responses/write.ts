@@ -1,27 +1,15 @@
 /** Writes neutral messages as OpenAI Responses. */
 
 import { isObject, without } from '../../event/json.ts'
-import {
-  isTextPart,
-  type Content,
-  type JsonObject,
-  type JsonValue,
-  type ReasoningItemModel,
-} from '../../event/shapes.ts'
+import { isTextPart } from '../../event/shapes.ts'
+import type { Content, JsonObject, JsonValue, ReasoningItemModel } from '../../event/shapes.ts'
 import { argumentObject, argumentText } from '../text.ts'
 import { isSealed, kindName, kindOf, sentMore } from '../blocks.ts'
 import { digestOf, digestOfAll, followedBy, otherDigest } from '../digest.ts'
 import { urlOf } from '../files.ts'
 import type { NeutralMessage } from '../message.ts'
-import {
-  callDigest,
-  type NewMap,
-  reasoningDigest,
-  requestRecord,
-  type Role,
-  type WriteOptions,
-  type Written,
-} from '../prefix.ts'
+import { callDigest, reasoningDigest, requestRecord } from '../prefix.ts'
+import type { NewMap, Role, WriteOptions, Written } from '../prefix.ts'
 import { id as anyId } from '../shape.ts'
 import { reasoningItems, textsOfPart, unsent } from '../reply-parts.ts'
 import type { PartRef, Piece, TextPiece, AssistantTurn, Call, Result, Turn } from '../limits.ts'

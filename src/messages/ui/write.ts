@@ -11,13 +11,8 @@ import { readPart } from '../files.ts'
 import { placeholderOf } from '../pieces.ts'
 import { mapStrings } from '../resolve-blobs.ts'
 import { isWellFormed } from '../text.ts'
-import {
-  type CallItem,
-  type MessageItem,
-  type ProgressItem,
-  type TimelineItem,
-  toTimeline,
-} from '../timeline.ts'
+import { toTimeline } from '../timeline.ts'
+import type { CallItem, MessageItem, ProgressItem, TimelineItem } from '../timeline.ts'
 import { isContent } from './chunks.ts'
 import type { AiSdkUIMessage, UIDataPart, UIFilePart, UIPart, UITextPart, UIToolState } from './types.ts'
 

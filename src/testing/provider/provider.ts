@@ -3,13 +3,8 @@
 import type { GrammarName } from '../../event/reply.ts'
 import type { Grammar } from '../../messages/grammar.ts'
 import { GRAMMARS } from '../../messages/grammars.ts'
-import {
-  helpfulModel,
-  type Model,
-  type ModelPart,
-  type ModelReply,
-  type RequestBody,
-} from '../../messages/model.ts'
+import { helpfulModel } from '../../messages/model.ts'
+import type { Model, ModelPart, ModelReply, RequestBody } from '../../messages/model.ts'
 import { type ProviderGrammar, refusals, type SeenBlock, sign, type Wire } from '../../messages/provider.ts'
 import { turn } from '../turn.ts'
 
