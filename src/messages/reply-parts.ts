@@ -4,6 +4,7 @@
  */
 
 import { isObject } from '../event/json.ts'
+import type { GrammarName } from '../event/reply.ts'
 import {
   type Content,
   isTextPart,
@@ -52,6 +53,30 @@ export const COMMON_LIMITS = {
 export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, index }: FieldRef): boolean {
   const block = kind === 'thinking' ? thinking_blocks[index] : undefined
   return block !== undefined && returnable(block) !== null
+}
+
+/** The thought of a reply of this grammar; null for others, whose signatures some providers refuse. */
+export function thoughtAt(
+  { reply, thinking_blocks }: AssistantMessage,
+  grammar: GrammarName,
+  index: number,
+): ThinkingBlock | null {
+  const block = reply?.grammar === grammar ? thinking_blocks[index] : undefined
+  return block !== undefined && 'thinking' in block ? block : null
+}
+
+/** Returns the signature of a thought, or of another part that has it in this field; null if it cannot be sent. */
+export function signatureOf(
+  message: AssistantMessage,
+  { kind, index, more }: FieldRef,
+  { grammar, more: accepted }: Pick<Limits, 'grammar' | 'more'>,
+  field: string,
+): string | null {
+  const block = kind === 'thinking' ? thoughtAt(message, grammar, index) : null
+  const stored = Object.hasOwn(accepted[kind] ?? {}, field) ? more?.[field] : null
+  const signature = kind === 'thinking' ? block?.signature : stored
+  const isSound = typeof signature === 'string' && signature !== '' && isWellFormed(signature)
+  return isSound && isWellFormed(block?.thinking ?? '') ? signature : null
 }
 
 export const textsOfPart = (part: Content, exact: boolean): TextPiece[] =>

@@ -303,32 +303,6 @@ interface Target {
   readonly systemMessages?: boolean
 }
 
-export interface Block extends Part {
-  readonly type: unknown
-}
-
-export interface Message extends Part {
-  readonly role: unknown
-  readonly content: unknown
-  readonly blocks: readonly Block[]
-}
-
-export interface View {
-  readonly request: unknown
-  readonly target: Target
-  readonly messages: readonly Message[]
-  readonly system: readonly Block[]
-  readonly blocks: readonly Block[]
-  readonly calls: readonly Block[]
-  readonly results: readonly Result[]
-  readonly inner: readonly Block[]
-  readonly turns: readonly Turn[]
-}
-
-interface Result extends Block {
-  readonly inner: readonly Block[]
-}
-
 const cached = { cache_control: absent(byType({ ephemeral: { ttl: optional(oneOf('5m', '1h')) } })) }
 const { mcp_tool_listing, fallback, ...server } = storedFields(KINDS)
 const serverFields = { ...withMore(server, cached), mcp_tool_listing, fallback } as Record<string, Fields>
@@ -350,14 +324,23 @@ const shape = record({
   system: optional(texts),
 })
 
-export function validateAnthropic(request: unknown, target: Target = {}): Violation[] {
-  const body = asObject(request)
-  const messages = listed(body['messages'], 'messages').map((message): Message => {
+const messagesIn = (list: unknown) =>
+  listed(list, 'messages').map((message) => {
     const { role, content } = message.body
     return { ...message, role, content, blocks: blocksOf(content, `${message.path}.content`) }
   })
+
+interface Block extends Part {
+  readonly type: unknown
+}
+type Message = ReturnType<typeof messagesIn>[number]
+type View = ReturnType<typeof viewOf>
+
+function viewOf(request: unknown, target: Target) {
+  const body = asObject(request)
+  const messages = messagesIn(body['messages'])
   const results = messages.flatMap(resultsOf)
-  return judge(anthropicRules, {
+  return {
     request,
     target,
     messages,
@@ -367,8 +350,11 @@ export function validateAnthropic(request: unknown, target: Target = {}): Violat
     results,
     inner: results.flatMap(({ inner }) => inner),
     turns: turnsIn(messages),
-  })
+  }
 }
+
+export const validateAnthropic = (request: unknown, target: Target = {}): Violation[] =>
+  judge(anthropicRules, viewOf(request, target))
 
 function serverPair({ type, body }: Block): { readonly call: boolean; readonly id: string } | null {
   if (type === 'server_tool_use' || type === 'mcp_tool_use')
@@ -389,7 +375,7 @@ function blocksOf(content: unknown, path: string): Block[] {
 const callsOf = ({ role, blocks }: Message): Block[] =>
   role === 'assistant' ? blocks.filter(({ type }) => type === 'tool_use') : []
 
-const resultsOf = ({ role, blocks }: Message): Result[] =>
+const resultsOf = ({ role, blocks }: Message) =>
   (role === 'user' ? blocks.filter(({ type }) => type === 'tool_result') : []).map((result) => {
     const { content } = result.body
     const inner = typeof content === 'string' ? [] : blocksOf(content, `${result.path}.content`)

@@ -16,7 +16,7 @@ import {
   turnsOf,
   written,
 } from '../rules.ts'
-import type { JsonObject, OneField, Part, Rule, Step, Turn, Violation } from '../rules.ts'
+import type { OneField, Rule, Step, Violation } from '../rules.ts'
 import { either, listOf, object, oneOf, open, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf } from '../shape.ts'
 import { KINDS } from './blocks.ts'
@@ -77,34 +77,19 @@ export type BedrockMessage = ShapeOf<typeof message>
 /** The fields of a `Converse` request that are written from the log. */
 export type BedrockRequest = ShapeOf<typeof request>
 
-/** A block and what its kind contains. */
-interface Block extends Part {
-  readonly role: unknown
-  readonly kind: string
-  readonly data: JsonObject
-}
-
-interface Message extends Part {
-  readonly role: unknown
-  readonly blocks: readonly Block[]
-}
-
-interface View {
-  readonly request: unknown
-  readonly messages: readonly Message[]
-  /** The blocks of the system prompt, of messages, and of results. */
-  readonly blocks: readonly Block[]
-  readonly turns: readonly Turn[]
-}
-
-const blocksIn = (value: unknown, path: string, role: unknown): Block[] =>
+/** Blocks and what their kinds contain. */
+const blocksIn = (value: unknown, path: string, role: unknown) =>
   listed(value, path).map((part) => {
     const [kind = ''] = Object.keys(part.body)
     return { ...part, role, kind, data: asObject(part.body[kind]) }
   })
 
-export function validateBedrock(input: unknown): Violation[] {
-  const { system, messages: list } = asObject(input)
+type Block = ReturnType<typeof blocksIn>[number]
+type View = ReturnType<typeof viewOf>
+
+/** The blocks are those of the system prompt, of messages, and of results. */
+function viewOf(request: unknown) {
+  const { system, messages: list } = asObject(request)
   const messages = listed(list, 'messages').map((part) => {
     const { role, content } = part.body
     return { ...part, role, blocks: blocksIn(content, `${part.path}.content`, role) }
@@ -114,16 +99,16 @@ export function validateBedrock(input: unknown): Violation[] {
     kind === 'toolResult' ? blocksIn(data['content'], `${path}.toolResult.content`, role) : [],
   )
   const blocks = [...blocksIn(system, 'system', 'system'), ...inMessages, ...inResults]
-  return judge(bedrockRules, { request: input, messages, blocks, turns: turnsOf(inMessages.map(stepOf)) })
+  return { request, messages, blocks, turns: turnsOf(inMessages.map(stepOf)) }
 }
+
+export const validateBedrock = (request: unknown): Violation[] => judge(bedrockRules, viewOf(request))
 
 function stepOf({ path, role, kind, data: { toolUseId: id, type } }: Block): Step {
   if (role === 'assistant')
     return kind === 'toolUse' && type === undefined ? { call: { id, path } } : 'assistant'
   return kind === 'toolResult' ? { result: { id, path } } : 'break'
 }
-
-const hasDocument = ({ blocks }: Message): boolean => blocks.some(({ kind }) => kind === 'document')
 
 export const bedrockRules: readonly Rule<View>[] = [
   ...formRules<View>(
@@ -171,9 +156,11 @@ export const bedrockRules: readonly Rule<View>[] = [
     rule: 'No text of a system prompt, a user or a result is blank.',
     source: 'error: "The text field in the ContentBlock object at messages.0.content.0 is blank."',
     check: ({ blocks }) =>
-      each(blocks, ({ role, body: { text } }) => {
-        return role !== 'assistant' && typeof text === 'string' && isBlank(text) && 'blank'
-      }),
+      each(
+        blocks,
+        ({ role, body: { text } }) =>
+          role !== 'assistant' && typeof text === 'string' && isBlank(text) && 'blank',
+      ),
   },
   {
     id: 'blocks-by-role',
@@ -230,8 +217,9 @@ export const bedrockRules: readonly Rule<View>[] = [
         documents.map(({ path, data }) => ({ path, id: data['name'] })),
         'name of another',
       )
-      yield* each(messages.filter(hasDocument), (each) => {
-        return each.blocks.every(({ kind }) => kind !== 'text') && 'a document without a text'
+      yield* each(messages, (each) => {
+        const kinds = each.blocks.map(({ kind }) => kind)
+        return kinds.includes('document') && !kinds.includes('text') && 'a document without a text'
       })
     },
   },

@@ -6,10 +6,9 @@ import type { Kinds } from '../blocks.ts'
 import { type FileRef, isAddress, isPdf, typeOfUrl } from '../files.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairParts } from '../pairs.ts'
-import type { PartTable, FieldRef, AssistantTurn, Limits, PairHalf } from '../limits.ts'
-import { COMMON_LIMITS, hasOwnParts } from '../reply-parts.ts'
+import type { PartTable, AssistantTurn, Limits, PairHalf } from '../limits.ts'
+import { COMMON_LIMITS, hasOwnParts, signatureOf } from '../reply-parts.ts'
 import { boolean, object, open, string } from '../shape.ts'
-import { isWellFormed } from '../text.ts'
 
 const AUDIO: ReadonlySet<string> = new Set(
   ['wav', 'mp3', 'mpeg', 'aiff', 'aac', 'ogg', 'flac'].map((name) => `audio/${name}`),
@@ -85,34 +84,21 @@ export const LIMITS: Limits = {
       ? image.mediaType !== 'image/gif'
       : image.secure && typeOfUrl(image.url) !== 'image/gif',
   parts: PARTS,
-  isSigned: (message, ref) => signatureOf(message, ref) !== null,
+  isSigned: (message, ref) => signatureOf(message, ref, LIMITS, 'thoughtSignature') !== null,
   more: { text: KINDS.text.more, thinking: KINDS.text.more, call: KINDS.functionCall.more },
   pairOf,
   pairs: pairParts,
-  hasOutput: (turn) => turn.bound > 0 || saysMore(turn) || thoughtsIn(turn.message).some(isUnsignedThought),
+  hasOutput: (turn) => turn.bound > 0 || saysMore(turn) || hasUnsignedThought(turn.message),
 }
 
 export const saysMore = (turn: AssistantTurn): boolean =>
   turn.calls.length > 0 || turn.texts.length > 0 || hasOwnParts(turn)
 
-/** The thoughts of a reply of this provider: it refuses the signatures of other models. */
-const thoughtsIn = ({ reply, thinking_blocks }: AssistantMessage) =>
-  reply?.grammar === 'google' ? thinking_blocks : []
-
-export function thoughtAt(message: AssistantMessage, index: number): ThinkingBlock | null {
-  const block = thoughtsIn(message)[index]
-  return block !== undefined && 'thinking' in block ? block : null
-}
+const hasUnsignedThought = ({ reply, thinking_blocks }: AssistantMessage): boolean =>
+  reply?.grammar === LIMITS.grammar && thinking_blocks.some(isUnsignedThought)
 
 export const isUnsignedThought = (block: ThinkingBlock | RedactedThinkingBlock): boolean =>
   'thinking' in block && !block.signature && block.thinking !== ''
-
-export function signatureOf(message: AssistantMessage, { kind, index, more }: FieldRef): string | null {
-  const block = kind === 'thinking' ? thoughtAt(message, index) : null
-  const signature = kind === 'thinking' ? block?.signature : more?.['thoughtSignature']
-  const isSound = typeof signature === 'string' && signature !== '' && isWellFormed(signature)
-  return isSound && isWellFormed(block?.thinking ?? '') ? signature : null
-}
 
 function pairOf({
   toolCall,

@@ -20,19 +20,6 @@ import { listOf, object, oneOf, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf } from '../shape.ts'
 import { MORE } from './blocks.ts'
 
-interface Content extends Part {
-  readonly role: unknown
-  readonly parts: readonly Part[]
-  readonly calls: readonly Part[]
-  readonly results: readonly Part[]
-}
-
-interface View {
-  readonly request: unknown
-  readonly contents: readonly Content[]
-  readonly parts: readonly Part[]
-}
-
 const blob = record({ mimeType: string, data: string, displayName: optional(string) })
 const inline = { inlineData: blob } as const
 const response = object as Shape<object> as Shape<{ output: string } | { error: string }>
@@ -79,9 +66,11 @@ export type GoogleContent = ShapeOf<typeof anyContent>
  */
 export type GoogleRequest = ShapeOf<typeof shape>
 
-export function validateGoogle(request: unknown): Violation[] {
+type View = ReturnType<typeof viewOf>
+
+function viewOf(request: unknown) {
   const { contents: list, systemInstruction } = asObject(request)
-  const contents = listed(list, 'contents').map(({ path, body }): Content => {
+  const contents = listed(list, 'contents').map(({ path, body }) => {
     const parts = listed(body['parts'], `${path}.parts`)
     const partsWith = (name: string) => parts.filter((part) => part.body[name] !== undefined)
     const [calls, results] = [partsWith('functionCall'), partsWith('functionResponse')]
@@ -89,8 +78,10 @@ export function validateGoogle(request: unknown): Violation[] {
   })
   const system = listed(asObject(systemInstruction)['parts'], 'systemInstruction.parts')
   const parts = [...system, ...contents.flatMap((content) => content.parts)]
-  return judge(googleRules, { request, contents, parts })
+  return { request, contents, parts }
 }
+
+export const validateGoogle = (request: unknown): Violation[] => judge(googleRules, viewOf(request))
 
 export const googleRules: readonly Rule<View>[] = [
   ...formRules<View>(shape, 'SDK types Content, Part, Blob, FunctionCall and FunctionResponse', {

@@ -11,7 +11,8 @@ import type { Piece, FieldRef, AssistantTurn, Call, Result } from '../limits.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { argumentObject, functionName } from '../text.ts'
 import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
-import { isUnsignedThought, LIMITS, saysMore, signatureOf, thoughtAt } from './blocks.ts'
+import { signatureOf, thoughtAt } from '../reply-parts.ts'
+import { isUnsignedThought, LIMITS, saysMore } from './blocks.ts'
 import type { GoogleContent, GooglePart, GoogleRequest } from './rules.ts'
 
 /** Accepted instead of a signature, for a call of another model or one that lost its signature. */
@@ -83,7 +84,7 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[]
   const parts = replyBlocks<GooglePart>(turn, keepsSigned, {
     text: ({ text }, more) => ({ text, ...more }),
     thinking(_, more, { index }) {
-      const block = thoughtAt(message, index)
+      const block = thoughtAt(message, LIMITS.grammar, index)
       const isSent = block !== null && (more?.['thoughtSignature'] !== undefined || isUnsignedThought(block))
       return isSent ? { text: block.thinking.toWellFormed(), thought: true, ...more } : null
     },
@@ -107,7 +108,8 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[]
         ...rest
       } = sentMore(ref.more, LIMITS.more[ref.kind]) ?? {}
       const signature =
-        (keepsSigned ? signatureOf(message, ref) : null) ?? (ref === first ? NO_SIGNATURE : null)
+        (keepsSigned ? signatureOf(message, ref, LIMITS, 'thoughtSignature') : null) ??
+        (ref === first ? NO_SIGNATURE : null)
       const sent = { ...rest, ...(signature === null ? {} : { thoughtSignature: signature }) }
       return Object.keys(sent).length === 0 ? null : sent
     },

@@ -1,14 +1,12 @@
 /** Gemini Interactions: kinds of steps and limits, for writer and readers. */
 
-import type { JsonObject, ThinkingBlock } from '../../event/shapes.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
 import { type FileRef, isAddress, isPdf } from '../files.ts'
-import type { FieldRef, Limits, PairHalf, PartTable } from '../limits.ts'
-import type { AssistantMessage } from '../message.ts'
+import type { Limits, PairHalf, PartTable } from '../limits.ts'
 import { pairParts } from '../pairs.ts'
-import { COMMON_LIMITS } from '../reply-parts.ts'
+import { COMMON_LIMITS, signatureOf } from '../reply-parts.ts'
 import { base64, boolean, object, objects, optional, string } from '../shape.ts'
-import { isWellFormed } from '../text.ts'
 
 const STEP = { in: 'part', side: 'assistant', signed: 'signature' } as const
 const CALL = {
@@ -77,23 +75,10 @@ export const LIMITS: Limits = {
   callId: { illegal: /[^!-~]/gu, maxLength: 128 },
   acceptsImage: (image) => image.from === 'data' || image.secure,
   parts: PARTS,
-  isSigned: (message, ref) => signatureOf(message, ref) !== null,
+  isSigned: (message, ref) => signatureOf(message, ref, LIMITS, 'signature') !== null,
   more: { text: KINDS.text.more, thinking: KINDS.thought.more, call: KINDS.function_call.more },
   pairOf,
   pairs: pairParts,
-}
-
-/** A thought of this provider, or null: it refuses the signatures of others. */
-export function thoughtAt({ reply, thinking_blocks }: AssistantMessage, index: number): ThinkingBlock | null {
-  const block = reply?.grammar === LIMITS.grammar ? thinking_blocks[index] : undefined
-  return block !== undefined && 'thinking' in block ? block : null
-}
-
-export function signatureOf(message: AssistantMessage, { kind, index, more }: FieldRef): string | null {
-  const block = kind === 'thinking' ? thoughtAt(message, index) : null
-  const signature = kind === 'thinking' ? block?.signature : kind === 'call' ? more?.['signature'] : null
-  const isSound = typeof signature === 'string' && signature !== '' && isWellFormed(signature)
-  return isSound && isWellFormed(block?.thinking ?? '') ? signature : null
 }
 
 function pairOf({ type, id, call_id }: JsonObject): PairHalf | null {

@@ -16,7 +16,7 @@ import {
   turnsOf,
   written,
 } from '../rules.ts'
-import type { Finding, JsonObject, Part, Rule, Step, Turn, Violation } from '../rules.ts'
+import type { Finding, JsonObject, Part, Rule, Step, Violation } from '../rules.ts'
 import { boolean, byType, either, listOf, object, objects, open, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf, Typed } from '../shape.ts'
 import { KINDS } from './blocks.ts'
@@ -54,18 +54,13 @@ export type InteractionsStep = Typed<typeof STEPS>
 /** The fields of an `interactions.create` request that are written from the log. */
 export type InteractionsRequest = ShapeOf<typeof shape>
 
-interface View {
-  readonly request: unknown
-  readonly steps: readonly Part[]
-  readonly contents: readonly (Part & { readonly of: unknown })[]
-  readonly turns: readonly Turn[]
-}
+type View = ReturnType<typeof viewOf>
 
 const CONTENT: ReadonlySet<unknown> = new Set(['user_input', 'model_output', 'function_result'])
 
 const USER: ReadonlySet<unknown> = new Set(['user_input', 'function_result'])
 
-export function validateInteractions(request: unknown): Violation[] {
+function viewOf(request: unknown) {
   const steps = listed(asObject(request)['input'], 'input')
   const contents = steps
     .filter(({ body }) => CONTENT.has(body['type']))
@@ -74,8 +69,11 @@ export function validateInteractions(request: unknown): Violation[] {
         listed(body[field], `${path}.${field}`).map((part) => ({ ...part, of: body['type'] })),
       ),
     )
-  return judge(interactionsRules, { request, steps, contents, turns: turnsOf(steps.map(stepOf)) })
+  return { request, steps, contents, turns: turnsOf(steps.map(stepOf)) }
 }
+
+export const validateInteractions = (request: unknown): Violation[] =>
+  judge(interactionsRules, viewOf(request))
 
 function stepOf({ path, body: { type, id, call_id } }: Part): Step {
   if (type === 'function_call') return { call: { id, path } }

@@ -9,9 +9,10 @@ import type { AssistantTurn, Piece, Result, TextPiece } from '../limits.ts'
 import type { NeutralMessage } from '../message.ts'
 import { isText, joinTexts, pieceBlock } from '../pieces.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
+import { signatureOf, thoughtAt } from '../reply-parts.ts'
 import { argumentObject, functionName } from '../text.ts'
 import { replyBlocks, writeRequest } from '../write.ts'
-import { isContent, LIMITS, signatureOf, thoughtAt } from './blocks.ts'
+import { isContent, LIMITS } from './blocks.ts'
 import type { InteractionsContent, InteractionsRequest, InteractionsStep } from './rules.ts'
 
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
@@ -83,8 +84,8 @@ function replySteps(turn: AssistantTurn, keepsSigned: boolean): readonly Written
   const steps = replyBlocks<InteractionsBlock>(turn, keepsSigned, {
     text: ({ text }, more) => begin({ type: 'text', text, ...more }),
     thinking(_, more, ref) {
-      const thinking = thoughtAt(message, ref.index)?.thinking ?? ''
-      const signature = keepsSigned ? signatureOf(message, ref) : null
+      const thinking = thoughtAt(message, LIMITS.grammar, ref.index)?.thinking ?? ''
+      const signature = keepsSigned ? signatureOf(message, ref, LIMITS, 'signature') : null
       const summary = thinking !== '' && { summary: [{ type: 'text', text: thinking } as const] }
       return signature === null ? null : { type: 'thought', signature, ...summary, ...more }
     },

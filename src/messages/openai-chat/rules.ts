@@ -21,30 +21,9 @@ import {
   turnsOf,
   userFirst,
 } from '../rules.ts'
-import type { Part, Rule, Step, Turn, Violation } from '../rules.ts'
+import type { Rule, Step, Violation } from '../rules.ts'
 import { listOf, object, oneOf, nullable as orNull, string as text } from '../shape.ts'
 import type { Shape, ShapeOf } from '../shape.ts'
-
-interface Call extends Part {
-  readonly id: unknown
-  readonly name: unknown
-  readonly args: unknown
-}
-
-interface Message extends Part {
-  readonly role: unknown
-  readonly content: unknown
-  readonly parts: readonly Part[]
-  readonly calls: readonly Call[]
-}
-
-interface View {
-  readonly request: unknown
-  readonly messages: readonly Message[]
-  readonly parts: readonly (Part & { readonly role: unknown })[]
-  readonly calls: readonly Call[]
-  readonly turns: readonly Turn[]
-}
 
 const cached = { prompt_cache_breakpoint: object as Shape<never> }
 const detail = oneOf('auto', 'low', 'high', 'original') as Shape<'auto' | 'low' | 'high'>
@@ -96,28 +75,32 @@ export type ChatToolCall = ShapeOf<typeof call>
 /** A ChatCompletionMessageParam of the `openai` package. */
 export type ChatMessage = ShapeOf<typeof shape>[number]
 
-export function validateOpenAiChat(request: unknown): Violation[] {
-  const messages = listed(request, 'messages').map(({ path, body }): Message => {
+type View = ReturnType<typeof viewOf>
+
+function viewOf(request: unknown) {
+  const messages = listed(request, 'messages').map(({ path, body }) => {
     const { role, content, tool_calls } = body
-    const calls = listed(tool_calls, `${path}.tool_calls`).map((call): Call => {
+    const calls = listed(tool_calls, `${path}.tool_calls`).map((call) => {
       const { name, arguments: args } = asObject(call.body['function'] ?? call.body['custom'])
       return { ...call, id: call.body['id'], name, args }
     })
     return { path, body, role, content, parts: listed(content, `${path}.content`), calls }
   })
-  return judge(openAiChatRules, {
+  const steps = messages.flatMap(({ role, body, path, calls }): Step[] =>
+    role === 'tool'
+      ? [{ result: { id: body['tool_call_id'], path } }]
+      : ['break', ...calls.map((call) => ({ call }))],
+  )
+  return {
     request,
     messages,
     parts: messages.flatMap(({ role, parts }) => parts.map((part) => ({ ...part, role }))),
     calls: messages.flatMap(({ calls }) => calls),
-    turns: turnsOf(messages.flatMap(stepsOf)),
-  })
+    turns: turnsOf(steps),
+  }
 }
 
-const stepsOf = ({ role, body, path, calls }: Message): Step[] =>
-  role === 'tool'
-    ? [{ result: { id: body['tool_call_id'], path } }]
-    : ['break', ...calls.map((call) => ({ call }))]
+export const validateOpenAiChat = (request: unknown): Violation[] => judge(openAiChatRules, viewOf(request))
 
 export const openAiChatRules: readonly Rule<View>[] = [
   ...formRules<View>(

@@ -26,7 +26,7 @@ import {
   userFirst,
   written,
 } from '../rules.ts'
-import type { ByKey, Part, Ref, Rule, Step, Turn, Violation } from '../rules.ts'
+import type { ByKey, Rule, Step, Violation } from '../rules.ts'
 import {
   anything,
   boolean as flag,
@@ -92,22 +92,6 @@ export const serverRules: readonly Rule<View>[] = [
     },
   },
 ]
-
-interface Item extends Part {
-  readonly type: unknown
-  readonly role: unknown
-  readonly content: unknown
-  readonly parts: readonly Part[]
-}
-
-export interface View {
-  readonly request: unknown
-  readonly input: unknown
-  readonly items: readonly Item[]
-  readonly parts: readonly (Part & Pick<Item, 'type' | 'role'>)[]
-  readonly calls: readonly (Item & Ref)[]
-  readonly turns: readonly Turn[]
-}
 
 const cached = { prompt_cache_breakpoint: orNull(object) as Shape<never> }
 const detail = oneOf('low', 'high', 'auto', 'original', null) as Shape<'low' | 'high' | 'auto' | 'original'>
@@ -227,15 +211,21 @@ export type ResponsesItem = ByKey<'type', typeof known>
 /** The fields of a Responses request that are written from the log. */
 export type ResponsesRequest = ShapeOf<typeof shape>
 
-export function validateOpenAiResponses(request: unknown): Violation[] {
-  const { input } = asObject(request)
-  const items = listed(input, 'input').map(({ path, body }): Item => {
+const itemsIn = (input: unknown) =>
+  listed(input, 'input').map(({ path, body }) => {
     const type = body['type'] ?? 'message'
     const inside = isOutput(type) ? 'output' : 'content'
     const content = body[inside]
     const parts = listed(type === 'reasoning' ? [] : content, `${path}.${inside}`)
     return { path, body, type, role: type === 'message' ? body['role'] : undefined, content, parts }
   })
+
+type Item = ReturnType<typeof itemsIn>[number]
+type View = ReturnType<typeof viewOf>
+
+function viewOf(request: unknown) {
+  const { input } = asObject(request)
+  const items = itemsIn(input)
   const parts = items.flatMap(({ type, role, parts: all }) => all.map((part) => ({ ...part, type, role })))
   const calls = items
     .filter(({ type }) => isCall(type))
@@ -244,8 +234,11 @@ export function validateOpenAiResponses(request: unknown): Violation[] {
   const isAsync = asyncIds(items)
   const synchronous = items.filter(({ body }) => !isAsync.has(body['call_id']))
   const turns = turnsOf(synchronous.flatMap(stepOf))
-  return judge(openAiResponsesRules, { request, input, items, parts, calls, turns })
+  return { request, input, items, parts, calls, turns }
 }
+
+export const validateOpenAiResponses = (request: unknown): Violation[] =>
+  judge(openAiResponsesRules, viewOf(request))
 
 const asyncIds = (items: readonly Item[]): ReadonlySet<unknown> =>
   new Set(
