@@ -148,7 +148,8 @@ export const isImagePart = (part: Content): part is ImageContent =>
  * @example
  * isTextPart({ text: 'hi' }) // true
  */
-export const isTextPart = (part: Content): part is TextContent => !isOpenPart(part) && !isImagePart(part)
+export const isTextPart = (part: Content): part is TextContent =>
+  !isOpenPart(part) && !Object.hasOwn(part, 'image_urls')
 
 const TEXT_FIELDS: ReadonlySet<string> = new Set(['text', 'title', 'filename', 'context'])
 

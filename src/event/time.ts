@@ -15,34 +15,24 @@ const DATE_TIME =
  */
 export function parseInstant(text: string): bigint | undefined {
   const parts = DATE_TIME.exec(text)
-  if (parts === null || !isDay(text)) return undefined
+  if (parts === null) return undefined
   const [, year, month, day, hour, minute, second, fraction = '', sign, zoneHour = 0, zoneMinute = 0] = parts
+  // The calendar repeats after 400 years of 146,097 days. Date.UTC would read the year 26 as 1926.
+  const date = Date.UTC(2000 + (Number(year) % 400), Number(month) - 1, Number(day))
+  if (Number(day) > 28 && new Date(date).getUTCDate() !== Number(day)) return undefined
+  const days = date / 86_400_000 + (Math.floor(Number(year) / 400) - 5) * 146_097
   const zone = Number(zoneHour) * 3600 + Number(zoneMinute) * 60
   const time = Number(hour) * 3600 + Number(minute) * 60 + Number(second) - (sign === '-' ? -zone : zone)
-  const seconds = daysSinceEpoch(Number(year), Number(month), Number(day)) * 86_400 + time
+  const seconds = days * 86_400 + time
   const below = Number(fraction.slice(0, 6).padEnd(6, '0'))
   const micros = seconds * 1_000_000 + below
   return Number.isSafeInteger(micros) ? BigInt(micros) : BigInt(seconds) * 1_000_000n + BigInt(below)
 }
 
 /**
- * Whether {@link parseInstant} accepts the text. O(1).
+ * Whether {@link parseInstant} accepts the text, in less time. O(1).
  * @example
  * isInstant('2026-11-21 10:00:00+0100') // true
  */
-export const isInstant = (text: string): boolean => DATE_TIME.test(text) && isDay(text)
-
-/** The calendar repeats after 400 years. */
-function isDay(text: string): boolean {
-  if (text.slice(8, 10) < '29') return true
-  const lastDay = new Date(Date.UTC(2000 + (Number(text.slice(0, 4)) % 400), Number(text.slice(5, 7)), 0))
-  return Number(text.slice(8, 10)) <= lastDay.getUTCDate()
-}
-
-function daysSinceEpoch(year: number, month: number, day: number): number {
-  // Years begin in March here, so that the leap day is the last day, and counting leap days needs no cases.
-  const start = month > 2 ? year : year - 1
-  const monthFromMarch = (month + 9) % 12
-  const leapDays = Math.floor(start / 4) - Math.floor(start / 100) + Math.floor(start / 400)
-  return start * 365 + leapDays + Math.floor((monthFromMarch * 153 + 2) / 5) + day - 719_469
-}
+export const isInstant = (text: string): boolean =>
+  DATE_TIME.test(text) && (text.slice(8, 10) < '29' || parseInstant(text) !== undefined)

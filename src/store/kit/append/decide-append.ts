@@ -8,6 +8,7 @@ import { isEventKind, KINDS } from '../../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../../event/quarantine.ts'
 import { type Content, isTextPart, type JsonValue, SOURCES } from '../../../event/shapes.ts'
 import { quote } from '../../../event/text.ts'
+import { parseInstant } from '../../../event/time.ts'
 import { canKindBeHead, effectiveParent, movedHead, type TreeAccess } from '../../../event/tree-rule.ts'
 import type { Event } from '../../../event/types.ts'
 import type { StoredEvent } from '../../contract/query.ts'
@@ -380,7 +381,13 @@ function placeNext(draft: AppendDraft, fact: Fact): StoredEvent {
   const known = inTree ? effectiveParent(DRAFT_TREE, draft, tip.head, fact.parent_id) : null
   if (known === undefined && live) throw unknownParent(context, fact)
   const parent = known === undefined ? tip.head : known
-  const instant = event?.timestamp === undefined ? undefined : instantIn(event.timestamp, context.timeZone)
+  const timestamp = event?.timestamp
+  const instant =
+    timestamp === undefined
+      ? undefined
+      : context.timeZone === null
+        ? parseInstant(timestamp)
+        : instantIn(timestamp, context.timeZone)
   const time = instant ?? tip.time
   const inOrder = tip.inOrder && (seq === 0 || time >= tip.time)
   const body = live && event !== null ? stampedBody(event, tip.head?.id ?? null, seq === 0) : fact

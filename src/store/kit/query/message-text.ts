@@ -27,11 +27,15 @@ export function foldText(text: string): string {
  */
 export function messageText(fact: Fact): string | null {
   if (isQuarantined(fact) || fact.kind !== 'MessageEvent') return null
-  const parts = [...(fact.llm_message.content ?? []), ...(fact.extended_content ?? [])]
-  return foldText(parts.flatMap(textsOf).join('\n'))
+  return foldText(partsText(fact.llm_message.content, fact.extended_content))
 }
 
-function textsOf(part: Content): readonly string[] {
-  if (isTextPart(part)) return [part.text]
-  return isOpenPart(part) ? wordsIn(part) : []
+/** The texts of lists of parts, documents included, as lines. O(length). */
+export function partsText(...lists: readonly (readonly Content[] | null | undefined)[]): string {
+  const texts: string[] = []
+  for (const parts of lists)
+    for (const part of parts ?? [])
+      if (isTextPart(part)) texts.push(part.text)
+      else if (isOpenPart(part)) texts.push(...wordsIn(part))
+  return texts.join('\n')
 }

@@ -1,7 +1,8 @@
 /** Terms as stores index them: folded, in a line, after a space each, so that phrases are substrings. */
 
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
-import { type Content, isOpenPart, isTextPart, wordsIn } from '../../../event/shapes.ts'
+import type { Content } from '../../../event/shapes.ts'
+import { partsText } from './message-text.ts'
 import type { TextRole } from '../../contract/text.ts'
 
 /** A word of a text: what it is compared by, and its place in the text, in UTF-16 units. */
@@ -221,12 +222,7 @@ function textIn(
   role: TextRole,
   ...lists: readonly (readonly Content[] | null | undefined)[]
 ): { readonly role: TextRole; readonly text: string } | null {
-  const texts: string[] = []
-  for (const parts of lists)
-    for (const part of parts ?? [])
-      if (isTextPart(part)) texts.push(part.text)
-      else if (isOpenPart(part)) texts.push(...wordsIn(part))
-  const text = texts.join('\n')
+  const text = partsText(...lists)
   return text === '' ? null : { role, text }
 }
 

@@ -9,13 +9,13 @@ const DAY = 86_400_000_000n
 /**
  * Returns a timestamp's instant in microseconds, in `timeZone` if it has no zone (design D10); undefined if
  * unreadable. A repeated time is the earlier one; a skipped time moves later by the gap. O(1).
- * @param timeZone an IANA name; null for UTC
+ * @param timeZone an IANA name
  * @example
- * instantIn('2026-07-01T12:00:00', 'Europe/Berlin') === instantIn('2026-07-01T10:00:00Z', null) // true
+ * instantIn('2026-07-01T12:00:00', 'Europe/Berlin') === instantIn('2026-07-01T10:00:00', 'UTC') // true
  */
-export function instantIn(text: string, timeZone: string | null): bigint | undefined {
+export function instantIn(text: string, timeZone: string): bigint | undefined {
   const local = parseInstant(text)
-  if (local === undefined || timeZone === null || OWN_ZONE.test(text)) return local
+  if (local === undefined || OWN_ZONE.test(text)) return local
   const before = offsetAt(timeZone, local - DAY)
   if (offsetAt(timeZone, local - before) === before) return local - before
   const after = offsetAt(timeZone, local + DAY)
