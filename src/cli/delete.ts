@@ -3,11 +3,11 @@
 import { createEngine } from '../conversation/index.ts'
 import { isQuarantined, type Store } from '../index.ts'
 import { describeEvent } from '../inspector/index.ts'
-import { aboutStored, attempt } from './attempt.ts'
+
 import type { RequestOf } from './commands.ts'
 import { getConversation, getEvent, withStore } from './db/store.ts'
 import { FileError } from './failure.ts'
-import { answer, type Io } from './print/io.ts'
+import { aboutStored, answer, attempt, type Io } from './print/io.ts'
 import { counted, quoted, safe } from './print/text.ts'
 import { eventRow, heading, type Page } from './show/page.ts'
 

@@ -1,68 +1,42 @@
-/** Errors that prevent a command: a wrong command line, an old runtime, or a file that cannot be read. */
-
-import type { ErrorCode } from '../index.ts'
+/** Errors that prevent a command: a wrong command line, or a file or database without a result. */
 
 /** An invalid command line: one line on standard error and exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** A runtime without a required feature. One line follows the command's name; the exit code is 1. */
-export class OldRuntime extends Error {
-  override readonly name = 'OldRuntime'
-  readonly code = 'old_runtime'
-}
-
-/** Why a file has no result; the names are part of the `--json` contract. */
-type FileErrorCode =
-  | 'not_found'
-  | 'unreadable'
-  | 'not_json'
-  | 'not_an_array'
-  | 'not_a_zip'
-  | 'no_events'
-  | 'several_conversations'
-  | 'no_conversations'
-  | 'unknown_conversation'
-  | 'unknown_event'
-  | 'other_log'
-  | 'other_time_zone'
-  | 'empty_view'
-  | 'over_budget'
-  | 'exists'
-  | 'not_built'
-  | 'unwritable'
-  | 'unexpected'
-
-/** A file without a result: exit code 1, and the other files still have theirs. */
+/** An input without a result: exit code 1, and the other inputs still have theirs. */
 export class FileError extends Error {
   override readonly name = 'FileError'
-  readonly code: FileErrorCode | ErrorCode
-  /** Its subject; null for the file of the command. */
+  /** Part of the `--json` contract. */
+  readonly code: string
+  /** The file or database that is wrong; null for the input of the command. */
   readonly subject: string | null
 
-  constructor(code: FileErrorCode | ErrorCode, message: string, subject: string | null = null) {
+  constructor(code: string, message: string, subject: string | null = null) {
     super(message)
     this.code = code
     this.subject = subject
   }
 }
 
-export function fromFileSystem(error: unknown, file?: string): FileError {
-  const what = file === undefined ? '' : `${file}: `
+export const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+
+export function fromFileSystem(error: unknown, subject?: string): FileError {
   const code = codeOf(error)
   if (code === 'ENOENT' || code === 'ENOTDIR')
-    return new FileError('not_found', `${what}no such file or directory`)
+    return new FileError('not_found', 'no such file or directory', subject)
   if (code === 'EACCES' || code === 'EPERM')
-    return new FileError('unreadable', `${what}permission denied (${code})`)
-  if (code === 'EISDIR') return new FileError('unreadable', `${what}is a directory, not a file`)
-  return new FileError('unreadable', `${what}cannot be read (${code})`)
+    return new FileError('unreadable', `permission denied (${code})`, subject)
+  if (code === 'EISDIR') return new FileError('unreadable', 'is a directory, not a file', subject)
+  return new FileError('unreadable', `cannot be read (${code})`, subject)
 }
 
 export const rejectRead =
-  (file?: string) =>
+  (subject?: string) =>
   (error: unknown): never => {
-    throw fromFileSystem(error, file)
+    throw fromFileSystem(error, subject)
   }
 
 export function fromWriting(error: unknown): unknown {
@@ -76,13 +50,8 @@ export function fromWriting(error: unknown): unknown {
   return /^E[A-Z]+$/.test(code) ? new FileError('unwritable', `cannot be written (${code})`) : error
 }
 
-export function notListening(error: Error): FileError {
-  const inUse = codeOf(error.cause) === 'EADDRINUSE'
-  return new FileError(
-    'unexpected',
-    `${error.message}${inUse ? ': use --port PORT, or --port 0 for any free port' : ''}`,
-  )
+export function fromListening(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const hint = codeOf(error.cause) === 'EADDRINUSE' ? ': use --port PORT, or --port 0 for any free port' : ''
+  return new FileError('unexpected', error.message + hint)
 }
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error ? String(error.code) : 'unknown'

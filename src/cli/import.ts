@@ -16,7 +16,7 @@ import {
 import { glimpseIssue } from '../inspector/index.ts'
 import type { Session, SubagentLink } from '../sessions/index.ts'
 import type { AppendResult, NewConversation } from '../store/kit/index.ts'
-import { aboutFile, attempt, complain } from './attempt.ts'
+
 import type { RequestOf } from './commands.ts'
 import { dashed, findConversation, readLog, withStore } from './db/store.ts'
 import { FileError } from './failure.ts'
@@ -48,10 +48,20 @@ import {
   type Tally,
   tally,
 } from './input/recording.ts'
-import { answer, ClosedPipe, type Io, lasting, type Progress, writeLines } from './print/io.ts'
+import {
+  aboutFile,
+  answer,
+  attempt,
+  ClosedPipe,
+  complain,
+  type Io,
+  lasting,
+  type Progress,
+  writeLines,
+} from './print/io.ts'
 import { counted, glimpse, plain, quoted, safe } from './print/text.ts'
-import { type Repair, repairRows, upcastRepairs } from './show/check.ts'
-import { heading, type Page } from './show/page.ts'
+import { inWords, oddities, upcastRepairs } from './show/check.ts'
+import { byLine, heading, LISTED, type Page, type Problem, problemRows } from './show/page.ts'
 
 type Request = RequestOf<'import'>
 
@@ -529,10 +539,11 @@ function headMove(conversation: string, position: number, value: string | null):
   return { kind: 'ConversationStateUpdateEvent', id, source: 'environment', key: 'leaf_event_id', value }
 }
 
+/** What an import does with a fact that it cannot store as it is. */
 const REPAIRS = {
-  duplicate_id: { what: 'repeated id', detail: 'kept outside the tree' },
-  unknown_parent: { what: 'unknown parent', detail: 'follows HEAD' },
-  unreadable_timestamp: { what: 'unreadable time', detail: 'has the time of the event before it' },
+  duplicate_id: 'kept outside the tree',
+  unknown_parent: 'follows HEAD',
+  unreadable_timestamp: 'has the time of the event before it',
 }
 
 /** Maximum number of issues that are listed: a file of the wrong kind has as many as lines. */
@@ -616,25 +627,23 @@ function* showReport(page: Page, report: ImportReport, database: string): Iterab
     const how = head.added ? 'an event that moves it was added' : 'as the event after the last one moves it'
     yield `  HEAD ${where}, by base_state.json: ${how}`
   }
-  yield* repairRows(page, repairsIn(report))
+  yield* problemRows(page, repairsIn(report), { limit: LISTED })
   if (skipped > 0) yield `  left out: ${counted(skipped, 'streaming delta')}, which no store keeps`
   for (const note of notes) yield `  ${page.paint('warn', 'note')}: ${glimpse(note)}`
 }
 
-function repairsIn(report: ImportReport): Repair[] {
-  const { issues, warnings, repairs, quarantined } = report
+function repairsIn(report: ImportReport): readonly Problem[] {
+  const { issues, repairs, quarantined } = report
   const first = new Map(issues.toReversed().map((issue) => [issue.line, issue]))
-  const aside = Array.from(first.values(), ({ line, issue }): Repair => {
+  const aside = Array.from(first.values(), ({ line, issue }): Problem => {
     return { line, what: 'quarantined', detail: glimpseIssue(issue) }
-  }).toSorted((a, b) => a.line - b.line)
-  const more = quarantined - aside.length
-  const last = aside.at(-1)
-  if (more > 0 && last !== undefined)
-    aside.push({ line: last.line, what: 'quarantined', detail: `and ${counted(more, 'more line')}` })
-  const repaired = Array.from(repairs, ([code, { line, count }]): Repair => {
-    const { what, detail } = REPAIRS[code]
-    return { line, what, detail: count === 1 ? detail : `on ${counted(count, 'line')}: ${detail}` }
   })
-  const odd = warnings.map(({ line, issue }): Repair => ({ line, what: 'odd', detail: glimpseIssue(issue) }))
-  return [...upcastRepairs(report), ...aside, ...odd, ...repaired].toSorted((a, b) => a.line - b.line)
+  const more = quarantined - aside.length
+  const line = Math.max(...first.keys())
+  if (more > 0) aside.push({ line, what: 'quarantined', detail: `and ${counted(more, 'more line')}` })
+  const repaired = Array.from(repairs, ([code, { line, count }]): Problem => {
+    const where = count === 1 ? '' : `on ${counted(count, 'line')}: `
+    return { line, what: inWords(code), detail: where + REPAIRS[code] }
+  })
+  return byLine([...upcastRepairs(report), ...aside, ...oddities(report), ...repaired])
 }

@@ -19,13 +19,23 @@ import {
   titleOf,
 } from '../inspector/index.ts'
 import type { Session } from '../sessions/index.ts'
-import { aboutFile, aboutStored, attempt, complain } from './attempt.ts'
+
 import type { Options, RequestOf } from './commands.ts'
 import { eachConversation, getConversation, withStore } from './db/store.ts'
 import { writeTo } from './export.ts'
-import { FileError, notListening } from './failure.ts'
+import { FileError, fromListening } from './failure.ts'
 import { openingCall, quarantineNote, readRecording, readStored, type Recording } from './input/recording.ts'
-import { ClosedPipe, type Io, progressOn, writeAll, writeLines } from './print/io.ts'
+import {
+  aboutFile,
+  aboutStored,
+  attempt,
+  ClosedPipe,
+  complain,
+  type Io,
+  progressOn,
+  writeAll,
+  writeLines,
+} from './print/io.ts'
 import { counted, plain, safe } from './print/text.ts'
 
 interface Logs {
@@ -283,7 +293,7 @@ async function serveLogs(template: string, logs: Logs, options: Options<'inspect
   }
   const address = { host: '127.0.0.1', port: options.port ?? 0, onlyLocal: true }
   const server = await listen({ fetch, ...address }).catch((error: unknown) => {
-    throw error instanceof Error ? notListening(error) : error
+    throw fromListening(error)
   })
   const stopped = new Promise<void>((stop) => (io.onStop === undefined ? stop() : io.onStop(stop)))
   try {

@@ -4,7 +4,7 @@ import { relative } from 'node:path'
 import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { maskSecrets } from '../index.ts'
-import { aboutFile, aboutStored, attempt, complain, complainOf } from './attempt.ts'
+
 import {
   commandIn,
   type FileCommand,
@@ -17,7 +17,7 @@ import { hideLogins } from './db/address.ts'
 import { getConversation, withStore } from './db/store.ts'
 import { deleteConversations, eraseEvent } from './delete.ts'
 import { exportConversation } from './export.ts'
-import { fromWriting, UsageError } from './failure.ts'
+import { FileError, fromWriting, UsageError } from './failure.ts'
 import { importFiles } from './import.ts'
 import {
   brokenNote,
@@ -34,8 +34,13 @@ import {
 import { inspect } from './inspect.ts'
 import { readPackage } from './package.ts'
 import {
+  aboutFile,
+  aboutStored,
+  attempt,
   ClosedPipe,
+  complain,
   FailedOutput,
+  failureText,
   type Io,
   lasting,
   type Progress,
@@ -46,10 +51,10 @@ import {
 } from './print/io.ts'
 import { jsonLine, pad, paintFor, plain, safe, width } from './print/text.ts'
 import { serveConversations } from './serve/serve.ts'
-import { checkView, judgeLog, type Judged, junitOf, repairRows, repairsOf, showLaws } from './show/check.ts'
+import { checkView, judgeLog, type Judged, junitOf, repairsOf, showLaws } from './show/check.ts'
 import { auditBlobs, printPage } from './show/lists.ts'
 import { convertView, messagesView } from './show/messages.ts'
-import { CALLED, heading, type Page, type Subject, type View } from './show/page.ts'
+import { CALLED, heading, LISTED, type Page, problemRows, type Subject, type View } from './show/page.ts'
 import { replayView, stateRows } from './show/replay.ts'
 import { treeLines, type TreeRow, treeRows, treeView } from './show/tree.ts'
 import { condenseView, stuckView, viewRows, viewView } from './show/view.ts'
@@ -84,7 +89,7 @@ function* showDemo(
   yield* viewRows(page, state, false)
   yield ''
   yield heading(page, 'What was repaired')
-  yield* repairRows(page, repairsOf(recording))
+  yield* problemRows(page, repairsOf(recording), { limit: LISTED })
   yield ''
   yield heading(page, 'An agent of your own', 'with tools, streams and other models: docs/steps.md')
   yield* AGENT.map((line) => `  ${line}`)
@@ -153,7 +158,8 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
   } catch (error) {
     if (error instanceof ClosedPipe) throw error
     if (!(error instanceof UsageError)) {
-      await complainOf(error, io)
+      const subject = error instanceof FileError && error.subject !== null ? `${safe(error.subject)}: ` : ''
+      await complain(io, subject + failureText(error))
       return 1
     }
     const page = ['help', ...commandIn(argv)].join(' ')
@@ -254,7 +260,8 @@ async function writeResult(recording: Recording, progress: Progress, work: Work)
   progress.step('working')
   const isCheck = request.command === 'check'
   const view = VIEWS[request.command] as View<FileCommand>
-  const laws = isCheck && request.options.laws === true ? judgeLog(recording, request.options) : null
+  const laws =
+    isCheck && request.options.laws === true ? judgeLog(recording, titleOf(recording), request.options) : null
   if (laws !== null) judged.push(laws)
   if (work.json) {
     // Everything that can fail runs before the first byte, so that no line contains half a result and an
@@ -267,7 +274,7 @@ async function writeResult(recording: Recording, progress: Progress, work: Work)
       }),
       ...view.json(subjectOf(request, recording)),
     }
-    const answer = { ...maskSecrets(value), ...(laws !== null && { laws: laws.findings }) }
+    const answer = { ...maskSecrets(value), ...(laws !== null && { laws: laws.violations }) }
     progress.done()
     await writeAll(io.stdout, jsonLine(answer))
   } else if (!work.isJunit) {
@@ -277,7 +284,7 @@ async function writeResult(recording: Recording, progress: Progress, work: Work)
     await writeLines(io.stdout, lines)
   }
   progress.done()
-  return isCheck && (laws?.findings ?? recording.issues).length > 0 ? 1 : 0
+  return isCheck && (laws?.violations ?? recording.issues).length > 0 ? 1 : 0
 }
 
 async function demo(io: Io): Promise<number> {

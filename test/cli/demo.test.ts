@@ -48,7 +48,7 @@ describe('the demo', () => {
       'error',
       'pause',
       'summary',
-      'second result',
+      'duplicate result',
       'quarantined',
       'older shape',
     ]) {

@@ -107,8 +107,8 @@ describe('a file', () => {
       'older shape',
       'quarantined',
       'unknown parent',
-      'repeated id',
-      'unreadable time',
+      'duplicate id',
+      'unreadable timestamp',
     ])
       expect(out).toContain(words)
     expect(out).toContain('1 streaming delta')

@@ -123,7 +123,7 @@ describe('check --laws', () => {
     const { code, out, err } = await report('junit')
     expect([code, err]).toEqual([1, expect.stringContaining('none.jsonl')])
     expect(out).toContain('tests="3" failures="2"')
-    expect(out).toContain('a&quot;&lt;&amp;')
+    expect(out).toContain('a&#34;&#60;&#38;')
     // Elements are balanced, and the text between them contains no tag and no terminal control.
     expect(out.match(/<(?:testsuite|testcase|failure)[ >]/g)).toHaveLength(7)
     expect(out.replaceAll(/<\/?\??[a-z]+(?: [a-z]+="[^"<]*")*\??\/?>/g, '')).not.toMatch(/[<>\u202e]/)

@@ -1,7 +1,7 @@
 /** The real command as a child process: streams, exit codes, and pipes that close early. */
 
 import { spawn, spawnSync } from 'node:child_process'
-import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, inject, it } from 'vitest'
@@ -82,28 +82,6 @@ describe('the process', () => {
       commands.map((argv) => start(argv, argv[0] === 'demo' ? { main: SOURCE } : {})),
     )
     for (const [index, argv] of commands.entries()) expect(outcomes[index]).toEqual(await colloquy(argv))
-  })
-
-  it('says which Node it needs where there is no SQLite in it', async () => {
-    const index = folder({ 'a.jsonl': lines(output('m', 'hi')) })
-    await colloquy(['import', index('a.jsonl'), '--db', index('x.db')])
-    const { engines } = JSON.parse(readFileSync(resolve(MAIN, '../../../package.json'), 'utf8'))
-    const least = /^>=(\d+\.\d+)$/.exec(engines.node)?.[1]
-    const says = `needs Node ${least} or newer; this is ${process.versions.node}`
-    const db = ['--db', index('x.db')]
-    const commands = [
-      ['conversations', ...db],
-      ['import', index('a.jsonl'), '--db', index('new.db')],
-      ['serve', '--port', '0', ...db],
-      ['conversations', ...db, '--json'],
-    ]
-    const outcomes = await Promise.all(
-      commands.map((argv) => start(argv, { node: ['--no-experimental-sqlite'] })),
-    )
-    for (const { code, err } of outcomes) expect([code, err]).toEqual([1, `colloquy ${says}\n`])
-    expect(outcomes.map(({ out }) => out).slice(0, -1)).toEqual(['', '', ''])
-    expect(JSON.parse(outcomes.at(-1)?.out ?? '')).toMatchObject({ error: { message: says } })
-    expect(existsSync(index('new.db'))).toBe(false)
   })
 
   it.each(['20.19.5', '22.12.0'])('says which Node it needs before it loads what %s has not', async (old) => {

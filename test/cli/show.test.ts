@@ -267,12 +267,12 @@ describe('replay', () => {
     ])
     for (const row of [
       /line 1 {2}older shape +early\.activated_microagents: /,
-      /line 2 {2}repeated id +left out of the tree: line 1 has the id m already/,
+      /line 2 {2}duplicate id +left out of the tree: line 1 has the id m already/,
       /line 3 {2}unknown parent +/,
-      /line 3 {2}unreadable time +/,
+      /line 3 {2}unreadable timestamp +/,
       /line 4 {2}quarantined +kind: Unknown kind/,
-      /line 5 {2}stray result +/,
-      /line 6 {2}HEAD not moved +/,
+      /line 5 {2}orphan result +/,
+      /line 6 {2}head ignored +/,
     ]) {
       expect(out).toMatch(row)
     }
@@ -304,9 +304,9 @@ describe('check', () => {
     ]
     const out = await shown('check', [output('a', 'x'), output('a', 'y'), ...bad])
     expect(out).toContain('4 events  ✗ 1 cannot be loaded')
-    expect(out).toMatch(/line 4 {2}PauseEvent {2}timestamp {2}Must be a string/)
-    expect(out).toContain('note: line 2  repeated id')
-    expect(out).toMatch(/note: line 3 {2}odd payload +extra: Unknown field/)
+    expect(out).toMatch(/line 4 {2}PauseEvent {2}timestamp: Must be a string/)
+    expect(out).toContain('note: line 2  duplicate id')
+    expect(out).toMatch(/note: line 3 {2}extra forbidden +extra: Unknown field/)
   })
 })
 

@@ -37,27 +37,18 @@ export function addressOf(target: string): Address {
 }
 
 function postgresAddress(target: string): Address {
-  const scheme = POSTGRES.exec(target)?.[0] ?? ''
   // Up to the last @, so that a password with characters that a URL should escape is hidden as well.
-  const end = target.lastIndexOf('@')
-  const login = end < 0 ? '' : target.slice(scheme.length, end)
-  const colon = login.indexOf(':')
-  const user = colon < 0 ? login : login.slice(0, colon)
-  const password = colon < 0 ? '' : login.slice(colon + 1)
-  const rest = target.slice(end < 0 ? scheme.length : end + 1)
-  const parameters = Array.from(rest.matchAll(SECRET_PARAMETER), (match) => match[2] ?? '')
-  const secrets = [password, ...parameters].flatMap((text) => [text, decoded(text)]).filter(Boolean)
-  const shown = rest.replaceAll(SECRET_PARAMETER, `$1${HIDDEN}`)
-  const label = `${scheme}${user}${password === '' ? '' : `:${HIDDEN}`}${end < 0 ? '' : '@'}${shown}`
+  const password = /^[^:]*:\/\/[^:@]*:([^]*)@/.exec(target)?.[1] ?? ''
+  const parameters = Array.from(target.matchAll(SECRET_PARAMETER), ([, , value = '']) => value)
   // The longest first: one secret may be a prefix of another.
-  const hidden = [...new Set(secrets)].toSorted((a, b) => b.length - a.length)
-  return {
-    kind: 'postgres',
-    target,
-    label,
-    withoutPassword: (text) =>
-      hidden.reduce((clean, secret) => clean.replaceAll(secret, HIDDEN), text.replaceAll(target, label)),
-  }
+  const secrets = [password, ...parameters]
+    .flatMap((text) => [text, decoded(text)])
+    .filter((text) => text !== '')
+    .toSorted((a, b) => b.length - a.length)
+  const label = hideLogins(target)
+  const withoutPassword = (text: string): string =>
+    secrets.reduce((clean, secret) => clean.replaceAll(secret, HIDDEN), text.replaceAll(target, label))
+  return { kind: 'postgres', target, label, withoutPassword }
 }
 
 function decoded(text: string): string {

@@ -2,9 +2,7 @@
 
 import { access, constants, realpath, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
 import {
-  ColloquyError,
   type ConversationRecord,
   hasCode,
   isColloquyError,
@@ -12,8 +10,7 @@ import {
   type StoredEvent,
 } from '../../index.ts'
 import type { ConversationQuery } from '../../store/kit/index.ts'
-import { FileError, rejectRead, OldRuntime } from '../failure.ts'
-import { readPackage } from '../package.ts'
+import { codeOf, FileError, rejectRead } from '../failure.ts'
 import { quoted } from '../print/text.ts'
 import type { Address } from './address.ts'
 
@@ -21,6 +18,11 @@ interface Access {
   readonly write: boolean
   readonly listen?: boolean
   readonly fullText?: boolean
+}
+
+interface Opened {
+  readonly store: Store
+  readonly close: () => Promise<void>
 }
 
 /** Does some work on a store, and closes it. Errors contain no password, and those of the database name it. */
@@ -34,7 +36,6 @@ export async function withStore<T>(
     opened = await openStore(address, access)
     return await work(opened.store)
   } catch (error) {
-    if (opened === null && error instanceof FileError) throw about(address, error)
     throw cleanError(error, address, access)
   } finally {
     await opened?.close().catch(() => undefined)
@@ -47,66 +48,66 @@ async function openStore(
 ): Promise<Opened> {
   switch (kind) {
     case 'sqlite':
-      return write ? openToWrite(target, fullText) : openToRead(target, fullText)
+      return openFile(target, write, fullText)
     case 'postgres': {
       const { postgresStore } = await import('../../store/postgres/index.ts')
-      return opened(postgresStore({ url: target, listen, fullText }))
+      const store = postgresStore({ url: target, listen, fullText })
+      return { store, close: () => store.close() }
     }
   }
 }
 
-const about = ({ label }: Address, { code, message }: Pick<FileError, 'code' | 'message'>): FileError =>
-  new FileError(code, message, label)
-
-const LACKS = ['unknown_conversation', 'no_conversations']
-
-const FOLDER_CODES = [14, 264, 520, 1288, 1544]
-
-function cleanError(error: unknown, address: Address, { write }: Access): unknown {
-  const { label, withoutPassword } = address
-  if (hasCode(error, 'store_read_only') && error.data['missing'] === 'schema') {
-    return about(address, { code: 'no_conversations', message: 'contains no conversations' })
+/** Opens a database file, and creates a missing one to write. @throws FileError */
+async function openFile(file: string, write: boolean, fullText: boolean): Promise<Opened> {
+  const { sqliteStore } = await import('../../store/sqlite/index.ts')
+  await (write ? checkToWrite(file) : checkToRead(file))
+  const hadLog = write || (await hasLog(file))
+  const store = sqliteStore({ file, readOnly: !write, fullText })
+  return {
+    store,
+    async close() {
+      await store.close()
+      if (!hadLog && (await hasLog(file))) await removeLog(file)
+    },
   }
-  if (hasCode(error, 'store_read_only') && error.data['missing'] === 'text') {
-    return about(address, { code: error.code, message: 'has no full-text index: create it with --index' })
-  }
-  if (isColloquyError(error)) {
-    if (!error.code.startsWith('store_'))
-      return new ColloquyError(error.code, safeMessage(error, withoutPassword), error.data)
-    // The file was readable.
-    if (!write && FOLDER_CODES.some((code) => code === error.data['sqlite']))
-      return about(address, { code: 'unreadable', message: READ_ONLY_FOLDER })
-    return about(address, { code: error.code, message: safeMessage(error, withoutPassword) })
-  }
-  if (error instanceof FileError) return LACKS.includes(error.code) ? about(address, error) : error
-  if (
-    !(error instanceof Error) ||
-    ['ClosedPipe', 'FailedOutput', 'UsageError', 'OldRuntime'].includes(error.name)
-  )
-    return error
-  return new Error(withoutPassword(error.message) || `${label} failed without a reason`)
 }
 
-/** The message of an error. A driver that tried several addresses has its reasons in the cause. */
-function safeMessage(error: ColloquyError, withoutPassword: (text: string) => string): string {
-  const { cause, message } = error
-  const reasons = cause instanceof AggregateError ? cause.errors.map(String) : []
-  const tail = message.endsWith(': ') ? (reasons[0] ?? systemCode(cause)) : ''
-  return withoutPassword(message + tail)
+/** SQLite's result codes where it cannot create its files next to the database. */
+const FOLDER_CODES: readonly unknown[] = [14, 264, 520, 1288, 1544]
+
+/** Errors of the command about a database as a whole. */
+const LACKS: readonly string[] = ['unknown_conversation', 'no_conversations']
+
+/** Removes passwords, and names the database in its own errors. */
+function cleanError(error: unknown, { label, withoutPassword }: Address, { write }: Access): unknown {
+  const about = (code: string, message: string) => new FileError(code, message, label)
+  if (error instanceof FileError) return LACKS.includes(error.code) ? about(error.code, error.message) : error
+  if (hasCode(error, 'store_read_only') && error.data['missing'] === 'schema')
+    return about('no_conversations', 'contains no conversations')
+  if (hasCode(error, 'store_read_only') && error.data['missing'] === 'text')
+    return about(error.code, 'has no full-text index: create it with --index')
+  if (error instanceof Error) error.message = withoutPassword(error.message + driverReason(error))
+  if (!isColloquyError(error) || !error.code.startsWith('store_')) return error
+  // The file was readable.
+  if (!write && FOLDER_CODES.includes(error.data['sqlite'])) return about('unreadable', READ_ONLY_FOLDER)
+  return about(error.code, error.message)
 }
 
-const systemCode = (cause: unknown): string =>
-  cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'
+const READ_ONLY_FOLDER =
+  'cannot be read: SQLite needs files next to it, and permission to write there is denied; get that, or copy the database'
+
+/** The reason of a driver that tried several addresses, which is only in the cause of its error. */
+function driverReason({ cause, message }: Error): string {
+  if (!message.endsWith(': ')) return ''
+  return cause instanceof AggregateError ? String(cause.errors[0]) : codeOf(cause)
+}
 
 /** Number of events that are read at a time: a body may be megabytes long. */
 const BATCH = 64
 
 /** The record of a conversation; a UUID is found with and without dashes. */
-export async function findConversation(store: Store, id: string): Promise<ConversationRecord | null> {
-  const record = await store.getConversation(id)
-  const other = record === null ? otherUuidForm(id) : null
-  return other === null ? record : await store.getConversation(other)
-}
+export const findConversation = async (store: Store, id: string): Promise<ConversationRecord | null> =>
+  (await store.getConversation(id)) ?? store.getConversation(id === dashed(id) ? undashed(id) : dashed(id))
 
 /** @throws FileError `unknown_conversation`. */
 export async function getConversation(store: Store, id: string): Promise<ConversationRecord> {
@@ -153,126 +154,48 @@ export async function* readLog(
 
 const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/i
 
-export const dashed = (id: string): string => {
-  const parts = UUID.exec(id)
-  return parts === null ? id : parts.slice(1).join('-').toLowerCase()
-}
+export const dashed = (id: string): string => UUID.exec(id)?.slice(1).join('-').toLowerCase() ?? id
 
 export const undashed = (id: string): string => (UUID.test(id) ? dashed(id).replaceAll('-', '') : id)
 
-function otherUuidForm(id: string): string | null {
-  if (!UUID.test(id)) return null
-  return id === dashed(id) ? undashed(id) : dashed(id)
-}
-
-interface Opened {
-  readonly store: Store
-  readonly close: () => Promise<void>
-}
-
-const READ_ONLY_FOLDER =
-  'cannot be read: SQLite needs files next to it, and permission to write there is denied; get that, or copy the database'
-
-/** Opens a database for reading and writing, and creates a missing one. @throws FileError; OldRuntime. */
-async function openToWrite(file: string, fullText: boolean): Promise<Opened> {
-  await loadDriver()
-  await checkToWrite(file)
-  return opened(await storeOf({ file, fullText }))
-}
-
-/** Opens a database for reading. @throws FileError; OldRuntime. */
-async function openToRead(file: string, fullText: boolean): Promise<Opened> {
-  const Driver = await loadDriver()
-  await checkToRead(file)
-  const path = await realpath(file)
-  const hadLog = await hasLog(path)
-  const store = await storeOf({ file, readOnly: true, fullText })
-  return {
-    store,
-    async close() {
-      await store.close()
-      if (!hadLog && (await hasLog(path))) removeLog(path, Driver)
-    },
-  }
-}
-
-const opened = (store: Store): Opened => ({ store, close: () => store.close() })
-
-async function storeOf(options: {
-  readonly file: string
-  readonly readOnly?: boolean
-  readonly fullText: boolean
-}): Promise<Store> {
-  const { sqliteStore } = await import('../../store/sqlite/index.ts')
-  return sqliteStore(options)
-}
-
-type Driver = typeof DatabaseSync
-
-async function loadDriver(): Promise<Driver> {
-  try {
-    return (await import('node:sqlite')).DatabaseSync
-  } catch {
-    const { node } = await readPackage()
-    throw new OldRuntime(`needs Node ${node} or newer; this is ${process.versions.node}`)
-  }
-}
-
 /** Only a writing connection removes the files that it creates, if it is the last. */
-function removeLog(path: string, Driver: Driver): void {
+async function removeLog(file: string): Promise<void> {
+  const { DatabaseSync } = await import('node:sqlite')
+  const database = new DatabaseSync(file)
   try {
-    const database = new Driver(path)
-    try {
-      database.prepare('SELECT 1 FROM sqlite_master').get()
-    } finally {
-      database.close()
-    }
-  } catch {
-    // Another process uses the database, and closes later.
+    database.prepare('SELECT 1 FROM sqlite_master').get()
+  } finally {
+    database.close()
   }
 }
 
-const hasLog = (path: string): Promise<boolean> => isAllowed(`${path}-wal`, constants.F_OK)
+const hasLog = async (file: string): Promise<boolean> =>
+  (await refusalOf(`${await realpath(file)}-wal`, constants.F_OK)) === null
 
 /** @throws FileError for a file that is missing, is a directory, or may not be read. */
 async function checkToRead(file: string): Promise<void> {
-  const stats = await stat(file).catch(rejectRead())
-  if (stats.isDirectory()) throw new FileError('unreadable', 'is a directory, not a database')
-  const refusal = await refusalOf(file, constants.R_OK)
-  if (refusal !== null) throw new FileError('unreadable', `permission denied (${refusal})`)
+  const stats = await stat(file).catch(rejectRead(file))
+  if (stats.isDirectory()) throw new FileError('unreadable', 'is a directory, not a database', file)
+  await access(file, constants.R_OK).catch(rejectRead(file))
 }
 
 /** @throws FileError for a file that may not be written or created. */
 async function checkToWrite(file: string): Promise<void> {
-  if (!(await isAllowed(file, constants.F_OK))) return checkFolder(file)
+  if ((await refusalOf(file, constants.F_OK)) !== null) {
+    const stats = await stat(dirname(resolve(file))).catch(() => null)
+    if (stats?.isDirectory() !== true)
+      throw new FileError('not_found', 'cannot be created: its folder does not exist', file)
+    const refusal = await refusalOf(dirname(resolve(file)), constants.W_OK | constants.X_OK)
+    if (refusal === null) return
+    const message = `cannot be created: permission to write in its folder is denied (${refusal})`
+    throw new FileError('unwritable', message, file)
+  }
   await checkToRead(file)
-  const path = await realpath(file)
-  const refusal =
-    (await refusalOf(file, constants.W_OK)) ??
-    ((await hasLog(path)) ? null : await refusalOf(dirname(path), constants.W_OK))
+  const folder = (await hasLog(file)) ? file : dirname(await realpath(file))
+  const refusal = (await refusalOf(file, constants.W_OK)) ?? (await refusalOf(folder, constants.W_OK))
   if (refusal !== null)
-    throw new FileError('unwritable', `cannot be written: permission is denied (${refusal})`)
+    throw new FileError('unwritable', `cannot be written: permission is denied (${refusal})`, file)
 }
 
-async function checkFolder(file: string): Promise<void> {
-  const folder = dirname(resolve(file))
-  const stats = await stat(folder).catch(() => null)
-  if (stats?.isDirectory() !== true)
-    throw new FileError('not_found', 'cannot be created: its folder does not exist')
-  const refusal = await refusalOf(folder, constants.W_OK | constants.X_OK)
-  if (refusal !== null)
-    throw new FileError(
-      'unwritable',
-      `cannot be created: permission to write in its folder is denied (${refusal})`,
-    )
-}
-
-const isAllowed = async (path: string, mode: number): Promise<boolean> =>
-  (await refusalOf(path, mode)) === null
-
-async function refusalOf(path: string, mode: number): Promise<string | null> {
-  return access(path, mode).then(
-    () => null,
-    (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : 'unknown'),
-  )
-}
+const refusalOf = (path: string, mode: number): Promise<string | null> =>
+  access(path, mode).then(() => null, codeOf)

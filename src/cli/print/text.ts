@@ -94,25 +94,21 @@ export const escapeActive = (json: string): string =>
 const hide = (_key: string, value: unknown): unknown =>
   typeof value === 'string' ? hideSecrets(value) : value
 
-/** A result as JSON without line ends, piece by piece: it can be longer than the longest string. */
+/** JSON without line ends, piece by piece: a result can be longer than the longest string. */
 function* jsonPieces(value: unknown): IterableIterator<string> {
-  if (Array.isArray(value)) {
-    let before = '['
-    for (const item of value) {
-      yield before + toJson(item)
-      before = ','
-    }
-    yield before === '[' ? '[]' : ']'
-  } else if (isRecord(value)) {
-    let before = '{'
-    for (const [key, item] of Object.entries(value)) {
-      if (item === undefined) continue
-      yield `${before}${toJson(key)}:`
-      yield* jsonPieces(item)
-      before = ','
-    }
-    yield before === '{' ? '{}' : '}'
-  } else yield toJson(value)
+  const isArray = Array.isArray(value)
+  if (!isArray && (typeof value !== 'object' || value === null)) return yield toJson(value)
+  let before = isArray ? '[' : '{'
+  yield before
+  before = ''
+  for (const [key, item] of Object.entries(value)) {
+    if (item === undefined && !isArray) continue
+    yield isArray ? before : `${before}${toJson(key)}:`
+    if (isArray) yield toJson(item)
+    else yield* jsonPieces(item)
+    before = ','
+  }
+  yield isArray ? ']' : '}'
 }
 
 export function* jsonLine(value: unknown): IterableIterator<string> {
@@ -120,37 +116,15 @@ export function* jsonLine(value: unknown): IterableIterator<string> {
   yield '\n'
 }
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null
-
-const POSITION = /(the event|already exists|is later in the log,) at position (\d{1,15})/g
+const QUOTED_OR_POSITION =
+  /"[^"\\]*(?:\\[^][^"\\]*)*"?|(the event|already exists|is later in the log,) at position (\d{1,15})/g
 
 /** Replaces the positions of events in a sentence of the library by their lines, except in quoted text. O(length). */
-export function inLines(text: string, lines: readonly number[]): string {
-  const replaced = (part: string): string =>
-    part.replaceAll(POSITION, (all, event: string, seq: string) => {
-      const line = lines[Number(seq)]
-      return line === undefined ? all : `${event} on line ${line}`
-    })
-  let out = ''
-  let start = 0
-  for (let quote = text.indexOf('"'); quote >= 0; quote = text.indexOf('"', start)) {
-    const end = endOfQuoted(text, quote)
-    if (end === null) break
-    out += replaced(text.slice(start, quote)) + text.slice(quote, end)
-    start = end
-  }
-  return out + replaced(text.slice(start))
-}
-
-/** The index after a quoted text, or null if it does not end. */
-function endOfQuoted(text: string, start: number): number | null {
-  for (let index = start + 1; index < text.length; index += 1) {
-    if (text[index] === '\\') index += 1
-    else if (text[index] === '"') return index + 1
-  }
-  return null
-}
+export const inLines = (text: string, lines: readonly number[]): string =>
+  text.replaceAll(QUOTED_OR_POSITION, (all, event: string | undefined, seq: string) => {
+    const line = event === undefined ? undefined : lines[Number(seq)]
+    return line === undefined ? all : `${event} on line ${line}`
+  })
 
 export type Paint = (tone: Tone, text: string) => string
 

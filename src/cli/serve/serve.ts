@@ -7,13 +7,13 @@ import { redactionRules } from '../../context/redaction/index.ts'
 import type { RunOptions, Step } from '../../conversation/index.ts'
 import { isColloquyError } from '../../index.ts'
 import { inspectorPage } from '../../inspector/index.ts'
-import { complain, failureText } from '../attempt.ts'
+
 import type { Options, RequestOf } from '../commands.ts'
 import { type Address, addressOf } from '../db/address.ts'
 import { withStore } from '../db/store.ts'
-import { FileError, rejectRead, notListening, UsageError } from '../failure.ts'
+import { FileError, fromListening, rejectRead, UsageError } from '../failure.ts'
 import { readTemplate } from '../inspect.ts'
-import { type Io, writeLines } from '../print/io.ts'
+import { complain, failureText, type Io, writeLines } from '../print/io.ts'
 import { counted, plain, safe } from '../print/text.ts'
 import { type Config, readConfig } from './config-schema.ts'
 
@@ -107,7 +107,7 @@ export async function serveConversations(
         // The database reports its own causes.
         if (isColloquyError(error) || !(error instanceof Error)) throw error
         const isListening = error.cause instanceof Error && 'syscall' in error.cause
-        throw isListening ? notListening(error) : error
+        throw isListening ? fromListening(error) : error
       })
       const stopped = new Promise<void>((stop) => io.onStop?.(stop))
       try {

@@ -9,11 +9,11 @@ import {
   type TextHit,
 } from '../../index.ts'
 import { describeEvent } from '../../inspector/index.ts'
-import { aboutStored, attempt } from '../attempt.ts'
+
 import type { Options, RequestOf } from '../commands.ts'
 import type { Address } from '../db/address.ts'
 import { getConversation, getEvent, withStore } from '../db/store.ts'
-import { answer, type Io, writeLines } from '../print/io.ts'
+import { aboutStored, answer, attempt, type Io, writeLines } from '../print/io.ts'
 import { counted, fit, glimpse, pad, padStart, quoted, safe, width } from '../print/text.ts'
 import { CALLED, eventRow, heading, idWidth, type Page, shownId } from './page.ts'
 
