@@ -41,65 +41,67 @@ const FLAG: Option<true> = { value: null, parse: () => true }
 
 const option = <T>(value: string, parse: Parse<T>): Option<T> => ({ value, parse })
 
-const repeated = <T>(
-  value: string,
-  parse: Parse<T>,
-): Option<readonly T[]> & { readonly isRepeated: true } => ({
+const repeated = <T>(value: string, parse: Parse<T>): Option<readonly T[]> => ({
   value,
   parse: (text, name) => [parse(text, name)],
   isRepeated: true,
 })
 
-const required = <T>(one: Option<T>): Option<T> & { readonly isRequired: true } => ({
-  ...one,
-  isRequired: true,
-})
+const required = <T>(one: Option<T>) => ({ ...one, isRequired: true as const })
+
+function fail(message: string): never {
+  throw new UsageError(message)
+}
+
+function failIf(isBroken: boolean, message: string): void {
+  if (isBroken) throw new UsageError(message)
+}
 
 const asText: Parse<string> = (text) => text
 
 const oneOf =
   <T extends string>(choices: readonly T[]): Parse<T> =>
-  (text, name) => {
-    const choice = choices.find((known) => known === text)
-    if (choice !== undefined) return choice
-    throw new UsageError(`unknown --${name} '${text}': use one of ${choices.join(', ')}`)
-  }
+  (text, name) =>
+    choices.find((known) => known === text) ??
+    fail(`unknown --${name} '${text}': use one of ${choices.join(', ')}`)
 
 const numberIn =
   (least: number, limit = Infinity, unit = 'a number'): Parse<number> =>
   (text, name) => {
     const value = Number(text)
     if (/^\d{1,15}$/.test(text) && value >= least && value <= limit) return value
-    const range = limit === Infinity ? `${least} or more` : `from ${least} to ${limit}`
-    throw new UsageError(`--${name} must be ${unit}${limit === Infinity ? ', ' : ' '}${range}`)
+    return fail(
+      `--${name} must be ${unit}${limit === Infinity ? `, ${least} or more` : ` from ${least} to ${limit}`}`,
+    )
   }
 
 const asTime: Parse<string> = (text, name) => {
   // A date alone means its midnight.
   const time = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00` : text
   if (parseInstant(time) !== undefined) return time
-  throw new UsageError(`--${name} must be a date and time in ISO 8601, such as 2026-01-31T10:00:00.5+01:00`)
+  return fail(`--${name} must be a date and time in ISO 8601, such as 2026-01-31T10:00:00.5+01:00`)
 }
 
-const asTimeZone: Parse<string> = (text) => {
+const asTimeZone: Parse<string> = (timeZone) => {
   try {
-    new Intl.DateTimeFormat('en', { timeZone: text }).format(0)
-    return text
+    new Intl.DateTimeFormat('en', { timeZone }).format(0)
+    return timeZone
   } catch {
-    throw new UsageError(`unknown time zone '${text}': use an IANA name such as Europe/Berlin`)
+    return fail(`unknown time zone '${timeZone}': use an IANA name such as Europe/Berlin`)
   }
 }
 
 const asOrigin: Parse<string> = (text) => {
-  const url = URL.canParse(text) ? new URL(text) : null
-  const isOrigin =
-    url !== null && /^https?:$/.test(url.protocol) && url.origin === text.toLowerCase().replace(/\/$/, '')
+  const isOrigin = /^https?:/i.test(text) && URL.parse(text)?.origin === text.toLowerCase().replace(/\/$/, '')
   if (isOrigin || text === '*') return text
-  throw new UsageError('--allow-origin must be an origin such as https://app.example.com, or *')
+  return fail('--allow-origin must be an origin such as https://app.example.com, or *')
 }
 
 const asNewId: Parse<string> = (text) =>
   isLegalId(text) ? text : fail('--conversation must be 1 to 200 characters without control characters')
+
+const asVisible: Parse<string> = (text, name) =>
+  text.trim() === '' ? fail(`--${name} must not be blank`) : text
 
 const asTag: Parse<Readonly<Record<string, string>>> = (text) => {
   const [, key = '', value = ''] = /^([A-Za-z0-9]\w*):([^]*)$/.exec(text) ?? []
@@ -107,9 +109,6 @@ const asTag: Parse<Readonly<Record<string, string>>> = (text) => {
     ? fail('--tag must be a key, a colon and a value, such as tenant_id:t1')
     : { [key]: value }
 }
-
-const asVisible: Parse<string> = (text, name) =>
-  text.trim() === '' ? fail(`--${name} must not be blank`) : text
 
 const DATABASE = { db: option('FILE_OR_URL', addressOf) }
 const STORED = { ...DATABASE, conversation: option('ID', asText) }
@@ -119,6 +118,7 @@ const FILE = { from: option('FORM', oneOf(FROM)) }
 const LEAF = { leaf: option('EVENT_ID', asText) }
 const BUDGET = { budget: option('TOKENS', numberIn(0, Infinity, 'an integer')) }
 const JSON_FLAG = { json: FLAG }
+const VIEWED = { ...FILE, ...STORED, ...JSON_FLAG }
 const CONFIRMED = { yes: FLAG, 'dry-run': FLAG, ...JSON_FLAG }
 const PORT = { port: option('PORT', numberIn(0, 65_535)) }
 const PAGE = { limit: option('N', numberIn(1, MAX_PAGE_SIZE)), cursor: option('CURSOR', asText) }
@@ -151,24 +151,28 @@ const command = <Table extends OptionTable, Read extends InputKind>(
   facts: Command<Table, Read>,
 ): Command<Table, Read> => facts
 
+/** A command that shows a log. */
+const viewer = <Table extends OptionTable>(facts: Omit<Command<Table>, 'input'>) =>
+  command<Table, 'files-or-conversation'>({ ...facts, input: 'files-or-conversation' })
+
 export const COMMANDS = {
-  check: command({
+  check: viewer({
     about: 'report which events load, and what is wrong with the others',
-    input: 'files-or-conversation',
     options: {
-      ...FILE,
-      ...STORED,
-      ...JSON_FLAG,
+      ...VIEWED,
       laws: FLAG,
       ended: FLAG,
       grammar: repeated('GRAMMAR', oneOf(GRAMMAR_NAMES)),
       format: option('FORMAT', oneOf(REPORTS)),
     },
-    check(options) {
-      const alone = (['ended', 'grammar', 'format'] as const).find((name) => options[name] !== undefined)
-      if (options.laws === undefined && alone !== undefined) throw new UsageError(`--${alone} needs --laws`)
-      if (options.json && options.format !== undefined && options.format !== 'json')
-        throw new UsageError(`--json cannot be combined with --format ${options.format}`)
+    check({ laws, json, ended, grammar, format }) {
+      failIf(laws === undefined && ended !== undefined, '--ended needs --laws')
+      failIf(laws === undefined && grammar !== undefined, '--grammar needs --laws')
+      failIf(laws === undefined && format !== undefined, '--format needs --laws')
+      failIf(
+        json === true && (format ?? 'json') !== 'json',
+        `--json cannot be combined with --format ${format}`,
+      )
     },
     more: [
       'Exits with 1 when a line does not load. Other faults are notes: what a replay repairs, results without a call on any branch, payloads that do not fit their kind, and numbers and keys that JSON loses.',
@@ -178,29 +182,19 @@ export const COMMANDS = {
       `FORMAT is one of ${REPORTS.join(', ')}; junit writes one document for all FILEs.`,
     ],
   }),
-  replay: command({
+  replay: viewer({
     about: 'show the state of a log: status, HEAD, pending calls, repairs',
-    input: 'files-or-conversation',
-    options: { ...FILE, ...STORED, at: option('EVENT_ID', asText), ...JSON_FLAG },
+    options: { ...VIEWED, at: option('EVENT_ID', asText) },
     more: ['With --at, shows the state at that event: its branch, and the status of the log at that time.'],
   }),
-  view: command({
+  view: viewer({
     about: 'list the events that the model sees, and where the view can be cut',
-    input: 'files-or-conversation',
-    options: { ...FILE, ...STORED, ...LEAF, ...JSON_FLAG },
+    options: { ...VIEWED, ...LEAF },
     more: ['With --leaf, shows the view of the branch that ends at that event.'],
   }),
-  messages: command({
+  messages: viewer({
     about: 'write the messages for the model, in a provider’s format',
-    input: 'files-or-conversation',
-    options: {
-      ...FILE,
-      ...STORED,
-      ...LEAF,
-      format: option('FORMAT', oneOf(FORMATS)),
-      ...BUDGET,
-      ...JSON_FLAG,
-    },
+    options: { ...VIEWED, ...LEAF, format: option('FORMAT', oneOf(FORMATS)), ...BUDGET },
     more: [
       `FORMAT is one of ${FORMATS.join(', ')}; the default is neutral.`,
       'A provider’s format is written as one JSON document for each FILE, below a heading on a terminal and without one in a pipe.',
@@ -209,16 +203,14 @@ export const COMMANDS = {
       'Encrypted reasoning is printed as null.',
     ],
   }),
-  tree: command({
+  tree: viewer({
     about: 'draw the tree of events, its branches and HEAD',
-    input: 'files-or-conversation',
-    options: { ...FILE, ...STORED, ...JSON_FLAG },
+    options: VIEWED,
     more: [],
   }),
-  stuck: command({
+  stuck: viewer({
     about: 'detect whether the agent is in a loop, and which events show it',
-    input: 'files-or-conversation',
-    options: { ...FILE, ...STORED, ...LEAF, ...JSON_FLAG },
+    options: { ...VIEWED, ...LEAF },
     more: [
       'An agent is stuck if, since the last user message, it made the same call with the same result 4 times, made the same failing call 4 times, sent 3 messages without a call, or alternated between two steps for 6 steps.',
       'With --leaf, checks the branch that ends at that event.',
@@ -226,11 +218,10 @@ export const COMMANDS = {
       'The exit code is 0 in both cases; --json reports whether the agent is stuck.',
     ],
   }),
-  why: command({
+  why: viewer({
     about: 'explain why an event is in the view or not, and what is wrong in a conversation',
-    input: 'files-or-conversation',
     operand: 'EVENT_ID',
-    options: { ...FILE, ...STORED, ...LEAF, ...BUDGET, ...JSON_FLAG },
+    options: { ...VIEWED, ...LEAF, ...BUDGET },
     more: [
       'With EVENT_ID, reports why the event is in the view or not, what removed it, its paired call or result and what is removed with it, each with its rule or law.',
       'Without EVENT_ID, lists findings, the worst first: results without a call, split batches, duplicate calls, requests that do not extend the previous one, loops, interrupted replies, abandoned branches, condensations that forgot the task, and likely secrets.',
@@ -238,17 +229,14 @@ export const COMMANDS = {
       'The exit code is 0 even with findings; --json reports them.',
     ],
   }),
-  condense: command({
+  condense: viewer({
     about: 'show which events a condensation would remove, and the view before and after',
-    input: 'files-or-conversation',
     options: {
-      ...FILE,
-      ...STORED,
+      ...VIEWED,
+      ...LEAF,
       // With fewer there is nothing to keep after a summary.
       'max-events': required(option('N', numberIn(4, Infinity, 'an integer'))),
       summary: option('TEXT', asVisible),
-      ...LEAF,
-      ...JSON_FLAG,
     },
     more: [
       'A view of more than N events (4 or more) is cut to about N/2; a view whose log requests a condensation is cut to about half of its events. The first two events, the system prompt, the last user message and pending calls are kept; a batch is kept or removed as a whole. Nothing is written.',
@@ -256,17 +244,9 @@ export const COMMANDS = {
       'With --json, writes {"file","condensation","reason","view_before","view"}: condensation is the event to append, or null; reason is events, request, not_needed or nothing_to_forget; view_before is the number of events before, and view the ids after.',
     ],
   }),
-  convert: command({
+  convert: viewer({
     about: 'write a branch for tools that evaluate and trace agents',
-    input: 'files-or-conversation',
-    options: {
-      ...FILE,
-      to: option('TARGET', oneOf(TARGETS)),
-      ...STORED,
-      ...LEAF,
-      content: FLAG,
-      ...JSON_FLAG,
-    },
+    options: { ...VIEWED, ...LEAF, to: option('TARGET', oneOf(TARGETS)), content: FLAG },
     more: [
       'TARGET is atif, a trajectory in the Agent Trajectory Interchange Format, or otel, spans by the conventions of OpenTelemetry for generative AI, in the JSON form that a collector accepts at /v1/traces; the default is atif. Writes one JSON document for each FILE.',
       'Spans have the times of the events, and the same ids at each run. They contain text only with --content; a trajectory always contains it.',
@@ -287,9 +267,9 @@ export const COMMANDS = {
       force: FLAG,
     },
     check({ html, port, open, force }) {
-      if (html !== undefined && (port !== undefined || open !== undefined))
-        throw new UsageError('--html cannot be combined with --port or --open')
-      if (html === undefined && force !== undefined) throw new UsageError('--force needs --html PATH')
+      const isServed = port !== undefined || open !== undefined
+      failIf(html !== undefined && isServed, '--html cannot be combined with --port or --open')
+      failIf(html === undefined && force !== undefined, '--force needs --html PATH')
     },
     more: [
       'Serves a page to this machine only and prints its address; the default PORT is any free port. With --open, opens it in the browser. Ends on SIGINT and SIGTERM.',
@@ -309,12 +289,16 @@ export const COMMANDS = {
       ...JSON_FLAG,
     },
     check({ conversation }, files) {
-      if (conversation !== undefined && files.length > 1)
-        throw new UsageError(
+      if (conversation !== undefined)
+        failIf(
+          files.length > 1,
           '--conversation applies to a single FILE: import the files one by one, or omit it',
         )
-      if (conversation === undefined && files.includes('-'))
-        throw new UsageError('standard input (-) has no file name to use as the id: add --conversation ID')
+      else
+        failIf(
+          files.includes('-'),
+          'standard input (-) has no file name to use as the id: add --conversation ID',
+        )
     },
     more: [
       'The id of a conversation is read from base_state.json or meta.json; without them it is --conversation, or else the file name.',
@@ -336,14 +320,13 @@ export const COMMANDS = {
     check(options) {
       const { output, force } = options
       const layout = layoutOf(options)
-      if (output === undefined && layout !== 'jsonl')
-        throw new UsageError(`export --format ${layout} needs --output PATH`)
-      // Import would read it as an array, or as base_state.json.
-      if (layout === 'jsonl' && output !== undefined && /\.(?:json|zip)$/i.test(output))
-        throw new UsageError(
-          '--format jsonl cannot write a .json or .zip file: use --output PATH.jsonl, or another --format',
-        )
-      if (output === undefined && force !== undefined) throw new UsageError('--force needs --output PATH')
+      failIf(output === undefined && layout !== 'jsonl', `export --format ${layout} needs --output PATH`)
+      failIf(
+        // Import would read it as an array, or as base_state.json.
+        layout === 'jsonl' && /\.(?:json|zip)$/i.test(output ?? ''),
+        '--format jsonl cannot write a .json or .zip file: use --output PATH.jsonl, or another --format',
+      )
+      failIf(output === undefined && force !== undefined, '--force needs --output PATH')
     },
     more: [
       `FORMAT is one of ${LAYOUTS.join(', ')}; the default is zip for PATH.zip, else jsonl, on standard output without --output.`,
@@ -434,8 +417,8 @@ export const COMMANDS = {
       ...CONFIRMED,
     },
     check({ db: _db, json: _json, yes: _yes, 'dry-run': _dryRun, ...criteria }) {
-      if (Object.keys(criteria).length === 0)
-        fail('delete needs a criterion, such as --conversation ID or --owner ID')
+      const hasCriterion = Object.keys(criteria).length > 0
+      failIf(!hasCriterion, 'delete needs a criterion, such as --conversation ID or --owner ID')
     },
     more: [
       'Deletes each conversation that meets all criteria, with its subagents, their events, snapshots, leases and searched text, and what a service stores for it. TIME and DAYS apply to its last change. Needs --yes, or --dry-run, which changes nothing.',
@@ -531,13 +514,10 @@ const TABLE = COMMANDS as unknown as Readonly<Record<CommandName, AnyCommand>>
 
 const isCommand = (text: string): text is CommandName => Object.hasOwn(COMMANDS, text)
 
-export const layoutOf = ({
-  format,
-  output,
-}: {
-  readonly format?: Layout
+export const layoutOf = (options: {
+  readonly format?: Layout | undefined
   readonly output?: string
-}): Layout => format ?? (/\.zip$/i.test(output ?? '') ? 'zip' : 'jsonl')
+}): Layout => options.format ?? (/\.zip$/i.test(options.output ?? '') ? 'zip' : 'jsonl')
 
 /** Parses and checks a command line; a mistake is reported before anything is opened. @throws UsageError */
 export function parseRequest(argv: readonly string[]): Request {
@@ -545,34 +525,39 @@ export function parseRequest(argv: readonly string[]): Request {
   const words: string[] = []
   for (const token of tokensOf(argv)) {
     if (token.kind === 'positional') words.push(token.value)
-    if (token.kind === 'option') addOption(token, inputs)
+    if (token.kind === 'option') inputs.set(token.name, [...(inputs.get(token.name) ?? []), valueOf(token)])
   }
   const [name, ...rest] = words
   if (inputs.has('version')) return { command: 'version' }
-  if (name === undefined) {
-    if (inputs.size === 0 || inputs.has('help')) return helpRequest(null)
-    throw new UsageError('no command given')
-  }
-  if (words.some(isDatabaseUrl)) throw new UsageError('a database URL is not a FILE: pass it with --db')
+  if (name === undefined)
+    return inputs.size === 0 || inputs.has('help') ? helpOn(null) : fail('no command given')
+  if (words.some(isDatabaseUrl)) fail('a database URL is not a FILE: pass it with --db')
   if (!isCommand(name)) throw unknownCommand(name)
-  if (inputs.has('help')) return helpRequest(name === 'help' ? null : name)
+  if (inputs.has('help')) return helpOn(name === 'help' ? null : name)
   const options = parseOptions(name, inputs)
-  const { files, operand } = splitWords(name, rest, options)
+  const { operand: operandName, input } = TABLE[name]
+  // A single FILE precedes the operand.
+  const fileCount = operandName === undefined ? Infinity : input === 'nothing' || 'db' in options ? 0 : 1
+  const files = rest.slice(0, fileCount)
+  const operand = rest[fileCount] ?? null
+  if (rest.length > fileCount + 1)
+    fail(`${name} accepts only one ${input === 'nothing' ? '' : 'FILE and one '}${operandName}`)
   checkInput(name, files, options)
   TABLE[name].check?.(options, files)
   if (name === 'help' && operand !== null && !isCommand(operand)) throw unknownCommand(operand)
   return { command: name, files, operand, options } as Request
 }
 
+/** The command of a wrong command line, for its help page. */
 export function commandIn(argv: readonly string[]): readonly CommandName[] {
   const name = tokensOf(argv).find((token) => token.kind === 'positional')?.value
   return name !== undefined && name !== 'help' && isCommand(name) ? [name] : []
 }
 
-const helpRequest = (topic: CommandName | null): RequestOf<'help'> => ({
+const helpOn = (operand: CommandName | null): Request => ({
   command: 'help',
   files: [],
-  operand: topic,
+  operand,
   options: {},
 })
 
@@ -583,12 +568,9 @@ interface ParserOption {
 
 const PARSER_OPTIONS: Readonly<Record<string, ParserOption>> = {
   ...Object.fromEntries(
-    Object.values(TABLE).flatMap(({ options }) =>
-      Object.entries(options).map(([name, { value }]) => [
-        name,
-        { type: value === null ? ('boolean' as const) : ('string' as const) },
-      ]),
-    ),
+    Object.values(TABLE)
+      .flatMap(({ options }) => Object.entries(options))
+      .map(([name, { value }]) => [name, { type: value === null ? 'boolean' : 'string' }]),
   ),
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'V' },
@@ -601,19 +583,14 @@ const tokensOf = (argv: readonly string[]) =>
 
 type OptionToken = Extract<ReturnType<typeof tokensOf>[number], { kind: 'option' }>
 
-function addOption({ name, rawName, value, inlineValue }: OptionToken, inputs: Map<string, string[]>): void {
-  const known = Object.hasOwn(PARSER_OPTIONS, name) ? PARSER_OPTIONS[name] : undefined
-  if (known === undefined) throw new UsageError(`unknown option ${rawName}`)
-  if (known.type === 'boolean') {
-    if (value !== undefined) throw new UsageError(`${rawName} accepts no value`)
-    // No option begins with a digit: `-5` is a number, which the option's parser may reject.
-  } else if (value === undefined || value === '' || (inlineValue === false && /^-(?!\d)/.test(value)))
-    throw new UsageError(
-      /^-[^-]/.test(value ?? '')
-        ? `${rawName} needs a value: for a value that begins with -, write ${rawName}=-x`
-        : `${rawName} needs a value`,
-    )
-  inputs.set(name, [...(inputs.get(name) ?? []), value ?? ''])
+function valueOf({ name, rawName, value = '', inlineValue }: OptionToken): string {
+  if (!Object.hasOwn(PARSER_OPTIONS, name)) fail(`unknown option ${rawName}`)
+  if (PARSER_OPTIONS[name]?.type === 'boolean')
+    return inlineValue === true ? fail(`${rawName} accepts no value`) : value
+  // No option begins with a digit: `-5` is a number, which the option's parser may reject.
+  if (value !== '' && (inlineValue === true || !/^-(?!\d)/.test(value))) return value
+  const hint = /^-[^-]/.test(value) ? `: for a value that begins with -, write ${rawName}=-x` : ''
+  return fail(`${rawName} needs a value${hint}`)
 }
 
 function parseOptions(
@@ -624,32 +601,14 @@ function parseOptions(
   const values: Record<string, unknown> = {}
   for (const [name, texts] of inputs) {
     const known = Object.hasOwn(options, name) ? options[name] : undefined
-    if (known === undefined) throw new UsageError(`${command} has no option --${name}`)
+    if (known === undefined) return fail(`${command} has no option --${name}`)
     const { value, parse, isRepeated = false } = known
-    if (texts.length > 1 && !isRepeated && value !== null)
-      throw new UsageError(`--${name} can be used only once`)
+    if (texts.length > 1 && !isRepeated && value !== null) fail(`--${name} can be used only once`)
     values[name] = isRepeated ? texts.flatMap((text) => parse(text, name)) : parse(texts[0] ?? '', name)
   }
   for (const [name, { value, isRequired = false }] of Object.entries(options))
-    if (isRequired && !inputs.has(name)) throw new UsageError(`${command} needs --${name} ${value}`)
+    if (isRequired && !inputs.has(name)) fail(`${command} needs --${name} ${value}`)
   return values
-}
-
-function splitWords(name: CommandName, words: readonly string[], options: Readonly<Record<string, unknown>>) {
-  const { operand, input } = TABLE[name]
-  if (operand === undefined) return { files: words, operand: null }
-  const count = input === 'nothing' || options['db'] !== undefined ? 0 : 1
-  if (words.length > count + 1)
-    throw new UsageError(
-      input === 'nothing'
-        ? `${name} accepts only one COMMAND`
-        : `${name} accepts only one FILE and one ${operand}`,
-    )
-  return { files: words.slice(0, count), operand: words[count] ?? null }
-}
-
-function fail(message: string): never {
-  throw new UsageError(message)
 }
 
 /** Checks what a command reads: files, a database and a conversation of it. @throws UsageError */
@@ -658,32 +617,34 @@ function checkInput(
   files: readonly string[],
   options: Readonly<Record<string, unknown>>,
 ): void {
-  const { input } = TABLE[name]
-  const [hasDatabase, hasConversation] = [options['db'] !== undefined, options['conversation'] !== undefined]
-  if ('yes' in TABLE[name].options && options['yes'] === options['dry-run'])
-    fail(`${name} needs one of --yes and --dry-run (which only shows the changes)`)
-  if (files.filter((file) => file === '-').length > 1)
-    fail('standard input (-) can be read only once: pass - once')
-  switch (input) {
-    case 'nothing':
-      if (files.length > 0) fail(`${name} accepts no file`)
-      return
-    case 'files-or-conversation':
-    case 'files-or-database':
-      if (hasDatabase && files.length > 0) fail(`${name} accepts a FILE or --db, not both`)
-      if (hasDatabase && options['from'] !== undefined) fail('--from applies to a FILE, not to a database')
-      if (!hasDatabase && hasConversation) fail('--conversation needs --db FILE_OR_URL')
-      if (!hasDatabase && files.length === 0) fail(`${name} needs a FILE, or - for standard input`)
-      if (hasDatabase && !hasConversation && input === 'files-or-conversation')
-        fail('--db needs --conversation ID: list the ids with colloquy conversations')
-      return
-    case 'files':
-      if (files.length === 0) fail(`${name} needs a FILE, or - for standard input`)
-      return
-    default:
-      // The argument is not quoted: it may be a URL with a password.
-      if (files.length > 0) fail(`${name} accepts no FILE, only --db FILE_OR_URL`)
+  const { input, options: table } = TABLE[name]
+  const [hasFile, hasDatabase, hasConversation] = [
+    files.length > 0,
+    'db' in options,
+    'conversation' in options,
+  ]
+  failIf(
+    'yes' in table && options['yes'] === options['dry-run'],
+    `${name} needs one of --yes and --dry-run (which only shows the changes)`,
+  )
+  failIf(
+    files.indexOf('-') !== files.lastIndexOf('-'),
+    'standard input (-) can be read only once: pass - once',
+  )
+  failIf(input === 'nothing' && hasFile, `${name} accepts no file`)
+  // The argument is not quoted: it may be a URL with a password.
+  failIf(input === 'database' && hasFile, `${name} accepts no FILE, only --db FILE_OR_URL`)
+  if (input.startsWith('files-or')) {
+    failIf(hasDatabase && hasFile, `${name} accepts a FILE or --db, not both`)
+    failIf(hasDatabase && 'from' in options, '--from applies to a FILE, not to a database')
+    failIf(!hasDatabase && hasConversation, '--conversation needs --db FILE_OR_URL')
   }
+  const needsFile = input === 'files' || (input.startsWith('files') && !hasDatabase)
+  failIf(needsFile && !hasFile, `${name} needs a FILE, or - for standard input`)
+  failIf(
+    input === 'files-or-conversation' && hasDatabase && !hasConversation,
+    '--db needs --conversation ID: list the ids with colloquy conversations',
+  )
 }
 
 function unknownCommand(name: string): UsageError {
@@ -705,7 +666,7 @@ export function helpPage(topic: string | null): string[] {
     ...entries.map(([name, { about }]) => `  ${name.padEnd(columns)}  ${about}`),
     '',
     ...ABOUT_FILES,
-    ...ABOUT_DATABASES,
+    ABOUT_DATABASES,
     '',
     'Options:',
     '  --json             one JSON object per file or page, each on one line',
@@ -713,24 +674,25 @@ export function helpPage(topic: string | null): string[] {
     '  -h, --help         this page, or the page of a command',
     '  -V, --version',
     '',
-    ...EXIT_CODES,
+    EXIT_CODES,
   ]
 }
 
 function commandPage(name: CommandName, { about, input, options, operand, more }: AnyCommand): string[] {
+  const isEither = input.startsWith('files-or')
   const readsFiles = input.startsWith('files')
-  const namesEvent = readsFiles && ('at' in options || 'leaf' in options)
-  const paragraphs = [...more, ...(namesEvent ? [ABOUT_EVENT_IDS] : [])]
   const event = operand === undefined ? [] : [`[${operand}]`]
-  const file = operand === undefined ? 'FILE…' : 'FILE'
+  const file = readsFiles ? [operand === undefined ? 'FILE…' : 'FILE'] : []
   // From files without the options of a database, and from a database without the options of files.
-  const ofFiles = without(options, 'db', 'conversation')
-  const ofDatabases = without(options, 'from')
-  const isEither = input === 'files-or-conversation' || input === 'files-or-database'
   const needed = input === 'files-or-conversation' ? ['db', 'conversation'] : ['db']
   const ways = isEither
-    ? [[file, ...event, ...usageLine(ofFiles, [])], usageLine(ofDatabases, needed, event)]
-    : [[...(readsFiles ? [file] : []), ...(readsFiles ? [] : event), ...usageLine(options, [])]]
+    ? [
+        [...file, ...event, ...shownOptions(options, [], ['db', 'conversation'])],
+        [...shownOptions(options, needed, ['from'], event)],
+      ]
+    : [[...file, ...event, ...shownOptions(options)]]
+  const namesEvent = readsFiles && ('at' in options || 'leaf' in options)
+  const paragraphs = [...more, ...(namesEvent ? [ABOUT_EVENT_IDS] : [])]
   return [
     `colloquy ${name}: ${about}`,
     '',
@@ -742,30 +704,29 @@ function commandPage(name: CommandName, { about, input, options, operand, more }
     ...paragraphs.flatMap((text) => [...wrapWords(text.split(' '), COLUMNS)]),
     ...(input === 'nothing' ? [] : ['']),
     ...(readsFiles ? ABOUT_FILES : []),
-    ...(input === 'nothing' ? [] : [...ABOUT_DATABASES, '', ...EXIT_CODES]),
+    ...(input === 'nothing' ? [] : [ABOUT_DATABASES, '', EXIT_CODES]),
   ]
 }
 
-function usageLine(
+/** Options of a usage line: the needed ones, other words, and the others in brackets. */
+function shownOptions(
   options: OptionTable,
-  needed: readonly string[],
-  behindNeeded: readonly string[] = [],
+  needed: readonly string[] = [],
+  hidden: readonly string[] = [],
+  words: readonly string[] = [],
 ): string[] {
-  const all = Object.entries(options)
-  const first = all.filter(([name, { isRequired }]) => needed.includes(name) || isRequired)
-  const rest = all.filter((entry) => !first.includes(entry))
+  const shown = Object.entries(options).filter(([name]) => !hidden.includes(name))
+  const isNeeded = ([name, { isRequired }]: (typeof shown)[number]) =>
+    isRequired === true || needed.includes(name)
+  const text = ([name, { value }]: (typeof shown)[number]) =>
+    value === null ? `--${name}` : `--${name} ${value}`
+  const others = shown.filter((one) => !isNeeded(one))
   return [
-    ...first.map(([name, one]) => shownOption(name, one)),
-    ...behindNeeded,
-    ...rest.map(([name, one]) => `[${shownOption(name, one)}]${one.isRepeated === true ? '…' : ''}`),
+    ...shown.filter(isNeeded).map(text),
+    ...words,
+    ...others.map((one) => `[${text(one)}]${one[1].isRepeated === true ? '…' : ''}`),
   ]
 }
-
-const shownOption = (name: string, { value }: Option): string =>
-  value === null ? `--${name}` : `--${name} ${value}`
-
-const without = (options: OptionTable, ...names: readonly string[]): OptionTable =>
-  Object.fromEntries(Object.entries(options).filter(([name]) => !names.includes(name)))
 
 const ABOUT_EVENT_IDS =
   'EVENT_ID can be shortened to a prefix that no other id has; a number that is no prefix of an id is a line number.'
@@ -778,6 +739,6 @@ const ABOUT_FILES = [
   `${FROM.slice(6).join(', ')}.`,
 ]
 
-const ABOUT_DATABASES = ['FILE_OR_URL is a SQLite file, or a postgres:// URL (which needs the package pg).']
+const ABOUT_DATABASES = 'FILE_OR_URL is a SQLite file, or a postgres:// URL (which needs the package pg).'
 
-const EXIT_CODES = ['Exit code: 0 success, 1 a problem in the data, 2 wrong usage.']
+const EXIT_CODES = 'Exit code: 0 success, 1 a problem in the data, 2 wrong usage.'

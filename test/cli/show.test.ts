@@ -306,7 +306,7 @@ describe('check', () => {
     expect(out).toContain('4 events  ✗ 1 cannot be loaded')
     expect(out).toMatch(/line 4 {2}PauseEvent {2}timestamp: Must be a string/)
     expect(out).toContain('note: line 2  duplicate id')
-    expect(out).toMatch(/note: line 3 {2}extra forbidden +extra: Unknown field/)
+    expect(out).toMatch(/note: line 3 {2}unknown field +extra: Unknown field/)
   })
 })
 

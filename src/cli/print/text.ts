@@ -116,15 +116,17 @@ export function* jsonLine(value: unknown): IterableIterator<string> {
   yield '\n'
 }
 
-const QUOTED_OR_POSITION =
-  /"[^"\\]*(?:\\[^][^"\\]*)*"?|(the event|already exists|is later in the log,) at position (\d{1,15})/g
+const POSITION = /\\[^]|"|(the event|already exists|is later in the log,) at position (\d{1,15})/g
 
 /** Replaces the positions of events in a sentence of the library by their lines, except in quoted text. O(length). */
-export const inLines = (text: string, lines: readonly number[]): string =>
-  text.replaceAll(QUOTED_OR_POSITION, (all, event: string | undefined, seq: string) => {
-    const line = event === undefined ? undefined : lines[Number(seq)]
+export function inLines(text: string, lines: readonly number[]): string {
+  let isQuoted = false
+  return text.replaceAll(POSITION, (all, event: string | undefined, seq: string) => {
+    if (all === '"') isQuoted = !isQuoted
+    const line = event === undefined || isQuoted ? undefined : lines[Number(seq)]
     return line === undefined ? all : `${event} on line ${line}`
   })
+}
 
 export type Paint = (tone: Tone, text: string) => string
 
