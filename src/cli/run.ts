@@ -4,7 +4,6 @@ import { relative } from 'node:path'
 import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { maskSecrets } from '../index.ts'
-
 import {
   commandIn,
   type FileCommand,
@@ -21,12 +20,12 @@ import { FileError, fromWriting, UsageError } from './failure.ts'
 import { importFiles } from './import.ts'
 import {
   brokenNote,
-  recordingFields,
   quarantineNote,
   readRecording,
   readStored,
   readSubagents,
   type Recording,
+  recordingFields,
   stateAtEvent,
   stateOnBranch,
   titleOf,
@@ -54,7 +53,7 @@ import { serveConversations } from './serve/serve.ts'
 import { checkView, judgeLog, type Judged, junitOf, repairsOf, showLaws } from './show/check.ts'
 import { auditBlobs, printPage } from './show/lists.ts'
 import { convertView, messagesView } from './show/messages.ts'
-import { CALLED, heading, LISTED, type Page, problemRows, type Subject, type View } from './show/page.ts'
+import { CALLED, heading, LISTED, type Page, problemRows, type View } from './show/page.ts'
 import { replayView, stateRows } from './show/replay.ts'
 import { treeLines, type TreeRow, treeRows, treeView } from './show/tree.ts'
 import { condenseView, stuckView, viewRows, viewView } from './show/view.ts'
@@ -72,12 +71,7 @@ const AGENT = [
   'console.log((await conversation.messages()).at(-1))',
 ]
 
-function* showDemo(
-  page: Page,
-  recording: Recording,
-  command: string,
-  file: string,
-): IterableIterator<string> {
+function* showDemo(page: Page, recording: Recording, file: string): IterableIterator<string> {
   const { state } = recording
   yield heading(page, 'State', 'what the log means, folded event by event')
   yield* stateRows(page, state)
@@ -95,37 +89,28 @@ function* showDemo(
   yield* AGENT.map((line) => `  ${line}`)
   yield ''
   yield heading(page, 'Try next')
-  yield* suggestions(page, command, file, endOfOtherBranch(recording))
+  yield* suggestions(page, file, endOfOtherBranch(recording))
 }
 
 const isMinor = ({ isRemark, entry }: TreeRow): boolean =>
   isRemark || ['ObservationEvent', 'CondensationRequest'].includes(entry.event?.kind ?? '')
 
-function* suggestions(
-  { paint }: Page,
-  command: string,
-  file: string,
-  leaf: string,
-): IterableIterator<string> {
-  const tries = [
-    [`${command} messages ${file} --format anthropic`, 'the request'],
-    [`${command} view ${file} --leaf ${leaf}`, 'other branch'],
-    [`${command} check YOUR-LOG.jsonl`, 'your own log'],
-    [`${command} serve`, 'as a service'],
-    [`${command} help`, 'all the rest'],
-  ] as const
-  const columns = Math.max(...tries.map(([line]) => width(line)))
-  for (const [line, why] of tries) yield `  ${paint('strong', pad(line, columns))}  ${paint('dim', why)}`
+function* suggestions({ paint }: Page, file: string, leaf: string): IterableIterator<string> {
+  const tries = Object.entries({
+    'the request': `${CALLED} messages ${file} --format anthropic`,
+    'other branch': `${CALLED} view ${file} --leaf ${leaf}`,
+    'your own log': `${CALLED} check YOUR-LOG.jsonl`,
+    'as a service': `${CALLED} serve`,
+    'all the rest': `${CALLED} help`,
+  })
+  const columns = Math.max(...tries.map(([, line]) => width(line)))
+  for (const [why, line] of tries) yield `  ${paint('strong', pad(line, columns))}  ${paint('dim', why)}`
 }
 
 function endOfOtherBranch({ state }: Recording): string {
   for (const { isEnd, onHeadPath, entry } of treeRows(state)) if (isEnd && !onHeadPath) return entry.id ?? ''
   return state.log.head?.id ?? ''
 }
-
-const COLUMNS = { default: 100, minimum: 40 }
-
-type FileRequest = RequestOf<FileCommand>
 
 const VIEWS: { readonly [Name in FileCommand]: View<Name> } = {
   check: checkView,
@@ -139,36 +124,26 @@ const VIEWS: { readonly [Name in FileCommand]: View<Name> } = {
   convert: convertView,
 }
 
-/** @throws ColloquyError `unknown_event` */
-function subjectOf(request: FileRequest, recording: Recording): Subject<FileCommand> {
-  const { options } = request
-  const state =
-    'at' in options
-      ? stateAtEvent(recording, options.at)
-      : stateOnBranch(recording, 'leaf' in options ? options.leaf : undefined)
-  return { ...request, recording, state, title: safe(titleOf(recording)) }
-}
-
 /** Runs a command. Resolves to 0, 1 for bad data or 2 for bad usage; rejects with nothing but {@link ClosedPipe}. */
 export async function run(argv: readonly string[], world: Io): Promise<number> {
   // Without a reader of standard error, the exit code still reports the failure.
   const io = { ...world, stderr: lasting(world.stderr) }
   try {
-    return await perform(parseRequest(argv), io)
+    return await perform(parseRequest(argv), io, pageFor(io))
   } catch (error) {
     if (error instanceof ClosedPipe) throw error
-    if (!(error instanceof UsageError)) {
-      const subject = error instanceof FileError && error.subject !== null ? `${safe(error.subject)}: ` : ''
-      await complain(io, subject + failureText(error))
-      return 1
+    if (error instanceof UsageError) {
+      const page = ['help', ...commandIn(argv)].join(' ')
+      await complain(io, `${plain(hideLogins(error.message))} (see: colloquy ${page})`)
+      return 2
     }
-    const page = ['help', ...commandIn(argv)].join(' ')
-    await complain(io, `${plain(hideLogins(error.message))} (see: colloquy ${page})`)
-    return 2
+    const subject = error instanceof FileError && error.subject !== null ? `${safe(error.subject)}: ` : ''
+    await complain(io, subject + failureText(error))
+    return 1
   }
 }
 
-async function perform(request: Request, io: Io): Promise<number> {
+async function perform(request: Request, io: Io, page: Page): Promise<number> {
   switch (request.command) {
     case 'help':
       await writeLines(io.stdout, helpPage(request.operand))
@@ -177,123 +152,104 @@ async function perform(request: Request, io: Io): Promise<number> {
       await writeLines(io.stdout, [(await readPackage()).version])
       return 0
     case 'demo':
-      return await demo(io)
+      return demo(io, page)
     case 'inspect':
-      return await inspect(request, io)
+      return inspect(request, io)
     case 'import':
-      return await importFiles(request, io, pageFor(io))
+      return importFiles(request, io, page)
     case 'export':
-      return await exportConversation(request, io, pageFor(io))
+      return exportConversation(request, io, page)
     case 'search':
     case 'search-text':
     case 'conversations':
-      return await printPage(request, io, pageFor(io))
+      return printPage(request, io, page)
     case 'audit-blobs':
-      return await auditBlobs(request, io, pageFor(io))
+      return auditBlobs(request, io, page)
     case 'delete':
-      return await deleteConversations(request, io, pageFor(io))
+      return deleteConversations(request, io, page)
     case 'erase':
-      return await eraseEvent(request, io, pageFor(io))
+      return eraseEvent(request, io, page)
     case 'serve':
-      return await serveConversations(request, io, (await readPackage()).version)
+      return serveConversations(request, io, (await readPackage()).version)
     default:
-      return await showRecordings(request, io)
+      return showRecordings(request, io, page)
   }
-}
-
-interface Work {
-  readonly request: FileRequest
-  readonly io: Io
-  readonly json: boolean
-  readonly isJunit: boolean
-  readonly judged: Judged[]
 }
 
 /** Shows the conversation of a database, or the files in order; the worst exit code counts. */
-async function showRecordings(request: FileRequest, io: Io): Promise<number> {
-  const format = request.command === 'check' ? request.options.format : undefined
-  const json = request.options.json === true || format === 'json'
-  const work: Work = { request, io, json, isJunit: format === 'junit', judged: [] }
-  const code = await showEach(work)
-  if (work.isJunit) await writeLines(io.stdout, junitOf(work.judged))
-  return code
-}
-
-async function showEach(work: Work): Promise<number> {
-  const { request, io, json } = work
-  const { db, conversation = '', from } = request.options
+async function showRecordings(request: RequestOf<FileCommand>, io: Io, page: Page): Promise<number> {
+  const { command, options, files } = request
+  const { db, conversation = '', from } = options
+  const check = command === 'check' ? request.options : null
+  const [isJunit, hasLaws] = [check?.format === 'junit', check?.laws === true]
+  const json = options.json === true || check?.format === 'json'
+  const view = VIEWS[command] as View<FileCommand>
+  const judged: Judged[] = []
+  const show = async (recording: Recording, progress: Progress): Promise<number> => {
+    progress.step('working')
+    const name = titleOf(recording)
+    const laws = check !== null && hasLaws ? judgeLog(recording, name, check) : null
+    if (laws !== null) judged.push(laws)
+    const subject = () => {
+      const state =
+        'at' in options
+          ? stateAtEvent(recording, options.at)
+          : stateOnBranch(recording, 'leaf' in options ? options.leaf : undefined)
+      return { ...request, recording, state, title: safe(name) }
+    }
+    if (json) {
+      const { format, id, notes } = recording.session ?? {}
+      const session = recording.session !== null && { session: { format, id, notes } }
+      // Everything that can fail runs before the first byte, so that no line has half a result and an error.
+      const value = maskSecrets({ ...recordingFields(recording), ...session, ...view.json(subject()) })
+      progress.done()
+      await writeAll(io.stdout, jsonLine({ ...value, ...(laws !== null && { laws: laws.violations }) }))
+    } else if (!isJunit) {
+      const lines = laws === null ? view.show(page, subject()) : showLaws(page, laws)
+      progress.done()
+      await writeLines(io.stdout, lines)
+    }
+    progress.done()
+    // A check shows quarantined lines itself.
+    const note = check === null ? quarantineNote(recording, recording.lines.length) : brokenNote(recording)
+    if (note !== null) await complain(io, `${safe(name)}: ${note}`)
+    const isBad = check !== null && (laws?.violations ?? recording.issues).length > 0
+    return isBad || note !== null ? 1 : 0
+  }
   // Without the laws, the JSON of a check needs no state, and the log may be larger than memory.
-  const fold = !(json && request.command === 'check' && request.options.laws === undefined)
+  const fold = !(json && check !== null && !hasLaws)
+  let worst = 0
   if (db !== undefined)
-    return attempt(aboutStored(db, conversation, json), io, async (progress) => {
+    worst = await attempt(aboutStored(db, conversation, json), io, async (progress) => {
       const recording = await withStore(db, { write: false }, async (store) => {
         const record = await getConversation(store, conversation)
         const stored = await readStored(store, record, db.label, progress, fold)
-        const isWhole = request.command === 'convert'
-        if (!isWhole && request.command !== 'tree') return stored
+        const isWhole = command === 'convert'
+        if (!isWhole && command !== 'tree') return stored
         return { ...stored, children: await readSubagents(store, record.id, isWhole) }
       })
-      return showOne(recording, progress, work)
+      return show(recording, progress)
     })
-  let worst = 0
-  for (const [index, file] of request.files.entries()) {
-    if (index > 0 && !json && !work.isJunit) await io.stdout.write('\n')
+  for (const [index, file] of files.entries()) {
+    if (index > 0 && !json && !isJunit) await io.stdout.write('\n')
     const code = await attempt(aboutFile(file, json), io, async (progress) =>
-      showOne(await readRecording(file, io, progress, { fold, from }), progress, work),
+      show(await readRecording(file, io, progress, { fold, from }), progress),
     )
     worst = Math.max(worst, code)
   }
+  if (isJunit) await writeLines(io.stdout, junitOf(judged))
   return worst
 }
 
-async function showOne(recording: Recording, progress: Progress, work: Work): Promise<number> {
-  const code = await writeResult(recording, progress, work)
-  // A check shows quarantined lines itself.
-  const isCheck = work.request.command === 'check'
-  const note = isCheck ? brokenNote(recording) : quarantineNote(recording, recording.lines.length)
-  if (note !== null) await complain(work.io, `${safe(titleOf(recording))}: ${note}`)
-  return note === null ? code : 1
-}
-
-async function writeResult(recording: Recording, progress: Progress, work: Work): Promise<number> {
-  const { request, io, judged } = work
-  progress.step('working')
-  const isCheck = request.command === 'check'
-  const view = VIEWS[request.command] as View<FileCommand>
-  const laws =
-    isCheck && request.options.laws === true ? judgeLog(recording, titleOf(recording), request.options) : null
-  if (laws !== null) judged.push(laws)
-  if (work.json) {
-    // Everything that can fail runs before the first byte, so that no line contains half a result and an
-    // error.
-    const { session } = recording
-    const value = {
-      ...recordingFields(recording),
-      ...(session !== null && {
-        session: { format: session.format, id: session.id, notes: session.notes },
-      }),
-      ...view.json(subjectOf(request, recording)),
-    }
-    const answer = { ...maskSecrets(value), ...(laws !== null && { laws: laws.violations }) }
-    progress.done()
-    await writeAll(io.stdout, jsonLine(answer))
-  } else if (!work.isJunit) {
-    const page = pageFor(io)
-    const lines = laws === null ? view.show(page, subjectOf(request, recording)) : showLaws(page, laws)
-    progress.done()
-    await writeLines(io.stdout, lines)
-  }
-  progress.done()
-  return isCheck && (laws?.violations ?? recording.issues).length > 0 ? 1 : 0
-}
-
-async function demo(io: Io): Promise<number> {
+async function demo(io: Io, page: Page): Promise<number> {
   const path = fileURLToPath(new URL('../cli/sample.jsonl', import.meta.url))
   const recording = await readRecording(path, io, progressOn('sample.jsonl', io))
   const near = relative(process.cwd(), path)
-  await writeLines(io.stdout, showDemo(pageFor(io), recording, CALLED, near.startsWith('..') ? path : near))
+  await writeLines(io.stdout, showDemo(page, recording, near.startsWith('..') ? path : near))
   return 0
 }
+
+const COLUMNS = { default: 100, minimum: 40 }
 
 const pageFor = ({ stdout, env }: Io): Page => ({
   paint: paintFor(stdout.isTTY, env),
@@ -302,12 +258,7 @@ const pageFor = ({ stdout, env }: Io): Page => ({
   isTTY: stdout.isTTY,
 })
 
-interface Terminal extends Writable {
-  readonly isTTY?: boolean
-  readonly columns?: number
-}
-
-function sinkOf(stream: Terminal): Sink {
+function sinkOf(stream: Writable & { readonly isTTY?: boolean; readonly columns?: number }): Sink {
   // An error is also an event, which would end the process without a listener; the write itself rejects with it.
   stream.on('error', () => {})
   return {
@@ -315,19 +266,15 @@ function sinkOf(stream: Terminal): Sink {
     columns: stream.columns,
     write: (text) =>
       new Promise((resolve, reject) => {
-        stream.write(text, (error) => {
-          if (error === null || error === undefined) resolve()
-          else reject(outputError(error))
-        })
+        stream.write(text, (error) => (error ? reject(outputError(error)) : resolve()))
       }),
   }
 }
 
 function outputError(error: Error): Error {
   if ('code' in error && error.code === 'EPIPE') return new ClosedPipe('closed', { cause: error })
-  const failure = fromWriting(error)
-  const why = failure instanceof Error ? failure.message : error.message
-  return new FailedOutput(`standard output ${why}`, { cause: error })
+  const failure = fromWriting(error) as Error
+  return new FailedOutput(`standard output ${failure.message}`, { cause: error })
 }
 
 const STOPPING = ['SIGINT', 'SIGTERM'] as const
