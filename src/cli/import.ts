@@ -14,9 +14,8 @@ import {
   type StoredEvent,
 } from '../index.ts'
 import { glimpseIssue } from '../inspector/index.ts'
-import type { Session, SubagentLink } from '../sessions/index.ts'
-import type { AppendResult, NewConversation } from '../store/kit/index.ts'
-
+import type { Session } from '../sessions/index.ts'
+import type { AppendResult } from '../store/kit/index.ts'
 import type { RequestOf } from './commands.ts'
 import { dashed, findConversation, readLog, withStore } from './db/store.ts'
 import { FileError } from './failure.ts'
@@ -26,24 +25,24 @@ import {
   describeOwn,
   type Description,
   headIn,
+  legalId,
   titleIn,
 } from './input/documents.ts'
 import { factsOf, openFacts, type ReadFact, type Source } from './input/facts.ts'
 import {
   type DocumentName,
   follow,
-  type InputForm,
   isBlankFile,
   type SessionFile,
   sessionFilesIn,
   type SidecarFiles,
 } from './input/open.ts'
 import {
-  type Problems,
   issueAsJson,
   newProblems,
   noJsonMessage,
   noteRead,
+  type Problems,
   quarantineNote,
   type Tally,
   tally,
@@ -65,6 +64,12 @@ import { byLine, heading, LISTED, type Page, type Problem, problemRows } from '.
 
 type Request = RequestOf<'import'>
 
+interface Job {
+  readonly request: Request
+  readonly io: Io
+  readonly page: Page
+}
+
 /**
  * Imports all files in order, even without a reader of the reports; returns the worst exit code.
  * @throws FailedOutput at the end, when a report could not be written for another reason.
@@ -83,47 +88,37 @@ export async function importFiles(request: Request, io: Io, page: Page): Promise
   return worst
 }
 
-interface Job {
-  readonly request: Request
-  readonly io: Io
-  readonly page: Page
-}
-
 async function importFolder(name: string, files: readonly SessionFile[], job: Job): Promise<number> {
   const { io, request } = job
   const { conversation, json } = request.options
-  if (conversation !== undefined)
-    return attempt(aboutFile(name, json), io, () =>
-      Promise.reject(
-        new FileError(
-          'several_conversations',
-          '--conversation cannot name all sessions of a directory: omit it, or pass one file',
-        ),
-      ),
-    )
-  let [worst, failed, withQuarantined] = [0, 0, 0]
-  const blank: string[] = []
-  for (const { file, name: fallback } of files) {
-    if (await isBlankFile(file)) {
-      blank.push(relative(name, file))
-      continue
+  return attempt(aboutFile(name, json), io, async () => {
+    if (conversation !== undefined)
+      throw new FileError(
+        'several_conversations',
+        '--conversation cannot name all sessions of a directory: omit it, or pass one file',
+      )
+    let [worst, failed, withQuarantined] = [0, 0, 0]
+    const blank: string[] = []
+    for (const { file, name: fallback } of files) {
+      if (await isBlankFile(file)) {
+        blank.push(relative(name, file))
+        continue
+      }
+      const { code, reports } = await importFile(file, job, fallback)
+      worst = Math.max(worst, code)
+      if (code !== 0) failed += 1
+      if (reports.some(({ quarantined }) => quarantined > 0)) withQuarantined += 1
     }
-    const { code, reports } = await importFile(file, job, fallback)
-    worst = Math.max(worst, code)
-    if (code !== 0) failed += 1
-    if (reports.some(({ quarantined }) => quarantined > 0)) withQuarantined += 1
-  }
-  const counts = [
-    `${counted(files.length - blank.length, 'file')} read`,
-    ...(failed === 0 ? [] : [`${counted(failed, 'file')} with something wrong`]),
-    ...(withQuarantined === 0 ? [] : [`${counted(withQuarantined, 'file')} with quarantined lines`]),
-  ]
-  if (json !== true) await writeLines(io.stdout, [`${safe(name)}: ${counts.join(', ')}`])
-  if (blank.length > 0) {
-    const note = `left out ${counted(blank.length, 'empty file')}: ${blank.map(plain).join(', ')}`
-    await complain(io, `${safe(name)}: ${note}`)
-  }
-  return worst
+    const counts = [
+      `${counted(files.length - blank.length, 'file')} read`,
+      ...(failed === 0 ? [] : [`${counted(failed, 'file')} with something wrong`]),
+      ...(withQuarantined === 0 ? [] : [`${counted(withQuarantined, 'file')} with quarantined lines`]),
+    ]
+    if (json !== true) await writeLines(io.stdout, [`${safe(name)}: ${counts.join(', ')}`])
+    const leftOut = `left out ${counted(blank.length, 'empty file')}: ${blank.map(plain).join(', ')}`
+    if (blank.length > 0) await complain(io, `${safe(name)}: ${leftOut}`)
+    return worst
+  })
 }
 
 async function importFile(
@@ -132,17 +127,16 @@ async function importFile(
   name = basename(resolve(file), extname(file)),
 ): Promise<{ readonly code: number; readonly reports: readonly ImportReport[] }> {
   const { db, from, json } = request.options
-  let reports: readonly ImportReport[] = []
+  const reports: ImportReport[] = []
   const code = await attempt(aboutFile(file, json), io, async (progress) => {
     const source = await openFacts(file, from, io)
-    const copied = await withStore(db, { write: true }, (store) =>
-      copyAll({ store, file, request, progress }, name, source),
+    await withStore(db, { write: true }, (store) =>
+      copyAll({ store, file, request, progress }, name, source, reports),
     )
-    reports = copied
     progress.done()
-    for (const report of copied)
+    for (const report of reports)
       await answer(io, json, reportJson(report), showReport(page, report, db.label))
-    const notes = copied
+    const notes = reports
       .map((report) => quarantineNote(report, report.events))
       .filter((note) => note !== null)
     for (const note of notes) await complain(io, `${safe(file)}: ${note}`)
@@ -159,23 +153,21 @@ interface Copy {
 }
 
 /** Copies the conversation of a file, and the others in it, each after its parent. */
-async function copyAll(copy: Copy, name: string, source: Source): Promise<ImportReport[]> {
+async function copyAll(copy: Copy, name: string, source: Source, reports: ImportReport[]): Promise<void> {
   const { session, sidecarFiles, form, facts } = source
   if (session === null) {
-    const plan = planImport(copy.file, sidecarFiles, copy.request)
-    return [await copyConversation(copy, { form, facts }, plan)]
+    reports.push(await copyConversation(copy, { form, facts }, planImport(copy, sidecarFiles)))
+    return
   }
-  const reports: ImportReport[] = []
-  const copySession = async (one: Session, parent: Parent | null): Promise<void> => {
-    const plan = planSession(name, one, copy.request, parent)
+  const copySession = async (one: Session, fallbackId: string, parentId: string | null): Promise<void> => {
+    const plan = planSession(copy, one, fallbackId, parentId)
     const report = await copyConversation(copy, { form, facts: factsOf(one) }, plan)
     reports.push(report)
     await linkSubagents(copy.store, report.conversation, one)
     for (const [index, child] of one.children.entries())
-      await copySession(child, { id: report.conversation, childNumber: index + 1 })
+      await copySession(child, `${report.conversation}-${index + 1}`, report.conversation)
   }
-  await copySession(session, null)
-  return reports
+  await copySession(session, idOfName(name), null)
 }
 
 /**
@@ -203,8 +195,8 @@ async function linkSubagents(store: Store, id: string, { facts, subagent }: Sess
 function childIn(fact: Fact): { readonly id: string; readonly actionId: string } | null {
   if (isQuarantined(fact) || fact.kind !== 'ObservationEvent') return null
   const { kind, conversation_id: name } = fact.observation as JsonObject
-  const id = kind === 'SubagentObservation' && typeof name === 'string' ? sessionId(name) : null
-  return id === null ? null : { id, actionId: fact.action_id }
+  const id = kind === 'SubagentObservation' ? legalId(name) : null
+  return id === null ? null : { id: dashed(id), actionId: fact.action_id }
 }
 
 async function linkSubagent(store: Store, id: string, actionId: string, parentId?: string): Promise<void> {
@@ -221,22 +213,41 @@ async function copyConversation(
   { form, facts }: Pick<Source, 'form' | 'facts'>,
   plan: Plan,
 ): Promise<ImportReport> {
-  const { store, file } = copy
-  const report = newReport(file, form, plan)
+  const { store, file, progress } = copy
+  const report: ImportReport = {
+    file,
+    form,
+    conversation: plan.id,
+    created: false,
+    events: 0,
+    added: 0,
+    skipped: 0,
+    ...newProblems(),
+    repairs: new Map(),
+    head: null,
+    notes: [...plan.notes],
+  }
   const batches = batchesOf(facts, report)[Symbol.asyncIterator]()
   try {
     // Nothing is created, not even a database, before something importable was read.
     const first = await batches.next()
     const known = await findConversation(store, plan.id)
     report.conversation = known?.id ?? plan.id
-    const record = known === null ? await create(copy, plan, report) : await checkZone(store, known, plan)
-    const { version, headId } = record
-    const end = await copyInto(copy, follow(first.done === true ? [] : [first.value], batches), report, {
-      length: 0,
-      version,
-      headId,
-    })
-    await moveHead(store, report, plan.head, end)
+    report.created = known === null
+    const record = known === null ? await create(store, plan, report) : await checkZone(copy, known)
+    let { version, headId } = record
+    let length = 0
+    for await (const batch of follow(first.done === true ? [] : [first.value], batches)) {
+      const appended = await append(store, report.conversation, batch, length)
+      for (const [index, stored] of appended.events.entries())
+        noteStored(report, batch.lines[index] as number, batch.facts[index] as Fact, stored)
+      report.added += appended.version - version
+      version = appended.version
+      headId = appended.headId
+      length += batch.facts.length
+      progress.tick(length)
+    }
+    if (plan.head !== undefined) await moveHead(store, report, plan.head, { length, version, headId })
     return report
   } finally {
     await batches.return?.()
@@ -244,30 +255,26 @@ async function copyConversation(
 }
 
 async function create(
-  { store }: Copy,
+  store: Store,
   { id, description }: Plan,
   report: ImportReport,
 ): Promise<ConversationRecord> {
-  report.created = true
   const { createdAt, ...rest } = description
-  const made: NewConversation = { ...rest, id, ...(createdAt !== null && { createdAt }) }
+  const made = { ...rest, id, ...(createdAt !== null && { createdAt }) }
   try {
     return await store.createConversation(made)
   } catch (error) {
     if (!hasCode(error, 'invalid_argument') || !String(error.data['field']).startsWith('metadata'))
       throw error
     report.notes.push(`its documents cannot be stored: ${error.message}`)
-    return await store.createConversation({ ...made, metadata: {} })
+    return store.createConversation({ ...made, metadata: {} })
   }
 }
 
 /** An existing conversation keeps its zone: the times of its events were read in it. */
-async function checkZone(
-  store: Store,
-  record: ConversationRecord,
-  { timeZone }: Plan,
-): Promise<ConversationRecord> {
-  if (timeZone === null || timeZone === record.timeZone) return record
+async function checkZone({ store, request }: Copy, record: ConversationRecord): Promise<ConversationRecord> {
+  const { timezone: timeZone } = request.options
+  if (timeZone === undefined || timeZone === record.timeZone) return record
   if (record.version === 0) return store.updateConversation(record.id, { timeZone })
   throw new FileError(
     'other_time_zone',
@@ -278,56 +285,42 @@ async function checkZone(
 interface Plan {
   readonly id: string
   readonly description: Description
-  readonly head: string | null | undefined
-  readonly timeZone: string | null
+  /** HEAD in the documents of the conversation; undefined for none. */
+  readonly head?: string | null | undefined
   readonly notes: readonly string[]
 }
 
-interface Parent {
-  readonly id: string
-  readonly childNumber: number
-}
-
-function planSession(name: string, session: Session, { options }: Request, parent: Parent | null): Plan {
-  const { conversation, timezone: timeZone = null } = options
+function planSession({ request }: Copy, session: Session, fallbackId: string, parentId: string | null): Plan {
+  const { conversation, timezone: timeZone = null } = request.options
   const notes = session.notes.map(({ what, count, line }) => `${what}: ${count}, first on line ${line}`)
-  const named = sessionId(session.id)
-  if (parent === null && named !== null && conversation !== undefined && dashed(conversation) !== named)
-    notes.push(`its id in the file is ${quoted(named)}`)
+  const own = legalId(session.id)
+  // A session within another has no id of the command line.
+  const chosen = parentId === null ? conversation : undefined
+  if (own !== null && chosen !== undefined && dashed(chosen) !== dashed(own))
+    notes.push(`its id in the file is ${quoted(dashed(own))}`)
+  const namedParent = legalId(session.parentId)
+  const { subagent } = session
+  const link = subagent !== null && {
+    subagent: { ...(subagent.actionId !== null && { action_id: subagent.actionId }), depth: subagent.depth },
+  }
   return {
-    id: dashed(
-      parent === null
-        ? (conversation ?? named ?? idOfName(name))
-        : (named ?? `${parent.id}-${parent.childNumber}`),
-    ),
+    id: dashed(chosen ?? own ?? fallbackId),
     description: {
       ...describeDocuments({ meta: null, baseState: null }),
       title: titleIn(session.title ?? undefined),
-      ...(session.subagent !== null && { tags: { subagent: 'true' } }),
-      metadata: {
-        imported_from: session.format,
-        ...(session.subagent !== null && { subagent: linkOf(session.subagent) }),
-      },
+      ...(subagent !== null && { tags: { subagent: 'true' } }),
+      metadata: { imported_from: session.format, ...link },
       timeZone,
-      parentConversationId: parent?.id ?? sessionId(session.parentId),
+      parentConversationId: parentId ?? (namedParent === null ? null : dashed(namedParent)),
       createdAt: session.createdAt,
     },
-    head: undefined,
-    timeZone,
     notes,
   }
 }
 
-const linkOf = ({ actionId, depth }: SubagentLink): JsonObject => ({
-  ...(actionId !== null && { action_id: actionId }),
-  depth,
-})
-
-const sessionId = (id: string | null): string | null => (id !== null && isLegalId(id) ? dashed(id) : null)
-
 /** The id in the file's documents precedes --conversation, which precedes the file's name. */
-function planImport(file: string, sidecarFiles: SidecarFiles | null, { options }: Request): Plan {
-  const { conversation, timezone: timeZone = null } = options
+function planImport({ file, request }: Copy, sidecarFiles: SidecarFiles | null): Plan {
+  const { conversation, timezone: timeZone } = request.options
   const notes: string[] = []
   const read = (name: DocumentName) => parseDocument(name, sidecarFiles?.documents[name], notes)
   const documents = { meta: read('meta.json'), baseState: read('base_state.json') }
@@ -344,15 +337,17 @@ function planImport(file: string, sidecarFiles: SidecarFiles | null, { options }
   if (typeof metaId === 'string' && dashed(metaId) !== id && ownDescription === null)
     notes.push(`meta.json has the id ${quoted(metaId)}, base_state.json another, which is used`)
   const ignored = sidecarFiles?.ignored ?? []
-  if (ignored.length > 0) notes.push(`left out: ${listed(ignored)}`)
+  const more = ignored.length > LISTED_NAMES ? ` and ${ignored.length - LISTED_NAMES} more` : ''
+  if (ignored.length > 0) notes.push(`left out: ${ignored.slice(0, LISTED_NAMES).join(', ')}${more}`)
   return {
     id,
-    description: timeZone === null ? description : { ...description, timeZone },
+    description: { ...description, ...(timeZone && { timeZone }) },
     head: headIn(documents),
-    timeZone,
     notes,
   }
 }
+
+const LISTED_NAMES = 5
 
 function parseDocument(name: string, bytes: Buffer | undefined, notes: string[]): JsonObject | null {
   if (bytes === undefined) return null
@@ -366,18 +361,8 @@ function parseDocument(name: string, bytes: Buffer | undefined, notes: string[])
   return null
 }
 
-function idOfName(name: string): string {
-  if (isLegalId(name)) return dashed(name)
-  return `import-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
-}
-
-const LISTED_NAMES = 5
-
-function listed(names: readonly string[]): string {
-  const more = names.length - LISTED_NAMES
-  const shown = names.slice(0, LISTED_NAMES).join(', ')
-  return more > 0 ? `${shown} and ${more} more` : shown
-}
+const idOfName = (name: string): string =>
+  isLegalId(name) ? dashed(name) : `import-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
 
 const BATCH = { facts: 200, bytes: 1 << 22 }
 
@@ -399,8 +384,7 @@ async function* batchesOf(
 ): AsyncIterableIterator<Batch> {
   let batch: Batch = { facts: [], lines: [] }
   let bytes = 0
-  const isHopeless = (): boolean =>
-    report.broken !== null && report.broken.count === report.events + batch.facts.length
+  const isHopeless = (): boolean => report.broken?.count === report.events + batch.facts.length
   const close = (): Batch => {
     if (report.broken !== null && isHopeless())
       throw new FileError('not_json', noJsonMessage(report.broken, report.form))
@@ -419,10 +403,9 @@ async function* batchesOf(
         report.skipped += 1
         continue
       }
-      batch.facts.push(fact)
+      const length = batch.facts.push(fact)
       batch.lines.push(line)
       bytes += decoded.bytes ?? JSON.stringify(fact).length
-      const { length } = batch.facts
       if (length < BATCH.facts && bytes < BATCH.bytes) continue
       if (length >= HOPELESS || !isHopeless()) yield close()
     }
@@ -431,60 +414,38 @@ async function* batchesOf(
   if (last.facts.length > 0) yield last
 }
 
-interface LogEnd {
-  readonly length: number
-  readonly version: number
-  readonly headId: string | null
-}
-
-/** Copies the batches into the log. @throws FileError `other_log` where the log has another event in their place. */
-async function copyInto(
-  { store, progress }: Copy,
-  batches: AsyncIterable<Batch>,
-  report: ImportReport,
-  start: LogEnd,
-): Promise<LogEnd> {
-  let end = start
-  for await (const batch of batches) {
-    const { events, version, headId } = await append(store, report, batch, end.length)
-    for (const [index, stored] of events.entries())
-      noteStored(report, batch.lines[index] as number, batch.facts[index] as Fact, stored)
-    report.added += version - end.version
-    end = { length: end.length + batch.facts.length, version, headId }
-    progress.tick(end.length)
-  }
-  return end
-}
-
+/** Appends a batch. @throws FileError `other_log` where the log has another event in its place. */
 async function append(
   store: Store,
-  { conversation }: ImportReport,
+  conversation: string,
   { facts, lines }: Batch,
   expected: number,
 ): Promise<AppendResult> {
+  const all = () => store.append(conversation, facts, { mode: 'import', expected })
   try {
-    return await store.append(conversation, facts, { mode: 'import', expected })
+    return await all()
   } catch (error) {
     if (!hasCode(error, 'version_conflict')) throw error
   }
   // One by one, to find the line: an event that exists already is not appended again.
   for (const [index, fact] of facts.entries()) {
-    try {
-      await store.append(conversation, [fact], { mode: 'import', expected: expected + index })
-    } catch (error) {
-      if (!hasCode(error, 'version_conflict')) throw error
-      const why =
-        expected + index === 0
-          ? 'which was imported from another file'
-          : 'which may have been imported before a reply was complete'
-      throw new FileError(
-        'other_log',
-        `line ${lines[index]} differs from the stored event in conversation ${quoted(conversation)}, ${why}; ` +
-          'import the file with another --conversation, or into another database',
-      )
-    }
+    const position = expected + index
+    await store
+      .append(conversation, [fact], { mode: 'import', expected: position })
+      .catch((error: unknown) => {
+        if (!hasCode(error, 'version_conflict')) throw error
+        const why =
+          position === 0
+            ? 'which was imported from another file'
+            : 'which may have been imported before a reply was complete'
+        throw new FileError(
+          'other_log',
+          `line ${lines[index]} differs from the stored event in conversation ${quoted(conversation)}, ${why}; ` +
+            'import the file with another --conversation, or into another database',
+        )
+      })
   }
-  return store.append(conversation, facts, { mode: 'import', expected })
+  return all()
 }
 
 /**
@@ -494,10 +455,9 @@ async function append(
 async function moveHead(
   store: Store,
   report: ImportReport,
-  wanted: string | null | undefined,
-  { length, version, headId }: LogEnd,
+  wanted: string | null,
+  { length, version, headId }: Pick<AppendResult, 'version' | 'headId'> & { readonly length: number },
 ): Promise<void> {
-  if (wanted === undefined) return
   const id = report.conversation
   const move = headMove(id, length, wanted)
   if (version > length) {
@@ -507,29 +467,21 @@ async function moveHead(
       report.notes.push('the conversation has continued since: HEAD stays where it is')
     return
   }
-  const anchor = await anchorOf(store, id, wanted)
-  if (anchor === undefined) {
-    report.notes.push(`HEAD stays: base_state.json has it at the unknown event ${quoted(wanted ?? '')}`)
-  } else if (anchor !== headId) {
-    await store.append(id, [move], { mode: 'import', expected: length })
-    report.added += 1
-    report.head = { value: wanted, added: true }
+  // HEAD after a move is the nearest entry on the path that is no state update.
+  let event = wanted === null ? null : await store.get(id, wanted)
+  if (wanted !== null && event === null) {
+    report.notes.push(`HEAD stays: base_state.json has it at the unknown event ${quoted(wanted)}`)
+    return
   }
+  while (event !== null && kindOf(event.fact) === 'ConversationStateUpdateEvent')
+    event = event.parentId === null ? null : await store.get(id, event.parentId)
+  if ((event?.id ?? null) === headId) return
+  await store.append(id, [move], { mode: 'import', expected: length })
+  report.added += 1
+  report.head = { value: wanted, added: true }
 }
 
-/** HEAD after a move: the nearest entry on the path that is no state update. */
-async function anchorOf(store: Store, id: string, wanted: string | null): Promise<string | null | undefined> {
-  if (wanted === null) return null
-  let event = await store.get(id, wanted)
-  if (event === null) return undefined
-  while (event !== null) {
-    const { fact, parentId }: Pick<StoredEvent, 'fact' | 'parentId'> = event
-    const kind = isQuarantined(fact) ? fact.event_kind : fact.kind
-    if (kind !== 'ConversationStateUpdateEvent') return event.id
-    event = parentId === null ? null : await store.get(id, parentId)
-  }
-  return null
-}
+const kindOf = (fact: Fact): string | null | undefined => (isQuarantined(fact) ? fact.event_kind : fact.kind)
 
 /** The event that moves HEAD, with a UUID, which agent servers can read in a file's name. */
 function headMove(conversation: string, position: number, value: string | null): Event {
@@ -549,9 +501,8 @@ const REPAIRS = {
 /** Maximum number of issues that are listed: a file of the wrong kind has as many as lines. */
 const MAX_ISSUES = 1000
 
-interface ImportReport extends Problems {
+interface ImportReport extends Problems, Pick<Source, 'form'> {
   readonly file: string
-  readonly form: InputForm
   conversation: string
   created: boolean
   /** Events in the file, including quarantined ones. */
@@ -560,24 +511,10 @@ interface ImportReport extends Problems {
   /** Transient events, which no store keeps. */
   skipped: number
   readonly repairs: Map<keyof typeof REPAIRS, Tally>
-  /** The new position of HEAD from base_state.json; undefined when it was not moved. */
-  head: { readonly value: string | null; readonly added: boolean } | undefined
+  /** The new position of HEAD from base_state.json; null when it was not moved. */
+  head: { readonly value: string | null; readonly added: boolean } | null
   readonly notes: string[]
 }
-
-const newReport = (file: string, form: InputForm, { id, notes }: Plan): ImportReport => ({
-  file,
-  form,
-  conversation: id,
-  created: false,
-  events: 0,
-  added: 0,
-  skipped: 0,
-  ...newProblems(),
-  repairs: new Map(),
-  head: undefined,
-  notes: [...notes],
-})
 
 function noteStored({ repairs }: ImportReport, line: number, fact: Fact, stored: StoredEvent): void {
   const parent = fact.parent_id ?? null
@@ -603,7 +540,7 @@ function reportJson(report: ImportReport): Readonly<Record<string, unknown>> {
     issues: report.issues.map(issueAsJson),
     warnings: report.warnings.map(issueAsJson),
     repairs: Array.from(report.repairs, ([code, { count, line }]) => ({ code, count, line })),
-    head: head ?? null,
+    head,
     notes,
   })
 }
@@ -614,34 +551,29 @@ const presentIn = ({ events, added, head }: ImportReport): number =>
 function* showReport(page: Page, report: ImportReport, database: string): IterableIterator<string> {
   const { file, conversation, created, events, added, head, notes, skipped } = report
   const present = presentIn(report)
-  const counts = [
-    counted(events, 'event'),
-    `${added.toLocaleString('en')} added`,
-    ...(present > 0 ? [`${present.toLocaleString('en')} there already`] : []),
-  ].join(', ')
-  yield heading(page, safe(file), counts)
+  const before = present === 0 ? '' : `, ${present.toLocaleString('en')} there already`
+  yield heading(page, safe(file), `${counted(events, 'event')}, ${added.toLocaleString('en')} added${before}`)
   const verb = created ? 'new' : added > 0 ? 'continued' : 'unchanged'
   yield `  ${page.paint('strong', safe(conversation))} in ${safe(database)}  ${page.paint('dim', verb)}`
-  if (head !== undefined) {
+  if (head !== null) {
     const where = head.value === null ? 'before every event' : `at ${glimpse(head.value)}`
     const how = head.added ? 'an event that moves it was added' : 'as the event after the last one moves it'
     yield `  HEAD ${where}, by base_state.json: ${how}`
   }
-  yield* problemRows(page, repairsIn(report), { limit: LISTED })
+  yield* problemRows(page, problemsIn(report), { limit: LISTED })
   if (skipped > 0) yield `  left out: ${counted(skipped, 'streaming delta')}, which no store keeps`
   for (const note of notes) yield `  ${page.paint('warn', 'note')}: ${glimpse(note)}`
 }
 
-function repairsIn(report: ImportReport): readonly Problem[] {
-  const { issues, repairs, quarantined } = report
-  const first = new Map(issues.toReversed().map((issue) => [issue.line, issue]))
-  const aside = Array.from(first.values(), ({ line, issue }): Problem => {
+function problemsIn(report: ImportReport): readonly Problem[] {
+  const first = new Map(report.issues.toReversed().map(({ line, issue }) => [line, issue]))
+  const aside = Array.from(first, ([line, issue]): Problem => {
     return { line, what: 'quarantined', detail: glimpseIssue(issue) }
   })
-  const more = quarantined - aside.length
+  const more = report.quarantined - aside.length
   const line = Math.max(...first.keys())
   if (more > 0) aside.push({ line, what: 'quarantined', detail: `and ${counted(more, 'more line')}` })
-  const repaired = Array.from(repairs, ([code, { line, count }]): Problem => {
+  const repaired = Array.from(report.repairs, ([code, { line, count }]): Problem => {
     const where = count === 1 ? '' : `on ${counted(count, 'line')}: `
     return { line, what: inWords(code), detail: where + REPAIRS[code] }
   })

@@ -6,28 +6,26 @@ import { basename } from 'node:path'
 import { redactionRules, redactLog, redactRecord } from '../context/redaction/index.ts'
 import { isQuarantined, type Loaded } from '../event/index.ts'
 import { findings } from '../explain/index.ts'
-import { type ConversationRecord, type Fact, replay, type State, type Store } from '../index.ts'
+import { type ConversationRecord, replay, type State, type Store } from '../index.ts'
 import {
+  findingOptions,
   inspectorPage,
   logBlocks,
   type LogDocument,
   type LogTitle,
-  findingOptions,
   type PageSource,
   shownFact,
   startedBy,
   titleOf,
 } from '../inspector/index.ts'
 import type { Session } from '../sessions/index.ts'
-
 import type { Options, RequestOf } from './commands.ts'
 import { eachConversation, getConversation, withStore } from './db/store.ts'
 import { writeTo } from './export.ts'
 import { FileError, fromListening } from './failure.ts'
-import { openingCall, quarantineNote, readRecording, readStored, type Recording } from './input/recording.ts'
+import { openingCall, quarantineNote, readRecording, readStored } from './input/recording.ts'
 import {
   aboutFile,
-  aboutStored,
   attempt,
   ClosedPipe,
   complain,
@@ -59,7 +57,9 @@ export async function inspect({ options, files }: RequestOf<'inspect'>, io: Io):
     if (db === undefined) return show(await filesOf(files, options, io))
     if (html !== undefined && conversation === undefined)
       throw new FileError('several_conversations', '--html writes one conversation: add --conversation ID')
-    return withStore(db, { write: false }, async (store) => show(await storedLogs(store, options, io)))
+    return withStore(db, { write: false }, async (store) =>
+      show(await storedLogs(store, db.label, options, io)),
+    )
   })
 }
 
@@ -77,15 +77,22 @@ export async function readTemplate(): Promise<string> {
 }
 
 async function filesOf(files: readonly string[], options: Options<'inspect'>, io: Io): Promise<Logs> {
+  const { from, redact = false } = options
   const logs: LogDocument[] = []
   for (const file of files) {
     const progress = progressOn(file, io)
     try {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const recording = await readRecording(file, io, progress, { from: options.from })
-      logs.push(...documentsOf(recording, options.redact === true))
+      const recording = await readRecording(file, io, progress, { from })
+      const { session } = recording
+      const title = plain(session?.title ?? basename(file))
+      const name = session?.id ?? file
+      const call = session?.subagent?.actionId ?? null
+      const own = { title, conversation: '', name, parent: session?.parentId ?? null, call }
+      logs.push(
+        documentOf(recording, own, redact),
+        ...(session === null ? [] : childrenOf(session, own, redact)),
+      )
       const note = quarantineNote(recording, recording.lines.length)
-      // oxlint-disable-next-line no-await-in-loop
       if (note !== null) await complain(io, `${safe(file)}: ${note}`)
     } catch (error) {
       if (error instanceof FileError && error.subject === null)
@@ -101,145 +108,101 @@ async function filesOf(files: readonly string[], options: Options<'inspect'>, io
 
 const MAX_CONVERSATIONS = 2000
 
-async function storedLogs(store: Store, options: Options<'inspect'>, io: Io): Promise<Logs> {
-  const { db, conversation, redact = false } = options
-  const root = conversation === undefined ? null : await getConversation(store, conversation)
-  const records = await listedRecords(store, root, redact, io)
-  return {
-    name: aboutStored({ label: db?.label ?? '' }, conversation ?? 'all').name,
-    titles: records.map((record) => recordTitle(record, redact)),
-    read: async (index) => {
-      const { id } = records[index] as ConversationRecord
-      const record = await getConversation(store, id)
-      const progress = progressOn(id, io)
-      const recording = await readStored(store, record, db?.label ?? '', progress)
-      progress.done()
-      return documentOf(recording, recordTitle(record, redact), redact)
-    },
+async function storedLogs(store: Store, label: string, options: Options<'inspect'>, io: Io): Promise<Logs> {
+  const { conversation, redact = false } = options
+  const titleOfRecord = (record: ConversationRecord): LogTitle => {
+    const { id, title, parentConversationId: parent } = redact ? redactRecord(record, RULES) : record
+    return { title: plain(title ?? id), conversation: id, name: id, parent, call: openingCall(record) }
   }
-}
-
-async function listedRecords(
-  store: Store,
-  root: ConversationRecord | null,
-  redact: boolean,
-  io: Io,
-): Promise<readonly ConversationRecord[]> {
-  const records: ConversationRecord[] = root === null ? [] : [root]
-  // The conversations that one started may be anywhere in the list.
-  const maximum = root === null ? MAX_CONVERSATIONS : Infinity
+  const root = conversation === undefined ? null : await getConversation(store, conversation)
+  let titles: LogTitle[] = root === null ? [] : [titleOfRecord(root)]
   for await (const record of eachConversation(store, { limit: 100 })) {
-    if (records.length === maximum) {
-      await complain(io, `shows the newest ${maximum.toLocaleString('en')}; --conversation ID for another`)
+    if (root === null && titles.length === MAX_CONVERSATIONS) {
+      const maximum = MAX_CONVERSATIONS.toLocaleString('en')
+      await complain(io, `shows the newest ${maximum}; --conversation ID for another`)
       break
     }
-    if (root === null || (record.parentConversationId !== null && record.id !== root.id)) records.push(record)
+    // The conversations that one started may be anywhere in the list.
+    if (root === null || (record.parentConversationId !== null && record.id !== root.id))
+      titles.push(titleOfRecord(record))
   }
-  if (root === null) return records
-  const titles = records.map((record) => recordTitle(record, redact))
-  return [root, ...startedBy(0, titles).map((index) => records[index] as ConversationRecord)]
-}
-
-function recordTitle(record: ConversationRecord, redact: boolean): LogTitle {
-  const { id, title, parentConversationId: parent } = redact ? redactRecord(record, redactionRules()) : record
-  return { title: plain(title ?? id), conversation: id, name: id, parent, call: openingCall(record) }
-}
-
-function documentsOf(recording: Recording, redact: boolean): LogDocument[] {
-  const { session, file } = recording
-  const title = redactedText(session?.title ?? basename(file), redact)
-  const name = session?.id ?? file
-  const ownDocument = documentOf(
-    recording,
-    {
-      title: plain(title),
-      conversation: '',
-      name,
-      parent: session?.parentId ?? null,
-      call: session?.subagent?.actionId ?? null,
-    },
-    redact,
-  )
-  return session === null ? [ownDocument] : [ownDocument, ...childrenOf(session, ownDocument, redact)]
-}
-
-function documentOf(recording: Recording, title: LogTitle, redact: boolean): LogDocument {
-  const { lines, session } = recording
-  const { conversation } = title
-  const facts = shownFacts(
-    recording.loaded.map(({ fact }) => fact),
-    conversation,
-    recording.state,
-    redact,
-  )
-  const loaded = redact ? redactLoaded(recording.loaded, facts) : recording.loaded
-  // Findings quote names and texts of the shown facts.
-  const state = redact ? replay(facts, { conversationId: conversation }) : recording.state
+  if (root !== null) titles = [0, ...startedBy(0, titles)].map((index) => titles[index] as LogTitle)
   return {
-    ...title,
-    lines: lines.every((line, index) => line === index + 1) ? null : lines,
-    issues: loaded.flatMap(({ warnings }, seq) => warnings.map((issue) => ({ seq, issue }))),
-    notes: notesOf(session, redact),
-    findings: findings(state, { loaded, ...findingOptions(loaded.length) }),
+    name: `${conversation ?? 'all'} in ${label}`,
+    titles,
+    async read(index) {
+      const { name } = titles[index] as LogTitle
+      const record = await getConversation(store, name)
+      const progress = progressOn(name, io)
+      const recording = await readStored(store, record, label, progress)
+      progress.done()
+      return documentOf(recording, titleOfRecord(record), redact)
+    },
+  }
+}
+
+const RULES = redactionRules()
+
+/** A log for the page. Its texts, which may quote secrets of the facts, are redacted with them. */
+function documentOf(
+  log: {
+    readonly loaded: readonly Loaded[]
+    readonly lines: readonly number[]
+    readonly session: Pick<Session, 'notes'> | null
+    /** Null for a child, whose findings the page computes. */
+    readonly state: State | null
+  },
+  head: LogTitle,
+  redact: boolean,
+): LogDocument {
+  const conversationId = head.conversation
+  const notes = (log.session?.notes ?? []).map(
+    ({ what, count, line }) => `line ${line}: ${what}, ${counted(count, 'time')}`,
+  )
+  const texts = {
+    title: head.title,
+    metadata: { notes, warnings: log.loaded.map(({ warnings }) => warnings) },
+  }
+  const { title, metadata } = redact ? (redactRecord(texts as object, RULES) as typeof texts) : texts
+  const original = log.loaded.map(({ fact }) => fact)
+  const clean = redact ? redactLog(original, RULES, { conversationId }) : original
+  const facts = clean.map((fact, seq) => {
+    const shown = shownFact(fact)
+    if (shown === fact || isQuarantined(shown) || shown.id !== undefined) return shown
+    // A fact without an id gets the one that its log derived.
+    const id = log.state?.log.entries.get(seq)?.id ?? null
+    return id === null ? shown : { ...shown, id }
+  })
+  const loaded = log.loaded.map(({ upcasts }, seq): Loaded => {
+    return {
+      fact: (redact ? facts : original)[seq] as Loaded['fact'],
+      upcasts,
+      warnings: metadata.warnings[seq] ?? [],
+    }
+  })
+  // Findings quote names and texts of the shown facts.
+  const state = redact && log.state !== null ? replay(facts, { conversationId }) : log.state
+  return {
+    ...head,
+    title,
+    lines: log.lines.every((line, index) => line === index + 1) ? null : log.lines,
+    issues: metadata.warnings.flatMap((issues, seq) => issues.map((issue) => ({ seq, issue }))),
+    notes: metadata.notes,
+    findings: state === null ? null : findings(state, { loaded, ...findingOptions(loaded.length) }),
     facts,
   }
 }
 
-/** The loaded facts without secrets, which the texts of issues may quote. */
-const redactLoaded = (loaded: readonly Loaded[], facts: readonly Fact[]): Loaded[] =>
-  loaded.map(({ fact, upcasts, warnings }, index) => ({
-    fact: facts[index] ?? fact,
-    upcasts,
-    warnings: warnings.map(({ loc, msg, type }) => ({
-      loc: loc.map((step) => (typeof step === 'string' ? redactedText(step, true) : step)),
-      msg: redactedText(msg, true),
-      type,
-    })),
-  }))
-
-function childrenOf({ children }: Session, parent: LogTitle, redact: boolean): LogDocument[] {
-  return children.flatMap((child, index) => {
-    const title = child.title ?? child.id ?? `${parent.title}, child ${index + 1}`
-    const facts = child.facts.map(({ fact }) => fact)
-    const ownDocument: LogDocument = {
-      title: plain(redactedText(title, redact)),
-      conversation: '',
-      name: child.id ?? `${parent.name}/${index}`,
-      parent: parent.name,
-      call: child.subagent?.actionId ?? null,
-      lines: child.facts.map(({ line }) => line),
-      issues: [],
-      notes: notesOf(child, redact),
-      findings: null,
-      facts: shownFacts(facts, '', null, redact),
-    }
-    return [ownDocument, ...childrenOf(child, ownDocument, redact)]
+const childrenOf = ({ children }: Session, parent: LogTitle, redact: boolean): LogDocument[] =>
+  children.flatMap((child, index) => {
+    const title = plain(child.title ?? child.id ?? `${parent.title}, child ${index + 1}`)
+    const name = child.id ?? `${parent.name}/${index}`
+    const call = child.subagent?.actionId ?? null
+    const own = { title, conversation: '', name, parent: parent.name, call }
+    const loaded = child.facts.map(({ fact }) => ({ fact, upcasts: [], warnings: [] }))
+    const log = { loaded, lines: child.facts.map(({ line }) => line), session: child, state: null }
+    return [documentOf(log, own, redact), ...childrenOf(child, own, redact)]
   })
-}
-
-const notesOf = (session: Session | null, redact: boolean): string[] =>
-  (session?.notes ?? []).map(
-    ({ what, count, line }) => `line ${line}: ${redactedText(what, redact)}, ${counted(count, 'time')}`,
-  )
-
-const redactedText = (text: string, redact: boolean): string =>
-  redact ? redactRecord({ title: text }, redactionRules()).title : text
-
-/** Facts without secrets. A fact without an id gets the one that its log derived. */
-function shownFacts(
-  facts: readonly Fact[],
-  conversationId: string,
-  state: State | null,
-  redact: boolean,
-): Fact[] {
-  const clean = redact ? redactLog(facts, redactionRules(), { conversationId }) : facts
-  return clean.map((fact, seq) => {
-    const shown = shownFact(fact)
-    if (shown === fact || isQuarantined(shown) || shown.id !== undefined) return shown
-    const id = state?.log.entries.get(seq)?.id ?? null
-    return id === null ? shown : { ...shown, id }
-  })
-}
 
 async function writePage(
   template: string,
@@ -287,7 +250,7 @@ async function serveLogs(template: string, logs: Logs, options: Options<'inspect
     if (index === undefined || logs.titles[Number(index)] === undefined)
       return new Response(null, { status: 404 })
     const log = await logs.read(Number(index))
-    return new Response(streamOf(logBlocks(log)), {
+    return new Response(ReadableStream.from(encoded(logBlocks(log))), {
       headers: { ...HEADERS, 'content-type': 'application/x-ndjson' },
     })
   }
@@ -310,8 +273,6 @@ async function serveLogs(template: string, logs: Logs, options: Options<'inspect
   }
   return 0
 }
-
-const streamOf = (lines: Iterable<string>): ReadableStream<Uint8Array> => ReadableStream.from(encoded(lines))
 
 function* encoded(lines: Iterable<string>): IterableIterator<Uint8Array> {
   for (const line of lines) yield Buffer.from(`${line}\n`)

@@ -121,7 +121,7 @@ describe('help', () => {
 
   it('calls what convert takes by one name each, and what may be left out so', async () => {
     const { out } = await colloquy(['help', 'convert'])
-    expect(out).toContain('[--from FORM] [--to TARGET]')
+    expect(out).toContain('[--leaf EVENT_ID] [--to TARGET]')
     expect(out).toContain('TARGET is atif')
   })
 

@@ -92,7 +92,7 @@ export function asObject(value: JsonValue | undefined): JsonObject | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null
 }
 
-const legalId = (value: JsonValue | undefined): string | null =>
+export const legalId = (value: JsonValue | undefined): string | null =>
   typeof value === 'string' && isLegalId(value) ? value : null
 
 function idIn(value: JsonValue | undefined): string | null {
