@@ -2,20 +2,12 @@
 
 import { createReadStream } from 'node:fs'
 import { open, readdir, readFile, stat } from 'node:fs/promises'
+import { Readable } from 'node:stream'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { basename as baseOf, dirname as folderOf } from 'node:path/posix'
+import type { JsonValue } from '../../event/index.ts'
 import { FileError, fromFileSystem, rejectRead } from '../failure.ts'
 import type { Io } from '../print/io.ts'
-import {
-  asBuffer,
-  type Chunks,
-  findDocument,
-  isSpace,
-  OPEN_BRACE,
-  type Piece,
-  splitArray,
-  splitLines,
-} from './split.ts'
 import type { FileTree } from './zip.ts'
 
 /** How a file is divided, by its extension, else by its first characters. */
@@ -29,7 +21,6 @@ interface Opened {
 }
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
-const OPEN_BRACKET = 0x5b
 
 /** The first bytes of a zip: its first file, or the end of an empty one. */
 const ZIP = [Buffer.from('PK\u0003\u0004'), Buffer.from('PK\u0005\u0006')]
@@ -62,6 +53,12 @@ export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Op
   return openTree('zip', tree, null, () => empty)
 }
 
+const opened = (form: InputForm, pieces: AsyncIterable<Piece[]>): Opened => ({
+  form,
+  pieces,
+  sidecarFiles: null,
+})
+
 async function openText(extension: string, source: Chunks): Promise<Opened> {
   const { iterator, head, first } = await readStart(source)
   const other = OTHER_FORMS.find(({ start }) => head.subarray(0, start.length).equals(start))
@@ -70,22 +67,23 @@ async function openText(extension: string, source: Chunks): Promise<Opened> {
     throw new FileError('not_json', `is ${other.what}`)
   }
   if (extension === '.json' && first !== OPEN_BRACKET)
-    return { form: 'document', pieces: wholeOf(follow([head], iterator)), sidecarFiles: null }
+    return opened('document', wholeOf(follow([head], iterator)))
   if (extension !== '.jsonl' && first === OPEN_BRACKET)
-    return { form: 'array', pieces: splitArray(follow([head], iterator)), sidecarFiles: null }
+    return opened('array', splitArray(follow([head], iterator)))
   const mayBeDocument = first === OPEN_BRACKET || first === OPEN_BRACE
   const { read, document } = mayBeDocument
     ? await findDocument(head, iterator)
     : { read: [head], document: null }
-  const chunks = follow(read, iterator)
-  if (document === null) return { form: 'lines', pieces: splitLines(chunks), sidecarFiles: null }
+  if (document === null) return opened('lines', splitLines(follow(read, iterator)))
   return first === OPEN_BRACKET
-    ? { form: 'array', pieces: splitArray(chunks), sidecarFiles: null }
-    : { form: 'lines', pieces: only(document), sidecarFiles: null }
+    ? opened('array', splitArray(follow(read, iterator)))
+    : opened('lines', Readable.from([[document]]))
 }
 
-async function* only(piece: Piece): AsyncIterableIterator<Piece[]> {
-  yield [piece]
+async function* wholeOf(chunks: Chunks): AsyncIterableIterator<Piece[]> {
+  const parts: Uint8Array[] = []
+  for await (const chunk of chunks) parts.push(chunk)
+  yield [{ line: 1, bytes: Buffer.concat(parts) }]
 }
 
 /** Whether a file is all white space; false for an unreadable one, whose error is reported later. */
@@ -97,12 +95,6 @@ export async function isBlankFile(name: string): Promise<boolean> {
   } catch {
     return false
   }
-}
-
-async function* wholeOf(chunks: Chunks): AsyncIterableIterator<Piece[]> {
-  const parts: Uint8Array[] = []
-  for await (const chunk of chunks) parts.push(chunk)
-  yield [{ line: 1, bytes: Buffer.concat(parts) }]
 }
 
 async function isZip(name: string): Promise<boolean> {
@@ -163,6 +155,160 @@ export async function* follow<T>(read: readonly T[], iterator: AsyncIterator<T>)
   }
 }
 
+/** JSON text of an event in its source. */
+export interface Piece {
+  /** Line from 1; array index plus 1; or the number in a file's name. */
+  readonly line: number
+  readonly bytes: Buffer
+}
+
+type Chunks = AsyncIterable<Uint8Array>
+
+const SPACES: readonly number[] = Array.from(' \t\n\r', (char) => char.charCodeAt(0))
+
+const isSpace = (byte: number): boolean => SPACES.includes(byte)
+
+export function valueOf(bytes: Buffer): JsonValue | undefined {
+  try {
+    return JSON.parse(bytes.toString('utf8')) as JsonValue
+  } catch {
+    return undefined
+  }
+}
+
+const asBuffer = (bytes: Uint8Array): Buffer =>
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+/** Gathers the bytes of a piece that spans chunks, and copies them once. */
+class Rest {
+  #parts: Buffer[] = []
+
+  add(part: Buffer): void {
+    if (part.length > 0) this.#parts.push(part)
+  }
+
+  take(last: Buffer): Buffer {
+    if (this.#parts.length === 0) return last
+    const all = Buffer.concat([...this.#parts, last])
+    this.#parts = []
+    return all
+  }
+}
+
+/**
+ * Splits a stream into lines (LF or CRLF), one chunk at a time; blank lines are counted and skipped. Memory
+ * for one chunk and one line.
+ */
+async function* splitLines(chunks: Chunks): AsyncIterableIterator<Piece[]> {
+  const rest = new Rest()
+  let line = 0
+  for await (const raw of chunks) {
+    const chunk = asBuffer(raw)
+    const pieces: Piece[] = []
+    let from = 0
+    for (let index = chunk.indexOf('\n'); index >= 0; index = chunk.indexOf('\n', from)) {
+      const bytes = rest.take(chunk.subarray(from, index))
+      from = index + 1
+      line += 1
+      if (!bytes.every(isSpace)) pieces.push({ line, bytes })
+    }
+    rest.add(chunk.subarray(from))
+    if (pieces.length > 0) yield pieces
+  }
+  const last = rest.take(Buffer.alloc(0))
+  if (!last.every(isSpace)) yield [{ line: line + 1, bytes: last }]
+}
+
+const [QUOTE, BACKSLASH, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] =
+  Buffer.from('"\\,[]{}')
+
+/**
+ * Splits an array into elements, one chunk at a time. It follows only brackets and strings (the reader checks
+ * elements), so a large array is never one text in memory.
+ * @throws FileError `not_an_array` or `not_json`.
+ */
+async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]> {
+  const rest = new Rest()
+  // Nesting: 0 before the array, 1 between its elements, -1 after it.
+  let depth = 0
+  let inString = false
+  let escaped = false
+  let count = 0
+  for await (const raw of chunks) {
+    const chunk = asBuffer(raw)
+    const pieces: Piece[] = []
+    let from = 0
+    for (let index = 0; index < chunk.length; index += 1) {
+      const byte = chunk[index] as number
+      if (inString) {
+        if (escaped) escaped = false
+        else if (byte === BACKSLASH) escaped = true
+        else if (byte === QUOTE) inString = false
+      } else if (depth <= 0) {
+        if (isSpace(byte)) continue
+        if (depth < 0) throw new FileError('not_json', 'the file has content after the end of the array')
+        depth = 1
+        from = index + 1
+      } else if (byte === QUOTE) inString = true
+      else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) depth += 1
+      else if (depth === 1 && (byte === COMMA || byte === CLOSE_BRACKET)) {
+        const bytes = rest.take(chunk.subarray(from, index))
+        from = index + 1
+        if (byte === CLOSE_BRACKET) depth = -1
+        if (byte === CLOSE_BRACKET && count === 0 && bytes.every(isSpace)) continue
+        count += 1
+        pieces.push({ line: count, bytes })
+      } else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) {
+        depth -= 1
+        if (depth === 0)
+          throw new FileError('not_json', `element ${count + 1} of the array has an unmatched bracket`)
+      }
+    }
+    if (depth > 0) rest.add(chunk.subarray(from))
+    if (pieces.length > 0) yield pieces
+  }
+  if (depth > 0)
+    throw new FileError('not_json', `the array is incomplete: the file ends in element ${count + 1}`)
+}
+
+/** A longer text is read as lines, because a document is one string, whose length is limited. */
+const MAX_DOCUMENT_BYTES = 1 << 28
+
+/**
+ * Finds one document in a text that begins as an object or array: all of it, unless its first line is JSON by
+ * itself. An object on the first line is a line; an array there is a document if nothing follows. Stops after
+ * a first line that is an object; O(length read).
+ */
+async function findDocument(
+  head: Buffer,
+  iterator: AsyncIterator<Uint8Array>,
+): Promise<{ readonly read: readonly Buffer[]; readonly document: Piece | null }> {
+  const from = head.findIndex((byte) => !isSpace(byte))
+  const read = [head]
+  let size = head.length
+  const readOn = async (isEnough: (chunk: Buffer) => boolean): Promise<boolean> => {
+    while (size <= MAX_DOCUMENT_BYTES) {
+      const next = await iterator.next()
+      if (next.done === true) return true
+      const chunk = asBuffer(next.value)
+      read.push(chunk)
+      size += chunk.length
+      if (isEnough(chunk)) return size <= MAX_DOCUMENT_BYTES
+    }
+    return false
+  }
+  const none = { read, document: null }
+  if (!head.includes('\n', from) && !(await readOn((chunk) => chunk.includes('\n')))) return none
+  const known = Buffer.concat(read).subarray(from)
+  const end = known.indexOf('\n')
+  const isObject = known[0] === OPEN_BRACE
+  if (isObject && valueOf(end < 0 ? known : known.subarray(0, end)) !== undefined) return none
+  if (end >= 0 && !(await readOn(() => false))) return none
+  const bytes = Buffer.concat(read).subarray(from)
+  if (valueOf(bytes) === undefined) return none
+  return { read, document: { line: head.subarray(0, from).toString('latin1').split('\n').length, bytes } }
+}
+
 /** The documents of a conversation: two of agent servers, and one for the fields that they lack. */
 const DOCUMENTS = ['meta.json', 'base_state.json', 'colloquy.json'] as const
 
@@ -199,7 +345,7 @@ interface EventFile {
 
 async function openDirectory(directory: string): Promise<Opened> {
   const names = await namesIn(directory)
-  const inner = names.includes('events') ? await namesIn(join(directory, 'events')).catch(noneOfFile) : []
+  const inner = names.includes('events') ? await namesIn(join(directory, 'events')) : []
   const tree = {
     paths: [...names, ...inner.map((name) => `events/${name}`)],
     read: async (path: string) => await readFile(join(directory, path)).catch(rejectRead(baseOf(path))),
@@ -209,15 +355,8 @@ async function openDirectory(directory: string): Promise<Opened> {
   return openTree('directory', tree, folder, () => noEventsIn(directory))
 }
 
-async function namesIn(directory: string): Promise<string[]> {
-  const names = await readdir(directory).catch(rejectRead())
-  return names.toSorted()
-}
-
-function noneOfFile(error: unknown): string[] {
-  if (error instanceof FileError && error.code === 'not_found') return []
-  throw error
-}
+const namesIn = async (directory: string): Promise<string[]> =>
+  (await readdir(directory).catch(rejectRead())).toSorted()
 
 async function noEventsIn(directory: string): Promise<FileError> {
   const sessions = (await sessionFilesIn(directory)) ?? []

@@ -8,27 +8,8 @@ import { EVENT_KINDS } from '../../index.ts'
 import { rejectRead } from '../failure.ts'
 import type { Io } from '../print/io.ts'
 
-export interface Config {
-  readonly sandboxSpecs: NonNullable<Settings['sandbox_specs']> | null
-  readonly sandboxDirectory: string | null
-  readonly canvasDirectory: string | null
-  readonly maxSandboxes: number | null
-  /** Whether clients may use the files of sandboxes, and run commands in them. */
-  readonly givesFiles: boolean
-  readonly redact: NonNullable<Settings['redact']>
-  /** With the library's names; a missing option has the library's default. */
-  readonly options: Camel<Pick<Settings, 'max_profiles' | 'max_body_bytes' | 'cache_bytes'>> & {
-    readonly quota?: Camel<NonNullable<Settings['quota']>>
-    readonly live?: Camel<NonNullable<Settings['live']>>
-    readonly editor?: Camel<Omit<Editor, 'token_env'>> & { readonly token: string }
-    readonly webhooks: readonly (Camel<Omit<Webhook, 'secret' | 'secret_env'>> & {
-      readonly secret: string
-    })[]
-  }
-}
-
-type Editor = NonNullable<Settings['editor']>
-type Webhook = NonNullable<Settings['webhooks']>[number]
+/** What the file configures; a missing option has the library's default. */
+export type Config = ReturnType<typeof configOf>
 
 /**
  * Reads the file; without a file, nothing is configured. Relative folders start at the file.
@@ -49,12 +30,7 @@ export async function readConfig(
     return { problems: [`${file}: is not JSON${position}`] }
   }
   const checked = checkSettings(value)
-  if ('issues' in checked) {
-    const reports = checked.issues.map(({ path: position, problem }) =>
-      position === '' ? problem : `${position}: ${problem}`,
-    )
-    return { problems: reports.map((problem) => `${file}: ${problem}`) }
-  }
+  if ('issues' in checked) return { problems: checked.issues.map((issue) => `${file}: ${issue}`) }
   const problems: string[] = []
   const config = configOf(checked.settings, dirname(file), (path, name, least) => {
     const result = env[name] ?? ''
@@ -65,46 +41,43 @@ export async function readConfig(
   return problems.length > 0 ? { problems } : { config }
 }
 
-type ReadVariable = (position: string, name: string, least: number) => string
-
-function configOf(settings: Settings, folder: string, read: ReadVariable): Config {
+function configOf(
+  settings: Settings,
+  folder: string,
+  readVariable: (path: string, name: string, least: number) => string,
+) {
   const {
     sandbox_specs,
     sandbox_directory,
     canvas_extensions,
     max_sandboxes,
-    sandbox_workspaces = false,
-    webhooks = [],
-    live,
-    quota,
-    editor,
-    redact,
-    ...rest
+    sandbox_workspaces,
+    ...others
   } = settings
+  const { webhooks = [], live, quota, editor, redact = [], ...rest } = others
+  const folderOf = (path: string | undefined) => (path === undefined ? null : resolve(folder, path))
   return {
     sandboxSpecs: sandbox_specs ?? null,
-    sandboxDirectory: sandbox_directory === undefined ? null : resolve(folder, sandbox_directory),
-    canvasDirectory: canvas_extensions === undefined ? null : resolve(folder, canvas_extensions),
+    sandboxDirectory: folderOf(sandbox_directory),
+    canvasDirectory: folderOf(canvas_extensions),
     maxSandboxes: max_sandboxes ?? null,
-    givesFiles: sandbox_workspaces,
-    redact: redact ?? [],
+    /** Whether clients may use the files of sandboxes, and run commands in them. */
+    givesFiles: sandbox_workspaces === true,
+    redact,
     options: {
       ...camelCased(rest),
       ...(quota !== undefined && { quota: camelCased(quota) }),
       ...(live !== undefined && { live: camelCased(live) }),
-      ...(editor !== undefined && { editor: editorOf(editor, read) }),
+      ...(editor !== undefined && {
+        editor: { ...camelCased(editor), token: readVariable('editor.token_env', editor.token_env, 1) },
+      }),
       webhooks: webhooks.map(({ secret = '', secret_env: name, ...webhook }, index) => ({
         ...camelCased(webhook),
-        secret: name === undefined ? secret : read(`webhooks[${index}].secret_env`, name, 16),
+        secret: name === undefined ? secret : readVariable(`webhooks[${index}].secret_env`, name, 16),
       })),
     },
   }
 }
-
-const editorOf = ({ token_env: name, ...editor }: Editor, read: ReadVariable) => ({
-  ...camelCased(editor),
-  token: read('editor.token_env', name, 1),
-})
 
 type CamelName<Name> = Name extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<CamelName<Rest>>}`
@@ -237,34 +210,30 @@ export const settings = z.strictObject({
 /** The content of `serve.json`. */
 export type Settings = z.output<typeof settings>
 
-interface ConfigIssue {
-  readonly path: string
-  readonly problem: string
-}
-
-/** Checks a value. O(size). */
+/** Checks a value; an issue is the path of a field, and what is wrong with it. O(size). */
 export function checkSettings(
   value: unknown,
-): { readonly settings: Settings } | { readonly issues: ConfigIssue[] } {
+): { readonly settings: Settings } | { readonly issues: readonly string[] } {
   const { success, data, error } = settings.safeParse(value, { reportInput: true })
-  return success ? { settings: data } : { issues: error.issues.flatMap((issue) => configIssuesOf(issue)) }
+  return success ? { settings: data } : { issues: error.issues.flatMap((issue) => issuesOf(issue)) }
 }
 
-function configIssuesOf(issue: z.core.$ZodIssue): ConfigIssue[] {
-  const path = pathOf(issue.path)
+function issuesOf(issue: z.core.$ZodIssue): string[] {
+  const at = (problem: string, path: readonly PropertyKey[] = issue.path): string =>
+    path.length === 0 ? problem : `${pathOf(path)}: ${problem}`
   switch (issue.code) {
     case 'unrecognized_keys':
-      return issue.keys.map((key) => ({ path: pathOf([...issue.path, key]), problem: 'unknown field' }))
+      return issue.keys.map((key) => at('unknown field', [...issue.path, key]))
     case 'invalid_value':
-      return [{ path, problem: `must be one of ${issue.values.join(', ')}` }]
+      return [at(`must be one of ${issue.values.join(', ')}`)]
     case 'invalid_key':
-      return issue.issues.map(({ message }) => ({ path, problem: message }))
+      return issue.issues.map(({ message }) => at(message))
     case 'invalid_type':
-      if (issue.input === undefined) return [{ path, problem: 'is missing' }]
-      if (!issue.message.startsWith('Invalid input')) return [{ path, problem: issue.message }]
-      return [{ path, problem: `must be ${NOUNS[issue.expected] ?? issue.expected}` }]
+      if (issue.input === undefined) return [at('is missing')]
+      if (!issue.message.startsWith('Invalid input')) return [at(issue.message)]
+      return [at(`must be ${NOUNS[issue.expected] ?? issue.expected}`)]
     default:
-      return [{ path, problem: issue.message }]
+      return [at(issue.message)]
   }
 }
 
@@ -276,13 +245,10 @@ const NOUNS: Readonly<Record<string, string>> = {
 }
 
 const pathOf = (path: readonly PropertyKey[]): string =>
-  path.reduce(
-    (position: string, part) =>
-      typeof part === 'number'
-        ? `${position}[${part}]`
-        : `${position}${position === '' ? '' : '.'}${String(part)}`,
-    '',
-  )
+  path
+    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+    .join('')
+    .replace(/^\./, '')
 
 function isReceiver(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : null

@@ -11,7 +11,7 @@ import { inspectorPage } from '../../inspector/index.ts'
 import type { Options, RequestOf } from '../commands.ts'
 import { type Address, addressOf } from '../db/address.ts'
 import { withStore } from '../db/store.ts'
-import { FileError, fromListening, rejectRead, UsageError } from '../failure.ts'
+import { codeOf, FileError, fromListening, rejectRead, UsageError } from '../failure.ts'
 import { readTemplate } from '../inspect.ts'
 import { complain, failureText, type Io, writeLines } from '../print/io.ts'
 import { counted, plain, safe } from '../print/text.ts'
@@ -80,12 +80,8 @@ export async function serveConversations(
         ...(agent !== null && { run: agent.run }),
         controlPlane: {
           provider,
-          onStartFailed: ({ id, sandbox_id, detail }) =>
-            log.warn('conversation not started', {
-              start_task_id: id,
-              sandbox_id,
-              reason: plain(detail ?? ''),
-            }),
+          onStartFailed: ({ id: start_task_id, sandbox_id, detail }) =>
+            log.warn('conversation not started', { start_task_id, sandbox_id, reason: plain(detail ?? '') }),
           ...(maxSandboxes !== null && { maxSandboxes }),
         },
         ...(secret !== null && { secret }),
@@ -105,8 +101,8 @@ export async function serveConversations(
         },
       }).catch((error: unknown) => {
         // The database reports its own causes.
-        if (isColloquyError(error) || !(error instanceof Error)) throw error
-        const isListening = error.cause instanceof Error && 'syscall' in error.cause
+        const isListening =
+          error instanceof Error && !isColloquyError(error) && codeOf(error.cause) !== 'unknown'
         throw isListening ? fromListening(error) : error
       })
       const stopped = new Promise<void>((stop) => io.onStop?.(stop))
@@ -167,7 +163,7 @@ function sessionKeys({ env }: Io): string[] {
   const keys = text
     .split(',')
     .map((key) => key.trim())
-    .filter((key) => key !== '')
+    .filter(Boolean)
   if (keys.length === 0) throw new UsageError(`${KEYS} contains no key: add one, or unset the variable`)
   return keys
 }

@@ -1,0 +1,256 @@
+/** Commands over a database: pages of events and conversations, an audit, deletions and erasures. */
+
+import { createEngine } from '../conversation/index.ts'
+import {
+  type ConversationRecord,
+  isQuarantined,
+  maskSecrets,
+  type Store,
+  type StoredEvent,
+  type TextHit,
+} from '../index.ts'
+import { describeEvent } from '../inspector/index.ts'
+import type { Options, RequestOf } from './commands.ts'
+import { getConversation, getEvent, withStore } from './db/store.ts'
+import { FileError } from './failure.ts'
+import { aboutStored, answer, attempt, type Io, writeLines } from './print/io.ts'
+import { counted, fit, glimpse, pad, padStart, quoted, safe, width } from './print/text.ts'
+import { eventRow, heading, idWidth, type Page, shownId } from './show/page.ts'
+
+interface PageOf<Item> {
+  readonly items: readonly Item[]
+  readonly cursor: string | null
+}
+
+type ListCommand = 'search' | 'search-text' | 'conversations'
+
+interface List<Name extends ListCommand, Item> {
+  readonly find: (store: Store, options: Options<Name>, io: Io) => Promise<PageOf<Item>>
+  readonly json: (item: Item) => object
+  readonly rows: (page: Page, items: readonly Item[]) => Iterable<string>
+}
+
+const search: List<'search', StoredEvent> = {
+  async find(store, { conversation, kind: kinds, source, since, until, text, leaf, desc, limit, cursor }) {
+    const { id } = await getConversation(store, conversation)
+    // The store finds nothing above an unknown event; the user who typed its id needs to know.
+    if (leaf !== undefined) await getEvent(store, id, leaf)
+    const filter = given({ kinds, source, timestampGte: since, timestampLt: until, text, leafId: leaf })
+    const order = desc === true ? 'timestamp_desc' : 'timestamp'
+    return store.search({ conversationId: id, order, ...filter, ...given({ limit, cursor }) })
+  },
+  // The body of an imported event may lack its id.
+  json: ({ id, fact }) => maskSecrets(fact.id === undefined ? { id, ...fact } : fact),
+  *rows(page, items) {
+    const idColumns = idWidth(page, items)
+    for (const { id, time, fact } of items) {
+      if (isQuarantined(fact)) continue
+      const lead = `  ${shownTime(new Date(Number(BigInt(time) / 1000n)).toISOString())}  `
+      yield eventRow(page, { lead, described: describeEvent(fact), id, idColumns })
+    }
+  },
+}
+
+const searchText: List<'search-text', TextHit> = {
+  async find(store, { query, conversation: id, owner, role, since: from, until: to, ...options }, io) {
+    const { index, rank, results, limit, cursor } = options
+    if (index === true) await completeIndex(store, io)
+    const conversation = id === undefined ? undefined : (await getConversation(store, id)).id
+    const filter = given({ conversation, owner, role, from, to, limit, cursor })
+    const order = rank === true ? 'rank' : 'time'
+    return store.searchText({ query, order, includeResults: results === true, ...filter })
+  },
+  json: ({ conversationId: conversation_id, id: event_id, seq: position, ...hit }) => {
+    return { conversation_id, event_id, position, ...hit }
+  },
+  *rows(page, items) {
+    const ids = idColumns(
+      items.map(({ conversationId }) => conversationId),
+      page.columns / 3,
+    )
+    for (const { conversationId, seq, role, timestamp, snippet, ranges } of items) {
+      const lead = `  ${shownTime(timestamp)}  ${pad(shownId(conversationId, ids), ids)}  ${padStart(`#${seq}`, 6)}  ${pad(role, 9)} `
+      // From shortly before the first match, so that a narrow page shows it.
+      const start = Math.max(0, (ranges[0]?.[0] ?? 0) - 20)
+      const room = Math.max(20, page.columns - width(lead))
+      yield `${page.paint('dim', lead)}${fit(glimpse(snippet.slice(start)), room)}`.trimEnd()
+    }
+  },
+}
+
+const conversations: List<'conversations', ConversationRecord> = {
+  find: (store, { owner, limit, cursor }) => store.listConversations(given({ owner, limit, cursor })),
+  // Without its metadata, which may contain an agent's configuration with its keys.
+  json: (record) => ({
+    id: record.id,
+    title: record.title,
+    public: record.public,
+    tags: record.tags,
+    owner: record.owner,
+    time_zone: record.timeZone,
+    parent_conversation_id: record.parentConversationId,
+    created_at: record.createdAt,
+    updated_at: record.updatedAt,
+    events: record.version,
+    head: record.headId,
+  }),
+  *rows(page, items) {
+    const ids = idColumns(
+      items.map(({ id }) => id),
+      page.columns / 2,
+    )
+    const events = Math.max(0, ...items.map(({ version }) => version.toLocaleString('en').length))
+    for (const { id, version, createdAt, title } of items) {
+      const unit = version === 1 ? 'event ' : 'events'
+      const lead = `  ${pad(shownId(id, ids), ids)}  ${padStart(version.toLocaleString('en'), events)} ${unit}`
+      const when = shownTime(createdAt)
+      const room = page.columns - width(lead) - when.length - 4
+      yield `${lead}  ${page.paint('dim', when)}  ${fit(glimpse(title ?? ''), room)}`.trimEnd()
+    }
+  },
+}
+
+/** Columns of ids: whole where they fit, because an id is shown to be typed. */
+const idColumns = (ids: readonly string[], limit: number): number =>
+  Math.min(Math.max(0, ...ids.map((id) => width(safe(id)))), Math.floor(limit))
+
+const shownTime = (time: string): string => time.replace(/(?:\.\d+)?Z$/, '').replace('T', ' ')
+
+const given = <T extends object>(fields: T) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    readonly [Name in keyof T]?: Exclude<T[Name], undefined>
+  }
+
+async function completeIndex(store: Store, io: Io): Promise<void> {
+  for (let last = -1; ;) {
+    const { indexed, total } = await store.textIndex()
+    if (indexed === total) return
+    if (indexed !== last) await writeLines(io.stderr, [`indexed ${indexed} of ${counted(total, 'event')}`])
+    last = indexed
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+}
+
+const LISTS = { search, 'search-text': searchText, conversations }
+
+export async function printPage(request: RequestOf<ListCommand>, io: Io, page: Page): Promise<number> {
+  const { command, options } = request
+  const list = LISTS[command] as List<ListCommand, unknown>
+  const about = aboutStored(
+    options.db,
+    'conversation' in options ? options.conversation : undefined,
+    options.json,
+  )
+  const isText = command === 'search-text'
+  const access = { write: isText && request.options.index === true, fullText: isText }
+  return attempt(about, io, async () => {
+    const { items, cursor } = await withStore(options.db, access, (store) => list.find(store, options, io))
+    const count = counted(items.length, command === 'conversations' ? 'conversation' : 'event')
+    await answer(io, options.json, { items: items.map(list.json), cursor }, [
+      heading(page, safe(about.name), count + (cursor === null ? '' : ', more follow')),
+      ...(items.length === 0 ? [page.paint('dim', '  nothing')] : list.rows(page, items)),
+      ...(cursor === null ? [] : [`${page.paint('dim', 'For the next page, add')} --cursor=${safe(cursor)}`]),
+    ])
+    return 0
+  })
+}
+
+/** Prints an audit of long strings. Resolves to 1 where it finds a fault. */
+export async function auditBlobs({ options }: RequestOf<'audit-blobs'>, io: Io, page: Page): Promise<number> {
+  const about = aboutStored(options.db, undefined, options.json)
+  return attempt(about, io, async () => {
+    const audit = await withStore(options.db, { write: false }, (store) => store.auditBlobs())
+    const { blobs, bytes, events, unused, damaged, missing } = audit
+    const remark = `${counted(blobs, 'long string')} of ${counted(bytes, 'byte')} in ${counted(events, 'event')}`
+    await answer(io, options.json, audit, [
+      heading(page, safe(about.name), remark),
+      ...unused.map((hash) => `  unused   ${safe(hash)}`),
+      ...damaged.map((hash) => `  damaged  ${safe(hash)}`),
+      ...missing.map(({ conversationId, seq }) => `  missing  ${quoted(conversationId)}, position ${seq}`),
+    ])
+    return unused.length + damaged.length + missing.length === 0 ? 0 : 1
+  })
+}
+
+const ZERO_COUNTS = { conversations: 0, events: 0, snapshots: 0, leases: 0, items: 0 }
+
+/** Deletes conversations as a service does over HTTP. */
+export async function deleteConversations(
+  { options }: RequestOf<'delete'>,
+  io: Io,
+  page: Page,
+): Promise<number> {
+  const { db, conversation, owner, tag, before, json, 'dry-run': dryRun = false } = options
+  const about = aboutStored(db, undefined, json)
+  return attempt(about, io, async () => {
+    // Opening a missing database for writing would create it.
+    const ids = await withStore(db, { write: false }, async (store) => {
+      await store.countConversations()
+      return Promise.all((conversation ?? []).map(async (text) => (await getConversation(store, text)).id))
+    })
+    const body = {
+      ...(conversation !== undefined && { ids }),
+      ...(tag !== undefined && { tags: Object.assign({}, ...tag) as object }),
+      older_than_days: options['older-than'],
+      keep_last: options['keep-last'],
+      owner,
+      before,
+      dry_run: dryRun,
+      limit: dryRun ? 10_000 : 100,
+    }
+    const sum = { ...ZERO_COUNTS, more: true }
+    await withStore(db, { write: !dryRun }, async (store) => {
+      while (sum.more) {
+        const report = await post<typeof sum>(store, '/api/conversations/delete', body)
+        for (const name of Object.keys(ZERO_COUNTS) as (keyof typeof ZERO_COUNTS)[]) sum[name] += report[name]
+        sum.more = report.more
+        if (dryRun) break
+      }
+    })
+    const what = `${counted(sum.conversations, 'conversation')} with ${counted(sum.events, 'event')}${sum.more ? ', and more' : ''}`
+    const line = heading(page, safe(about.name), `${dryRun ? 'would delete' : 'deleted'} ${what}`)
+    await answer(io, json, { ...sum, dry_run: dryRun }, [line])
+    return 0
+  })
+}
+
+export async function eraseEvent({ options }: RequestOf<'erase'>, io: Io, page: Page): Promise<number> {
+  const { db, conversation, event: eventId, reason, json, 'dry-run': dryRun = false } = options
+  return attempt(aboutStored(db, conversation, json), io, async () => {
+    const { id, fact } = await withStore(db, { write: false }, async (store) => {
+      const { id } = await getConversation(store, conversation)
+      return { id, fact: (await getEvent(store, id, eventId)).fact }
+    })
+    const [conversationPath, eventPath] = [id, eventId].map(encodeURIComponent)
+    const path = `/api/conversations/${conversationPath}/events/${eventPath}/erase`
+    if (!dryRun) await withStore(db, { write: true }, (store) => post(store, path, { reason }))
+    const isShown = dryRun && !isQuarantined(fact)
+    await answer(io, json, { conversation: id, event: eventId, dry_run: dryRun }, [
+      `${dryRun ? 'would erase' : 'erased'} ${quoted(eventId)}`,
+      ...(isShown ? [eventRow(page, { lead: '  ', described: describeEvent(fact) })] : []),
+    ])
+    return 0
+  })
+}
+
+/** Sends a request to a service over the store. @throws FileError for an error response. */
+async function post<T>(store: Store, path: string, body: object): Promise<T> {
+  const engine = createEngine({ store })
+  const { createService } = await import('../service/index.ts')
+  const service = createService({ engine, onFailure: () => undefined })
+  try {
+    const request = new Request(`http://localhost${path}`, { method: 'POST', body: JSON.stringify(body) })
+    const response = await service.fetch(request)
+    const reply = (await response.json()) as {
+      readonly detail?: string | readonly { readonly msg: string }[]
+    }
+    if (response.ok) return reply as T
+    const { detail = '' } = reply
+    const message = typeof detail === 'string' ? detail : detail.map(({ msg }) => msg).join('; ')
+    throw new FileError('unexpected', message)
+  } finally {
+    // The service that runs a sandbox deletes it.
+    await service.controlPlane.deletions.worker.settle()
+    await engine.close()
+  }
+}
