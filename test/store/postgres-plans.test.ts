@@ -282,7 +282,7 @@ describe('what was looked at', () => {
       database.url,
       `SELECT p.proname AS name FROM pg_proc p LEFT JOIN pg_stat_user_functions s ON s.funcid = p.oid
       WHERE p.pronamespace = 'colloquy'::regnamespace AND p.prolang <> (SELECT oid FROM pg_language WHERE lanname = 'sql') AND coalesce(s.calls, 0) = 0
-        AND p.proname NOT IN ('write_texts', 'index_texts')`,
+        AND p.proname NOT IN ('write_text', 'index_texts')`,
     )
     expect(rows).toEqual([])
   })

@@ -12,6 +12,7 @@ import type { Event } from '../../src/event/types.ts'
 import type { AppendOptions, AppendResult, Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
+import { until } from '../postgres/bystander.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 
 let database: PooledDatabase
@@ -82,11 +83,13 @@ const call: fc.Arbitrary<Call> = fc.record({
   ),
 })
 
+const IDS = ['c', 'd', 'e'] as const
+
 /** The store after these calls in sequence. */
-async function storeOf(calls: readonly Call[]): Promise<Store> {
+async function storeOf(id: string, calls: readonly Call[]): Promise<Store> {
   const store = memoryStore({ clock })
-  await store.createConversation({ id: 'c' })
-  for (const { facts, options } of calls) await store.append('c', facts, options)
+  await store.createConversation({ id })
+  for (const { facts, options } of calls) await store.append(id, facts, options)
   return store
 }
 
@@ -95,6 +98,7 @@ async function storeOf(calls: readonly Call[]): Promise<Store> {
  * that created it first. Fails if no order is consistent.
  */
 async function inTurn(
+  id: string,
   before: readonly Call[],
   done: readonly (readonly [Call, AppendResult])[],
 ): Promise<Call[]> {
@@ -104,7 +108,7 @@ async function inTurn(
     const same = remaining.filter(([, { version }]) => version === remaining[0]?.[1].version)
     const results = await Promise.all(
       same.map(async ([{ facts, options }, reports]) => {
-        const result = await outcomeOf((await storeOf(order)).append('c', facts, options))
+        const result = await outcomeOf((await storeOf(id, order)).append(id, facts, options))
         return { result, told: reports, fits: isDeepStrictEqual(result, reports) }
       }),
     )
@@ -139,59 +143,75 @@ async function nine(via: (statement: number, send: Send) => Promise<pg.QueryResu
   return { store, batches, outcomes: outcomes.map((outcome) => isDone(outcome) || outcome.code) }
 }
 
-describe('appends at once to one conversation', () => {
-  it('end as if one had come after the other', async () => {
+describe('appends at once', () => {
+  it('end as if one had come after the other in each conversation, from two stores', async () => {
     const seen = { shared: 0, refused: 0, id_conflict: 0, unknown_parent: 0, lease_lost: 0 }
     let runs = 0
     let statements = 0
     const schema = `colloquy_${(schemas += 1)}`
+    const counted = (send: Send) => {
+      statements += 1
+      return send()
+    }
+    const calls = fc.array(call, { minLength: 1, maxLength: 12 })
     await fc.assert(
       fc.asyncProperty(
-        fc.array(fc.array(call, { minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 4 }),
-        async (rounds) => {
-          let order: Call[] = []
-          const store = await opened(schema, (send) => {
-            statements += 1
-            return send()
-          })
-          await store.deleteConversation('c')
-          await store.createConversation({ id: 'c' })
-          for (const calls of rounds) {
+        fc.array(fc.record({ c: calls, d: calls, e: calls }), { minLength: 1, maxLength: 3 }),
+        fc.boolean(),
+        async (rounds, isAlone) => {
+          const orders = { c: [] as Call[], d: [] as Call[], e: [] as Call[] }
+          const store = await opened(schema, counted)
+          const others = isAlone ? [store] : [store, await opened(schema, counted)]
+          for (const id of IDS) {
+            await store.deleteConversation(id)
+            await store.createConversation({ id })
+          }
+          for (const round of rounds) {
+            const before = await Promise.all(IDS.map((id) => store.read(id)))
             statements = 0
-            const before = new Set((await store.read('c')).map(({ id }) => id))
             const outcomes = await Promise.all(
-              calls.map(({ facts, options }) => outcomeOf(store.append('c', facts, options))),
+              IDS.map((id) =>
+                Promise.all(
+                  round[id].map(({ facts, options }, i) =>
+                    outcomeOf((others[i % others.length] as Store).append(id, facts, options)),
+                  ),
+                ),
+              ),
             )
-            if (statements < calls.filter(({ options }) => options.mode !== 'import').length) seen.shared += 1
-            const done = calls.flatMap((one, i) => {
-              const outcome = outcomes[i] as Outcome
-              return isDone(outcome) ? [[one, outcome] as const] : []
-            })
-            order = await inTurn(order, done)
-            const model = await storeOf(order)
-            expect(await store.read('c')).toEqual(await model.read('c'))
-            expect(await store.getConversation('c')).toEqual(await model.getConversation('c'))
-            for (const [i, outcome] of outcomes.entries()) {
-              if (isDone(outcome)) continue
-              seen.refused += 1
-              if (outcome.code in seen) seen[outcome.code as 'lease_lost'] += 1
-              const { facts, options } = calls[i] as Call
-              const parents = facts.map((each) => each.parent_id)
-              // A parent that was unknown then may exist by now.
-              if (outcome.code === 'unknown_parent')
-                expect(parents.some((id) => !before.has(id as string))).toBe(true)
-              else if (outcome.code === 'version_conflict') expect(options.expected).toBeDefined()
-              else if (outcome.code === 'lease_lost') expect(options.lease).toBeDefined()
-              else expect(await outcomeOf(model.append('c', facts, options))).toEqual(outcome)
+            const live = IDS.flatMap((id) => round[id].filter(({ options }) => options.mode !== 'import'))
+            if (statements < live.length) seen.shared += 1
+            for (const [nth, id] of IDS.entries()) {
+              const done = round[id].flatMap((one, i) => {
+                const outcome = outcomes[nth]?.[i] as Outcome
+                return isDone(outcome) ? [[one, outcome] as const] : []
+              })
+              orders[id] = await inTurn(id, orders[id], done)
+              const model = await storeOf(id, orders[id])
+              expect(await store.read(id)).toEqual(await model.read(id))
+              expect(await store.getConversation(id)).toEqual(await model.getConversation(id))
+              const ids = new Set(before[nth]?.map((one) => one.id))
+              for (const [i, outcome] of outcomes[nth]?.entries() ?? []) {
+                if (isDone(outcome)) continue
+                seen.refused += 1
+                if (outcome.code in seen) seen[outcome.code as 'lease_lost'] += 1
+                const { facts, options } = round[id][i] as Call
+                const parents = facts.map((each) => each.parent_id)
+                // A parent that was unknown then may exist by now.
+                if (outcome.code === 'unknown_parent')
+                  expect(parents.some((parent) => !ids.has(parent as string))).toBe(true)
+                else if (outcome.code === 'version_conflict') expect(options.expected).toBeDefined()
+                else if (outcome.code === 'lease_lost') expect(options.lease).toBeDefined()
+                else expect(await outcomeOf(model.append(id, facts, options))).toEqual(outcome)
+              }
             }
           }
           runs += 1
-          await store.close()
+          for (const one of new Set(others)) await one.close()
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 30 },
     )
-    expect(runs).toBeGreaterThan(20)
+    expect(runs).toBeGreaterThan(10)
     for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(4)
   })
 
@@ -290,6 +310,88 @@ describe('appends at once to one conversation', () => {
     expect((await Promise.all(others)).map(({ version }) => version)).toEqual([1, 2])
     release()
     expect((await first)?.version).toBe(3)
+    await store.close()
+  })
+
+  it('to many conversations share a call, and a second store reads what each was answered', async () => {
+    let statements = 0
+    const schema = `colloquy_${(schemas += 1)}`
+    const store = await opened(schema, (send) => {
+      statements += 1
+      return send()
+    })
+    const ids = Array.from({ length: 40 }, (_, i) => `c${i}`)
+    for (const id of ids) await store.createConversation({ id })
+    for (let round = 0; round < 3; round += 1) {
+      statements = 0
+      const results = await Promise.all(ids.map((id) => store.append(id, [event(`${id} ${round}`)])))
+      expect(results.map(({ version, headId }) => [version, headId])).toEqual(
+        ids.map((id) => [round + 1, `${id} ${round}`]),
+      )
+      // The first is sent alone.
+      expect(statements).toBeLessThan(5)
+    }
+    const other = await opened(schema, (send) => send())
+    for (const id of ids)
+      expect((await other.read(id)).map((one) => one.id)).toEqual([0, 1, 2].map((n) => `${id} ${n}`))
+    // Behind the first store's back: only those two are decided again.
+    for (const id of ['c1', 'c3']) await other.append(id, [event(`${id} other`)])
+    const results = await Promise.all(ids.map((id) => store.append(id, [event(`${id} last`)])))
+    expect(results.map(({ version }) => version)).toEqual(
+      ids.map((id) => (id === 'c1' || id === 'c3' ? 5 : 4)),
+    )
+    await store.close()
+    await other.close()
+  })
+
+  it('wait for no lock and no error of another conversation', async () => {
+    const schema = `colloquy_${(schemas += 1)}`
+    const store = await opened(schema, (send) => send())
+    const ids = Array.from({ length: 9 }, (_, i) => `c${i}`)
+    for (const id of ids) await store.createConversation({ id })
+    for (const id of ids) await store.append(id, [event('first')])
+    await database.pool.query(`
+      CREATE FUNCTION ${schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END';
+      CREATE TRIGGER refuse BEFORE INSERT ON ${schema}.event FOR EACH ROW WHEN (NEW.body LIKE '%poison%')
+      EXECUTE FUNCTION ${schema}.refuse()`)
+    const holder = await database.pool.connect()
+    await holder.query('BEGIN')
+    await holder.query(`SELECT FROM ${schema}.log WHERE conversation_id IN ('c0', 'c4') FOR UPDATE`)
+    const settled: string[] = []
+    const calls = ids.map(async (id) => {
+      const detail = id === 'c2' || id === 'c7' ? 'poison' : 'fine'
+      const outcome = await outcomeOf(store.append(id, [event('second', { detail } as object)]))
+      settled.push(id)
+      return isDone(outcome) ? outcome.version : outcome.code
+    })
+    await Promise.all(calls.filter((_, i) => i !== 0 && i !== 4))
+    expect(settled.toSorted()).toEqual(ids.filter((id) => id !== 'c0' && id !== 'c4'))
+    await holder.query('COMMIT')
+    holder.release()
+    expect(await Promise.all(calls)).toEqual([2, 2, 'store_unavailable', 2, 2, 2, 2, 'store_unavailable', 2])
+    await store.close()
+  })
+
+  it('get on where nothing comes back from the call of other conversations', async () => {
+    const { promise: lease, resolve: release } = Promise.withResolvers<void>()
+    let statements = 0
+    const store = await opened(`colloquy_${(schemas += 1)}`, async (send) => {
+      statements += 1
+      if (statements === 1) await lease
+      return send()
+    })
+    const ids = ['a', 'b', 'd']
+    for (const id of ids) await store.createConversation({ id })
+    let settled = 0
+    const calls = ids.map(async (id) => {
+      const { version } = await store.append(id, [event(id)])
+      settled += 1
+      return version
+    })
+    await until(() => settled === 2)
+    release()
+    expect(await Promise.all(calls)).toEqual([1, 1, 1])
+    expect(statements).toBe(2)
     await store.close()
   })
 })

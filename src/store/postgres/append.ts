@@ -17,14 +17,23 @@ import {
   appendResult,
   searchColumns,
   StaleLog,
+  TIP_COLUMNS,
   tipValues,
 } from '../sql/append.ts'
 import { saveTexts, storedPieces } from '../sql/blobs.ts'
-import { confirm, type Engine, first, type SqlValue, type Work } from '../sql/dialect.ts'
+import {
+  confirm,
+  type Engine,
+  first,
+  type SqlValue,
+  type Statement,
+  statement,
+  type Work,
+} from '../sql/dialect.ts'
 import { eventReads } from '../sql/events.ts'
 import { textRow } from '../sql/texts.ts'
 import type { Connection } from './connection.ts'
-import { textValues } from './texts.ts'
+import { columnsOf, textValues } from './texts.ts'
 
 interface Appended {
   readonly result: AppendResult
@@ -43,8 +52,33 @@ interface Decided {
   readonly decision: AppendDecision
 }
 
-interface AppendRow<T extends string> {
-  readonly appended: T | 'written' | LogRow | null
+type Row = readonly (string | null)[]
+
+/** What one conversation's appends write: values of the function `append`. */
+interface Entry {
+  readonly log: Row
+  readonly events: readonly Row[]
+  readonly lanes: readonly Row[]
+  readonly texts: readonly Row[]
+  readonly uses: readonly Row[]
+  readonly strings: readonly LargeString[]
+  /** Characters of the bodies. */
+  readonly size: number
+}
+
+/** True where the entry was written; `blobs` only for one with long strings. */
+type Answer = Settled | 'blobs'
+
+type Settled = true | LogRow | null
+
+interface AppendRow {
+  readonly appended: readonly Answer[]
+}
+
+interface WaitingEntry {
+  readonly entry: Entry
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: unknown) => void
 }
 
 interface Line {
@@ -65,10 +99,15 @@ const TURN_TIMEOUT = 1_000
 
 const MAX_LINES = 1_000
 
+/** Milliseconds that entries wait for the call under way. */
+const CALL_TURN = 50
+
 /** Concurrent appends to one conversation are written together, with one disk wait (design D30). */
 export function appender(engine: Engine, schema: string, connection: Connection, fullText: boolean) {
   const reads = eventReads(engine.dialect)
   const lines = new Map<string, Line>()
+  const shared: WaitingEntry[] = []
+  let calls = 0
 
   function append(conversationId: string, facts: readonly Fact[], options: AppendOptions): Promise<Appended> {
     return new Promise((resolve, reject) => {
@@ -148,9 +187,9 @@ export function appender(engine: Engine, schema: string, connection: Connection,
       if (isStale || (isAssumed && (refused.length > 0 || isKnown))) continue
       const isNew = log.tip.version > before
       if (isNew) {
-        const current = await write(log, before, decided)
+        const current = await write(log, decided)
         if (current === null) throw unknownConversation(conversationId)
-        if (current !== 'written') {
+        if (current !== true) {
           known = new KnownLog(conversationId, current, reads)
           continue
         }
@@ -177,96 +216,156 @@ export function appender(engine: Engine, schema: string, connection: Connection,
     return new KnownLog(conversationId, row, reads)
   }
 
-  /** Writes decisions. Returns `written`; or the changed row of the log; or null without a log. */
-  async function write(
-    log: KnownLog,
-    version: number,
-    decided: readonly Decided[],
-  ): Promise<'written' | LogRow | null> {
-    const { conversationId, number, row, tip } = log
-    const decisions = decided.map(({ decision }) => decision)
-    const lease = decided.find(({ append }) => append.options.lease !== undefined)?.append.options.lease
-    const added = decisions.flatMap((decision) => decision.added)
-    const matches = added.map(searchColumns)
-    const digests: Digests = new Map()
-    const split = added.map(({ event, hasLargeString }) =>
-      hasLargeString ? splitBody(event.fact, digests) : null,
-    )
-    const strings = new Map(split.flatMap((one) => one?.strings ?? []).map((one) => [one.hash, one]))
-    const uses = split.flatMap((one, index) =>
-      [...new Set(one?.strings.map(({ hash }) => hash))].map((hash) => ({ seq: version + index, hash })),
-    )
-    const opened = decisions.flatMap((decision) => decision.opened)
-    const values: readonly SqlValue[] = [
-      conversationId,
-      number,
-      row.time_zone,
-      lease?.owner ?? null,
-      lease?.generation ?? null,
-      engine.clock(),
-      shardOf(conversationId),
-      Math.floor(Math.random() * 2 ** 32),
-      version,
-      ...tipValues(tip, log.isSearchableWith([])),
-      added.map(({ event }) => event.id),
-      added.map(({ event }) => event.parentId),
-      added.map(({ event }) => event.time),
-      added.map(({ node }) => numberText(node?.lane)),
-      matches.map(({ kind }) => kind),
-      matches.map(({ source }) => source),
-      matches.map(({ message }) => message),
-      // JSON text has no line feed of its own, and one text is read faster than a list.
-      added.map(({ event }, index) => split[index]?.body ?? JSON.stringify(event.fact)).join('\n'),
-      split.some((one) => one !== null) ? split.map((one) => one && referencesText(one.strings)) : null,
-      uses.map(({ seq }) => String(seq)),
-      uses.map(({ hash }) => hash),
-      [...strings.keys()],
-      [...strings.values()].map(({ bytes }) => String(bytes)),
-      opened.map(({ lane }) => String(lane)),
-      opened.map(({ time }) => String(time)),
-      opened.map(({ parent }) => numberText(parent?.lane)),
-      opened.map(({ parent }) => numberText(parent?.seq)),
-      opened.map(({ parent }) => numberText(parent?.time)),
-      fullText,
-      ...textValues(
-        fullText ? added.flatMap(({ event, time, node }) => textRow(event, node !== null, time) ?? []) : [],
-      ),
-    ]
-    const marks = [...values, ...NO_PIECES].map(() => '?').join(', ')
-    const sql = `SELECT ${schema}.append(${marks}) AS appended`
+  /** Writes decisions. Returns true; or the changed row of the log; or null without a log. */
+  async function write(log: KnownLog, decided: readonly Decided[]): Promise<Settled> {
+    const entry = entryOf(log, decided, fullText)
+    const { strings } = entry
     const [only] = decided
     const within = only?.append.options.within
-    const texts = [...strings.values()]
-    const send = async <T extends string>(
-      pieces: readonly SqlValue[],
-      isStreamed = false,
-    ): Promise<T | 'written' | LogRow | null> => {
-      const call = () => first<AppendRow<T>>(sql, ...values, ...pieces)
-      function* save(): Work<AppendRow<T> | undefined> {
-        yield* saveTexts(engine.dialect, texts)
-        return yield* call()
+    // After an error, a shared call is repeated one by one: a live append is then found by its ids.
+    const isLive = decided.every(({ append }) => append.options.mode !== 'import')
+    if (within === undefined && strings.length === 0 && isLive)
+      return ((await share(entry)) ?? (await alone(entry))) as Settled
+    const send = async (pieces: readonly SqlValue[], isStreamed = false): Promise<Answer> => {
+      if (within === undefined && !isStreamed) return alone(entry, pieces)
+      const { sql, values } = statementOf([entry], true, pieces)
+      function* save(): Work<AppendRow | undefined> {
+        yield* saveTexts(engine.dialect, strings)
+        return yield* first<AppendRow>(sql, ...values)
       }
-      if (within === undefined && !isStreamed) return (await engine.write(call))?.appended ?? null
-      let row: AppendRow<T> | undefined
-      await connection.transaction<AppendRow<T>>(sql, [...values, ...pieces], async (result, handle) => {
+      let row: AppendRow | undefined
+      await connection.transaction<AppendRow>(sql, values, async (result, handle) => {
         // The first call has locked the log, and its checks hold for the second.
-        row = isStreamed && result?.appended === 'blobs' ? await connection.runOn(handle, save) : result
-        const isWritten = row?.appended === 'written'
+        row = isStreamed && result?.appended[0] === 'blobs' ? await connection.runOn(handle, save) : result
+        const isWritten = row?.appended[0] === true
         if (isWritten && only !== undefined) await within?.(handle, appendResult(only.decision))
         return isWritten
       })
-      return row?.appended ?? null
+      return row?.appended[0] ?? null
     }
     // The bytes of long strings are sent only where the server does not have them all.
-    const appended = await send<'blobs'>(NO_PIECES)
-    if (appended !== 'blobs') return appended
-    const isStreamed = texts.reduce((sum, { bytes }) => sum + bytes, 0) > MAX_SENT
-    return isStreamed && (await connection.canHold())
-      ? send<never>(NO_PIECES, true)
-      : send<never>(piecesOf(texts))
+    const answer = await send(NO_PIECES)
+    if (answer !== 'blobs') return answer
+    const isStreamed = strings.reduce((sum, { bytes }) => sum + bytes, 0) > MAX_SENT
+    const mayStream = isStreamed && (await connection.canHold())
+    return (await (mayStream ? send(NO_PIECES, true) : send(piecesOf(strings)))) as Settled
+  }
+
+  /** Sends an entry at once, or with those that also wait for the call under way: one call, one commit. */
+  function share(entry: Entry): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      shared.push({ entry, resolve, reject })
+      if (calls === 0) void sendShared()
+    })
+  }
+
+  /** Each entry has an answer of its own, and waits neither for another's lock nor for a connection that is lost. */
+  async function sendShared(): Promise<void> {
+    let isCounted = true
+    calls += 1
+    const end = (): void => {
+      if (isCounted) calls -= 1
+      isCounted = false
+      if (calls === 0 && shared.length > 0) void sendShared()
+    }
+    const timer = setTimeout(end, CALL_TURN)
+    const group = nextShared(shared)
+    try {
+      const entries = group.map(({ entry }) => entry)
+      const answers = await call(entries, false)
+      for (const [index, { resolve }] of group.entries()) resolve(answers[index] ?? null)
+    } catch (error) {
+      // One of them may be why all failed.
+      for (const { entry, resolve, reject } of group)
+        if (group.length === 1) reject(error)
+        else alone(entry).then(resolve, reject)
+    }
+    clearTimeout(timer)
+    end()
+  }
+
+  const alone = async (entry: Entry, pieces = NO_PIECES): Promise<Answer> =>
+    (await call([entry], true, pieces))[0] ?? null
+
+  async function call(
+    entries: readonly Entry[],
+    waits: boolean,
+    pieces = NO_PIECES,
+  ): Promise<readonly Answer[]> {
+    const { sql, values } = statementOf(entries, waits, pieces)
+    return (await engine.write(() => first<AppendRow>(sql, ...values)))?.appended ?? []
+  }
+
+  function statementOf(entries: readonly Entry[], waits: boolean, pieces: readonly SqlValue[]): Statement {
+    const rows = (of: 'events' | 'lanes' | 'texts'): Row[] =>
+      entries.flatMap((entry, index) => entry[of].map((row) => [String(index + 1), ...row]))
+    const logs = entries.map(({ log }) => log)
+    const strings = entries.flatMap((entry) => entry.strings)
+    const values: readonly SqlValue[] = [
+      engine.clock(),
+      waits,
+      fullText,
+      ...columnsOf(logs, 8 + TIP_COLUMNS.length),
+      ...columnsOf(rows('events'), 10, true),
+      ...columnsOf(rows('lanes'), 6),
+      ...columnsOf(rows('texts'), 6, true),
+      ...columnsOf(
+        entries.flatMap((entry) => entry.uses),
+        2,
+      ),
+      strings.map(({ hash }) => hash),
+      strings.map(({ bytes }) => String(bytes)),
+      ...pieces,
+    ]
+    return statement(`SELECT ${schema}.append(${values.map(() => '?').join(', ')}) AS appended`, ...values)
   }
 
   return append
+}
+
+/** What one conversation's appends write, behind the log as it was before. */
+function entryOf(log: KnownLog, decided: readonly Decided[], fullText: boolean): Entry {
+  const { conversationId, number, row, tip } = log
+  const lease = decided.find(({ append }) => append.options.lease !== undefined)?.append.options.lease
+  const decisions = decided.map(({ decision }) => decision)
+  const added = decisions.flatMap((decision) => decision.added)
+  const digests: Digests = new Map()
+  const strings = new Map<string, LargeString>()
+  const uses: Row[] = []
+  const events = added.map((placed): Row => {
+    const { event, node, hasLargeString } = placed
+    const split = hasLargeString ? splitBody(event.fact, digests) : null
+    for (const one of split?.strings ?? []) strings.set(one.hash, one)
+    for (const hash of new Set(split?.strings.map((one) => one.hash))) uses.push([String(event.seq), hash])
+    const { kind, source, message } = searchColumns(placed)
+    const ids = [String(event.seq), event.id, event.parentId, event.time, numberText(node?.lane)]
+    const body = split?.body ?? JSON.stringify(event.fact)
+    return [...ids, kind, source, message, split && referencesText(split.strings), body]
+  })
+  const opened = decisions.flatMap((decision) => decision.opened)
+  return {
+    log: [
+      conversationId,
+      String(number),
+      row.time_zone,
+      lease?.owner ?? null,
+      numberText(lease?.generation),
+      String(shardOf(conversationId)),
+      String(Math.floor(Math.random() * 2 ** 32)),
+      String(tip.version - added.length),
+      ...tipValues(tip, log.isSearchableWith([])).map(numberText),
+    ],
+    events,
+    lanes: opened.map(({ lane, time, parent }) =>
+      [lane, time, parent?.lane, parent?.seq, parent?.time].map(numberText),
+    ),
+    texts: fullText
+      ? added.flatMap(({ event, time, node }) => textRow(event, node !== null, time) ?? []).map(textValues)
+      : [],
+    uses,
+    strings: [...strings.values()],
+    size: events.reduce((sum, one) => sum + (one.at(-1)?.length ?? 0), 0),
+  }
 }
 
 const NO_PIECES: readonly SqlValue[] = [[], [], [], [], null]
@@ -293,12 +392,23 @@ function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {
   ]
 }
 
-const numberText = (value: number | bigint | undefined): string | null =>
-  value === undefined ? null : String(value)
+const numberText = (value: number | bigint | string | null | undefined): string | null =>
+  value === undefined || value === null ? null : String(value)
 
 const factId = (fact: Fact): string | undefined => {
   const id = (fact as Fact | null | undefined)?.id
   return typeof id === 'string' ? id : undefined
+}
+
+/** Returns the next entries: the first, and as many more as fit. O(entries). */
+function nextShared(shared: WaitingEntry[]): WaitingEntry[] {
+  let [events, text] = [0, 0]
+  const end = shared.findIndex(({ entry }, index) => {
+    events += entry.events.length
+    text += entry.size
+    return index > 0 && (events > MAX_EVENTS || text > MAX_TEXT)
+  })
+  return shared.splice(0, end === -1 ? shared.length : end)
 }
 
 /** Returns the next group: the first append, and as many more small ones as fit. O(group). */

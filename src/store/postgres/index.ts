@@ -31,9 +31,8 @@ export type {
  * client open.
  *
  * `append` is one round trip, O(log n) for each fact; a few more after another process's append, and if a
- * fact is already in the log or names a parent other than HEAD. Concurrent appends to one conversation share
- * a round trip and its disk sync. A page of `search` is two round trips. Snapshots and appends do not wait
- * for each other.
+ * fact is already in the log or names a parent other than HEAD. Concurrent appends share a round trip and its
+ * disk sync. A page of `search` is two round trips. Snapshots and appends do not wait for each other.
  * @throws each call throws `store_unavailable`, also for a missing driver, and `store_newer` for a schema of
  *   a later version.
  * @example

@@ -259,51 +259,66 @@ const TIP_TYPES: Readonly<Record<(typeof TIP_COLUMNS)[number], string>> = {
 }
 
 /**
- * `append` writes a decision and returns "written"; or, unchanged, the log's row if log, zone or lease
- * differs, or an id exists; null for an unknown conversation; "blobs" if a long string's bytes are neither
- * stored nor passed. It locks blobs against deletion, by hash, as `drop_blobs` does.
+ * `append` writes the decisions for one conversation or more, each with an answer of its own: true if it is
+ * written; else, unchanged, the log's row if log, zone or lease differs, or an id exists; or null without a
+ * log, or with one that is locked, unless `p_waits`; "blobs" if a long string's bytes are neither stored nor
+ * passed. Long strings and waits require a single conversation. `p_appends` and the like: the number of the
+ * conversation, from 1. It locks blobs against deletion, by hash, as `drop_blobs` does.
+ * It reads elements by number, since `unnest` of many lists takes ten times as long; a plan for certain lists
+ * would copy them and count from their start each time.
  */
 const appendFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.append(
-  p_conversation text, p_number bigint, p_zone text, p_owner text, p_generation integer,
-  p_now bigint, p_shard integer, p_witness bigint, p_from integer,
-  ${TIP_COLUMNS.map((name) => `p_${name} ${TIP_TYPES[name]}`).join(', ')},
-  p_ids text[], p_parent_ids text[], p_times bigint[], p_lanes integer[], p_kinds text[], p_sources text[],
-  p_messages text[], p_bodies text, p_blobs text[], p_use_seqs integer[], p_use_hashes text[], p_hashes text[],
-  p_sizes bigint[], p_opened integer[], p_opened_times bigint[], p_opened_parent_lanes integer[],
-  p_opened_parent_seqs integer[], p_opened_parent_times bigint[], p_full_text boolean, p_text_numbers bigint[],
-  p_text_seqs integer[], p_text_times bigint[], p_text_roles integer[], p_text_sizes integer[], p_text_lines text,
+  p_now bigint, p_waits boolean, p_full_text boolean,
+  p_conversations text[], p_numbers bigint[], p_zones text[], p_owners text[], p_generations integer[],
+  p_shards integer[], p_witnesses bigint[], p_froms integer[],
+  ${TIP_COLUMNS.map((name) => `p_${name} ${TIP_TYPES[name]}[]`).join(', ')},
+  p_appends integer[], p_seqs integer[], p_ids text[], p_parent_ids text[], p_times bigint[], p_lanes integer[],
+  p_kinds text[], p_sources text[], p_messages text[], p_blobs text[], p_bodies text,
+  p_opened_appends integer[], p_opened integer[], p_opened_times bigint[], p_opened_parent_lanes integer[],
+  p_opened_parent_seqs integer[], p_opened_parent_times bigint[],
+  p_text_appends integer[], p_text_numbers bigint[], p_text_seqs integer[], p_text_times bigint[],
+  p_text_roles integer[], p_text_sizes integer[], p_text_lines text,
+  p_use_seqs integer[], p_use_hashes text[], p_hashes text[], p_sizes bigint[],
   p_piece_hashes text[], p_piece_starts bigint[], p_piece_base64s integer[], p_piece_lengths integer[],
   p_piece_bytes bytea
-) RETURNS jsonb LANGUAGE plpgsql SET enable_seqscan = off AS $body$
+) RETURNS jsonb LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $body$
 DECLARE
-  v ${schema}.log%ROWTYPE;
+  v_bodies text[] := string_to_array(p_bodies, E'\n');
+  v_lines text[] := string_to_array(p_text_lines, E'\n');
+  v_fits boolean[];
+  v_indexed boolean[];
+  v_answers jsonb[];
   known integer;
 BEGIN
-  SELECT * INTO v FROM ${schema}.log WHERE conversation_id = p_conversation FOR NO KEY UPDATE;
-  IF NOT FOUND THEN
-    RETURN NULL;
+  IF p_waits THEN
+    PERFORM FROM ${schema}.log WHERE conversation_id = p_conversations[1] FOR NO KEY UPDATE;
   END IF;
-  IF v.number <> p_number OR v.version <> p_from OR v.time_zone IS DISTINCT FROM p_zone
-    OR (p_owner IS NOT NULL AND (v.lease_owner IS DISTINCT FROM p_owner OR v.lease_generation <> p_generation))
-    OR EXISTS (
-      SELECT FROM unnest(p_ids, p_lanes) AS n (id, lane) CROSS JOIN LATERAL (
-        SELECT FROM ${schema}.event e
-        WHERE e.log = p_number AND e.id BETWEEN n.id AND n.id AND e.lane IS NOT NULL ORDER BY e.id LIMIT 1
-      ) e WHERE n.lane IS NOT NULL
-    )
-  THEN
-    RETURN (SELECT to_jsonb(r) FROM (
-      SELECT ${LOG_COLUMNS} FROM ${schema}.log WHERE number = v.number
-    ) r);
-  END IF;
-  IF cardinality(p_hashes) > 0 THEN
+  WITH taken AS MATERIALIZED (
+    SELECT p_appends[e] AS n FROM generate_series(1, cardinality(p_ids)) AS e CROSS JOIN LATERAL (
+      SELECT FROM ${schema}.event x WHERE x.log = p_numbers[p_appends[e]] AND x.id BETWEEN p_ids[e] AND p_ids[e]
+      AND x.lane IS NOT NULL ORDER BY x.id LIMIT 1
+    ) AS x WHERE p_lanes[e] IS NOT NULL
+  ), checked AS (
+    SELECT l.number = p_numbers[n] AND l.version = p_froms[n] AND l.time_zone IS NOT DISTINCT FROM p_zones[n]
+      AND (p_owners[n] IS NULL OR (l.lease_owner, l.lease_generation) IS NOT DISTINCT FROM (p_owners[n], p_generations[n]))
+      AND n <> ALL (ARRAY(SELECT taken.n FROM taken)) AS fits, p_full_text AND l.text_version = p_froms[n] AS is_indexed,
+      to_jsonb(l) AS current
+    FROM generate_series(1, cardinality(p_numbers)) AS n LEFT JOIN LATERAL (
+      SELECT ${LOG_COLUMNS} FROM ${schema}.log WHERE conversation_id = p_conversations[n]
+      FOR NO KEY UPDATE SKIP LOCKED
+    ) AS l ON true
+  )
+  SELECT array_agg(fits), array_agg(fits AND is_indexed), array_agg(CASE WHEN fits THEN 'true' ELSE current END)
+  INTO v_fits, v_indexed, v_answers FROM checked;
+  IF v_fits[1] AND cardinality(p_hashes) > 0 THEN
     SELECT count(*) INTO known FROM (
       SELECT FROM ${schema}.blob b WHERE b.hash = ANY (p_hashes) ORDER BY b.hash FOR KEY SHARE
     ) AS b;
     IF known < cardinality(p_hashes) THEN
       IF p_piece_bytes IS NULL THEN
-        RETURN '"blobs"';
+        RETURN '["blobs"]';
       END IF;
       WITH new AS (
         INSERT INTO ${schema}.blob AS b (hash, bytes)
@@ -321,37 +336,36 @@ BEGIN
   IF current_setting('synchronous_commit') IN ('off', 'local', 'remote_write') THEN
     PERFORM set_config('synchronous_commit', 'on', true);
   END IF;
-  INSERT INTO ${schema}.event (log, seq, id, parent_id, time, lane, kind, source, message, body, blobs)
-  SELECT p_number, p_from + (n - 1)::integer, f.id, f.parent_id, f.time, f.lane, f.kind, f.source, f.message, f.body,
-    f.blobs
-  FROM unnest(
-    p_ids, p_parent_ids, p_times, p_lanes, p_kinds, p_sources, p_messages, string_to_array(p_bodies, E'\n'),
-    p_blobs
-  ) WITH ORDINALITY AS f (id, parent_id, time, lane, kind, source, message, body, blobs, n);
-  IF cardinality(p_hashes) > 0 THEN
-    INSERT INTO ${schema}.blob_use (log, seq, hash)
-    SELECT p_number, u.seq, u.hash FROM unnest(p_use_seqs, p_use_hashes) AS u (seq, hash);
-  END IF;
-  IF cardinality(p_opened) > 0 THEN
+  WITH events AS (
+    INSERT INTO ${schema}.event (log, seq, id, parent_id, time, lane, kind, source, message, body, blobs)
+    SELECT p_numbers[p_appends[e]], p_seqs[e], p_ids[e], p_parent_ids[e], p_times[e], p_lanes[e], p_kinds[e],
+      p_sources[e], p_messages[e], v_bodies[e], p_blobs[e]
+    FROM generate_series(1, cardinality(p_ids)) AS e WHERE v_fits[p_appends[e]]
+  ), lanes AS (
     INSERT INTO ${schema}.lane (log, lane, time, parent_lane, parent_seq, parent_time)
-    SELECT p_number, o.* FROM unnest(
-      p_opened, p_opened_times, p_opened_parent_lanes, p_opened_parent_seqs, p_opened_parent_times
-    ) AS o;
-  END IF;
-  IF p_full_text AND v.text_version = p_from THEN
-    v.text_version := p_version;
-    IF cardinality(p_text_numbers) > 0 THEN
-      PERFORM ${schema}.write_texts(
-        p_number, p_text_numbers, p_text_seqs, p_text_times, p_text_roles, p_text_sizes, p_text_lines
-      );
-    END IF;
-  END IF;
-  UPDATE ${schema}.log SET text_version = v.text_version,
-    ${TIP_COLUMNS.map((name) => `${name} = p_${name}`).join(', ')},
-    updated_at = greatest(updated_at, coalesce(p_now, ${NOW}))
-  WHERE number = p_number;
+    SELECT p_numbers[p_opened_appends[o]], p_opened[o], p_opened_times[o], p_opened_parent_lanes[o],
+      p_opened_parent_seqs[o], p_opened_parent_times[o]
+    FROM generate_series(1, cardinality(p_opened)) AS o WHERE v_fits[p_opened_appends[o]]
+  ), logs AS (
+    UPDATE ${schema}.log SET ${TIP_COLUMNS.map((name) => `${name} = p_${name}[n]`).join(', ')},
+      text_version = CASE WHEN v_indexed[n] THEN p_version[n] ELSE text_version END,
+      updated_at = greatest(updated_at, coalesce(p_now, ${NOW}))
+    FROM generate_series(1, cardinality(p_numbers)) AS n WHERE number = p_numbers[n] AND v_fits[n]
+  )
   INSERT INTO ${schema}.feed (shard, witness, number, conversation_id, change, from_seq, until_seq, moment)
-  VALUES (p_shard, p_witness, p_number, p_conversation, ${FEED_CHANGE.events}, p_from, p_version, ${FEED_MOMENT});
-  RETURN '"written"';
+  SELECT p_shards[n], p_witnesses[n], p_numbers[n], p_conversations[n], ${FEED_CHANGE.events}, p_froms[n],
+    p_version[n], ${FEED_MOMENT}
+  FROM generate_series(1, cardinality(p_numbers)) AS n WHERE v_fits[n];
+  IF v_fits[1] AND cardinality(p_hashes) > 0 THEN
+    INSERT INTO ${schema}.blob_use (log, seq, hash)
+    SELECT p_numbers[1], u.seq, u.hash FROM unnest(p_use_seqs, p_use_hashes) AS u (seq, hash);
+  END IF;
+  IF p_full_text THEN
+    PERFORM ${schema}.write_text(
+      p_numbers[p_text_appends[t]], p_text_numbers[t], p_text_seqs[t], p_text_times[t], p_text_roles[t],
+      p_text_sizes[t], v_lines[t]
+    ) FROM generate_series(1, cardinality(p_text_numbers)) AS t WHERE v_indexed[p_text_appends[t]];
+  END IF;
+  RETURN to_jsonb(v_answers);
 END
 $body$`

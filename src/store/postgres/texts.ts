@@ -11,48 +11,59 @@ const WORDS = `array_to_tsvector(string_to_array(btrim(line), ' '))`
 /** The index, and functions that write texts. They replace a position that is already used (`textPlace`). */
 export const textStatements = (schema: string): string[] => [
   `CREATE INDEX text_words ON ${schema}.text USING gin (${WORDS})`,
-  `CREATE FUNCTION ${schema}.write_texts(
-  p_log bigint, p_numbers bigint[], p_seqs integer[], p_times bigint[], p_roles integer[], p_sizes integer[], p_lines text
+  `CREATE FUNCTION ${schema}.write_text(
+  p_log bigint, p_number bigint, p_seq integer, p_time bigint, p_role integer, p_size integer, p_line text
 ) RETURNS void LANGUAGE plpgsql AS $body$
 DECLARE
-  v_lines text[] := string_to_array(p_lines, E'\\n');
-  v_number bigint;
-  v_range bigint;
+  v_number bigint := p_number;
+  v_range bigint := 16384;
 BEGIN
-  FOR i IN 1..cardinality(p_numbers) LOOP
-    v_number := p_numbers[i];
-    v_range := 16384;
-    LOOP
-      INSERT INTO ${schema}.text (number, log, seq, time, role, size, line)
-      VALUES (v_number, p_log, p_seqs[i], p_times[i], p_roles[i], p_sizes[i], v_lines[i]) ON CONFLICT (number) DO NOTHING;
-      EXIT WHEN FOUND;
-      v_range := least(v_range * 4, 67108864);
-      v_number := (p_numbers[i] & ~16383::bigint) + floor(random() * v_range)::bigint;
-    END LOOP;
+  LOOP
+    INSERT INTO ${schema}.text (number, log, seq, time, role, size, line)
+    VALUES (v_number, p_log, p_seq, p_time, p_role, p_size, p_line) ON CONFLICT (number) DO NOTHING;
+    EXIT WHEN FOUND;
+    v_range := least(v_range * 4, 67108864);
+    v_number := (p_number & ~16383::bigint) + floor(random() * v_range)::bigint;
   END LOOP;
 END
 $body$`,
   `CREATE FUNCTION ${schema}.index_texts(
   p_log bigint, p_from integer, p_until integer, p_numbers bigint[], p_seqs integer[], p_times bigint[],
   p_roles integer[], p_sizes integer[], p_lines text
-) RETURNS void LANGUAGE plpgsql AS $body$
+) RETURNS void LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $body$
+DECLARE
+  v_lines text[] := string_to_array(p_lines, E'\\n');
 BEGIN
   UPDATE ${schema}.log SET text_version = p_until WHERE number = p_log AND text_version = p_from;
   IF FOUND THEN
-    PERFORM ${schema}.write_texts(p_log, p_numbers, p_seqs, p_times, p_roles, p_sizes, p_lines);
+    PERFORM ${schema}.write_text(p_log, p_numbers[t], p_seqs[t], p_times[t], p_roles[t], p_sizes[t], v_lines[t])
+    FROM generate_series(1, cardinality(p_numbers)) AS t;
   END IF;
 END
 $body$`,
 ]
 
-export const textValues = (rows: readonly TextRow[]): SqlValue[] => [
-  rows.map(({ time, seq }) => String(textPlace(time, seq, 0))),
-  rows.map(({ seq }) => String(seq)),
-  rows.map(({ time }) => String(time)),
-  rows.map(({ role }) => String(role)),
-  rows.map(({ size }) => String(size)),
-  // A line has no line feed.
-  rows.map(({ line }) => line).join('\n'),
+/** The values of `write_text` after the log. */
+export const textValues = ({ seq, time, role, size, line }: TextRow): (string | null)[] => [
+  String(textPlace(time, seq, 0)),
+  String(seq),
+  String(time),
+  String(role),
+  String(size),
+  line,
+]
+
+/**
+ * Columns as lists, and with `hasLines` one more as one text: JSON and indexed lines have no line feed, and a
+ * text is read faster than a list.
+ */
+export const columnsOf = (
+  rows: readonly (readonly (string | null)[])[],
+  count: number,
+  hasLines = false,
+): SqlValue[] => [
+  ...Array.from({ length: count }, (_, column) => rows.map((row) => row[column] ?? null)),
+  ...(hasLines ? [rows.map((row) => row[count]).join('\n')] : []),
 ]
 
 /**
@@ -66,7 +77,7 @@ export const replaceText = (schema: string): ReplaceText =>
   function* (log, seq, row) {
     yield statement(`DELETE FROM ${schema}.text WHERE log = ? AND seq = ?`, log, seq)
     if (row !== null)
-      yield statement(`SELECT ${schema}.write_texts(?, ?, ?, ?, ?, ?, ?)`, log, ...textValues([row]))
+      yield statement(`SELECT ${schema}.write_text(?, ?, ?, ?, ?, ?, ?)`, log, ...textValues(row))
   }
 
 export function textWork(schema: string): TextWork {
@@ -134,7 +145,7 @@ export function textWork(schema: string): TextWork {
   return {
     match,
     *index(log, from, until, rows) {
-      const values = [log, from, until, ...textValues(rows)]
+      const values = [log, from, until, ...columnsOf(rows.map(textValues), 5, true)]
       yield statement(`SELECT ${schema}.index_texts(${values.map(() => '?').join(', ')})`, ...values)
     },
     maintain: null,
