@@ -151,10 +151,18 @@ export const CAUSES: readonly Cause[] = [
     code: 'store_full',
     says: /temp_file_limit/,
     readable: true,
-    facts: [message('b', 300_000), message('b2', 300_000)],
     begin: async (index) => {
+      // An append itself writes no temporary file.
+      await index.rule(
+        `CREATE FUNCTION public.sorts() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN PERFORM n FROM generate_series(1, 99999) AS n ORDER BY n DESC LIMIT 1 OFFSET 50000; RETURN NULL; END $$`,
+        'CREATE TRIGGER sorts AFTER INSERT ON colloquy.event EXECUTE FUNCTION public.sorts()',
+      )
       await set(index, `work_mem = '64kB'`, 'temp_file_limit = 0')
-      return () => reset(index)
+      return async () => {
+        await index.rule('DROP TRIGGER sorts ON colloquy.event')
+        await reset(index)
+      }
     },
   },
   {
@@ -183,17 +191,21 @@ export const CAUSES: readonly Cause[] = [
     },
   },
   {
-    name: 'a statement that takes too long',
+    name: 'a statement that an operator cancels',
     code: 'store_busy',
-    says: /statement timeout/,
-    begin: async (index) => {
-      await index.rival.query('BEGIN')
-      await index.rival.query('LOCK TABLE colloquy.event')
-      await set(index, `statement_timeout = '80ms'`)
-      return async () => {
-        await index.rival.query('ROLLBACK')
-        await reset(index)
-      }
+    says: /user request/,
+    readable: true,
+    begin: async ({ rival }) => {
+      await rival.query('BEGIN')
+      await rival.query('LOCK TABLE colloquy.event IN SHARE ROW EXCLUSIVE MODE')
+      return () => rival.query('ROLLBACK')
+    },
+    during: async ({ looker, name }) => {
+      await until(async () => (await waiting(looker, name)) > 0)
+      await looker.query(
+        `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND wait_event_type = 'Lock'`,
+        [name],
+      )
     },
   },
   {

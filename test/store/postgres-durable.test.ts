@@ -77,7 +77,7 @@ async function withoutStandby(index: Place): Promise<{
   }
 }
 
-const TABLES = ['conversations', 'events', 'lanes', 'snapshot_parts']
+const TABLES = ['conversation', 'log', 'event', 'lane', 'snapshot_part']
 
 /** Every call that writes, ordered so that each has something to write. */
 const WRITES: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
