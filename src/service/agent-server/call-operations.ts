@@ -65,7 +65,7 @@ const operation = operationsIn('Calls')
 const BASE = '/api/conversations/{conversation_id}/calls'
 const UNKNOWN_CONVERSATION = {
   404: { description: 'Unknown conversation' },
-  409: { description: 'The call does not work, and was not completed' },
+  409: { description: 'No working or completed call has this id' },
 }
 const ENDED = {
   200: {
