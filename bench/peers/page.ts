@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { chartOf } from './chart.ts'
 import type { Figures, Work } from './figures.ts'
-import { diskTable, GROWN, pageTable, readsTable, TITLES, whereOf } from './tables.ts'
+import { diskTable, GROWN, timesTable, whereOf } from './tables.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const PAGE = 'docs/comparison.md'
@@ -40,8 +40,7 @@ export function writePage(figures: Figures): void {
 function pageOf(figures: Figures, page: string): string {
   const parts: Record<string, string> = {
     run: whereOf(figures),
-    append: `${TITLES.append}:\n\n${pageTable(figures, 'append')}`,
-    reads: readsTable(figures),
+    times: timesTable(figures),
     'grown bytes': `${GROWN.bytes}:\n\n${diskTable(figures)}`,
   }
   return page.replace(

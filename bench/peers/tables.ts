@@ -70,30 +70,28 @@ const forPage = (figures: Figures): Figures => ({
   lengths: figures.lengths.filter((length) => PAGE_LENGTHS.includes(length)),
 })
 
-/** The medians of a work at two lengths. */
-export const pageTable = (figures: Figures, work: Work): string => workTable(forPage(figures), work, medianOf)
-
-/** The works of the table of reads, and its column titles. */
-const READS = {
+/** The works of the page's table, and their column titles. */
+const SHOWN = {
+  append: 'append',
   'reopen to prompt': 'reopen, first prompt',
   prompt: 'next prompt',
   'middle page': 'a page',
 } as const
 
-/** The medians of all reads at the greatest length on the page, one row for each contender. */
-export function readsTable({ rows }: Figures): string {
+/** The medians of the shown works at the greatest length on the page, one row for each contender. */
+export function timesTable({ rows }: Figures): string {
   const length = Math.max(...PAGE_LENGTHS)
-  const longest = rows.filter((row) => row.length === length)
+  const works = Object.keys(SHOWN) as Work[]
   return [
-    ...heading(['', ...Object.values(READS)], 1),
-    ...longest.map((row) =>
-      line([nameOf(row), ...(Object.keys(READS) as Work[]).map((work) => medianOf(row.times[work]))]),
-    ),
+    ...heading(['', 'an event survives', ...Object.values(SHOWN)], 2),
+    ...rows
+      .filter((row) => row.length === length)
+      .map((row) => line([nameOf(row), row.survives, ...works.map((work) => medianOf(row.times[work]))])),
   ].join('\n')
 }
 
 /** One row for each contender that does this work. */
-function workTable({ lengths, rows }: Figures, work: Work, show = cellOf): string {
+function workTable({ lengths, rows }: Figures, work: Work): string {
   const names = [...new Set(rows.filter(({ times }) => times[work]).map(nameOf))]
   const rowOf = (name: string, length: number): Row | undefined =>
     rows.find((row) => nameOf(row) === name && row.length === length)
@@ -102,7 +100,7 @@ function workTable({ lengths, rows }: Figures, work: Work, show = cellOf): strin
   return [
     ...heading(columns, isTold ? 2 : 1),
     ...names.map((name) => {
-      const cells = lengths.map((length) => show(rowOf(name, length)?.times[work]))
+      const cells = lengths.map((length) => cellOf(rowOf(name, length)?.times[work]))
       const survives = rows.find((row) => nameOf(row) === name)?.survives ?? ''
       return line([name, ...(isTold ? [survives] : []), ...cells])
     }),
