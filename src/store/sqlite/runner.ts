@@ -46,7 +46,7 @@ export class Runner {
   #closed = false
   readonly #pending = new Set<Promise<unknown>>()
   readonly #queue: QueuedWrite[] = []
-  #isFlushing = false
+  #flush: Promise<void> | null = null
   #idleTimer: ReturnType<typeof setTimeout> | null = null
   #reads = 0
 
@@ -88,35 +88,30 @@ export class Runner {
    * Runs a writing unit of work in order, and resolves when it is durable. Writes of one event-loop turn
    * share a commit (design D30), unless one `isAlone`. @throws as {@link Runner.read}.
    */
-  readonly write = async <T>(work: () => Work<T>, { isAlone = false } = {}): Promise<T> => {
-    this.refuseWhenClosed()
-    const deadline = performance.now() + this.#timeout
-    return this.#track(
-      () =>
-        new Promise((resolve, reject) => {
-          const settle = (outcome: Outcome): void =>
-            'error' in outcome ? reject(outcome.error) : resolve(outcome.value as T)
-          this.#queue.push({ work, isAlone, deadline, settle })
-          this.#flushSoon()
-        }),
-    )
-  }
+  readonly write = <T>(work: () => Work<T>, { isAlone = false } = {}): Promise<T> =>
+    new Promise((resolve, reject) => {
+      this.refuseWhenClosed()
+      const settle = (outcome: Outcome): void =>
+        'error' in outcome ? reject(outcome.error) : resolve(outcome.value as T)
+      this.#queue.push({ work, isAlone, deadline: performance.now() + this.#timeout, settle })
+      this.#flushSoon()
+    })
 
   async close(): Promise<void> {
     this.#closed = true
-    while (this.#pending.size > 0) await Promise.allSettled(this.#pending)
+    while (this.#pending.size > 0 || this.#flush !== null)
+      await Promise.allSettled([...this.#pending, this.#flush])
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer)
     this.#drop()
   }
 
   #flushSoon(): void {
-    if (this.#isFlushing || this.#queue.length === 0) return
-    this.#isFlushing = true
+    if (this.#flush !== null || this.#queue.length === 0) return
     // At the end of the turn, when the requests of all ready sockets are in the queue.
-    setImmediate(async () => {
+    this.#flush = new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
       const alone = this.#queue.slice(0, LARGEST_GROUP).findIndex(({ isAlone }) => isAlone)
       await this.#commit(this.#queue.splice(0, alone === -1 ? LARGEST_GROUP : Math.max(1, alone)))
-      this.#isFlushing = false
+      this.#flush = null
       this.#flushSoon()
     })
   }
