@@ -61,7 +61,7 @@ export function eventReads(d: Dialect) {
   const number = `SELECT number, version, in_order FROM ${log} WHERE conversation_id = ?`
   const byIds = d.withIds(EVENT_COLUMNS)
   const tail = `SELECT ${result.replace(/CASE .* END/, 'CAST(NULL AS text)')}, e.source FROM ${event} AS e
-    WHERE e.log = ? AND e.seq >= ? AND e.kind IS NOT NULL`
+    WHERE e.log = ? AND e.seq >= ? AND e.kind IN (SELECT listed.value FROM ${d.elements})`
   const bodies = `SELECT ${EVENT_COLUMNS} FROM ${event} AS e WHERE e.log = ? AND e.seq IN (SELECT CAST(listed.value AS int) FROM ${d.elements})`
   // Halves a range of positions until one is left.
   const position = `WITH RECURSIVE half (low, high, log, time) AS (
@@ -233,6 +233,7 @@ export function eventReads(d: Dialect) {
       tail + (text === null ? '' : ` AND ${d.find}(e.message, ?) > 0`),
       log,
       firstUnindexed,
+      JSON.stringify([...new Set(ranges.map(({ kind }) => kind))]),
       ...(text === null ? [] : [text]),
     )
     return rows.filter(({ kind, source, lane, time, seq }) => {

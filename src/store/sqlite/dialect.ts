@@ -57,9 +57,9 @@ const table = (name: string): string => `colloquy_${name}`
 
 /**
  * Events of a log that are indexed by id and by kind together: alone, each would write a page of every index.
- * Reads visit those that are not indexed yet.
+ * Reads visit those that are not indexed yet. Part of the schema: existing databases are indexed in this way.
  */
-const INDEXED_AT_ONCE = 64
+const INDEXED_AT_ONCE = 32
 
 const indexedEnd = (version: number): number => version - (version % INDEXED_AT_ONCE)
 

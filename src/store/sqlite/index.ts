@@ -240,8 +240,12 @@ export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
           })
         log.advance(decision, fullText)
         log.trim()
-        if (logs.size >= MAX_LOGS) logs.clear()
         logs.set(id, log)
+        // The least recently used is the first.
+        for (const [oldest] of logs) {
+          if (logs.size <= MAX_LOGS) break
+          logs.delete(oldest)
+        }
         return { result: appendResult(decision), isNew: decision.added.length > 0 }
       },
       replaceEvents: (id, replacements) =>
