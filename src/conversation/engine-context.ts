@@ -57,10 +57,12 @@ export function addReports(a: DeletionReport, b: DeletionReport): DeletionReport
   }
 }
 
-interface BusyReplica {
+interface CachedReplica {
   readonly opening: Promise<Replica>
   open: Replica | null
   users: number
+  /** Size that counts while it is idle. 0 while in use, and for one that is larger than the cache. */
+  bytes: number
 }
 
 /**
@@ -74,12 +76,12 @@ export class EngineContext {
   readonly #cacheBytes: number
   readonly #shares: boolean
   readonly #blobs: BlobMode
-  readonly #busy = new Map<string, BusyReplica>()
+  readonly #busy = new Map<string, CachedReplica>()
   /** Least recently used first. */
-  readonly #idle = new Map<string, { readonly replica: Replica; readonly bytes: number }>()
+  readonly #idle = new Map<string, CachedReplica>()
   #idleBytes = 0
-  /** The last used replica of those larger than the cache. */
-  #oversized: Replica | null = null
+  /** Id of the last used replica of those larger than the cache. */
+  #oversized: string | null = null
   readonly #replies = new WeakMap<Replica, SharedReplies>()
   readonly #openReplies = new Set<SharedReplies>()
   /** Owners of this engine's runs, by conversation. All but one wait for the lease. */
@@ -112,12 +114,12 @@ export class EngineContext {
   }
 
   get size(): number {
-    return this.#busy.size + this.#idle.size + (this.#oversized === null ? 0 : 1)
+    return this.#busy.size + this.#idle.size
   }
 
   /** The state in memory, without reading the store; null if it is not in memory. */
   cachedState(id: string): State | null {
-    return (this.#busy.get(id)?.open ?? this.#idleReplica(id))?.state ?? null
+    return (this.#busy.get(id) ?? this.#idle.get(id))?.open?.state ?? null
   }
 
   newOwner(): string {
@@ -134,7 +136,6 @@ export class EngineContext {
    * @throws ColloquyError `unknown_conversation`, `closed`, and the function's errors.
    */
   async use<T>(id: string, work: (replica: Replica) => Promise<T>): Promise<T> {
-    this.check()
     this.#uses += 1
     let pinned: Awaited<ReturnType<EngineContext['pin']>> | null = null
     try {
@@ -150,18 +151,24 @@ export class EngineContext {
   /** Keeps it in memory until `release` is called. @throws ColloquyError `unknown_conversation`, `closed`. */
   async pin(id: string): Promise<{ readonly replica: Replica; readonly release: () => void }> {
     this.check()
-    const busy = this.#busy.get(id) ?? this.#open(id)
-    busy.users += 1
+    let cached = this.#busy.get(id)
+    if (cached === undefined) {
+      cached = this.#idle.get(id) ?? { opening: this.#read(id), open: null, users: 0, bytes: 0 }
+      this.#forget(id)
+      this.#busy.set(id, cached)
+    }
+    const pinned = cached
+    pinned.users += 1
     let isPinned = true
     const release = (): void => {
       if (!isPinned) return
       isPinned = false
-      busy.users -= 1
-      if (busy.users === 0) this.#release(id, busy)
+      pinned.users -= 1
+      this.#rest(id, pinned)
     }
     try {
-      busy.open ??= await busy.opening
-      return { replica: busy.open, release }
+      pinned.open ??= await pinned.opening
+      return { replica: pinned.open, release }
     } catch (error) {
       release()
       throw error
@@ -246,7 +253,7 @@ export class EngineContext {
     const counted = await this.track(count(id))
     if (dryRun) return addReports(report, counted)
     const busy = this.#busy.get(id)
-    const replica = busy === undefined ? this.#idleReplica(id) : busy.open
+    const replica = (busy ?? this.#idle.get(id))?.open ?? null
     const epoch = replica?.epoch
     const existed = await this.track(this.store.deleteConversation(id))
     // At once: from now on another conversation can be created under the id. Such a new one is kept.
@@ -284,74 +291,56 @@ export class EngineContext {
     await Promise.allSettled(this.#work)
     if (this.#uses > 0) await new Promise<void>((resolve) => (this.#onUnused = resolve))
     await Promise.all([...this.#openReplies].map((shared) => shared.close()))
-    const idleReplicas = [...this.#idle.values()].map(({ replica }) => replica)
-    const idle = [...idleReplicas, ...(this.#oversized === null ? [] : [this.#oversized])]
-    const all = [...[...this.#busy.values()].map(({ opening }) => opening), ...idle]
-    await Promise.allSettled(all.map(async (replica) => (await replica).settle(true)))
+    const all = [...this.#busy.values(), ...this.#idle.values()]
+    await Promise.allSettled(all.map(async ({ opening }) => (await opening).settle(true)))
     this.#busy.clear()
     this.#idle.clear()
-    this.#oversized = null
-  }
-
-  #idleReplica(id: string): Replica | null {
-    return this.#oversized?.id === id ? this.#oversized : (this.#idle.get(id)?.replica ?? null)
-  }
-
-  #open(id: string): BusyReplica {
-    const idle = this.#idleReplica(id)
-    if (this.#oversized === idle) this.#oversized = null
-    this.#forget(id)
-    const busy: BusyReplica = {
-      opening: idle === null ? this.#read(id) : Promise.resolve(idle),
-      open: idle,
-      users: 0,
-    }
-    this.#busy.set(id, busy)
-    return busy
   }
 
   async #read(id: string): Promise<Replica> {
     const replica = await Replica.open(this.store, this.stamp, id, this.#blobs)
     const drop = (): void => {
       if (this.#busy.get(id)?.open === replica) this.#busy.delete(id)
-      if (this.#idle.get(id)?.replica === replica) this.#forget(id)
-      if (this.#oversized === replica) this.#oversized = null
+      if (this.#idle.get(id)?.open === replica) this.#forget(id)
     }
     // A deleted replica is never reused: another conversation may be created under its id.
     replica.gone.addEventListener('abort', drop, { once: true })
     return replica
   }
 
-  #release(id: string, busy: BusyReplica): void {
-    const { open } = busy
-    if (this.#busy.get(id) !== busy) return
-    if (open?.isDue !== true) return this.#rest(id, busy)
-    // After the caller has its result: evicts bodies first, so that the cache counts the smaller state.
-    setTimeout(() => void open.settle().then(() => this.#rest(id, busy)), 0)
-  }
-
-  #rest(id: string, busy: BusyReplica): void {
-    if (busy.users > 0 || this.#busy.get(id) !== busy) return
+  #rest(id: string, cached: CachedReplica): void {
+    if (cached.users > 0 || this.#busy.get(id) !== cached) return
+    const { open } = cached
+    if (open?.isDue === true) {
+      // After the caller has its result: evicts bodies first, so that the cache counts the smaller state.
+      setTimeout(() => void open.settle().then(() => this.#rest(id, cached)), 0)
+      return
+    }
     this.#busy.delete(id)
-    if (busy.open === null || this.#cacheBytes === 0) return
-    const { open } = busy
+    if (open === null || this.#cacheBytes === 0) return
+    this.#idle.set(id, cached)
     // At least 1, so that empty conversations are evicted, too.
     const bytes = Math.max(1, open.bytes)
     if (bytes > this.#cacheBytes) {
-      this.#oversized = open
+      if (this.#oversized !== null && this.#oversized !== id) this.#idle.delete(this.#oversized)
+      this.#oversized = id
       return
     }
-    this.#idle.set(id, { replica: open, bytes })
+    cached.bytes = bytes
     this.#idleBytes += bytes
     for (const oldest of this.#idle.keys()) {
       if (this.#idleBytes <= this.#cacheBytes) return
-      this.#forget(oldest)
+      if (oldest !== this.#oversized) this.#forget(oldest)
     }
   }
 
   #forget(id: string): void {
-    this.#idleBytes -= this.#idle.get(id)?.bytes ?? 0
+    const idle = this.#idle.get(id)
+    if (idle === undefined) return
     this.#idle.delete(id)
+    this.#idleBytes -= idle.bytes
+    idle.bytes = 0
+    if (this.#oversized === id) this.#oversized = null
   }
 
   #sharedRepliesOf(replica: Replica): SharedReplies | null {
