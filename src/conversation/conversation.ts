@@ -170,8 +170,12 @@ export class Conversation {
     checkOptionNames(options, { expected: true, within: true })
     const events = checkEvents(Array.isArray(input) ? Array.from(input) : [input])
     const depends = mayBeLate(events)
-    const decide: Decision = (state) => (depends ? attachLateResults(state, events) : events)
-    return this.#engine.use(this.id, (replica) => replica.commit(decide, { ...options, depends }))
+    return this.#engine.use(this.id, (replica) =>
+      replica.commit(depends ? (state) => attachLateResults(state, events) : () => events, {
+        ...options,
+        depends,
+      }),
+    )
   }
 
   /** Appends a user's message; `run` then replies. O(log n). @throws ColloquyError `invalid_event`. */

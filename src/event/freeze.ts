@@ -142,27 +142,20 @@ function copyPlain(value: unknown, depth: number, budget: { values: number }): J
   budget.values -= 1
   if (typeof value !== 'object' || depth === 0 || budget.values < 0) return undefined
   try {
-    return Array.isArray(value) ? copyPlainList(value, depth, budget) : copyPlainObject(value, depth, budget)
+    if (!Array.isArray(value)) return copyPlainObject(value, depth, budget)
+    const { length } = value
+    if (Reflect.ownKeys(value).length !== length + 1) return undefined
+    const out: JsonValue[] = []
+    for (let i = 0; i < length; i++) {
+      const item = copyPlain(Object.getOwnPropertyDescriptor(value, i)?.value, depth - 1, budget)
+      if (item === undefined) return undefined
+      out.push(item)
+    }
+    return Object.freeze(out)
   } catch {
     // A proxy's trap threw.
     return undefined
   }
-}
-
-function copyPlainList(
-  list: readonly unknown[],
-  depth: number,
-  budget: { values: number },
-): JsonValue | undefined {
-  const { length } = list
-  if (Reflect.ownKeys(list).length !== length + 1) return undefined
-  const out: JsonValue[] = []
-  for (let i = 0; i < length; i++) {
-    const item = copyPlain(Object.getOwnPropertyDescriptor(list, i)?.value, depth - 1, budget)
-    if (item === undefined) return undefined
-    out.push(item)
-  }
-  return Object.freeze(out)
 }
 
 function copyPlainObject(object: object, depth: number, budget: { values: number }): JsonValue | undefined {

@@ -3,7 +3,7 @@
 import { Hono } from 'hono'
 import { freezeJson } from '../../event/freeze.ts'
 import { type AllowOrigin, preflight } from './cors.ts'
-import type { Operation, Reply } from './operation.ts'
+import type { BodySpec, Operation, Reply } from './operation.ts'
 import { readParameters, type ValidationError } from './parameters.ts'
 import { HttpProblem, toProblem } from './problem.ts'
 
@@ -108,7 +108,10 @@ async function callOperation(
     return value === undefined ? [] : [value]
   })
   const query = readParameters(operation.query ?? EMPTY, 'query', (name) => searchParams.getAll(name))
-  const body = await readBody(operation, request, maxBodyBytes)
+  const body =
+    operation.body === undefined
+      ? { value: undefined }
+      : await readBody(operation.body, request, maxBodyBytes)
   const errors = [path, query, body].flatMap((part) => ('errors' in part ? part.errors : []))
   if ('errors' in path || 'errors' in query || 'errors' in body) throw new HttpProblem(422, errors)
   return operation.handle({ path: path.values, query: query.values, body: body.value, request })
@@ -141,8 +144,7 @@ function respondToError(
 type BodyRead = { readonly value: unknown } | { readonly errors: readonly ValidationError[] }
 
 /** Reads the body of an operation. O(bytes). @throws HttpProblem 413. */
-async function readBody({ body }: Operation, request: Request, maxBytes: number): Promise<BodyRead> {
-  if (body === undefined) return { value: undefined }
+async function readBody(body: BodySpec<unknown>, request: Request, maxBytes: number): Promise<BodyRead> {
   const text = await readText(request, maxBytes)
   if (text === null) return { errors: [notJson('The body is not UTF-8')] }
   if (text === '') {

@@ -98,8 +98,8 @@ export function writeDecision(
   keep: (event: StoredEvent) => Pick<LogRow, 'event' | 'refs'>,
 ): void {
   for (const { lane, parent } of decision.opened) log.lanes.set(lane, parent)
-  for (const { event: added, time, node, hasLargeString } of decision.added) {
-    const { event, refs } = hasLargeString ? keep(added) : { event: added, refs: null }
+  for (const { event: added, time, node } of decision.added) {
+    const { event, refs } = keep(added)
     const row: LogRow = { event, refs, time, node }
     log.rows.push(row)
     if (node === null) continue

@@ -333,8 +333,8 @@ function entryOf(log: KnownLog, decided: readonly Decided[], fullText: boolean):
   const strings = new Map<string, LargeString>()
   const uses: Row[] = []
   const events = added.map((placed): Row => {
-    const { event, node, hasLargeString } = placed
-    const split = hasLargeString ? splitBody(event.fact, digests) : null
+    const { event, node } = placed
+    const split = splitBody(event.fact, digests)
     for (const one of split?.strings ?? []) strings.set(one.hash, one)
     for (const hash of new Set(split?.strings.map((one) => one.hash))) uses.push([String(event.seq), hash])
     const { kind, source, message } = searchColumns(placed)

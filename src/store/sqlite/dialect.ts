@@ -364,8 +364,8 @@ function* write(
     const { event, time, node } = placed
     const { kind, source, message } = searchColumns(placed)
     const { seq, id, parentId, fact } = event
-    const split = placed.hasLargeString ? splitBody(fact, digests) : null
-    const body = split === null ? JSON.stringify(fact) : split.body
+    const split = splitBody(fact, digests)
+    const body = split?.body ?? JSON.stringify(fact)
     const blobs = split === null ? null : referencesText(split.strings)
     // oxfmt-ignore
     const values = [

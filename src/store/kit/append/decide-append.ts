@@ -13,7 +13,6 @@ import { canKindBeHead, effectiveParent, movedHead, type TreeAccess } from '../.
 import type { Event } from '../../../event/types.ts'
 import type { StoredEvent } from '../../contract/query.ts'
 import type { AppendOptions, ExpectedVersion } from '../../contract/store.ts'
-import { hasLargeString } from '../blobs.ts'
 import { ownFact, sameBody, stampedBody } from './body.ts'
 import { invalidArgument } from '../query/check-value.ts'
 import { instantIn } from '../query/time-zone.ts'
@@ -353,8 +352,6 @@ export interface PlacedEvent {
   readonly time: bigint
   /** What later events need of it; null outside the tree. */
   readonly node: TreeNode | null
-  /** Whether its body may have a string for `splitBody`. */
-  readonly hasLargeString: boolean
 }
 
 interface AppendDraft {
@@ -405,7 +402,7 @@ function placeNext(draft: AppendDraft, fact: Fact): StoredEvent {
   const head = isHead ? node : headAfter(draft, inTree ? event : null)
   const lane = isHead ? { lane: node.lane, end: seq } : tip.lane
   if (node !== null) draft.nodes.set(node.id, node)
-  draft.added.push({ event: stored, time, node, hasLargeString: hasLargeString(fact) })
+  draft.added.push({ event: stored, time, node })
   draft.tip = { version: seq + 1, head, time, inOrder, lane }
   return stored
 }
