@@ -9,6 +9,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createEngine, type Engine } from '../src/conversation/engine.ts'
 import type { Fact } from '../src/event/quarantine.ts'
+import { toAnthropic } from '../src/messages/anthropic/write.ts'
+import { toMessages } from '../src/messages/neutral.ts'
 import { sqliteStore } from '../src/store/sqlite/index.ts'
 import type { Store } from '../src/store/contract/store.ts'
 import { orUsage } from '../test/usage.ts'
@@ -18,7 +20,7 @@ import { makeLines, MEASURED_MIX } from './workload.ts'
 
 const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 /** Maximum number of events in the view. */
-const VIEW = 1_000
+const VIEW = 200
 const LENGTHS = [1_000, 10_000, 100_000]
 const BATCH = 500
 /** Minimum number of turns. Short logs run more, until the engine's code is compiled as in a server. */
@@ -55,6 +57,11 @@ async function fill(file: string, lines: readonly string[]): Promise<void> {
 /** Opens a conversation and reads its state, like a process that has just started. */
 async function open(engine: Engine): Promise<unknown> {
   return (await engine.open(ID)).state()
+}
+
+/** Opens a conversation and writes its next request. */
+async function openToRequest(engine: Engine): Promise<unknown> {
+  return toAnthropic(toMessages(await (await engine.open(ID)).state()))
 }
 
 async function catchUp(engine: Engine): Promise<number> {
@@ -124,12 +131,16 @@ async function run(folder: string, bodies: string, length: number): Promise<void
   rows.setReturnArrays(true)
   const floor = (): unknown =>
     (rows.all(ID) as object as [string][]).map(([body]) => JSON.parse(body) as unknown)
+  const snapshot = bare.prepare(`SELECT bytes FROM colloquy_snapshot_part
+    WHERE number = (SELECT number FROM colloquy_conversation WHERE conversation_id = ?) ORDER BY part`)
   const plain = withoutSnapshots(store)
   const times = await time(
     [
       { name: 'read and parse the rows', store, run: floor },
       { name: 'open without a snapshot', store: plain, run: open },
       { name: 'open with a snapshot', store, run: open },
+      { name: 'read the rows of the snapshot', store, run: () => snapshot.all(ID) },
+      { name: 'open with a snapshot, write a request', store, run: openToRequest },
       { name: 'subscribe, catch up from the start', store, run: catchUp },
     ],
     length,
@@ -157,6 +168,10 @@ async function run(folder: string, bodies: string, length: number): Promise<void
     'least',
     length >= 100_000 ? 20 : null,
   )
+  print('read the rows of the snapshot', show('read the rows of the snapshot'), 1, 'most', null)
+  const request = 'open with a snapshot, write a request'
+  const perRow = ms(request) / ms('read the rows of the snapshot')
+  print(request, show(request), perRow, 'most', length >= 100_000 ? 10 : null)
   print(
     'subscribe, catch up from the start',
     show('subscribe, catch up from the start'),
