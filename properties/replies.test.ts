@@ -142,6 +142,14 @@ const wordsKept = (events: readonly Event[]): string =>
 const hasResult = ({ tool_call_id }: ActionEvent, events: readonly Event[]): boolean =>
   events.some((event) => event.kind === 'ObservationEvent' && event.tool_call_id === tool_call_id)
 
+/** All signatures in a value, however deep. */
+function signaturesIn(value: unknown): readonly unknown[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) =>
+    /signature|encrypted_content/i.test(key) && inner !== '' ? [inner] : signaturesIn(inner),
+  )
+}
+
 const closing = { pending: { close: 'It was not run.' } } as const
 
 describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wire) => {
@@ -242,6 +250,8 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
         expect(wire.words(reply).startsWith(stored)).toBe(true)
         for (const event of events)
           if (event.kind === 'ActionEvent' && !hasResult(event, events)) expect(event.action).toBeNull()
+        const signed = signaturesIn(wire.read(reply, {}).events)
+        for (const signature of signaturesIn(events)) expect(signed).toContain(signature)
         expect(violations(toMessages(behind(events), closing), wire.allowed(reply))).toEqual([])
         count += events.length
       },

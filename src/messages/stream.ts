@@ -48,6 +48,8 @@ export interface StreamItem {
   readonly pieces: Map<string, Pieces>
   /** Lists whose pieces had no index: they do not complete a whole list that has a text. */
   readonly unplaced: Set<string>
+  /** Whether the stream has ended the item. */
+  isEnded: boolean
 }
 
 export const newItem = (start: RawObject, order = 0): StreamItem => ({
@@ -56,6 +58,7 @@ export const newItem = (start: RawObject, order = 0): StreamItem => ({
   whole: null,
   pieces: new Map(),
   unplaced: new Set(),
+  isEnded: false,
 })
 
 function piecesAt({ pieces }: StreamItem, path: string): Pieces {
@@ -82,6 +85,8 @@ export interface DeltaField {
   readonly to: string
   /** `text`, or the text of `json`: pieces are appended. `list`: a piece is one item. `value`: the whole field. */
   readonly as: 'text' | 'json' | 'list' | 'value'
+  /** Drop the field of a block that did not end: half a signature is invalid. */
+  readonly onlyWhole?: true
   /** The delta's type, where it names one. */
   readonly type?: string
   /** The block that begins with such a delta if its start is missing. */
@@ -110,8 +115,10 @@ export function addDelta(item: StreamItem, delta: RawObject, fields: DeltaFields
 }
 
 /** Merges an item's events, and parses what arrived as JSON; invalid JSON remains text, so the call is not executed. */
-export function closeBlock(item: StreamItem, fields: DeltaFields): RawObject {
-  let block = closeItem(item)
+export function closeBlock(item: StreamItem, fields: DeltaFields, isComplete: boolean): RawObject {
+  const unfinished = Object.values(fields).filter((field) => field.onlyWhole && !isComplete && !item.isEnded)
+  const pieces = [...item.pieces].filter(([path]) => unfinished.every(({ to }) => to !== path))
+  let block = closeItem({ ...item, pieces: new Map(pieces) })
   for (const { to, as } of Object.values(fields)) {
     const json = as === 'json' ? (item.pieces.get(to)?.texts.join('') ?? '') : ''
     if (json !== '') block = withValue(block, to.split('.'), readArguments(json) ?? json) as RawObject

@@ -6,6 +6,7 @@ import { replyOf } from '../../src/event/reply.ts'
 import type { ReplyCollector } from '../../src/messages/reply.ts'
 import { collectAiSdk } from '../../src/messages/ai-sdk/read.ts'
 import { collectAnthropic } from '../../src/messages/anthropic/read.ts'
+import { collectBedrock } from '../../src/messages/bedrock/read.ts'
 import { collectGoogle } from '../../src/messages/google/read.ts'
 import { collectOpenAIChat } from '../../src/messages/openai-chat/read.ts'
 import { collectOpenAIResponses, fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
@@ -285,6 +286,57 @@ describe('blocks of Anthropic', () => {
     ],
   ])('%s', (_, events) => {
     expect(seen(collectAnthropic(), events)).toMatchObject({ outcome: 'done', words: 'Hello', live: 'Hello' })
+  })
+})
+
+const bedrock = (delta: object) => ({
+  contentBlockDelta: { contentBlockIndex: 0, delta: { reasoningContent: delta } },
+})
+
+describe('a signature is kept only if its block has ended', () => {
+  const sign = (signature: string) => delta({ type: 'signature_delta', signature })
+  const thinking = [
+    start,
+    block({ type: 'thinking', thinking: '' }),
+    delta({ type: 'thinking_delta', thinking: 'hm' }),
+  ]
+  it.each<[string, ReplyCollector, object[], string | undefined]>([
+    ['Anthropic, cut inside', collectAnthropic(), [...thinking, sign('ab')], undefined],
+    [
+      'Anthropic, an error inside',
+      collectAnthropic(),
+      [...thinking, sign('ab'), { type: 'error', error: {} }],
+      undefined,
+    ],
+    [
+      'Anthropic, cut behind',
+      collectAnthropic(),
+      [...thinking, sign('ab'), sign('c'), { type: 'content_block_stop', index: 0 }],
+      'abc',
+    ],
+    ['Anthropic, without a stop, whole', collectAnthropic(), [...thinking, sign('abc'), ...end], 'abc'],
+    [
+      'Bedrock, cut inside',
+      collectBedrock(),
+      [bedrock({ text: 'hm' }), bedrock({ signature: 'ab' })],
+      undefined,
+    ],
+    [
+      'Bedrock, cut behind',
+      collectBedrock(),
+      [
+        bedrock({ text: 'hm' }),
+        bedrock({ signature: 'abc' }),
+        { contentBlockStop: { contentBlockIndex: 0 } },
+      ],
+      'abc',
+    ],
+  ])('%s', (_, collector, events, signature) => {
+    for (const event of events) collector.push(event)
+    const [reply] = collector.end().events
+    const blocks = reply?.kind === 'MessageEvent' ? reply.llm_message.thinking_blocks : undefined
+    expect(blocks).toMatchObject([{ type: 'thinking', thinking: 'hm' }])
+    expect((blocks?.[0] as { signature?: string } | undefined)?.signature ?? undefined).toBe(signature)
   })
 })
 

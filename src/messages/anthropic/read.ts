@@ -25,7 +25,7 @@ export const DELTAS: DeltaFields = {
   text: { ...TEXT, type: 'text_delta', to: 'text', publish: textDelta },
   citation: { ...TEXT, type: 'citations_delta', to: 'citations', as: 'list' },
   thinking: { ...THINKING, type: 'thinking_delta', to: 'thinking', publish: reasoningDelta },
-  signature: { ...THINKING, type: 'signature_delta', to: 'signature' },
+  signature: { ...THINKING, type: 'signature_delta', to: 'signature', onlyWhole: true },
   partial_json: { type: 'input_json_delta', to: 'input', as: 'json' },
 }
 
@@ -77,6 +77,11 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
         const item = isOther ? open(event['index'], begins) : known
         return item === undefined ? [] : addDelta(item, delta, DELTAS)
       }
+      case 'content_block_stop': {
+        const item = byIndex.get(event['index'])
+        if (item !== undefined) item.isEnded = true
+        break
+      }
       case 'message_delta': {
         message = { ...message, ...withoutNulls(objectOf(event['delta'])) }
         usage = laterUsage(usage, event['usage'])
@@ -96,7 +101,7 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
     isComplete: () => isComplete,
     read: (ending) =>
       readReply(
-        { ...message, usage, content: items.map((item) => closeBlock(item, DELTAS)) },
+        { ...message, usage, content: items.map((item) => closeBlock(item, DELTAS, isComplete)) },
         options,
         ending,
       ),

@@ -106,11 +106,14 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
     blocks.set(index, block)
     return block
   }
+  const isComplete = (): boolean => typeof about['stopReason'] === 'string'
   return collectStream({
-    push({ contentBlockStart, contentBlockDelta, messageStop, metadata }) {
+    push({ contentBlockStart, contentBlockDelta, contentBlockStop, messageStop, metadata }) {
       about = { ...about, ...objectOf(messageStop), ...objectOf(metadata) }
       const { contentBlockIndex: first, start } = objectOf(contentBlockStart)
       if (start !== undefined) blockAt(first, objectOf(start))
+      const ended = blocks.get(objectOf(contentBlockStop)['contentBlockIndex'])
+      if (ended !== undefined) ended.isEnded = true
       const { contentBlockIndex, delta } = objectOf(contentBlockDelta)
       return delta === undefined ? [] : addDelta(blockAt(contentBlockIndex), objectOf(delta), DELTAS)
     },
@@ -118,13 +121,11 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
       const [name, value] = Object.entries(event).find(([key]) => key.endsWith('Exception')) ?? []
       return name === undefined ? null : failedWith(objectOf(value)['message'] ?? name)
     },
-    isComplete: () => typeof about['stopReason'] === 'string',
-    read: (ending) =>
-      readReply(
-        { ...about, output: { message: { content: [...blocks.values()].map(wholeBlock) } } },
-        options,
-        ending,
-      ),
+    isComplete,
+    read(ending) {
+      const content = [...blocks.values()].map((block) => wholeBlock(block, isComplete()))
+      return readReply({ ...about, output: { message: { content } } }, options, ending)
+    },
   })
 }
 
@@ -139,14 +140,18 @@ export const DELTAS: DeltaFields = {
     to: 'reasoningContent.reasoningText.text',
     publish: reasoningDelta,
   },
-  'reasoningContent.signature': { ...THOUGHT, to: 'reasoningContent.reasoningText.signature' },
+  'reasoningContent.signature': {
+    ...THOUGHT,
+    to: 'reasoningContent.reasoningText.signature',
+    onlyWhole: true,
+  },
   'toolUse.input': { to: 'toolUse.input', as: 'json' },
   toolResult: { to: 'toolResult.content', as: 'value' },
 }
 
 /** Returns the block in the form of an unstreamed reply. */
-function wholeBlock(item: StreamItem): RawObject {
-  const { text, ...block } = closeBlock(item, DELTAS)
+function wholeBlock(item: StreamItem, isComplete: boolean): RawObject {
+  const { text, ...block } = closeBlock(item, DELTAS, isComplete)
   const { toolUse, toolResult, citationsContent } = block
   const [{ input = {}, ...call }, { content = [], ...result }] = [objectOf(toolUse), objectOf(toolResult)]
   if (toolUse !== undefined) return { toolUse: { ...call, input } }
