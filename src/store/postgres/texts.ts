@@ -1,8 +1,7 @@
 /** The text index in PostgreSQL: a GIN index of the terms of each line, as a `tsvector` without positions. */
 
-import { MAX_RANKED } from '../contract/text.ts'
 import { textPlace } from '../kit/query/text-query.ts'
-import { type SqlValue, type Statement, statement } from '../sql/dialect.ts'
+import { allOf, type SqlValue, type Statement, statement } from '../sql/dialect.ts'
 import type { ReplaceText } from '../sql/replace.ts'
 import { queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/texts.ts'
 
@@ -68,10 +67,9 @@ export const columnsOf = (
 
 /**
  * Frequent terms are found among the newest texts, rare ones by the index: hits in a sample of the newest texts
- * decide. A match that the index finds costs as much as so many texts that are read in order. More hits need more
- * frequent terms, which a smaller sample shows as well.
+ * decide. A match that the index finds costs as much as so many texts that are read in order.
  */
-const [SAMPLE, SAMPLE_OF_RANK, INDEX_COST, TEXT_BYTES] = [400, 100, 6, 400]
+const [SAMPLE, INDEX_COST, TEXT_BYTES] = [400, 4, 400]
 
 export const replaceText = (schema: string): ReplaceText =>
   function* (log, seq, row) {
@@ -97,52 +95,52 @@ export function textWork(schema: string): TextWork {
         ...fits.values,
         limit,
       )
-    const newest = (count: string): Statement =>
+    const hits = (source: Statement, condition: Statement, count: string): Statement =>
       statement(
-        `(SELECT * FROM ${text} AS t WHERE t.number < ? AND t.number >= ? ORDER BY t.number DESC LIMIT ${count}) AS t WHERE ${fits.sql}`,
-        below,
+        `SELECT t.number, t.log, t.seq${columns.sql} FROM (
+          SELECT * FROM (${source.sql}) AS t WHERE ${condition.sql} ORDER BY t.number DESC LIMIT ${count}
+        ) AS t`,
+        ...columns.values,
+        ...source.values,
+        ...condition.values,
+      )
+    const newest = (start: Statement, count: string): Statement =>
+      statement(
+        `SELECT * FROM ${text} AS t WHERE t.number < ${start.sql} AND t.number >= ? ORDER BY t.number DESC LIMIT ${count}`,
+        ...start.values,
         least,
-        ...fits.values,
       )
-    const size = limit < MAX_RANKED ? SAMPLE : SAMPLE_OF_RANK
-    const sample = newest(String(size))
+    const missing = (found: string): string => `(SELECT ${limit} - count(*) FROM ${found})`
+    const texts = `(SELECT pg_relation_size(tableoid) / ${TEXT_BYTES} FROM ${text} LIMIT 1)`
     // Three times as many as probably hold the hits, where that is faster than the index.
-    const read = newest(
-      `(SELECT CASE WHEN s.hits = ${limit} OR ${limit * size ** 2} <= ${INDEX_COST} * s.hits * s.hits * s.texts THEN ${3 * limit * size} / s.hits ELSE 0 END FROM sample AS s)`,
-    )
-    // Read through the index alone, whatever the planner estimates; lines are read in order.
-    return statement(
-      `WITH sample AS MATERIALIZED (
-        SELECT count(*) AS hits, (SELECT pg_relation_size(tableoid) / ${TEXT_BYTES} FROM ${text} LIMIT 1) AS texts
-        FROM (SELECT 1 AS one FROM ${sample.sql} LIMIT ?) AS hit
-      ), newest AS MATERIALIZED (
-        SELECT t.number, t.log, t.seq${columns.sql} FROM ${read.sql} ORDER BY t.number DESC LIMIT ?
-      ), hit AS MATERIALIZED (
-        SELECT ctid AS address, number FROM ${text} WHERE (SELECT count(*) FROM newest) < ? AND ${WORDS} @@ CAST(? AS tsquery)
-      )
-      SELECT * FROM newest WHERE (SELECT count(*) FROM newest) >= ?
-      UNION ALL SELECT * FROM (
-        SELECT t.number, t.log, t.seq${columns.sql} FROM (SELECT h.* FROM hit AS h WHERE h.number < ? AND h.number >= ? ORDER BY h.number DESC) AS h
-        CROSS JOIN LATERAL (SELECT * FROM ${text} AS t WHERE t.ctid = h.address LIMIT 1) AS t
-        WHERE ${fitsFound.sql} ORDER BY h.number DESC LIMIT ?
-      ) AS indexed`,
-      ...sample.values,
-      limit,
-      ...columns.values,
-      ...read.values,
-      limit,
-      limit,
+    const count = `(SELECT CASE WHEN ${limit * SAMPLE ** 2} <= ${INDEX_COST} * count(*) * count(*) * ${texts}
+      THEN ${3 * limit * SAMPLE} / count(*) ELSE 0 END FROM sample)`
+    // Without a bound or an order of its own: the planner would read all texts in order.
+    const indexed = statement(
+      `SELECT * FROM ${text} WHERE ${WORDS} @@ CAST(? AS tsquery) OFFSET 0`,
       queryTerms(query, (term, isPrefix) => `'${term}'${isPrefix ? ':*' : ''}`).join(' & '),
-      limit,
-      ...columns.values,
+    )
+    const older = statement(
+      't.number < (SELECT coalesce(min(number), ?) FROM newest) AND t.number >= ?',
       below,
       least,
-      ...fitsFound.values,
-      limit,
+    )
+    const sample = hits(newest(statement('?', below), String(SAMPLE)), fits, String(limit))
+    const more = hits(newest(statement('(SELECT min(number) FROM sample)'), count), fits, missing('sample'))
+    const rest = hits(indexed, allOf([older, fitsFound]), missing('newest'))
+    return statement(
+      `WITH sample AS MATERIALIZED (${sample.sql}),
+        newest AS MATERIALIZED (SELECT * FROM sample UNION ALL SELECT * FROM (${more.sql}) AS more)
+      SELECT * FROM newest UNION ALL SELECT * FROM (${rest.sql}) AS rest`,
+      ...sample.values,
+      ...more.values,
+      ...rest.values,
     )
   }
 
   return {
+    // Faster than `strpos`, which counts the characters before the first occurrence.
+    contains: '(octet_length(split_part(t.line, ?, 1)) < octet_length(t.line))',
     match,
     *index(log, from, until, rows) {
       const values = [log, from, until, ...columnsOf(rows.map(textValues), 5, true)]

@@ -48,6 +48,8 @@ export interface TextMatch {
 }
 
 export interface TextWork {
+  /** The condition that the line of text `t` contains the value of its `?`. */
+  readonly contains: string
   /** Finds texts, with `number`, `log` and `seq`: the newest `limit`, in any order. */
   match(match: TextMatch): Statement
   /** Indexes a stretch of a log, unless another process has. Null where the store may not write. */
@@ -124,10 +126,10 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
         return yield* textsOf(rows)
       },
       *ranked({ top, bottom, after }, limit) {
-        const columns = statement(`, ${score(query).sql} AS score`, ...score(query).values)
+        const { sql, values } = score(query)
         const match = work.match({
           ...request,
-          columns,
+          columns: statement(`, ${sql} AS score`, ...values),
           below: lower(top === null ? null : top + 1n),
           least: bottom === null || bottom < least ? least : bottom,
           limit: MAX_RANKED,
@@ -161,7 +163,7 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
     }
   }
 
-  const contains = ({ piece }: TextClause): Statement => statement(`${d.find}(t.line, ?) > 0`, piece)
+  const contains = ({ piece }: TextClause): Statement => statement(work.contains, piece)
 
   function otherConditions(query: CheckedTextQuery): Statement {
     const { excludes, record, role, messagesOnly, from, until } = query
@@ -173,7 +175,7 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
       record.public !== null && statement('c.public = ?', Number(record.public)),
     ])
     return allOf([
-      ...excludes.map(({ piece }) => statement(`${d.find}(t.line, ?) = 0`, piece)),
+      ...excludes.map(({ piece }) => statement(`NOT ${work.contains}`, piece)),
       role !== null && statement('t.role = ?', roleOf(role)),
       messagesOnly && statement('t.role <> ?', roleOf('tool')),
       from !== null && statement('t.time >= ?', from),

@@ -151,6 +151,7 @@ function match({ query, log, columns, fits, fitsFound, below, least, limit }: Te
 }
 
 export const TEXT_WORK: TextWork = {
+  contains: '(instr(t.line, ?) > 0)',
   match,
   *index(log, from, until, rows) {
     const isNew = yield* first(
