@@ -28,7 +28,6 @@ import {
   legalId,
   titleIn,
 } from './input/documents.ts'
-import { factsOf, openFacts, type ReadFact, type Source } from './input/facts.ts'
 import {
   type DocumentName,
   follow,
@@ -38,12 +37,16 @@ import {
   type SidecarFiles,
 } from './input/open.ts'
 import {
+  factsOf,
   issueAsJson,
   newProblems,
   noJsonMessage,
   noteRead,
+  openFacts,
   type Problems,
   quarantineNote,
+  type ReadFact,
+  type Source,
   type Tally,
   tally,
 } from './input/recording.ts'

@@ -24,7 +24,6 @@ import {
   readStored,
   readSubagents,
   type Recording,
-  recordingFields,
   stateAtEvent,
   stateOnBranch,
   titleOf,
@@ -200,7 +199,12 @@ async function showRecordings(request: RequestOf<FileCommand>, io: Io, page: Pag
       const { format, id, notes } = recording.session ?? {}
       const session = recording.session !== null && { session: { format, id, notes } }
       // Everything that can fail runs before the first byte, so that no line has half a result and an error.
-      const value = maskSecrets({ ...recordingFields(recording), ...session, ...view.json(subject()) })
+      const value = maskSecrets({
+        file: recording.file,
+        ...(recording.conversation !== null && { conversation: recording.conversation }),
+        ...session,
+        ...view.json(subject()),
+      })
       progress.done()
       await writeAll(io.stdout, jsonLine({ ...value, ...(laws !== null && { laws: laws.violations }) }))
     } else if (!isJunit) {

@@ -11,9 +11,9 @@ import type { Io } from '../print/io.ts'
 import type { FileTree } from './zip.ts'
 
 /** How a file is divided, by its extension, else by its first characters. */
-export type InputForm = 'lines' | 'array' | 'document' | 'directory' | 'zip'
+type InputForm = 'lines' | 'array' | 'document' | 'directory' | 'zip'
 
-interface Opened {
+export interface Opened {
   readonly form: InputForm
   readonly pieces: AsyncIterable<Piece[]>
   /** The files of a persisted conversation besides its events; null for a plain file. */
@@ -168,7 +168,7 @@ const SPACES: readonly number[] = Array.from(' \t\n\r', (char) => char.charCodeA
 
 const isSpace = (byte: number): boolean => SPACES.includes(byte)
 
-export function valueOf(bytes: Buffer): JsonValue | undefined {
+export function valueOf(bytes: Buffer | string): JsonValue | undefined {
   try {
     return JSON.parse(bytes.toString('utf8')) as JsonValue
   } catch {

@@ -1,12 +1,15 @@
-/** A folded conversation with the line of each event: the input of all commands that show something. */
+/** Reads any input as facts, or folds it: a conversation with the line of each event. */
 
-import { type Issue, type JsonObject, type Loaded } from '../../event/index.ts'
+import { isUtf8 } from 'node:buffer'
+import { isLegalId, type Issue, type JsonObject, type Loaded, type Quarantined } from '../../event/index.ts'
 import {
   ColloquyError,
   type ConversationRecord,
+  type Fact,
   findEvent,
   initialState,
   isQuarantined,
+  loadLine,
   loadValue,
   reduce,
   type State,
@@ -14,15 +17,154 @@ import {
   type Store,
   switchTo,
 } from '../../index.ts'
-import type { Session } from '../../sessions/index.ts'
+import { detectSession, readSession, type Session, type SessionRecord } from '../../sessions/index.ts'
 import type { StateTree } from '../../state/index.ts'
 import type { From } from '../commands.ts'
 import { eachConversation, readLog } from '../db/store.ts'
 import { FileError } from '../failure.ts'
 import type { Io, Progress } from '../print/io.ts'
 import { quoted } from '../print/text.ts'
-import { openFacts, type ReadFact } from './facts.ts'
-import type { InputForm } from './open.ts'
+import { follow, openInput, type Opened, type Piece, valueOf } from './open.ts'
+
+/** A fact, and whether its text was readable. */
+interface Decoded extends Loaded {
+  readonly broken: 'not JSON' | 'not UTF-8' | null
+  /** Number of its bytes in the file; null where it shares them with others. */
+  readonly bytes: number | null
+}
+
+const UNCHANGED = { upcasts: [], warnings: [] }
+
+/** Reads the event in a piece of text. Never throws; an unreadable piece is quarantined. */
+export function decodePiece(bytes: Buffer): Decoded {
+  const text = bytes
+    .toString('utf8')
+    .replace(/^\ufeff/, '')
+    .replace(/\r$/, '')
+  const stored = unwrap(text)
+  if (stored !== null) return { ...UNCHANGED, fact: stored, broken: null, bytes: bytes.length }
+  const loaded = { ...loadLine(text), bytes: bytes.length }
+  if (!isJson(loaded.fact)) return { ...loaded, broken: 'not JSON' }
+  if (isUtf8(bytes)) return { ...loaded, broken: null }
+  return { ...loaded, ...UNCHANGED, fact: notUtf8(text, loaded.fact), broken: 'not UTF-8' }
+}
+
+const isJson = (fact: Fact): boolean => !(isQuarantined(fact) && fact.issues[0]?.type === 'json_invalid')
+
+/** A line whose bytes are not text: quarantined, but placed in the tree if its ids are readable. */
+function notUtf8(raw: string, fact: Fact): Quarantined {
+  const kind = isQuarantined(fact) ? fact.event_kind : fact.kind
+  const { id, parent_id } = fact
+  return {
+    quarantined: true,
+    raw,
+    issues: [{ loc: [], msg: 'The bytes are not UTF-8; save the file as UTF-8.', type: 'unicode_error' }],
+    ...(isWhole(id) && { id }),
+    ...(isWhole(id) && (parent_id === null || isWhole(parent_id)) && { parent_id }),
+    ...(isWhole(kind) && { event_kind: kind }),
+  }
+}
+
+const isWhole = (text: string | null | undefined): text is string =>
+  typeof text === 'string' && !text.includes('\ufffd')
+
+/** Marks a wrapped line. It is not an event kind, so other readers quarantine the line. */
+const KIND = 'colloquy.quarantined'
+
+export function wrap({ raw, issues, id, parent_id, event_kind }: Quarantined): string {
+  return JSON.stringify({ kind: KIND, id, parent_id, event_kind, raw, issues })
+}
+
+function unwrap(text: string): Quarantined | null {
+  if (!text.startsWith(`{"kind":${JSON.stringify(KIND)},`)) return null
+  const value = valueOf(text) as Readonly<Record<string, unknown>> | undefined
+  const { raw, issues, id, parent_id: parent, event_kind: kind } = value ?? {}
+  if (typeof raw !== 'string' || !Array.isArray(issues) || !issues.every(isIssue)) return null
+  if (id === undefined ? parent !== undefined : typeof id !== 'string' || !isLegalId(id)) return null
+  if (parent !== undefined && parent !== null && typeof parent !== 'string') return null
+  if (kind !== undefined && typeof kind !== 'string') return null
+  return Object.freeze({
+    quarantined: true,
+    raw,
+    issues,
+    ...(typeof id === 'string' && { id }),
+    ...(parent !== undefined && { parent_id: parent }),
+    ...(kind !== undefined && { event_kind: kind }),
+  })
+}
+
+function isIssue(value: unknown): value is Issue {
+  if (typeof value !== 'object' || value === null) return false
+  const { loc, msg, type } = value as Readonly<Record<string, unknown>>
+  return Array.isArray(loc) && typeof msg === 'string' && typeof type === 'string'
+}
+
+export interface ReadFact extends Decoded {
+  readonly line: number
+}
+
+/** A file that is being read. */
+export interface Source extends Omit<Opened, 'pieces'> {
+  readonly facts: AsyncIterable<readonly ReadFact[]>
+  readonly session: Session | null
+}
+
+const DETECTION_RECORDS = 32
+
+/**
+ * Opens the input: streams events; reads a session whole, because a reply may span several lines.
+ * @throws FileError when it does not exist, cannot be read, or is neither.
+ */
+export async function openFacts(
+  name: string,
+  from: From | undefined,
+  io: Pick<Io, 'stdin'>,
+): Promise<Source> {
+  const { pieces, ...opened } = await openInput(name, io)
+  if (opened.sidecarFiles !== null || from === 'events')
+    return { ...opened, facts: decodePieces(pieces), session: null }
+  const iterator = pieces[Symbol.asyncIterator]()
+  const first: Piece[] = []
+  while (first.length < DETECTION_RECORDS) {
+    const next = await iterator.next()
+    if (next.done === true) break
+    first.push(...next.value)
+  }
+  const all = follow<readonly Piece[]>([first], iterator)
+  const format = from ?? detectSession(first.slice(0, DETECTION_RECORDS).map(({ bytes }) => valueOf(bytes)))
+  if (format === null) {
+    if (opened.form === 'document') rejectDocument(first)
+    return { ...opened, facts: decodePieces(all), session: null }
+  }
+  const records: SessionRecord[] = []
+  for await (const some of all)
+    for (const { line, bytes } of some)
+      records.push({ line, raw: bytes.toString('utf8'), value: valueOf(bytes) })
+  const session = readSession(records, { from: format })
+  return { ...opened, facts: factsOf(session), session }
+}
+
+export async function* factsOf({ facts }: Session): AsyncIterableIterator<readonly ReadFact[]> {
+  yield facts.map(({ line, fact }) => {
+    return { ...UNCHANGED, line, fact, broken: isJson(fact) ? null : 'not JSON', bytes: null }
+  })
+}
+
+async function* decodePieces(
+  pieces: AsyncIterable<readonly Piece[]>,
+): AsyncIterableIterator<readonly ReadFact[]> {
+  for await (const some of pieces) yield some.map(({ line, bytes }) => ({ line, ...decodePiece(bytes) }))
+}
+
+function rejectDocument([piece]: readonly Piece[]): never {
+  const value = piece === undefined ? undefined : valueOf(piece.bytes)
+  if (value === undefined) throw new FileError('not_json', 'the file is not JSON')
+  const what = value !== null && typeof value === 'object' ? 'an object' : 'a single value'
+  throw new FileError(
+    'not_an_array',
+    `the file contains ${what}, but neither an array of events nor a session`,
+  )
+}
 
 export interface LineIssue {
   readonly line: number
@@ -30,13 +172,9 @@ export interface LineIssue {
   readonly issue: Issue
 }
 
-export const issueAsJson = ({ line, kind, issue: { loc, msg, type } }: LineIssue) => ({
-  line,
-  kind,
-  loc,
-  msg,
-  type,
-})
+export const issueAsJson = ({ line, kind, issue: { loc, msg, type } }: LineIssue) => {
+  return { line, kind, loc, msg, type }
+}
 
 interface Broken {
   readonly line: number
@@ -60,13 +198,11 @@ export interface Problems {
   readonly upcasts: Map<string, Tally>
 }
 
-export const newProblems = (): Problems => ({
-  quarantined: 0,
-  broken: null,
-  issues: [],
-  warnings: [],
-  upcasts: new Map(),
-})
+export const newProblems = (): Problems => {
+  return { quarantined: 0, broken: null, issues: [], warnings: [], upcasts: new Map() }
+}
+
+type Form = Opened['form'] | null
 
 /**
  * Adds the problems of one read fact. At most `limit` issues and `limit` warnings are listed.
@@ -75,14 +211,14 @@ export const newProblems = (): Problems => ({
 export function noteRead(
   problems: Problems,
   { line, fact, upcasts, warnings, broken: why }: ReadFact,
-  form: InputForm | null,
+  form: Form,
   limit = Infinity,
 ): void {
   const { broken } = problems
+  if (form === 'array' && why === 'not JSON') throw new FileError('not_json', `element ${line} is not JSON`)
   if (broken !== null)
     problems.broken = { ...broken, count: broken.count + (why === null ? 0 : 1), isLast: false }
   else if (why !== null) problems.broken = { line, why, count: 1, isLast: true }
-  if (form === 'array' && why === 'not JSON') throw new FileError('not_json', `element ${line} is not JSON`)
   for (const name of upcasts) tally(problems.upcasts, name, line)
   const isRead = !isQuarantined(fact)
   if (!isRead) problems.quarantined += 1
@@ -92,19 +228,28 @@ export function noteRead(
   list.push(...reported.slice(0, limit - list.length))
 }
 
-export interface Recording extends Readonly<Problems> {
-  /** As typed; `-` for standard input; for a database without its password. */
-  readonly file: string
-  readonly conversation: string | null
-  /** Its subagents; empty unless they were requested. */
-  readonly children: readonly StateTree[]
-  readonly form: InputForm | null
-  readonly session: Session | null
+export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
+  const before = counts.get(key)
+  counts.set(key, { count: (before?.count ?? 0) + 1, line: before?.line ?? line })
+}
+
+/** The result of a fold. */
+interface Folded extends Readonly<Problems> {
   /** The folded log; empty unless the fold was requested. */
   readonly state: State
   readonly loaded: readonly Loaded[]
   /** The line number of each position of the log; for a database the position plus 1. */
   readonly lines: readonly number[]
+}
+
+export interface Recording extends Folded {
+  /** As typed; `-` for standard input; for a database without its password. */
+  readonly file: string
+  readonly conversation: string | null
+  /** Its subagents; empty unless they were requested. */
+  readonly children: readonly StateTree[]
+  readonly form: Form
+  readonly session: Session | null
 }
 
 /**
@@ -119,7 +264,7 @@ export async function readRecording(
 ): Promise<Recording> {
   const { form, facts, session } = await openFacts(file, from, io)
   const read = await collect(facts, form, fold ? initialState() : null, progress)
-  if (read.broken?.count === read.lines.length && read.broken !== null)
+  if (read.broken !== null && read.broken.count === read.lines.length)
     throw new FileError('not_json', noJsonMessage(read.broken, form))
   return { file, conversation: null, children: [], form, session, ...read }
 }
@@ -135,6 +280,41 @@ export async function readStored(
   const state = fold ? initialState({ conversationId: record.id }) : null
   const read = await collect(storedFacts(store, record), null, state, progress)
   return { file, conversation: record.id, children: [], form: null, session: null, ...read }
+}
+
+async function* storedFacts(store: Store, record: ConversationRecord): AsyncIterableIterator<ReadFact[]> {
+  for await (const events of readLog(store, record)) {
+    yield events.map(({ seq, fact }) => {
+      // The warnings of an event are not stored: decoding it again finds them.
+      const warnings = isQuarantined(fact) ? [] : loadValue(fact).warnings
+      return { line: seq + 1, fact, upcasts: [], warnings, broken: null, bytes: null }
+    })
+  }
+}
+
+async function collect(
+  facts: AsyncIterable<readonly ReadFact[]>,
+  form: Form,
+  initial: State | null,
+  progress: Progress,
+): Promise<Folded> {
+  const lines: number[] = []
+  const loaded: Loaded[] = []
+  const problems = newProblems()
+  let state = initial ?? initialState()
+  for await (const batch of facts) {
+    for (const piece of batch) {
+      const { fact, upcasts, warnings } = piece
+      if (initial !== null) {
+        state = reduce(state, fact)
+        loaded.push({ fact, upcasts, warnings })
+      }
+      lines.push(piece.line)
+      noteRead(problems, piece, form)
+    }
+    progress.tick(lines.length)
+  }
+  return { state, loaded, lines, ...problems }
 }
 
 /** The parent's action that opened a conversation; null if its record does not name it. */
@@ -166,63 +346,18 @@ export async function readSubagents(
   return trees
 }
 
-async function* storedFacts(store: Store, record: ConversationRecord): AsyncIterableIterator<ReadFact[]> {
-  for await (const events of readLog(store, record)) {
-    yield events.map(({ seq, fact }) => {
-      // The warnings of an event are not stored: decoding it again finds them.
-      const { warnings } = isQuarantined(fact) ? { warnings: [] } : loadValue(fact)
-      return { line: seq + 1, fact, upcasts: [], warnings, broken: null, bytes: null }
-    })
-  }
-}
-
-async function collect(
-  facts: AsyncIterable<readonly ReadFact[]>,
-  form: InputForm | null,
-  initial: State | null,
-  progress: Progress,
-): Promise<Omit<Recording, 'file' | 'conversation' | 'children' | 'form' | 'session'>> {
-  const lines: number[] = []
-  const loaded: Loaded[] = []
-  const problems = newProblems()
-  let state = initial ?? initialState()
-  for await (const batch of facts) {
-    for (const piece of batch) {
-      const { fact, upcasts, warnings } = piece
-      if (initial !== null) {
-        state = reduce(state, fact)
-        loaded.push({ fact, upcasts, warnings })
-      }
-      lines.push(piece.line)
-      noteRead(problems, piece, form)
-    }
-    progress.tick(lines.length)
-  }
-  return { state, loaded, lines, ...problems }
-}
-
-export const recordingFields = ({
-  file,
-  conversation,
-}: Pick<Recording, 'file' | 'conversation'>): { readonly file: string; readonly conversation?: string } =>
-  conversation === null ? { file } : { file, conversation }
-
 /** Returns the name of a recording for headings. */
 export const titleOf = ({ file, conversation }: Pick<Recording, 'file' | 'conversation'>): string =>
   conversation === null ? file : `${conversation} in ${file}`
 
-export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
-  const before = counts.get(key)
-  counts.set(key, { count: (before?.count ?? 0) + 1, line: before?.line ?? line })
-}
+/** Names a record of a form, for a message. */
+const unitOf = (form: Form): string =>
+  form === 'directory' || form === 'zip' ? 'event file' : form === 'array' ? 'element' : 'line'
 
-export function noJsonMessage(broken: Broken, form: InputForm): string {
-  const what = form === 'directory' || form === 'zip' ? 'file' : 'line'
-  return broken.count === 1
-    ? `the only ${what} is ${broken.why}`
-    : `none of its ${broken.count} ${what}s is JSON`
-}
+export const noJsonMessage = ({ count, why }: Broken, form: Form): string =>
+  count === 1 ? `the only ${unitOf(form)} is ${why}` : `none of its ${count} ${unitOf(form)}s is JSON`
 
+/** A note on a log of which every record, or some, could not be read. */
 export function quarantineNote(
   read: Pick<Recording, 'broken' | 'form' | 'quarantined'>,
   records: number,
@@ -238,8 +373,7 @@ export function brokenNote({ broken, form }: Pick<Recording, 'broken' | 'form'>)
   const cut = broken.isLast && form === 'lines' && broken.why === 'not JSON' ? ' (truncated last line?)' : ''
   const more = broken.count - 1
   const others = more === 0 ? '' : more === 1 ? ', nor is 1 other' : `, nor are ${more} others`
-  const unit = form === 'directory' || form === 'zip' ? 'event file' : form === 'array' ? 'element' : 'line'
-  return `${unit} ${broken.line} is ${broken.why}${cut}${others}; quarantined, the rest is read`
+  return `${unitOf(form)} ${broken.line} is ${broken.why}${cut}${others}; quarantined, the rest is read`
 }
 
 type Log = Pick<Recording, 'state' | 'lines'>
@@ -260,15 +394,14 @@ const LISTED_IDS = 3
  */
 export function resolveEvent({ state, lines }: Log, typed: string): string | number {
   if (findEvent(state, typed) !== undefined || typed.endsWith('-summary')) return typed
-  const ids = new Set(
-    Array.from(state.log.entries, ({ id }) => id).filter((id) => id !== null && id.startsWith(typed)),
-  )
-  const [first] = ids
-  if (ids.size === 1 && typeof first === 'string') return first
-  if (ids.size > 1) {
-    const some = [...ids].slice(0, LISTED_IDS).map((id) => quoted(id ?? ''))
+  const ids = new Set<string>()
+  for (const { id } of state.log.entries) if (id?.startsWith(typed) === true) ids.add(id)
+  const [first, ...others] = ids
+  if (first !== undefined && others.length === 0) return first
+  if (others.length > 0) {
+    const some = [...ids].slice(0, LISTED_IDS).map(quoted).join(', ')
     const more = ids.size > LISTED_IDS ? ` and ${ids.size - LISTED_IDS} more` : ''
-    throw unknownEvent(typed, `${quoted(typed)} matches ${some.join(', ')}${more}: type more of the id`)
+    throw unknownEvent(typed, `${quoted(typed)} matches ${some}${more}: type more of the id`)
   }
   const seq = /^\d{1,9}$/.test(typed) ? lines.indexOf(Number(typed)) : -1
   return seq < 0 ? typed : seq
@@ -278,7 +411,7 @@ function resolveEventId(log: Log, typed: string): string {
   const event = resolveEvent(log, typed)
   if (typeof event === 'string') return event
   const entry = log.state.log.entries.get(event)
-  if (entry !== undefined && entry.inTree && entry.id !== null) return entry.id
+  if (entry?.inTree === true && entry.id !== null) return entry.id
   throw unknownEvent(typed, `line ${typed} is not an event in the conversation tree: pass an event id`)
 }
 
