@@ -7,7 +7,7 @@ import { redactionRules, redactRecord, redactStored } from '../context/redaction
 import type { Quarantined } from '../event/index.ts'
 import { type ConversationRecord, isQuarantined, type Store, type StoredEvent } from '../index.ts'
 
-import { layoutOf, type RequestOf } from './commands.ts'
+import { type Layout, layoutOf, type RequestOf } from './commands.ts'
 import { getConversation, readLog, undashed, withStore } from './db/store.ts'
 import { FileError, fromWriting } from './failure.ts'
 import { documentsOf, ownDocument } from './input/documents.ts'
@@ -56,17 +56,11 @@ function redacted(store: Store, record: ConversationRecord, progress: Progress):
 }
 
 async function printLines({ store, record }: Source, { stdout }: Io): Promise<void> {
-  for await (const events of readLog(store, record)) {
-    const lines = events.map((event) => (stdout.isTTY ? terminalTextOf(event) : rawText(event, 'line')))
-    await writeLines(stdout, lines)
-  }
+  const textOf = stdout.isTTY ? terminalTextOf : (event: StoredEvent) => rawText(event, 'line')
+  for await (const events of readLog(store, record)) await writeLines(stdout, events.map(textOf))
 }
 
-async function writeOutput(
-  source: Source,
-  layout: ReturnType<typeof layoutOf>,
-  target: Target,
-): Promise<void> {
+async function writeOutput(source: Source, layout: Layout, target: Target): Promise<void> {
   switch (layout) {
     case 'jsonl':
       return writeTo(target, 'file', (path) => writeJsonl(source, path))
@@ -79,7 +73,9 @@ async function writeOutput(
       })
     case 'zip': {
       const { writeZip } = await import('./input/zip.ts')
-      return writeTo(target, 'file', (path) => writeZip(path, folderName(source.record.id), filesOf(source)))
+      return writeTo(target, 'file', (path) =>
+        writeZip(path, nameOf(undashed(source.record.id)), filesOf(source)),
+      )
     }
   }
 }
@@ -122,9 +118,6 @@ const MAX_NAME_LENGTH = 200
 export function eventFileName(seq: number, id: string | null): string {
   return `event-${String(seq).padStart(5, '0')}-${id === null ? '~' : nameOf(id)}.json`
 }
-
-/** Name of a conversation's folder in a zip: its UUID without dashes, like agent servers, or its id. */
-const folderName = (id: string): string => nameOf(undashed(id))
 
 function nameOf(id: string): string {
   const name = encodeURIComponent(id).replaceAll(
@@ -207,10 +200,10 @@ async function refuseToOverwrite({ output, force }: Target, kind: 'file' | 'dire
   if (stats === null) return
   const foundKind = stats.isDirectory() ? 'directory' : 'file'
   if (foundKind !== kind) throw new FileError('exists', `is already a ${foundKind}; use another path`)
-  const names = stats.isDirectory() ? await readdir(output) : [basename(output)]
-  if (names.length === 0) return
+  const names = kind === 'directory' ? await readdir(output) : null
+  if (names?.length === 0) return
   if (!force) throw new FileError('exists', 'already exists; use another path, or add --force')
-  const foreign = stats.isDirectory() ? names.find((name) => !WRITTEN.includes(name)) : undefined
+  const foreign = names?.find((name) => !WRITTEN.includes(name))
   if (foreign !== undefined)
     throw new FileError('exists', `contains ${foreign}, which is not a file of an export; use another path`)
 }
@@ -232,14 +225,12 @@ async function placeFile(temporary: string, output: string, force: boolean): Pro
 
 async function placeDirectory(temporary: string, output: string): Promise<void> {
   const old = `${temporary}.old`
-  const isReplaced = await rename(output, old).then(
-    () => true,
-    () => false,
-  )
+  const previous = await stat(output).catch(() => null)
+  if (previous !== null) await rename(output, old)
   try {
     await rename(temporary, output)
   } catch (error) {
-    if (isReplaced) await rename(old, output)
+    if (previous !== null) await rename(old, output)
     throw error
   }
   await rm(old, { recursive: true, force: true })

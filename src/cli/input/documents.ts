@@ -40,11 +40,6 @@ export function describeDocuments({ meta, baseState }: Documents): Description {
   }
 }
 
-function keptDocuments({ metadata }: Pick<ConversationRecord, 'metadata'>): Documents {
-  const stored = asObject(metadata[KEPT])
-  return { meta: asObject(stored?.['meta']), baseState: asObject(stored?.['base_state']) }
-}
-
 /** HEAD recorded in base_state.json: an id, null for an empty HEAD, undefined if none is recorded. */
 export function headIn({ baseState }: Documents): string | null | undefined {
   if (baseState?.['head_is_empty'] === true) return null
@@ -54,29 +49,25 @@ export function headIn({ baseState }: Documents): string | null | undefined {
 
 /** The stored documents with later changes, and the fields that an agent server needs. */
 export function documentsOf(record: ConversationRecord): { meta: JsonObject; baseState: JsonObject } {
-  const stored = keptDocuments(record)
+  const kept = asObject(record.metadata[KEPT])
+  const stored = { meta: asObject(kept?.['meta']), baseState: asObject(kept?.['base_state']) }
   const before = describeDocuments(stored)
-  const meta = stored.meta ?? {}
   const { title, tags, parentConversationId: parent } = record
-  const created = sameInstant(before.createdAt, record.createdAt) ? {} : { created_at: record.createdAt }
   const head = headIn(stored)
   const ownHead = head === undefined && stored.baseState !== null ? undefined : record.headId
   return {
     meta: {
-      ...(before.id !== record.id && { id: undashed(record.id) }),
-      ...(stored.meta === null && { title, updated_at: record.updatedAt }),
-      ...meta,
+      ...(stored.meta ?? { title, updated_at: record.updatedAt }),
       ...(before.id !== record.id && { id: undashed(record.id) }),
       ...(before.title !== title && { title }),
-      ...created,
-      ...(!sameTags(before.tags, tags) && { tags }),
+      ...(!sameInstant(before.createdAt, record.createdAt) && { created_at: record.createdAt }),
+      ...(canonicalJson(before.tags) !== canonicalJson(tags) && { tags }),
       ...(before.public !== record.public && { public: record.public }),
       ...(before.parentConversationId !== parent && {
         parent_conversation_id: parent === null ? null : undashed(parent),
       }),
     },
     baseState: {
-      ...(before.id !== record.id && { id: dashed(record.id) }),
       ...stored.baseState,
       ...(before.id !== record.id && { id: dashed(record.id) }),
       ...(ownHead !== undefined &&
@@ -121,11 +112,6 @@ const isKeepable = (text: string, max: number): boolean =>
 
 const sameInstant = (before: string | null, now: string): boolean =>
   before !== null && parseInstant(before) === parseInstant(now)
-
-const sameTags = (a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean => {
-  const keys = Object.keys(a)
-  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key])
-}
 
 /** Raised when a field changes its meaning. */
 const VERSION = 1

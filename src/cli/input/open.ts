@@ -1,7 +1,7 @@
 /** Opens any input: a file, a directory, a zip or standard input. */
 
 import { createReadStream } from 'node:fs'
-import { open, readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { basename as baseOf, dirname as folderOf } from 'node:path/posix'
@@ -42,10 +42,13 @@ const DETECTION_BYTES = 16
  * @throws FileError when it does not exist, cannot be read, or has another format.
  */
 export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Opened> {
-  if (name === '-') return openText('', io.stdin)
-  const isDirectory = await stat(name).then((result) => result.isDirectory(), rejectRead())
-  if (isDirectory) return openDirectory(name)
-  if (!(await isZip(name))) return openText(extname(name).toLowerCase(), fileChunks(name))
+  if (name === '-') return openText('', await readStart(io.stdin))
+  if ((await stat(name).catch(rejectRead())).isDirectory()) return openDirectory(name)
+  const extension = extname(name).toLowerCase()
+  const begun = await readStart(fileChunks(name))
+  const isZip = extension === '.zip' || ZIP.some((start) => begun.head.subarray(0, 4).equals(start))
+  if (!isZip) return openText(extension, begun)
+  await begun.iterator.return?.()
   const tree = await (await import('./zip.ts')).openZip(name)
   const hasSessions = tree.paths.some((path) => /\.jsonl?$/i.test(path))
   const hint = hasSessions ? '; zips of sessions are not read: unpack it, and pass the files' : ''
@@ -53,35 +56,29 @@ export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Op
   return openTree('zip', tree, null, () => empty)
 }
 
-const opened = (form: InputForm, pieces: AsyncIterable<Piece[]>): Opened => ({
-  form,
-  pieces,
-  sidecarFiles: null,
-})
+const opened = (form: InputForm, pieces: AsyncIterable<Piece[]>): Opened => {
+  return { form, pieces, sidecarFiles: null }
+}
 
-async function openText(extension: string, source: Chunks): Promise<Opened> {
-  const { iterator, head, first } = await readStart(source)
+async function openText(extension: string, { iterator, head, first }: Begun): Promise<Opened> {
   const other = OTHER_FORMS.find(({ start }) => head.subarray(0, start.length).equals(start))
   if (other !== undefined) {
     await iterator.return?.()
     throw new FileError('not_json', `is ${other.what}`)
   }
-  if (extension === '.json' && first !== OPEN_BRACKET)
-    return opened('document', wholeOf(follow([head], iterator)))
-  if (extension !== '.jsonl' && first === OPEN_BRACKET)
-    return opened('array', splitArray(follow([head], iterator)))
-  const mayBeDocument = first === OPEN_BRACKET || first === OPEN_BRACE
-  const { read, document } = mayBeDocument
+  const isArray = first === OPEN_BRACKET
+  if (extension === '.json' && !isArray) return opened('document', wholeOf(follow([head], iterator)))
+  const isDocument = isArray ? extension === '.jsonl' : first === OPEN_BRACE
+  const { read, document } = isDocument
     ? await findDocument(head, iterator)
     : { read: [head], document: null }
-  if (document === null) return opened('lines', splitLines(follow(read, iterator)))
-  return first === OPEN_BRACKET
-    ? opened('array', splitArray(follow(read, iterator)))
-    : opened('lines', Readable.from([[document]]))
+  if (isArray && (!isDocument || document !== null))
+    return opened('array', splitArray(follow(read, iterator)))
+  return opened('lines', document === null ? splitLines(follow(read, iterator)) : Readable.from([[document]]))
 }
 
 async function* wholeOf(chunks: Chunks): AsyncIterableIterator<Piece[]> {
-  const parts: Uint8Array[] = []
+  const parts: Buffer[] = []
   for await (const chunk of chunks) parts.push(chunk)
   yield [{ line: 1, bytes: Buffer.concat(parts) }]
 }
@@ -97,22 +94,7 @@ export async function isBlankFile(name: string): Promise<boolean> {
   }
 }
 
-async function isZip(name: string): Promise<boolean> {
-  if (extname(name).toLowerCase() === '.zip') return true
-  // A pipe can be read only once.
-  if (!(await stat(name)).isFile()) return false
-  const file = await open(name).catch(rejectRead())
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0)
-    return bytesRead === 4 && ZIP.some((start) => start.equals(buffer))
-  } catch (error) {
-    throw fromFileSystem(error)
-  } finally {
-    await file.close()
-  }
-}
-
-async function* fileChunks(name: string): AsyncIterableIterator<Uint8Array> {
+async function* fileChunks(name: string): AsyncIterableIterator<Buffer> {
   try {
     yield* createReadStream(name, { highWaterMark: CHUNK }) as AsyncIterable<Buffer>
   } catch (error) {
@@ -121,20 +103,19 @@ async function* fileChunks(name: string): AsyncIterableIterator<Uint8Array> {
 }
 
 interface Begun {
-  readonly iterator: AsyncIterator<Uint8Array>
+  readonly iterator: AsyncIterator<Buffer>
   readonly head: Buffer
   readonly first: number | null
 }
 
-async function readStart(source: Chunks): Promise<Begun> {
-  const iterator = source[Symbol.asyncIterator]()
+async function readStart(source: AsyncIterable<Uint8Array>): Promise<Begun> {
+  const iterator = buffersOf(source)
   let head: Buffer = Buffer.alloc(0)
   let first: number | undefined
   for (let done = false; !done && first === undefined;) {
     const next = await iterator.next()
     done = next.done === true
-    if (next.done !== true)
-      head = head.length === 0 ? asBuffer(next.value) : Buffer.concat([head, asBuffer(next.value)])
+    if (next.done !== true) head = head.length === 0 ? next.value : Buffer.concat([head, next.value])
     // The first bytes may arrive in pieces.
     if (!done && head.length < DETECTION_BYTES) continue
     const text = head.subarray(0, BOM.length).equals(BOM) ? head.subarray(BOM.length) : head
@@ -142,6 +123,11 @@ async function readStart(source: Chunks): Promise<Begun> {
     if (done || first !== undefined) head = text
   }
   return { iterator, head, first: first ?? null }
+}
+
+async function* buffersOf(source: AsyncIterable<Uint8Array>): AsyncIterableIterator<Buffer> {
+  for await (const bytes of source)
+    yield Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 /** Yields the items already read from an iterator, then its remaining ones. */
@@ -162,7 +148,7 @@ export interface Piece {
   readonly bytes: Buffer
 }
 
-type Chunks = AsyncIterable<Uint8Array>
+type Chunks = AsyncIterable<Buffer>
 
 const SPACES: readonly number[] = Array.from(' \t\n\r', (char) => char.charCodeAt(0))
 
@@ -176,46 +162,30 @@ export function valueOf(bytes: Buffer | string): JsonValue | undefined {
   }
 }
 
-const asBuffer = (bytes: Uint8Array): Buffer =>
-  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-
-/** Gathers the bytes of a piece that spans chunks, and copies them once. */
-class Rest {
-  #parts: Buffer[] = []
-
-  add(part: Buffer): void {
-    if (part.length > 0) this.#parts.push(part)
-  }
-
-  take(last: Buffer): Buffer {
-    if (this.#parts.length === 0) return last
-    const all = Buffer.concat([...this.#parts, last])
-    this.#parts = []
-    return all
-  }
-}
+/** A piece that may span chunks: takes the earlier parts, and copies them once. */
+const joined = (parts: Buffer[], last: Buffer): Buffer =>
+  parts.length === 0 ? last : Buffer.concat([...parts.splice(0), last])
 
 /**
  * Splits a stream into lines (LF or CRLF), one chunk at a time; blank lines are counted and skipped. Memory
  * for one chunk and one line.
  */
 async function* splitLines(chunks: Chunks): AsyncIterableIterator<Piece[]> {
-  const rest = new Rest()
+  const parts: Buffer[] = []
   let line = 0
-  for await (const raw of chunks) {
-    const chunk = asBuffer(raw)
+  for await (const chunk of chunks) {
     const pieces: Piece[] = []
     let from = 0
     for (let index = chunk.indexOf('\n'); index >= 0; index = chunk.indexOf('\n', from)) {
-      const bytes = rest.take(chunk.subarray(from, index))
+      const bytes = joined(parts, chunk.subarray(from, index))
       from = index + 1
       line += 1
       if (!bytes.every(isSpace)) pieces.push({ line, bytes })
     }
-    rest.add(chunk.subarray(from))
+    parts.push(chunk.subarray(from))
     if (pieces.length > 0) yield pieces
   }
-  const last = rest.take(Buffer.alloc(0))
+  const last = joined(parts, Buffer.alloc(0))
   if (!last.every(isSpace)) yield [{ line: line + 1, bytes: last }]
 }
 
@@ -228,14 +198,13 @@ const [QUOTE, BACKSLASH, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_B
  * @throws FileError `not_an_array` or `not_json`.
  */
 async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]> {
-  const rest = new Rest()
+  const parts: Buffer[] = []
   // Nesting: 0 before the array, 1 between its elements, -1 after it.
   let depth = 0
   let inString = false
   let escaped = false
   let count = 0
-  for await (const raw of chunks) {
-    const chunk = asBuffer(raw)
+  for await (const chunk of chunks) {
     const pieces: Piece[] = []
     let from = 0
     for (let index = 0; index < chunk.length; index += 1) {
@@ -252,7 +221,7 @@ async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]> {
       } else if (byte === QUOTE) inString = true
       else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) depth += 1
       else if (depth === 1 && (byte === COMMA || byte === CLOSE_BRACKET)) {
-        const bytes = rest.take(chunk.subarray(from, index))
+        const bytes = joined(parts, chunk.subarray(from, index))
         from = index + 1
         if (byte === CLOSE_BRACKET) depth = -1
         if (byte === CLOSE_BRACKET && count === 0 && bytes.every(isSpace)) continue
@@ -264,7 +233,7 @@ async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]> {
           throw new FileError('not_json', `element ${count + 1} of the array has an unmatched bracket`)
       }
     }
-    if (depth > 0) rest.add(chunk.subarray(from))
+    if (depth > 0) parts.push(chunk.subarray(from))
     if (pieces.length > 0) yield pieces
   }
   if (depth > 0)
@@ -281,7 +250,7 @@ const MAX_DOCUMENT_BYTES = 1 << 28
  */
 async function findDocument(
   head: Buffer,
-  iterator: AsyncIterator<Uint8Array>,
+  iterator: AsyncIterator<Buffer>,
 ): Promise<{ readonly read: readonly Buffer[]; readonly document: Piece | null }> {
   const from = head.findIndex((byte) => !isSpace(byte))
   const read = [head]
@@ -290,10 +259,9 @@ async function findDocument(
     while (size <= MAX_DOCUMENT_BYTES) {
       const next = await iterator.next()
       if (next.done === true) return true
-      const chunk = asBuffer(next.value)
-      read.push(chunk)
-      size += chunk.length
-      if (isEnough(chunk)) return size <= MAX_DOCUMENT_BYTES
+      read.push(next.value)
+      size += next.value.length
+      if (isEnough(next.value)) return size <= MAX_DOCUMENT_BYTES
     }
     return false
   }
@@ -336,12 +304,8 @@ const isDocument = (name: string): name is DocumentName => (DOCUMENTS as readonl
 const isKnown = (name: string): boolean =>
   isDocument(name) || SERVER_FILES.has(name) || eventNumber(name) !== null
 
-const BATCH = { files: 64, bytes: 1 << 20 }
-
-interface EventFile {
-  readonly line: number
-  readonly path: string
-}
+/** Number of event files that are read at a time. */
+const BATCH = 64
 
 async function openDirectory(directory: string): Promise<Opened> {
   const names = await namesIn(directory)
@@ -369,10 +333,7 @@ async function noEventsIn(directory: string): Promise<FileError> {
   return new FileError('no_events', why)
 }
 
-function conversationFolderOf(path: string): string {
-  const folder = folderOf(path)
-  return baseOf(folder) === 'events' ? folderOf(folder) : folder
-}
+const conversationFolderOf = (path: string): string => folderOf(path).replace(/(^|\/)events$/, '') || '.'
 
 /**
  * Opens the conversation in a tree of files: event files, possibly in a subfolder `events`, and the documents
@@ -414,22 +375,16 @@ async function openTree(
   return { form, pieces: readEvents(tree, events), sidecarFiles }
 }
 
-async function* readEvents(tree: FileTree, events: readonly EventFile[]): AsyncIterableIterator<Piece[]> {
-  let batch: Piece[] = []
-  let size = 0
-  for (let from = 0; from < events.length; from += BATCH.files) {
-    const some = events.slice(from, from + BATCH.files)
-    const read = await Promise.all(
-      some.map(async ({ line, path }) => ({ line, bytes: await tree.read(path) })),
+async function* readEvents(
+  tree: FileTree,
+  events: readonly { readonly line: number; readonly path: string }[],
+): AsyncIterableIterator<Piece[]> {
+  for (let from = 0; from < events.length; from += BATCH)
+    yield await Promise.all(
+      events
+        .slice(from, from + BATCH)
+        .map(async ({ line, path }) => ({ line, bytes: await tree.read(path) })),
     )
-    batch.push(...read)
-    for (const { bytes } of read) size += bytes.length
-    if (size < BATCH.bytes) continue
-    yield batch
-    batch = []
-    size = 0
-  }
-  if (batch.length > 0) yield batch
 }
 
 export interface SessionFile {

@@ -18,13 +18,7 @@ const MAX_FILE_BYTES = 1 << 28
 /** Maximum unpacked size of an archive: this many bytes, or this many times its own size if that is more. */
 const MAX_UNPACKED = { bytes: 1 << 30, ratio: 100 }
 
-const SIGNATURES = {
-  file: 0x04034b50,
-  entry: 0x02014b50,
-  end: 0x06054b50,
-  end64: 0x06064b50,
-  locator64: 0x07064b50,
-}
+const SIGNATURES = { file: 0x04034b50, entry: 0x02014b50, end64: 0x06064b50, locator64: 0x07064b50 }
 const METHODS = { stored: 0, deflated: 8 }
 const MAX_16 = 0xffff
 const MAX_32 = 0xffffffff
@@ -53,13 +47,10 @@ export async function openZip(file: string): Promise<FileTree> {
     )
   const zip = await readFile(file).catch(rejectRead())
   const entries = attempt('the zip', () => entriesOf(zip))
-  let [packed, unpacked] = [0, 0]
-  for (const entry of entries.values()) {
-    packed += entry.packed
-    unpacked += entry.unpacked
-  }
+  const sum = (field: 'packed' | 'unpacked') =>
+    [...entries.values()].reduce((all, entry) => all + entry[field], 0)
   // Small archives can fill a disk with files that share their bytes, or bytes that unpack to thousands.
-  if (packed > size || unpacked > Math.max(MAX_UNPACKED.bytes, MAX_UNPACKED.ratio * size))
+  if (sum('packed') > size || sum('unpacked') > Math.max(MAX_UNPACKED.bytes, MAX_UNPACKED.ratio * size))
     throw new FileError(
       'not_a_zip',
       'the zip expands to too much data for its size; unpack it, and pass the files',
@@ -76,6 +67,7 @@ export async function openZip(file: string): Promise<FileTree> {
   }
 }
 
+/** The directory of a zip. Sizes and offsets have 32 bits, because a larger zip is not read. */
 function entriesOf(zip: Buffer): Map<string, Entry> {
   const end = zip.lastIndexOf('PK\u0005\u0006', zip.length - 22, 'latin1')
   if (end < 0) throw new Error('its end is missing')
@@ -87,45 +79,26 @@ function entriesOf(zip: Buffer): Map<string, Entry> {
     position = Number(zip.readBigUInt64LE(end64 + 48))
   }
   const entries = new Map<string, Entry>()
-  let paths = 0
-  for (let index = 0; index < count; index += 1) {
+  for (; count > 0; count -= 1) {
     if (zip.readUInt32LE(position) !== SIGNATURES.entry) throw new Error('its directory is damaged')
-    const [flags, nameLength] = [zip.readUInt16LE(position + 8), zip.readUInt16LE(position + 28)]
-    const extra = position + 46 + nameLength
-    const next = extra + zip.readUInt16LE(position + 30) + zip.readUInt16LE(position + 32)
-    const path = zip.toString('utf8', position + 46, extra)
+    const nameEnd = position + 46 + zip.readUInt16LE(position + 28)
+    const path = zip.toString('utf8', position + 46, nameEnd)
     if (path.startsWith('/') || /^[a-z]:/i.test(path)) throw new Error(`absolute path: ${path}`)
     if (path.split(/[\\/]/).includes('..')) throw new Error(`invalid relative path: ${path}`)
-    const fields = [
-      zip.readUInt32LE(position + 24),
-      zip.readUInt32LE(position + 20),
-      zip.readUInt32LE(position + 42),
-    ]
-    const [unpacked = 0, packed = 0, offset = 0] = fields.includes(MAX_32)
-      ? withLargeNumbers(fields, zip.subarray(extra, next))
-      : fields
-    if (!path.endsWith('/')) {
-      paths += 1
-      const [isEncrypted, method] = [(flags & 1) === 1, zip.readUInt16LE(position + 10)]
-      const crc = zip.readUInt32LE(position + 16)
-      entries.set(path, { path, isEncrypted, method, crc, packed, unpacked, offset })
-    }
-    position = next
+    if (entries.has(path)) throw new Error('it holds two files of one name')
+    if (!path.endsWith('/'))
+      entries.set(path, {
+        path,
+        isEncrypted: (zip.readUInt16LE(position + 8) & 1) === 1,
+        method: zip.readUInt16LE(position + 10),
+        crc: zip.readUInt32LE(position + 16),
+        packed: zip.readUInt32LE(position + 20),
+        unpacked: zip.readUInt32LE(position + 24),
+        offset: zip.readUInt32LE(position + 42),
+      })
+    position = nameEnd + zip.readUInt16LE(position + 30) + zip.readUInt16LE(position + 32)
   }
-  if (entries.size < paths) throw new Error('it holds two files of one name')
   return entries
-}
-
-function withLargeNumbers(fields: readonly number[], extra: Buffer): number[] {
-  let index = 0
-  while (index + 4 <= extra.length && extra.readUInt16LE(index) !== 1)
-    index += 4 + extra.readUInt16LE(index + 2)
-  let next = index + 4
-  return fields.map((field) => {
-    if (field !== MAX_32 || next + 8 > extra.length) return field
-    next += 8
-    return Number(extra.readBigUInt64LE(next - 8))
-  })
 }
 
 function unpack(zip: Buffer, { isEncrypted, method, crc, packed, unpacked, offset }: Entry): Buffer {
@@ -198,22 +171,19 @@ export async function writeZip(path: string, folder: string, files: AsyncIterabl
     await flush()
     const start = size
     zip.end()
-    const directory = Buffer.concat(chunks).subarray(0, -22)
-    chunks = [directory, endOf(count, start, directory.length)]
+    const directory = Buffer.concat(chunks)
+    chunks = count < MAX_16 ? [directory] : withLargeCount(directory, count, start)
     await flush()
   } finally {
     await file.close()
   }
 }
 
-function endOf(count: number, start: number, length: number): Buffer {
-  const plain = Buffer.alloc(22)
-  plain.writeUInt32LE(SIGNATURES.end, 0)
-  plain.writeUInt16LE(Math.min(count, MAX_16), 8)
-  plain.writeUInt16LE(Math.min(count, MAX_16), 10)
-  plain.writeUInt32LE(length, 12)
-  plain.writeUInt32LE(start, 16)
-  if (count < MAX_16) return plain
+/** The library counts files with 16 bits: puts the end with 64 bits before its own. */
+function withLargeCount(directory: Buffer, count: number, start: number): Buffer[] {
+  const length = directory.length - 22
+  const plain = directory.subarray(length)
+  plain.fill(0xff, 8, 12)
   const large = Buffer.alloc(56 + 20)
   large.writeUInt32LE(SIGNATURES.end64, 0)
   large.writeBigUInt64LE(44n, 4)
@@ -224,7 +194,7 @@ function endOf(count: number, start: number, length: number): Buffer {
   large.writeUInt32LE(SIGNATURES.locator64, 56)
   large.writeBigUInt64LE(BigInt(start + length), 64)
   large.writeUInt32LE(1, 72)
-  return Buffer.concat([large, plain])
+  return [directory.subarray(0, length), large, plain]
 }
 
 /** The library writes local time, from 1980 to 2099: shifted, archives are the same in every time zone. */

@@ -23,32 +23,33 @@ const json: View<'tree'>['json'] = ({ state, recording }) => {
   }
 }
 
-interface Subagent {
-  readonly id: string | null
-  readonly actionId: string | null
-}
-
 /** The subagents of a conversation, or the side chains of a file, with the calls that opened them. */
-const subagentsOf = ({ session, children }: Recording): readonly Subagent[] =>
+const subagentsOf = ({ session, children }: Recording) =>
   session === null
     ? children
-    : session.children.flatMap(({ id, subagent }) =>
-        subagent === null ? [] : [{ id, actionId: subagent.actionId }],
-      )
+    : session.children
+        .filter(({ subagent }) => subagent !== null)
+        .map(({ id, subagent }) => ({ id, actionId: subagent?.actionId ?? null }))
 
 /** Lazy, so that a reader who stops early does not wait. */
 const show: View<'tree'>['show'] = function* (page, { recording, state, title }) {
   const { log } = state
   const branches = listLeaves(state).length
-  const remark = `${counted(log.entries.length, 'event')}, ${branches === 1 ? '1 branch' : `${branches} branches`}`
-  yield heading(page, title, remark)
+  yield heading(
+    page,
+    title,
+    `${counted(log.entries.length, 'event')}, ${counted(branches, 'branch', 'branches')}`,
+  )
   yield* treeLines(page, recording)
   for (const { id, actionId } of subagentsOf(recording))
     if (actionId === null || findEvent(state, actionId) === undefined)
       yield page.paint('dim', `  ↳ ${shownId(id)} was opened by no call of this log`)
   for (const entry of log.entries) {
     if (!entry.inTree)
-      yield page.paint('dim', `  line ${lineOf(recording, entry)} is not in the tree: ${outReason(entry)}`)
+      yield page.paint(
+        'dim',
+        `  line ${lineOf(recording, entry)} is not in the tree: ${entry.id === null ? 'it has no id that can be read' : `its id ${shownId(entry.id)} exists already`}`,
+      )
   }
   if (branches > 1) yield page.paint('dim', '  ● leads to HEAD   ○ on another branch   · state update')
 }
@@ -91,9 +92,6 @@ function rails({ depth, forks, isRemark, onHeadPath }: TreeRow): string {
 
 const lineOf = ({ lines }: Recording, { seq }: Entry): string => String(lines[seq] ?? '')
 
-const outReason = ({ id }: Entry): string =>
-  id === null ? 'it has no id that can be read' : `its id ${shownId(id)} exists already`
-
 export interface TreeRow {
   readonly entry: Entry
   readonly depth: number
@@ -135,8 +133,9 @@ export function* treeRows(state: State): IterableIterator<TreeRow> {
   yield* below(null, 0, false)
   for (let position = todo.pop(); position !== undefined; position = todo.pop()) {
     const { entry, depth } = position
-    const onHeadPath = leadsToHead(entry, shape)
-    yield { ...position, onHeadPath, isEnd: isEnd(entry, shape), isRemark: false }
+    const onHeadPath = shape.onHeadPath.has(entry)
+    const isEnd = (shape.children.get(entry) ?? []).every((child) => isRemark(child, shape))
+    yield { ...position, onHeadPath, isEnd, isRemark: false }
     yield* below(entry, depth, onHeadPath)
   }
 }
@@ -148,8 +147,7 @@ function shapeOf(state: State): TreeShape {
   for (const entry of log.entries) {
     if (!entry.inTree) continue
     const siblings = children.get(entry.parent)
-    if (siblings === undefined) children.set(entry.parent, [entry])
-    else siblings.push(entry)
+    if (siblings?.push(entry) === undefined) children.set(entry.parent, [entry])
   }
   // A parent is always before its children.
   for (const { seq, inTree, parent } of log.entries.slice().toReversed()) {
@@ -158,20 +156,14 @@ function shapeOf(state: State): TreeShape {
   return { children, sizes, onHeadPath: new Set(pathTo(state)) }
 }
 
-const leadsToHead = (entry: Entry, { onHeadPath }: TreeShape): boolean => onHeadPath.has(entry)
-
 const isRemark = (entry: Entry, { children }: TreeShape): boolean =>
   kindOf(entry) === 'ConversationStateUpdateEvent' && !children.has(entry)
 
-const isEnd = (entry: Entry, shape: TreeShape): boolean =>
-  (shape.children.get(entry) ?? []).every((child) => isRemark(child, shape))
-
 /** The child that leads to HEAD, else the first of the largest. */
-function mainOf(children: readonly Entry[], shape: TreeShape): Entry | undefined {
-  let best: Entry | undefined
-  for (const child of children) {
-    if (leadsToHead(child, shape)) return child
-    if (best === undefined || (shape.sizes[child.seq] ?? 0) > (shape.sizes[best.seq] ?? 0)) best = child
-  }
-  return best
+function mainOf(children: readonly Entry[], { onHeadPath, sizes }: TreeShape): Entry | undefined {
+  const sizeOf = (entry: Entry): number => (onHeadPath.has(entry) ? Infinity : (sizes[entry.seq] ?? 0))
+  return children.reduce<Entry | undefined>(
+    (best, child) => (best === undefined || sizeOf(child) > sizeOf(best) ? child : best),
+    undefined,
+  )
 }
