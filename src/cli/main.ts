@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 
-import { isOlder, readPackage } from './package.ts'
+import { readPackage } from './package.ts'
 
 const { node } = await readPackage()
-if (isOlder(process.versions.node, node)) {
+// Number by number: 22.9 is older than 22.13.
+if (process.versions.node.localeCompare(node, 'en', { numeric: true }) < 0) {
   process.stderr.write(`colloquy needs Node ${node} or newer; this is ${process.versions.node}\n`)
   process.exitCode = 1
 } else {

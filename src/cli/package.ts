@@ -10,17 +10,3 @@ export async function readPackage(): Promise<{ readonly version: string; readonl
   }
   return { version, node: engines.node.replace(/^\D+/, '') }
 }
-
-/**
- * Whether a version is older than another, number by number.
- * @example
- * isOlder('22.9.1', '22.13') // true
- */
-export function isOlder(version: string, least: string): boolean {
-  const numbers = version.split('.').map(Number)
-  for (const [index, required] of least.split('.').map(Number).entries()) {
-    const actual = numbers[index] ?? 0
-    if (actual !== required) return actual < required
-  }
-  return false
-}

@@ -52,9 +52,8 @@ import { auditBlobs, deleteConversations, eraseEvent, printPage } from './stored
 import { checkView, judgeLog, type Judged, junitOf, repairsOf, showLaws } from './show/check.ts'
 import { convertView, messagesView } from './show/messages.ts'
 import { CALLED, heading, LISTED, type Page, problemRows, type View } from './show/page.ts'
-import { replayView, stateRows } from './show/replay.ts'
+import { condenseView, replayView, stateRows, stuckView, viewRows, viewView } from './show/state.ts'
 import { treeLines, type TreeRow, treeRows, treeView } from './show/tree.ts'
-import { condenseView, stuckView, viewRows, viewView } from './show/view.ts'
 import { whyView } from './show/why.ts'
 
 const AGENT = [

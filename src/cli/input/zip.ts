@@ -1,8 +1,8 @@
 /** Reads and writes zips. Input is hostile: sizes, counts, names and checksums are checked. */
 
 import { open, readFile, stat } from 'node:fs/promises'
-import { crc32, deflateRawSync } from 'node:zlib'
-import { inflateSync, Zip, type ZipInputFile } from 'fflate'
+import { crc32 } from 'node:zlib'
+import { inflateSync, Zip, ZipDeflate } from 'fflate'
 import { FileError, rejectRead } from '../failure.ts'
 
 export interface FileTree {
@@ -153,18 +153,10 @@ export async function writeZip(path: string, folder: string, files: AsyncIterabl
       await file.appendFile(bytes)
     }
     for await (const { path: name, text, time } of files) {
-      const data = Buffer.from(text)
-      const entry: ZipInputFile = {
-        filename: `${folder}/${name}`,
-        size: data.length,
-        crc: crc32(data),
-        compression: METHODS.deflated,
-        mtime: zipTime(time),
-        os: 3,
-        attrs: 0o100644 * 0x10000,
-      }
+      const about = { mtime: zipTime(time), os: 3, attrs: 0o100644 * 0x10000 }
+      const entry = Object.assign(new ZipDeflate(`${folder}/${name}`), about)
       zip.add(entry)
-      entry.ondata?.(null, deflateRawSync(data), true)
+      entry.push(Buffer.from(text), true)
       count += 1
       if (size - written >= FLUSH_BYTES) await flush()
     }

@@ -140,15 +140,13 @@ const LOOKS = {
   warn: 'yellow',
   dim: 'dim',
   strong: 'bold',
-  text: null,
-} as const satisfies Record<Tone, string | null>
+  text: 'reset',
+} as const satisfies Record<Tone, string>
 
 const unpainted: Paint = (_tone, text) => text
 
-const painted: Paint = (tone, text) => {
-  const look = LOOKS[tone]
-  return look === null || text === '' ? text : styleText(look, text, { validateStream: false })
-}
+const painted: Paint = (tone, text) =>
+  tone === 'text' || text === '' ? text : styleText(LOOKS[tone], text, { validateStream: false })
 
 /** Colours on a terminal only, never with NO_COLOR, anywhere with FORCE_COLOR. */
 export function paintFor(isTTY: boolean, env: Readonly<Record<string, string | undefined>>): Paint {
