@@ -110,18 +110,17 @@ export function postgresDialect(schema: string): Dialect {
   }
 }
 
-const RANGES = `unnest(CAST(? AS text[]), CAST(? AS text[]), CAST(? AS int[]), CAST(? AS bigint[]), CAST(? AS bigint[]),
-    CAST(? AS bigint[]), CAST(? AS bigint[])) AS r (kind, source, lane, low_time, low_seq, high_time, high_seq)`
+/** One value: `unnest` of a list for each column takes several times as long. */
+const RANGES = `json_to_recordset(CAST(? AS json))
+    AS r (kind text, source text, lane int, low_time bigint, low_seq bigint, high_time bigint, high_seq bigint)`
 
-const rangeValues = (ranges: readonly EventRange[]): SqlValue[] => [
-  ranges.map(({ kind }) => kind),
-  ranges.map(({ source }) => source),
-  ranges.map(({ lane }) => (lane === null ? null : String(lane))),
-  ranges.map(({ low }) => String(low.time)),
-  ranges.map(({ low }) => String(low.seq)),
-  ranges.map(({ high }) => String(high.time)),
-  ranges.map(({ high }) => String(high.seq)),
-]
+const rangesText = (ranges: readonly EventRange[]): string =>
+  JSON.stringify(
+    ranges.map(({ kind, source, lane, low, high }) => {
+      const times = { low_time: String(low.time), high_time: String(high.time) }
+      return { kind, source, lane, low_seq: String(low.seq), high_seq: String(high.seq), ...times }
+    }),
+  )
 
 /**
  * Bounds and order begin with all columns of one index, so no other index has the order. A walk of positions
@@ -158,7 +157,7 @@ function pageOfRanges(
     `SELECT ${columns} FROM ${RANGES} CROSS JOIN LATERAL (
       SELECT * FROM ${event} AS e WHERE ${where} ORDER BY ${order} LIMIT ?
     ) AS e ORDER BY e.time${way}, e.seq${way} LIMIT ?`,
-    ...rangeValues(ranges),
+    rangesText(ranges),
     ...values,
     limit,
     limit,
@@ -171,7 +170,7 @@ function countRanges(event: string, form: RangeForm, ranges: readonly EventRange
     `SELECT coalesce(sum(e.count), 0) AS count FROM ${RANGES} CROSS JOIN LATERAL (
       SELECT count(*) AS count FROM (SELECT 1 AS one FROM ${event} AS e WHERE ${where} ORDER BY ${order}) AS e
     ) AS e`,
-    ...rangeValues(ranges),
+    rangesText(ranges),
     ...values,
   )
 }

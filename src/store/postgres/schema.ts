@@ -336,16 +336,17 @@ BEGIN
   IF current_setting('synchronous_commit') IN ('off', 'local', 'remote_write') THEN
     PERFORM set_config('synchronous_commit', 'on', true);
   END IF;
+  IF cardinality(p_opened) > 0 THEN
+    INSERT INTO ${schema}.lane (log, lane, time, parent_lane, parent_seq, parent_time)
+    SELECT p_numbers[p_opened_appends[o]], p_opened[o], p_opened_times[o], p_opened_parent_lanes[o],
+      p_opened_parent_seqs[o], p_opened_parent_times[o]
+    FROM generate_series(1, cardinality(p_opened)) AS o WHERE v_fits[p_opened_appends[o]];
+  END IF;
   WITH events AS (
     INSERT INTO ${schema}.event (log, seq, id, parent_id, time, lane, kind, source, message, body, blobs)
     SELECT p_numbers[p_appends[e]], p_seqs[e], p_ids[e], p_parent_ids[e], p_times[e], p_lanes[e], p_kinds[e],
       p_sources[e], p_messages[e], v_bodies[e], p_blobs[e]
     FROM generate_series(1, cardinality(p_ids)) AS e WHERE v_fits[p_appends[e]]
-  ), lanes AS (
-    INSERT INTO ${schema}.lane (log, lane, time, parent_lane, parent_seq, parent_time)
-    SELECT p_numbers[p_opened_appends[o]], p_opened[o], p_opened_times[o], p_opened_parent_lanes[o],
-      p_opened_parent_seqs[o], p_opened_parent_times[o]
-    FROM generate_series(1, cardinality(p_opened)) AS o WHERE v_fits[p_opened_appends[o]]
   ), logs AS (
     UPDATE ${schema}.log SET ${TIP_COLUMNS.map((name) => `${name} = p_${name}[n]`).join(', ')},
       text_version = CASE WHEN v_indexed[n] THEN p_version[n] ELSE text_version END,
