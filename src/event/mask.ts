@@ -47,15 +47,14 @@ export function mentionsSecret(text: string): boolean {
   return text.includes(SECRET) || (text.includes(ESCAPE) && NAMED.test(text))
 }
 
-const maskText = (text: string): string =>
-  mentionsSecret(text) ? text.replace(SECRET_IN_TEXT, '$1null') : text
+const maskText = (text: string): string => text.replace(SECRET_IN_TEXT, '$1null')
 
 function holdsSecret(root: unknown): boolean {
   const seen = new Set<object>()
   const todo: unknown[] = [root]
   while (todo.length > 0) {
     const value = todo.pop()
-    if (typeof value === 'string' && maskText(value) !== value) return true
+    if (typeof value === 'string' && mentionsSecret(value) && maskText(value) !== value) return true
     if (typeof value !== 'object' || value === null || seen.has(value)) continue
     seen.add(value)
     for (const [key, item] of Object.entries(value)) {
@@ -69,7 +68,7 @@ function holdsSecret(root: unknown): boolean {
 function masked(root: unknown): unknown {
   const copies = new Map<object, object>()
   const copyOf = (value: unknown): unknown => {
-    if (typeof value === 'string') return maskText(value)
+    if (typeof value === 'string') return mentionsSecret(value) ? maskText(value) : value
     if (typeof value !== 'object' || value === null) return value
     const known = copies.get(value)
     if (known !== undefined) return known

@@ -12,9 +12,11 @@ import {
   EVENT,
   EVENT_OR_NULL,
   EVENT_PAGE,
+  type EventPageBody,
   filterOf,
   FILTERS,
   getEvents,
+  type PageValues,
   PAGING,
   searchPage,
 } from '../events/pages.ts'
@@ -45,15 +47,21 @@ const batchGetEvents = (
     },
   })
 
+/** A page of events, by the conversation's id as the client wrote it. @throws HttpProblem 404. */
+async function ownPage(store: Store, id: string, query: PageValues): Promise<EventPageBody> {
+  // Events prove that the conversation exists. A cursor may be of the stored id, if that is written differently.
+  const page = await searchPage(store, filterOf(id, query), query).catch(() => null)
+  if (page !== null && page.items.length > 0) return page
+  const { id: storedId } = await getConversationOr404(store, id)
+  return searchPage(store, filterOf(storedId, query), query)
+}
+
 export const ownEvents = (store: Store): Operation[] => [
   operation('get /api/v1/conversation/{conversation_id}/events/search', {
     name: 'search_events',
     query: { ...FILTERS, ...PAGING, ...BLOBS_QUERY },
     replies: EVENT_PAGE_REPLIES,
-    async handle({ path, query }) {
-      const { id } = await getConversationOr404(store, path.conversation_id)
-      return { body: await searchPage(store, filterOf(id, query), query) }
-    },
+    handle: async ({ path, query }) => ({ body: await ownPage(store, path.conversation_id, query) }),
   }),
   operation('get /api/v1/conversation/{conversation_id}/events/count', {
     name: 'count_events',
@@ -91,10 +99,9 @@ export const agentEvents = (store: Store): Operation[] => [
     name: 'search_conversation_events',
     query: { ...AGENT_FILTERS, ...PAGING, ...BLOBS_QUERY },
     replies: EVENT_PAGE_REPLIES,
-    async handle({ path, query: { kind: kind__eq, ...query } }) {
-      const { id } = await getConversationOr404(store, path.conversation_id)
-      return { body: await searchPage(store, filterOf(id, { kind__eq, ...query }), query) }
-    },
+    handle: async ({ path, query: { kind: kind__eq, ...query } }) => ({
+      body: await ownPage(store, path.conversation_id, { kind__eq, ...query }),
+    }),
   }),
   operation('get /api/conversations/{conversation_id}/events/count', {
     name: 'count_conversation_events',

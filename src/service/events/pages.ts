@@ -41,14 +41,14 @@ interface FilterValues {
   readonly body?: string | null
 }
 
-interface PageValues extends FilterValues {
+export interface PageValues extends FilterValues {
   readonly sort_order: 'TIMESTAMP' | 'TIMESTAMP_DESC'
   readonly page_id: string | null
   readonly limit: number
   readonly blobs?: BlobMode
 }
 
-interface EventPageBody extends PageBody<Event> {
+export interface EventPageBody extends PageBody<Event> {
   readonly blobs?: readonly (BlobReference & { readonly event_id: string })[]
 }
 
@@ -60,7 +60,7 @@ export function filterOf(
 ): EventFilter {
   return {
     conversationId,
-    excludeKinds: hidden,
+    ...(hidden.length > 0 && { excludeKinds: hidden }),
     ...(kind__eq !== null && { kinds: [kind__eq] }),
     ...(timestamp__gte !== null && { timestampGte: timestamp__gte }),
     ...(timestamp__lt !== null && { timestampLt: timestamp__lt }),

@@ -185,7 +185,7 @@ export function eventReads(d: Dialect) {
     if (query.leafId === null) {
       const log = yield* findLog(query.conversationId)
       if (log === undefined) return { rows: [], log: 0 }
-      const form = formOf(log.number, d.firstUnindexed(log.version), query, log.inOrder)
+      const form = formOf(d, log.number, log.version, query, log.inOrder)
       const ranges = rangesOf(form, query, yield* positioned(form, log.version, bounds))
       return { rows: yield* findInRanges(form, ranges, limit), log: log.number }
     }
@@ -193,7 +193,7 @@ export function eventReads(d: Dialect) {
     const [leaf] = segments
     if (leaf === undefined) return { rows: [], log: 0 }
     const log = Number(leaf.log)
-    const form = formOf(log, d.firstUnindexed(leaf.version), query, leaf.in_order)
+    const form = formOf(d, log, leaf.version, query, leaf.in_order)
     if (leaf.in_order === IN_ORDER.none)
       return { rows: yield* findOnPath(query, segments, form, bounds, limit), log }
     // Segments follow one another in time: as many are read as fill the page.
@@ -210,11 +210,7 @@ export function eventReads(d: Dialect) {
   }
 
   /** Of more ranges than fit in a statement, those of kinds and sources that the log has. */
-  function* presentOf(
-    { log, isByKind }: RangeForm,
-    ranges: readonly EventRange[],
-  ): Work<readonly EventRange[]> {
-    if (!isByKind || ranges.length <= MAX_RANGES) return ranges
+  function* presentOf({ log }: RangeForm, ranges: readonly EventRange[]): Work<readonly EventRange[]> {
     const kinds = JSON.stringify([...new Set(ranges.map(({ kind }) => kind))])
     const rows = yield* all<Readonly<Record<string, unknown>>>(
       sourcesOfKinds,
@@ -227,8 +223,8 @@ export function eventReads(d: Dialect) {
 
   /** Events that are not indexed yet and are in one of some ranges, without their bodies. */
   function* findInTail(form: RangeForm, ranges: readonly EventRange[]): Work<FoundRow[]> {
-    const { log, isByKind, text, firstUnindexed } = form
-    if (!isByKind || firstUnindexed === null || ranges.length === 0) return []
+    const { log, text, firstUnindexed } = form
+    if (firstUnindexed === null || ranges.length === 0) return []
     const rows = yield* all<FoundRow & { readonly source: string }>(
       tail + (text === null ? '' : ` AND ${d.find}(e.message, ?) > 0`),
       log,
@@ -250,8 +246,9 @@ export function eventReads(d: Dialect) {
   }
 
   function* findInRanges(form: RangeForm, allRanges: readonly EventRange[], limit: number): Work<FoundRow[]> {
-    const ranges = yield* presentOf(form, allRanges)
-    const unindexed = yield* findInTail(form, allRanges)
+    const isLong = form.isByKind && allRanges.length > MAX_RANGES
+    const ranges = isLong ? yield* presentOf(form, allRanges) : allRanges
+    const unindexed = form.firstUnindexed === null ? [] : yield* findInTail(form, allRanges)
     const rows: FoundRow[][] = unindexed.length === 0 ? [] : [unindexed]
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
       const { sql, values } = d.pageOfRanges(form, ranges.slice(start, start + MAX_RANGES), result, limit)
@@ -293,13 +290,13 @@ export function eventReads(d: Dialect) {
       const log = yield* findLog(filter.conversationId)
       if (log === undefined) return 0
       // The index by kind has all that is counted.
-      const form = formOf(log.number, d.firstUnindexed(log.version), filter, IN_ORDER.none)
+      const form = formOf(d, log.number, log.version, filter, IN_ORDER.none)
       return yield* countIn(form, rangesOf(form, filter, bounds))
     }
     const segments = yield* segmentsOf(filter)
     const [leaf] = segments
     if (leaf === undefined) return 0
-    const form = formOf(Number(leaf.log), d.firstUnindexed(leaf.version), filter, leaf.in_order)
+    const form = formOf(d, Number(leaf.log), leaf.version, filter, leaf.in_order)
     if (leaf.in_order !== IN_ORDER.none) {
       const position = yield* positioned(form, leaf.up_to + 1, bounds)
       return yield* countIn(
@@ -312,7 +309,8 @@ export function eventReads(d: Dialect) {
   }
 
   function* countIn(form: RangeForm, allRanges: readonly EventRange[]): Work<number> {
-    const ranges = yield* presentOf(form, allRanges)
+    const isLong = form.isByKind && allRanges.length > MAX_RANGES
+    const ranges = isLong ? yield* presentOf(form, allRanges) : allRanges
     let sum = (yield* findInTail(form, allRanges)).length
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
       const { sql, values } = d.countRanges(form, ranges.slice(start, start + MAX_RANGES))
@@ -351,18 +349,17 @@ interface Bounds {
   readonly high: EventPlace
 }
 
-const formOf = (
+function formOf(
+  d: Dialect,
   log: number,
-  firstUnindexed: number | null,
+  version: number,
   query: Pick<CheckedEventQuery, 'kinds' | 'source' | 'text'> & { readonly descending?: boolean },
   inOrder: number,
-): RangeForm => ({
-  log,
-  firstUnindexed,
-  isByKind: inOrder !== IN_ORDER.all || query.kinds !== null || query.source !== null,
-  descending: query.descending ?? false,
-  text: query.text,
-})
+): RangeForm {
+  const { descending = false, text } = query
+  const isByKind = inOrder !== IN_ORDER.all || query.kinds !== null || query.source !== null
+  return { log, firstUnindexed: isByKind ? d.firstUnindexed(version) : null, isByKind, descending, text }
+}
 
 function boundsOf(query: Pick<CheckedEventQuery, 'from' | 'until' | 'after' | 'descending'>): Bounds {
   const { from, until, after, descending } = query

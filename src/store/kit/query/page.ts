@@ -1,6 +1,5 @@
 /** Keyset pages: checks order, limit and cursor, and cuts a page with the cursor of the next. */
 
-import { canonicalJson } from '../../../event/encode.ts'
 import { ColloquyError } from '../../../event/errors.ts'
 import { hashText } from '../../../event/text.ts'
 import { MAX_PAGE_SIZE, type Page } from '../../contract/query.ts'
@@ -47,11 +46,12 @@ export function decodeCursor(scope: string, cursor: string): readonly string[] {
 
 /** Returns a cursor's scope: list, order and checked filter. Equal filters have equal texts. O(size). */
 export function scopeOf(list: string, order: string, filter: object): string {
-  const plain = Object.entries(filter).map(([key, value]: [string, unknown]) => {
+  const fields = Object.entries(filter).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const plain = fields.map(([key, value]: [string, unknown]) => {
     if (typeof value === 'bigint') return [key, String(value)]
     return [key, value instanceof Set ? [...value] : value]
   })
-  return canonicalJson([list, order, Object.fromEntries(plain)])
+  return JSON.stringify([list, order, plain])
 }
 
 /** Joins parts with length and checksum. All versions use this form, so each recognizes the others. */
