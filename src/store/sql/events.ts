@@ -52,15 +52,14 @@ export function eventReads(d: Dialect) {
   const { readBodies } = blobReads(d)
   const event = d.table('event')
   const log = d.table('log')
-  const result = EVENT_COLUMNS.replace(
-    'e.body',
-    `CASE WHEN octet_length(e.body) <= ${LARGE_BODY} THEN e.body END AS body, octet_length(e.body) AS bytes`,
-  )
+  const found = (body: string): string =>
+    EVENT_COLUMNS.replace('e.body', `${body} AS body, octet_length(e.body) AS bytes`)
+  const result = found(`CASE WHEN octet_length(e.body) <= ${LARGE_BODY} THEN e.body END`)
   const forward = `SELECT ${EVENT_COLUMNS} FROM ${event} AS e WHERE e.log = ? AND e.seq >= ? AND e.seq <= ? ORDER BY e.seq`
   const backward = `${forward} DESC`
   const number = `SELECT number, version, in_order FROM ${log} WHERE conversation_id = ?`
   const byIds = d.withIds(EVENT_COLUMNS)
-  const tail = `SELECT ${result.replace(/CASE .* END/, 'CAST(NULL AS text)')}, e.source FROM ${event} AS e
+  const tail = `SELECT ${found('CAST(NULL AS text)')}, e.source FROM ${event} AS e
     WHERE e.log = ? AND e.seq >= ? AND e.kind IN (SELECT listed.value FROM ${d.elements})`
   const bodies = `SELECT ${EVENT_COLUMNS} FROM ${event} AS e WHERE e.log = ? AND e.seq IN (SELECT CAST(listed.value AS int) FROM ${d.elements})`
   // Halves a range of positions until one is left.
