@@ -191,14 +191,19 @@ export function* changeItems(
     readonly put_due_at: Bigint | null
     readonly fits: boolean
   }>(
-    `SELECT * FROM ${schema}.change_items(?, ?, ?, ?, ?, ?, ?, ?)`,
-    changes.map(({ collection }) => collection),
-    changes.map(({ id }) => id),
-    changes.map(({ expected }) => (expected === undefined ? null : String(expected ?? 0))),
-    changes.map(({ put }) => (put === undefined ? null : String(put !== null))),
-    changes.map(({ put }) => (put?.dueIn === undefined || put.dueIn === null ? null : String(put.dueIn))),
-    changes.map(({ put }) => JSON.stringify(put?.keys ?? {})).join('\n'),
-    changes.map(({ put }) => JSON.stringify(put?.body ?? null)).join('\n'),
+    `SELECT * FROM ${schema}.change_items(CAST(? AS json), ?)`,
+    JSON.stringify(
+      changes.map(({ collection, id, expected, put }, index) => ({
+        nth: index + 1,
+        collection,
+        id,
+        expected: expected === null ? 0 : expected,
+        put: put === undefined ? null : put !== null,
+        due_in: put?.dueIn,
+        keys: JSON.stringify(put?.keys ?? {}),
+        body: JSON.stringify(put?.body ?? null),
+      })),
+    ),
     now,
   )
   const byNumber = new Map(rows.map((row) => [row.nth - 1, row]))

@@ -192,56 +192,45 @@ $body$`
 
 /**
  * `change_items` returns the stored items by number from 1; or, unchanged, one row with the first unexpected
- * item's version. `p_expected`: null for any version, 0 for no item; `p_puts`: true for a put, false for a
- * deletion, null for a comparison. Bodies and keys: one JSON line each. Names are locked in a global order,
- * so that no missing item is created meanwhile; later statements see other commits. Claims lock rows only and
- * do not wait.
+ * item's version. `expected`: null for any version, 0 for no item; `put`: true for a put, false for a
+ * deletion, null for a comparison. Names are locked in a global order, so that no missing item is created
+ * meanwhile; later statements see other commits. Claims lock rows only and do not wait.
  */
 const changeItemsFunction = (schema: string): string => {
-  const wrong = `SELECT n.nth, i.version FROM unnest(p_collections, p_ids, p_expected) WITH ORDINALITY AS n (collection, id, expected, nth)
-    LEFT JOIN ${schema}.item i ON i.collection = n.collection AND i.id = n.id
+  const changes = `json_to_recordset(p_changes)
+    AS n (nth integer, collection text, id text, expected bigint, put boolean, due_in bigint, keys text, body text)`
+  const stored = `JOIN ${schema}.item i ON i.collection = n.collection AND i.id = n.id`
+  const wrong = `SELECT n.nth, i.version FROM ${changes} LEFT ${stored}
     WHERE n.expected <> coalesce(i.version, 0) ORDER BY n.nth LIMIT 1`
   const fits = `current_setting('colloquy.fits', true) = 'true'`
   return `
-CREATE FUNCTION ${schema}.change_items(
-  p_collections text[], p_ids text[], p_expected bigint[], p_puts boolean[], p_due_in bigint[],
-  p_keys text, p_bodies text, p_now bigint
-) RETURNS TABLE (nth integer, put_version bigint, put_due_at bigint, fits boolean) LANGUAGE sql VOLATILE AS $body$
+CREATE FUNCTION ${schema}.change_items(p_changes json, p_now bigint)
+RETURNS TABLE (nth integer, put_version bigint, put_due_at bigint, fits boolean) LANGUAGE sql VOLATILE AS $body$
   ${BE_DURABLE};
   SELECT pg_advisory_xact_lock(l.name) FROM (
-    SELECT DISTINCT hashtextextended(n.collection || E'\\n' || n.id, 0) AS name
-    FROM unnest(p_collections, p_ids) AS n (collection, id) ORDER BY 1
+    SELECT DISTINCT hashtextextended(n.collection || E'\\n' || n.id, 0) AS name FROM ${changes} ORDER BY 1
   ) l;
-  SELECT 1 FROM unnest(p_collections, p_ids) AS n (collection, id)
-  JOIN ${schema}.item i ON i.collection = n.collection AND i.id = n.id FOR UPDATE OF i;
+  SELECT 1 FROM ${changes} ${stored} FOR UPDATE OF i;
   SELECT set_config('colloquy.fits', (NOT EXISTS (${wrong}))::text, true);
   DELETE FROM ${schema}.item_key k
-  USING unnest(p_collections, p_ids, p_puts, string_to_array(p_keys, E'\\n')) AS n (collection, id, put, keys)
-  JOIN ${schema}.item i ON i.collection = n.collection AND i.id = n.id
-  CROSS JOIN LATERAL json_each_text(i.keys::json) AS o (name, value)
+  USING ${changes} ${stored} CROSS JOIN LATERAL json_each_text(i.keys::json) AS o (name, value)
   WHERE ${fits} AND n.put IS NOT NULL AND k.collection = i.collection AND k.id = i.id AND k.name = o.name
     AND k.value = o.value AND n.keys::json ->> o.name IS DISTINCT FROM o.value;
-  DELETE FROM ${schema}.item i USING unnest(p_collections, p_ids, p_puts) AS n (collection, id, put)
+  DELETE FROM ${schema}.item i USING ${changes}
   WHERE ${fits} AND NOT n.put AND i.collection = n.collection AND i.id = n.id;
   INSERT INTO ${schema}.item (collection, id, due_at, keys, body)
   SELECT n.collection, n.id, coalesce(p_now, ${NOW}) / 1000 + n.due_in, n.keys, n.body
-  FROM unnest(
-    p_collections, p_ids, p_puts, p_due_in, string_to_array(p_keys, E'\\n'), string_to_array(p_bodies, E'\\n')
-  ) AS n (collection, id, put, due_in, keys, body)
-  WHERE ${fits} AND n.put
+  FROM ${changes} WHERE ${fits} AND n.put
   ON CONFLICT (collection, id) DO UPDATE SET
     version = DEFAULT, due_at = excluded.due_at, keys = excluded.keys, body = excluded.body;
   INSERT INTO ${schema}.item_key (collection, name, value, id)
   SELECT n.collection, o.name, o.value, n.id
-  FROM unnest(p_collections, p_ids, p_puts, string_to_array(p_keys, E'\\n')) AS n (collection, id, put, keys)
-  CROSS JOIN LATERAL json_each_text(n.keys::json) AS o (name, value)
+  FROM ${changes} CROSS JOIN LATERAL json_each_text(n.keys::json) AS o (name, value)
   WHERE ${fits} AND n.put
   ON CONFLICT DO NOTHING;
-  SELECT n.nth::integer, i.version, i.due_at, true
-  FROM unnest(p_collections, p_ids, p_puts) WITH ORDINALITY AS n (collection, id, put, nth)
-  JOIN ${schema}.item i ON i.collection = n.collection AND i.id = n.id WHERE ${fits} AND n.put
+  SELECT n.nth, i.version, i.due_at, true FROM ${changes} ${stored} WHERE ${fits} AND n.put
   UNION ALL
-  SELECT w.nth::integer, w.version, NULL, false FROM (${wrong}) w WHERE NOT ${fits};
+  SELECT w.nth, w.version, NULL, false FROM (${wrong}) w WHERE NOT ${fits};
 $body$`
 }
 
