@@ -2,7 +2,8 @@
 
 import { isObject } from '../event/json.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
-import { failureOf, type ReplyCollector, type ReplyOutcome, type Reply } from './reply.ts'
+import { failureOf } from './reply.ts'
+import type { ReadOptions, Reply, ReplyCollector, ReplyOutcome } from './reply.ts'
 import { type RawObject, objectOf, objectsOf, readArguments, stringOf } from './text.ts'
 
 interface StreamReader {
@@ -10,12 +11,16 @@ interface StreamReader {
   /** The failure that an event reports. Default: its `error`. */
   readonly failureIn?: (event: RawObject) => ReplyOutcome | null
   readonly isComplete: () => boolean
-  readonly read: (ending: ReplyOutcome | null) => Reply
+  /** The reply so far, in the form of an unstreamed one. */
+  readonly whole: () => object
 }
 
 /** Collects a stream. If it fails or breaks off, content that live readers have seen is kept. */
-export function collectStream(reader: StreamReader): ReplyCollector {
-  const { push: take, failureIn = failureOf, isComplete, read } = reader
+export function collectStream(
+  read: (reply: object, options: ReadOptions, broken: ReplyOutcome | null) => Reply,
+  options: ReadOptions,
+  { push: take, failureIn = failureOf, isComplete, whole }: StreamReader,
+): ReplyCollector {
   const texts: string[] = []
   let failure: ReplyOutcome | null = null
   return {
@@ -26,7 +31,8 @@ export function collectStream(reader: StreamReader): ReplyCollector {
       for (const { content } of deltas) if (content !== undefined && content !== null) texts.push(content)
       return deltas
     },
-    end: () => read(failure ?? (isComplete() ? null : { type: 'broken_off', text: texts.join('') })),
+    end: () =>
+      read(whole(), options, failure ?? (isComplete() ? null : { type: 'broken_off', text: texts.join('') })),
   }
 }
 

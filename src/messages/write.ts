@@ -36,7 +36,8 @@ export function extend<M extends object>(messages: M[], field: keyof M, blocks: 
 export interface Writer<Block extends object> {
   readonly piece: (piece: Piece) => Block
   readonly reply: (turn: AssistantTurn, keepsSigned: boolean) => readonly Written<Block>[]
-  readonly move: (turn: AssistantTurn) => Moved
+  /** Default: everything stays in its result. */
+  readonly move?: (turn: AssistantTurn) => Moved
   readonly result: (result: Result, turn: AssistantTurn) => Block
   /** Adds blocks, at least one, to the request; `turn` is null for content moved out of results. */
   readonly add: (role: Role, blocks: Block[], turn: Turn | null) => void
@@ -114,7 +115,7 @@ export function startRequest<Request extends object, Block extends object, M ext
         continue
       }
       writeBlocks('assistant', writer.reply(turn, proof.keepsSigned(turn)), turn)
-      const { results, pieces } = writer.move(turn)
+      const { results, pieces } = writer.move?.(turn) ?? { results: turn.results, pieces: [] }
       const written = results.map((result) => ({
         block: writer.result(result, turn),
         digest: () => resultDigest(result),

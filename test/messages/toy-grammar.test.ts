@@ -49,7 +49,6 @@ export const TOY = defineGrammar({
         other: () => null,
         more: () => null,
       }),
-      move: ({ results }) => ({ results, pieces: [] }),
       result: ({ call, pieces }) => ({ result: pieces.map((piece) => (piece.type === 'text' ? piece.text : '')).join(''), id: call.id }),
       add: (role, content) => list.push({ role, content }),
       request: (lines) => ({ lines }),

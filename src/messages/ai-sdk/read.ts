@@ -297,16 +297,16 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
     return type === 'text' ? textDelta(text) : reasoningDelta(text)
   }
 
-  return collectStream({
-    push: push,
+  return collectStream(readReply, options, {
+    push,
     failureIn: ({ type, error }) =>
       type === 'error' && finish === null ? failedWith(textOfError(error)) : null,
     isComplete: () => finish !== null && !isAborted,
-    read: (ending) => {
+    whole() {
       const content = parts.map(({ rest, texts }) =>
         rest['type'] === 'text' || rest['type'] === 'reasoning' ? { ...rest, text: texts.join('') } : rest,
       )
-      return readReply({ ...finish, content }, options, ending)
+      return { ...finish, content }
     },
   })
 }

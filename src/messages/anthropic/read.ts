@@ -95,16 +95,11 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
     return []
   }
 
-  return collectStream({
+  return collectStream(readReply, options, {
     push: take,
     failureIn: (event) => (event['type'] === 'error' ? (failureOf(event) ?? failedWith(null)) : null),
     isComplete: () => isComplete,
-    read: (ending) =>
-      readReply(
-        { ...message, usage, content: items.map((item) => closeBlock(item, DELTAS, isComplete)) },
-        options,
-        ending,
-      ),
+    whole: () => ({ ...message, usage, content: items.map((item) => closeBlock(item, DELTAS, isComplete)) }),
   })
 }
 

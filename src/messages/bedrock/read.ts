@@ -13,7 +13,7 @@ import {
 import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyPart } from '../reply.ts'
 import { base64Of } from '../text-files.ts'
 import { addDelta, closeBlock, collectStream, type DeltaFields, newItem, type StreamItem } from '../stream.ts'
-import { type RawObject, objectOf, objectsOf, stringOf } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf, textOfContents } from '../text.ts'
 import { LIMITS, withoutBytes } from './blocks.ts'
 
 /** A whole reply of the AWS client. Other fields are read if they are present. */
@@ -38,9 +38,8 @@ export const fromBedrock = (reply: BedrockReply, options: ReadOptions = {}): Rep
 
 const readReply = replyReader(LIMITS, (raw, broken, options) => {
   const { output, stopReason, usage, $metadata, additionalModelResponseFields, trace } = raw
-  const contents = objectsOf(objectOf(objectOf(output)['message'])['content']).filter(
-    ({ text }) => text !== '',
-  )
+  const { content } = objectOf(objectOf(output)['message'])
+  const contents = objectsOf(content).filter(({ text }) => text !== '')
   const ending = broken ?? endingBy(ENDINGS, stringOf(stopReason), stopReason)
   return {
     id: objectOf($metadata)['requestId'],
@@ -66,27 +65,19 @@ function partOf(content: RawObject, isCutOff: boolean): ReplyPart {
   const { text, toolUse, reasoningContent, citationsContent } = content
   if (typeof text === 'string') return replyPart.text(text, moreOf(content, 'text'))
   if (citationsContent !== undefined) {
-    const { content: texts, citations } = objectOf(citationsContent)
-    return replyPart.text(
-      objectsOf(texts)
-        .map((each) => stringOf(each['text']))
-        .join(''),
-      moreOf({ citations }),
-    )
+    const { citations } = objectOf(citationsContent)
+    return replyPart.text(textOfContents([objectOf(citationsContent)]), moreOf({ citations }))
   }
-  if (reasoningContent !== undefined) return reasoningPart(content, objectOf(reasoningContent))
-  const { toolUseId, name, input, type } = objectOf(toolUse)
-  if (toolUse === undefined || type !== undefined) return replyPart.other(withoutBytes(content) as RawObject)
-  return replyPart.call(toolUseId, name, input, isCutOff)
-}
-
-/** Redacted reasoning is recorded as base64, as in the HTTP interface. */
-function reasoningPart(content: RawObject, { reasoningText, redactedContent }: RawObject): ReplyPart {
+  const { reasoningText, redactedContent } = objectOf(reasoningContent)
+  // Redacted reasoning is recorded as base64, as in the HTTP interface.
   const data = redactedContent instanceof Uint8Array ? base64Of(redactedContent) : redactedContent
   if (typeof data === 'string') return replyPart.redacted(data)
-  const { text, signature } = objectOf(reasoningText)
-  if (typeof text !== 'string') return replyPart.other(withoutBytes(content) as RawObject)
-  return replyPart.thinking(text, signature || null)
+  const { text: thought, signature } = objectOf(reasoningText)
+  if (typeof thought === 'string') return replyPart.thinking(thought, signature || null)
+  const { toolUseId, name, input, type } = objectOf(toolUse)
+  return reasoningContent === undefined && toolUse !== undefined && type === undefined
+    ? replyPart.call(toolUseId, name, input, isCutOff)
+    : replyPart.other(withoutBytes(content) as RawObject)
 }
 
 /**
@@ -107,7 +98,7 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
     return block
   }
   const isComplete = (): boolean => typeof about['stopReason'] === 'string'
-  return collectStream({
+  return collectStream(readReply, options, {
     push({ contentBlockStart, contentBlockDelta, contentBlockStop, messageStop, metadata }) {
       about = { ...about, ...objectOf(messageStop), ...objectOf(metadata) }
       const { contentBlockIndex: first, start } = objectOf(contentBlockStart)
@@ -122,9 +113,9 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
       return name === undefined ? null : failedWith(objectOf(value)['message'] ?? name)
     },
     isComplete,
-    read(ending) {
+    whole() {
       const content = [...blocks.values()].map((block) => wholeBlock(block, isComplete()))
-      return readReply({ ...about, output: { message: { content } } }, options, ending)
+      return { ...about, output: { message: { content } } }
     },
   })
 }

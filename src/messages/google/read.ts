@@ -191,15 +191,10 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
     })
   }
 
-  return collectStream({
-    push: push,
+  return collectStream(readReply, options, {
+    push,
     isComplete: () => stringOf(candidate['finishReason']) !== '' || blockReason(about) !== '',
-    read: (ending) =>
-      readReply(
-        { ...about, candidates: [{ ...candidate, content: { parts: parts.map(wholePart) } }] },
-        options,
-        ending,
-      ),
+    whole: () => ({ ...about, candidates: [{ ...candidate, content: { parts: parts.map(wholePart) } }] }),
   })
 }
 

@@ -161,7 +161,7 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
     return []
   }
 
-  return collectStream({
+  return collectStream(readReply, options, {
     push(event) {
       const { steps: whole, ...rest } = objectOf(event['interaction'])
       const { status, usage, continuation_token, index } = event
@@ -187,7 +187,7 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
     failureIn: (event) => failureOf(event) ?? failureOf(objectOf(event['interaction'])),
     // An early end is in the status.
     isComplete: () => true,
-    read: (ending) => readReply({ ...about, steps: [...steps.values()].map(wholeStep) }, options, ending),
+    whole: () => ({ ...about, steps: [...steps.values()].map(wholeStep) }),
   })
 }
 

@@ -42,7 +42,6 @@ function start(list: InteractionsStep[]) {
     piece: contentOf,
     reply: replySteps,
     result: resultStep,
-    move: ({ results }: AssistantTurn) => ({ results, pieces: [] }),
     add(role: Role, blocks: InteractionsBlock[]) {
       if (role === 'front') system = joinTexts(blocks as object[] as TextPiece[])
       else if (role === 'user') list.push({ type: 'user_input', content: blocks as InteractionsContent[] })

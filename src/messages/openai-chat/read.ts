@@ -127,15 +127,15 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     ]
   }
 
-  return collectStream({
-    push: push,
+  return collectStream(readReply, options, {
+    push,
     isComplete: () => reason !== '',
-    read: (ending) => {
+    whole() {
       const message = {
         ...Object.fromEntries([...fields].map(([field, values]) => [field, wholeField(field, values)])),
         tool_calls: calls.map(wholeCall),
       }
-      return readReply({ ...about, usage, choices: [{ message, finish_reason: reason }] }, options, ending)
+      return { ...about, usage, choices: [{ message, finish_reason: reason }] }
     },
   })
 }

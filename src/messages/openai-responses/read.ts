@@ -60,12 +60,12 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
     return []
   }
 
-  return collectStream({
-    push: push,
+  return collectStream(readReply, options, {
+    push,
     failureIn: (event) =>
       event['type'] === 'error' ? (failureOf(event) ?? failedWith(event['message'])) : null,
     isComplete: () => response !== null && response['status'] !== 'in_progress',
-    read: (ending) => readReply({ ...response, output: items.all() }, options, ending),
+    whole: () => ({ ...response, output: items.all() }),
   })
 }
 
