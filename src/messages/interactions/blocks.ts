@@ -25,28 +25,23 @@ const CONTENTS: ReadonlySet<unknown> = new Set(['text', 'image', 'audio', 'docum
 /** Whether an object is a content, not a step. O(1). */
 export const isContent = ({ type }: { readonly type?: unknown }): boolean => CONTENTS.has(type)
 
+function toolSteps<const T extends string>(...tools: readonly T[]) {
+  const steps = tools.flatMap((tool) => [
+    [`${tool}_call`, CALL] as const,
+    [`${tool}_result`, RESULT] as const,
+  ])
+  return Object.fromEntries(steps) as Record<`${T}_call`, typeof CALL> & Record<`${T}_result`, typeof RESULT>
+}
+
 export const KINDS = {
   user_input: { in: 'standard', side: 'user' },
   model_output: { in: 'standard', side: 'assistant' },
   thought: { in: 'standard', side: 'assistant', more: { summary: objects } },
   function_call: { in: 'standard', side: 'assistant', more: { signature: string } },
   function_result: { in: 'standard', side: 'user' },
-  code_execution_call: CALL,
-  code_execution_result: RESULT,
-  file_search_call: CALL,
-  file_search_result: RESULT,
-  google_maps_call: CALL,
-  google_maps_result: RESULT,
-  google_search_call: CALL,
-  google_search_result: RESULT,
+  ...toolSteps('code_execution', 'file_search', 'google_maps', 'google_search', 'mcp_server_tool'),
+  ...toolSteps('processing', 'retrieval', 'url_context'),
   mcp_server_tool_call: { ...CALL, needs: { ...CALL.needs, name: string, server_name: string } },
-  mcp_server_tool_result: RESULT,
-  processing_call: CALL,
-  processing_result: RESULT,
-  retrieval_call: CALL,
-  retrieval_result: RESULT,
-  url_context_call: CALL,
-  url_context_result: RESULT,
   /** Contents of an output. `begins` is ours: the content begins an output after another. */
   text: { in: 'standard', side: 'both', more: { annotations: objects, begins: boolean } },
   image: MEDIA,

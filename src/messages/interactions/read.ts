@@ -12,7 +12,15 @@ import {
 import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyPart } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
-import { objectOf, objectsOf, readArguments, stringOf, textOfContents, textOfInput } from '../text.ts'
+import {
+  objectOf,
+  objectsOf,
+  readArguments,
+  stringOf,
+  textOfContents,
+  textOfInput,
+  withoutNulls,
+} from '../text.ts'
 import type { RawObject } from '../text.ts'
 import { isContent, LIMITS } from './blocks.ts'
 
@@ -98,25 +106,12 @@ const outputParts = ({ content }: RawObject, followsOutput: boolean): ReplyPart[
 function thoughtPart(step: RawObject): ReplyPart {
   const { signature } = step
   const summary = objectsOf(step['summary'])
-  const thinking = summary.map(({ text }) => stringOf(text)).join('')
+  const thinking = textOfContents([{ content: summary }])
   const [first] = summary
   const isPlain =
     first === undefined || (summary.length === 1 && thinking !== '' && moreOf(first, 'type', 'text') === null)
   const more = moreOf(step, 'type', 'signature', ...(isPlain ? ['summary'] : []))
   return replyPart.thinking(thinking, signature || null, more)
-}
-
-interface StreamedStep {
-  readonly fields: Record<string, unknown>
-  readonly contents: RawObject[]
-  readonly args: string[]
-}
-
-const STEP_OF: Readonly<Record<string, string>> = {
-  thought_summary: 'thought',
-  thought_signature: 'thought',
-  arguments_delta: 'function_call',
-  text_annotation_delta: 'model_output',
 }
 
 /**
@@ -131,92 +126,84 @@ const STEP_OF: Readonly<Record<string, string>> = {
  */
 export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = { status: 'in_progress' }
-  const steps = new Map<unknown, StreamedStep>()
-
-  const stepAt = (index: unknown): StreamedStep => {
+  const steps = new Map<unknown, { fields: Record<string, unknown>; contents: RawObject[]; args: string[] }>()
+  const stepAt = (index: unknown) => {
     const step = steps.get(index) ?? { fields: {}, contents: [], args: [] }
     steps.set(index, step)
     return step
   }
-  const addContents = (step: StreamedStep, contents: readonly RawObject[]): StreamingDeltaEvent[] => {
+  const add = (index: unknown, fields: RawObject, contents: readonly RawObject[]): StreamingDeltaEvent[] => {
+    const step = stepAt(index)
+    Object.assign(step.fields, withoutEmpty(fields))
     step.contents.push(...contents)
     const publish = step.fields['type'] === 'thought' ? reasoningDelta : textDelta
     return contents.flatMap(({ type, text }) => (type === 'text' ? publish(stringOf(text)) : []))
   }
-  const begin = (index: unknown, { content, summary, ...fields }: RawObject): StreamingDeltaEvent[] => {
-    const step = stepAt(index)
-    Object.assign(step.fields, withoutEmpty(fields))
-    return addContents(step, objectsOf(content ?? summary))
-  }
+  const begin = (index: unknown, { content, summary, ...fields }: RawObject): StreamingDeltaEvent[] =>
+    add(index, fields, objectsOf(content ?? summary))
   const addDelta = (index: unknown, delta: RawObject): StreamingDeltaEvent[] => {
-    const { type: kind, annotations, arguments: args, ...fields } = delta
+    const { type: kind, annotations, arguments: args, ...rest } = delta
     const type = stringOf(kind)
-    const step = stepAt(index)
-    step.fields['type'] ??= isContent(delta) ? 'model_output' : (STEP_OF[type] ?? type)
-    if (isContent(delta)) return addContents(step, [delta])
-    if (type === 'thought_summary') return addContents(step, [objectOf(delta['content'])])
-    if (type === 'arguments_delta') step.args.push(stringOf(args))
-    else if (type === 'text_annotation_delta') addContents(step, [{ type: 'text', annotations }])
-    else Object.assign(step.fields, withoutEmpty({ ...fields, arguments: args }))
+    const { fields, args: pieces } = stepAt(index)
+    fields['type'] ??= isContent(delta) ? 'model_output' : (STEP_OF[type] ?? type)
+    if (isContent(delta)) return add(index, {}, [delta])
+    if (type === 'thought_summary') return add(index, {}, [objectOf(delta['content'])])
+    if (type === 'text_annotation_delta') return add(index, {}, [{ type: 'text', annotations }])
+    if (type === 'arguments_delta') pieces.push(stringOf(args))
+    else Object.assign(fields, withoutEmpty({ ...rest, arguments: args }))
     return []
   }
-
   return collectStream(readReply, options, {
     push(event) {
       const { steps: whole, ...rest } = objectOf(event['interaction'])
       const { status, usage, continuation_token, index } = event
       const counted = laterUsage(laterUsage(about['usage'], usage), rest['usage'])
-      about = {
-        ...about,
-        ...withoutEmpty({ status, continuation_token }),
-        ...withoutEmpty(rest),
-        usage: counted,
-      }
-      switch (event['event_type']) {
-        case 'step.start':
-          return begin(index, objectOf(event['step']))
-        case 'step.delta':
-          return addDelta(index, objectOf(event['delta']))
-        case 'interaction.completed':
-          // Steps that arrived in pieces are known already.
-          return objectsOf(whole).flatMap((step, index) => (steps.has(index) ? [] : begin(index, step)))
-        default:
-          return []
-      }
+      about = { ...about, ...withoutEmpty({ status, continuation_token, ...rest }), usage: counted }
+      if (event['event_type'] === 'step.start') return begin(index, objectOf(event['step']))
+      if (event['event_type'] === 'step.delta') return addDelta(index, objectOf(event['delta']))
+      // Steps that arrived in pieces are known already.
+      const isEnd = event['event_type'] === 'interaction.completed'
+      return objectsOf(isEnd && whole).flatMap((step, at) => (steps.has(at) ? [] : begin(at, step)))
     },
     failureIn: (event) => failureOf(event) ?? failureOf(objectOf(event['interaction'])),
     // An early end is in the status.
     isComplete: () => true,
-    whole: () => ({ ...about, steps: [...steps.values()].map(wholeStep) }),
+    whole: () => ({
+      ...about,
+      steps: [...steps.values()].map(({ fields, contents, args }) => {
+        const text = args.join('')
+        const list = fields['type'] === 'thought' ? 'summary' : 'content'
+        return {
+          ...fields,
+          ...(contents.length > 0 && { [list]: joinTexts(contents) }),
+          ...(text !== '' && { arguments: readArguments(text) ?? text }),
+        }
+      }),
+    }),
   })
 }
 
-const withoutEmpty = (value: RawObject): RawObject =>
-  Object.fromEntries(
-    Object.entries(value).filter(([, field]) => field !== null && field !== undefined && field !== ''),
-  )
-
-function wholeStep({ fields, contents, args }: StreamedStep): RawObject {
-  const text = args.join('')
-  const list = fields['type'] === 'thought' ? 'summary' : 'content'
-  return {
-    ...fields,
-    ...(contents.length > 0 && { [list]: joinTexts(contents) }),
-    ...(text !== '' && { arguments: readArguments(text) ?? text }),
-  }
+const STEP_OF: Readonly<Record<string, string>> = {
+  thought_summary: 'thought',
+  thought_signature: 'thought',
+  arguments_delta: 'function_call',
+  text_annotation_delta: 'model_output',
 }
 
+const withoutEmpty = (value: RawObject): RawObject =>
+  Object.fromEntries(Object.entries(withoutNulls(value)).filter(([, field]) => field !== ''))
+
+/** Joins adjacent texts, and their annotations. */
 function joinTexts(pieces: readonly RawObject[]): RawObject[] {
-  const contents: RawObject[][] = []
+  const runs: RawObject[][] = []
   for (const piece of pieces)
-    if (piece['type'] === 'text' && contents.at(-1)?.[0]?.['type'] === 'text') contents.at(-1)?.push(piece)
-    else contents.push([piece])
-  return contents.map((all) => {
-    const annotations = all.flatMap((piece) => objectsOf(piece['annotations']))
-    const text = all.map((piece) => stringOf(piece['text'])).join('')
+    if (piece['type'] === 'text' && runs.at(-1)?.[0]?.['type'] === 'text') runs.at(-1)?.push(piece)
+    else runs.push([piece])
+  return runs.map((run) => {
+    const annotations = run.flatMap((piece) => objectsOf(piece['annotations']))
     return {
-      ...all[0],
-      ...(all[0]?.['type'] === 'text' && { text }),
+      ...run[0],
+      ...(run[0]?.['type'] === 'text' && { text: textOfContents([{ content: run }]) }),
       ...(annotations.length > 0 && { annotations }),
     }
   })
