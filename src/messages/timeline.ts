@@ -183,23 +183,23 @@ const READ_KINDS: readonly EventKind[] = [
  */
 export function toTimeline(state: State, options: TimelineOptions = {}): TimelineItem[] {
   const from = options.after === undefined ? -1 : entryOf(state.log, options.after).seq
-  const path: Entry[] = []
+  const entries: Entry[] = []
   let ancestor: Entry | null = state.log.head
-  for (; ancestor !== null && ancestor.seq > from; ancestor = ancestor.parent) path.push(ancestor)
-  path.reverse()
-  const events = path.map((entry) => maskSecrets(loadedEvent(entry, READ_KINDS)))
-  const results = resultsOf(state, path, events)
-  const completions = completionsOf(path, events)
+  for (; ancestor !== null && ancestor.seq > from; ancestor = ancestor.parent) entries.push(ancestor)
+  const path = entries
+    .reverse()
+    .map((entry) => ({ entry, event: maskSecrets(loadedEvent(entry, READ_KINDS)) }))
+  const results = resultsOf(state, path)
+  const completions = completionsOf(path)
   const forgottenBy = new Map<string, string>()
-  const forgot = path.map((entry) =>
+  const forgot = entries.map((entry) =>
     eventKindOf(entry) === 'Condensation' ? forget(state.log, entry, forgottenBy) : [],
   )
   const statuses = pendingStatuses(state)
-  const requestedAfter = requestPositions(path, events, replyAt(ancestor))
-  const items = path.flatMap((entry, index): TimelineItem[] => {
+  const requestedAfter = requestPositions(path, replyAt(ancestor))
+  const items = path.flatMap(({ entry, event }, index): TimelineItem[] => {
     const { id, seq, timestamp } = entry
     if (id === null) return []
-    const event = events[index] ?? null
     const base = { id, seq, timestamp, forgottenBy: forgottenBy.get(id) ?? null }
     if (event === null) return stopItem(base, eventKindOf(entry))
     if (event.kind === 'ActionEvent') {
@@ -224,7 +224,7 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
   })
   const hasWorked = state.branch.workingCalls !== null || completions.size > 0
   // Otherwise needs no body of a state update.
-  const reports = options.progress === true && hasWorked ? reportsIn(state, path, ancestor) : []
+  const reports = options.progress === true && hasWorked ? reportsIn(state, entries, ancestor) : []
   return reports.length === 0 ? items : [...items, ...reports].toSorted((a, b) => a.seq - b.seq)
 }
 
@@ -273,15 +273,16 @@ type Base = Omit<ItemBase, 'type'>
 
 type ResultEvent = Pick<EventEntry<ToolResultEvent>, 'id' | 'timestamp' | 'event'>
 
-function resultsOf(
-  state: State,
-  path: readonly Entry[],
-  events: readonly (Event | null)[],
-): Map<number, ResultEvent> {
+/** An entry of the branch; its event is null for a kind that needs no body. */
+interface PathEntry {
+  readonly entry: Entry
+  readonly event: Event | null
+}
+
+function resultsOf(state: State, path: readonly PathEntry[]): Map<number, ResultEvent> {
   const callOf = callsEnded(state)
   const results = new Map<number, ResultEvent>()
-  for (const [index, entry] of path.entries()) {
-    const event = events[index] ?? null
+  for (const { entry, event } of path) {
     if (event === null || !isToolResult(event)) continue
     const call = callOf(entry as EventEntry<ToolResultEvent>)
     if (call !== null) results.set(call, { id: entry.id ?? '', timestamp: entry.timestamp, event })
@@ -289,13 +290,10 @@ function resultsOf(
   return results
 }
 
-function completionsOf(
-  path: readonly Entry[],
-  events: readonly (Event | null)[],
-): Map<string, TimelineCompletion> {
+function completionsOf(path: readonly PathEntry[]): Map<string, TimelineCompletion> {
   const completions = new Map<string, TimelineCompletion>()
-  for (const [index, { id, seq, timestamp, warnings }] of path.entries()) {
-    const event = events[index] ?? null
+  for (const { entry, event } of path) {
+    const { id, seq, timestamp, warnings } = entry
     const completes = event === null ? null : completionOf(event)
     if (completes === null || id === null || warnings.some(({ code }) => code === 'nothing_completed'))
       continue
@@ -479,13 +477,9 @@ interface ReplyOnPath {
 function replyAt(entry: Entry | null): ReplyOnPath | null {
   if (entry?.event?.kind !== 'ActionEvent') return null
   const id = entry.event.llm_response_id
-  for (
-    let ancestor: Entry | null = entry;
-    ancestor?.event?.kind === 'ActionEvent';
-    ancestor = ancestor.parent
-  ) {
-    if (ancestor.event.llm_response_id !== id) break
-    const after = afterOf(ancestor, ancestor.event)
+  for (let action: Entry | null = entry; action?.event?.kind === 'ActionEvent'; action = action.parent) {
+    if (action.event.llm_response_id !== id) break
+    const after = afterOf(action, action.event)
     if (after !== undefined) return { id, after }
   }
   return { id, after: undefined }
@@ -497,14 +491,9 @@ function afterOf({ parent }: Entry, event: Event): RequestPosition {
 }
 
 /** Returns each event's request position; a call without one belongs to the previous reply. O(path). */
-function requestPositions(
-  path: readonly Entry[],
-  events: readonly (Event | null)[],
-  parentReply: ReplyOnPath | null,
-): RequestPosition[] {
+function requestPositions(path: readonly PathEntry[], parentReply: ReplyOnPath | null): RequestPosition[] {
   let reply = parentReply
-  return path.map((entry, index) => {
-    const event = events[index] ?? null
+  return path.map(({ entry, event }) => {
     const after = event === null ? undefined : afterOf(entry, event)
     if (event?.kind !== 'ActionEvent') {
       reply = null

@@ -45,6 +45,7 @@ import {
 } from './tool.ts'
 
 type CallEntry = EventEntry<ActionEvent>
+type Call = ToolContext['call']
 type CallResult = AgentErrorEvent | ObservationEvent
 type ToolInput = Pick<StepInput, 'approved' | 'signal' | 'background' | 'runChild'>
 
@@ -73,69 +74,60 @@ export async function* executeCalls(
 
 /** Never rejects. */
 async function executeCall(
-  call: CallEntry,
+  entry: CallEntry,
   tools: ReadonlyMap<string, StepTool>,
   blocks: PartTable['kinds'],
   { signal, background: startWork, runChild }: ToolInput,
 ): Promise<CallResult> {
-  const { id, event } = call
-  const tool = tools.get(event.tool_name)
-  if (tool === undefined) return notExecuted(event, `there is no tool ${quote(event.tool_name)}`)
+  const call: Call = { ...entry.event, id: entry.id }
+  const tool = tools.get(call.tool_name)
+  if (tool === undefined) return notExecuted(call, `there is no tool ${quote(call.tool_name)}`)
   try {
-    const checked = await checkArguments(tool, argumentsOf(event))
-    if ('issues' in checked) return notExecuted(event, checked.issues)
-    const context: ToolContext = {
-      signal,
-      call: { ...event, id },
-      runChild: (request) => runChild(id, request),
-    }
+    const checked = await checkArguments(tool, argumentsOf(call))
+    if ('issues' in checked) return notExecuted(call, checked.issues)
+    const context: ToolContext = { signal, call, runChild: (request) => runChild(call.id, request) }
     const workOn = async (
       run: (context: ToolContext) => ToolOutput | PromiseLike<ToolOutput>,
     ): Promise<void> => {
-      const work = await startWork(call)
+      const work = await startWork(entry)
       const { signal: cancelled, report } = work
       const started = async (): Promise<ToolOutput> => run({ ...context, signal: cancelled, report })
-      work.completeWith(completionFrom(context.call, blocks, started))
+      work.completeWith(completionFrom(call, blocks, started))
     }
     if (tool.background === true) {
       await workOn((working) => tool.execute(checked.args, working))
-      return workingResult(id, event, {})
+      return workingResult(call, {})
     }
     const output = await tool.execute(checked.args, context)
-    if (!(output instanceof LaterResult)) return outputResult(id, event, output, blocks)
+    if (!(output instanceof LaterResult)) return outputResult(call, output, blocks)
     const { result } = output
     await workOn((working) => (typeof result === 'function' ? result(working) : result))
-    return workingResult(id, event, output.options)
+    return workingResult(call, output.options)
   } catch (error) {
-    return storableResult(id, event, failure(errorText(error)))
+    return storableResult(call, failure(errorText(error)))
   }
 }
 
 const FOLLOWS = 'The call is still running in the background; its result follows in a later message.'
 
-function workingResult(
-  id: string,
-  event: ActionEvent,
-  { content = FOLLOWS, task }: BackgroundOptions,
-): CallResult {
+function workingResult(call: Call, { content = FOLLOWS, task }: BackgroundOptions): CallResult {
   const parts = typeof content === 'string' ? textObservation(content).content : content
-  const observation: Observation = {
+  return storableResult(call, {
     kind: WORKING,
     ...(parts !== undefined && { content: parts }),
     ...(task !== undefined && { task }),
-  }
-  return storableResult(id, event, observation)
+  })
 }
 
 /** Returns the completion of a working call. @throws for an output that is not JSON. */
 async function completionFrom(
-  call: ActionEvent & { readonly id: string },
+  call: Call,
   blocks: PartTable['kinds'],
   work: () => Promise<ToolOutput>,
 ): Promise<CallCompletion> {
   const result = await work().then(
-    (output) => outputResult(call.id, call, output, blocks),
-    (error: unknown) => storableResult(call.id, call, failure(errorText(error))),
+    (output) => outputResult(call, output, blocks),
+    (error: unknown) => storableResult(call, failure(errorText(error))),
   )
   if (result.kind === 'AgentErrorEvent') return { content: result.error, outcome: 'failed' }
   const { content = [], is_error } = result.observation
@@ -143,14 +135,9 @@ async function completionFrom(
 }
 
 /** Returns the result for a tool's output; output that only resembles content becomes JSON. Total. */
-function outputResult(
-  id: string,
-  event: ActionEvent,
-  output: ToolOutput,
-  blocks: PartTable['kinds'],
-): CallResult {
-  const result = resultWith(id, event, readToolResult(output, blocks))
-  return decodeEvent(result).ok ? result : storableResult(id, event, readAsText(output))
+function outputResult(call: Call, output: ToolOutput, blocks: PartTable['kinds']): CallResult {
+  const result = resultWith(call, readToolResult(output, blocks))
+  return decodeEvent(result).ok ? result : storableResult(call, readAsText(output))
 }
 
 /**
@@ -189,21 +176,18 @@ const notExecuted = (event: ActionEvent, reason: string): AgentErrorEvent => ({
 })
 
 /** Returns the result, or an error result if the log cannot store it, since the tool was executed. */
-function storableResult(action_id: string, event: ActionEvent, observation: Observation): CallResult {
-  const result = resultWith(action_id, event, observation)
+function storableResult(call: Call, observation: Observation): CallResult {
+  const result = resultWith(call, observation)
   const decoded = decodeEvent(result)
   if (decoded.ok) return result
   const why = decoded.issues.map(({ msg }) => msg).join(' ')
-  return {
-    ...result,
-    observation: failure(`The tool was executed, but its output cannot be stored. ${why}`),
-  }
+  return { ...result, observation: failure(`The tool was executed, but its output cannot be stored. ${why}`) }
 }
 
-const resultWith = (action_id: string, event: ActionEvent, observation: Observation): ObservationEvent => ({
+const resultWith = (call: Call, observation: Observation): ObservationEvent => ({
   kind: 'ObservationEvent',
-  ...endsOf(event),
-  action_id,
+  ...endsOf(call),
+  action_id: call.id,
   observation,
 })
 
@@ -311,12 +295,7 @@ export function stepOf(options: Options, provider: Provider, sorted = sortTools(
       return tool?.resume === undefined
         ? null
         : completionFrom(call, provider.limits.parts.kinds, async () =>
-            tool.resume?.(task, {
-              signal,
-              call,
-              report,
-              runChild: (request) => runChild(call.id, request),
-            }),
+            tool.resume?.(task, { signal, call, report, runChild: (request) => runChild(call.id, request) }),
           )
     }) satisfies Step['resume'],
   })
