@@ -182,8 +182,8 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'Gemini is sent signatures behind a past that has changed',
     file: 'messages/google/write.ts',
-    find: '(keepsSigned ? signatureOf(message, ref) : null)',
-    replace: 'signatureOf(message, ref)',
+    find: '(keepsSigned ? signatureOf(message, ref, LIMITS,',
+    replace: '(true ? signatureOf(message, ref, LIMITS,',
   },
   {
     name: 'what a user says to Gemini stands beside results',
