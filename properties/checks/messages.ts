@@ -35,7 +35,8 @@ import { validateGoogle } from '../../src/messages/google/rules.ts'
 import { validateInteractions } from '../../src/messages/interactions/rules.ts'
 import { validateOpenAiChat } from '../../src/messages/openai-chat/rules.ts'
 import { validateOpenAiResponses } from '../../src/messages/openai-responses/rules.ts'
-import { type Violation, isBlank } from '../../src/messages/rules.ts'
+import { type Violation } from '../../src/messages/request-form.ts'
+import { isBlank } from '../../src/messages/rules.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
 
 interface Grammar {

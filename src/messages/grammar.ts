@@ -7,7 +7,7 @@ import type { RequestBody } from './model.ts'
 import { callsLast, MESSAGE_PARTS, sightOf } from './provider.ts'
 import type { ProviderGrammar, SeenParts, Sight, SpokenProvider, Wire } from './provider.ts'
 import type { ReadOptions, Reply, ReplyCollector } from './reply.ts'
-import type { Violation } from './rules.ts'
+import type { Violation } from './request-form.ts'
 import type { Limits } from './limits.ts'
 
 /** A provider's message format: writes and checks requests, and reads replies. */

@@ -3,7 +3,7 @@
 import { isObject } from '../event/json.ts'
 import { hashText } from '../event/text.ts'
 import type { ModelPart, ModelReply, RequestBody } from './model.ts'
-import type { Violation } from './rules.ts'
+import type { Violation } from './request-form.ts'
 import type { Endings } from './reply.ts'
 import { type DeltaField, type DeltaFields, valueAt, withValue } from './stream.ts'
 import { readArguments } from './text.ts'

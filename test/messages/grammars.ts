@@ -15,7 +15,7 @@ import { validateAnthropic } from '../../src/messages/anthropic/rules.ts'
 import { validateGoogle } from '../../src/messages/google/rules.ts'
 import { validateOpenAiChat } from '../../src/messages/openai-chat/rules.ts'
 import { validateOpenAiResponses } from '../../src/messages/openai-responses/rules.ts'
-import type { Violation } from '../../src/messages/rules.ts'
+import type { Violation } from '../../src/messages/request-form.ts'
 
 interface Grammar {
   readonly write: (messages: readonly NeutralMessage[]) => unknown

@@ -1,17 +1,7 @@
 /** The form of AI SDK model messages: their fields, and the rules' view of them. */
 
-import {
-  asList,
-  asObject,
-  fields,
-  type JsonObject,
-  type Ref,
-  type Step,
-  textOr,
-  type Turn,
-  turnsOf,
-  byKey,
-} from '../../src/messages/rules.ts'
+import { asList, asObject, fields, type JsonObject, textOr, byKey } from '../../src/messages/request-form.ts'
+import { type Ref, type Step, type Turn, turnsOf } from '../../src/messages/rules.ts'
 import { anything, boolean as flag, listOf, object, string as text } from '../../src/messages/shape.ts'
 
 export interface Part {

@@ -7,18 +7,20 @@ import {
   asObject,
   faults,
   illFormedText,
+  isObject,
+  notJson,
+  type Rule,
+  type Violation,
+} from '../../src/messages/request-form.ts'
+import {
   IMAGE_TYPES,
   imageUrlFault,
   isBase64,
   isBlank,
-  isObject,
   judge,
-  notJson,
   orphans,
   repeatedCalls,
-  type Rule,
   secondResults,
-  type Violation,
   withoutResult,
 } from '../../src/messages/rules.ts'
 

@@ -1,15 +1,8 @@
 /** The checks that all validators share: invalid JSON and Unicode, blank text, images. */
 
 import { expect, test } from 'vitest'
-import {
-  endsInSpace,
-  illFormedText,
-  imageUrlFault,
-  isBase64,
-  isBlank,
-  notJson,
-  parseObject,
-} from '../../src/messages/rules.ts'
+import { illFormedText, notJson } from '../../src/messages/request-form.ts'
+import { endsInSpace, imageUrlFault, isBase64, isBlank, parseObject } from '../../src/messages/rules.ts'
 import { byType, string } from '../../src/messages/shape.ts'
 
 const cycle: unknown[] = [1]

@@ -1,7 +1,7 @@
 /** Runs a validator over tables of valid and broken requests, and checks that every rule is tested. */
 
 import { describe, expect, test } from 'vitest'
-import type { Violation } from '../../src/messages/rules.ts'
+import type { Violation } from '../../src/messages/request-form.ts'
 
 export interface Good {
   readonly name: string

@@ -1,24 +1,20 @@
 /** Anthropic Messages: the rules for `system` and `messages`. */
 
+import { asObject, byKey, formRules, listed, storedFields, withMore } from '../request-form.ts'
 import {
   anthropicFileFault,
-  asObject,
-  byKey,
   each,
   endsInSpace,
-  formRules,
   imageUrlFault,
   isBase64,
   isBlank,
   judge,
-  listed,
   nameFault,
   nonEmpty,
   pairRules,
-  storedFields,
-  withMore,
 } from '../rules.ts'
-import type { Finding, JsonObject, Part, Rule, Turn, Violation } from '../rules.ts'
+import type { Finding, JsonObject, Part, Rule, Violation } from '../request-form.ts'
+import type { Turn } from '../rules.ts'
 import {
   absent,
   boolean,

@@ -3,7 +3,7 @@
 import { defineGrammar } from '../grammar.ts'
 import { argumentObject, errorsBy, isTextBlank, reasonOf, seenText, spoken } from '../provider.ts'
 import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../provider.ts'
-import { asObject } from '../rules.ts'
+import { asObject } from '../request-form.ts'
 import { LIMITS, withoutBytes } from './blocks.ts'
 import { collectBedrock, DELTAS, ENDINGS, fromBedrock } from './read.ts'
 import { validateBedrock } from './rules.ts'

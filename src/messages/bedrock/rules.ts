@@ -1,22 +1,9 @@
 /** Amazon Bedrock's Converse: the form of messages and system prompt, and the rules for them. */
 
-import {
-  asList,
-  asObject,
-  customShape,
-  each,
-  formRules,
-  isBlank,
-  judge,
-  listed,
-  nameFault,
-  oneData,
-  pairRules,
-  repeats,
-  turnsOf,
-  written,
-} from '../rules.ts'
-import type { OneField, Rule, Step, Violation } from '../rules.ts'
+import { asList, asObject, customShape, formRules, listed, oneData, written } from '../request-form.ts'
+import { each, isBlank, judge, nameFault, pairRules, repeats, turnsOf } from '../rules.ts'
+import type { OneField, Rule, Violation } from '../request-form.ts'
+import type { Step } from '../rules.ts'
 import { either, listOf, object, oneOf, open, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf } from '../shape.ts'
 import { KINDS } from './blocks.ts'

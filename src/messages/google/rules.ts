@@ -1,21 +1,8 @@
 /** Google Gemini: the rules for contents and system instruction. */
 
-import {
-  asList,
-  asObject,
-  customShape,
-  each,
-  faultsOf,
-  formRules,
-  functionNameFault,
-  isBase64,
-  judge,
-  listed,
-  nonEmpty,
-  oneData,
-  repeats,
-} from '../rules.ts'
-import type { Finding, OneField, Part, Rule, Violation } from '../rules.ts'
+import { asList, asObject, customShape, faultsOf, formRules, listed, oneData } from '../request-form.ts'
+import { each, functionNameFault, isBase64, judge, nonEmpty, repeats } from '../rules.ts'
+import type { Finding, OneField, Part, Rule, Violation } from '../request-form.ts'
 import { listOf, object, oneOf, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf } from '../shape.ts'
 import { MORE } from './blocks.ts'

@@ -1,22 +1,9 @@
 /** Gemini Interactions: the rules for the steps of a request. */
 
-import {
-  asObject,
-  byKey,
-  each,
-  formRules,
-  functionNameFault,
-  isBase64,
-  judge,
-  listed,
-  nonEmpty,
-  pairRules,
-  shapesOf,
-  storedFields,
-  turnsOf,
-  written,
-} from '../rules.ts'
-import type { Finding, JsonObject, Part, Rule, Step, Violation } from '../rules.ts'
+import { asObject, byKey, formRules, listed, shapesOf, storedFields, written } from '../request-form.ts'
+import { each, functionNameFault, isBase64, judge, nonEmpty, pairRules, turnsOf } from '../rules.ts'
+import type { Finding, JsonObject, Part, Rule, Violation } from '../request-form.ts'
+import type { Step } from '../rules.ts'
 import { boolean, byType, either, listOf, object, objects, open, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf, Typed } from '../shape.ts'
 import { KINDS } from './blocks.ts'

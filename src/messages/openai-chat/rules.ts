@@ -1,27 +1,23 @@
 /** OpenAI Chat Completions: the rules for `messages`. */
 
+import { asObject, byKey, fields, formRules, listed, textOr } from '../request-form.ts'
 import {
   ANY_URL,
   argumentsFault,
-  asObject,
-  byKey,
   chatFileFault,
   each,
-  fields,
-  formRules,
   imageUrlFault,
   isSystem,
   judge,
   lengthFault,
-  listed,
   nameFault,
   nonEmpty,
   pairRules,
-  textOr,
   turnsOf,
   userFirst,
 } from '../rules.ts'
-import type { Rule, Step, Violation } from '../rules.ts'
+import type { Rule, Violation } from '../request-form.ts'
+import type { Step } from '../rules.ts'
 import { listOf, object, oneOf, nullable as orNull, string as text } from '../shape.ts'
 import type { Shape, ShapeOf } from '../shape.ts'
 

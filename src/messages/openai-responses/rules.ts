@@ -1,32 +1,35 @@
 /** OpenAI Responses: the rules for `instructions` and `input`. */
 
 import {
-  ANY_URL,
-  argumentsFault,
   asObject,
   byKey,
-  each,
   fields,
   formRules,
+  listed,
+  shapesOf,
+  storedFields,
+  textOr,
+  written,
+} from '../request-form.ts'
+import {
+  ANY_URL,
+  argumentsFault,
+  each,
   imageUrlFault,
   inputFileFault,
   isBlank,
   isSystem,
   judge,
   lengthFault,
-  listed,
   nameFault,
   nonEmpty,
   pairRules,
   repeats,
-  shapesOf,
-  storedFields,
-  textOr,
   turnsOf,
   userFirst,
-  written,
 } from '../rules.ts'
-import type { ByKey, Rule, Step, Violation } from '../rules.ts'
+import type { ByKey, Rule, Violation } from '../request-form.ts'
+import type { Step } from '../rules.ts'
 import {
   anything,
   boolean as flag,

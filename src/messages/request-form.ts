@@ -1,0 +1,330 @@
+/** The form of requests: what shapes and JSON require of any value, as the first rules of each provider's table. */
+
+import type { Kinds } from './blocks.ts'
+import { either, integer, optional, record, string } from './shape.ts'
+import type { Fields, Judge, Shape, ShapeOf } from './shape.ts'
+
+export interface Finding {
+  readonly path: string
+  readonly message: string
+}
+
+export interface Violation extends Finding {
+  readonly rule: string
+}
+
+/** One row of a provider's table. `V` is what its validator reads from a request, once. */
+export interface Rule<V> {
+  readonly id: string
+  readonly rule: string
+  /** Documentation or error text of the provider; "inferred" marks a rule that no source states. */
+  readonly source: string
+  /** Total: reports any JSON, and never throws. */
+  readonly check: (view: V) => Iterable<Finding>
+}
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+export function isObject(value: unknown): value is JsonObject {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+export function asObject(value: unknown): JsonObject {
+  return isObject(value) ? value : {}
+}
+
+export function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** An object of a request, and its path. */
+export interface Part {
+  readonly path: string
+  readonly body: JsonObject
+}
+
+export const listed = (value: unknown, path: string): Part[] =>
+  asList(value).map((item, index) => ({ path: `${path}[${index}]`, body: asObject(item) }))
+
+type Fault = 'missing-field' | 'unknown-field' | 'wrong-type' | 'unknown-role' | 'unknown-type'
+
+interface ShapeFinding extends Finding {
+  readonly fault: Fault
+}
+
+interface Judging extends Judge {
+  readonly path: string
+  readonly known: readonly string[]
+  readonly findings: ShapeFinding[]
+}
+
+/** A shape with its own check, for what the language cannot describe; without a judge no value fits. */
+export const customShape =
+  <T>(faults: (value: unknown, judging: Judging) => void): Shape<T> =>
+  (value, judge): value is T => {
+    if (judge !== undefined) faults(value, judge as Judging)
+    return judge !== undefined
+  }
+
+/** A field that a writer always writes, though the provider does not require it. */
+export const written = <T>(shape: Shape<T>): Shape<T> => optional(shape) as unknown as Shape<T>
+
+export const textOr = <T>(shape: Shape<T>): Shape<string | T> => either([string, shape])
+
+type Flat<T> = { [K in keyof T]: T[K] }
+
+/** An object with the fields of the first list, and maybe those of the second. */
+export const fields = <const R extends Shapes, const M extends Shapes = Record<never, never>>(
+  required: R,
+  more: M = {} as M,
+) =>
+  record({
+    ...required,
+    ...Object.fromEntries(Object.entries(more).map(([name, shape]) => [name, optional(shape)])),
+  }) as Shape<unknown> as Shape<Flat<{ [K in keyof R]: ShapeOf<R[K]> } & { [K in keyof M]?: ShapeOf<M[K]> }>>
+
+/** One of these objects, by the value of a field that they do not list themselves. */
+export type ByKey<K extends string, S extends Shapes> = {
+  [T in keyof S]: Flat<{ [F in K]: T } & ShapeOf<S[T]>>
+}[keyof S]
+
+export const byKey = <const K extends 'role' | 'type', const S extends Shapes>(
+  key: K,
+  shapes: S,
+  fallback?: string,
+): Shape<ByKey<K, S>> =>
+  customShape((value, { path, known, findings }) => {
+    const tagPath = join(path, key)
+    if (!isObject(value)) return void findings.push(...wrongType(path, 'an object', value))
+    const tag = value[key] === undefined ? fallback : value[key]
+    const chosen = typeof tag === 'string' && Object.hasOwn(shapes, tag) ? shapes[tag] : undefined
+    if (tag === undefined)
+      findings.push({ fault: 'missing-field', path: tagPath, message: 'required field missing' })
+    else if (typeof tag !== 'string') findings.push(...wrongType(tagPath, 'a string', tag))
+    else if (chosen !== undefined) findings.push(...faultsOf(chosen, value, path, [...known, key]))
+    else {
+      const message = `${JSON.stringify(tag)} is not one of ${Object.keys(shapes).join(', ')}`
+      findings.push({ fault: `unknown-${key}`, path: tagPath, message })
+    }
+  })
+
+/** An object with one of these fields. */
+export type OneField<D extends Shapes> = { [K in keyof D]: { [F in K]: ShapeOf<D[F]> } }[keyof D]
+
+export function oneData<const D extends Shapes>(data: D, others: Shapes = {}): Shape<OneField<D>> {
+  const any = fields({}, { ...data, ...others })
+  return customShape<OneField<D>>((value, { path, findings }) => {
+    findings.push(...faultsOf(any, value, path))
+    const present = isObject(value) ? Object.keys(data).filter((name) => value[name] !== undefined) : ['']
+    const message = `has ${present.join(' and ') || 'no data'}`
+    if (present.length !== 1) findings.push({ fault: 'unknown-type', path, message })
+  })
+}
+
+export const shapesOf = (
+  kinds: Readonly<Record<string, Fields>>,
+  shapeOf: (fields: Fields) => Shape<unknown>,
+): Shapes => Object.fromEntries(Object.entries(kinds).map(([kind, fields]) => [kind, shapeOf(fields)]))
+
+const TYPE_NAMES = {
+  string: 'a string',
+  boolean: 'a boolean',
+  integer: 'an integer',
+  object: 'an object',
+} as const
+
+export function faultsOf(
+  shape: Shape<unknown>,
+  value: unknown,
+  path: string,
+  known: readonly string[] = [],
+): readonly ShapeFinding[] {
+  const findings: ShapeFinding[] = []
+  const wrong = (expected: string, actual: unknown): boolean => {
+    findings.push(...wrongType(path, expected, actual))
+    return false
+  }
+  const add = (more: readonly ShapeFinding[]): boolean => {
+    findings.push(...more)
+    return more.length === 0
+  }
+  const judging: Judging = {
+    path,
+    known,
+    findings,
+    kind: (name, item) =>
+      (name === 'object' ? isObject(item) : name === 'integer' ? integer(item) : typeof item === name) ||
+      wrong(TYPE_NAMES[name], item),
+    one: (values, item) => values.includes(item) || wrong(`one of ${JSON.stringify(values)}`, item),
+    either(shapes, item) {
+      const faults = shapes.map((one) => faultsOf(one, item, path, known))
+      return faults.some(({ length }) => length === 0) || add(faults.at(-1) ?? [])
+    },
+    list: (shape, item) =>
+      Array.isArray(item)
+        ? add(item.flatMap((each, index) => faultsOf(shape, each, `${path}[${index}]`)))
+        : wrong('an array', item),
+    map: (shape, item) =>
+      isObject(item)
+        ? add(Object.entries(item).flatMap(([name, each]) => faultsOf(shape, each, join(path, name))))
+        : wrong('an object', item),
+    typed(kinds, item) {
+      const count = findings.length
+      byKey('type', shapesOf(kinds, record))(item, judging)
+      return findings.length === count
+    },
+    record: (shapes, isOpen, item) =>
+      isObject(item) ? add(recordFaults(shapes, isOpen, item, path, known)) : wrong('an object', item),
+  }
+  shape(value, judging)
+  return findings
+}
+
+function recordFaults(
+  shapes: Fields,
+  isOpen: boolean,
+  value: JsonObject,
+  path: string,
+  known: readonly string[],
+): readonly ShapeFinding[] {
+  const findings: ShapeFinding[] = []
+  for (const [name, field] of Object.entries(shapes))
+    if (typeof field === 'function' && value[name] === undefined)
+      findings.push({ fault: 'missing-field', path: join(path, name), message: 'required field missing' })
+  for (const [name, item] of Object.entries(value)) {
+    const field = Object.hasOwn(shapes, name) ? shapes[name] : undefined
+    const fieldPath = join(path, name)
+    if (field === undefined) {
+      if (!isOpen && !known.includes(name))
+        findings.push({ fault: 'unknown-field', path: fieldPath, message: 'no such field' })
+    } else if (item !== undefined)
+      findings.push(...faultsOf(typeof field === 'function' ? field : field.optional, item, fieldPath))
+  }
+  return findings
+}
+
+/** Findings by view, so that the rules of one provider share one walk. */
+const FINDINGS = new WeakMap<object, readonly ShapeFinding[]>()
+
+/** Checks one kind of fault; all such rules of a provider share one shape and root. */
+export function faults(shape: Shape<unknown>, root: string, fault: Fault) {
+  return (view: { readonly request: unknown }): Finding[] => {
+    const findings = FINDINGS.get(view) ?? faultsOf(shape, view.request, root)
+    FINDINGS.set(view, findings)
+    return findings.filter((finding) => finding.fault === fault)
+  }
+}
+
+function wrongType(path: string, expected: string, value: unknown): readonly ShapeFinding[] {
+  const actual = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+  return [{ fault: 'wrong-type', path, message: `expected ${expected}, found ${actual}` }]
+}
+
+function join(path: string, name: string): string {
+  return path === '' ? name : `${path}.${name}`
+}
+
+type Shapes = Readonly<Record<string, Shape<unknown>>>
+
+export const withMore = (kinds: Readonly<Record<string, Fields>>, more: Fields): Record<string, Fields> =>
+  Object.fromEntries(Object.entries(kinds).map(([kind, fields]) => [kind, { ...fields, ...more }]))
+
+export const storedFields = (table: Kinds): Record<string, Fields> =>
+  Object.fromEntries(
+    Object.entries(table).flatMap(([kind, { in: how, side, needs }]) =>
+      how === 'part' && side === 'assistant' && needs !== undefined ? [[kind, needs]] : [],
+    ),
+  )
+
+/** Finds values that are not JSON: undefined, functions, class instances, infinite numbers, cycles. */
+export function notJson(
+  value: unknown,
+  path: string,
+  accept: (value: unknown) => boolean = () => false,
+): Finding[] {
+  const findings: Finding[] = []
+  const ancestors: unknown[] = []
+  const visit = (value: unknown, path: string): void => {
+    if (value === null || typeof value === 'string' || typeof value === 'boolean' || accept(value)) return
+    if (typeof value === 'number') {
+      if (!Number.isFinite(value)) findings.push({ path, message: `${value} is not a JSON number` })
+    } else if (ancestors.includes(value)) findings.push({ path, message: 'cycle' })
+    else if (Array.isArray(value) || isObject(value)) {
+      ancestors.push(value)
+      eachChild(value, path, visit)
+      ancestors.pop()
+    } else findings.push({ path, message: `${typeof value} is not a JSON value` })
+  }
+  visit(value, path)
+  return findings
+}
+
+/** Finds strings and field names with a lone surrogate; strict JSON parsers refuse the whole body. */
+export function illFormedText(value: unknown, path: string): Finding[] {
+  const findings: Finding[] = []
+  const ancestors: unknown[] = []
+  const visit = (value: unknown, path: string, name: string): void => {
+    if (!name.isWellFormed()) findings.push({ path, message: 'lone surrogate in field name' })
+    if (typeof value === 'string') {
+      if (!value.isWellFormed()) findings.push({ path, message: 'lone surrogate in string' })
+    } else if ((Array.isArray(value) || isObject(value)) && !ancestors.includes(value)) {
+      ancestors.push(value)
+      eachChild(value, path, visit)
+      ancestors.pop()
+    }
+  }
+  visit(value, path, '')
+  return findings
+}
+
+function eachChild(
+  value: readonly unknown[] | Readonly<Record<string, unknown>>,
+  path: string,
+  visit: (child: unknown, path: string, name: string) => void,
+): void {
+  if (Array.isArray(value)) {
+    for (const [index, child] of value.entries()) visit(child, `${path}[${index}]`, '')
+  } else {
+    for (const [name, child] of Object.entries(value))
+      visit(child, path === '' ? name : `${path}.${name}`, name)
+  }
+}
+
+const FORM = {
+  'wrong-type': ['wrong-type', 'Every field has the type of the API reference.'],
+  'missing-field': ['missing-field', 'Every required field is present.'],
+  'unknown-field': ['unknown-field', 'There is no field that the API reference does not name.'],
+  'known-role': ['unknown-role', 'Every role is one of the API reference.'],
+  'known-kind': ['unknown-type', 'A block is of exactly one known kind.'],
+} as const
+
+/** The rules of form; a fault without its own source has the common one. Roles are checked where they have one. */
+export function formRules<V extends { readonly request: unknown }>(
+  shape: Shape<unknown>,
+  source: string,
+  sources: Readonly<Partial<Record<keyof typeof FORM | 'json-only' | 'text-well-formed', string>>> = {},
+  { root = '', accept }: { readonly root?: string; readonly accept?: (value: unknown) => boolean } = {},
+): readonly Rule<V>[] {
+  return [
+    {
+      id: 'json-only',
+      rule: 'The request is plain JSON, except bytes where the client takes them.',
+      source: sources['json-only'] ?? source,
+      check: ({ request }) => notJson(request, root, accept),
+    },
+    {
+      id: 'text-well-formed',
+      rule: 'No string has a lone surrogate.',
+      source: sources['text-well-formed'] ?? 'inferred: UTF-8 has no bytes for a lone surrogate',
+      check: ({ request }) => illFormedText(request, root),
+    },
+    ...(Object.keys(FORM) as (keyof typeof FORM)[])
+      .filter((id) => id !== 'known-role' || id in sources)
+      .map((id) => {
+        const [fault, rule] = FORM[id]
+        return { id, rule, source: sources[id] ?? source, check: faults(shape, root, fault) }
+      }),
+  ]
+}
