@@ -74,11 +74,13 @@ export interface ReplyCollector {
   readonly end: () => Reply
 }
 
-export const textDelta = (content: string): StreamingDeltaEvent[] =>
-  content === '' ? [] : [{ kind: 'StreamingDeltaEvent', source: 'agent', content }]
-
-export const reasoningDelta = (reasoning_content: string): StreamingDeltaEvent[] =>
-  reasoning_content === '' ? [] : [{ kind: 'StreamingDeltaEvent', source: 'agent', reasoning_content }]
+/** Makes what live readers get of a piece; nothing of an empty one. */
+export const replyDelta = {
+  text: (content: string): StreamingDeltaEvent[] =>
+    content === '' ? [] : [{ kind: 'StreamingDeltaEvent', source: 'agent', content }],
+  reasoning: (reasoning_content: string): StreamingDeltaEvent[] =>
+    reasoning_content === '' ? [] : [{ kind: 'StreamingDeltaEvent', source: 'agent', reasoning_content }],
+}
 
 /** Stop reasons of a reply that ended normally, or waits for the results of its calls. */
 const ORDINARY_STOPS: ReadonlySet<string> = new Set([

@@ -186,9 +186,8 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
   const entries: Entry[] = []
   let ancestor: Entry | null = state.log.head
   for (; ancestor !== null && ancestor.seq > from; ancestor = ancestor.parent) entries.push(ancestor)
-  const path = entries
-    .reverse()
-    .map((entry) => ({ entry, event: maskSecrets(loadedEvent(entry, READ_KINDS)) }))
+  entries.reverse()
+  const path = entries.map((entry) => ({ entry, event: maskSecrets(loadedEvent(entry, READ_KINDS)) }))
   const results = resultsOf(state, path)
   const completions = completionsOf(path)
   const forgottenBy = new Map<string, string>()

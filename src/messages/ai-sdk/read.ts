@@ -1,7 +1,7 @@
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
-import { failedWith, readParts, reasoningDelta, replyPart, replyReader, textDelta } from '../reply.ts'
+import { failedWith, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
 import type { ReadOptions, Reply, ReplyCall, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../text.ts'
 import { collectStream } from '../stream.ts'
@@ -294,7 +294,7 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
     if (phase !== 'delta') return []
     const text = stringOf(event['text'])
     part.texts.push(text)
-    return type === 'text' ? textDelta(text) : reasoningDelta(text)
+    return type === 'text' ? replyDelta.text(text) : replyDelta.reasoning(text)
   }
 
   return collectStream(readReply, options, {

@@ -7,10 +7,9 @@ import {
   failureOf,
   moreOf,
   readParts,
-  reasoningDelta,
+  replyDelta,
   replyPart,
   replyReader,
-  textDelta,
 } from '../reply.ts'
 import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyPart } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
@@ -22,9 +21,9 @@ const THINKING = { as: 'text', begins: { type: 'thinking', thinking: '' } } as c
 
 /** Deltas of blocks; one that arrives without its block's start begins the block. */
 export const DELTAS: DeltaFields = {
-  text: { ...TEXT, type: 'text_delta', to: 'text', publish: textDelta },
+  text: { ...TEXT, type: 'text_delta', to: 'text', publish: replyDelta.text },
   citation: { ...TEXT, type: 'citations_delta', to: 'citations', as: 'list' },
-  thinking: { ...THINKING, type: 'thinking_delta', to: 'thinking', publish: reasoningDelta },
+  thinking: { ...THINKING, type: 'thinking_delta', to: 'thinking', publish: replyDelta.reasoning },
   signature: { ...THINKING, type: 'signature_delta', to: 'signature', onlyWhole: true },
   partial_json: { type: 'input_json_delta', to: 'input', as: 'json' },
 }
@@ -67,7 +66,10 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
         break
       case 'content_block_start': {
         const { start } = open(event['index'], objectOf(event['content_block']))
-        return [...textDelta(stringOf(start['text'])), ...reasoningDelta(stringOf(start['thinking']))]
+        return [
+          ...replyDelta.text(stringOf(start['text'])),
+          ...replyDelta.reasoning(stringOf(start['thinking'])),
+        ]
       }
       case 'content_block_delta': {
         const delta = objectOf(event['delta'])

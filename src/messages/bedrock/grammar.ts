@@ -18,10 +18,9 @@ const usage = { inputTokens: 10, outputTokens: 5, totalTokens: 15 }
 /** Only calls and their results announce their start. */
 function eventsOf(block: Wire, contentBlockIndex: number): readonly Wire[] {
   const { start, deltas } = spoken(block, DELTAS)
+  const isAnnounced = (start['toolUse'] ?? start['toolResult']) !== undefined
   return [
-    ...((start['toolUse'] ?? start['toolResult']) === undefined
-      ? []
-      : [{ contentBlockStart: { contentBlockIndex, start } }]),
+    ...(isAnnounced ? [{ contentBlockStart: { contentBlockIndex, start } }] : []),
     ...deltas.map((delta) => ({ contentBlockDelta: { contentBlockIndex, delta } })),
     { contentBlockStop: { contentBlockIndex } },
   ]

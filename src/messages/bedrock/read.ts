@@ -1,15 +1,6 @@
 /** Reads replies of Amazon Bedrock's Converse as events. */
 
-import {
-  endingBy,
-  failedWith,
-  moreOf,
-  readParts,
-  reasoningDelta,
-  replyPart,
-  replyReader,
-  textDelta,
-} from '../reply.ts'
+import { endingBy, failedWith, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
 import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyPart } from '../reply.ts'
 import { base64Of } from '../text-files.ts'
 import { addDelta, closeBlock, collectStream, type DeltaFields, newItem, type StreamItem } from '../stream.ts'
@@ -124,12 +115,12 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
 const THOUGHT = { as: 'text', begins: { reasoningContent: { reasoningText: { text: '' } } } } as const
 
 export const DELTAS: DeltaFields = {
-  text: { to: 'text', as: 'text', publish: textDelta },
+  text: { to: 'text', as: 'text', publish: replyDelta.text },
   citation: { to: 'citationsContent.citations', as: 'list' },
   'reasoningContent.text': {
     ...THOUGHT,
     to: 'reasoningContent.reasoningText.text',
-    publish: reasoningDelta,
+    publish: replyDelta.reasoning,
   },
   'reasoningContent.signature': {
     ...THOUGHT,

@@ -10,13 +10,7 @@ import { decodeBase64 } from '../text-files.ts'
 import { argumentObject } from '../text.ts'
 import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
 import { isSigned, LIMITS, withBytes } from './blocks.ts'
-import type {
-  BedrockBlock,
-  BedrockMessage,
-  BedrockReasoning,
-  BedrockRequest,
-  BedrockResultBlock,
-} from './rules.ts'
+import type { BedrockBlock, BedrockMessage, BedrockRequest, BedrockResultBlock } from './rules.ts'
 
 /** The provider requires a text in a message with a document, and content in a result. */
 const FILE_TEXT = '[A file:]'
@@ -63,15 +57,12 @@ function start(list: BedrockMessage[]) {
   }
 }
 
-const isTextContent = (block: BedrockBlock): boolean => 'text' in block
-
 /** Adds a text before the first document, so that later content changes nothing before it. */
 function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockBlock[]): BedrockBlock[] {
   const document = blocks.findIndex((block) => 'document' in block)
   if (document < 0) return [...blocks]
-  return before.some(isTextContent) || blocks.slice(0, document).some(isTextContent)
-    ? [...blocks]
-    : blocks.toSpliced(document, 0, { text: FILE_TEXT })
+  const hasText = [...before, ...blocks.slice(0, document)].some((block) => 'text' in block)
+  return hasText ? [...blocks] : blocks.toSpliced(document, 0, { text: FILE_TEXT })
 }
 
 /** The provider refuses reasoning as the last block. */
@@ -82,8 +73,12 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<BedrockBlock>
       more === null
         ? { text }
         : { citationsContent: { content: [{ text }], citations: more['citations'] as object[] } },
-    thinking: (block, _, ref) =>
-      keepsSigned && isSigned(message, ref) ? { reasoningContent: reasoningOf(block) } : null,
+    thinking(block, _, ref) {
+      if (!keepsSigned || !isSigned(message, ref)) return null
+      if (!('thinking' in block)) return { reasoningContent: { redactedContent: decodeBase64(block.data) } }
+      const { thinking: text, signature } = block
+      return { reasoningContent: { reasoningText: { text, signature: signature ?? '' } } }
+    },
     call: ({ id, name, source }) => ({
       toolUse: { toolUseId: id, name, input: argumentObject(source.arguments) },
     }),
@@ -93,13 +88,6 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<BedrockBlock>
   const last = blocks.at(-1)?.block ?? {}
   return 'reasoningContent' in last ? withAnswer(blocks, (text) => ({ text })) : blocks
 }
-
-type Thinking = AssistantTurn['message']['thinking_blocks'][number]
-
-const reasoningOf = (block: Thinking): BedrockReasoning =>
-  'thinking' in block
-    ? { reasoningText: { text: block.thinking, signature: block.signature ?? '' } }
-    : { redactedContent: decodeBase64(block.data) }
 
 function resultBlock({ call, pieces, isError }: Result): BedrockBlock {
   const content = pieces.map((piece) => blockOf(piece) as BedrockResultBlock)

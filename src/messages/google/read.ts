@@ -9,10 +9,9 @@ import {
   failureOf,
   moreOf,
   readParts,
-  reasoningDelta,
+  replyDelta,
   replyPart,
   replyReader,
-  textDelta,
 } from '../reply.ts'
 import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, withoutNulls } from '../text.ts'
@@ -187,7 +186,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
     newParts.forEach(addPart)
     return newParts.flatMap((part) => {
       const text = stringOf(part['text'])
-      return isSilent(part) ? reasoningDelta(text) : textDelta(text)
+      return isSilent(part) ? replyDelta.reasoning(text) : replyDelta.text(text)
     })
   }
 

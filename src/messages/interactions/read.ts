@@ -1,14 +1,5 @@
 import type { StreamingDeltaEvent } from '../../event/types.ts'
-import {
-  endingBy,
-  failureOf,
-  moreOf,
-  readParts,
-  reasoningDelta,
-  replyPart,
-  replyReader,
-  textDelta,
-} from '../reply.ts'
+import { endingBy, failureOf, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
 import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyPart } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
@@ -136,7 +127,7 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
     const step = stepAt(index)
     Object.assign(step.fields, withoutEmpty(fields))
     step.contents.push(...contents)
-    const publish = step.fields['type'] === 'thought' ? reasoningDelta : textDelta
+    const publish = step.fields['type'] === 'thought' ? replyDelta.reasoning : replyDelta.text
     return contents.flatMap(({ type, text }) => (type === 'text' ? publish(stringOf(text)) : []))
   }
   const begin = (index: unknown, { content, summary, ...fields }: RawObject): StreamingDeltaEvent[] =>

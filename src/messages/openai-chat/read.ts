@@ -9,10 +9,9 @@ import {
   failureOf,
   moreOf,
   readParts,
-  reasoningDelta,
+  replyDelta,
   replyPart,
   replyReader,
-  textDelta,
 } from '../reply.ts'
 import type { ReadOptions, Reply, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, isWhitespace, objectOf, objectsOf, stringOf } from '../text.ts'
@@ -122,8 +121,8 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     gather(fields, rest)
     const { reasoning_content, reasoning, content, refusal } = rest
     return [
-      ...reasoningDelta(stringOf(reasoning_content) || stringOf(reasoning) || thoughtIn(content)),
-      ...textDelta(textIn(content) + stringOf(refusal)),
+      ...replyDelta.reasoning(stringOf(reasoning_content) || stringOf(reasoning) || thoughtIn(content)),
+      ...replyDelta.text(textIn(content) + stringOf(refusal)),
     ]
   }
 

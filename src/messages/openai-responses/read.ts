@@ -9,10 +9,9 @@ import {
   failureOf,
   moreOf,
   readParts,
-  reasoningDelta,
+  replyDelta,
   replyPart,
   replyReader,
-  textDelta,
 } from '../reply.ts'
 import type { ReadOptions, Reply, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, textOfContents, textOfInput } from '../text.ts'
@@ -83,10 +82,10 @@ interface PieceKind {
 
 /** The item's parts by the name of their events. The reader collects them, and the fake provider speaks them. */
 export const PIECES: Readonly<Record<string, PieceKind>> = {
-  output_text: textKind('message', 'content', 'output_text', 'text', textDelta),
-  refusal: textKind('message', 'content', 'refusal', 'refusal', textDelta),
-  reasoning_summary_text: textKind('reasoning', 'summary', 'summary_text', 'text', reasoningDelta),
-  reasoning_text: textKind('reasoning', 'content', 'reasoning_text', 'text', reasoningDelta),
+  output_text: textKind('message', 'content', 'output_text', 'text', replyDelta.text),
+  refusal: textKind('message', 'content', 'refusal', 'refusal', replyDelta.text),
+  reasoning_summary_text: textKind('reasoning', 'summary', 'summary_text', 'text', replyDelta.reasoning),
+  reasoning_text: textKind('reasoning', 'content', 'reasoning_text', 'text', replyDelta.reasoning),
   function_call_arguments: { item: 'function_call', field: 'arguments' },
   custom_tool_call_input: { item: 'custom_tool_call', field: 'input' },
 }
