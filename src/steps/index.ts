@@ -1,8 +1,7 @@
 /** Entry `colloquy/steps`: steps that call a model through its provider's client, and execute tools. */
 
 export { SERVERS, type ServerName } from './servers.ts'
-export { aiSdkStep, type AiSdkStepOptions } from './ai-sdk.ts'
-export type { AiSdkTool, AiSdkTools } from './ai-sdk-tools.ts'
+export { aiSdkStep, type AiSdkStepOptions, type AiSdkTool, type AiSdkTools } from './ai-sdk.ts'
 export { type AnthropicClient, anthropicStep, type AnthropicStepOptions } from './anthropic.ts'
 export { type BedrockClient, bedrockStep, type BedrockStepOptions } from './bedrock.ts'
 export { type GoogleClient, googleStep, type GoogleStepOptions } from './google.ts'
