@@ -14,8 +14,6 @@ type LeafMaker<T> = (start: number) => readonly T[]
 
 const NO_NODES: Node = Object.freeze([])
 
-const tailStart = (length: number): number => (length === 0 ? 0 : ((length - 1) >>> BITS) << BITS)
-
 /**
  * A persistent list: a change returns a new version, and old versions never change. A trie of 32 branches:
  * push O(1) amortised; get, set and prefix O(log n).
@@ -28,12 +26,15 @@ export class Vector<T> implements Iterable<T> {
   readonly length: number
   readonly #shift: number
   readonly #root: Node
+  /** Index of the first value of the tail. */
+  readonly #start: number
   readonly #tail: T[]
 
   constructor(length: number, shift: number, root: Node, tail: T[]) {
     this.length = length
     this.#shift = shift
     this.#root = root
+    this.#start = length === 0 ? 0 : ((length - 1) >>> BITS) << BITS
     this.#tail = tail
   }
 
@@ -55,8 +56,7 @@ export class Vector<T> implements Iterable<T> {
 
   /** Returns a version with one more value at the end. O(1) amortised. */
   push(value: T): Vector<T> {
-    const start = tailStart(this.length)
-    const used = this.length - start
+    const used = this.length - this.#start
     if (used === 0) {
       // A literal reserves one slot; pushing onto an empty array reserves seventeen, and most vectors stay
       // short.
@@ -79,7 +79,7 @@ export class Vector<T> implements Iterable<T> {
       const root = [this.#root, spine(this.#shift, this.#tail)]
       return new Vector(this.length + 1, this.#shift + BITS, root, [value])
     }
-    const root = withLeaf(this.#root, this.#shift, start, this.#tail)
+    const root = withLeaf(this.#root, this.#shift, this.#start, this.#tail)
     return new Vector(this.length + 1, this.#shift, root, [value])
   }
 
@@ -91,12 +91,11 @@ export class Vector<T> implements Iterable<T> {
     if (index < 0 || index >= this.length) {
       throw new RangeError(`no value at ${index} in a vector of ${this.length}`)
     }
-    const start = tailStart(this.length)
-    if (index < start) {
+    if (index < this.#start) {
       const root = withValue(this.#root, this.#shift, index, value)
       return new Vector(this.length, this.#shift, root, this.#tail)
     }
-    const tail = this.#tail.slice(0, this.length - start)
+    const tail = this.#tail.slice(0, this.length - this.#start)
     work.slots += tail.length
     tail[index & MASK] = value
     return new Vector(this.length, this.#shift, this.#root, tail)
@@ -130,7 +129,7 @@ export class Vector<T> implements Iterable<T> {
   }
 
   #leaf(index: number): T[] {
-    if (index >= tailStart(this.length)) return this.#tail
+    if (index >= this.#start) return this.#tail
     let node: Node = this.#root
     for (let level = this.#shift; level > 0; level -= BITS) {
       node = node[(index >>> level) & MASK] as Node
@@ -153,7 +152,7 @@ export function vectorOf<T>(values: Iterable<T>): Vector<T> {
  */
 export function lazyVector<T>(length: number, leafAt: LeafMaker<T>): Vector<T> {
   if (length === 0) return Vector.empty()
-  const start = tailStart(length)
+  const start = ((length - 1) >>> BITS) << BITS
   let nodes: unknown[] = Array.from({ length: start >>> BITS }, () => leafAt)
   let shift = 0
   do {
