@@ -137,12 +137,15 @@ export class EngineContext {
    */
   async use<T>(id: string, work: (replica: Replica) => Promise<T>): Promise<T> {
     this.#uses += 1
-    let pinned: Awaited<ReturnType<EngineContext['pin']>> | null = null
     try {
-      pinned = await this.pin(id)
-      return await work(pinned.replica)
+      const cached = this.#hold(id)
+      try {
+        return await work((cached.open ??= await cached.opening))
+      } finally {
+        cached.users -= 1
+        this.#rest(id, cached)
+      }
     } finally {
-      pinned?.release()
       this.#uses -= 1
       if (this.#uses === 0) this.#onUnused?.()
     }
@@ -150,25 +153,16 @@ export class EngineContext {
 
   /** Keeps it in memory until `release` is called. @throws ColloquyError `unknown_conversation`, `closed`. */
   async pin(id: string): Promise<{ readonly replica: Replica; readonly release: () => void }> {
-    this.check()
-    let cached = this.#busy.get(id)
-    if (cached === undefined) {
-      cached = this.#idle.get(id) ?? { opening: this.#read(id), open: null, users: 0, bytes: 0 }
-      this.#forget(id)
-      this.#busy.set(id, cached)
-    }
-    const pinned = cached
-    pinned.users += 1
+    const cached = this.#hold(id)
     let isPinned = true
     const release = (): void => {
       if (!isPinned) return
       isPinned = false
-      pinned.users -= 1
-      this.#rest(id, pinned)
+      cached.users -= 1
+      this.#rest(id, cached)
     }
     try {
-      pinned.open ??= await pinned.opening
-      return { replica: pinned.open, release }
+      return { replica: (cached.open ??= await cached.opening), release }
     } catch (error) {
       release()
       throw error
@@ -295,6 +289,18 @@ export class EngineContext {
     await Promise.allSettled(all.map(async ({ opening }) => (await opening).settle(true)))
     this.#busy.clear()
     this.#idle.clear()
+  }
+
+  #hold(id: string): CachedReplica {
+    this.check()
+    let cached = this.#busy.get(id)
+    if (cached === undefined) {
+      cached = this.#idle.get(id) ?? { opening: this.#read(id), open: null, users: 0, bytes: 0 }
+      this.#forget(id)
+      this.#busy.set(id, cached)
+    }
+    cached.users += 1
+    return cached
   }
 
   async #read(id: string): Promise<Replica> {
