@@ -13,6 +13,7 @@ import type { Items } from '../../src/store/contract/items.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { runsOf } from '../../properties/run.ts'
 import { everyStore } from './stores.ts'
 
 // The suite reads its functions from the global object.
@@ -89,7 +90,7 @@ describe('the LangGraph saver', () => {
         )
         expect(await Promise.all(configs.map((index) => valueOf(saver, index)))).toEqual(expected)
       }),
-      { numRuns: 100 },
+      { numRuns: runsOf(100) },
     )
   })
 
@@ -283,7 +284,7 @@ for (const [name, open] of Object.entries(STORES))
           await store.close()
           giveBack()
         }),
-        { numRuns: name === 'postgres' ? 15 : 40 },
+        { numRuns: runsOf(name === 'postgres' ? 15 : 40) },
       )
     })
 

@@ -13,6 +13,7 @@ import { isQuarantined } from '../../src/event/quarantine.ts'
 import type { JsonValue } from '../../src/event/shapes.ts'
 import { anyEvent, anyJson, anything } from './arbitrary.ts'
 import { character } from '../../src/testing/text.ts'
+import { runsOf } from '../../properties/run.ts'
 
 const update = (value: unknown): unknown => ({ kind: 'ConversationStateUpdateEvent', value })
 
@@ -185,7 +186,7 @@ describe('properties (law E)', () => {
         const { fact } = loadValue(value)
         if (isQuarantined(fact)) JSON.parse(fact.raw)
       }),
-      { numRuns: 600 },
+      { numRuns: runsOf(600) },
     )
     expect(hostile).toBeGreaterThan(100)
   })
@@ -204,7 +205,7 @@ describe('properties (law E)', () => {
           if (isQuarantined(fact)) expect(fact.raw).toBe(line)
         },
       ),
-      { numRuns: 600 },
+      { numRuns: runsOf(600) },
     )
   })
 
@@ -227,7 +228,7 @@ describe('properties (law E)', () => {
         const text = JSON.stringify(value)
         expect(isDeepStrictEqual(decodeLine(text), decodeEvent(JSON.parse(text)))).toBe(true)
       }),
-      { numRuns: 200 },
+      { numRuns: runsOf(200) },
     )
   })
 

@@ -16,6 +16,7 @@ import { reduce, replay } from '../../src/state/reduce.ts'
 import { initialState, type State } from '../../src/state/state.ts'
 import { isPending } from '../../src/view/units.ts'
 import { hostileLog, legalLog } from '../../src/testing/index.ts'
+import { runsOf } from '../../properties/run.ts'
 import { GRAMMARS } from './grammars.ts'
 import { PNG } from './part-table.ts'
 
@@ -53,7 +54,6 @@ const anyLog = (): fc.Arbitrary<readonly Fact[]> =>
     { weight: 1, arbitrary: legalLog() },
   )
 
-const RUNS = 100
 /** How many logs are looked at for what they hold. */
 const LOOKS = 400
 
@@ -138,7 +138,7 @@ describe('every grammar', () => {
           }
         }
       }),
-      { numRuns: RUNS },
+      { numRuns: runsOf(100) },
     )
   })
 
@@ -162,7 +162,7 @@ describe('every grammar', () => {
           state = next
         }
       }),
-      { numRuns: 60 },
+      { numRuns: runsOf(120) },
     )
     expect(grown).toBeGreaterThan(500)
   })
@@ -229,7 +229,7 @@ describe('arguments', () => {
             expect(Object.keys(JSON.parse(sent))).toEqual(input[index]?.trim() === '' ? [] : ['_raw'])
         }
       }),
-      { numRuns: 120 },
+      { numRuns: runsOf(120) },
     )
   })
 })
@@ -255,7 +255,7 @@ describe('ids', () => {
           first.add(id)
         }
       }),
-      { numRuns: 80 },
+      { numRuns: runsOf(80) },
     )
   })
 })

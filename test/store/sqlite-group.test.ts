@@ -10,6 +10,7 @@ import type { Fact } from '../../src/event/quarantine.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { type SqliteDatabase, sqliteStore, type SqliteStatement } from '../../src/store/sqlite/index.ts'
+import { runsOf } from '../../properties/run.ts'
 import { DRIVERS, type Driver, openDatabase } from './sqlite-drivers.ts'
 
 const IDS = ['c', 'd', 'e'] as const
@@ -220,7 +221,7 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
         await Promise.all([model.close(), store.close()])
         below.database.close()
       }),
-      { numRuns: 100 },
+      { numRuns: runsOf(100) },
     )
     for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(4)
   })
@@ -248,7 +249,7 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
           database.close()
         },
       ),
-      { numRuns: 100 },
+      { numRuns: runsOf(100) },
     )
     for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(50)
   })
