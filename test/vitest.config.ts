@@ -40,7 +40,7 @@ const REPORT = process.env['COLLOQUY_REPORT'] ?? 'node_modules/.cache/colloquy/t
 // Child processes spend most of their time on reading src/, which is the same for all.
 process.env['NODE_COMPILE_CACHE'] ??= resolve(import.meta.dirname, '../node_modules/.cache/colloquy/compiled')
 
-// The compiler of the type tests, a Go program, spends a third of its time on collecting garbage.
+// The compiler of the type tests, a Go program, spends at least a quarter of its time on garbage.
 process.env['GOGC'] ??= '400'
 
 export default defineConfig({
