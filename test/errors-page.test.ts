@@ -71,7 +71,7 @@ function render(node: Node | undefined, env: Env): string {
     case 'Identifier':
       return env.get(String(node['name'])) ?? '…'
     case 'BinaryExpression':
-      return node['operator'] === '+'
+      return node['operator'] === '+' && typeof nodesIn(node['right'])[0]?.['value'] !== 'number'
         ? render(nodesIn(node['left'])[0], env) + render(nodesIn(node['right'])[0], env)
         : '…'
     case 'ConditionalExpression': {

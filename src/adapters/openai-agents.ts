@@ -113,7 +113,7 @@ export function colloquySession({ conversation }: { readonly conversation: Conve
         if (canonicalJson(suffix) !== canonicalJson(expectedSuffix))
           throw new ColloquyError(
             'id_conflict',
-            'The history does not end with expectedSuffix. Read it again and retry with its current last items.',
+            'The history does not end with expectedSuffix. Read the history again and retry with its last items.',
           )
         return { ...replaceLast(history, suffix.length, replacement), operation, result: undefined }
       })

@@ -51,7 +51,7 @@ export function checkDelta(value: unknown): StreamingDeltaEvent {
   if (event.kind === 'StreamingDeltaEvent') return event
   throw new ColloquyError(
     'invalid_event',
-    `${event.kind} cannot be published, because the log stores it. Append it instead.`,
+    `${event.kind} belongs in the log, so it cannot be published. Append it instead.`,
     {
       kind: event.kind,
     },

@@ -152,7 +152,7 @@ describe('delete', () => {
     await store.close()
     const busy = await colloquy(['delete', '--db', file, '--keep-last', '0', '--yes', '--json'])
     expect(busy.code).toBe(1)
-    expect(JSON.parse(busy.out).error.message).toContain('Another process applies a retention')
+    expect(JSON.parse(busy.out).error.message).toContain('Another process is applying a retention policy')
     const missing = folder({})('none.db')
     for (const how of ['--yes', '--dry-run']) {
       const none = await colloquy(['delete', '--db', missing, '--owner', 'ann', how])

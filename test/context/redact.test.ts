@@ -72,7 +72,7 @@ describe('a literal secret', () => {
   })
 
   it('is refused, and not quoted, when every mask would hold it', () => {
-    expect(() => redactionRules({ secrets: ['redacted'] })).toThrow('part of every mask')
+    expect(() => redactionRules({ secrets: ['redacted'] })).toThrow('part of the text that replaces secrets')
     expect(() => redactionRules({ secrets: ['[redacted:'] })).toThrow('Secret 0')
     expect(output('unredacted', { ...BARE, secrets: ['unredacted'] })).toBe(MASK)
   })

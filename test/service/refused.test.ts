@@ -166,7 +166,7 @@ const CALLERS: readonly Row[] = [
     'a page of other sites with the cookie',
     { path: C, method: 'POST', headers: { cookie: 'api_key=the-key', origin: 'https://elsewhere.example' } },
     403,
-    expect.stringContaining('Cross-site requests'),
+    'Cross-site requests must not use a cookie. Send the key in a header.',
   ],
 ]
 

@@ -73,7 +73,9 @@ function checkSecret(text: string, index: number): string {
   if (secret.length < MIN_SECRET)
     throw invalid(`Secret ${index} is shorter than ${MIN_SECRET} characters. Use a pattern instead.`)
   if (isPartOfMasks(secret))
-    throw invalid(`Secret ${index} is part of every mask, so it cannot be masked. Choose another.`)
+    throw invalid(
+      `Secret ${index} is part of the text that replaces secrets, so it cannot be masked. Choose another.`,
+    )
   return secret
 }
 

@@ -79,8 +79,10 @@ export function callerCheck(identify: Identify, allows: AllowOrigin): (request: 
     if (caller === null) throw new HttpProblem(401, 'Unauthorized')
     const hasHeader = caller.type !== 'open' && credential?.from === 'header'
     if (hasHeader || SAFE.has(request.method) || !isForeign(request)) return caller
-    if (caller.type === 'open' && isAllowed(request, allows)) return caller
-    throw new HttpProblem(403, 'Cross-site requests are not allowed here. Send the key in a header.')
+    if (caller.type !== 'open')
+      throw new HttpProblem(403, 'Cross-site requests must not use a cookie. Send the key in a header.')
+    if (isAllowed(request, allows)) return caller
+    throw new HttpProblem(403, 'The origin of this page is not allowed. Add it to allowOrigins.')
   }
 }
 

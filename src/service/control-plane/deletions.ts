@@ -132,7 +132,7 @@ export const deletionOperations = ({ lifecycle: { engine }, deletions }: Deletio
           more: { type: 'boolean' },
         }),
       },
-      409: { description: 'Another process applies a retention' },
+      409: { description: 'Another process is applying a retention policy' },
     },
     async handle({ body: { dry_run: dryRun = false, limit = MAX_PAGE_SIZE, ...criteria } }) {
       const { older_than_days: days, keep_last: keepLast, ...filter } = criteria
@@ -147,7 +147,8 @@ export const deletionOperations = ({ lifecycle: { engine }, deletions }: Deletio
           ? engine.applyRetention({ ...retention, dryRun, limit, onDelete })
           : engine.deleteConversations(filter as DeletionFilter, { dryRun, limit, onDelete }),
       )
-      if (report === null) throw new HttpProblem(409, 'Another process applies a retention. Retry later.')
+      if (report === null)
+        throw new HttpProblem(409, 'Another process is applying a retention policy. Retry later.')
       return { body: report }
     },
   }),

@@ -277,8 +277,10 @@ export class Sandboxes {
   #checkLease(id: string, lease: SandboxLease | undefined): void {
     if (!this.#isElsewhere(lease)) return
     const until = new Date(lease.until).toISOString()
-    const owner = `Sandbox ${JSON.stringify(id)} belongs to the machine ${lease.machine}`
-    throw new HttpProblem(409, `${owner} until ${until} or longer. Resume it on that machine.`)
+    throw new HttpProblem(
+      409,
+      `Sandbox ${JSON.stringify(id)} belongs to the machine ${lease.machine}, at least until ${until}. Resume it on that machine.`,
+    )
   }
 
   /** The lease of this machine on a sandbox. @throws HttpProblem 409 for a sandbox of another machine. */

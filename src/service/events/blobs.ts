@@ -140,7 +140,7 @@ async function decodedResponse(
   }
   const [prefix = ''] = DATA_URL.exec(start.slice(0, MAX_START)) ?? []
   const first = start.slice(prefix.length)
-  if (!BASE64.test(first)) throw new HttpProblem(422, 'The blob is not base64. Read it without decode.')
+  if (!BASE64.test(first)) throw new HttpProblem(422, 'The blob is not base64. Omit the parameter `decode`.')
   const headers = {
     ...HEADERS,
     'accept-ranges': 'none',

@@ -36,7 +36,7 @@ export async function readByIds<T extends object>(
     if (bytes > MAX_PAGE_BYTES && ids.length > 1)
       throw new HttpProblem(
         413,
-        `These ${what} exceed ${MAX_PAGE_BYTES / 2 ** 20} MiB. Request fewer, or a single one.`,
+        `These ${what} exceed ${MAX_PAGE_BYTES / 2 ** 20} MiB. Request fewer; a single one may be larger.`,
       )
   }
   return ids.map((id) => byId.get(id) ?? null)

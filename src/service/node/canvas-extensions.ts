@@ -155,10 +155,7 @@ export function directoryExtensions(folder: string): CanvasExtensions {
         if (one === null) return null
         const staged = join(staging, name)
         if ((await pathIn(staging, staged, 'isDirectory')) === null)
-          throw new HttpProblem(
-            409,
-            'No checked version is ready to install. Check the extension for a new version first.',
-          )
+          throw new HttpProblem(409, 'No update is ready to install. Check the extension for updates first.')
         await swap(staged, name)
         await store(name, storedOf(one, { enabled, installed_at: new Date().toISOString() }))
         return find(name)

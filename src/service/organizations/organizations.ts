@@ -144,7 +144,7 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
         throw new HttpProblem(403, 'An API key cannot provision users. Use a session key.')
       const org = await organizationOf(request, caller)
       if (org === null)
-        throw new HttpProblem(404, 'The request names no organization. Send its id in X-Org-Id.')
+        throw new HttpProblem(404, 'The request names no organization. Send the id of one in X-Org-Id.')
       const { user, key, isNew } = await users.provision(org, email, subject, api_key_name ?? null)
       const { user_id, org_id } = user
       // No password is stored: there is no login, only keys.

@@ -179,7 +179,7 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     name: 'apply_canvas_extension_update',
     params,
     body: refreshBody,
-    replies: { ...ONE, ...UNKNOWN, 409: { description: 'No checked version is ready to install' } },
+    replies: { ...ONE, ...UNKNOWN, 409: { description: 'No update is ready to install' } },
     handle: async ({ path, body: { enabled } }) => ({
       body: shown(orNotFound(await extensions.apply(path.extension_name, enabled))),
     }),

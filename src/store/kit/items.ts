@@ -95,7 +95,7 @@ export const itemConflict = (
     'version_conflict',
     `The item ${JSON.stringify(id)} of ${collection} ${
       version === null ? 'does not exist' : `has version ${version}`
-    }, not the expected one. Read it again and retry.`,
+    }, which was not expected. Read it again and retry.`,
     { collection, id, version },
   )
 
