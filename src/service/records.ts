@@ -20,15 +20,15 @@ export interface Records<T extends object> {
   readonly count: (filter?: ItemFilter, options?: CountOptions) => Promise<Count>
   readonly walk: (query?: ItemQuery) => AsyncGenerator<Kept<T>, void, undefined>
   /**
-   * A change for {@link Records.make}; null deletes the record. Fails unless the version is as expected; null
-   * expects no record.
+   * A change for {@link Records.make}; a null `record` deletes. Fails unless the version is `expected`; if that
+   * is null, unless there is no record.
    */
   readonly changeOf: (id: string, record: T | null, expected?: number | null) => ItemChange
   /** Makes changes, all or none; the new versions, in order. @throws ColloquyError `version_conflict`. */
   readonly make: (changes: readonly ItemChange[]) => Promise<readonly (number | null)[]>
   /**
-   * The decision is repeated if another process was faster. Null deletes, undefined leaves. Returns the new
-   * record.
+   * The decision is repeated if another process was faster. Null deletes, undefined changes nothing. Returns
+   * the new record.
    */
   readonly update: (id: string, decide: Decide<T>) => Promise<T | null>
   readonly remove: (id: string) => Promise<boolean>

@@ -38,7 +38,7 @@ export interface SessionFact {
   readonly fact: Fact
 }
 
-/** Records of the file that became no event, so that nothing is lost silently. */
+/** A kind of record that was not read as an event: its name, number, and first line. */
 export interface SessionNote {
   readonly what: string
   readonly count: number

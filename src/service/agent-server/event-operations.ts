@@ -93,7 +93,7 @@ const AGENT_FILTERS = {
   timestamp__lt: optional(dateTime()),
 } as const
 
-/** Under the agent server's prefix. */
+/** The operations on events under the agent server's prefix. */
 export const agentEvents = (store: Store): Operation[] => [
   operation('get /api/conversations/{conversation_id}/events/search', {
     name: 'search_conversation_events',

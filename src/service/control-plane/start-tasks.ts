@@ -26,7 +26,7 @@ import type { ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
 
-/** In order; the last two are final. */
+/** Statuses of a start task, in order; the last two are final. */
 export const TASK_STATUSES = [
   'WORKING',
   'WAITING_FOR_SANDBOX',

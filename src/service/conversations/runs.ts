@@ -118,13 +118,13 @@ export interface RunsOptions {
 
 export interface RunRequest {
   readonly conversation: Conversation
-  /** The length of the log after it; null if nothing needs to be run. */
+  /** Log length after the request; null if no run is needed. */
   readonly from: number | null
 }
 
 /**
- * Reserves a slot for a run, and stores that an event wants it. Null, when nothing will be appended, only
- * reserves. @throws HttpProblem 429; what the store throws.
+ * Reserves a slot for a run, and stores which event requests it; for null, when nothing will be appended,
+ * only reserves. @throws HttpProblem 429; what the store throws.
  */
 export type Reserve = (eventId: string | null) => Promise<void>
 

@@ -39,7 +39,7 @@ export class Starts {
 
   /**
    * Stores the secrets of a start request; masked values are dropped.
-   * @param otherFields the other fields of the request: they count, and are not stored here
+   * @param otherFields the other fields of the request: they count towards the maximum, and are not stored here
    * @throws HttpProblem 413 for too many characters.
    */
   async store(request: JsonObject, otherFields: object = {}): Promise<StartMetadata> {

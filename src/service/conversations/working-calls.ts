@@ -115,7 +115,7 @@ export class WorkingCalls {
     if (canRunAfterCompletion(await conversation.state())) await this.#runs.join(conversation, from)
   }
 
-  /** Starts a run when the process doing a call's work has died: runs continue it, or end it as lost. */
+  /** Starts a run after the process of a working call died: the run continues the call, or ends it as lost. */
   async #continueLost(conversation: Conversation): Promise<void> {
     const expiry = await workExpiresAt(this.#engine.store, conversation.id)
     if (expiry === null || expiry > Date.now() || this.#closing.signal.aborted) return

@@ -126,7 +126,7 @@ export interface FailureText {
   readonly detail: string
 }
 
-/** Describes a failure: the library's own errors in full, any other only by the fact that it happened. */
+/** Describes a failure: the library's own errors in full, others without their message. */
 export function describeFailure(error: unknown): FailureText {
   if (isColloquyError(error)) return { code: error.code, detail: redactForClient(error.message) }
   if (error instanceof HttpProblem) return { code: `HTTP${error.status}`, detail: problemText(error) }

@@ -121,7 +121,7 @@ export interface ListenOptions {
   readonly host?: string
   /** 0 for a free port. Default: 8000. */
   readonly port?: number
-  /** Handles WebSocket upgrades. Other upgrades are served as requests, and so are all without it. */
+  /** Handles WebSocket upgrades. Other upgrades, and without it all, are served as requests. */
   readonly upgrade?: Upgrade
   /** Whether to reject other hosts, and sockets of other sites' pages: for a service without keys. */
   readonly onlyLocal?: boolean
@@ -129,7 +129,7 @@ export interface ListenOptions {
   readonly allowOrigin?: AllowOrigin
   /** Called when closing begins. Closing waits for it, and for requests, for half of `shutdownTimeout`. */
   readonly onClosing?: () => Promise<void> | void
-  /** Called then, to close sockets and end streams. Closing waits for it until the deadline. */
+  /** Called after that half, to close sockets and end streams. Closing waits for it until the deadline. */
   readonly onShutdown?: () => Promise<void> | void
   /** Milliseconds from the beginning of closing to the deadline. Default: 9,000. */
   readonly shutdownTimeout?: number

@@ -75,7 +75,7 @@ export interface ConversationFilter {
   readonly owner?: string
   readonly status?: string
   readonly tags?: Readonly<Record<string, string>>
-  /** Instants as in a search; `Gte` includes its instant, `Lt` excludes it. */
+  /** Instants in ISO 8601; `Gte` bounds are inclusive, `Lt` bounds exclusive. */
   readonly createdAtGte?: string
   readonly createdAtLt?: string
   readonly updatedAtGte?: string

@@ -82,7 +82,7 @@ function* recordsOf(
 export interface Kept {
   record: ConversationRecord
   readonly log: MemoryLog
-  /** The latest lease; null if there is none or it was returned. */
+  /** The latest lease; null if there is none or it was released. */
   lease: Lease | null
   generation: number
   readonly feedStart: number

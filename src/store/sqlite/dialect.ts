@@ -427,7 +427,7 @@ export function* changeItems(changes: readonly CheckedChange[], now: number): Wo
   return items
 }
 
-/** Claims those that are due; `now` in milliseconds. O(limit · log n). */
+/** Claims due items; `now` in milliseconds. O(limit · log n). */
 export function* claimItems(
   collection: string,
   { ttl, limit }: Required<ItemClaim>,
@@ -496,7 +496,7 @@ const SHARD = `(${WEIGHTS.map(
 export const FEED_LAST = `${feedSql('> 0')} ORDER BY position DESC LIMIT 1`
 
 /**
- * Of a number of rows from a position on: that position, and the rows of a shard, or of all. An index of
+ * Reads a number of rows from a position on: the row there, and those of a shard (null for all). An index of
  * shards would cost every append.
  */
 export const FEED_ROWS = `SELECT feed.*, coalesce(feed.id, log.conversation_id) AS conversationId, log.number IS NOT NULL AS isThere

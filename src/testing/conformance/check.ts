@@ -18,16 +18,16 @@ export interface Trial {
   readonly another: () => Promise<Store>
   /** Null for a store that refuses `within`. */
   readonly rows: OwnRows | null
-  /** Maximum time of a hint, in milliseconds. */
+  /** Maximum milliseconds until a watch is called. */
   readonly watchTimeout: number
   readonly runsOf: (whole: number) => number
 }
 
-/** One sentence of the contract, tried. */
+/** A test of one rule of the store contract. */
 export interface Check {
   readonly name: string
   readonly reopens?: true
-  /** Whether it tries only how much a store holds: a quick kit does without. */
+  /** Whether it tests only large data; a quick kit omits it. */
   readonly large?: true
   run(trial: Trial): Promise<void>
 }

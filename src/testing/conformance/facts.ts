@@ -29,7 +29,7 @@ export const update = (
   more: Identity = {},
 ): ConversationStateUpdateEvent => ({ kind: 'ConversationStateUpdateEvent', id, key, value, ...more })
 
-/** Sends HEAD to an event, or off the tree. */
+/** A state update that moves HEAD to a target, valid or not. */
 export const leaf = (id: string, target: JsonValue): ConversationStateUpdateEvent =>
   update(id, 'leaf_event_id', target)
 
@@ -59,7 +59,7 @@ export const SHORT = 30
 export const after = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-/** Puts one; how it is then. */
+/** Puts an item, and returns it as stored. */
 export async function put(
   store: Store,
   id: string,

@@ -64,7 +64,7 @@ export interface ConformanceOptions {
   /** Parts to test, for a store under construction. Default: all. */
   readonly parts?: readonly ConformancePart[]
   /**
-   * `quick` has no cases of large data and a fifth of the random trials, for development. Default: all,
+   * `quick` omits large data and runs a fifth of the random trials, for development. Default: `whole`,
    * which adapters must pass.
    */
   readonly size?: 'whole' | 'quick'

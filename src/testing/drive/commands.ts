@@ -80,7 +80,7 @@ export interface DriveOptions extends ServerCommandsOptions {
   readonly timeout?: number
   /** Whether to look for a smaller failing case. Default: true. */
   readonly shrink?: boolean
-  /** Whether the model may be silent or endless until it is interrupted. Default: true, unless lacking. */
+  /** Whether replies may last until an interrupt. Default: true, unless the server lacks `interrupt`. */
   readonly endless?: boolean
 }
 

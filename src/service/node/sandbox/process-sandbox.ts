@@ -17,7 +17,7 @@ export interface ProcessSpec {
   readonly initial_env?: Readonly<Record<string, string>>
   /** A folder within the sandbox's folder. Default: `workspace`. */
   readonly working_dir?: string
-  /** Path of a health check on its PORT. Default: none; it runs as soon as it is started. */
+  /** Path of a health check on its PORT. Default: none; a started process is RUNNING. */
   readonly health?: string
 }
 

@@ -189,8 +189,8 @@ export const countWalkOf = (filter: CheckedConversationFilter): Walk => {
 }
 
 /**
- * Returns a page of the records that a walk found. The walk reads one more than the page has. O(limit).
- * @param looked the last position that was read, if the walk ended at its maximum
+ * Returns a page of the records that a walk found: up to one more than the limit. O(limit).
+ * @param looked the last position that was read, if the walk ended at its maximum number of rows
  */
 export function lookedPage(
   query: CheckedConversationQuery,
