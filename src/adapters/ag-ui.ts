@@ -23,7 +23,7 @@ export { agUiMessages }
 /** The run to stream, and what to include. */
 export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'onError'> {
   readonly input: { readonly threadId: string; readonly runId: string }
-  /** The conversation's engine, so that the stream shows subagents. Default: none, and it does not. */
+  /** The conversation's engine, with which the stream shows subagents. Default: no subagents. */
   readonly engine?: Pick<Engine, 'open'>
   /**
    * `raw`: each event of the log. `updates`: state updates as custom events. `encrypted`: reasoning that

@@ -15,7 +15,7 @@ import type { State } from '../state/state.ts'
 export interface Permissions {
   /** Whether the latest system prompt may leave the view. It is sent anyway. Default: no. */
   readonly forgetSystemPrompt?: boolean
-  /** Whether the last user message may. Default: no. */
+  /** Whether the last user message may leave the view. Default: no. */
   readonly forgetLastUserMessage?: boolean
 }
 

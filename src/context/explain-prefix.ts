@@ -22,7 +22,7 @@ const FRONT: readonly (readonly [string, 'system' | 'tools'])[] = [
 
 /**
  * Returns the first difference between two requests, or null if the next one only adds to the previous.
- * Accepts requests of any grammar, with `tools`, and Gemini's with `config`; ignores cache marks. O(size).
+ * Accepts requests of any grammar, whole or only their messages; ignores cache marks. O(size).
  * @example
  * const [one, two] = ['hi', 'ho'].map((text) => toAnthropic([{ role: 'user', content: [{ text }], name: null }]))
  * explainPrefix(one, two) // { in: 'message', message: 0, path: 'content[0].text' }

@@ -182,7 +182,7 @@ export interface StuckThresholds {
   readonly alternating_pattern: number
 }
 
-/** Name of a pattern of loops. */
+/** Name of a loop pattern. */
 export type StuckPattern = keyof StuckThresholds
 
 /** Thresholds that replace the defaults: integers from 1, or Infinity to disable a pattern. */

@@ -199,8 +199,8 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
 }
 
 /**
- * Returns the event that sets the confirmation policy of all later runs; null for each run's default. Empty
- * if it is the same. O(size).
+ * Returns the event that sets the confirmation policy of all later runs; pass null for each run's default.
+ * Empty if the policy is already set. O(size).
  * @example
  * decidePolicy(initialState(), { kind: 'AlwaysConfirm' })[0].key // 'confirmation_policy'
  * decidePolicy(initialState(), null) // []
@@ -212,8 +212,8 @@ export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the error of the
  * run. Empty unless the status is running: calls of waiting or paused conversations stay pending. Call it
  * only when no run is live. O(k log k) for k pending calls.
- * @param unstarted ids of calls that did not start unless the log records it; the model then reads that they
- *   had no effect
+ * @param unstarted ids of calls that did not start, unless the log records their start; the model reads
+ *   that they had no effect
  * @example
  * decideRecover(replay([{ kind: 'PauseEvent' }])) // []
  */

@@ -17,7 +17,7 @@ export const CHILD_TAGS = { subagent: 'true' }
 export interface DeletionOptions {
   /** Whether to only report what would be deleted, without `items`. Default: false. */
   readonly dryRun?: boolean
-  /** Maximum number of conversations, not counting those that their calls opened. Default: unlimited. */
+  /** Maximum number of conversations, not counting subagents' ones. Default: unlimited. */
   readonly limit?: number
   /**
    * Called before each conversation is deleted, to delete your own rows. If it throws, deletion stops there.
@@ -31,7 +31,7 @@ export interface DeletionReport {
   readonly events: number
   readonly snapshots: number
   readonly leases: number
-  /** Number of items that shared a reply with other processes while it was streamed. */
+  /** Number of items through which a streamed reply was shared with other processes. */
   readonly items: number
   /** Whether more conversations match than `limit` allowed. */
   readonly more: boolean
@@ -151,7 +151,7 @@ export class EngineContext {
     }
   }
 
-  /** Keeps it in memory until `release` is called. @throws ColloquyError `unknown_conversation`, `closed`. */
+  /** Keeps a conversation in memory until `release`. @throws ColloquyError `unknown_conversation`, `closed`. */
   async pin(id: string): Promise<{ readonly replica: Replica; readonly release: () => void }> {
     const cached = this.#hold(id)
     let isPinned = true

@@ -97,8 +97,8 @@ export interface Engine {
   /** Deletes a conversation, its log and its subagents, and ends their runs. Returns false if unknown. */
   delete(id: string): Promise<boolean>
   /**
-   * Deletes the conversations of an owner, with certain tags, or unchanged since an instant, and their
-   * subagents' conversations. Each is deleted whole. If a call fails, repeat it to delete the rest.
+   * Deletes the conversations that match a filter of ids, owner, tags or last change, and their subagents'
+   * conversations. If a call fails, repeat it to delete the rest.
    * O(conversations that the filter scans, and what is deleted).
    * @throws ColloquyError `invalid_argument` for an empty filter, `invalid_query`.
    * @example

@@ -13,7 +13,7 @@ import { retryConflicts } from '../store/kit/items.ts'
 export interface JobKind<T extends object> {
   readonly store: Store
   readonly collection: string
-  /** Where a job is stored, if that depends on its record. Default: `collection`. */
+  /** Returns a job's collection, if it depends on the record. Default: `collection`. */
   readonly collectionOf?: (record: T) => string
   readonly keysOf?: (record: T) => NonNullable<NewItem['keys']>
   /** Milliseconds after which another process may claim the job of a process that died. */

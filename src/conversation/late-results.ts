@@ -118,9 +118,9 @@ export function workingTip({ log, branch }: State, actionId: string): Entry | nu
 }
 
 /**
- * Returns the message that completes a working call, on HEAD's branch if it works there, else on the latest
- * branch where it does. Empty if it is completed. O(n).
- * @param id id of the message; null for a new one, if the call was completed on another branch
+ * Returns the message that completes a working call, on HEAD's branch if the call is working there, else
+ * on the latest branch where it is. Empty if the message exists. O(n).
+ * @param id id of the message; null to complete a call that was already completed on another branch
  * @throws ColloquyError `unknown_call` for a call that is not working; `evicted` when a snapshot or `evict`
  *   left out the branches.
  * @example

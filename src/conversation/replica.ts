@@ -39,7 +39,7 @@ export interface Look {
 export interface CommitOptions {
   /** Version that the caller expects. Default: `any`. */
   readonly expected?: ExpectedVersion
-  /** Valid only for its state; made again when others append meanwhile. */
+  /** Whether to decide again when others append meanwhile. Default: false. */
   readonly depends?: boolean
   readonly lease?: NonNullable<AppendOptions['lease']>
   readonly within?: NonNullable<AppendOptions['within']>
@@ -92,7 +92,7 @@ export class Replica {
   /** Creation time: another time means another conversation under the same id. */
   #createdAt: string
   #savedAt: number
-  /** The same, or the length for which it failed. */
+  /** Log length at the last attempt to save, even if it failed. */
   #triedAt: number
   #restedAt: number
   #isSettling = false

@@ -39,7 +39,7 @@ export interface DeletionFilter {
 export interface RetentionOptions extends DeletionOptions {
   /** Milliseconds without a change of the record or the log after which a conversation is removed. */
   readonly olderThan?: number
-  /** Number of last changed conversations to keep at any age. Without `olderThan`, all others are removed. */
+  /** Number of latest changed conversations to keep at any age. Without `olderThan`, all others are removed. */
   readonly keepLast?: number
   readonly owner?: string
   readonly tags?: Readonly<Record<string, string>>

@@ -78,7 +78,7 @@ export class StreamedReply {
     return endsReply(event)
   }
 
-  /** Returns the next mark after a position, if it was reached before the event at `seq`. O(log parts). */
+  /** Returns the end of the part after a position, if it arrived before the event at `seq`. O(log parts). */
   next(offset: ReplyLength, seq: number): ReplyLength | null {
     const mark = this.#marks[lowerBound(this.#marks, (each) => isShorter(offset, each))]
     return mark !== undefined && mark.logLength <= seq ? mark : null

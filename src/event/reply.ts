@@ -46,7 +46,7 @@ export interface ReplyRecord {
   readonly tokens?: readonly number[]
   /** Usage that `tokens` does not contain, in the provider's fields. */
   readonly usage?: JsonObject
-  /** The parts in order, where the standard fields cannot express it. */
+  /** The parts in order, if the standard fields cannot express them. */
   readonly parts?: readonly JsonValue[]
   /** What the provider reported and does not accept back: sources, citations, ratings, withheld inputs. */
   readonly metadata?: JsonObject

@@ -119,7 +119,7 @@ export interface Action {
   readonly [field: string]: unknown
 }
 
-/** A tool's result. Other fields than these are the tool's own. */
+/** A tool's result. The tool may add other fields. */
 export interface Observation {
   readonly kind: string
   readonly content?: readonly Content[]

@@ -12,7 +12,7 @@ import type { JsonObject, JsonValue } from './shapes.ts'
  */
 export interface Upcaster {
   readonly name: string
-  /** What is peculiar to the form, how it is converted, and every field that is removed. */
+  /** How the form differs, how it is converted, and every field that is removed. */
   readonly description: string
   readonly kinds: readonly EventKind[]
   readonly applies: (raw: JsonObject) => boolean

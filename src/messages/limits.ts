@@ -148,7 +148,7 @@ export interface AcceptedKind extends Positions {
 
 export interface PartTable extends Positions {
   readonly kinds: Readonly<Record<string, AcceptedKind>>
-  /** Whether files accept text, so that such a file is sent unchanged. Default: no. */
+  /** Whether a text file is sent as a file, not as text. Default: no. */
   readonly textFiles?: boolean
   readonly write: (file: FileRef) => JsonObject | null
 }

@@ -116,8 +116,8 @@ export interface WriteOptions {
   /** Content of a Chat Completions message with calls and no text. Default: the field is left out. */
   readonly callContent?: '' | null
   /**
-   * Which Chat Completions messages have `reasoning_content`. `calls`: all with calls, empty if they had
-   * none. `all`: all that had it. Default: those with calls that had it.
+   * Which Chat Completions messages have `reasoning_content`. `calls`: all with calls, empty without
+   * reasoning. `all`: all with reasoning. Default: those with both.
    */
   readonly reasoning?: 'calls' | 'all'
   /**
@@ -139,7 +139,8 @@ export interface WriteOptions {
 /**
  * Why signed parts were left out. `prefix`: text before the reply changed. `tools`: the tool list changed.
  * `reply`: the reply changed, for example by redaction. `grammar`, `model`: the reply is from another
- * grammar or model. `earlier`: parts of an earlier reply were left out, and no record proves this one.
+ * grammar or model. `earlier`: parts of an earlier reply were left out, and this
+ * reply has no record to compare with.
  */
 export type LeftOutReason = 'prefix' | 'tools' | 'reply' | 'grammar' | 'model' | 'earlier'
 

@@ -135,7 +135,7 @@ export interface ProviderGrammar {
   readonly judge: (request: RequestBody) => readonly Violation[]
   readonly arrange: (says: readonly ModelPart[], request: RequestBody) => readonly ModelPart[]
   readonly contents: (part: ModelPart, idPrefix: string) => readonly Wire[]
-  /** Absent for a provider that signs nothing. */
+  /** Whether a content is signed; absent for a provider that signs nothing. */
   readonly signs?: (content: Wire, before: readonly Wire[]) => boolean
   readonly signed: (content: Wire, token: string) => Wire
   /** Contents that begin the reply to a request whose last reply was paused and waits. Default: none. */
@@ -165,7 +165,7 @@ export const errorsBy =
     return { status, body: bodyOf({ status, type, message: message || explanation, code }) }
   }
 
-/** Returns the stop reason that a reader takes for this end of a reply. */
+/** Returns the provider's stop reason for how a reply ended. */
 export const reasonOf = (endings: Endings, { end }: ReplyAbout): string | undefined =>
   Object.keys(endings).find((reason) => endings[reason] === end)
 

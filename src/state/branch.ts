@@ -27,7 +27,7 @@ import { condense } from '../view/condense.ts'
 import { type MessageUnit, orderAt } from '../view/units.ts'
 import { emptyView, type View, withUnit } from '../view/view.ts'
 
-/** A tool result outside the view (U3). If the reason is null, it can be found only on the whole path. */
+/** A tool result outside the view (U3). A null reason is derived from the whole path. */
 export interface DroppedEntry {
   readonly entry: Entry
   readonly reason: DropReason | null

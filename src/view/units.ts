@@ -80,7 +80,7 @@ export function* unitEvents(unit: Unit): IterableIterator<ViewItem> {
   for (const result of unit.results) yield result.entry
 }
 
-/** Units that are forgotten together, because a provider accepts them back only together (U5). */
+/** An open loop or paused reply: units that a provider accepts only together (U5). */
 interface Stretch {
   readonly loop: boolean
   readonly paused: boolean
@@ -368,7 +368,7 @@ export class Units implements Iterable<Unit> {
     return index
   }
 
-  /** Returns the stretch that is open before an index. O(log n). */
+  /** Returns the open loop or paused reply before an index. O(log n). */
   stretchBefore(index: number): Stretch {
     let stretch = NO_STRETCH
     this.#walk(index, ({ flow }) => {
@@ -377,7 +377,7 @@ export class Units implements Iterable<Unit> {
     return stretch
   }
 
-  /** Returns the first index from one on at which a stretch starts; the length when there is none. O(log n). */
+  /** Returns the first index from `from` at which such a loop or reply starts, else the length. O(log n). */
   nextStart(from: number): number {
     let stretch = NO_STRETCH
     let index = 0
@@ -415,7 +415,7 @@ export class Units implements Iterable<Unit> {
     if (this.length > start) yield this.#tail.slice(0, this.length - start)
   }
 
-  /** Calls back with the totals of disjoint parts that together are the units before an index, in order. */
+  /** Calls `add` with the totals of successive parts that cover the units before an index. */
   #walk(end: number, add: (totals: Totals) => void): void {
     let index = 0
     for (const { size, totals, units } of this.#descend((_, count) => index + count <= end)) {

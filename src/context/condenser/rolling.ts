@@ -35,7 +35,8 @@ export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promi
 export interface RollingOptions extends CondensationLimits, SummaryBudget {
   readonly summarise: Summarise
   /**
-   * Number of further calls if the summariser throws or writes too much; each halves input and output.
+   * Number of further calls if the summariser throws or writes too much; each halves the maximum
+   * input and output.
    * Default: 3.
    */
   readonly retries?: number

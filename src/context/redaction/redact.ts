@@ -322,7 +322,7 @@ export function redact<F extends Fact>(fact: F, rules: RedactionRules): F {
 
 /** Conversation and position of a log. */
 export interface RedactLogOptions {
-  /** Default: the empty text, as in `replay`. */
+  /** Part of derived event ids, as in `replay`. Default: the empty text. */
   readonly conversationId?: string
   /** Position of the first fact. Default: 0. */
   readonly from?: number

@@ -19,8 +19,9 @@ type Condensing = { readonly next: 'ask' | 'look' } | { readonly next: 'end'; re
 const CONDENSATION_REFUSED = 'CondensationRefused'
 
 /**
- * Calls the condenser, and appends its decision if it still fits. A refused required condensation ends the
- * run with an error, unless only the log requested it and the refusal is already recorded.
+ * Calls the condenser, and appends its decision if it still fits. If the condenser refuses a
+ * required condensation, the run ends with an error, except when only the log requested it and contains that
+ * refusal already.
  * @throws the condenser's errors, `invalid_event` for an invalid event.
  */
 export async function condense(run: RunContext, state: State): Promise<Condensing> {

@@ -39,7 +39,8 @@ export interface RunOptions {
    */
   readonly onPrefix?: (omitted: LeftOut) => void
   /**
-   * Log length at the run's request; a later pause or interrupt prevents it. Default: the length at `run`.
+   * Log length when the run was requested; a later pause or interrupt prevents the run. Default: the length
+   * at `run`.
    */
   readonly from?: number
   /**

@@ -49,7 +49,7 @@ export type GooglePart = OneField<typeof sent> & { thought?: true; thoughtSignat
 export type GoogleContent = ShapeOf<typeof anyContent>
 /**
  * The fields of a `generateContent` request that are written from the log. With `@google/genai`,
- * `systemInstruction` belongs into `config`; over HTTP, next to `contents`.
+ * `systemInstruction` belongs in `config`; over HTTP, next to `contents`.
  */
 export type GoogleRequest = ShapeOf<typeof shape>
 
