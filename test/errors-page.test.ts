@@ -78,7 +78,7 @@ function render(node: Node | undefined, env: Env): string {
       const [first, second] = [node['consequent'], node['alternate']].map((side) =>
         render(nodesIn(side)[0], env),
       )
-      return first === second ? (first ?? '') : `${first} / ${second}`
+      return [...new Set([first, second])].filter((text) => text !== '').join(' / ')
     }
     default:
       return '…'
@@ -109,11 +109,25 @@ function thrownBy(node: Node, env: Env): Thrown | null {
     : { type, code: render(first, env), text: render(second, env) }
 }
 
+/** Collects the sentences that a file has as constants. */
+const constantsIn = (program: Node): Env =>
+  new Map(
+    nodesIn(program['body'])
+      .filter(({ type }) => type === 'VariableDeclaration')
+      .flatMap((statement) => nodesIn(statement['declarations']))
+      .map(
+        (node) =>
+          [String(nodesIn(node['id'])[0]?.['name']), render(nodesIn(node['init'])[0], new Map())] as const,
+      )
+      .filter(([name, text]) => /^[A-Z_]+$/.test(name) && /[a-z]{3} /.test(text)),
+  )
+
 /** Collects a file's errors, including those of functions that build errors from their parameters. */
 function errorsIn(program: Node, factories: Map<string, Factory>): Thrown[] {
   const errors: Thrown[] = []
+  const constants = constantsIn(program)
   const visit = (node: Node): void => {
-    const thrown = thrownBy(node, new Map())
+    const thrown = thrownBy(node, constants)
     if (thrown !== null) errors.push(thrown)
     const factory = node.type === 'CallExpression' ? factories.get(calleeOf(node)) : undefined
     if (factory !== undefined) {
