@@ -30,7 +30,7 @@ export interface Fit {
   readonly messages: readonly NeutralMessage[]
 }
 
-/** Not even the units that always stay fit. */
+/** Even the units that are never left out exceed the budget. */
 export interface NoFit {
   readonly type: 'refuse'
   readonly reason: {

@@ -115,7 +115,7 @@ const recoverLeased: RecoverOne = async (context, id) => {
   return recovery
 }
 
-/** Null for a conversation at work, and for one that had only never been opened. */
+/** Null for a conversation that holds a lease or needs no recovery. */
 const recoverUnheld: RecoverOne = async (context, id) => {
   const { store } = context
   if ((await store.getLease(id)) !== null) return null

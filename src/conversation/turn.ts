@@ -16,7 +16,7 @@ export function isTurnOver(branch: Branch): boolean {
   return isReplied(branch) && !branch.view.unhandledCondensationRequest
 }
 
-/** The same, also while a condensation is requested. */
+/** Like `isTurnOver`, also while a condensation is requested. */
 export function isReplied(branch: Branch): boolean {
   const last = lastRendered(branch.view)
   return last !== undefined && isAnswered(branch) && endsTurn(last)

@@ -133,7 +133,7 @@ export function encodeSnapshot(state: State, since = 0): SnapshotPart[] {
 }
 
 /**
- * The same without bodies, which are then read from the log.
+ * Like `encodeSnapshot`, without bodies, which are then read from the log.
  * @param createdAt creation time of the conversation, which distinguishes its log from an earlier one under
  * its id
  */
@@ -143,7 +143,7 @@ export function encodeWithoutBodies(state: State, since: number, createdAt: stri
 
 const columnsSize = ({ log }: State): number => log.index.columns?.size ?? CHUNK_SIZE
 
-/** The same with another chunk size. A log keeps its chunk size. */
+/** Like `encodeSnapshot`, with another chunk size. A log keeps its chunk size. */
 export function encodeParts(
   state: State,
   since: number,

@@ -80,7 +80,7 @@ export function* unitEvents(unit: Unit): IterableIterator<ViewItem> {
   for (const result of unit.results) yield result.entry
 }
 
-/** An open loop or paused reply: units that a provider accepts only together (U5). */
+/** A stretch that is still open: units forgotten together, as a provider accepts them only together (U5). */
 interface Stretch {
   readonly loop: boolean
   readonly paused: boolean
@@ -368,7 +368,7 @@ export class Units implements Iterable<Unit> {
     return index
   }
 
-  /** Returns the open loop or paused reply before an index. O(log n). */
+  /** Returns the open stretch before an index (U5). O(log n). */
   stretchBefore(index: number): Stretch {
     let stretch = NO_STRETCH
     this.#walk(index, ({ flow }) => {
@@ -377,7 +377,7 @@ export class Units implements Iterable<Unit> {
     return stretch
   }
 
-  /** Returns the first index from `from` at which such a loop or reply starts, else the length. O(log n). */
+  /** Returns the first index from `from` at which a stretch starts, else the length. O(log n). */
   nextStart(from: number): number {
     let stretch = NO_STRETCH
     let index = 0

@@ -151,7 +151,7 @@ export function isEmptyOutput(events: readonly Event[]): boolean {
   return events.every(({ kind }) => kind === 'ConversationStateUpdateEvent')
 }
 
-/** A paused reply of which nothing can be sent back counts as empty. */
+/** A paused reply without content to send back counts as empty. */
 const isEmptyReply = (event: Event): boolean =>
   event.kind === 'MessageEvent' &&
   (renderMessage(event) === null || (!isFinalReply(event) && earlyEndOf(event) === null))

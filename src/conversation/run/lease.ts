@@ -10,7 +10,7 @@ export interface HeldLease {
   readonly lease: Lease
   /** Aborted when the lease passed to another owner, or expired while the store was unreachable. */
   readonly lost: AbortSignal
-  /** Ends the renewal and releases the lease. A lost one expires, so recovery finds the rest. */
+  /** Ends the renewal and releases the lease. Leaves a lost lease to its new owner. */
   release(): Promise<void>
   /** Ends the renewal and lets the lease expire at once, so that recovery finds the run. Never throws. */
   abandon(): Promise<void>

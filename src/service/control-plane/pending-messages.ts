@@ -156,7 +156,7 @@ export class PendingMessages {
     }
   }
 
-  /** Sent when the sandbox runs; otherwise tried less often with time. */
+  /** Milliseconds until the next attempt; they grow with the age of the oldest message. */
   #waitOf({ messages, sandbox_id }: Queue): number {
     const waited = Date.now() - Date.parse(messages[0]?.created_at ?? '')
     const wait = sandbox_id === null || Number.isNaN(waited) ? 0 : Math.min(waited, MAX_WAIT)
