@@ -67,10 +67,8 @@ export function copyJson(value: unknown): JsonCopy {
  * freezeJson(JSON.parse('{"a":[1]}')) // []
  */
 export function freezeJson(value: JsonValue): readonly Issue[] {
-  const whole =
-    typeof value === 'object' && value !== null ? freezeBelow(value, MAX_DEPTH) : isWritable(value)
   // Finding the failing path is slower, so only a failure pays for it.
-  return whole ? [] : copyJson(value).issues
+  return freezeItem([value], 0, MAX_DEPTH + 1) ? NO_ISSUES : copyJson(value).issues
 }
 
 /** Maximum number of levels that an event adds around a value in it. */
@@ -82,8 +80,7 @@ const AROUND = 16
  * @example
  * freezePart(JSON.parse('[1e999]')) // false
  */
-export const freezePart = (value: JsonValue): boolean =>
-  typeof value === 'object' && value !== null ? freezeBelow(value, MAX_DEPTH - AROUND) : isWritable(value)
+export const freezePart = (value: JsonValue): boolean => freezeItem([value], 0, MAX_DEPTH - AROUND + 1)
 
 /**
  * {@link freezeJson} for a value that contains values from {@link freezePart}, which are skipped. O(what is
@@ -98,37 +95,30 @@ export const freezeNew = (value: object): readonly Issue[] =>
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
-const isWritable = (value: unknown): boolean => typeof value !== 'number' || Number.isFinite(value)
-
 const { hasOwnProperty } = Object.prototype
 
 /** `passes`: whether frozen values are known to be frozen deeply. */
 function freezeBelow(container: object, room: number, passes = false): boolean {
   if (room === 0) return false
   if (passes && Object.isFrozen(container)) return true
-  const record = container as Record<string | number, unknown>
   if (Array.isArray(container)) {
-    for (let i = 0; i < container.length; i++) if (!freezeItem(record, i, room, passes)) return false
+    for (let i = 0; i < container.length; i++) if (!freezeItem(container, i, room, passes)) return false
   } else {
     // Allocates no list of keys, and skips properties that other code added to Object.prototype.
     for (const key in container) {
-      if (hasOwnProperty.call(container, key) && !freezeItem(record, key, room, passes)) return false
+      if (hasOwnProperty.call(container, key) && !freezeItem(container, key, room, passes)) return false
     }
   }
   Object.freeze(container)
   return true
 }
 
-function freezeItem(
-  container: Record<string | number, unknown>,
-  key: string | number,
-  room: number,
-  passes: boolean,
-): boolean {
-  const item = container[key]
+function freezeItem(container: object, key: string | number, room: number, passes = false): boolean {
+  const record = container as Record<string | number, unknown>
+  const item = record[key]
   if (typeof item === 'object') return item === null || freezeBelow(item, room - 1, passes)
   if (typeof item !== 'number') return true
-  if (item === 0 && Object.is(item, -0)) container[key] = 0
+  if (item === 0 && Object.is(item, -0)) record[key] = 0
   return Number.isFinite(item)
 }
 
@@ -190,7 +180,7 @@ function copy(value: unknown, walk: FreezeWalk): JsonValue {
           'finite_number',
           'JSON has no NaN and no infinity. Use a finite number, or null.',
         )
-      return value === 0 ? 0 : value
+      return value || 0
     case 'object':
       return value === null ? null : copyContainer(value, walk)
     default:

@@ -15,7 +15,7 @@ const INK = new RegExp(`[^${SPACES}]`, 'u')
 export const isWhitespace = (text: string): boolean => !INK.test(text)
 
 export const hasText = (text: string | null | undefined): boolean =>
-  text !== null && text !== undefined && !isWhitespace(text)
+  typeof text === 'string' && !isWhitespace(text)
 
 /**
  * Fast 64-bit hash as 16 hexadecimal digits: two multiplicative lanes, mixed at the end. For naming, not for
