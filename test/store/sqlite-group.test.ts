@@ -296,4 +296,20 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
     expect(done.toSorted()).toEqual(['append', 'timer'])
     await store.close()
   })
+
+  it('leave turns to timers while a caller writes without a break, in several commits each', async () => {
+    const store = sqliteStore({ database: openDatabase(driver, ':memory:') })
+    await store.createConversation({ id: 'c' })
+    const timer = new AbortController()
+    setTimeout(() => timer.abort(), 50)
+    let turns = 0
+    const count = (): void => void (timer.signal.aborted || (turns++, setImmediate(count)))
+    count()
+    let writes = 0
+    for (; !timer.signal.aborted && writes < 20_000; writes += 1)
+      await store.append('c', [{ kind: 'PauseEvent', id: `p${writes}` }])
+    expect(timer.signal.aborted).toBe(true)
+    expect(turns).toBeLessThan(writes)
+    await store.close()
+  })
 })

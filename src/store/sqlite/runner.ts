@@ -1,5 +1,6 @@
-/** Runs units of work on the connection in order, and opens and closes it; writes of one turn share a commit. */
+/** Runs units of work on the connection in order, and opens and closes it; writes that wait together share a commit. */
 
+import { nextTick } from 'node:process'
 import { hasCode, isColloquyError } from '../../event/errors.ts'
 import { storeClosed } from '../kit/errors.ts'
 import type { Work } from '../sql/dialect.ts'
@@ -30,6 +31,9 @@ const LARGEST_GROUP = 256
 
 /** Reads per turn of the event loop, so that they do not block writes and timers. */
 const READS_PER_TURN = 256
+
+/** Milliseconds after which the writes that are still in the queue wait for the next turn of the event loop. */
+const LONGEST_TURN = 1
 
 /** Milliseconds without a write after which the write-ahead log is written back and emptied. */
 const IDLE = 1_000
@@ -85,7 +89,7 @@ export class Runner {
   }
 
   /**
-   * Runs a writing unit of work in order, and resolves when it is durable. Writes of one event-loop turn
+   * Runs a writing unit of work in order, and resolves when it is durable. Writes that wait together
    * share a commit (design D30), unless one `isAlone`. @throws as {@link Runner.read}.
    */
   readonly write = <T>(work: () => Work<T>, { isAlone = false } = {}): Promise<T> =>
@@ -109,8 +113,13 @@ export class Runner {
     if (this.#flush !== null || this.#queue.length === 0) return
     // At the end of the turn, when the requests of all ready sockets are in the queue.
     this.#flush = new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
-      const alone = this.#queue.slice(0, LARGEST_GROUP).findIndex(({ isAlone }) => isAlone)
-      await this.#commit(this.#queue.splice(0, alone === -1 ? LARGEST_GROUP : Math.max(1, alone)))
+      const end = performance.now() + LONGEST_TURN
+      do {
+        const alone = this.#queue.slice(0, LARGEST_GROUP).findIndex(({ isAlone }) => isAlone)
+        await this.#commit(this.#queue.splice(0, alone === -1 ? LARGEST_GROUP : Math.max(1, alone)))
+        // Callers that continue with another write need not wait for the next turn.
+        await new Promise<void>((resolve) => nextTick(resolve))
+      } while (this.#queue.length > 0 && performance.now() < end)
       this.#flush = null
       this.#flushSoon()
     })
