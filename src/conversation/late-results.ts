@@ -38,8 +38,8 @@ const isUnplaced = (event: Event): event is ToolResultEvent | MessageEvent =>
  * placed.parent_id // 'a'
  * back.value // null
  */
-export function attachLateResults(state: State, events: readonly Event[]): Event[] {
-  if (!mayBeLate(events)) return [...events]
+export function attachLateResults(state: State, events: readonly Event[]): readonly Event[] {
+  if (!mayBeLate(events)) return events
   const placed: Event[] = []
   let current = state
   let hasLateResults = false
@@ -48,10 +48,11 @@ export function attachLateResults(state: State, events: readonly Event[]): Event
     const { id } = current.log.entries.last() ?? {}
     placed.push(event.id !== undefined || typeof id !== 'string' ? event : { ...event, id })
   }
-  for (const event of events) {
+  for (const [index, event] of events.entries()) {
     const tip = isUnplaced(event) ? tipFor(current, event) : null
     if (tip === null || tip.id === null) {
-      add(event)
+      // Most appends are one event, which no other follows.
+      if (hasLateResults || index < events.length - 1) add(event)
       continue
     }
     hasLateResults = true
@@ -66,7 +67,7 @@ export function attachLateResults(state: State, events: readonly Event[]): Event
     if (current.header.status !== header.status) add(statusUpdate(header.status))
     for (const event of lostGrants(header, current)) add(event)
   }
-  return hasLateResults ? placed : [...events]
+  return hasLateResults ? placed : events
 }
 
 function lostGrants({ callStatuses }: Header, { header, branch }: State): Event[] {
@@ -137,7 +138,7 @@ export function decideComplete(
   content: string | readonly Content[],
   outcome: CompletionOutcome = 'done',
   id: string | null = completionId(actionId),
-): Event[] {
+): readonly Event[] {
   const { log } = state
   if (id !== null && findEventIn(log, id) !== undefined) return []
   const action = findEventIn(log, actionId)

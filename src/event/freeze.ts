@@ -25,8 +25,10 @@ export type MaybeDecoded<T> = readonly T[] & { readonly [DECODED]?: true }
  * Marks a list whose items are results of `decodeEvent`, or frozen copies with an id and a time: a store need
  * not check them again. Freezes the list; a copy of it has no mark. O(1).
  */
-export const decodedList = <T>(list: T[]): MaybeDecoded<T> =>
-  Object.freeze(Object.assign(list, { [DECODED]: true as const }))
+export function decodedList<T>(list: T[] & { [DECODED]?: true }): MaybeDecoded<T> {
+  list[DECODED] = true
+  return Object.freeze(list)
+}
 
 /** A deep-frozen JSON copy, with null for what could not be copied, and the issues. */
 interface JsonCopy {
