@@ -4,8 +4,12 @@
  */
 
 import { signedOf, unsent, textPiecesOf } from './reply-parts.ts'
-import type { OtherRef, BlockPiece, AssistantTurn, Limits, PairState, Turn } from './limits.ts'
+import type { OtherRef, BlockPiece, AssistantTurn, Limits, PairHalf, PairState, Turn } from './limits.ts'
 import { itemAsText, isItem } from './pieces.ts'
+
+/** Half of a pair whose result may arrive later; null without an id. Tools of several kinds may share ids. */
+export const pairHalf = (half: PairHalf['half'], kind: string, id: unknown): PairHalf | null =>
+  typeof id === 'string' ? { half, id: `${kind} ${id}`, waits: true } : null
 
 /**
  * Returns the turns with a placeholder for each half of a pair whose other half is misplaced: not later in

@@ -5,11 +5,12 @@ import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
 import { type FileRef, isBase64, isPdf } from '../files.ts'
 import { base64Of, decodeBase64 } from '../text-files.ts'
-import type { FieldRef, Limits, PairHalf, PartTable } from '../limits.ts'
+import type { FieldRef, Limits, PartTable } from '../limits.ts'
 import type { AssistantMessage } from '../message.ts'
-import { pairParts } from '../pairs.ts'
+import { pairHalf, pairParts } from '../pairs.ts'
 import { COMMON_LIMITS, isSignedThinking } from '../reply-parts.ts'
 import { base64, object, objects, oneOf, open, string } from '../shape.ts'
+import { objectOf } from '../text.ts'
 
 const MEDIA = /* @__PURE__ */ open({ format: string, source: object })
 const IMAGE = /* @__PURE__ */ open({
@@ -64,7 +65,10 @@ export const LIMITS: Limits = {
   callsLast: true,
   isSigned,
   more: { text: KINDS.text.more },
-  pairOf,
+  pairOf: ({ toolUse, toolResult }) =>
+    toolUse === undefined
+      ? pairHalf('result', 'tool', objectOf(toolResult)['toolUseId'])
+      : pairHalf('call', 'tool', objectOf(toolUse)['toolUseId']),
   pairs: pairParts,
 }
 
@@ -73,13 +77,6 @@ export function isSigned(message: AssistantMessage, ref: FieldRef): boolean {
   if (message.reply?.grammar !== LIMITS.grammar || !isSignedThinking(message, ref)) return false
   const block = message.thinking_blocks[ref.index]
   return block !== undefined && ('thinking' in block || isBase64(block.data))
-}
-
-function pairOf({ toolUse, toolResult }: JsonObject): PairHalf | null {
-  const [half, block] =
-    toolUse === undefined ? (['result', toolResult] as const) : (['call', toolUse] as const)
-  const id = isObject(block) ? block['toolUseId'] : undefined
-  return typeof id === 'string' ? { half, id, waits: true } : null
 }
 
 export function withBytes(value: JsonValue | undefined): unknown {

@@ -1,14 +1,14 @@
 /** Google Gemini: kinds of parts and limits, for writer and readers. */
 
-import { isObject } from '../../event/json.ts'
 import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
 import { type FileRef, isAddress, isPdf, typeOfUrl } from '../files.ts'
 import type { AssistantMessage } from '../message.ts'
-import { pairParts } from '../pairs.ts'
-import type { PartTable, AssistantTurn, Limits, PairHalf } from '../limits.ts'
+import { pairHalf, pairParts } from '../pairs.ts'
+import type { PartTable, AssistantTurn, Limits } from '../limits.ts'
 import { COMMON_LIMITS, hasOwnParts, signatureOf } from '../reply-parts.ts'
 import { boolean, object, open, string } from '../shape.ts'
+import { objectOf } from '../text.ts'
 
 const AUDIO: ReadonlySet<string> = new Set(
   ['wav', 'mp3', 'mpeg', 'aiff', 'aac', 'ogg', 'flac'].map((name) => `audio/${name}`),
@@ -86,7 +86,11 @@ export const LIMITS: Limits = {
   parts: PARTS,
   isSigned: (message, ref) => signatureOf(message, ref, LIMITS, 'thoughtSignature') !== null,
   more: { text: KINDS.text.more, thinking: KINDS.text.more, call: KINDS.functionCall.more },
-  pairOf,
+  pairOf: ({ toolCall, toolResponse, executableCode, codeExecutionResult }) =>
+    pairHalf('call', 'tool', objectOf(toolCall)['id']) ??
+    pairHalf('result', 'tool', objectOf(toolResponse)['id']) ??
+    pairHalf('call', 'code', objectOf(executableCode)['id']) ??
+    pairHalf('result', 'code', objectOf(codeExecutionResult)['id']),
   pairs: pairParts,
   hasOutput: (turn) => turn.bound > 0 || saysMore(turn) || hasUnsignedThought(turn.message),
 }
@@ -99,22 +103,3 @@ const hasUnsignedThought = ({ reply, thinking_blocks }: AssistantMessage): boole
 
 export const isUnsignedThought = (block: ThinkingBlock | RedactedThinkingBlock): boolean =>
   'thinking' in block && !block.signature && block.thinking !== ''
-
-function pairOf({
-  toolCall,
-  toolResponse,
-  executableCode,
-  codeExecutionResult,
-}: JsonObject): PairHalf | null {
-  return (
-    half('call', 'tool', toolCall) ??
-    half('result', 'tool', toolResponse) ??
-    half('call', 'code', executableCode) ??
-    half('result', 'code', codeExecutionResult)
-  )
-}
-
-function half(side: 'call' | 'result', kind: string, value: unknown): PairHalf | null {
-  const id = isObject(value as JsonObject) ? (value as JsonObject)['id'] : undefined
-  return typeof id === 'string' ? { half: side, id: `${kind} ${id}`, waits: true } : null
-}

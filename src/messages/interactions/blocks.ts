@@ -4,7 +4,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
 import { type FileRef, isAddress, isPdf } from '../files.ts'
 import type { Limits, PairHalf, PartTable } from '../limits.ts'
-import { pairParts } from '../pairs.ts'
+import { pairHalf, pairParts } from '../pairs.ts'
 import { COMMON_LIMITS, signatureOf } from '../reply-parts.ts'
 import { base64, boolean, object, objects, optional, string } from '../shape.ts'
 
@@ -79,8 +79,6 @@ export const LIMITS: Limits = {
 function pairOf({ type, id, call_id }: JsonObject): PairHalf | null {
   const match = typeof type === 'string' ? /^(.+)_(call|result)$/.exec(type) : null
   if (match === null || match[1] === 'function') return null
-  const shared = match[2] === 'call' ? id : call_id
-  return typeof shared === 'string'
-    ? { half: match[2] as PairHalf['half'], id: `${match[1]} ${shared}`, waits: true }
-    : null
+  const half = match[2] as PairHalf['half']
+  return pairHalf(half, String(match[1]), half === 'call' ? id : call_id)
 }
