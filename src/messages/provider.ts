@@ -59,6 +59,16 @@ export const sightOf = (
   contentBlocks: contents,
 })
 
+/** The parts in a field of messages, by a function that also receives their role. */
+export const partsSeen = (
+  field: string,
+  model: string,
+  blocksOf: (role: string, part: Wire) => readonly SeenBlock[],
+): SeenParts => ({
+  items: (item) => (item[field] as readonly Wire[]).flatMap((part) => blocksOf(String(item['role']), part)),
+  contents: (content) => blocksOf(model, content),
+})
+
 export const MESSAGE_PARTS: SeenParts = {
   items: messageBlocks,
   contents: (content) => (isTextBlank(content) ? [] : [partBlock('assistant', content)]),

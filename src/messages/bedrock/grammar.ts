@@ -1,7 +1,7 @@
 /** Amazon Bedrock's Converse, and its fake provider: it signs reasoning, and streams JSON events. */
 
 import { defineGrammar } from '../grammar.ts'
-import { argumentObject, errorsBy, isTextBlank, reasonOf, seenText, spoken } from '../provider.ts'
+import { argumentObject, errorsBy, isTextBlank, partsSeen, reasonOf, seenText, spoken } from '../provider.ts'
 import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../provider.ts'
 import { asObject } from '../request-form.ts'
 import { LIMITS, withoutBytes } from './blocks.ts'
@@ -92,10 +92,6 @@ export const BEDROCK = defineGrammar({
   reply: fromBedrock,
   stream: collectBedrock,
   rules: validateBedrock,
-  seen: {
-    items: ({ role, content }) =>
-      (content as readonly Wire[]).flatMap((block) => blocksOf(String(role), block)),
-    contents: (content) => blocksOf('assistant', content),
-  },
+  seen: partsSeen('content', 'assistant', blocksOf),
   provider: PROVIDER,
 })

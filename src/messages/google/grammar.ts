@@ -5,7 +5,8 @@ import { LIMITS } from './blocks.ts'
 import { collectGoogle, ENDINGS, fromGoogle } from './read.ts'
 import { toGoogle } from './write.ts'
 import { validateGoogle } from './rules.ts'
-import { argumentObject, callsLast, errorsBy, halves, isTextBlank, reasonOf, seenText } from '../provider.ts'
+import { argumentObject, callsLast, errorsBy, halves } from '../provider.ts'
+import { isTextBlank, partsSeen, reasonOf, seenText } from '../provider.ts'
 import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../provider.ts'
 import type { ModelPart } from '../model.ts'
 
@@ -95,11 +96,7 @@ export const GOOGLE = defineGrammar({
   reply: fromGoogle,
   stream: collectGoogle,
   rules: validateGoogle,
-  seen: {
-    items: ({ role, parts }) =>
-      (parts as readonly Wire[]).flatMap((part) => googleBlocks(String(role), part)),
-    contents: (content) => googleBlocks('model', content),
-  },
+  seen: partsSeen('parts', 'model', googleBlocks),
   front: { systemInstruction: null },
   provider: PROVIDER,
 })
