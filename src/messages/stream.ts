@@ -67,11 +67,15 @@ export const newItem = (start: RawObject, order = 0): StreamItem => ({
   isEnded: false,
 })
 
-function piecesAt({ pieces }: StreamItem, path: string): Pieces {
-  let joined = pieces.get(path)
-  if (joined === undefined) pieces.set(path, (joined = { texts: [], list: [] }))
-  return joined
+/** Returns the value at a key, and adds it if it is missing. O(1). */
+export function valueOrNew<K, V>(values: Map<K, V>, key: K, make: () => V): V {
+  const value = values.get(key) ?? make()
+  values.set(key, value)
+  return value
 }
+
+const piecesAt = ({ pieces }: StreamItem, path: string): Pieces =>
+  valueOrNew(pieces, path, () => ({ texts: [], list: [] }))
 
 export const addText = (item: StreamItem, path: string, text: string): void => {
   piecesAt(item, path).texts.push(text)

@@ -3,7 +3,8 @@
 import { endingBy, failedWith, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
 import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyPart } from '../reply.ts'
 import { base64Of } from '../text-files.ts'
-import { addDelta, closeBlock, collectStream, type DeltaFields, newItem, type StreamItem } from '../stream.ts'
+import { addDelta, closeBlock, collectStream, newItem, valueOrNew } from '../stream.ts'
+import type { DeltaFields, StreamItem } from '../stream.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, textOfContents } from '../text.ts'
 import { LIMITS, withoutBytes } from './blocks.ts'
 
@@ -83,11 +84,7 @@ function partOf(content: RawObject, isCutOff: boolean): ReplyPart {
 export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
   const blocks = new Map<unknown, StreamItem>()
-  const blockAt = (index: unknown, start: RawObject = {}): StreamItem => {
-    const block = blocks.get(index) ?? newItem(start)
-    blocks.set(index, block)
-    return block
-  }
+  const blockAt = (index: unknown, start: RawObject = {}) => valueOrNew(blocks, index, () => newItem(start))
   const isComplete = (): boolean => typeof about['stopReason'] === 'string'
   return collectStream(readReply, options, {
     push({ contentBlockStart, contentBlockDelta, contentBlockStop, messageStop, metadata }) {

@@ -2,16 +2,8 @@ import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { endingBy, failureOf, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
 import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyPart } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
-import { collectStream } from '../stream.ts'
-import {
-  objectOf,
-  objectsOf,
-  readArguments,
-  stringOf,
-  textOfContents,
-  textOfInput,
-  withoutNulls,
-} from '../text.ts'
+import { collectStream, valueOrNew } from '../stream.ts'
+import { objectOf, objectsOf, readArguments, stringOf, textOfContents, textOfInput } from '../text.ts'
 import type { RawObject } from '../text.ts'
 import { isContent, LIMITS } from './blocks.ts'
 
@@ -98,9 +90,8 @@ function thoughtPart(step: RawObject): ReplyPart {
   const { signature } = step
   const summary = objectsOf(step['summary'])
   const thinking = textOfContents([{ content: summary }])
-  const [first] = summary
   const isPlain =
-    first === undefined || (summary.length === 1 && thinking !== '' && moreOf(first, 'type', 'text') === null)
+    summary.length < 2 && summary.every((text) => thinking !== '' && moreOf(text, 'type', 'text') === null)
   const more = moreOf(step, 'type', 'signature', ...(isPlain ? ['summary'] : []))
   return replyPart.thinking(thinking, signature || null, more)
 }
@@ -118,11 +109,7 @@ function thoughtPart(step: RawObject): ReplyPart {
 export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = { status: 'in_progress' }
   const steps = new Map<unknown, { fields: Record<string, unknown>; contents: RawObject[]; args: string[] }>()
-  const stepAt = (index: unknown) => {
-    const step = steps.get(index) ?? { fields: {}, contents: [], args: [] }
-    steps.set(index, step)
-    return step
-  }
+  const stepAt = (index: unknown) => valueOrNew(steps, index, () => ({ fields: {}, contents: [], args: [] }))
   const add = (index: unknown, fields: RawObject, contents: readonly RawObject[]): StreamingDeltaEvent[] => {
     const step = stepAt(index)
     Object.assign(step.fields, withoutEmpty(fields))
@@ -182,7 +169,7 @@ const STEP_OF: Readonly<Record<string, string>> = {
 }
 
 const withoutEmpty = (value: RawObject): RawObject =>
-  Object.fromEntries(Object.entries(withoutNulls(value)).filter(([, field]) => field !== ''))
+  Object.fromEntries(Object.entries(value).filter(([, field]) => (field ?? '') !== ''))
 
 /** Joins adjacent texts, and their annotations. */
 function joinTexts(pieces: readonly RawObject[]): RawObject[] {

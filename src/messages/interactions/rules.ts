@@ -2,7 +2,7 @@
 
 import { asObject, byKey, formRules, listed, shapesOf, storedFields, written } from '../request-form.ts'
 import { each, functionNameFault, isBase64, judge, nonEmpty, pairRules, turnsOf } from '../rules.ts'
-import type { Finding, JsonObject, Part, Rule, Violation } from '../request-form.ts'
+import type { Finding, Part, Rule, Violation } from '../request-form.ts'
 import type { Step } from '../rules.ts'
 import { boolean, byType, either, listOf, object, objects, open, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf, Typed } from '../shape.ts'
@@ -139,19 +139,16 @@ export const interactionsRules: readonly Rule<View>[] = [
     rule: 'Bytes are base64; media of a user has one source, a known type, and an https URL if it has an address.',
     source: 'types ImageContent, AudioContent, DocumentContent and VideoContent; one source is inferred',
     *check({ contents }) {
-      for (const { path, body, of } of contents) yield* mediaFaults(body, path, of === 'model_output')
+      for (const part of contents) yield* mediaFaults(part)
     },
   },
 ]
 
-function* mediaFaults(
-  { type, data, uri, mime_type }: JsonObject,
-  path: string,
-  isMade: boolean,
-): Generator<Finding> {
+function* mediaFaults({ path, body, of }: View['contents'][number]): Generator<Finding> {
+  const { type, data, uri, mime_type } = body
   if (!/^(?:image|audio|document|video)$/.test(String(type))) return
   if (typeof data === 'string' && !isBase64(data)) yield { path, message: 'not base64' }
-  if (isMade) return
+  if (of === 'model_output') return
   if ((data === undefined) === (uri === undefined))
     yield { path, message: 'neither bytes nor an address, or both' }
   if (typeof uri === 'string' && !(URL.canParse(uri) && uri.startsWith('https://')))
