@@ -2,7 +2,7 @@
  * Compares the latency of `conversation.append`, up to the acknowledged and folded event, with the bare
  * driver's insert of the same JSON. Rounds of both are interleaved; medians are compared.
  *
- * Usage: npm run bench:append [-- --length 100000] [--rounds 40] [--postgres URL]
+ * Usage: npm run bench:append [-- --length 100000] [--rounds 40] [--postgres]
  */
 
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -18,18 +18,29 @@ import { memoryStore } from '../src/store/memory/store.ts'
 import { postgresStore } from '../src/store/postgres/index.ts'
 import { sqliteStore } from '../src/store/sqlite/index.ts'
 import type { Store } from '../src/store/contract/store.ts'
+import { startServer } from '../test/postgres/server.ts'
+import { orUsage } from '../test/usage.ts'
 import { ONE_KB } from './events-of-size.ts'
 import { decoded, makeLines } from './workload.ts'
 
-const { values: args } = parseArgs({
-  options: {
-    length: { type: 'string', default: '100' },
-    rounds: { type: 'string', default: '40' },
-    postgres: { type: 'string' },
-  },
+const {
+  length: LENGTH,
+  rounds: ROUNDS,
+  postgres: withPostgres,
+} = orUsage(() => {
+  const { values } = parseArgs({
+    options: {
+      length: { type: 'string', default: '100' },
+      rounds: { type: 'string', default: '40' },
+      postgres: { type: 'boolean', default: false },
+    },
+  })
+  const count = (name: 'length' | 'rounds'): number => {
+    if (/^[1-9]\d*$/.test(values[name])) return Number(values[name])
+    throw new Error(`--${name} ${values[name]}: must be a positive integer`)
+  }
+  return { length: count('length'), rounds: count('rounds'), postgres: values.postgres }
 })
-const LENGTH = Number(args.length)
-const ROUNDS = Number(args.rounds)
 
 const EACH = 25
 const WARM = 3_000
@@ -157,9 +168,11 @@ function memory(): Measured {
   }
 }
 
-async function postgres(url: string): Promise<Measured> {
+/** On a server of its own, with the default durability. */
+async function postgres(): Promise<Measured> {
+  const server = await startServer({ durable: true })
+  const { url } = server
   const pool = new pg.Pool({ connectionString: url, max: 1 })
-  await pool.query('DROP SCHEMA IF EXISTS bench_append CASCADE')
   await pool.query('CREATE SCHEMA bench_append')
   await pool.query('CREATE TABLE bench_append.plain (id text, position bigint PRIMARY KEY, body text)')
   const store = postgresStore({ url, schema: 'bench_append_store' })
@@ -175,8 +188,8 @@ async function postgres(url: string): Promise<Measured> {
     target: 1.5,
     end: async () => {
       await store.close()
-      await pool.query('DROP SCHEMA IF EXISTS bench_append, bench_append_store CASCADE')
       await pool.end()
+      await server.stop()
     },
   }
 }
@@ -186,7 +199,7 @@ try {
     `${LENGTH} events, ${ROUNDS} rounds of ${EACH}; medians: bare, conversation.append, store.append, conversation.append of ${AT_ONCE} conversations at once (each event), ratio of the second to the first`,
   )
   const all = [memory(), sqlite('full', 1.5), sqlite('normal', 6)]
-  if (args.postgres !== undefined) all.push(await postgres(args.postgres))
+  if (withPostgres) all.push(await postgres())
   let holds = true
   for (const one of all) holds = (await measure(one)) && holds
   if (!holds) process.exitCode = 1
