@@ -54,7 +54,7 @@ const status = optional(oneOf(STATUSES as unknown as readonly [Status, ...Status
 
 const tag: Parameter<Readonly<Record<string, string>>> = {
   schema: { type: 'array', items: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9_]*:' }, default: [] },
-  required: false,
+  omitted: { value: {} },
   read(values) {
     const tags = new Map<string, string>()
     for (const text of values) {

@@ -80,7 +80,7 @@ const kindName = (): Parameter<EventKind> => {
   const kinds = oneOf(EVENT_KINDS as unknown as readonly [EventKind, ...EventKind[]])
   return {
     schema: { type: 'string' },
-    required: true,
+    omitted: null,
     read: (values) => kinds.read([(values.at(-1) ?? '').split('.').at(-1) ?? '']),
   }
 }

@@ -136,7 +136,6 @@ export function withDefaults(event: Event): Event {
   for (const name of CONTENT_FIELDS) edited = edit(edited, name, typed)
   for (const [name, field] of HOLDERS)
     edited = editObject(edited, name, (holder) => edit(holder, field, typed))
-  edited = editObject(edited, 'llm_message', (message) => edit(message, 'thinking_blocks', typed))
   const source = KINDS[event.kind].defaultSource
   if (edited['source'] === undefined && source !== null) edited = { ...edited, source }
   return edited as object as Event
@@ -152,6 +151,7 @@ const CONTENT_FIELDS = [
 
 const HOLDERS = [
   ['llm_message', 'content'],
+  ['llm_message', 'thinking_blocks'],
   ['observation', 'content'],
 ] as const
 

@@ -148,4 +148,9 @@ function answerOf(
 }
 
 const describeAll = (parameters: Parameters, path: 'path' | 'query'): JsonObject[] =>
-  Object.entries(parameters).map(([name, { schema, required }]) => ({ name, in: path, required, schema }))
+  Object.entries(parameters).map(([name, { schema, omitted }]) => ({
+    name,
+    in: path,
+    required: omitted === null,
+    schema,
+  }))

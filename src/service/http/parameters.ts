@@ -16,7 +16,8 @@ type Wrong = Omit<ValidationError, 'loc'>
 
 export interface Parameter<T> {
   readonly schema: JsonObject
-  readonly required: boolean
+  /** What an omitted parameter means; null for a required one. */
+  readonly omitted: { readonly value: T } | null
   readonly read: (raw: readonly string[]) => { readonly value: T } | { readonly wrong: Wrong }
 }
 
@@ -33,14 +34,14 @@ const wrong = (type: string, msg: string, input: JsonValue, ctx?: JsonObject): {
 
 export const text = (): Parameter<string> => ({
   schema: { type: 'string' },
-  required: true,
+  omitted: null,
   read: (raw) => ({ value: raw.at(-1) ?? '' }),
 })
 
 /** A text of a pattern. The error does not repeat the value: a client may have sent a secret in its place. */
 export const matching = (pattern: RegExp, msg: string): Parameter<string> => ({
   schema: { type: 'string', pattern: pattern.source },
-  required: true,
+  omitted: null,
   read: ([value = '']) =>
     pattern.test(value) ? { value } : { wrong: { type: 'string_pattern_mismatch', msg } },
 })
@@ -53,7 +54,7 @@ export function integer(range: { readonly min?: number; readonly max?: number })
       ...(range.min !== undefined && { exclusiveMinimum: range.min - 1 }),
       ...(range.max !== undefined && { maximum: range.max }),
     },
-    required: true,
+    omitted: null,
     read(raw) {
       const input = raw.at(-1) ?? ''
       if (!/^\s*[+-]?\d+\s*$/.test(input)) {
@@ -78,7 +79,7 @@ export function integer(range: { readonly min?: number; readonly max?: number })
 /** A boolean in common notations. */
 export const boolean = (): Parameter<boolean> => ({
   schema: { type: 'boolean' },
-  required: true,
+  omitted: null,
   read(raw) {
     const input = raw.at(-1) ?? ''
     const word = input.toLowerCase()
@@ -94,7 +95,7 @@ export function oneOf<const W extends readonly [string, ...string[]]>(words: W):
     quoted.length === 1 ? `${quoted[0]}` : `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`
   return {
     schema: { type: 'string', enum: words },
-    required: true,
+    omitted: null,
     read(raw) {
       const input = raw.at(-1) ?? ''
       const value = words.find((word) => word === input)
@@ -108,7 +109,7 @@ export function oneOf<const W extends readonly [string, ...string[]]>(words: W):
 /** An instant in ISO 8601; without a zone it is UTC (design D10). */
 export const dateTime = (): Parameter<string> => ({
   schema: { type: 'string', format: 'date-time' },
-  required: true,
+  omitted: null,
   read(raw) {
     // An unescaped plus sign arrives as a space.
     const input = (raw.at(-1) ?? '').replace(/ (\d\d:?\d\d)$/, '+$1')
@@ -122,21 +123,21 @@ export const dateTime = (): Parameter<string> => ({
 /** A string parameter that can be repeated; its value is the list of strings. */
 export const texts = (): Parameter<readonly string[]> => ({
   schema: { type: 'array', items: { type: 'string' } },
-  required: true,
+  omitted: null,
   read: (raw) => ({ value: raw }),
 })
 
 /** An optional parameter; null if it is omitted. */
 export const optional = <T>(parameter: Parameter<T>): Parameter<T | null> => ({
+  ...parameter,
   schema: { anyOf: [parameter.schema, { type: 'null' }] },
-  required: false,
-  read: (raw) => (raw.length === 0 ? { value: null } : parameter.read(raw)),
+  omitted: { value: null },
 })
 
 export const withDefault = <T extends JsonValue>(parameter: Parameter<T>, value: T): Parameter<T> => ({
+  ...parameter,
   schema: { ...parameter.schema, default: value },
-  required: false,
-  read: (raw) => (raw.length === 0 ? { value } : parameter.read(raw)),
+  omitted: { value },
 })
 
 export function readParameters<P extends Parameters>(
@@ -148,12 +149,9 @@ export function readParameters<P extends Parameters>(
   const errors: ValidationError[] = []
   for (const [name, parameter] of Object.entries(parameters)) {
     const texts = valuesOf(name)
-    if (texts.length === 0 && parameter.required) {
-      errors.push({ type: 'missing', loc: [part, name], msg: 'Field required', input: null })
-      continue
-    }
-    const read = parameter.read(texts)
-    if ('value' in read) values[name] = read.value
+    const read = texts.length === 0 ? parameter.omitted : parameter.read(texts)
+    if (read === null) errors.push({ type: 'missing', loc: [part, name], msg: 'Field required', input: null })
+    else if ('value' in read) values[name] = read.value
     else errors.push({ loc: [part, name], ...read.wrong })
   }
   return errors.length > 0 ? { errors } : { values: values as ValuesOf<P> }
