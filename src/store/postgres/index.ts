@@ -81,7 +81,7 @@ export function postgresStore(options: PostgresStoreOptions): DisposableStore {
       feedRows: feedTrimmer(schema, checkFeedRows(options.feedRows)),
       texts: fullText ? textWork(schema) : null,
       purgeTexts: null,
-      wake: (id) => watcher.wrote(id),
+      watches: watcher,
       watch(id, wake) {
         connection.checkOpen()
         return watcher.watch(id, wake)

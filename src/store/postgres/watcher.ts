@@ -253,7 +253,7 @@ export class Watcher {
       : null
   }
 
-  wrote(conversationId: string): void {
+  wake(conversationId: string): void {
     this.#watches.wake(conversationId)
     this.#notifier?.tell(conversationId)
   }

@@ -30,6 +30,7 @@ import { readObject } from '../kit/row.ts'
 import { all, type Engine, type FeedTrimmer, type Work } from './dialect.ts'
 import { eventReads } from './events.ts'
 import { itemReads } from './items.ts'
+import type { Watches } from '../kit/watches.ts'
 import { checkTextQuery, noFullText } from '../kit/query/text-query.ts'
 import { TextIndexer, textReads, type TextWork } from './texts.ts'
 
@@ -46,7 +47,7 @@ interface OwnWork {
   readonly feedRows: FeedTrimmer
   readonly texts: TextWork | null
   readonly purgeTexts: (() => Work<boolean>) | null
-  wake(conversationId: string): void
+  readonly watches: Pick<Watches, 'wake'>
   /** @throws `store_closed`. */
   watch(conversationId: string | null, wake: Wake): Unwatch
   close(): Promise<void>
@@ -91,7 +92,7 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
     async append(id, facts, options = {}) {
       if (!isLegalId(id)) throw unknownConversation(id)
       const { result, isNew } = await ownConditions.append(id, facts, options)
-      if (isNew) ownConditions.wake(id)
+      if (isNew) ownConditions.watches.wake(id)
       indexer?.start()
       if (isNew) indexer?.wrote(facts.length)
       return result
@@ -130,7 +131,7 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
         return deleted
       })
       if (!deleted) return false
-      ownConditions.wake(id)
+      ownConditions.watches.wake(id)
       // A failure is harmless: the next deletion repeats this. A short feed costs no second commit.
       await read(() => ownConditions.feedRows.isLong())
         .then((isLong) => (isLong ? write(trimFeed) : undefined))

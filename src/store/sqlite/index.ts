@@ -256,7 +256,7 @@ export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
       feedRows: feedTrimmer(feedRows),
       texts: fullText ? { ...TEXT_WORK, index: readOnly ? null : TEXT_WORK.index } : null,
       purgeTexts: purge,
-      wake: (id) => poll.watches.wake(id),
+      watches: poll.watches,
       watch(id, wake) {
         runner.refuseWhenClosed()
         return poll.watch(id, wake)
