@@ -37,7 +37,7 @@ import {
   startWork,
   takeOverWork,
 } from './background.ts'
-import { attachLateResults, decideComplete, mayBeLate } from './late-results.ts'
+import { attachLateResults, decideComplete, isUnplaced } from './late-results.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
 import { type Decision, type Look, recordIn, waitForState } from './replica.ts'
 import { type Recovery, recover } from './recover.ts'
@@ -169,7 +169,7 @@ export class Conversation {
   ): Promise<readonly LoggedEvent[]> {
     checkOptionNames(options, { expected: true, within: true })
     const events = checkEvents(Array.isArray(input) ? Array.from(input) : [input])
-    const depends = mayBeLate(events)
+    const depends = events.some(isUnplaced)
     return this.#engine.use(this.id, (replica) =>
       replica.commit(depends ? (state) => attachLateResults(state, events) : () => events, {
         ...options,

@@ -17,10 +17,8 @@ import { reduce } from '../state/reduce.ts'
 import { branchOf, type State } from '../state/state.ts'
 import { grantUpdate, headUpdate, statusUpdate } from './decide.ts'
 
-/** Whether a result or completion has no parent: its call may be on another branch. O(events). */
-export const mayBeLate = (events: readonly Event[]): boolean => events.some(isUnplaced)
-
-const isUnplaced = (event: Event): event is ToolResultEvent | MessageEvent =>
+/** Whether an event is a result or completion without a parent: its call may be on another branch. O(1). */
+export const isUnplaced = (event: Event): event is ToolResultEvent | MessageEvent =>
   (isToolResult(event) || completionOf(event) !== null) && (event.parent_id ?? null) === null
 
 /**
@@ -39,7 +37,7 @@ const isUnplaced = (event: Event): event is ToolResultEvent | MessageEvent =>
  * back.value // null
  */
 export function attachLateResults(state: State, events: readonly Event[]): readonly Event[] {
-  if (!mayBeLate(events)) return events
+  if (!events.some(isUnplaced)) return events
   const placed: Event[] = []
   let current = state
   let hasLateResults = false
