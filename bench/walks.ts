@@ -105,14 +105,15 @@ async function serve(store: Store): Promise<Service> {
   return createService({ engine })
 }
 
-/** Requests a path and reads the whole response. */
+/** Requests a path and reads the whole response. A body has its length, as clients send it. */
 const request = (service: Service, path: string, body?: object) => async (): Promise<unknown> => {
-  const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body), headers: JSON_TYPE }
+  const text = JSON.stringify(body)
+  const headers = { 'content-type': 'application/json', 'content-length': `${text?.length}` }
+  const init = body === undefined ? {} : { method: 'POST', body: text, headers }
   const response = await service.fetch(new Request(`http://localhost${path}`, init))
   if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`)
   return response.json()
 }
-const JSON_TYPE = { 'content-type': 'application/json' }
 
 const memory = await serve(memoryStore())
 const sqlite = await serve(sqliteStore({ file: join(folder, 'walks.db') }))
