@@ -1,7 +1,6 @@
 /** Conversations by id, as all parts of the service open them. Recovers runs of crashed processes first. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
-import { userMessage } from '../../conversation/decide.ts'
 import type { Engine } from '../../conversation/engine.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
 import type { Look } from '../../conversation/replica.ts'
@@ -9,6 +8,7 @@ import { monotonicUlids } from '../../conversation/stamp.ts'
 import { keyedId } from '../../event/ids.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Content, JsonObject, Message } from '../../event/shapes.ts'
+import type { MessageEvent } from '../../event/types.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { getConversationOr404 } from './find-conversation.ts'
@@ -101,7 +101,9 @@ export async function sendMessage(
   run: boolean,
 ): Promise<readonly LoggedEvent[]> {
   const id = key === undefined ? newEventId() : keyedId('message', conversation.id, key)
-  const message = { ...userMessage(userMessageOf(content)), id, ...(sender !== undefined && { sender }) }
+  const llm_message = userMessageOf(content)
+  const named = sender !== undefined && { sender }
+  const message: MessageEvent = { kind: 'MessageEvent', source: 'user', llm_message, id, ...named }
   if (!run) return conversation.append(message)
   const { sent } = await runs.request(conversation.id, async (reserve) => {
     await reserve(id)
