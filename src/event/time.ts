@@ -14,14 +14,6 @@ const DATE_TIME =
  * parseInstant('2026-02-30T00:00:00') // undefined
  */
 export function parseInstant(text: string): bigint | undefined {
-  if (text !== latest.text) latest = { text, instant: instantOf(text) }
-  return latest.instant
-}
-
-/** An append parses the time of its event and the last one before, several times. */
-let latest: { readonly text: string; readonly instant: bigint | undefined } = { text: '', instant: undefined }
-
-function instantOf(text: string): bigint | undefined {
   const parts = DATE_TIME.exec(text)
   if (parts === null) return undefined
   const [, year, month, day, hour, minute, second, fraction = '', sign, zoneHour = 0, zoneMinute = 0] = parts
