@@ -1,6 +1,5 @@
 /** Runs units of work on the connection in order, and opens and closes it; writes that wait together share a commit. */
 
-import { nextTick } from 'node:process'
 import { hasCode, isColloquyError } from '../../event/errors.ts'
 import { storeClosed } from '../kit/errors.ts'
 import type { Work } from '../sql/dialect.ts'
@@ -118,7 +117,7 @@ export class Runner {
         const alone = this.#queue.slice(0, LARGEST_GROUP).findIndex(({ isAlone }) => isAlone)
         await this.#commit(this.#queue.splice(0, alone === -1 ? LARGEST_GROUP : Math.max(1, alone)))
         // Callers that continue with another write need not wait for the next turn.
-        await new Promise<void>((resolve) => nextTick(resolve))
+        await new Promise<void>((resolve) => process.nextTick(resolve))
       } while (this.#queue.length > 0 && performance.now() < end)
       this.#flush = null
       this.#flushSoon()
