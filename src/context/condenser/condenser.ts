@@ -19,7 +19,7 @@ export type RefusalCode =
   | 'blank_summary'
   | 'summary_too_long'
 
-/** Why a condensation was refused, and what follows. */
+/** Why a condensation was refused, whether it is required, and whether to try again. */
 export interface RefusalReason {
   readonly code: RefusalCode
   /** One sentence, without the summariser's error. */

@@ -250,6 +250,6 @@ export interface AnthropicRequest {
   /** Absent without a system prompt, because the provider rejects an empty one. */
   readonly system?: AnthropicText[]
   readonly messages: AnthropicMessage[]
-  /** Container of the provider's own tools, if calls at the end wait for its results. */
+  /** Id of the container of the provider's own tools, if calls of the last reply still wait there. */
   readonly container?: string
 }

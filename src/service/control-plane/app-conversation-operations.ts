@@ -210,4 +210,5 @@ const STATUS_CODES: Readonly<Partial<Record<SandboxStatus, number>>> = {
   ERROR: 503,
 }
 
-const WHAT_TO_DO = ' Resume it and wait until it runs, or send the message to pending-messages.'
+const WHAT_TO_DO =
+  ' Resume the sandbox and wait until it runs, or queue the message with POST /api/v1/conversations/{id}/pending-messages.'

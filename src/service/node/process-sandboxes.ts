@@ -93,7 +93,9 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
     const spec = specs.find((one) => one.id === specId)
     if (closed) throw new ColloquyError('closed', 'The sandbox manager is closed. Create another one.')
     if (spec === undefined)
-      throw invalid(`Unknown sandbox spec ${JSON.stringify(specId)}. Pass the id of one of specs.`)
+      throw invalid(
+        `Unknown sandbox spec ${JSON.stringify(specId)}. Pass the id of a spec in the option specs.`,
+      )
     if (!isName(id))
       throw invalid(`Sandbox id ${JSON.stringify(id)} must be 1 to 64 letters, digits, - or _.`)
     if (!listening) process.once('exit', killAll)

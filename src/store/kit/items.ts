@@ -93,7 +93,7 @@ export const itemConflict = (
 ): ColloquyError =>
   new ColloquyError(
     'version_conflict',
-    `The item ${JSON.stringify(id)} of ${collection} ${
+    `The item ${JSON.stringify(id)} of the collection ${collection} ${
       version === null ? 'does not exist' : `has version ${version}`
     }, which was not expected. Read it again and retry.`,
     { collection, id, version },

@@ -70,7 +70,7 @@ export function playCase(
   }
 }
 
-/** One step of a drive. */
+/** One random command that `driveServer` sends. */
 export interface Deed {
   readonly do:
     | 'send'

@@ -350,7 +350,7 @@ function versionConflict(context: AppendContext, expected: number): ColloquyErro
 export interface PlacedEvent {
   readonly event: StoredEvent
   readonly time: bigint
-  /** What later events need of it; null outside the tree. */
+  /** Where its children are placed in the tree; null outside the tree. */
   readonly node: TreeNode | null
 }
 

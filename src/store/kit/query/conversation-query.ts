@@ -231,7 +231,7 @@ export function keysOf(
   ]
 }
 
-/** Returns the cursor of the page after this record. O(length of the scope). */
+/** Returns the cursor of the page after this record, which only the same query accepts. O(length of the query). */
 export function conversationCursor(
   query: Pick<CheckedConversationQuery, 'scope' | 'by'>,
   last: ConversationRecord,
