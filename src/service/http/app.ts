@@ -196,11 +196,12 @@ async function readText(request: Request, maxBytes: number): Promise<string | nu
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
-async function readStream({ body }: Request, maxBytes: number): Promise<ArrayBuffer> {
-  if (body === null) return new ArrayBuffer(0)
+async function readStream({ body }: Request, maxBytes: number): Promise<Uint8Array> {
+  if (body === null) return new Uint8Array()
   const reader = body.getReader()
-  const chunks: Uint8Array<ArrayBuffer>[] = []
-  for (let size = 0; ;) {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for (;;) {
     const { done, value } = await read(reader.read())
     if (done) break
     size += value.byteLength
@@ -211,7 +212,13 @@ async function readStream({ body }: Request, maxBytes: number): Promise<ArrayBuf
     }
     chunks.push(value)
   }
-  return new Blob(chunks).arrayBuffer()
+  const bytes = new Uint8Array(size)
+  let end = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, end)
+    end += chunk.byteLength
+  }
+  return bytes
 }
 
 const read = <T>(part: Promise<T>): Promise<T> =>
