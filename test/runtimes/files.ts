@@ -50,7 +50,7 @@ const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
     'test/inventory/live',
     'test/store/{blobs,bytes,counts,feed,feed-rows,items-agreement,own-rows,paths,texts,tree-rule}',
     'test/store/{postgres,postgres-*}',
-    'test/store/{sqlite,sqlite-agreement,sqlite-faults,sqlite-group,sqlite-migrate,sqlite-plans,sqlite-watch}',
+    'test/store/{sqlite,sqlite-agreement,sqlite-faults,sqlite-group,sqlite-index,sqlite-plans,sqlite-watch}',
   ],
   'measure the processor time of their process': [
     'test/context/redact-cost',
