@@ -28,7 +28,9 @@ const EDITS: Readonly<Record<string, readonly Edit[]>> = {
       "export interface GoalEvent extends EventBase {\n  readonly kind: 'GoalEvent'\n  readonly source?: Source\n  readonly goal: string\n}\n\nexport type Event =\n  | GoalEvent\n",
     ],
   ],
-  'a status, or a rule of one': [['state/status.ts', "  | 'deleting'\n", "  | 'deleting'\n  | 'asleep'\n"]],
+  'a status, or a rule for a status': [
+    ['state/status.ts', "  | 'deleting'\n", "  | 'deleting'\n  | 'asleep'\n"],
+  ],
   'a filter of events': [
     [
       'store/kit/query/event-query.ts',
@@ -134,7 +136,7 @@ describe('docs/architecture.md', () => {
   it('has a row for each of twelve kinds of change', () => {
     expect(ROWS.map(({ change }) => change)).toEqual([
       'a kind of event',
-      'a status, or a rule of one',
+      'a status, or a rule for a status',
       'a grammar',
       'a page limit',
       'a filter of events',
