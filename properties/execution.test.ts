@@ -8,20 +8,19 @@ import { play } from './execution/play.ts'
 import { ALL_SITUATIONS, type Situation, situationsOf } from './execution/situations.ts'
 import { READY_SITUATIONS, type ReadySituation, readySituationsOf } from './execution/ready-situations.ts'
 import { count } from './counts.ts'
-import { runsOf } from './run.ts'
+import { RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 import type { SentOccurrence } from './wire/sent.ts'
 
 describe('P and I, execution', () => {
   it('P6 to P11, I1 to I7, M12, M13 and M15 hold, whatever happens in whatever order', async () => {
-    // Its situations are rare: half as many runs would not meet each.
     const tally = new Tally<Situation | SentOccurrence>()
     const property = fc.asyncProperty(fc.scheduler(), plan, async (scheduler, plan) => {
       const story = await play(scheduler, plan)
       count({ plans: 1, events: story.facts.length })
       tally.count([...situationsOf(story), ...checkStory(story, plan)])
     })
-    await fc.assert(property, { numRuns: runsOf(400) })
+    await fc.assert(property, { numRuns: RUNS * 2 })
     tally.require(ALL_SITUATIONS)
     tally.require(['signed_parts_stood', 'signed_parts_left_out', 'stood_again_after_a_change'])
   })
@@ -33,7 +32,7 @@ describe('P and I, execution', () => {
       count({ plans: 1, events: story.facts.length })
       tally.count([...readySituationsOf(story, plan), ...checkStory(story, plan)])
     })
-    await fc.assert(property, { numRuns: runsOf(200) })
+    await fc.assert(property, { numRuns: RUNS })
     tally.require(READY_SITUATIONS)
     tally.require(['signed_parts_stood', 'signed_parts_left_out', 'stood_again_after_a_change'])
   })

@@ -32,7 +32,7 @@ describe('O, explanations', () => {
 
   it('O5: find what is there, in any log, and no mistake in a legal one', () => {
     const tally = new Tally<FindingKind>()
-    always(hostileLog(), (facts) => tally.count(checkFindings(facts)), RUNS / 4)
+    always(hostileLog(), (facts) => tally.count(checkFindings(facts)), RUNS / 8)
     tally.require([
       'quarantined',
       'doubled_result',
@@ -45,7 +45,7 @@ describe('O, explanations', () => {
     always(
       backgroundLog(),
       (facts) => tally.count([...checkFindings(facts), ...checkExplained(facts)] as FindingKind[]),
-      RUNS / 2,
+      RUNS / 4,
     )
     tally.require(['idle_completion', 'idle_progress'])
   })

@@ -1,6 +1,6 @@
 /** Maps laws to the test files that night runs execute. */
 
-import { existsSync, globSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 const ROOT = resolve(import.meta.dirname, '..')
@@ -13,7 +13,6 @@ const KIT = [
   'sqlite-agreement',
   'postgres',
   'postgres-agreement',
-  'postgres-runs',
   'cursor',
   'feed',
   'sqlite-group',
@@ -73,12 +72,6 @@ const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
 export const listLaws = (): string[] =>
   [...readFileSync(join(ROOT, 'properties/laws.md'), 'utf8').matchAll(/^- \*\*([A-Z]\d+)\*\*/gm)].map(
     ([, law = '']) => law,
-  )
-
-/** Files whose number of runs follows that of the properties. */
-export const filesWithRuns = (): string[] =>
-  globSync('test/**/*.test.ts', { cwd: ROOT }).filter((file) =>
-    /import \{.*\} from '.*(?:properties\/run|kit-cases)\.ts'/.test(readFileSync(join(ROOT, file), 'utf8')),
   )
 
 /** @throws Error if the law or all of its files are missing. */

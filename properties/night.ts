@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { orUsage } from '../test/usage.ts'
 import { sumOf } from './counts.ts'
-import { filesWithRuns, listLaws, testsOf } from './law-tests.ts'
+import { listLaws, testsOf } from './law-tests.ts'
 
 /** Long nights run more per round, because each round has a startup cost. */
 const runsFor = (minutes: number): number => Math.min(4_000, Math.max(200, Math.round(minutes * 10)))
@@ -41,7 +41,7 @@ const {
     minutes: numberOf('MINUTES', positionals[0] ?? '60'),
     runs: runs === undefined ? undefined : numberOf('--runs', runs),
     laws: named,
-    files: [...new Set([...named.flatMap(testsOf), ...(values.law === undefined ? filesWithRuns() : [])])],
+    files: [...new Set(named.flatMap(testsOf))],
   }
 })
 

@@ -6,12 +6,8 @@ import type { Event } from '../src/event/types.ts'
 import { hostileLog, legalLog } from '../src/testing/index.ts'
 import { count } from './counts.ts'
 
-/** Values per property. `npm run test:night` uses at least 200. */
-export const RUNS = Number(process.env['COLLOQUY_RUNS'] ?? 50)
-
-/** The number of runs for a test that needs `whole` of them where a property needs 100 values. */
-export const runsOf = (whole: number): number => Math.max(1, Math.round((whole * RUNS) / 100))
-
+/** Values per property. `npm run test:night` uses many more. */
+export const RUNS = Number(process.env['COLLOQUY_RUNS'] ?? 100)
 const IS_REPLAY = process.env['COLLOQUY_PATH'] !== undefined
 
 /** @throws Error with the law, the minimal counterexample, its seed and its path */

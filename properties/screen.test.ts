@@ -42,10 +42,10 @@ describe('O, on the screen', () => {
       checkUIMessages(facts, (situation) => met.add(situation))
       tally.count(met)
     }
-    always(settled, check, RUNS / 2)
+    always(settled, check, RUNS / 4)
     alwaysOnLegal(check)
     tally.require(['reply in an earlier turn'])
-    always(backgroundLog(), check, RUNS)
+    always(backgroundLog(), check, RUNS / 2)
     tally.require(['works', 'works with progress', 'progress in a later turn'])
     tally.require(['done', 'failed', 'cancelled', 'lost'])
   })

@@ -26,7 +26,6 @@ import type { State } from '../../src/state/state.ts'
 import { executeCalls } from '../../src/steps/step-of.ts'
 import { subagent } from '../../src/steps/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { runsOf } from '../../properties/run.ts'
 import { call, script } from '../conversation/script.ts'
 
 const open = (): Promise<Conversation> => createEngine({ store: memoryStore() }).create()
@@ -238,7 +237,7 @@ describe('a conversation over AG-UI', () => {
         }
         await engine.close()
       }),
-      { numRuns: runsOf(100) },
+      { numRuns: 100 },
     )
   })
 
@@ -293,7 +292,7 @@ describe('a conversation over AG-UI', () => {
         expect(items.filter(({ fact }) => 'source' in fact && fact.source === 'user').length).toBe(1)
         expect(checkLog(items.map(({ fact }) => fact))).toEqual([])
       }),
-      { numRuns: runsOf(60) },
+      { numRuns: 60 },
     )
   })
 
@@ -488,7 +487,7 @@ describe('a conversation over AG-UI', () => {
         const { items } = await conversation.search()
         expect(checkLog(items.map(({ fact }) => fact)).map(({ law }) => law)).toEqual([])
       }),
-      { numRuns: runsOf(200) },
+      { numRuns: 200 },
     )
   })
 

@@ -32,7 +32,6 @@ import type { ConversationRecord } from '../../src/store/contract/conversation-r
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import { runsOf } from '../../properties/run.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 import { opener, schemas } from '../postgres/schemas.ts'
 import { askClaude } from './ask-claude.ts'
@@ -316,7 +315,7 @@ describe('the session store', () => {
         expect((await store.listConversations()).items).toEqual([])
         await engine.close()
       }),
-      { numRuns: runsOf(40) },
+      { numRuns: 40 },
     )
   })
 
@@ -400,7 +399,7 @@ describe('the session store', () => {
         if (entries.length > 0)
           expect((await lawsOf(store)).filter((law) => !OF_THE_CALLER.has(law))).toEqual([])
       }),
-      { numRuns: runsOf(200) },
+      { numRuns: 200 },
     )
   })
 

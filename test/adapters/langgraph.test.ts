@@ -13,7 +13,6 @@ import type { Items } from '../../src/store/contract/items.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import { runsOf } from '../../properties/run.ts'
 import { everyStore } from './stores.ts'
 
 // The suite reads its functions from the global object.
@@ -90,7 +89,7 @@ describe('the LangGraph saver', () => {
         )
         expect(await Promise.all(configs.map((index) => valueOf(saver, index)))).toEqual(expected)
       }),
-      { numRuns: runsOf(100) },
+      { numRuns: 100 },
     )
   })
 
@@ -284,7 +283,7 @@ for (const [name, open] of Object.entries(STORES))
           await store.close()
           giveBack()
         }),
-        { numRuns: runsOf(name === 'postgres' ? 15 : 40) },
+        { numRuns: name === 'postgres' ? 15 : 40 },
       )
     })
 

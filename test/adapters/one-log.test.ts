@@ -19,7 +19,6 @@ import { toMessages } from '../../src/messages/neutral.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import { runsOf } from '../../properties/run.ts'
 import { PlainChat, server } from '../conversation/ui-client.ts'
 import { everyStore } from './stores.ts'
 import { askClaude } from './ask-claude.ts'
@@ -254,7 +253,7 @@ describe('three frameworks in any order', () => {
           await opened.close()
           giveBack()
         }),
-        { numRuns: runsOf(20) },
+        { numRuns: 20 },
       )
     })
 })

@@ -18,9 +18,9 @@ import { replay } from '../../src/state/reduce.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
+import { storeConformance } from '../../src/testing/index.ts'
 import { user } from '../build.ts'
 import { agent, call } from '../conversation/agent.ts'
-import { kitCases } from '../store/kit-cases.ts'
 import { folder, opener, ROWS } from '../store/sqlite-drivers.ts'
 
 const FILES = folder()
@@ -44,7 +44,7 @@ describe('over SQLite, with rules that hit nothing', () => {
     inner.set(outer, await store)
     return outer
   }
-  const cases = kitCases({
+  const cases = storeConformance({
     name: 'redacting SQLite',
     rows: ROWS,
     open: () => wrapped(open()),

@@ -3,7 +3,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { describeBranch } from '../../properties/checks/describe.ts'
-import { runsOf } from '../../properties/run.ts'
+import { RUNS } from '../../properties/run.ts'
 import { Tally } from '../../properties/tally.ts'
 import {
   decideApprove,
@@ -49,7 +49,7 @@ const chosen = <T>(from: readonly T[], choice: readonly boolean[]): T[] =>
 const property = (check: (state: State, choice: readonly boolean[]) => void): void => {
   fc.assert(
     fc.property(situation(), ([{ state }, choice]) => check(state, choice)),
-    { numRuns: runsOf(25) },
+    { numRuns: RUNS / 4 },
   )
 }
 

@@ -86,7 +86,7 @@ type Situation =
   | 'policy'
 
 describe.each(PLACES.names)('over %s', (name) => {
-  const share = name === 'memory' ? 1 / 2 : 1 / 20
+  const share = name === 'memory' ? 1 / 4 : 1 / 40
 
   it('hostile logs fork whole and from everywhere', async () => {
     const tally = new Tally<Situation>()

@@ -13,7 +13,6 @@ import { isQuarantined } from '../../src/event/quarantine.ts'
 import type { JsonValue } from '../../src/event/shapes.ts'
 import { anyEvent, anyJson, anything } from './arbitrary.ts'
 import { character } from '../../src/testing/text.ts'
-import { runsOf } from '../../properties/run.ts'
 
 const update = (value: unknown): unknown => ({ kind: 'ConversationStateUpdateEvent', value })
 
@@ -186,7 +185,7 @@ describe('properties (law E)', () => {
         const { fact } = loadValue(value)
         if (isQuarantined(fact)) JSON.parse(fact.raw)
       }),
-      { numRuns: runsOf(600) },
+      { numRuns: 600 },
     )
     expect(hostile).toBeGreaterThan(100)
   })
@@ -205,7 +204,7 @@ describe('properties (law E)', () => {
           if (isQuarantined(fact)) expect(fact.raw).toBe(line)
         },
       ),
-      { numRuns: runsOf(600) },
+      { numRuns: 600 },
     )
   })
 
@@ -228,7 +227,7 @@ describe('properties (law E)', () => {
         const text = JSON.stringify(value)
         expect(isDeepStrictEqual(decodeLine(text), decodeEvent(JSON.parse(text)))).toBe(true)
       }),
-      { numRuns: runsOf(200) },
+      { numRuns: 200 },
     )
   })
 

@@ -22,7 +22,6 @@ import { hostileLog, jsonValue, legalLog } from '../../src/testing/index.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 import { places } from '../conversation/places.ts'
 import { Tally } from '../../properties/tally.ts'
-import { runsOf } from '../../properties/run.ts'
 
 const NAMES = [
   'classification',
@@ -115,7 +114,7 @@ describe('a field that the interface does not name', () => {
         expect(meaningOf(wide)).toEqual(meaningOf(facts))
         expect(requestsOf(wide)).toEqual(requestsOf(facts))
       }),
-      { numRuns: runsOf(60) },
+      { numRuns: 60 },
     )
     tally.require(['nested', 'call', 'result', 'message', 'thinking'])
   })
@@ -135,7 +134,7 @@ it('X6: a secret in an unknown field is masked wherever the field is, signed thi
         if (text.includes('"signature":"')) tally.count(['signed'])
       }
     }),
-    { numRuns: runsOf(200) },
+    { numRuns: 200 },
   )
   tally.require(['signed'])
 })
@@ -187,7 +186,7 @@ describe('an unknown field of a stored event', () => {
         for (const item of served.items)
           expect(item).toMatchObject(wide.find((fact) => fact.id === item['id']) ?? {})
       }),
-      { numRuns: runsOf(runs) },
+      { numRuns: runs },
     )
     await engine.close()
     await store.close()

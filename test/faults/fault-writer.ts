@@ -1,5 +1,5 @@
 /**
- * Writes as several writers until it is killed: `node fault-writer.ts TARGET NAME TIMEOUT PAUSE`. Reports on standard output,
+ * Writes as several writers until it is killed: `node fault-writer.ts TARGET NAME TIMEOUT`. Reports on standard output,
  * and executes commands from standard input, which ends with the run.
  */
 
@@ -19,7 +19,7 @@ export type Report =
   | readonly [type: 'failed', code: string, ms: number]
   | readonly [type: 'leased' | 'held']
 
-const [, , target = '', name = '', timeoutText = '', pause = ''] = process.argv
+const [, , target = '', name = '', timeoutText = ''] = process.argv
 const timeout = Number(timeoutText)
 
 /** Synchronous, so that nothing reported is lost in a kill. */
@@ -67,7 +67,7 @@ async function write(writer: number): Promise<void> {
   for (;;) {
     if (isHeld) await sleep(20)
     else await append(CONVERSATIONS[writer % CONVERSATIONS.length] ?? '', `${name}.${writer}.${(count += 1)}`)
-    await sleep(Number(pause))
+    await sleep(5)
   }
 }
 

@@ -16,7 +16,6 @@ import { reduce, replay } from '../../src/state/reduce.ts'
 import { initialState, type State } from '../../src/state/state.ts'
 import { isPending } from '../../src/view/units.ts'
 import { hostileLog, legalLog } from '../../src/testing/index.ts'
-import { runsOf } from '../../properties/run.ts'
 import { GRAMMARS } from './grammars.ts'
 import { PNG } from './part-table.ts'
 
@@ -54,6 +53,7 @@ const anyLog = (): fc.Arbitrary<readonly Fact[]> =>
     { weight: 1, arbitrary: legalLog() },
   )
 
+const RUNS = 100
 /** How many logs are looked at for what they hold. */
 const LOOKS = 400
 
@@ -138,7 +138,7 @@ describe('every grammar', () => {
           }
         }
       }),
-      { numRuns: runsOf(100) },
+      { numRuns: RUNS },
     )
   })
 
@@ -162,7 +162,7 @@ describe('every grammar', () => {
           state = next
         }
       }),
-      { numRuns: runsOf(120) },
+      { numRuns: 60 },
     )
     expect(grown).toBeGreaterThan(500)
   })
@@ -229,7 +229,7 @@ describe('arguments', () => {
             expect(Object.keys(JSON.parse(sent))).toEqual(input[index]?.trim() === '' ? [] : ['_raw'])
         }
       }),
-      { numRuns: runsOf(120) },
+      { numRuns: 120 },
     )
   })
 })
@@ -255,7 +255,7 @@ describe('ids', () => {
           first.add(id)
         }
       }),
-      { numRuns: runsOf(80) },
+      { numRuns: 80 },
     )
   })
 })

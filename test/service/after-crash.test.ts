@@ -95,33 +95,38 @@ describe('a service that was killed in a run', () => {
 })
 
 describe('a message over a socket', () => {
-  it.each([0, 1, 4, 16])('is answered, although a kill follows its event in %s ms', async (delay) => {
-    const file = join(mkdtempSync(join(tmpdir(), 'colloquy-crash-')), 'x.db')
-    const first = await live(file, 'reply')
-    const { id } = await post(`${first.url}/api/conversations`, {})
-    const socket = new WebSocket(`${first.url.replace('http', 'ws')}/sockets/events/${id}`)
-    socket.addEventListener('error', () => undefined)
-    const { promise: returned, resolve } = Promise.withResolvers<string>()
-    socket.addEventListener('message', ({ data }) => {
-      if (String(data).includes('Said over a socket.')) resolve(String(data))
-    })
-    await new Promise((open) => socket.addEventListener('open', open))
-    socket.send(JSON.stringify({ role: 'user', ...say('Said over a socket.'), run: true }))
-    const { id: sentId } = JSON.parse(await returned)
-    if (delay > 0) await sleep(Math.random() * delay)
-    await kill(first.child)
-    await live(file, 'reply')
-    const store = sqliteStore({ file })
-    const engine = createEngine({ store })
-    const { log } = await (await engine.open(id)).waitFor('finished')
-    const messages = [...log.entries].flatMap(({ event }) => (event?.kind === 'MessageEvent' ? [event] : []))
-    expect(messages.map(({ id: ofMessage, source }) => [source, ofMessage === sentId])).toEqual([
-      ['user', true],
-      ['agent', false],
-    ])
-    await engine.close()
-    await store.close()
-  })
+  it.each([0, 0, 1, 2, 4, 8, 16, 32])(
+    'is answered, although a kill follows its event in %s ms',
+    async (delay) => {
+      const file = join(mkdtempSync(join(tmpdir(), 'colloquy-crash-')), 'x.db')
+      const first = await live(file, 'reply')
+      const { id } = await post(`${first.url}/api/conversations`, {})
+      const socket = new WebSocket(`${first.url.replace('http', 'ws')}/sockets/events/${id}`)
+      socket.addEventListener('error', () => undefined)
+      const { promise: returned, resolve } = Promise.withResolvers<string>()
+      socket.addEventListener('message', ({ data }) => {
+        if (String(data).includes('Said over a socket.')) resolve(String(data))
+      })
+      await new Promise((open) => socket.addEventListener('open', open))
+      socket.send(JSON.stringify({ role: 'user', ...say('Said over a socket.'), run: true }))
+      const { id: sentId } = JSON.parse(await returned)
+      if (delay > 0) await sleep(Math.random() * delay)
+      await kill(first.child)
+      await live(file, 'reply')
+      const store = sqliteStore({ file })
+      const engine = createEngine({ store })
+      const { log } = await (await engine.open(id)).waitFor('finished')
+      const messages = [...log.entries].flatMap(({ event }) =>
+        event?.kind === 'MessageEvent' ? [event] : [],
+      )
+      expect(messages.map(({ id: ofMessage, source }) => [source, ofMessage === sentId])).toEqual([
+        ['user', true],
+        ['agent', false],
+      ])
+      await engine.close()
+      await store.close()
+    },
+  )
 })
 
 describe('a service beside another one', () => {

@@ -10,7 +10,6 @@ import type { Observation } from '../../src/event/shapes.ts'
 import { LIMITS as AI_SDK } from '../../src/messages/ai-sdk/blocks.ts'
 import { LIMITS as ANTHROPIC } from '../../src/messages/anthropic/blocks.ts'
 import { errorText, readModelOutput, readToolResult } from '../../src/steps/tool-result.ts'
-import { runsOf } from '../../properties/run.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const PDF = 'JVBERi0xLjcK'
@@ -351,7 +350,7 @@ describe('any value', () => {
         expect(read(value)).toEqual(read(value))
         expect(typeof errorText(value)).toBe('string')
       }),
-      { numRuns: runsOf(200) },
+      { numRuns: 200 },
     )
   })
 

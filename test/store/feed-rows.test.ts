@@ -10,7 +10,6 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { shardOf } from '../../src/store/kit/feed.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import { runsOf } from '../../properties/run.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 import { folder } from './sqlite-drivers.ts'
 
@@ -201,7 +200,7 @@ describe.each(Object.entries(PLACES))('the rows of the feed of %s', (name, locat
           for (const store of stores) await store.close()
         },
       ),
-      { numRuns: runsOf(name === 'PostgreSQL' ? 12 : 60) },
+      { numRuns: name === 'PostgreSQL' ? 12 : 60 },
     )
   })
 

@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { type ConformanceOptions, storeConformance } from '../../src/testing/index.ts'
-import { kitCases } from './kit-cases.ts'
 import { checkOutside, FAULTS, lostUpdate, offsetCursor, textTimes } from './broken.ts'
 import { BLOB_FAULTS } from './broken-blobs.ts'
 import { FEED_FAULTS } from './broken-feed.ts'
@@ -77,7 +76,7 @@ describe('a store broken on purpose', () => {
     ...LIST_FAULTS,
     ...WATCH_FAULTS,
   ])('that %s fails: %s', async (_, finder, make) => {
-    const cases = kitCases({ name: 'broken', open: async () => make(), watchTimeout: 100 })
+    const cases = storeConformance({ name: 'broken', open: async () => make(), watchTimeout: 100 })
     const match = cases.find(({ name }) => name === finder)
     await expect(match?.run()).rejects.toThrow(finder)
   })

@@ -3,11 +3,11 @@
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
+import { storeConformance } from '../../src/testing/index.ts'
 import { handle } from './altered.ts'
-import { kitCases } from './kit-cases.ts'
 
 describe('the memory store', () => {
-  const cases = kitCases({ name: 'memory', open: async () => memoryStore() })
+  const cases = storeConformance({ name: 'memory', open: async () => memoryStore() })
 
   it('is tried in full', () => {
     expect(cases.length).toBeGreaterThan(60)
@@ -24,7 +24,7 @@ describe('the memory store, seen by several processes', () => {
     shared.set(way, inner)
     return way
   }
-  const cases = kitCases({
+  const cases = storeConformance({
     name: 'memory',
     open: () => enter(memoryStore()),
     reopen: (way) => enter(shared.get(way) as Store),

@@ -10,7 +10,6 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { EventQuery } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { hostileLog } from '../../src/testing/hostile-log.ts'
-import { runsOf } from '../../properties/run.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 import { pages } from './pages.ts'
 import { only, perform, queries, resolved, step, timestamp } from './steps.ts'
@@ -98,7 +97,7 @@ describe('the PostgreSQL store agrees with memory', () => {
         seen.paths += result.paths
         seen.runs += 1
       }),
-      { numRuns: runsOf(40) },
+      { numRuns: 40 },
     )
     expect(seen.pages).toBeGreaterThan(seen.runs * 5)
     expect(seen.paths).toBeGreaterThan(seen.runs / 4)
@@ -120,7 +119,7 @@ describe('the PostgreSQL store agrees with memory', () => {
         }
         await agreeOn(id, requests)
       }),
-      { numRuns: runsOf(150) },
+      { numRuns: 150 },
     )
     for (const code of ['id_conflict', 'version_conflict', 'unknown_parent', 'unknown_event', 'lease_lost']) {
       expect(seen[code], code).toBeGreaterThan(5)

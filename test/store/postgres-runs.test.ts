@@ -8,7 +8,6 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { EventQuery } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { runsOf } from '../../properties/run.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 import { pages } from './pages.ts'
 
@@ -116,6 +115,6 @@ it('goes along every branch, whatever lies in between', async () => {
         }
       },
     ),
-    { numRuns: runsOf(25) },
+    { numRuns: 25 },
   )
 })

@@ -2,9 +2,9 @@
 
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { storeConformance } from '../../src/testing/index.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 import { opener, ROWS, schemas } from '../postgres/schemas.ts'
-import { kitCases } from './kit-cases.ts'
 
 let database: PooledDatabase
 let pool: pg.Pool
@@ -20,7 +20,7 @@ beforeEach(SCHEMAS.giveBack)
 afterAll(() => database.drop())
 
 describe('the PostgreSQL store, through a pool', () => {
-  const cases = kitCases({
+  const cases = storeConformance({
     name: 'postgres',
     rows: ROWS,
     ...opener(SCHEMAS, () => ({ client: pool, pollInterval: 200 })),

@@ -9,7 +9,6 @@ import type { EventQuery } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { storable } from '../../src/testing/conformance/facts.ts'
 import { hostileLog } from '../../src/testing/hostile-log.ts'
-import { runsOf } from '../../properties/run.ts'
 import { DRIVERS, folder, openStore } from './sqlite-drivers.ts'
 import { pages } from './pages.ts'
 import { only, query, timestamp } from './steps.ts'
@@ -64,7 +63,7 @@ describe.each(DRIVERS)('SQLite with %s', (driver) => {
         await Promise.all(stores.map((store) => store.close()))
         seen.runs += 1
       }),
-      { numRuns: runsOf(driver === DRIVERS[0] ? 80 : 30) },
+      { numRuns: 80 },
     )
     expect(seen.deep).toBeGreaterThan(seen.runs / 2)
     expect(seen.paths).toBeGreaterThan(seen.runs / 4)

@@ -10,7 +10,6 @@ import type { Fact } from '../../src/event/quarantine.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { type SqliteDatabase, sqliteStore, type SqliteStatement } from '../../src/store/sqlite/index.ts'
-import { runsOf } from '../../properties/run.ts'
 import { DRIVERS, type Driver, openDatabase } from './sqlite-drivers.ts'
 
 const IDS = ['c', 'd', 'e'] as const
@@ -221,7 +220,7 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
         await Promise.all([model.close(), store.close()])
         below.database.close()
       }),
-      { numRuns: runsOf(100) },
+      { numRuns: 100 },
     )
     for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(4)
   })
@@ -249,7 +248,7 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
           database.close()
         },
       ),
-      { numRuns: runsOf(100) },
+      { numRuns: 100 },
     )
     for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(50)
   })

@@ -1,18 +1,22 @@
 /** The SQLite store passes the kit with every driver, on files and in memory; the first driver runs all of it and skips nothing. */
 
 import { afterAll, describe, expect, it } from 'vitest'
-import { type ConformanceOptions, storeConformance } from '../../src/testing/index.ts'
-import { kitCases } from './kit-cases.ts'
+import { storeConformance } from '../../src/testing/index.ts'
 import { DRIVERS, folder, opener, ROWS } from './sqlite-drivers.ts'
 
 const FILES = folder()
-const quickKit = (options: ConformanceOptions) => storeConformance({ ...options, size: 'quick' })
 afterAll(FILES.remove)
 
 for (const [index, driver] of DRIVERS.entries()) {
   describe(`the SQLite store with ${driver}, on a file`, () => {
     const { open, reopen } = opener(driver, FILES)
-    const cases = (index === 0 ? kitCases : quickKit)({ name: driver, open, reopen, rows: ROWS })
+    const cases = storeConformance({
+      name: driver,
+      open,
+      reopen,
+      rows: ROWS,
+      size: index === 0 ? 'whole' : 'quick',
+    })
 
     it('is tried in full', () => {
       expect(cases.length).toBeGreaterThan(60)
@@ -27,5 +31,6 @@ for (const [index, driver] of DRIVERS.entries()) {
 // Memory databases behave the same with every driver.
 describe('the SQLite store in memory', () => {
   const { openInMemory: open } = opener('node:sqlite', FILES)
-  for (const { name, run } of quickKit({ name: 'in memory', open, rows: ROWS })) it(name, run)
+  for (const { name, run } of storeConformance({ name: 'in memory', open, rows: ROWS, size: 'quick' }))
+    it(name, run)
 })

@@ -125,9 +125,9 @@ afterAll(remove)
 
 it('the example drives our service', async ({ signal }) => {
   const file = write('drive.ts', readFileSync(join(ROOT, 'examples/drive-server.ts'), 'utf8'))
-  const env = { ...process.env, RUNS: '1' }
+  const env = { ...process.env, RUNS: '3' }
   const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: folder, env, signal })
-  expect(stdout).toBe('1 cases, and every law held.\n')
+  expect(stdout).toBe('3 cases, and every law held.\n')
 })
 
 const [, MEMORY] = STORES[0] as (typeof STORES)[number]

@@ -14,7 +14,6 @@ import { reduce, replay } from '../../src/state/reduce.ts'
 import { initialState } from '../../src/state/state.ts'
 import { decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
 import { eventCount, isPending, stretchStarts, type Unit, unitEvents } from '../../src/view/units.ts'
-import { runsOf } from '../../properties/run.ts'
 
 const message = (id: string): Event => ({
   kind: 'MessageEvent',
@@ -199,7 +198,7 @@ describe('a condensation', () => {
           expect(view.units.last()).toBe(view.units.get(view.units.length - 1))
         }
       }),
-      { numRuns: runsOf(1_500) },
+      { numRuns: 1_500 },
     )
   })
 })
