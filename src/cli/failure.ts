@@ -1,11 +1,11 @@
-/** Errors that prevent a command: a wrong command line, or a file or database without a result. */
+/** Errors that end a command: a wrong command line, or a file or database that cannot be used. */
 
 /** An invalid command line: one line on standard error and exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** An input without a result: exit code 1, and the other inputs still have theirs. */
+/** An input that cannot be used: exit code 1. Other inputs are still processed. */
 export class FileError extends Error {
   override readonly name = 'FileError'
   /** Part of the `--json` contract. */

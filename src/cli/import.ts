@@ -417,7 +417,7 @@ async function* batchesOf(
   if (last.facts.length > 0) yield last
 }
 
-/** Appends a batch. @throws FileError `other_log` where the log has another event in its place. */
+/** Appends a batch. @throws FileError `other_log` if the log has another event at a position. */
 async function append(
   store: Store,
   conversation: string,
@@ -470,7 +470,7 @@ async function moveHead(
       report.notes.push('the conversation has continued since: HEAD stays where it is')
     return
   }
-  // HEAD after a move is the nearest entry on the path that is no state update.
+  // After a move, HEAD is the nearest entry on the path that is not a state update.
   let event = wanted === null ? null : await store.get(id, wanted)
   if (wanted !== null && event === null) {
     report.notes.push(`HEAD stays: base_state.json has it at the unknown event ${quoted(wanted)}`)

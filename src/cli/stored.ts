@@ -33,7 +33,7 @@ interface List<Name extends ListCommand, Item> {
 const search: List<'search', StoredEvent> = {
   async find(store, { conversation, kind: kinds, source, since, until, text, leaf, desc, limit, cursor }) {
     const { id } = await getConversation(store, conversation)
-    // The store finds nothing above an unknown event; the user who typed its id needs to know.
+    // The store returns an empty path for an unknown event; the user who typed its id needs an error.
     if (leaf !== undefined) await getEvent(store, id, leaf)
     const filter = given({ kinds, source, timestampGte: since, timestampLt: until, text, leafId: leaf })
     const order = desc === true ? 'timestamp_desc' : 'timestamp'
@@ -110,7 +110,7 @@ const conversations: List<'conversations', ConversationRecord> = {
   },
 }
 
-/** Columns of ids: whole where they fit, because an id is shown to be typed. */
+/** Columns of ids: not shortened if they fit, because users type them. */
 const idColumns = (ids: readonly string[], limit: number): number =>
   Math.min(Math.max(0, ...ids.map((id) => width(safe(id)))), Math.floor(limit))
 
@@ -155,7 +155,7 @@ export async function printPage(request: RequestOf<ListCommand>, io: Io, page: P
   })
 }
 
-/** Prints an audit of long strings. Resolves to 1 where it finds a fault. */
+/** Prints an audit of long strings. Resolves to 1 if it finds a fault. */
 export async function auditBlobs({ options }: RequestOf<'audit-blobs'>, io: Io, page: Page): Promise<number> {
   const about = aboutStored(options.db, undefined, options.json)
   return attempt(about, io, async () => {

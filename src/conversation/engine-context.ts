@@ -17,7 +17,7 @@ export const CHILD_TAGS = { subagent: 'true' }
 export interface DeletionOptions {
   /** Whether to only report what would be deleted, without `items`. Default: false. */
   readonly dryRun?: boolean
-  /** Maximum number of conversations, not counting subagents' ones. Default: unlimited. */
+  /** Maximum number of conversations, without those of subagents. Default: unlimited. */
   readonly limit?: number
   /**
    * Called before each conversation is deleted, to delete your own rows. If it throws, deletion stops there.
@@ -61,7 +61,7 @@ interface CachedReplica {
   readonly opening: Promise<Replica>
   open: Replica | null
   users: number
-  /** Size that counts while it is idle. 0 while in use, and for one that is larger than the cache. */
+  /** Size that counts towards the cache: 0 while in use, or if it is larger than the cache. */
   bytes: number
 }
 

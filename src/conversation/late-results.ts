@@ -49,7 +49,7 @@ export function attachLateResults(state: State, events: readonly Event[]): reado
   for (const [index, event] of events.entries()) {
     const tip = isUnplaced(event) ? tipFor(current, event) : null
     if (tip === null || tip.id === null) {
-      // Most appends are one event, which no other follows.
+      // The last event needs no fold: nothing follows it.
       if (hasLateResults || index < events.length - 1) add(event)
       continue
     }

@@ -15,10 +15,10 @@ const MAX_VALUES = 5_000_000
 
 const MAX_ISSUES = 100
 
-/** Key of a list from {@link decodedList}. */
+/** Marks a list from {@link decodedList}. */
 export const DECODED = Symbol('decoded')
 
-/** A list that may be from {@link decodedList}. */
+/** A list that {@link decodedList} may have returned. */
 export type MaybeDecoded<T> = readonly T[] & { readonly [DECODED]?: true }
 
 /**

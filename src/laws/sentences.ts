@@ -77,7 +77,7 @@ export const LAWS: Readonly<Record<string, string>> = {
   K7: 'Masked messages are valid in every grammar. Masking changes only the content of old results, and changes nothing the second time. As messages are added, masked results stay masked. Each mask saves tokens, and each change saves at least a stride of them, so there are at most tokens / stride changes. Masking the remaining old results would save less than one stride.',
   K8: 'There are at most four cache breakpoints, all valid. They are set whenever something can be marked, and they change nothing else.',
   K9: 'The usage of each reply is counted once, under its model, alike in every grammar. It is not counted where a later running total includes it.',
-  L1: 'Whether a branch is stuck, how, and which events prove it: after every prefix and with any thresholds, the result is that of a naive reading of the whole log.',
+  L1: 'After every prefix, and with any thresholds, stuck detection returns the same as a naive reading of the whole log: whether the branch is stuck, in which loop, and which events prove it.',
   L2: 'A state opened from a snapshot, or partly evicted, gives the same result.',
   L3: 'A nudge in the log is not repeated while the same loop continues.',
   L4: 'Thoughts, summaries of calls and texts of refusals change no verdict.',

@@ -41,7 +41,7 @@ export interface SeenParts {
   readonly items: (item: Wire) => readonly SeenBlock[]
   /** Default: as items. */
   readonly contents?: (content: Wire) => readonly SeenBlock[]
-  /** The item that a text alone means. Default: a message of the user. */
+  /** The item that a bare text stands for. Default: a message of the user. */
   readonly textItem?: (text: string) => Wire
 }
 

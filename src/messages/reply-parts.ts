@@ -65,7 +65,7 @@ export function thoughtAt(
   return block !== undefined && 'thinking' in block ? block : null
 }
 
-/** Returns the signature of a thought, or of another part that has it in this field; null if it cannot be sent. */
+/** Returns the signature of a thought, or of another part with this field; null if it cannot be sent. */
 export function signatureOf(
   message: AssistantMessage,
   { kind, index, more }: FieldRef,

@@ -74,7 +74,7 @@ export interface ReplyCollector {
   readonly end: () => Reply
 }
 
-/** Makes what live readers get of a piece; nothing of an empty one. */
+/** Makes the deltas of a piece for live readers; none for an empty piece. */
 export const replyDelta = {
   text: (content: string): StreamingDeltaEvent[] =>
     content === '' ? [] : [{ kind: 'StreamingDeltaEvent', source: 'agent', content }],

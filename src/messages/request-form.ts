@@ -1,4 +1,4 @@
-/** The form of requests: what shapes and JSON require of any value, as the first rules of each provider's table. */
+/** Rules that each provider's table begins with: what JSON and the shapes require of a value. */
 
 import type { Kinds } from './blocks.ts'
 import { either, integer, optional, record, string } from './shape.ts'
@@ -60,7 +60,7 @@ interface Judging extends Judge {
   readonly findings: ShapeFinding[]
 }
 
-/** A shape with its own check, for what the language cannot describe; without a judge no value fits. */
+/** A shape with its own check, for what shapes cannot describe. */
 export const customShape =
   <T>(faults: (value: unknown, judging: Judging) => void): Shape<T> =>
   (value, judge): value is T => {
@@ -75,7 +75,7 @@ export const textOr = <T>(shape: Shape<T>): Shape<string | T> => either([string,
 
 type Flat<T> = { [K in keyof T]: T[K] }
 
-/** An object with the fields of the first list, and maybe those of the second. */
+/** An object with required fields, and optional ones. */
 export const fields = <const R extends Shapes, const M extends Shapes = Record<never, never>>(
   required: R,
   more: M = {} as M,

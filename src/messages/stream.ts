@@ -95,7 +95,7 @@ export interface DeltaField {
   readonly to: string
   /** `text`, or the text of `json`: pieces are appended. `list`: a piece is one item. `value`: the whole field. */
   readonly as: 'text' | 'json' | 'list' | 'value'
-  /** Drop the field of a block that did not end: half a signature is invalid. */
+  /** Drop the field if the block did not end: half a signature is invalid. */
   readonly onlyWhole?: true
   /** The delta's type, where it names one. */
   readonly type?: string

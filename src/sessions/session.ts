@@ -38,7 +38,7 @@ export interface SessionFact {
   readonly fact: Fact
 }
 
-/** A kind of record that was not read as an event: its name, number, and first line. */
+/** A kind of record that was not read as an event: its name, count and first line. */
 export interface SessionNote {
   readonly what: string
   readonly count: number

@@ -237,7 +237,7 @@ describe('recorded replies of Anthropic', () => {
   const replies = recordedReplies('anthropic').filter(({ reply }) => Array.isArray(reply['content']))
 
   it('go in and out unchanged, but for calls, which nothing may stand behind', (context) => {
-    if (replies.length === 0) context.skip('the folder of recorded sessions is not there')
+    if (replies.length === 0) context.skip('the folder of recorded sessions is missing')
     for (const { file, reply } of replies) {
       const blocks = reply['content'] as Record<string, unknown>[]
       const calls = blocks.filter(({ type }) => type === 'tool_use')

@@ -193,7 +193,7 @@ describe('recorded replies of servers that speak Chat Completions', () => {
   const replies = recordedReplies('openai-chat')
 
   it('go in and out unchanged', (context) => {
-    if (replies.length === 0) context.skip('the folder of recorded sessions is not there')
+    if (replies.length === 0) context.skip('the folder of recorded sessions is missing')
     for (const { file, reply } of replies) {
       const { message } = (reply['choices'] as { message: { tool_calls: object[] } }[])[0] as never
       const { events, outcome } = fromOpenAIChat(reply as never)

@@ -172,7 +172,7 @@ describe('recorded replies of OpenAI Responses', () => {
   const replies = recordedReplies('openai-responses')
 
   it('go in and out unchanged, but for reasoning without its content, and ids and steps behind it', (context) => {
-    if (replies.length === 0) context.skip('the folder of recorded sessions is not there')
+    if (replies.length === 0) context.skip('the folder of recorded sessions is missing')
     let whole = 0
     for (const { file, reply } of replies) {
       const output = reply['output'] as Record<string, unknown>[]

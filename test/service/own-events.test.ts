@@ -94,7 +94,7 @@ describe.each(Object.keys(STORES))('events of an own conversation over %s', (nam
 
   it('finds a UUID with dashes, and says of an unknown conversation that it is unknown', async () => {
     expect(await result(ownId.replace(ID, DASHED))).toHaveLength(4)
-    // A page in one form continues in the other.
+    // A cursor of one form of the id also works with the other.
     const first = await client.get(`${ownId}/search`.replace(ID, DASHED), { limit: 1 })
     const { next_page_id: page_id } = first.body as { readonly next_page_id: string }
     for (const path of [`${ownId}/search`, `${ownId}/search`.replace(ID, DASHED)]) {

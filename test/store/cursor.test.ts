@@ -140,7 +140,7 @@ describe('base64url', () => {
     )
   })
 
-  it('has one form for each text: any other is none', () => {
+  it('accepts only one form of each text', () => {
     for (const text of ['A', 'YWJ', 'YWI', 'YW==', 'YW=', 'Y W', 'YW\n', 'YWé', '+/']) {
       const read = fromBase64Url(text)
       if (read !== undefined) expect(toBase64Url(read)).toBe(text)

@@ -134,7 +134,7 @@ describe('a decision', () => {
     const list = decodedList([event])
     expect(refusal(list)).toBe(1)
     expect(Object.isFrozen(list)).toBe(true)
-    // No copy of the list is trusted, whatever was added to it.
+    // A copy of the list has no mark.
     const unknown = { ...event, kind: 'NoEvent' }
     for (const copy of [[...list, unknown], list.concat(unknown as never), list.map(() => unknown)])
       expect(refusal(copy)).toBe('invalid_event')

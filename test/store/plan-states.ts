@@ -27,7 +27,7 @@ const MANY = [
   'ANALYZE',
 ]
 
-/** Statistics from a time when each conversation had one event: any index on the conversation looks unique. */
+/** Stale statistics, of one event per conversation: every index on the conversation looks unique. */
 const ONE_EACH = [
   'ALTER TABLE colloquy.event ALTER log SET (n_distinct = -1)',
   'ANALYZE colloquy.event',

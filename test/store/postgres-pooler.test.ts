@@ -74,7 +74,7 @@ const WOKEN = /watch|close|reopen/
 /** Concurrent cases run over many connections and over one. The other cases alternate between all ways. */
 const TOGETHER = /many|at once|meanwhile|while|lease/
 
-/** The way without a transaction, which the caller's own rows need. */
+/** Appends without a transaction, unlike those with the caller's own rows. */
 const BARE = 1
 
 const goes = (name: string, index: number, way: number): boolean =>

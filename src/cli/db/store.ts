@@ -72,13 +72,13 @@ async function openFile(file: string, write: boolean, fullText: boolean): Promis
   }
 }
 
-/** SQLite's result codes where it cannot create its files next to the database. */
+/** SQLite's result codes when it cannot create its files next to the database. */
 const FOLDER_CODES: readonly unknown[] = [14, 264, 520, 1288, 1544]
 
 /** Errors of the command about a database as a whole. */
 const LACKS: readonly string[] = ['unknown_conversation', 'no_conversations']
 
-/** Removes passwords, and names the database in its own errors. */
+/** Removes passwords from errors, and names the database. */
 function cleanError(error: unknown, { label, withoutPassword }: Address, { write }: Access): unknown {
   const about = (code: string, message: string) => new FileError(code, message, label)
   if (error instanceof FileError) return LACKS.includes(error.code) ? about(error.code, error.message) : error

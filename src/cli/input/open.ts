@@ -162,7 +162,7 @@ export function valueOf(bytes: Buffer | string): JsonValue | undefined {
   }
 }
 
-/** A piece that may span chunks: takes the earlier parts, and copies them once. */
+/** A piece that may span chunks; its earlier parts are copied once. */
 const joined = (parts: Buffer[], last: Buffer): Buffer =>
   parts.length === 0 ? last : Buffer.concat([...parts.splice(0), last])
 

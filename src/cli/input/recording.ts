@@ -29,7 +29,7 @@ import { follow, openInput, type Opened, type Piece, valueOf } from './open.ts'
 /** A fact, and whether its text was readable. */
 interface Decoded extends Loaded {
   readonly broken: 'not JSON' | 'not UTF-8' | null
-  /** Number of its bytes in the file; null where it shares them with others. */
+  /** Number of its bytes in the file; null if others share them. */
   readonly bytes: number | null
 }
 
@@ -113,7 +113,7 @@ const DETECTION_RECORDS = 32
 
 /**
  * Opens the input: streams events; reads a session whole, because a reply may span several lines.
- * @throws FileError when it does not exist, cannot be read, or is neither.
+ * @throws FileError if it does not exist, cannot be read, or is neither.
  */
 export async function openFacts(
   name: string,
@@ -357,7 +357,7 @@ const unitOf = (form: Form): string =>
 export const noJsonMessage = ({ count, why }: Broken, form: Form): string =>
   count === 1 ? `the only ${unitOf(form)} is ${why}` : `none of its ${count} ${unitOf(form)}s is JSON`
 
-/** A note on a log of which every record, or some, could not be read. */
+/** A note on a log with records, perhaps all, that could not be read. */
 export function quarantineNote(
   read: Pick<Recording, 'broken' | 'form' | 'quarantined'>,
   records: number,

@@ -100,7 +100,7 @@ export function progressOn(file: string, { stderr }: Pick<Io, 'stderr'>): Progre
   }
 }
 
-/** An input of a command: its name for people, its fields in JSON, and which of the two an error needs. */
+/** An input of a command: its name for people, and its fields in JSON. */
 interface About {
   readonly name: string
   readonly fields: { readonly file: string; readonly conversation?: string }

@@ -30,7 +30,7 @@ export const checkView: View<'check'> = {
         detail: glimpseIssue(issue),
       })),
     )
-    // Dropped results are those of all branches.
+    // The list contains the dropped results of all branches.
     const dropped = new Map<string, Problem>()
     for (const { id } of listLeaves(state))
       for (const [result, one] of droppedResults(recording, id === null ? state : switchTo(state, id)))
@@ -49,7 +49,7 @@ export const inWords = (code: string): string => code.replaceAll('_', ' ')
 export const oddities = ({ warnings }: Pick<Problems, 'warnings'>): Problem[] =>
   warnings.map(({ line, issue }) => ({ line, what: inWords(issue.type), detail: glimpseIssue(issue) }))
 
-/** The repairs of a state, in the order of the lines, with those of its branch only. */
+/** The repairs of a state, by line. Repairs of other branches are left out. */
 export function repairsOf(recording: Recording, state: State = recording.state): readonly Problem[] {
   const end = recording.lines[state.log.entries.length - 1] ?? 0
   return byLine([

@@ -47,9 +47,9 @@ const batchGetEvents = (
     },
   })
 
-/** A page of events, by the conversation's id as the client wrote it. @throws HttpProblem 404. */
+/** A page of events. `id` may be written in any form. @throws HttpProblem 404. */
 async function ownPage(store: Store, id: string, query: PageValues): Promise<EventPageBody> {
-  // Events prove that the conversation exists. A cursor may be of the stored id, if that is written differently.
+  // Events prove that the conversation exists. A cursor contains the id as it is stored.
   const page = await searchPage(store, filterOf(id, query), query).catch(() => null)
   if (page !== null && page.items.length > 0) return page
   const { id: storedId } = await getConversationOr404(store, id)

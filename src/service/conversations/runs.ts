@@ -123,7 +123,7 @@ export interface RunRequest {
 }
 
 /**
- * Reserves a slot for a run, and stores which event requests it; for null, when nothing will be appended,
+ * Reserves a slot for a run, and stores which event requests it; null, when nothing will be appended,
  * only reserves. @throws HttpProblem 429; what the store throws.
  */
 export type Reserve = (eventId: string | null) => Promise<void>

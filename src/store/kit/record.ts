@@ -72,7 +72,7 @@ export function checkLease(owner: string, ttl: number): void {
 /**
  * Returns the lease that a request gets, or null while another owner holds a live one. A renewal keeps the
  * generation; any other gets the next. O(1).
- * @param latest the latest lease; null if there is none or it was released
+ * @param latest the latest lease; null without one, or after its release
  * @param generation number of leases so far
  * @param now milliseconds since 1970
  * @example

@@ -82,7 +82,7 @@ function* recordsOf(
 export interface Kept {
   record: ConversationRecord
   readonly log: MemoryLog
-  /** The latest lease; null if there is none or it was released. */
+  /** The latest lease; null without one, or after its release. */
   lease: Lease | null
   generation: number
   readonly feedStart: number

@@ -99,7 +99,7 @@ const TURN_TIMEOUT = 1_000
 
 const MAX_LINES = 1_000
 
-/** Milliseconds that entries wait for the call under way. */
+/** Maximum milliseconds that entries wait for the call under way. */
 const CALL_TURN = 50
 
 /** Concurrent appends to one conversation are written together, with one disk wait (design D30). */
@@ -259,7 +259,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
     })
   }
 
-  /** Each entry has an answer of its own, and waits neither for another's lock nor for a connection that is lost. */
+  /** Each entry gets its own answer, and waits for no other entry's lock and for no lost connection. */
   async function sendShared(): Promise<void> {
     let isCounted = true
     calls += 1
@@ -275,7 +275,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
       const answers = await call(entries, false)
       for (const [index, { resolve }] of group.entries()) resolve(answers[index] ?? null)
     } catch (error) {
-      // One of them may be why all failed.
+      // One entry may have failed the whole call.
       for (const { entry, resolve, reject } of group)
         if (group.length === 1) reject(error)
         else alone(entry).then(resolve, reject)
@@ -323,7 +323,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   return append
 }
 
-/** What one conversation's appends write, behind the log as it was before. */
+/** What one conversation's appends write, with the log as it was before. */
 function entryOf(log: KnownLog, decided: readonly Decided[], fullText: boolean): Entry {
   const { conversationId, number, row, tip } = log
   const lease = decided.find(({ append }) => append.options.lease !== undefined)?.append.options.lease

@@ -55,7 +55,7 @@ export const DURABLE = `(${BE_DURABLE}) AS durable`
 export function postgresDialect(schema: string): Dialect {
   const table = (name: Table): string => `${schema}.${name}`
   const elements = 'json_array_elements_text(CAST(? AS json)) AS listed (value)'
-  // Bounds, so that no other index has the order.
+  // A range, so that only this index has the order.
   const withId = `CROSS JOIN LATERAL (SELECT * FROM ${table('event')} AS e WHERE e.log = l.number
     AND e.id BETWEEN listed.value AND listed.value AND e.lane IS NOT NULL ORDER BY e.id LIMIT 1) AS e`
   return {
@@ -110,7 +110,7 @@ export function postgresDialect(schema: string): Dialect {
   }
 }
 
-/** One value: `unnest` of a list for each column takes several times as long. */
+/** Passes rows as one value: a list for each column takes several times as long to `unnest`. */
 const RANGES = `json_to_recordset(CAST(? AS json))
     AS r (kind text, source text, lane int, low_time bigint, low_seq bigint, high_time bigint, high_seq bigint)`
 

@@ -119,7 +119,7 @@ export interface Dialect {
   withIds(columns: string): (conversationId: string, ids: string) => Statement
   /** The table with the kinds and sources of indexed events. */
   readonly kinds: string
-  /** The first position of a log that is not indexed by id and by kind; null without one. Searches visit these events. */
+  /** Position of the first event of a log that is not indexed by id and kind; null if all are. Searches read these events. */
   firstUnindexed(version: number): number | null
   deleteEvents(conversationId: string): readonly Statement[]
   pageOfRanges(form: RangeForm, ranges: readonly EventRange[], columns: string, limit: number): Statement

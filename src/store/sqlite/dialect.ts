@@ -236,7 +236,7 @@ const insertEvent = (
 
 const INSERT_EVENT = insertEvent('?')
 
-/** The log is null, which its column refuses, if it or the lease is not as assumed, or the id is indexed. */
+/** Fails on a null log if the log or the lease is not as assumed, or if the id is indexed. */
 const INSERT_NEXT_EVENT =
   insertEvent(`(SELECT number FROM colloquy_log AS l WHERE number = ? AND version = ? AND head_id IS ?
   AND time_zone IS ? AND text_version = ? AND (? IS NULL OR (lease_owner = ? AND lease_generation = ?))
@@ -496,8 +496,8 @@ const SHARD = `(${WEIGHTS.map(
 export const FEED_LAST = `${feedSql('> 0')} ORDER BY position DESC LIMIT 1`
 
 /**
- * Reads a number of rows from a position on: the row there, and those of a shard (null for all). An index of
- * shards would cost every append.
+ * Reads at most a number of rows from a position: the first row, and the rows of a shard (null for all). An
+ * index of shards would cost every append.
  */
 export const FEED_ROWS = `SELECT feed.*, coalesce(feed.id, log.conversation_id) AS conversationId, log.number IS NOT NULL AS isThere
   FROM (${feedSql('>= ?')} ORDER BY position LIMIT ?) AS feed LEFT JOIN colloquy_log AS log ON log.number = feed.log

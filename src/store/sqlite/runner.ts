@@ -31,7 +31,7 @@ const LARGEST_GROUP = 256
 /** Reads per turn of the event loop, so that they do not block writes and timers. */
 const READS_PER_TURN = 256
 
-/** Milliseconds after which the writes that are still in the queue wait for the next turn of the event loop. */
+/** Milliseconds after which queued writes wait for the next turn of the event loop. */
 const LONGEST_TURN = 1
 
 /** Milliseconds without a write after which the write-ahead log is written back and emptied. */

@@ -102,7 +102,7 @@ export interface AppendContext {
   readonly createdAt: string
   readonly timeZone: string | null
   readonly tip: LogTip
-  /** The latest lease; null if there is none or it was released. */
+  /** The latest lease; null without one, or after its release. */
   readonly lease: { readonly owner: string; readonly generation: number } | null
   /** Returns the entry with an id: one of `idsToLoad`, or the parent of a found entry without `canBeHead`. */
   find(id: string): TreeNode | undefined
@@ -161,11 +161,11 @@ function checkedFact(input: Fact, live: boolean, isDecoded: boolean): Fact {
   return fact
 }
 
-/** {@link ownFact} of a value that may be anything. @throws `invalid_event`. */
+/** {@link ownFact} of any value. @throws `invalid_event`. */
 function frozenFact(input: Fact): Fact {
   if (!isFact(input)) refuse(input)
   const fact = ownFact(input)
-  // What JSON made of it may be something else.
+  // Its JSON may be another value.
   if (fact !== input && !isFact(fact)) refuse(input)
   return fact
 }
