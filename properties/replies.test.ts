@@ -142,12 +142,13 @@ const wordsKept = (events: readonly Event[]): string =>
 const hasResult = ({ tool_call_id }: ActionEvent, events: readonly Event[]): boolean =>
   events.some((event) => event.kind === 'ObservationEvent' && event.tool_call_id === tool_call_id)
 
-/** All signatures in a value, however deep. */
+/** All signatures and encrypted values, however deep. Routers name these `data`, as is audio, which is not sent. */
 function signaturesIn(value: unknown): readonly unknown[] {
   if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, inner]) =>
-    /signature|encrypted_content/i.test(key) && inner !== '' ? [inner] : signaturesIn(inner),
-  )
+  return Object.entries(value).flatMap(([key, inner]) => {
+    if (key === 'audio') return []
+    return /signature|encrypted_?content|^data$/i.test(key) && inner ? [inner] : signaturesIn(inner)
+  })
 }
 
 const closing = { pending: { close: 'It was not run.' } } as const

@@ -160,8 +160,9 @@ function events(part: Part, id: string, cut: () => number): object[] {
   const { type, text = '', providerMetadata, citations } = part
   if (type !== 'text' && type !== 'reasoning') return [part]
   const atStart = cut() > 3
+  const early = providerMetadata && { openai: { itemId: 'rs_0', reasoningEncryptedContent: 'gAAA' } }
   return [
-    { type: `${type}-start`, id, ...(atStart ? { providerMetadata } : {}) },
+    { type: `${type}-start`, id, providerMetadata: atStart ? providerMetadata : early },
     ...pieces(text, cut).map((piece) => ({ type: `${type}-delta`, id, text: piece })),
     { type: `${type}-end`, id, citations, ...(atStart ? {} : { providerMetadata }) },
   ]

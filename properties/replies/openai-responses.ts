@@ -222,8 +222,10 @@ function events(item: Item, output_index: number, cut: () => number): object[] {
         : item.type === 'function_call'
           ? delta('function_call_arguments', item.arguments)
           : []
+  // What the server encrypts before it reasons is not the reasoning.
+  const early = 'encrypted_content' in item ? { ...item, encrypted_content: 'gAAA' } : item
   return [
-    { type: 'response.output_item.added', output_index, item },
+    { type: 'response.output_item.added', output_index, item: early },
     ...inner,
     { type: 'response.output_item.done', output_index, item },
   ]

@@ -340,6 +340,47 @@ describe('a signature is kept only if its block has ended', () => {
   })
 })
 
+describe('an encrypted value is kept only if it is whole', () => {
+  const early = { openai: { itemId: 'rs_1', reasoningEncryptedContent: 'enc' } }
+  it.each<[string, ReplyCollector, object, object]>([
+    [
+      'OpenAI Responses',
+      collectOpenAIResponses(),
+      { type: 'response.output_item.added', output_index: 0, item: reasoning },
+      done(reasoning),
+    ],
+    [
+      'OpenAI Responses, without the end of an item',
+      collectOpenAIResponses(),
+      { type: 'response.output_item.added', output_index: 0, item: reasoning },
+      { type: 'response.incomplete', response: { status: 'incomplete', output: [reasoning] } },
+    ],
+    [
+      'AI SDK',
+      collectAiSdk(),
+      { type: 'reasoning-start', id: '0', providerMetadata: early },
+      { type: 'reasoning-end', id: '0' },
+    ],
+    [
+      'LiteLLM',
+      collectOpenAIChat(),
+      chunk({ thinking_blocks: [{ type: 'redacted_thinking', data: 'enc' }] }),
+      chunk({ content: 'Hi.' }),
+    ],
+    [
+      'OpenRouter',
+      collectOpenAIChat(),
+      chunk({ reasoning_details: [{ type: 'reasoning.encrypted', data: 'enc', index: 0 }] }),
+      chunk({ tool_calls: [{ index: 0, id: 'call_1', function: { name: 'ls', arguments: '' } }] }),
+    ],
+  ])('%s', (_, collector, first, next) => {
+    collector.push(first)
+    expect(JSON.stringify(collector.end().events)).not.toContain('"enc"')
+    collector.push(next)
+    expect(JSON.stringify(collector.end().events)).toContain('"enc"')
+  })
+})
+
 describe('a reply that ends badly keeps what was said, and executes nothing', () => {
   const output = chunk({ content: 'The three causes are ' })
   const counted = { ...output, usage: { prompt_tokens: 5000, completion_tokens: 5 } }

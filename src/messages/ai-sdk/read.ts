@@ -261,6 +261,7 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
   let isAborted = false
   const parts: StreamedPart[] = []
   const open = new Map<string, StreamedPart>()
+  const isComplete = (): boolean => finish !== null && !isAborted
 
   const push = (event: RawObject): readonly StreamingDeltaEvent[] => {
     if (finish !== null) return []
@@ -301,11 +302,16 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
     push,
     failureIn: ({ type, error }) =>
       type === 'error' && finish === null ? failedWith(textOfError(error)) : null,
-    isComplete: () => finish !== null && !isAborted,
+    isComplete,
     whole() {
-      const content = parts.map(({ rest, texts }) =>
-        rest['type'] === 'text' || rest['type'] === 'reasoning' ? { ...rest, text: texts.join('') } : rest,
-      )
+      const unfinished = new Set(isComplete() ? [] : open.values())
+      const content = parts.map((part) => {
+        const { rest, texts } = part
+        if (rest['type'] !== 'text' && rest['type'] !== 'reasoning') return rest
+        // Only the last metadata of a part contains all encrypted reasoning.
+        const { providerMetadata: _, ...bare } = rest
+        return { ...(unfinished.has(part) ? bare : rest), text: texts.join('') }
+      })
       return { ...finish, content }
     },
   })

@@ -66,6 +66,8 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
   let usage: JsonObject = {}
   let reason = ''
+  /** Whether an answer followed the reasoning, which then is whole. */
+  let isReasoned = false
   const fields: Pieces = new Map()
   const calls: StreamedCall[] = []
   const byIndex = new Map<number, StreamedCall>()
@@ -119,10 +121,13 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     const { tool_calls, ...rest } = delta
     objectsOf(tool_calls).forEach(addCall)
     gather(fields, rest)
-    const { reasoning_content, reasoning, content, refusal } = rest
+    const { reasoning_content, reasoning, content, refusal, thinking_blocks, reasoning_details } = rest
+    const text = textIn(content) + stringOf(refusal)
+    if (text !== '' || objectsOf(tool_calls).length > 0) isReasoned = true
+    else if (objectsOf(thinking_blocks ?? reasoning_details).length > 0) isReasoned = false
     return [
       ...replyDelta.reasoning(stringOf(reasoning_content) || stringOf(reasoning) || thoughtIn(content)),
-      ...replyDelta.text(textIn(content) + stringOf(refusal)),
+      ...replyDelta.text(text),
     ]
   }
 
@@ -130,8 +135,11 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     push,
     isComplete: () => reason !== '',
     whole() {
+      const isWhole = reason !== '' || isReasoned
       const message = {
-        ...Object.fromEntries([...fields].map(([field, values]) => [field, wholeField(field, values)])),
+        ...Object.fromEntries(
+          [...fields].map(([field, values]) => [field, wholeField(field, values, isWhole)]),
+        ),
         tool_calls: calls.map(wholeCall),
       }
       return { ...about, usage, choices: [{ message, finish_reason: reason }] }
@@ -148,10 +156,13 @@ function gather(fields: Pieces, piece: RawObject): void {
   }
 }
 
-function wholeField(field: string, values: readonly unknown[]): unknown {
+/** Without the last item of signed reasoning that broke off: half a signed or encrypted value is invalid. */
+function wholeField(field: string, values: readonly unknown[], isWhole: boolean): unknown {
   if (field === 'audio') return wholeObject(objectsOf(values))
-  if (field === 'thinking_blocks') return wholeBlocks(objectsOf(values.flat()))
-  return field === 'reasoning_details' ? wholeItems(values.flat()) : joined(values)
+  if (field !== 'thinking_blocks' && field !== 'reasoning_details') return joined(values)
+  const pieces = values.flat()
+  const items = field === 'thinking_blocks' ? wholeBlocks(objectsOf(pieces)) : wholeItems(pieces)
+  return isWhole ? items : items.slice(0, -1)
 }
 
 /** Texts are joined and lists concatenated, also with texts among them. Otherwise the last value wins. */

@@ -15,7 +15,7 @@ import {
 } from '../reply.ts'
 import type { ReadOptions, Reply, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, textOfContents, textOfInput } from '../text.ts'
-import { addText, closeItem, collectStream, CONTRADICTED, newItem, setValue } from '../stream.ts'
+import { addText, closeItem, collectStream, CONTRADICTED, newItem, setValue, withValue } from '../stream.ts'
 import type { StreamItem } from '../stream.ts'
 import { LIMITS, readReasoning } from './blocks.ts'
 
@@ -151,10 +151,11 @@ function streamedItems() {
   let order = -1
   const matched = new Set<StreamItem>()
   return {
-    add: ({ output_index, item }: RawObject): void => {
+    add: ({ type, output_index, item }: RawObject): void => {
       const latest = objectOf(item)
       const match = find(stringOf(latest['id']), output_index, latest)
       match.whole = mergeWhole(latest, match)
+      match.isEnded ||= type === 'response.output_item.done'
     },
     addLast: (item: RawObject): void => {
       const [id, call] = [stringOf(item['id']), stringOf(item['call_id'])]
@@ -169,6 +170,7 @@ function streamedItems() {
             )
       if (match === undefined) items.push((match = newItem(item, order + 0.5)))
       match.whole = mergeWhole(item, match)
+      match.isEnded = true
       matched.add(match)
       order = match.order
     },
@@ -179,7 +181,11 @@ function streamedItems() {
     all: (): RawObject[] =>
       items
         .toSorted((a, b) => a.order - b.order)
-        .map(closeItem)
+        .map((item) => {
+          const whole = closeItem(item)
+          // The first encrypted content of an item does not contain its reasoning.
+          return item.isEnded ? whole : (withValue(whole, ['encrypted_content'], undefined) as RawObject)
+        })
         .filter(isNamed),
   }
 }
