@@ -182,11 +182,7 @@ const notJson = (error: string): ValidationError => ({
 
 /** Null for invalid UTF-8. */
 async function readText(request: Request, maxBytes: number): Promise<string | null> {
-  const length = request.headers.get('content-length')
-  if (Number(length) > maxBytes) throw tooLarge(maxBytes)
-  // The server ends a body at its declared length, and reads it faster whole than as a stream.
-  const bytes = length === null ? await readStream(request, maxBytes) : await read(request.arrayBuffer())
-  if (bytes.byteLength > maxBytes) throw tooLarge(maxBytes)
+  const bytes = await readBytes(request, maxBytes)
   try {
     return UTF8.decode(bytes)
   } catch {
@@ -196,13 +192,26 @@ async function readText(request: Request, maxBytes: number): Promise<string | nu
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
-async function readStream({ body }: Request, maxBytes: number): Promise<Uint8Array> {
+/** Reads a body of limited size. O(bytes). @throws HttpProblem 400 for one that is cut, 413 for a larger one. */
+export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const length = request.headers.get('content-length')
+  if (Number(length) > maxBytes) throw tooLarge(maxBytes)
+  // The server ends a body at its declared length, and reads it faster whole than as a stream.
+  const bytes =
+    length === null
+      ? await readStream(request, maxBytes)
+      : new Uint8Array(await readPart(request.arrayBuffer()))
+  if (bytes.byteLength > maxBytes) throw tooLarge(maxBytes)
+  return bytes
+}
+
+async function readStream({ body }: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   if (body === null) return new Uint8Array()
   const reader = body.getReader()
   const chunks: Uint8Array[] = []
   let size = 0
   for (;;) {
-    const { done, value } = await read(reader.read())
+    const { done, value } = await readPart(reader.read())
     if (done) break
     size += value.byteLength
     if (size > maxBytes) {
@@ -221,7 +230,7 @@ async function readStream({ body }: Request, maxBytes: number): Promise<Uint8Arr
   return bytes
 }
 
-const read = <T>(part: Promise<T>): Promise<T> =>
+const readPart = <T>(part: Promise<T>): Promise<T> =>
   part.catch(() => {
     throw new HttpProblem(400, 'The request body is incomplete. Send it again.')
   })

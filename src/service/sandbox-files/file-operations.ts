@@ -8,6 +8,7 @@ import { appOf } from '../control-plane/app-metadata.ts'
 import type { Sandboxes } from '../control-plane/sandboxes.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
+import { readBytes } from '../http/app.ts'
 import { listOf, objectOf, type Operation, operationsIn, pageOfSchema, string } from '../http/operation.ts'
 import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
@@ -92,7 +93,7 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
 
 /** The file of a form. @throws HttpProblem 400 for any other body, 413 for one that is too large. */
 async function fileOf(request: Request): Promise<Uint8Array> {
-  const bytes = await readAll(request)
+  const bytes = await readBytes(request, MAX_BYTES)
   const form = await new Response(bytes, {
     headers: { 'content-type': request.headers.get('content-type') ?? '' },
   })
@@ -102,31 +103,6 @@ async function fileOf(request: Request): Promise<Uint8Array> {
   if (file === null || typeof file === 'string')
     throw new HttpProblem(400, 'The body must be a form with a field `file`.')
   return new Uint8Array(await file.arrayBuffer())
-}
-
-async function readAll(request: Request): Promise<Uint8Array<ArrayBuffer>> {
-  const parts: Uint8Array[] = []
-  let size = 0
-  const reader = request.body?.getReader()
-  for (;;) {
-    const { done, value } = (await reader?.read().catch(() => {
-      throw new HttpProblem(400, 'The request body is incomplete. Send it again.')
-    })) ?? { done: true, value: undefined }
-    if (done || value === undefined) break
-    size += value.byteLength
-    if (size > MAX_BYTES) {
-      void reader?.cancel().catch(() => undefined)
-      throw new HttpProblem(413, `The body is larger than ${MAX_BYTES} bytes.`)
-    }
-    parts.push(value)
-  }
-  const bytes = new Uint8Array(size)
-  let offset = 0
-  for (const part of parts) {
-    bytes.set(part, offset)
-    offset += part.byteLength
-  }
-  return bytes
 }
 
 const SCOPED = /^\/api\/(?:bash|git|vscode)\/|^\/api\/file\/(?:upload|download)$/

@@ -1,0 +1,65 @@
+/** Bodies of limited size, with a declared length and in chunks. */
+
+import { describe, expect, it } from 'vitest'
+import { readBytes } from '../../src/service/http/app.ts'
+
+const LIMIT = 4
+const bytes = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text)
+
+/** A request whose body arrives in these chunks, and then ends, or fails. */
+function requestOf(chunks: readonly string[], declared: number | null, fails = false) {
+  const sent = { pulled: 0, isCancelled: false }
+  const body = new ReadableStream(
+    {
+      pull(controller) {
+        const chunk = chunks[sent.pulled]
+        sent.pulled += 1
+        if (chunk !== undefined) controller.enqueue(bytes(chunk))
+        else if (fails) controller.error(new Error('reset'))
+        else controller.close()
+      },
+      cancel: () => void (sent.isCancelled = true),
+    },
+    { highWaterMark: 0 },
+  )
+  const headers: Record<string, string> = declared === null ? {} : { 'content-length': String(declared) }
+  const request = new Request('http://localhost', { method: 'POST', body, headers, duplex: 'half' } as never)
+  return { request, sent }
+}
+
+const outcome = (request: Request) =>
+  readBytes(request, LIMIT).then(
+    (read) => new TextDecoder().decode(read),
+    (error: { readonly status: number }) => error.status,
+  )
+
+describe.each([
+  ['declared', true],
+  ['chunked', false],
+])('a body, %s', (_, isDeclared) => {
+  it.each<[string, readonly string[], string | number]>([
+    ['empty', [], ''],
+    ['of the maximum size', ['ab', 'cd'], 'abcd'],
+    ['of one byte more', ['abcd', 'e'], 413],
+  ])('%s', async (__, chunks, expected) => {
+    const { request } = requestOf(chunks, isDeclared ? chunks.join('').length : null)
+    expect(await outcome(request)).toBe(expected)
+  })
+
+  it('that is cut', async () => {
+    expect(await outcome(requestOf(['ab'], isDeclared ? LIMIT : null, true).request)).toBe(400)
+  })
+})
+
+it('nothing is read of a body that declares too much, and no more than the maximum of an endless one', async () => {
+  const declared = requestOf(['abcde'], 5)
+  expect([await outcome(declared.request), declared.sent.pulled]).toEqual([413, 0])
+  const endless = requestOf(Array<string>(1_000).fill('abc'), null)
+  expect([await outcome(endless.request), endless.sent]).toEqual([413, { pulled: 2, isCancelled: true }])
+  // A runtime may pass on a length that is not the body's.
+  expect(await outcome(requestOf(['abcde'], 1).request)).toBe(413)
+})
+
+it('no body is empty', async () => {
+  expect(await outcome(new Request('http://localhost'))).toBe('')
+})
