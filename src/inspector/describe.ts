@@ -15,12 +15,25 @@ import type { Quarantined } from '../event/quarantine.ts'
 import type { ActionEvent, Event, MessageEvent, ObservationEvent } from '../event/types.ts'
 import { unreachable } from '../event/errors.ts'
 import type { Entry } from '../log/entry.ts'
+import type { Status } from '../state/status.ts'
 import { glimpse } from './glimpse.ts'
 import type { WorkStatus } from './model/calls.ts'
 import { counted } from '../explain/explanation.ts'
 
 /** How a text is coloured. */
 export type Tone = 'user' | 'agent' | 'system' | 'tool' | 'good' | 'bad' | 'warn' | 'dim' | 'strong' | 'text'
+
+/** How each status is coloured. */
+export const STATUS_TONES: Readonly<Record<Status, Tone>> = {
+  idle: 'strong',
+  running: 'good',
+  paused: 'warn',
+  waiting_for_confirmation: 'warn',
+  finished: 'good',
+  error: 'bad',
+  stuck: 'bad',
+  deleting: 'bad',
+}
 
 /** A short description of an event. Each text is one line, and safe to print anywhere. */
 export interface Described {

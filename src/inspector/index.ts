@@ -8,6 +8,7 @@ export {
   glimpseIssue,
   reasonOf,
   ROLE_WIDTH,
+  STATUS_TONES,
   type Tone,
 } from './describe.ts'
 export { counted } from '../explain/explanation.ts'

@@ -32,7 +32,7 @@ import type { AssistantMessage } from './message.ts'
 import { textPiece, textPieces } from './pieces.ts'
 import { isWellFormed } from './text.ts'
 
-export const THINKING_KINDS: readonly PartKind[] = ['thinking', 'text', 'call']
+const THINKING_KINDS: readonly PartKind[] = ['thinking', 'text', 'call']
 
 export const thinkingFirst = (_: AssistantMessage, counts: PartCounts): FieldRef[] =>
   allOf(counts, ...THINKING_KINDS)

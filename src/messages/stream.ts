@@ -81,7 +81,7 @@ export const addText = (item: StreamItem, path: string, text: string): void => {
   piecesAt(item, path).texts.push(text)
 }
 
-export const addValue = (item: StreamItem, path: string, value: unknown): void => {
+const addValue = (item: StreamItem, path: string, value: unknown): void => {
   piecesAt(item, path).list.push(value)
 }
 

@@ -166,7 +166,7 @@ function rejectDocument([piece]: readonly Piece[]): never {
   )
 }
 
-export interface LineIssue {
+interface LineIssue {
   readonly line: number
   readonly kind: string | null
   readonly issue: Issue

@@ -129,7 +129,7 @@ export function* problemRows(
 }
 
 /** A finding: its label and line, and the rules or laws that it is about. */
-export interface FindingRow {
+interface FindingRow {
   readonly label: string
   readonly tone: Tone
   readonly group: string

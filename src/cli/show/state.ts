@@ -11,10 +11,9 @@ import {
   maskSecrets,
   reduce,
   type State,
-  type Status,
   viewEvents,
 } from '../../index.ts'
-import { describeEntry, describeEvent } from '../../inspector/index.ts'
+import { describeEntry, describeEvent, STATUS_TONES } from '../../inspector/index.ts'
 import {
   cutPoints,
   isPending,
@@ -41,18 +40,7 @@ import {
   type View,
 } from './page.ts'
 
-const STATUS_TONES: Readonly<Record<Status, Tone>> = {
-  idle: 'strong',
-  running: 'good',
-  paused: 'warn',
-  waiting_for_confirmation: 'warn',
-  finished: 'good',
-  error: 'bad',
-  stuck: 'bad',
-  deleting: 'bad',
-}
-
-export const pendingIds = (state: State): string[] => listPendingCalls(state).map(({ entry }) => entry.id)
+const pendingIds = (state: State): string[] => listPendingCalls(state).map(({ entry }) => entry.id)
 
 export const replayView: View<'replay'> = {
   json({ state }) {

@@ -6,7 +6,7 @@ import { counted } from '../../explain/explanation.ts'
 import type { Finding } from '../../explain/index.ts'
 import { pendingCallCount } from '../../log/open-calls.ts'
 import type { State } from '../../state/state.ts'
-import type { Status } from '../../state/status.ts'
+import { STATUS_TONES } from '../describe.ts'
 import { glimpse } from '../glimpse.ts'
 import { findingsOf, flagsOf } from '../model/replayed.ts'
 import type { Form } from '../model/request.ts'
@@ -425,24 +425,13 @@ function Scrubber({ reader }: { reader: Reader }): ComponentChild {
   )
 }
 
-const TONES: Readonly<Record<Status, string>> = {
-  idle: 'dim',
-  running: 'good',
-  paused: 'warn',
-  waiting_for_confirmation: 'warn',
-  finished: 'good',
-  error: 'bad',
-  stuck: 'bad',
-  deleting: 'bad',
-}
-
 function Facts({ reader }: { reader: Reader }): ComponentChild {
   const { header, log, branch } = stateHere(reader)
   const pending = pendingCallCount(branch.pendingCalls)
   const working = pendingCallCount(branch.workingCalls)
   return (
     <div class="facts">
-      <span class={`chip tone-${TONES[header.status]}`} id="status">
+      <span class={`chip tone-${STATUS_TONES[header.status]}`} id="status">
         {header.status.replaceAll('_', ' ')}
       </span>
       {header.error !== null && (
