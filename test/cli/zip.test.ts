@@ -86,6 +86,11 @@ describe('an archive that is', () => {
       says: 'expands to too much data',
     },
     {
+      name: 'with sizes of 64 bits',
+      zip: makeZip({ [event]: EVENT }, { [event]: { unpacked: 0xffffffff } }),
+      says: 'its sizes have 64 bits; unpack it',
+    },
+    {
       name: 'a pile of one file under many names',
       zip: makeZip(many, shared),
       says: 'expands to too much data',

@@ -86,16 +86,14 @@ function entriesOf(zip: Buffer): Map<string, Entry> {
     if (path.startsWith('/') || /^[a-z]:/i.test(path)) throw new Error(`absolute path: ${path}`)
     if (path.split(/[\\/]/).includes('..')) throw new Error(`invalid relative path: ${path}`)
     if (entries.has(path)) throw new Error('it holds two files of one name')
-    if (!path.endsWith('/'))
-      entries.set(path, {
-        path,
-        isEncrypted: (zip.readUInt16LE(position + 8) & 1) === 1,
-        method: zip.readUInt16LE(position + 10),
-        crc: zip.readUInt32LE(position + 16),
-        packed: zip.readUInt32LE(position + 20),
-        unpacked: zip.readUInt32LE(position + 24),
-        offset: zip.readUInt32LE(position + 42),
-      })
+    const [crc = 0, packed = 0, unpacked = 0, offset = 0] = [16, 20, 24, 42].map((field) =>
+      zip.readUInt32LE(position + field),
+    )
+    if ([packed, unpacked, offset].includes(MAX_32))
+      throw new Error('its sizes have 64 bits; unpack it, and pass the files')
+    const isEncrypted = (zip.readUInt16LE(position + 8) & 1) === 1
+    const method = zip.readUInt16LE(position + 10)
+    if (!path.endsWith('/')) entries.set(path, { path, isEncrypted, method, crc, packed, unpacked, offset })
     position = nameEnd + zip.readUInt16LE(position + 30) + zip.readUInt16LE(position + 32)
   }
   return entries
