@@ -149,7 +149,9 @@ export async function printPage(request: RequestOf<ListCommand>, io: Io, page: P
     await answer(io, options.json, { items: items.map(list.json), cursor }, [
       heading(page, safe(about.name), count + (cursor === null ? '' : ', more follow')),
       ...(items.length === 0 ? [page.paint('dim', '  nothing')] : list.rows(page, items)),
-      ...(cursor === null ? [] : [`${page.paint('dim', 'For the next page, add')} --cursor=${safe(cursor)}`]),
+      ...(cursor === null
+        ? []
+        : [`${page.paint('dim', 'For the next page, repeat the command with')} --cursor=${safe(cursor)}`]),
     ])
     return 0
   })

@@ -44,7 +44,7 @@ it('text is found once the database has an index, a page at a time', async () =>
   const shown = await colloquy([...argv, '--query', 'deploy', '--rank', '--limit', '1'])
   expect(shown.out).toContain('1 event, more follow')
   expect(shown.out).toContain('deploy, then deploy again')
-  expect(shown.out).toContain('For the next page, add --cursor=')
+  expect(shown.out).toContain('For the next page, repeat the command with --cursor=')
   const none = await colloquy([...argv, '--query', '"(', '--conversation', 'one'])
   expect([none.code, none.out]).toEqual([0, expect.stringContaining('nothing')])
   const unknown = await colloquy([...argv, '--query', 'deploy', '--conversation', 'three'])

@@ -11,7 +11,7 @@ const VERSION = '1'
 export type CursorFault = 'malformed' | 'truncated' | 'altered' | 'outdated' | 'foreign'
 
 const FAULTS: Readonly<Record<CursorFault, string>> = {
-  malformed: 'it is not one. Pass the cursor of the page before, unchanged',
+  malformed: 'its format is invalid. Pass the cursor of the page before, unchanged',
   truncated: 'it was truncated. Pass the whole cursor of the page before',
   altered: 'it was changed. Pass the cursor of the page before, unchanged',
   outdated: 'another version created it. Start from the first page',
