@@ -7,7 +7,8 @@ import { isColloquyError } from '../../src/event/errors.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { EventQuery } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { folder, openStore } from './sqlite-drivers.ts'
+import { RUNS } from '../../properties/run.ts'
+import { folder, openDatabase, openStore } from './sqlite-drivers.ts'
 import { pages } from './pages.ts'
 import { only, query } from './steps.ts'
 
@@ -37,6 +38,9 @@ const batches = fc.array(
     hour: fc.oneof({ weight: 20, arbitrary: fc.constant(0) }, fc.integer({ min: -9, max: 0 })),
     other: fc.boolean(),
     again: fc.nat(),
+    // An import keeps repeated ids, outside of the tree.
+    repeats: fc.option(fc.nat(), { freq: 6 }),
+    recreates: fc.oneof({ weight: 12, arbitrary: fc.constant(false) }, fc.constant(true)),
   }),
   { minLength: 20, maxLength: 40 },
 )
@@ -57,9 +61,20 @@ it('two connections append and search as memory does, at any length of a log', a
       const same = async (call: (store: Store) => Promise<unknown>, other: boolean): Promise<void> =>
         expect(await outcome(call(stores[Number(other)] as Store))).toEqual(await outcome(call(memory)))
       let length = 0
-      for (const { size, parent, hour, other, again } of steps) {
+      for (const { size, parent, hour, other, again, repeats, recreates } of steps) {
+        if (recreates && length > 64) {
+          await same((store) => store.deleteConversation('c'), !other)
+          await same((store) => store.createConversation({ id: 'c' }), other)
+          longest = Math.max(longest, length)
+          length = 0
+        }
         const added = Array.from({ length: size }, (_, index) => eventOf(length + index, hour, parent))
-        await same((store) => store.append('c', added), other)
+        if (repeats !== null && length > 0) {
+          const repeated = Array.from({ length: 3 }, (_, index) =>
+            eventOf((repeats + index) % length, hour, null),
+          )
+          await same((store) => store.append('c', [...repeated, ...added], { mode: 'import' }), other)
+        } else await same((store) => store.append('c', added), other)
         length += size
         const known = `e${again % length}`
         await same((store) => store.get('c', known), other)
@@ -76,9 +91,14 @@ it('two connections append and search as memory does, at any length of a log', a
         await same((store) => pages(store, request), false)
         await same((store) => store.count(request), true)
       }
+      await same((store) => store.deleteConversation('c'), false)
       for (const store of [memory, ...stores]) await store.close()
+      const database = openDatabase('node:sqlite', file)
+      const left = ['event', 'event_id', 'event_kind'].map((name) => `SELECT log FROM colloquy_${name}`)
+      expect(database.prepare(left.join(' UNION ALL ')).all()).toEqual([])
+      database.close()
     }),
-    { numRuns: 25 },
+    { numRuns: Math.ceil(RUNS / 4) },
   )
   expect(longest).toBeGreaterThan(128)
 })

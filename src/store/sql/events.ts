@@ -209,7 +209,11 @@ export function eventReads(d: Dialect) {
   }
 
   /** Of more ranges than fit in a statement, those of kinds and sources that the log has. */
-  function* presentOf({ log }: RangeForm, ranges: readonly EventRange[]): Work<readonly EventRange[]> {
+  function* presentOf(
+    { log, isByKind }: RangeForm,
+    ranges: readonly EventRange[],
+  ): Work<readonly EventRange[]> {
+    if (!isByKind || ranges.length <= MAX_RANGES) return ranges
     const kinds = JSON.stringify([...new Set(ranges.map(({ kind }) => kind))])
     const rows = yield* all<Readonly<Record<string, unknown>>>(
       sourcesOfKinds,
@@ -245,9 +249,8 @@ export function eventReads(d: Dialect) {
   }
 
   function* findInRanges(form: RangeForm, allRanges: readonly EventRange[], limit: number): Work<FoundRow[]> {
-    const isLong = form.isByKind && allRanges.length > MAX_RANGES
-    const ranges = isLong ? yield* presentOf(form, allRanges) : allRanges
-    const unindexed = form.firstUnindexed === null ? [] : yield* findInTail(form, allRanges)
+    const ranges = yield* presentOf(form, allRanges)
+    const unindexed = yield* findInTail(form, allRanges)
     const rows: FoundRow[][] = unindexed.length === 0 ? [] : [unindexed]
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
       const { sql, values } = d.pageOfRanges(form, ranges.slice(start, start + MAX_RANGES), result, limit)
@@ -308,8 +311,7 @@ export function eventReads(d: Dialect) {
   }
 
   function* countIn(form: RangeForm, allRanges: readonly EventRange[]): Work<number> {
-    const isLong = form.isByKind && allRanges.length > MAX_RANGES
-    const ranges = isLong ? yield* presentOf(form, allRanges) : allRanges
+    const ranges = yield* presentOf(form, allRanges)
     let sum = (yield* findInTail(form, allRanges)).length
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
       const { sql, values } = d.countRanges(form, ranges.slice(start, start + MAX_RANGES))

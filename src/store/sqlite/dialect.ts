@@ -236,13 +236,12 @@ const insertEvent = (
 
 const INSERT_EVENT = insertEvent('?')
 
-/** Fails on a null log if the log or the lease is not as assumed, or if the id is indexed. */
+/** Fails on a null log if the log or the lease is not as assumed, or if the id is known. */
 const INSERT_NEXT_EVENT =
   insertEvent(`(SELECT number FROM colloquy_log AS l WHERE number = ? AND version = ? AND head_id IS ?
   AND time_zone IS ? AND text_version = ? AND (? IS NULL OR (lease_owner = ? AND lease_generation = ?))
-  AND NOT EXISTS (SELECT 1 FROM colloquy_event_id AS i WHERE i.log = l.number AND i.id = ?))`)
-
-const UNINDEXED_IDS = 'SELECT id FROM colloquy_event WHERE log = ? AND seq >= ? AND lane IS NOT NULL'
+  AND NOT EXISTS (SELECT 1 FROM colloquy_event_id AS i WHERE i.log = l.number AND i.id = ?)
+  AND NOT EXISTS (SELECT 1 FROM colloquy_event AS e WHERE e.log = l.number AND e.seq >= ? AND e.id = ? AND e.lane IS NOT NULL))`)
 
 const INDEX_EVENTS = [
   `INSERT INTO colloquy_event_id (log, id, number) SELECT log, id, number FROM colloquy_event
@@ -258,35 +257,10 @@ const INSERT_LANE = `INSERT INTO colloquy_lane (log, lane, time, parent_lane, pa
 const UPDATE_LOG = `UPDATE colloquy_log SET updated_at = max(updated_at, ?), ${TIP_COLUMNS.map((name) => `${name} = ?`).join(', ')},
   text_version = ? WHERE number = ?`
 
-/** A log, and the ids of its tree that are not indexed. */
-export class SqliteLog extends KnownLog {
-  readonly unindexed: Set<string>
-
-  constructor(conversationId: string, row: LogRow, unindexed = new Set<string>()) {
-    super(conversationId, row, events)
-    this.unindexed = unindexed
-  }
-
-  *readUnindexed(): Work<void> {
-    const { number, tip, unindexed } = this
-    const from = SQLITE.firstUnindexed(tip.version)
-    if (from === null) return
-    for (const { id } of yield* all<{ readonly id: string }>(UNINDEXED_IDS, number, from)) unindexed.add(id)
-  }
-
-  override advance(decision: AppendDecision, fullText: boolean): void {
-    const indexed = indexedEnd(decision.tip.version)
-    if (indexed > this.tip.version) this.unindexed.clear()
-    for (const { event, node } of decision.added)
-      if (node !== null && event.seq >= indexed) this.unindexed.add(node.id)
-    super.advance(decision, fullText)
-  }
-}
-
 /** An append, and the log that it was decided on. */
 export interface Appended {
   readonly decision: AppendDecision
-  readonly log: SqliteLog
+  readonly log: KnownLog
 }
 
 /**
@@ -299,7 +273,7 @@ export function* append(
   conversationId: string,
   facts: readonly Fact[],
   options: AppendOptions,
-  known: SqliteLog | null,
+  known: KnownLog | null,
   now: bigint,
   fullText: boolean,
 ): Work<Appended> {
@@ -307,11 +281,9 @@ export function* append(
   if (appended === null) {
     const row = yield* first<LogRow>(FIND_LOG, conversationId)
     if (row === undefined) throw unknownConversation(conversationId)
-    const read = new SqliteLog(conversationId, row)
-    yield* read.readUnindexed()
-    appended = yield* appendNew(read, facts, options, now, fullText)
+    appended = yield* appendNew(new KnownLog(conversationId, row, events), facts, options, now, fullText)
     if (appended === null) {
-      const log = new SqliteLog(conversationId, row, read.unindexed)
+      const log = new KnownLog(conversationId, row, events)
       const decision = yield* log.decide(facts, options)
       if (decision.added.length > 0) yield* write(log, decision, now, fullText)
       appended = { decision, log }
@@ -326,7 +298,7 @@ export function* append(
 
 /** Appends a single event whose id is new. Null, with nothing written, if it is rejected or an assumption is wrong. */
 function* appendNew(
-  log: SqliteLog,
+  log: KnownLog,
   facts: readonly Fact[],
   options: AppendOptions,
   now: bigint,
@@ -334,14 +306,16 @@ function* appendNew(
   isAssumed = false,
 ): Work<Appended | null> {
   const id = facts.length === 1 ? facts[0]?.id : undefined
-  if (typeof id !== 'string' || log.unindexed.has(id)) return null
+  if (typeof id !== 'string') return null
   log.assumeNew([id])
   try {
     const decision = yield* log.decide(facts, options, isAssumed)
     if (decision.added.length === 0) return null
     const { owner = null, generation = null } = options.lease ?? {}
     const { timeZone, textVersion, tip } = log
-    const state = [tip.version, tip.head?.id ?? null, timeZone, textVersion, owner, owner, generation, id]
+    const lease = [owner, owner, generation]
+    const ids = [id, indexedEnd(tip.version), id]
+    const state = [tip.version, tip.head?.id ?? null, timeZone, textVersion, ...lease, ...ids]
     yield* write(log, decision, now, fullText, state)
     return { decision, log }
   } catch (error) {
@@ -352,7 +326,7 @@ function* appendNew(
 }
 
 function* write(
-  log: SqliteLog,
+  log: KnownLog,
   { added, opened, tip }: AppendDecision,
   now: bigint,
   fullText: boolean,

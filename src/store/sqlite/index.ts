@@ -7,7 +7,7 @@ import { checkFeedRows } from '../kit/feed.ts'
 import { checkPollInterval, invalidArgument } from '../kit/query/check-value.ts'
 import { type Clock, microsNow } from '../kit/record.ts'
 import { Watches } from '../kit/watches.ts'
-import { appendResult } from '../sql/append.ts'
+import { appendResult, type KnownLog } from '../sql/append.ts'
 import { eventReads } from '../sql/events.ts'
 import { replaceEvents } from '../sql/replace.ts'
 import { sqlStore } from '../sql/store.ts'
@@ -24,7 +24,6 @@ import {
   readFeed,
   SCHEMA,
   SQLITE,
-  type SqliteLog,
 } from './dialect.ts'
 import { type ConnectionSource, Runner } from './runner.ts'
 import { purge, replaceText, TEXT_INDEX, TEXT_WORK } from './texts.ts'
@@ -225,7 +224,7 @@ export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
   const clock = options.clock ?? microsNow
   const millis = (): number => Number(clock() / 1000n)
   const poll = new Poll(runner, pollInterval)
-  const logs = new Map<string, SqliteLog>()
+  const logs = new Map<string, KnownLog>()
   return sqlStore(
     { name: 'sqlite', dialect: SQLITE, clock, read: runner.read, write: runner.write },
     {
