@@ -5,7 +5,7 @@ import type { Event, StreamingDeltaEvent } from '../event/types.ts'
 import type { Store } from '../store/contract/store.ts'
 import { decodeEvent } from '../event/decode.ts'
 import { ColloquyError } from '../event/errors.ts'
-import { DECODED, decodedList, type MaybeDecoded } from '../event/freeze.ts'
+import { decodedList, isDecodedList } from '../event/freeze.ts'
 import { KINDS } from '../event/kinds.ts'
 
 /** Sources of ids and times. */
@@ -31,7 +31,7 @@ export function monotonicUlids(): (now?: number) => string {
  * @throws ColloquyError `invalid_event` with the issues as data; `transient_event` for kinds that are never
  * stored.
  */
-export function checkEvents(values: readonly unknown[]): MaybeDecoded<Event> {
+export function checkEvents(values: readonly unknown[]): readonly Event[] {
   return decodedList(
     values.map((value, index) => {
       const event = checkEvent(value, index)
@@ -69,7 +69,7 @@ function checkEvent(value: unknown, index: number): Event {
 
 /** Adds missing ids and times (D15), except to repeats, which the store compares (law S). O(events). */
 export function stampEvents(
-  events: MaybeDecoded<Event>,
+  events: readonly Event[],
   { newId, now }: Stamp,
   known: Iterable<string> = [],
 ): readonly Event[] {
@@ -81,7 +81,7 @@ export function stampEvents(
     // Frozen, so that the store adopts it without a copy.
     return Object.freeze({ ...event, id, timestamp })
   })
-  return events[DECODED] === true ? decodedList(stamped) : stamped
+  return isDecodedList(events) ? decodedList(stamped) : stamped
 }
 
 /** Stamps the events whose id the store does not know. Null when it knows none of the ids. O(events). */

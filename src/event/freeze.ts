@@ -15,20 +15,19 @@ const MAX_VALUES = 5_000_000
 
 const MAX_ISSUES = 100
 
-/** Marks a list from {@link decodedList}. */
-export const DECODED = Symbol('decoded')
-
-/** A list that {@link decodedList} may have returned. */
-export type MaybeDecoded<T> = readonly T[] & { readonly [DECODED]?: true }
+const decodedLists = new WeakSet<object>()
 
 /**
  * Marks a list whose items are results of `decodeEvent`, or frozen copies with an id and a time: a store need
  * not check them again. Freezes the list; a copy of it has no mark. O(1).
  */
-export function decodedList<T>(list: T[] & { [DECODED]?: true }): MaybeDecoded<T> {
-  list[DECODED] = true
+export function decodedList<T>(list: readonly T[]): readonly T[] {
+  decodedLists.add(list)
   return Object.freeze(list)
 }
+
+/** Whether a list is from {@link decodedList}. O(1). */
+export const isDecodedList = (list: object): boolean => decodedLists.has(list)
 
 /** A deep-frozen JSON copy, with null for what could not be copied, and the issues. */
 interface JsonCopy {

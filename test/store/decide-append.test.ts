@@ -136,8 +136,9 @@ describe('a decision', () => {
     expect(Object.isFrozen(list)).toBe(true)
     // A copy of the list has no mark.
     const unknown = { ...event, kind: 'NoEvent' }
-    for (const copy of [[...list, unknown], list.concat(unknown as never), list.map(() => unknown)])
-      expect(refusal(copy)).toBe('invalid_event')
+    const copies = [[...list, unknown], list.concat(unknown as never), list.map(() => unknown)]
+    for (const copy of [...copies, Object.assign([unknown, unknown], list, [unknown])])
+      expect(refusal(copy as Event[])).toBe('invalid_event')
     expect(refusal(decodedList([delta]))).toBe('transient_event')
     expect(refusal(decodedList([nameless]))).toBe('invalid_id')
   })
