@@ -328,7 +328,7 @@ export class EngineContext {
     // At least 1, so that empty conversations are evicted, too.
     const bytes = Math.max(1, open.bytes)
     if (bytes > this.#cacheBytes) {
-      if (this.#oversized !== null && this.#oversized !== id) this.#idle.delete(this.#oversized)
+      if (this.#oversized !== null) this.#forget(this.#oversized)
       this.#oversized = id
       return
     }
