@@ -27,11 +27,11 @@ export interface UserMessage {
   readonly completes?: CompletedCall
 }
 
+/** The working call that a message completes. The first part of the message names it; the others are its output. */
 export interface CompletedCall {
   readonly tool_call_id: string
   readonly name: string
   readonly outcome: CompletionOutcome
-  readonly content: readonly Content[]
 }
 
 /** A call as the provider wrote it. Its result has the same id. */

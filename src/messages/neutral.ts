@@ -63,13 +63,12 @@ function userMessage(event: MessageEvent): RenderedMessage | null {
 
 function completionMessage(event: MessageEvent, { tool_call_id, tool_name }: ActionEvent): UserMessage {
   const outcome = completionOf(event)?.outcome ?? 'done'
-  const content = messageContent(event)
   const frame: Content = { type: 'text', text: completionFrame(tool_name, tool_call_id, outcome) }
   return {
     role: 'user',
-    content: [frame, ...content],
+    content: [frame, ...messageContent(event)],
     name: null,
-    completes: { tool_call_id, name: tool_name, outcome, content },
+    completes: { tool_call_id, name: tool_name, outcome },
   }
 }
 

@@ -102,7 +102,7 @@ export function turnReader(
             ...(completes !== undefined && {
               completes: {
                 callId: completes.tool_call_id,
-                pieces: piecesOf(completes.content, limits, 'result'),
+                pieces: piecesOf(message.content.slice(1), limits, 'result'),
               },
             }),
           })

@@ -114,6 +114,14 @@ describe('an async call of OpenAI Responses', () => {
     expect(JSON.stringify(messages)).toContain('[The call call_1 of get_weather is done. Its result:]')
   })
 
+  it('has the output that its message has, also after a change of the messages', () => {
+    const { state, action } = replied()
+    const messages = toMessages(fold(state, workingResult(action), completion(action)))
+    const masked = JSON.parse(JSON.stringify(messages).replace('22 C', '***')) as typeof messages
+    expect(toOpenAIResponses(masked).input.at(-1)).toMatchObject({ output: '***' })
+    expect(JSON.stringify(toOpenAIResponses(masked))).not.toContain('22 C')
+  })
+
   it('works again on a branch where it is not completed', () => {
     const { state, action } = replied()
     const spoken = fold(state, workingResult(action), user('u2', 'And?'))
