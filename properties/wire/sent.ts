@@ -99,7 +99,10 @@ export function checkSent(
       [seen.front, seen.blocks.slice(0, before)],
       [reply.seen.front, reply.seen.blocks],
     )
-    const behind = seen.blocks.slice(before)
+    // Where calls work and have no output, the next reply follows without a block between.
+    const next = messages.slice(index + 1).find(({ role }) => role === 'assistant')
+    const later = next?.role === 'assistant' ? input.get(next.reply?.model ?? '') : undefined
+    const behind = seen.blocks.slice(before, later?.isIntact === true ? later.seen.blocks.length : undefined)
     const end = behind.findIndex(({ role }) => !OWN.has(role))
     const sent = (end < 0 ? behind : behind.slice(0, end)).filter(({ token }) => token !== null)
     // The continuation directly follows a paused reply.
