@@ -19,7 +19,8 @@ export function checkRequests(story: Story, plan: Plan, now: State): SentOccurre
       if (request === null || reply === null || requests >= number) continue
       const from = state.log.entries.length
       const isIntact = !plan.redacts && !changes.some((seq) => seq >= from && seq < length)
-      input.set(reply.model, { seen: request.seen, signed: reply.signed, isIntact })
+      const { signed, signedAt } = reply
+      input.set(reply.model, { seen: request.seen, signed, signedAt, isIntact })
     }
     matches.push(...checkSent(grammar, sent, input))
   }

@@ -23,7 +23,7 @@ export interface Begin {
   /** Null unless the model is asked. */
   readonly sent: Sent | null
   /** Null for an unsigned reply. `model` is the name of its record. */
-  context: (Pick<Given, 'signed'> & { readonly model: string }) | null
+  context: (Pick<Given, 'signed' | 'signedAt'> & { readonly model: string }) | null
   /** Null unless the model is asked. */
   reply: Reply | null
   /** Text streamed before the first event. */

@@ -20,7 +20,7 @@ export interface Given {
   readonly seen: Seen
   readonly signed: number
   /** Up to each call, where HEAD may be. */
-  readonly signedAt?: readonly number[]
+  readonly signedAt: readonly number[]
   readonly isIntact: boolean
 }
 
@@ -109,7 +109,7 @@ export function checkSent(
     const isPaused = message.role === 'assistant' && message.reply?.outcome === 'paused'
     const ownDigest = isPaused ? sent.slice(0, reply.signed) : sent
     const calls = message.role === 'assistant' ? message.tool_calls.length : 0
-    const { signedAt = [] } = reply
+    const { signedAt } = reply
     const isCut = calls > 0 && calls < signedAt.length
     if (isCut) occurred.push('cut_between_calls')
     const signed = isCut ? signedAt[calls - 1] : reply.signed
