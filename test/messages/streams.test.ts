@@ -159,6 +159,23 @@ describe('pieces and whole items of OpenAI Responses', () => {
     expect(seen(collectOpenAIResponses(), events)).toMatchObject({ words: 'Hi.', live: 'Hi.' })
   })
 
+  it.each([1e308, 2 ** 53, -1, 0.5, Infinity])('end, whatever an index is: %s', (index) => {
+    const events = [done(callOf(1), index), completed([callOf(2), callOf(3)])]
+    const { calls } = seen(collectOpenAIResponses(), events)
+    expect(calls.toSorted()).toEqual([1, 2, 3].map((n) => `+ bash {"n":${n}}`))
+  })
+
+  const [a, b, c] = [1, 2, 3].map(callOf) as [object, object, object]
+  it.each<[string, object[], number[]]>([
+    ['around a known item', [done(b, 1), completed([a, b, c])], [1, 2, 3]],
+    ['before the known item of its list', [done(b), completed([a, b])], [1, 2]],
+    ['at a free index', [done(a, 0), done(c, 2), completed([b])], [1, 2, 3]],
+    ['after all that its list lacks', [done(a, 0), done(b, 1), completed([c])], [1, 2, 3]],
+  ])('of the last event alone are in order: %s', (_, events, order) => {
+    const { calls } = seen(collectOpenAIResponses(), events)
+    expect(calls).toEqual(order.map((n) => `+ bash {"n":${n}}`))
+  })
+
   it('are the same whichever accounts of an item arrive, and however often', () => {
     const message = {
       type: 'message',

@@ -48,7 +48,7 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
       case 'response.incomplete':
       case 'response.failed':
         response = objectOf(event['response'])
-        objectsOf(response['output']).forEach(items.addLast)
+        items.addLast(objectsOf(response['output']))
         break
       default: {
         const name = PIECE_EVENT.exec(type)?.[1] ?? ''
@@ -142,7 +142,7 @@ function streamedItems() {
       known !== undefined &&
       typeOf(known) === item['type'] &&
       (call === '' || knownCall === '' || call === knownCall)
-    const match = isSame ? known : newItem(item, typeof index === 'number' ? index : items.length)
+    const match = isSame ? known : newItem(item, isIndex(index) ? index : items.length)
     if (!isSame) items.push(match)
     if (id !== '') byId.set(id, match)
     byIndex.set(index ?? items.length - 1, match)
@@ -150,6 +150,20 @@ function streamedItems() {
   }
   let order = -1
   const matched = new Set<StreamItem>()
+  const matchOf = (item: RawObject): StreamItem | undefined => {
+    const [id, call] = [stringOf(item['id']), stringOf(item['call_id'])]
+    const isFree = (each: StreamItem): boolean => !matched.has(each) && typeOf(each) === item['type']
+    const named = byId.get(id)
+    const match =
+      named !== undefined && isFree(named)
+        ? named
+        : items.find(
+            (each) =>
+              isFree(each) && (call === '' ? id === '' || idOf(each) === '' : callIdOf(each) === call),
+          )
+    if (match !== undefined) matched.add(match)
+    return match
+  }
   return {
     add: ({ type, output_index, item }: RawObject): void => {
       const latest = objectOf(item)
@@ -157,22 +171,27 @@ function streamedItems() {
       match.whole = mergeWhole(latest, match)
       match.isEnded ||= type === 'response.output_item.done'
     },
-    addLast: (item: RawObject): void => {
-      const [id, call] = [stringOf(item['id']), stringOf(item['call_id'])]
-      const isFree = (each: StreamItem): boolean => !matched.has(each) && typeOf(each) === item['type']
-      const named = byId.get(id)
-      let match =
-        named !== undefined && isFree(named)
-          ? named
-          : items.find(
-              (each) =>
-                isFree(each) && (call === '' ? id === '' || idOf(each) === '' : callIdOf(each) === call),
-            )
-      if (match === undefined) items.push((match = newItem(item, order + 0.5)))
-      match.whole = mergeWhole(item, match)
-      match.isEnded = true
-      matched.add(match)
-      order = match.order
+    /** The last event may have items that no other event had, and may lack some. */
+    addLast: (last: readonly RawObject[]): void => {
+      const known = last.map(matchOf)
+      const limits: number[] = []
+      for (const each of known.toReversed()) limits.push(each?.order ?? limits.at(-1) ?? Infinity)
+      const used = new Set(items.map((each) => each.order))
+      for (const [index, item] of last.entries()) {
+        let match = known[index]
+        if (match === undefined) {
+          let free = Math.floor(order) + 1
+          while (used.has(free)) free += 1
+          // The order of the next known item in the list.
+          const limit = limits[last.length - 1 - index] as number
+          items.push((match = newItem(item, free < limit ? free : (order + limit) / 2)))
+          used.add(match.order)
+          matched.add(match)
+        }
+        match.whole = mergeWhole(item, match)
+        match.isEnded = true
+        order = match.order
+      }
     },
     of({ item_id, output_index }: RawObject, type: string): StreamItem {
       const id = stringOf(item_id)
@@ -189,6 +208,10 @@ function streamedItems() {
         .filter(isNamed),
   }
 }
+
+/** Indexes far beyond any reply would leave no free one after them. */
+const isIndex = (index: unknown): index is number =>
+  Number.isInteger(index) && Math.abs(Number(index)) < 2 ** 31
 
 const typeOf = ({ start, whole }: StreamItem): unknown => (whole ?? start)['type']
 const idOf = ({ start, whole }: StreamItem): string => stringOf((whole ?? start)['id'])
