@@ -39,6 +39,18 @@ async function opened(schema: string, via: (send: Send) => Promise<pg.QueryResul
   return postgresStore({ client, schema, clock, listen: false })
 }
 
+/** A store whose first appending statement waits for `release`. */
+async function hanging() {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  let count = 0
+  const store = await opened(`colloquy_${(schemas += 1)}`, async (send) => {
+    count += 1
+    if (count === 1) await released
+    return send()
+  })
+  return { store, statements: () => count, release }
+}
+
 const event = (id: string, rest: Partial<Event> = {}): Event =>
   ({ kind: 'PauseEvent', id, timestamp: '2026-01-01T00:00:00Z', ...rest }) as Event
 
@@ -298,13 +310,7 @@ describe('appends at once', () => {
   })
 
   it('get on where nothing comes back from the one under way', async () => {
-    const { promise: lease, resolve: release } = Promise.withResolvers<void>()
-    let statements = 0
-    const store = await opened(`colloquy_${(schemas += 1)}`, async (send) => {
-      statements += 1
-      if (statements === 1) await lease
-      return send()
-    })
+    const { store, release } = await hanging()
     await store.createConversation({ id: 'c' })
     const [first, ...others] = ['a', 'b', 'd'].map((id) => store.append('c', [event(id)]))
     expect((await Promise.all(others)).map(({ version }) => version)).toEqual([1, 2])
@@ -373,13 +379,7 @@ describe('appends at once', () => {
   })
 
   it('get on where nothing comes back from the call of other conversations', async () => {
-    const { promise: lease, resolve: release } = Promise.withResolvers<void>()
-    let statements = 0
-    const store = await opened(`colloquy_${(schemas += 1)}`, async (send) => {
-      statements += 1
-      if (statements === 1) await lease
-      return send()
-    })
+    const { store, statements, release } = await hanging()
     const ids = ['a', 'b', 'd']
     for (const id of ids) await store.createConversation({ id })
     let settled = 0
@@ -391,7 +391,7 @@ describe('appends at once', () => {
     await until(() => settled === 2)
     release()
     expect(await Promise.all(calls)).toEqual([1, 1, 1])
-    expect(statements).toBe(2)
+    expect(statements()).toBe(2)
     await store.close()
   })
 })
