@@ -5,7 +5,7 @@ import type { Event, StreamingDeltaEvent } from '../event/types.ts'
 import type { Store } from '../store/contract/store.ts'
 import { decodeEvent } from '../event/decode.ts'
 import { ColloquyError } from '../event/errors.ts'
-import { decodedList, isDecodedList } from '../event/freeze.ts'
+import { decodedList, decodedLists } from '../event/freeze.ts'
 import { KINDS } from '../event/kinds.ts'
 
 /** Sources of ids and times. */
@@ -81,7 +81,7 @@ export function stampEvents(
     // Frozen, so that the store adopts it without a copy.
     return Object.freeze({ ...event, id, timestamp })
   })
-  return isDecodedList(events) ? decodedList(stamped) : stamped
+  return decodedLists.has(events) ? decodedList(stamped) : stamped
 }
 
 /** Stamps the events whose id the store does not know. Null when it knows none of the ids. O(events). */

@@ -15,7 +15,8 @@ const MAX_VALUES = 5_000_000
 
 const MAX_ISSUES = 100
 
-const decodedLists = new WeakSet<object>()
+/** The lists from {@link decodedList}. */
+export const decodedLists = new WeakSet<object>()
 
 /**
  * Marks a list whose items are results of `decodeEvent`, or frozen copies with an id and a time: a store need
@@ -25,9 +26,6 @@ export function decodedList<T>(list: readonly T[]): readonly T[] {
   decodedLists.add(list)
   return Object.freeze(list)
 }
-
-/** Whether a list is from {@link decodedList}. O(1). */
-export const isDecodedList = (list: object): boolean => decodedLists.has(list)
 
 /** A deep-frozen JSON copy, with null for what could not be copied, and the issues. */
 interface JsonCopy {

@@ -145,8 +145,13 @@ type BodyRead = { readonly value: unknown } | { readonly errors: readonly Valida
 
 /** Reads the body of an operation. O(bytes). @throws HttpProblem 413. */
 async function readBody(body: BodySpec<unknown>, request: Request, maxBytes: number): Promise<BodyRead> {
-  const text = await readText(request, maxBytes)
-  if (text === null) return { errors: [notJson('The body is not UTF-8')] }
+  const bytes = await readBytes(request, maxBytes)
+  let text
+  try {
+    text = UTF8.decode(bytes)
+  } catch {
+    return { errors: [notJson('The body is not UTF-8')] }
+  }
   if (text === '') {
     if (body.optional === true) return { value: undefined }
     return { errors: [{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }] }
@@ -180,16 +185,6 @@ const notJson = (error: string): ValidationError => ({
   ctx: { error },
 })
 
-/** Null for invalid UTF-8. */
-async function readText(request: Request, maxBytes: number): Promise<string | null> {
-  const bytes = await readBytes(request, maxBytes)
-  try {
-    return UTF8.decode(bytes)
-  } catch {
-    return null
-  }
-}
-
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Reads a body of limited size. O(bytes). @throws HttpProblem 400 for one that is cut, 413 for a larger one. */
@@ -200,7 +195,7 @@ export async function readBytes(request: Request, maxBytes: number): Promise<Uin
   const bytes =
     length === null
       ? await readStream(request, maxBytes)
-      : new Uint8Array(await readPart(request.arrayBuffer()))
+      : new Uint8Array(await request.arrayBuffer().catch(rejectCut))
   if (bytes.byteLength > maxBytes) throw tooLarge(maxBytes)
   return bytes
 }
@@ -211,7 +206,7 @@ async function readStream({ body }: Request, maxBytes: number): Promise<Uint8Arr
   const chunks: Uint8Array[] = []
   let size = 0
   for (;;) {
-    const { done, value } = await readPart(reader.read())
+    const { done, value } = await reader.read().catch(rejectCut)
     if (done) break
     size += value.byteLength
     if (size > maxBytes) {
@@ -230,10 +225,9 @@ async function readStream({ body }: Request, maxBytes: number): Promise<Uint8Arr
   return bytes
 }
 
-const readPart = <T>(part: Promise<T>): Promise<T> =>
-  part.catch(() => {
-    throw new HttpProblem(400, 'The request body is incomplete. Send it again.')
-  })
+const rejectCut = (): never => {
+  throw new HttpProblem(400, 'The request body is incomplete. Send it again.')
+}
 
 const tooLarge = (maxBytes: number): HttpProblem =>
   new HttpProblem(413, `The body is larger than ${maxBytes} bytes.`)

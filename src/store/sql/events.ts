@@ -209,11 +209,7 @@ export function eventReads(d: Dialect) {
   }
 
   /** Of more ranges than fit in a statement, those of kinds and sources that the log has. */
-  function* presentOf(
-    { log, isByKind }: RangeForm,
-    ranges: readonly EventRange[],
-  ): Work<readonly EventRange[]> {
-    if (!isByKind || ranges.length <= MAX_RANGES) return ranges
+  function* presentOf({ log }: RangeForm, ranges: readonly EventRange[]): Work<readonly EventRange[]> {
     const kinds = JSON.stringify([...new Set(ranges.map(({ kind }) => kind))])
     const rows = yield* all<Readonly<Record<string, unknown>>>(
       sourcesOfKinds,
@@ -249,8 +245,9 @@ export function eventReads(d: Dialect) {
   }
 
   function* findInRanges(form: RangeForm, allRanges: readonly EventRange[], limit: number): Work<FoundRow[]> {
-    const ranges = yield* presentOf(form, allRanges)
-    const unindexed = yield* findInTail(form, allRanges)
+    const isLong = form.isByKind && allRanges.length > MAX_RANGES
+    const ranges = isLong ? yield* presentOf(form, allRanges) : allRanges
+    const unindexed = form.firstUnindexed === null ? [] : yield* findInTail(form, allRanges)
     const rows: FoundRow[][] = unindexed.length === 0 ? [] : [unindexed]
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
       const { sql, values } = d.pageOfRanges(form, ranges.slice(start, start + MAX_RANGES), result, limit)
@@ -311,7 +308,8 @@ export function eventReads(d: Dialect) {
   }
 
   function* countIn(form: RangeForm, allRanges: readonly EventRange[]): Work<number> {
-    const ranges = yield* presentOf(form, allRanges)
+    const isLong = form.isByKind && allRanges.length > MAX_RANGES
+    const ranges = isLong ? yield* presentOf(form, allRanges) : allRanges
     let sum = (yield* findInTail(form, allRanges)).length
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
       const { sql, values } = d.countRanges(form, ranges.slice(start, start + MAX_RANGES))

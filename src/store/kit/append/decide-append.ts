@@ -1,7 +1,7 @@
 /** Rules of `append` in all adapters: repeats, version, lease, parents, HEAD. Pure, for any transaction. */
 
 import { ColloquyError } from '../../../event/errors.ts'
-import { isDecodedList } from '../../../event/freeze.ts'
+import { decodedLists } from '../../../event/freeze.ts'
 import { deriveEventId, isLegalId } from '../../../event/ids.ts'
 import { isObject } from '../../../event/json.ts'
 import { isEventKind, KINDS } from '../../../event/kinds.ts'
@@ -234,7 +234,7 @@ export function decideAppend(
   }
   if (createdAt !== undefined && createdAt !== context.createdAt)
     throw versionConflict(context, versionOf(expected))
-  const isDecoded = isDecodedList(inputs)
+  const isDecoded = decodedLists.has(inputs)
   const facts = inputs.map((fact) => checkedFact(fact, live, isDecoded))
   const known =
     mode === 'import' && expected !== 'any'
