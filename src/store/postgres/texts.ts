@@ -1,5 +1,6 @@
 /** The text index in PostgreSQL: a GIN index of the terms of each line, as a `tsvector` without positions. */
 
+import { MAX_RANKED } from '../contract/text.ts'
 import { textPlace } from '../kit/query/text-query.ts'
 import { allOf, type SqlValue, type Statement, statement } from '../sql/dialect.ts'
 import type { ReplaceText } from '../sql/replace.ts'
@@ -67,7 +68,8 @@ export const columnsOf = (
 
 /**
  * Frequent terms are found among the newest texts, rare ones by the index: hits in a sample of the newest texts
- * decide. A match that the index finds costs as much as so many texts that are read in order.
+ * decide. A match that the index finds costs as much as so many texts that are read in order. A rank needs up to
+ * 1,000 hits, so only more frequent terms are worth reading in order, and a smaller sample shows those.
  */
 const [SAMPLE, INDEX_COST, TEXT_BYTES] = [400, 4, 400]
 
@@ -95,6 +97,7 @@ export function textWork(schema: string): TextWork {
         ...fits.values,
         limit,
       )
+    const size = limit < MAX_RANKED ? SAMPLE : SAMPLE / 4
     const hits = (source: Statement, condition: Statement, count: string): Statement =>
       statement(
         `SELECT t.number, t.log, t.seq${columns.sql} FROM (
@@ -113,8 +116,8 @@ export function textWork(schema: string): TextWork {
     const missing = (found: string): string => `(SELECT ${limit} - count(*) FROM ${found})`
     const texts = `(SELECT pg_relation_size(tableoid) / ${TEXT_BYTES} FROM ${text} LIMIT 1)`
     // Three times as many as probably hold the hits, where that is faster than the index.
-    const count = `(SELECT CASE WHEN ${limit * SAMPLE ** 2} <= ${INDEX_COST} * count(*) * count(*) * ${texts}
-      THEN ${3 * limit * SAMPLE} / count(*) ELSE 0 END FROM sample)`
+    const count = `(SELECT CASE WHEN ${limit * size ** 2} <= ${INDEX_COST} * count(*) * count(*) * ${texts}
+      THEN ${3 * limit * size} / count(*) ELSE 0 END FROM sample)`
     // Without a bound or an order of its own: the planner would read all texts in order.
     const indexed = statement(
       `SELECT * FROM ${text} WHERE ${WORDS} @@ CAST(? AS tsquery) OFFSET 0`,
@@ -125,7 +128,7 @@ export function textWork(schema: string): TextWork {
       below,
       least,
     )
-    const sample = hits(newest(statement('?', below), String(SAMPLE)), fits, String(limit))
+    const sample = hits(newest(statement('?', below), String(size)), fits, String(limit))
     const more = hits(newest(statement('(SELECT min(number) FROM sample)'), count), fits, missing('sample'))
     const rest = hits(indexed, allOf([older, fitsFound]), missing('newest'))
     return statement(
