@@ -136,6 +136,7 @@ export class Runner {
       for (const [index, { settle }] of group.entries()) settle(outcomes[index] as Outcome)
       this.#idleTimer ??= setTimeout(() => this.#shrink(), IDLE)
       this.#idleTimer.unref?.()
+      this.#idleTimer.refresh?.()
     } catch (error) {
       // Those that wait for another process wait together: one after the other they would wait many times as long.
       const isCommon = hasCode(error, 'store_busy') || hasCode(error, 'store_unavailable')
