@@ -42,7 +42,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   store_read_only: 'The database accepts no writes, as after a failover. Connect to the primary.',
   store_unavailable: 'The database did not respond, or its file is missing. Retry when it is back.',
   store_newer: 'A newer version of the library wrote the database. Upgrade this process.',
-  store_closed: 'The store is closed. Open a new one.',
+  store_closed: 'The store is closed. Create another one.',
 }
 
 // The used part of a syntax tree node.

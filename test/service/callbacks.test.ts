@@ -154,7 +154,7 @@ describe('a webhook', () => {
     [{ timeout: Number.NaN }, /timeout/],
     [{ id: '' }, /id/],
     [{ maxRetryDelay: 2 ** 31 }, /maxRetry/],
-    [{ headers: { 'a b': 'c' } }, /names and values that HTTP allows/],
+    [{ headers: { 'a b': 'c' } }, /valid HTTP names and values/],
     [{ url: 'https://h/x?token=sesame', secret: 'short' }, /^(?!.*sesame)/],
   ])('%j is refused', (wrong, message) => {
     expect(

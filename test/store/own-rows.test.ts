@@ -171,7 +171,7 @@ it('a conversation in memory refuses rows and stays usable', async () => {
   const engine = createEngine({ store: memoryStore() })
   const conversation = await engine.create()
   await expect(conversation.sendMessage('Hello', { within: () => 1 })).rejects.toThrow(
-    'within requires a SQLite or PostgreSQL store',
+    '`within` requires a SQLite or PostgreSQL store',
   )
   expect(await conversation.sendMessage('Hello')).toHaveLength(1)
   await engine.close()

@@ -73,7 +73,7 @@ export function checkWebhook(options: WebhookOptions): Webhook {
   if (secret.length < 16) throw invalid(`The secret of webhook ${name} must have at least 16 characters.`)
   if (!isLegalId(id)) throw invalid(`The id of webhook ${name} must be 1 to 200 printable characters.`)
   if (!areHeaders(headers))
-    throw invalid(`The headers of webhook ${name} must have names and values that HTTP allows.`)
+    throw invalid(`The headers of webhook ${name} must have valid HTTP names and values.`)
   const webhook: Webhook = {
     from: 'now',
     maxBatchEvents: 100,

@@ -18,10 +18,10 @@ export const conversationExists = (conversationId: string): ColloquyError =>
 
 /** Returns the error `store_closed`. */
 export const storeClosed = (): ColloquyError =>
-  new ColloquyError('store_closed', 'The store is closed. Open it again.')
+  new ColloquyError('store_closed', 'The store is closed. Create another one.')
 
 export const invalidWithin = (rule: string): ColloquyError =>
-  new ColloquyError('invalid_argument', `within ${rule}.`, { field: 'within' })
+  new ColloquyError('invalid_argument', `\`within\` ${rule}.`, { field: 'within' })
 
 /** Rejects `within` in a store without transactions. @throws `invalid_argument`. */
 export function refuseWithin({ within }: { readonly within?: unknown }): void {
