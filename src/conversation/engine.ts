@@ -33,7 +33,8 @@ export interface EngineOptions {
   /** Returns a new id for an event or conversation. Default: ULIDs, which sort by time. */
   readonly newId?: () => string
   /**
-   * Approximate bytes of idle conversations in memory; the last used one is always kept. Default: 256 MiB.
+   * Approximate maximum bytes of idle conversations in memory. The last conversation that is larger by itself
+   * is kept as well; 0 keeps none. Default: 256 MiB.
    */
   readonly cacheBytes?: number
   /**
@@ -112,7 +113,7 @@ export interface Engine {
   deleteConversations(filter: DeletionFilter, options?: DeletionOptions): Promise<DeletionReport>
   /**
    * Removes conversations that have not changed for `olderThan` milliseconds of the engine's clock, except
-   * the `keepLast` that changed last. Subagents' conversations are removed with their parent, forks are not;
+   * the `keepLast` most recently changed. Subagents' conversations are removed with their parent, forks are not;
    * a conversation with an active run stays. Only one process works at a time, and other callers get null;
    * after a crash another can continue when `leaseTtl` has passed. O(conversations that the filter scans,
    * and what is removed).

@@ -22,10 +22,10 @@ export const isUnplaced = (event: Event): event is ToolResultEvent | MessageEven
   (isToolResult(event) || completionOf(event) !== null) && (event.parent_id ?? null) === null
 
 /**
- * Returns the events to append for results that arrive late: a result of a call that is not pending on
- * HEAD's branch is placed on the latest branch where it is. HEAD, status, error and call statuses are
- * restored afterwards, because nothing happened on HEAD's branch. Other events come first, with derived ids,
- * because HEAD may return to one of them. O(log n) per event, O(n) per late result.
+ * Returns the events to append for results that arrive late: a result whose call is not pending on HEAD's
+ * branch is placed on the latest branch where the call is pending. HEAD, status, error and call statuses are
+ * restored afterwards, because nothing happened on HEAD's branch. Other events keep their order and get
+ * derived ids, because HEAD may return to one of them. O(log n) per event, O(n) per late result.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls',

@@ -113,7 +113,7 @@ export interface ToolDefinition {
   readonly meta?: JsonObject | null
 }
 
-/** The arguments of a tool call. Tools can be of any kind and have any fields; see `isAction`. */
+/** The arguments of a tool call. `kind` and the other fields depend on the tool; see `isAction`. */
 export interface Action {
   readonly kind: string
   readonly [field: string]: unknown

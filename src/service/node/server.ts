@@ -26,9 +26,9 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
   readonly host?: string
   /** 0 for a free port. Default: 8000. */
   readonly port?: number
-  /** Approximate bytes of idle conversations in memory. Default: 256 MiB. */
+  /** Approximate maximum bytes of idle conversations in memory. Default: 256 MiB. */
   readonly cacheBytes?: number
-  /** Rules that redact everything before it is stored, also for agents and users. Default: none. */
+  /** Rules that redact everything before it is stored, even for agents and users. Default: none. */
   readonly storedRedaction?: RedactionRules
   /** Milliseconds from the beginning of closing to the deadline. Default: 9,000. */
   readonly shutdownTimeout?: number
