@@ -39,7 +39,7 @@ function replyEvents(items: readonly AgentInputItem[], actions: Map<string, stri
   const { events } = fromOpenAIResponses(
     Object.assign({ output }, { id: crypto.randomUUID(), status: 'completed' }),
   )
-  // The session's own results end the calls, also those that could not be read.
+  // The session's own results end the calls, even those that could not be read.
   const stored = events.filter(({ kind }) => kind === 'ActionEvent' || kind === 'MessageEvent')
   if (stored.length === 0) return [messageEvent('agent', 'assistant', [], items)]
   return stored.map((event, index) => {

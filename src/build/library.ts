@@ -92,7 +92,7 @@ interface Manifest {
 
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest
 
-/** Returns the entries by their published names, as paths below `src` without an ending. */
+/** Returns the entries by their published names, as paths below `src` without their extensions. */
 export const entries = (): Map<string, string> =>
   new Map(
     Object.entries(manifest.exports).flatMap(([name, entry]) =>

@@ -64,7 +64,7 @@ function grown(was: unknown, is: unknown): string | null {
   return difference(was, { ...is, [key]: now.slice(0, before.length) }, '')
 }
 
-/** Path steps to tools, their functions, system parts, messages, and blocks, also inside results. */
+/** Path steps to tools, their functions, system parts, messages, and blocks, even inside results. */
 const STEPS = /\.?\b(content|parts|source|function)\b|\[\d+\]/g
 
 /** In other places, such as arguments or a schema, the model reads `cache_control`. */

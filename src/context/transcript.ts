@@ -17,7 +17,7 @@ import type { JsonObject, JsonValue } from '../event/shapes.ts'
 export interface TranscriptOptions {
   /** Its first line. Default: `<<RESUMED CONVERSATION>>`. */
   readonly marker?: string
-  /** Texts before and after the transcript; empty for none. */
+  /** Texts before and after the transcript; empty for none. Default: two notes for the model. */
   readonly header?: string
   readonly footer?: string
   /** Maximum length. Default: 60,000. */
@@ -37,7 +37,7 @@ const CUT = '...\n'
 const LEAST_BODY = CUT.length + 1
 
 /**
- * Returns the newest messages, calls and results of HEAD's branch as text, also forgotten ones, in at most
+ * Returns the newest messages, calls and results of HEAD's branch as text, including forgotten ones, in at most
  * `maxLength` UTF-16 units. Null if nothing can be returned, or the marker does not fit. O(view + events that fit).
  * @throws ColloquyError `evicted` when a snapshot or `evict` left out a body that would fit;
  *   `invalid_argument` unless each length is an integer from 0, or Infinity.

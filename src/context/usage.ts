@@ -95,7 +95,7 @@ export interface UsageOptions {
 }
 
 /**
- * Returns the usage of a state's whole log, also of branches that HEAD has left. O(n).
+ * Returns the usage of a state's whole log, including branches that HEAD has left. O(n).
  * @throws ColloquyError `evicted` when a snapshot or `evict` left out state updates or replies: pass those
  *   events from the store to `usageOfEvents`.
  * @example

@@ -25,7 +25,7 @@ import {
 } from './engine-context.ts'
 import { Jobs } from './jobs.ts'
 
-/** Which conversations to delete. Criteria are combined. */
+/** Which conversations to delete. A conversation must match all criteria. */
 export interface DeletionFilter {
   /** Ids of the conversations, without other criteria. Unknown ids are ignored. */
   readonly ids?: readonly string[]
@@ -39,7 +39,7 @@ export interface DeletionFilter {
 export interface RetentionOptions extends DeletionOptions {
   /** Milliseconds without a change of the record or the log after which a conversation is removed. */
   readonly olderThan?: number
-  /** Number of latest changed conversations to keep at any age. Without `olderThan`, all others are removed. */
+  /** Number of most recently changed conversations to keep at any age. Without `olderThan`, removes the rest. */
   readonly keepLast?: number
   readonly owner?: string
   readonly tags?: Readonly<Record<string, string>>

@@ -239,7 +239,7 @@ export class SharedReplies {
     const item = await items.getItem(HEADS, id)
     const head = item === null ? null : headIn(item.body)
     const remote = this.#remote
-    // The rest of a reply stays readable for a while, also when the next reply has begun.
+    // The rest of a reply stays readable for a while, even when the next reply has begun.
     if (remote !== null && (head?.reply !== remote.reply.id || head.pieces > remote.pieces)) {
       const rest = await this.#pieces(remote.reply.id, remote.pieces)
       for (const { parts } of rest) for (const part of parts) remote.reply.add(part)

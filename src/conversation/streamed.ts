@@ -229,7 +229,7 @@ function endsReply(event: Event | null): boolean {
     case 'InterruptEvent':
       return true
     case 'ConversationStateUpdateEvent':
-      // A reply requested before a pause still arrives, also after the pause has ended.
+      // A reply requested before a pause still arrives, even after the pause has ended.
       return event.key === 'execution_status' && event.value !== 'paused' && event.value !== 'idle'
     case 'MessageEvent':
       return event.source === 'agent'

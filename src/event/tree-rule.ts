@@ -18,7 +18,7 @@ export interface TreeAccess<Tree, Node extends RuleNode> {
   above(tree: Tree, node: Node): Node | null
 }
 
-/** HEAD after an event, and whether the event requested a move, also to an unknown id. */
+/** HEAD after an event, and whether the event requested a move, even to an unknown id. */
 export interface HeadStep<Node> {
   readonly head: Node | null
   readonly move: 'none' | 'made' | 'unknown'

@@ -107,7 +107,7 @@ export function listWarnings(state: State): LogWarning[] {
 }
 
 /**
- * Returns the calls of HEAD's branch without a result, in log order, also forgotten ones. O(k log k) for k
+ * Returns the calls of HEAD's branch without a result, in log order, including forgotten ones. O(k log k) for k
  * calls.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
@@ -120,7 +120,7 @@ export function listPendingCalls(state: State): PendingCall[] {
 }
 
 /**
- * Returns the pending calls of HEAD's branch that can be executed, in log order, also forgotten ones. A call
+ * Returns the pending calls of HEAD's branch that can be executed, in log order, including forgotten ones. A call
  * whose action is null cannot be. O(k log k) for k pending calls.
  * @example
  * const tool_call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }

@@ -43,7 +43,7 @@ export interface McpToolOptions {
   readonly trustHints?: boolean
   /**
    * Whether tools that support tasks (`execution.taskSupport`) run as MCP tasks: background calls that are
-   * polled, also after a crash. Cancelling the call cancels the task. Default: only where the server
+   * polled, even after a crash. Cancelling the call cancels the task. Default: only where the server
    * requires it.
    */
   readonly tasks?: boolean

@@ -45,7 +45,7 @@ export class CallTokens {
     return { token, expires_at, path: callPath(conversationId, actionId) }
   }
 
-  /** Compares hashes in constant time, also without a stored one. */
+  /** Compares hashes in constant time, even without a stored one. */
   async isValid(conversationId: string, actionId: string, token: string): Promise<boolean> {
     const stored = (await this.#records.find(await callbackId(conversationId, actionId)))?.record
     const isSame = isSameHash(stored?.hash ?? '0'.repeat(64), await sha256(token))

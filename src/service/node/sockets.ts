@@ -113,7 +113,7 @@ class Connection {
     if (socket.readyState !== socket.OPEN) return
     const resume = channel.resume()
     socket.close(code, clip(reason, 120 - resume.length) + resume)
-    // Reads the client's last frames, also when reading was paused.
+    // Reads the client's last frames, even if reading was paused.
     socket.resume()
     const closeTimeout =
       this.#access === null ? Math.min(options.closeTimeout, SHORT_GRACE) : options.closeTimeout
@@ -424,7 +424,7 @@ export interface SocketOptions extends Partial<ConnectionOptions> {
   readonly maxUnauthenticated?: number
   /** Maximum number of unauthenticated sockets from one network address. Default: 256. */
   readonly maxUnauthenticatedPerAddress?: number
-  /** Approximate maximum of received bytes that are held for all sockets. Default: 256 MiB. */
+  /** Approximate maximum of received bytes buffered for all sockets together. Default: 256 MiB. */
   readonly maxInbound?: number
   /** Maximum bytes that wait to be sent, in addition to one frame for each client. Default: 512 MiB. */
   readonly maxOutbound?: number

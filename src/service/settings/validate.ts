@@ -29,7 +29,7 @@ class Refusal extends Error {
 
 const TIMEOUT = 10_000
 
-/** Whether a model can be called, also if slow or rate-limited: its key was accepted. Never rejects. */
+/** Whether a model can be called, even if slow or rate-limited: its key was accepted. Never rejects. */
 export async function validateLlm(llm: JsonObject, ask: AskLlm, timeout = TIMEOUT): Promise<Validation> {
   const signal = AbortSignal.timeout(timeout)
   try {

@@ -44,7 +44,7 @@ export interface BlobAudit {
   readonly missing: readonly { readonly conversationId: string; readonly seq: number }[]
 }
 
-/** Reads the long strings of bodies. */
+/** Reads the long strings of event bodies. */
 export interface Blobs {
   /**
    * Returns the bytes of a long string by its SHA-256; null if no event of the conversation has it. Needs

@@ -64,14 +64,14 @@ export interface UpdateOptions {
   readonly expected?: Pick<ConversationRecord, 'metadata'>
 }
 
-/** Which conversations to list. Criteria are combined. */
+/** Which conversations to list. A conversation must match all criteria. */
 export interface ConversationFilter {
-  /** Part of the title, ignoring case, without wildcards. An empty text matches all titles. */
+  /** Part of the title, ignoring case, without wildcards. An empty string matches all titles. */
   readonly titleContains?: string
   readonly public?: boolean
   readonly parentConversationId?: string
   readonly sandboxId?: string
-  /** An empty text throws `invalid_query`, because it may be a user id that was lost. */
+  /** An empty string throws `invalid_query`, because it may be a user id that was lost. */
   readonly owner?: string
   readonly status?: string
   readonly tags?: Readonly<Record<string, string>>

@@ -28,7 +28,7 @@ export interface Count {
   readonly more: boolean
 }
 
-/** Which events of a conversation to find. Criteria are combined; omitted ones match all. */
+/** Which events of a conversation to find. An event must match every criterion that is set. */
 export interface EventFilter {
   readonly conversationId: string
   /** Kinds to find. An empty list matches no event. */

@@ -261,7 +261,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   /**
    * Calls `wake` after any process appends to the conversation or deletes it, once reads show the change.
    * Null watches all conversations; also poll the feed then. A call is only a hint to read: several changes
-   * may cause one. The conversation need not exist yet. Exceptions of `wake` fail no append. Returns a
+   * may cause one. The conversation need not exist yet. Exceptions of `wake` do not fail an append. Returns a
    * function that ends the watch.
    * @throws `store_closed`.
    */

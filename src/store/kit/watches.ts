@@ -32,7 +32,7 @@ export class Watches {
     }
   }
 
-  /** Calls the watchers of a conversation soon. Their exceptions fail no append. O(watches). */
+  /** Calls the watchers of a conversation soon. Their exceptions do not fail an append. O(watches). */
   wake(conversationId: string): void {
     this.#emitter.emit(conversationId, conversationId)
     this.#emitter.emit(ANY, conversationId)

@@ -48,7 +48,7 @@ class DeedCommand implements ServerCommand {
 }
 
 /**
- * Generates commands for `fc.asyncModelRun`: messages, also during a reply, approvals, rejections, pauses,
+ * Generates commands for `fc.asyncModelRun`: messages (even during a reply), approvals, rejections, pauses,
  * interrupts, resumes, navigation, edits, forks, condensation, two clients at once, restarts and crashes.
  * Every list fits every server.
  * @example
