@@ -38,7 +38,8 @@ export function sandboxFiles(
 ): SandboxFiles {
   /** @param isNew whether the path may be the first one in a new folder below the root */
   const within = async (path: string, isNew = false): Promise<string> => {
-    if (path.includes('\u0000') || !isAbsolute(path)) throw new HttpProblem(400, 'The path must be absolute.')
+    if (path.includes('\u0000')) throw new HttpProblem(400, 'The path must not contain a NUL character.')
+    if (!isAbsolute(path)) throw new HttpProblem(400, 'The path must be absolute.')
     if (path.split(sep).includes('..')) throw new HttpProblem(403, 'The path must not contain `..`.')
     if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw new HttpProblem(400, 'The path is too long.')
     // A path that does not exist is checked by its nearest existing parent.

@@ -37,8 +37,8 @@ export function directoryWorkspace(folder: string): Workspace {
   const root = realpathSync(absolute)
   return {
     async createDirectory(path) {
-      if (path.includes('\u0000') || !isAbsolute(path))
-        throw new HttpProblem(400, 'The path must be absolute.')
+      if (path.includes('\u0000')) throw new HttpProblem(400, 'The path must not contain a NUL character.')
+      if (!isAbsolute(path)) throw new HttpProblem(400, 'The path must be absolute.')
       if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw new HttpProblem(400, 'The path is too long.')
       const parts = partsBelow([absolute, root], path)
       try {
