@@ -1,4 +1,4 @@
-/** Operations on Canvas extensions: pages for the official web page, from a folder that the operator names. */
+/** Operations on Canvas extensions: pages for the OpenHands web page, from a folder that the operator names. */
 
 import { sha256 } from '../auth/api-keys.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -90,12 +90,14 @@ function orNotFound<T>(value: T | null): T {
   return value
 }
 
-/** Without a folder, nothing is installed. */
 export const NO_EXTENSIONS: CanvasExtensions = {
   list: async () => [],
   find: async () => null,
   install: async () => {
-    throw new HttpProblem(403, 'This service has no folder of Canvas extensions.')
+    throw new HttpProblem(
+      403,
+      'This service has no folder for Canvas extensions. Set canvas_extensions in serve.json, or pass `canvasExtensions`.',
+    )
   },
   setEnabled: async () => false,
   uninstall: async () => false,
@@ -104,7 +106,6 @@ export const NO_EXTENSIONS: CanvasExtensions = {
   read: async () => null,
 }
 
-/** An operation on one extension, without a body. */
 const named = <T>(
   method: 'get' | 'post' | 'delete',
   path: string,
@@ -131,7 +132,7 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     body: installBody,
     replies: {
       ...ONE,
-      400: { description: 'The source is not in the folder of Canvas extensions' },
+      400: { description: 'The source is not in the folder for Canvas extensions' },
       403: { description: 'The service has no folder of extensions' },
       409: { description: 'Already installed' },
     },
