@@ -1,6 +1,9 @@
 /** One thing that is wrong or remarkable in a conversation, with the events that show it. */
 
-/** `error`: the model is misled or the request fails; `warning`: wasted tokens; `note`: worth knowing. */
+/**
+ * `error`: a misled model, a failed request, a repeated call or a likely secret; `warning`: wasted tokens or
+ * lost content; `note`: worth knowing.
+ */
 export type Severity = 'error' | 'warning' | 'note'
 
 /** Kinds of findings; causes precede consequences. */

@@ -210,7 +210,7 @@ export interface FindingOptions {
   readonly secrets?: boolean
   /** The facts of a state as they were loaded, with their warnings. Default: no warnings. */
   readonly loaded?: readonly Loaded[]
-  /** Part of derived event ids, for a log. Default: the empty text. */
+  /** Conversation id, from which missing event ids are derived. Ignored for a state. */
   readonly conversationId?: string
 }
 

@@ -48,7 +48,7 @@ export interface CheckOptions {
    * Returns the messages that the server sends, if it shortens those of `toMessages`. Default: `toMessages`.
    */
   readonly messages?: RequestWriter
-  /** Part of derived event ids. Default: the empty text. */
+  /** Conversation id, from which missing event ids are derived. Default: the empty string. */
   readonly conversationId?: string
 }
 

@@ -53,7 +53,7 @@ export interface AssistantMessage {
   readonly reply?: ReplyRecord
 }
 
-/** The result of a call: the tool's output, the reason of a rejection, or an error. */
+/** The result of a call: the tool's output, the reason for a rejection, or an error. */
 export interface ToolMessage {
   readonly role: 'tool'
   readonly content: readonly Content[]

@@ -125,7 +125,7 @@ function readCall({
   }
 }
 
-/** Default reason of a rejection (interface 2.2). */
+/** Default reason for a rejection (interface 2.2). */
 const REJECTED = 'User rejected the action'
 
 /**

@@ -73,9 +73,9 @@ const operation = operationsIn('Server')
 /** Options of `createService`. */
 export interface ServiceOptions {
   readonly engine: Engine
-  /** Session keys, which clients send as `X-Session-API-Key`. Default: none, and anybody may call. */
+  /** Session keys, which clients send as `X-Session-API-Key`. Without keys, anybody may call. */
   readonly keys?: readonly string[]
-  /** Returns the step that runs a conversation. Default: none, and conversations cannot run. */
+  /** Returns the step that runs a conversation. Without it, conversations cannot run. */
   readonly agent?: Agent
   readonly run?: RunsOptions['options']
   /** Maximum number of concurrent runs. Default: 100. */
@@ -84,7 +84,7 @@ export interface ServiceOptions {
   readonly controlPlane?: ControlPlaneOptions
   readonly webhooks?: readonly WebhookOptions[]
   readonly webhookDispatcher?: WebhookDispatcherOptions
-  /** Encrypts the API keys of profiles and settings. Default: none, and no API key can be stored. */
+  /** Encrypts the API keys of profiles and settings. Without it, API keys cannot be stored. */
   readonly secret?: string
   readonly quota?: Quota
   /** Returns the remaining credits. Default: always 0. */
@@ -96,7 +96,7 @@ export interface ServiceOptions {
   /** Redacts what anonymous readers of public conversations get. Default: nothing. */
   readonly publicRedaction?: RedactionRules
   readonly workspace?: Workspace
-  /** Extensions of the web page. Default: none. */
+  /** Extensions of the OpenHands web page. Default: none. */
   readonly canvasExtensions?: CanvasExtensions
   readonly editor?: Editor
   /** Origins that may use the service from a browser, besides this machine's; `*` for all. Default: none. */
@@ -105,7 +105,7 @@ export interface ServiceOptions {
   readonly inspector?: string
   /** Version in the server information. Default: the library's. */
   readonly version?: string
-  /** Maximum bytes of a request body; of an uploaded file, 64 MiB. Default: 16 MiB. */
+  /** Maximum bytes of a request body, except for uploads, whose maximum is 64 MiB. Default: 16 MiB. */
   readonly maxBodyBytes?: number
   /** Called with each internal failure. Default: writes it to standard error. */
   readonly onFailure?: (error: unknown, request: Request | null, requestId: string) => void

@@ -15,7 +15,7 @@ export interface Checkpoint extends Entry {
  * The state of a conversation after an event. Immutable: the header is frozen, the rest read-only by type.
  */
 export interface State {
-  /** Part of derived event ids (design D15). Empty when the caller passed no id. */
+  /** Missing event ids are derived from it (design D15). Empty if the caller passed no id. */
   readonly conversationId: string
   readonly header: Header
   readonly log: Log<Checkpoint>

@@ -322,7 +322,7 @@ export function redact<F extends Fact>(fact: F, rules: RedactionRules): F {
 
 /** Conversation and position of a log. */
 export interface RedactLogOptions {
-  /** Part of derived event ids, as in `replay`. Default: the empty text. */
+  /** Conversation id, from which missing event ids are derived. Default: the empty string. */
   readonly conversationId?: string
   /** Position of the first fact. Default: 0. */
   readonly from?: number

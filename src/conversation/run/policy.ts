@@ -13,8 +13,8 @@ const RANKS: Readonly<Record<string, number>> = { LOW: 1, MEDIUM: 2, HIGH: 3 }
 
 /**
  * Returns the policy for the value of a `confirmation_policy` update: AlwaysConfirm, NeverConfirm, or
- * ConfirmRisky with `threshold` (default HIGH) and `confirm_unknown` (default true). Null never confirms; an
- * unknown kind always does.
+ * ConfirmRisky with `threshold` (default HIGH) and `confirm_unknown` (default true). Null never
+ * requires confirmation; an unknown kind always does.
  * @example
  * const call = { kind: 'ActionEvent', tool_name: 'rm', security_risk: 'HIGH' }
  * toPolicy({ kind: 'ConfirmRisky' })(call, [call]) // true

@@ -58,7 +58,7 @@ export interface StartTask {
 }
 
 export interface StoredTask extends StartTask {
-  /** The future conversation's id, so that a continued task creates no second one. */
+  /** Id of the conversation to create, so that a resumed task does not create a second one. */
   readonly planned_id: string
   readonly makes_sandbox: boolean
   /** Where the secrets of the request are stored; null without secrets. */

@@ -49,7 +49,7 @@ export interface Channel {
   readonly receive: (text: string) => Promise<FailureText | null>
   readonly failure: (failure: FailureText) => Uint8Array
   readonly slow: Close
-  /** Appended to the reason of a close: how to resume. */
+  /** Appended to the reason for a close: how to resume. */
   readonly resume: () => string
   readonly end: () => void
 }

@@ -86,10 +86,10 @@ export interface DriveOptions extends ServerCommandsOptions {
 
 /**
  * Sends arbitrary commands to a server with an arbitrary model, and checks the laws whenever it is at rest:
- * acknowledged events are in the log once and in order, and do not change; search equals the live stream;
+ * acknowledged events are in the log once and in order, and do not change; search returns what the live stream sent;
  * the log keeps its laws; pauses hold; no call is executed twice; the provider rejects nothing; restarts
  * change nothing.
- * @throws Error with the broken law, its sentence, and the commands, seed and log of the smallest failing
+ * @throws Error with the broken law, its text, and the commands, seed and log of the smallest failing
  *   case.
  * @example
  * // await driveServer({ start: async (one) => startMyServer(one.model, one.tool), numRuns: 20 })
