@@ -58,7 +58,7 @@ export function directoryExtensions(folder: string): CanvasExtensions {
     if (folder !== null && folder !== root && !isInside(installed, folder)) return folder
     throw new HttpProblem(
       400,
-      'The source is not in the folder for Canvas extensions. Pass the name of one of its folders.',
+      'The folder for Canvas extensions has no such source. Check `source` and `repo_path`.',
     )
   }
   /** Copies a source into the staging folder, under a unique name or the name of a checked extension. */

@@ -132,7 +132,7 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     body: installBody,
     replies: {
       ...ONE,
-      400: { description: 'The source is not in the folder for Canvas extensions' },
+      400: { description: 'The folder for Canvas extensions has no such source' },
       403: { description: 'The service has no folder of extensions' },
       409: { description: 'Already installed' },
     },

@@ -30,7 +30,7 @@ const LIST = {
     workspaceParents: listOf(PARENT),
   }),
 }
-const FULL = { 409: { description: `There are ${MAX_WORKSPACES} already` } }
+const FULL = { 409: { description: `The list would exceed ${MAX_WORKSPACES} entries` } }
 const DELETED = { 200: { description: 'Deleted', schema: objectOf({ deleted: { type: 'boolean' } }) } }
 
 const operation = operationsIn('Workspaces')
@@ -46,7 +46,10 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
       const all = new Map((before ?? NO_WORKSPACES)[field].map((one) => [one.path, one]))
       for (const one of items) all.set(one.path, one)
       if (all.size > MAX_WORKSPACES)
-        throw new HttpProblem(409, `The list has its maximum of ${MAX_WORKSPACES} entries. Delete one first.`)
+        throw new HttpProblem(
+          409,
+          `The list would exceed its maximum of ${MAX_WORKSPACES} entries. Delete some first.`,
+        )
       return { ...(before ?? NO_WORKSPACES), [field]: [...all.values()] }
     })
     return shown(after ?? NO_WORKSPACES)
