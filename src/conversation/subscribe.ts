@@ -12,11 +12,11 @@ import type { EngineContext } from './engine-context.ts'
 
 /** One item of a subscription. */
 export type SubscriptionItem =
-  /** With the status right after the event, or the latest status where that was evicted from memory. */
+  /** An event and the status right after it; the latest status if that state was evicted from memory. */
   | (LoggedEvent & { readonly status: Status })
   /**
-   * Every event in the log when the subscription began has been delivered; sent once. `seq` is the last
-   * delivered position, or `after`.
+   * Every event that was in the log at the start has been delivered. Sent once, and again after a `reset`.
+   * `seq` is the last delivered position, or `after`.
    */
   | { readonly type: 'caught_up'; readonly seq: number }
   /**
@@ -27,7 +27,7 @@ export type SubscriptionItem =
   /**
    * More of a reply in progress, before any later event: first everything streamed so far, then each
    * character once, in order. Resume with the last `offset` as `replyOffset`. A reply that ended before the
-   * reader connected or finished the previous one is delivered as events only.
+   * reader connected, or while it was reading the previous reply, is delivered as events only.
    */
   | { readonly type: 'delta'; readonly event: StreamingDeltaEvent; readonly offset: ReplyOffset }
 
@@ -173,7 +173,7 @@ async function readFrom(store: Store, replica: Replica, from: number): Promise<L
 
 const statuses = new WeakMap<Replica, WeakMap<Fact, Status>>()
 
-/** Status right after an event, or the latest where its checkpoint was evicted. Cached for all readers. */
+/** Status right after an event; the latest if its checkpoint was evicted. Cached for all readers. */
 function statusAt(replica: Replica, seq: number, fact: Fact): Status {
   const cache = statuses.get(replica) ?? new WeakMap<Fact, Status>()
   statuses.set(replica, cache)

@@ -33,7 +33,7 @@ export interface UnitOrder {
   readonly rank: number
   /** Position of the unit's first event; for a derived summary, that of the unit before. */
   readonly first: number
-  /** Orders derived summaries after the same unit. Default: 0. */
+  /** Order among the derived summaries that follow one unit. Default: 0. */
   readonly tie?: number
 }
 

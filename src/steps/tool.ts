@@ -72,7 +72,7 @@ export class LaterResult {
 
 /** Options of `background`. */
 export interface BackgroundOptions {
-  /** What the model reads until the result arrives. Default: a sentence that announces it. */
+  /** First result, which the model reads at once. Default: a sentence that says the result follows. */
   readonly content?: string | readonly Content[]
   /** A handle from which another process can continue the work; passed to the tool's `resume`. */
   readonly task?: JsonValue
@@ -132,8 +132,8 @@ export interface StepTool {
 }
 
 /**
- * A tool in the provider's own form, passed to it unchanged. With `execute`, its calls are executed here, as
- * in `{ type: 'bash_20250124', name: 'bash', execute }`; without, by the provider.
+ * A tool in the provider's own format, sent unchanged. With `execute`, the step executes its calls, as in
+ * `{ type: 'bash_20250124', name: 'bash', execute }`; otherwise the provider does.
  */
 export interface ProviderTool {
   readonly execute?: StepTool['execute']

@@ -98,7 +98,7 @@ export const sentMessage = {
   sender: text(1, 200).optional(),
 }
 
-/** The calls that a user must confirm. */
+/** Policy that decides which calls a user must confirm. */
 export const confirmationPolicy = z.looseObject({
   kind: z.enum(['AlwaysConfirm', 'NeverConfirm', 'ConfirmRisky']),
   threshold: z.enum(['LOW', 'MEDIUM', 'HIGH']).optional(),

@@ -1,4 +1,4 @@
-/** The context of a case: a running server, conversations of its own, and functions that wait and read. */
+/** The context of a case: a running server, the case's conversations, and methods that send, read and wait. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -55,7 +55,7 @@ const TIMEOUT = 10_000
 
 export const RESTING: readonly Status[] = ['finished', 'paused', 'waiting_for_confirmation', 'error', 'stuck']
 
-/** The server of a case, its conversations, and functions that wait. */
+/** The server and the conversations of a case, with methods that send, read and wait for a status. */
 export class Trial {
   readonly #options: ServerConformanceOptions
   readonly #server: SharedServer

@@ -48,7 +48,7 @@ export interface PathSegment {
   readonly until: bigint
 }
 
-/** What an entry's children need of it. */
+/** The fields of an entry that are needed to place its children in the tree. */
 export interface TreeNode {
   readonly seq: number
   readonly id: string
