@@ -15,7 +15,7 @@ export { maskSecrets } from './event/mask.ts'
 export { isAction, isObservation } from './event/published/payload-schema.ts'
 export { type Fact, isQuarantined } from './event/quarantine.ts'
 export type { ActionEvent, Event, EventOf, MessageEvent, ToolResultEvent } from './event/types.ts'
-/** `Event`, where that is also a type of the DOM. */
+/** `Event`, for code in which `Event` is a type of the DOM. */
 export type { Event as ConversationEvent } from './event/types.ts'
 export type { Entry, LogWarning } from './log/entry.ts'
 export type { PendingCall } from './log/open-calls.ts'

@@ -66,7 +66,7 @@ export async function inspect({ options, files }: RequestOf<'inspect'>, io: Io):
 /** Next to the command in the package; in `dist` when it runs from sources. */
 const TEMPLATES = ['../inspector/page.html', '../../dist/inspector/page.html']
 
-/** The page of the inspector. @throws FileError where it was not built. */
+/** The page of the inspector. @throws FileError if it was not built. */
 export async function readTemplate(): Promise<string> {
   for (const path of TEMPLATES) {
     // oxlint-disable-next-line no-await-in-loop -- the first that exists

@@ -411,7 +411,7 @@ function latestVersion({ log }: State, messageId: string): string {
   return messageId
 }
 
-/** Whether it is a user's message. @throws ColloquyError `evicted` where that is unknown. */
+/** Whether it is a user's message. @throws ColloquyError `evicted` if that is unknown. */
 function isOfUser(entry: Entry): boolean {
   const event = loadedEvent(entry, ['MessageEvent'])
   return event?.kind === 'MessageEvent' && event.source === 'user'

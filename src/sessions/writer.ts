@@ -321,7 +321,7 @@ export class SessionWriter {
     return call
   }
 
-  /** The id, or a numbered one where it is used or not legal. */
+  /** The id, or a numbered one if it is used or invalid. */
   #unused(id: string): string {
     const base = isLegalId(id) ? id : 'event'
     const count = this.#ids.size

@@ -252,7 +252,7 @@ interface ObservationFields {
   }
   /** The plan. */
   readonly TaskTrackerObservation: { readonly command: string; readonly task_list?: readonly TaskItem[] }
-  /** Output of a command. `command` is omitted on disk where it is null. */
+  /** Output of a command. A null `command` is omitted on disk. */
   readonly TerminalObservation: {
     readonly command?: string | null
     readonly exit_code?: number | null

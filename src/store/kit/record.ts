@@ -102,7 +102,7 @@ export function nextLease(
   })
 }
 
-/** What a status may be, and the key of a tag; most characters of a tag's value. */
+/** Legal statuses and keys of tags; maximum length of a tag's value. */
 export const STATUS = /^[a-z_]{1,40}$/
 export const TAG_KEY = /^[A-Za-z0-9][A-Za-z0-9_]*$/
 export const MOST_TAG = 256

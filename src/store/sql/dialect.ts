@@ -97,7 +97,7 @@ export interface Dialect {
   /** A `?` for the clock's time in microseconds, or null for the time of the database. */
   readonly now: string
   readonly greatest: string
-  /** The position of a text in another, from 1 on; 0 where it is not in it. */
+  /** The position of a text in another, from 1 on; 0 if it is absent. */
   readonly find: string
   /** Appended to a subquery whose rows no other transaction may change until this one is done. */
   readonly lock: string
