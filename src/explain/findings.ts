@@ -196,7 +196,7 @@ function resultFinding(
 
 /** Removes the advice to a server, because the log is already written. */
 const withoutAdvice = (message: string): string =>
-  message.replace(/; (?:of )?a correct server .*$/s, '').replace(/; give one of .*$/s, '')
+  message.replace(/; a correct server .*$/s, '').replace(/; give one of .*$/s, '')
 
 /** What is checked, and what is known about the conversation. */
 export interface FindingOptions {

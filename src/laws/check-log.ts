@@ -378,9 +378,9 @@ function watchCalls(report: Report, ended: boolean): LawWatch {
     const isInterrupted = interrupted.has(call.entry.seq)
     const what = `${callName(call.entry)} has no result ${why}`
     const advice = isInterrupted
-      ? 'an interrupt gives every pending call one'
-      : 'every call gets one before that'
-    report(isInterrupted ? 'P9' : law, index, `${what}; of a correct server ${advice}`)
+      ? 'gives every pending call a result when it interrupts'
+      : 'gives every call a result before that'
+    report(isInterrupted ? 'P9' : law, index, `${what}; a correct server ${advice}`)
   }
 
   return {
