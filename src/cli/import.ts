@@ -98,7 +98,7 @@ async function importFolder(name: string, files: readonly SessionFile[], job: Jo
     if (conversation !== undefined)
       throw new FileError(
         'several_conversations',
-        '--conversation cannot name all sessions of a directory: omit it, or pass one file',
+        '--conversation applies to a single FILE, not to a directory: pass a file, or omit it',
       )
     let [worst, failed, withQuarantined] = [0, 0, 0]
     const blank: string[] = []

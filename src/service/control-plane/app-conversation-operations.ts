@@ -211,4 +211,4 @@ const STATUS_CODES: Readonly<Partial<Record<SandboxStatus, number>>> = {
 }
 
 const WHAT_TO_DO =
-  ' Resume the sandbox and wait until it runs, or queue the message with POST /api/v1/conversations/{id}/pending-messages.'
+  ' Wait until the sandbox runs (if it is paused, resume it), or queue the message with POST /api/v1/conversations/{id}/pending-messages.'
