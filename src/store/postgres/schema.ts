@@ -253,8 +253,8 @@ const TIP_TYPES: Readonly<Record<(typeof TIP_COLUMNS)[number], string>> = {
  * log, or with one that is locked, unless `p_waits`; "blobs" if a long string's bytes are neither stored nor
  * passed. Long strings and waits require a single conversation. `p_appends` and the like: the number of the
  * conversation, from 1. It locks blobs against deletion, by hash, as `drop_blobs` does.
- * It reads elements by number, since `unnest` of many lists takes ten times as long; a plan for certain lists
- * would copy them and count from their start each time.
+ * It reads elements by number, since `unnest` of many lists takes ten times as long; custom plans would
+ * copy the lists each time.
  */
 const appendFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.append(

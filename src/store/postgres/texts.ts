@@ -67,9 +67,9 @@ export const columnsOf = (
 ]
 
 /**
- * Frequent terms are found among the newest texts, rare ones by the index: hits in a sample of the newest texts
- * decide. A match that the index finds costs as much as so many texts that are read in order. A rank needs up to
- * 1,000 hits, so only more frequent terms are worth reading in order, and a smaller sample shows those.
+ * A sample of the newest texts shows whether a term is frequent. Frequent terms are searched in the newest texts,
+ * others in the index, where a match costs as much as reading `INDEX_COST` texts. A rank needs more hits, so it
+ * reads the newest texts only for very frequent terms, which a smaller sample shows.
  */
 const [SAMPLE, INDEX_COST, TEXT_BYTES] = [400, 4, 400]
 

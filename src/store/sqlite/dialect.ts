@@ -56,8 +56,8 @@ import { TEXT_SCHEMA, writeTexts } from './texts.ts'
 const table = (name: string): string => `colloquy_${name}`
 
 /**
- * Events of a log that are indexed by id and by kind together: alone, each would write a page of every index.
- * Reads visit those that are not indexed yet. Part of the schema: existing databases are indexed in this way.
+ * Number of events of a log that are indexed together: alone, each would write a page of every index. Reads
+ * visit the rest. Existing databases depend on it.
  */
 const INDEXED_AT_ONCE = 32
 
