@@ -8,7 +8,7 @@ export interface PrefixChange {
   readonly in: 'system' | 'tools' | 'message'
   /** Index of the message, or of the input item; absent for `system` and `tools`. */
   readonly message?: number
-  /** The field that differs, such as `content[0].text`; empty if the whole differs or is missing. */
+  /** The field that differs, such as `content[0].text`; empty if all of the part differs or is missing. */
   readonly path: string
 }
 

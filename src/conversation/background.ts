@@ -37,7 +37,7 @@ export interface BackgroundWork {
    * closes; not when the run is interrupted.
    */
   readonly signal: AbortSignal
-  /** Reports progress to live readers; the model does not see it. A new `task` replaces the handle. */
+  /** Appends progress, which the model does not see. A new `task` replaces the handle. */
   readonly report: (progress: ProgressReport) => Promise<void>
   /** Completes the call when the promise settles; a rejection completes it as failed. */
   readonly completeWith: (result: PromiseLike<CallCompletion>) => void

@@ -467,8 +467,8 @@ export class Conversation {
   }
 
   /**
-   * Reports the progress of a working call to live readers; the model does not see it. A new `task` replaces
-   * the handle. Does nothing for a call that is not working.
+   * Appends the progress of a working call, which the model does not see. A new `task` replaces the handle.
+   * Does nothing for a call that is not working.
    */
   async reportProgress(callId: string, progress: ProgressReport): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideProgress(state, callId, progress)))

@@ -109,8 +109,9 @@ export function decideApprove(state: State, actionIds: readonly string[]): Event
 }
 
 /**
- * Returns the rejections of pending calls, in log order. Default: all calls of HEAD's branch. O(k log k) for
- * k pending calls.
+ * Returns the rejections of pending calls, in log order. If all others are approved, the status becomes
+ * idle. O(k log k) for k pending calls.
+ * @param actionIds default: all pending calls of HEAD's branch
  * @throws ColloquyError `unknown_call` for an id that is not a pending call of HEAD's branch.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }

@@ -23,9 +23,8 @@ export interface ForkOptions extends Partial<
   Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata' | 'sandboxId' | 'owner'>
 > {
   /**
-   * Id of the event that becomes the fork's HEAD. Only its path is copied; if that contains a result of a
-   * call on another branch, or a reply requested there, the whole log up to the event is. Default: the whole
-   * log with all branches.
+   * Id of the event that becomes the fork's HEAD. Only its path is copied, or the log up to the event if a
+   * result or a reply on the path belongs to a call or request on another branch. Default: the whole log.
    */
   readonly from?: string
 }
@@ -76,9 +75,8 @@ export function planFork(state: State, from?: string): ForkPlan {
   const end = anchorOf(entryOf(state.log, from))
   const branch = branchOf(end)
   const path = pathToEntry(end)
-  // A result for a call on another branch ends no call here only while that call is known to be elsewhere
-  // (U3). A reply's place depends in the same way on the event after which it was requested, also on another
-  // branch (U10).
+  // Without the call on another branch, its result would end a call here (U3). Without the event after which
+  // a reply was requested, the reply would move (U10).
   const refersElsewhere =
     end !== null &&
     ([...branch.dropped].some((dropped) => namesEventOffPath(state, end, dropped)) ||

@@ -360,7 +360,7 @@ export interface ReplyTool {
 }
 
 /**
- * How a reply ended. `done`: normally. `tool_calls`: with calls whose results it waits for. `truncated`: at
+ * How a reply ended. `done`: normally. `tool_calls`: with calls that need results. `truncated`: at
  * the token limit. `paused`: it continues when it is sent back. `refused`: by the model. `filtered`: by the
  * provider. `broken_off`: the stream ended early. `failed`: with an error of the provider.
  */

@@ -117,7 +117,7 @@ export const open = /* @__PURE__ */ withFields(true)
 /** An object with exactly these fields. */
 export const record = /* @__PURE__ */ withFields(false)
 
-/** The objects of these kinds. */
+/** An object of one of the kinds in `B`, by `type`. */
 export type Typed<B extends Readonly<Record<string, Fields>>> = {
   [K in keyof B]: Flat<{ type: K } & RecordOf<B[K]>>
 }[keyof B]

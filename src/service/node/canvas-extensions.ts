@@ -25,7 +25,7 @@ interface Manifest extends JsonObject {
 
 /**
  * Returns the Canvas extensions of a folder. Clients can install only folders in it: each is copied to
- * `.installed/<name>`, and its state written to `.installed/<name>.json`. Their programs are not started.
+ * `.installed/<name>`, and its state written to `.installed/<name>.json`. Backend programs are not started.
  * @example
  * const extensions = directoryExtensions('.')
  * await extensions.list() // []

@@ -48,7 +48,7 @@ export class Settings {
     this.#profiles = profiles
   }
 
-  /** Returns the settings with their secrets. @throws HttpProblem 409 if another secret encrypted them. */
+  /** Returns the settings with their secrets. @throws HttpProblem 409 if they are encrypted with another secret. */
   async read(): Promise<SettingsValues> {
     const values = await this.#read()
     const { active_profile: active } = values

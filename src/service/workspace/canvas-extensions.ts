@@ -41,9 +41,9 @@ export interface CanvasExtensions {
   readonly install: (source: ExtensionSource, force: boolean) => Promise<Extension>
   readonly setEnabled: (name: string, enabled: boolean) => Promise<boolean>
   readonly uninstall: (name: string) => Promise<boolean>
-  /** Copies the source to a separate folder, and checks that it is a new version of the extension. */
+  /** Copies the source to a separate folder, and checks that it is the same extension. */
   readonly check: (name: string) => Promise<'valid' | 'invalid' | null>
-  /** Replaces the extension by the checked version. @throws HttpProblem 409 if none was checked. */
+  /** Replaces the extension with the checked copy. @throws HttpProblem 409 if none was checked. */
   readonly apply: (name: string, enabled: boolean) => Promise<Extension | null>
   readonly read: (name: string, file: 'entrypoint' | 'icon') => Promise<Uint8Array<ArrayBuffer> | null>
 }

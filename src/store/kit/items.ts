@@ -126,7 +126,7 @@ const QUERY = {
 } satisfies Record<keyof ItemQuery, true>
 
 /**
- * Checks a query of items. O(length). @throws `invalid_query`, `invalid_cursor`.
+ * Checks a query of items, and adds defaults. O(length). @throws `invalid_query`, `invalid_cursor`.
  * @example
  * const item = itemOf({ collection: 'jobs', id: 'j' }, { body: {}, keys: {} }, 1, null)
  * const cursor = itemCursor(checkItemQuery('jobs'), item)

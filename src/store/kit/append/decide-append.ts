@@ -350,7 +350,7 @@ function versionConflict(context: AppendContext, expected: number): ColloquyErro
 export interface PlacedEvent {
   readonly event: StoredEvent
   readonly time: bigint
-  /** Where its children are placed in the tree; null outside the tree. */
+  /** Its node in the tree; null outside the tree. */
   readonly node: TreeNode | null
 }
 
