@@ -90,8 +90,8 @@ export const LOG_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a set writes in place',
-    file: 'log/vector.ts',
-    find: 'const tail = this.#tail.slice(0, this.length - this.#start)',
+    file: 'view/units.ts',
+    find: 'const tail = this.#tail.slice(0, this.length - start)',
     replace: 'const tail = this.#tail',
   },
   {

@@ -16,7 +16,7 @@ const NO_NODES: Node = Object.freeze([])
 
 /**
  * A persistent list: a change returns a new version, and old versions never change. A trie of 32 branches:
- * push O(1) amortised; get, set and prefix O(log n).
+ * push O(1) amortised; get and prefix O(log n).
  * @example
  * const one = vectorOf(["a"]);
  * const two = one.push("b");
@@ -81,24 +81,6 @@ export class Vector<T> implements Iterable<T> {
     }
     const root = withLeaf(this.#root, this.#shift, this.#start, this.#tail)
     return new Vector(this.length + 1, this.#shift, root, [value])
-  }
-
-  /**
-   * Returns a version with another value at an index. O(log n).
-   * @throws RangeError when the index is outside 0..length-1.
-   */
-  set(index: number, value: T): Vector<T> {
-    if (index < 0 || index >= this.length) {
-      throw new RangeError(`no value at ${index} in a vector of ${this.length}`)
-    }
-    if (index < this.#start) {
-      const root = withValue(this.#root, this.#shift, index, value)
-      return new Vector(this.length, this.#shift, root, this.#tail)
-    }
-    const tail = this.#tail.slice(0, this.length - this.#start)
-    work.slots += tail.length
-    tail[index & MASK] = value
-    return new Vector(this.length, this.#shift, this.#root, tail)
   }
 
   /** Returns the version with the first `length` values. O(log32 n), without copying. */
@@ -185,13 +167,5 @@ function withLeaf(node: Node, level: number, index: number, leaf: Node): Node {
   else if (slot < node.length) {
     copy.push(withLeaf(node[slot] as Node, level - BITS, index, leaf))
   } else copy.push(spine(level - BITS, leaf))
-  return copy
-}
-
-function withValue(node: Node, level: number, index: number, value: unknown): Node {
-  const copy = (level === 0 ? loadLeaf(node, index) : node).slice()
-  work.slots += copy.length
-  const slot = level === 0 ? index & MASK : (index >>> level) & MASK
-  copy[slot] = level === 0 ? value : withValue(node[slot] as Node, level - BITS, index, value)
   return copy
 }

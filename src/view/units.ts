@@ -301,14 +301,7 @@ export class Units implements Iterable<Unit> {
 
   /** Returns the units from `from` (default 0) to before `to` (default the length) as an array. O(log n + result). */
   slice(from = 0, to = this.length): Unit[] {
-    const out: Unit[] = []
-    const end = Math.min(to, this.length)
-    const start = this.#tree?.size ?? 0
-    if (from < start && this.#tree !== null)
-      collectUnits(this.#tree, Math.max(0, from), Math.min(end, start), out)
-    for (let index = Math.max(from, start); index < end; index += 1)
-      out.push(this.#tail[index - start] as Unit)
-    return out
+    return [...this.range(from, to).#blocks()].flat()
   }
 
   *[Symbol.iterator](): IterableIterator<Unit> {
@@ -342,9 +335,7 @@ export class Units implements Iterable<Unit> {
   /** Returns the number of view events of the units before an index. O(log n). */
   eventsBefore(index: number): number {
     let events = 0
-    this.#walk(index, (totals) => {
-      events += totals.events
-    })
+    for (const totals of this.#before(index)) events += totals.events
     return events
   }
 
@@ -352,18 +343,10 @@ export class Units implements Iterable<Unit> {
   indexAfter(events: number): number {
     let index = 0
     let rest = events
-    for (const { size, totals, units } of this.#descend((part) => part.events < rest)) {
-      if (rest <= 0) return index
-      if (units === null) {
-        rest -= totals.events
-        index += size
-        continue
-      }
-      for (const unit of units) {
-        if (rest <= 0) return index
-        rest -= eventCount(unit)
-        index += 1
-      }
+    for (const { size, totals } of this.#parts((part) => part.events < rest)) {
+      if (rest <= 0) break
+      rest -= totals.events
+      index += size
     }
     return index
   }
@@ -371,9 +354,7 @@ export class Units implements Iterable<Unit> {
   /** Returns the open stretch before an index (U5). O(log n). */
   stretchBefore(index: number): Stretch {
     let stretch = NO_STRETCH
-    this.#walk(index, ({ flow }) => {
-      stretch = afterFlow(stretch, flow)
-    })
+    for (const { flow } of this.#before(index)) stretch = afterFlow(stretch, flow)
     return stretch
   }
 
@@ -382,18 +363,10 @@ export class Units implements Iterable<Unit> {
     let stretch = NO_STRETCH
     let index = 0
     const skips = (flow: Flow, size: number): boolean => index + size <= from || !hasStart(stretch, flow)
-    for (const { size, totals, units } of this.#descend((part, count) => skips(part.flow, count))) {
-      if (units === null) {
-        stretch = afterFlow(stretch, totals.flow)
-        index += size
-        continue
-      }
-      for (const unit of units) {
-        const flow = flowOf(unit)
-        if (index >= from && hasStart(stretch, flow)) return index
-        stretch = afterFlow(stretch, flow)
-        index += 1
-      }
+    for (const { size, totals } of this.#parts((part, count) => skips(part.flow, count))) {
+      if (!skips(totals.flow, size)) break
+      stretch = afterFlow(stretch, totals.flow)
+      index += size
     }
     return index
   }
@@ -415,41 +388,37 @@ export class Units implements Iterable<Unit> {
     if (this.length > start) yield this.#tail.slice(0, this.length - start)
   }
 
-  /** Calls `add` with the totals of successive parts that cover the units before an index. */
-  #walk(end: number, add: (totals: Totals) => void): void {
+  /** Totals of successive parts that cover the units before an index. */
+  *#before(end: number): IterableIterator<Totals> {
     let index = 0
-    for (const { size, totals, units } of this.#descend((_, count) => index + count <= end)) {
-      if (index >= end) return
-      if (units === null) {
-        add(totals)
-        index += size
-        continue
-      }
-      for (const unit of units.slice(0, end - index)) add(totalsOf([unit]))
-      return
+    for (const { size, totals } of this.#parts((_, count) => index + count <= end)) {
+      index += size
+      if (index > end) return
+      yield totals
     }
   }
 
-  *#descend(skips: (totals: Totals, size: number) => boolean): IterableIterator<NodePart> {
+  /** Successive parts that cover all units: subtrees where the whole may be skipped, else single units. */
+  *#parts(skips: (totals: Totals, size: number) => boolean): IterableIterator<Part> {
     const stack: Node[] = this.#tree === null ? [] : [this.#tree]
-    const start = this.#tree?.size ?? 0
     for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
       work.units += 1
       const totals = totalsIn(node)
-      if (skips(totals, node.size)) yield { size: node.size, totals, units: null }
-      else if (node.height === 0) yield { size: node.size, totals, units: (node as LeafNode).units }
+      if (skips(totals, node.size)) yield { size: node.size, totals }
+      else if (node.height === 0) yield* singles((node as LeafNode).units)
       else stack.push((node as Inner).right, (node as Inner).left)
     }
-    if (this.length === start) return
-    const units = this.#tail.slice(0, this.length - start)
-    yield { size: units.length, totals: ZERO_TOTALS, units }
+    yield* singles(this.#tail.slice(0, this.length - (this.#tree?.size ?? 0)))
   }
 }
 
-interface NodePart {
+interface Part {
   readonly size: number
   readonly totals: Totals
-  readonly units: readonly Unit[] | null
+}
+
+function* singles(units: readonly Unit[]): IterableIterator<Part> {
+  for (const unit of units) yield { size: 1, totals: totalsOf([unit]) }
 }
 
 const isUnitBefore = (unit: Unit, order: UnitOrder): boolean =>
@@ -458,8 +427,6 @@ const isUnitBefore = (unit: Unit, order: UnitOrder): boolean =>
     : unit.first !== order.first
       ? unit.first < order.first
       : (unit.tie ?? 0) < (order.tie ?? 0)
-
-const ZERO_TOTALS: Totals = { events: 0, flow: sumFlows([]) }
 
 function totalsOf(units: readonly Unit[]): Totals {
   work.units += units.length
@@ -545,17 +512,6 @@ function replaced(node: Node, index: number, unit: Unit): Node {
   return index < left.size
     ? inner(replaced(left, index, unit), right)
     : inner(left, replaced(right, index - left.size, unit))
-}
-
-function collectUnits(node: Node, from: number, to: number, out: Unit[]): void {
-  if (from >= to) return
-  if (node.height === 0) {
-    for (let index = from; index < to; index += 1) out.push((node as LeafNode).units[index] as Unit)
-    return
-  }
-  const { left, right } = node as Inner
-  if (from < left.size) collectUnits(left, from, Math.min(to, left.size), out)
-  if (to > left.size) collectUnits(right, Math.max(0, from - left.size), to - left.size, out)
 }
 
 /** Returns a sequence of the units. O(n). */

@@ -12,12 +12,10 @@ interface Version {
 
 type Step =
   | { readonly do: 'push'; readonly on: number; readonly many: number }
-  | { readonly do: 'set'; readonly on: number; readonly index: number }
   | { readonly do: 'prefix'; readonly on: number; readonly index: number }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('push' as const), on: fc.nat(), many: fc.oneof(fc.nat(3), fc.nat(1_100)) }),
-  fc.record({ do: fc.constant('set' as const), on: fc.nat(), index: fc.nat() }),
   fc.record({ do: fc.constant('prefix' as const), on: fc.nat(), index: fc.nat() }),
 )
 
@@ -48,10 +46,7 @@ function apply({ vector, model }: Version, step: Step): Version {
     return { vector: next, model: copy }
   }
   const position = model.length === 0 ? 0 : step.index % (model.length + 1)
-  if (step.do === 'prefix') return { vector: vector.prefix(position), model: model.slice(0, position) }
-  if (position >= model.length) return { vector, model }
-  serial += 1
-  return { vector: vector.set(position, serial), model: model.with(position, serial) }
+  return { vector: vector.prefix(position), model: model.slice(0, position) }
 }
 
 describe('vector', () => {
@@ -85,11 +80,6 @@ describe('vector', () => {
     ] as const) {
       expect(vector.slice(from, to)).toEqual([...vector].slice(from, to))
     }
-  })
-
-  it('refuses to set what is not there', () => {
-    expect(() => vectorOf([1]).set(1, 2)).toThrow(RangeError)
-    expect(() => vectorOf([1]).set(-1, 2)).toThrow('no value at -1 in a vector of 1')
   })
 
   it('copies a bounded number of slots for a push, at any length', () => {
