@@ -79,6 +79,20 @@ export function editEach(
   })
 }
 
+/** The value with what `change` replaces at any depth; parts without a replacement are shared. O(size). */
+export function mapDeep(value: unknown, change: (value: unknown) => unknown): unknown {
+  const other = change(value)
+  if (other !== value || typeof value !== 'object' || value === null) return other
+  const changed = Object.entries(value).flatMap(([key, inner]: [string, unknown]) => {
+    const after = mapDeep(inner, change)
+    return after === inner ? [] : [[key, after] as const]
+  })
+  if (changed.length === 0) return value
+  const copy: object = Array.isArray(value) ? [...(value as readonly unknown[])] : { ...value }
+  for (const [key, after] of changed) setOwn(copy, key, after)
+  return copy
+}
+
 /** The index of the quote that closes the one at `from`, or the length of the text. O(length). */
 export function quoteEnd(text: string, from: number): number {
   const quote = text[from]

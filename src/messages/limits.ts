@@ -25,8 +25,10 @@ export interface Limits extends GrammarKinds {
   readonly kinds: readonly PartKind[]
   /** Order of a reply's parts when its record has none. */
   readonly order: (message: AssistantMessage, counts: PartCounts) => readonly FieldRef[]
-  /** Whether only calls may follow a call, and what precedes a later call is bound to it. */
-  readonly callsLast: boolean
+  /** Rearranges the parts of a record, where only calls may follow a call. */
+  readonly arrange:
+    | ((message: AssistantMessage, refs: readonly PartRef[], limits: Limits) => readonly PartRef[])
+    | null
   readonly isSigned: (message: AssistantMessage, ref: FieldRef) => boolean
   readonly more: Readonly<Partial<Record<PartKind, Kind['more']>>>
   /** The call of a server's tool, or its result; null for others. */
@@ -34,8 +36,8 @@ export interface Limits extends GrammarKinds {
   readonly pairs: (turns: readonly Turn[], limits: Limits, state: PairState) => readonly Turn[]
   /** Whether a reply without calls is written at all; signed parts count, even when they are left out. */
   readonly hasOutput: (turn: AssistantTurn) => boolean
-  /** Whether a paused reply is resumed by sending it back as the last message. */
-  readonly pauses: boolean
+  /** Whether a reply is resumed, as it was paused, by sending it back last or before the next one. */
+  readonly resumes: ((last: AssistantTurn, next: AssistantTurn | undefined, limits: Limits) => boolean) | null
   /** Whether a system message may follow others. */
   readonly appends: boolean
 }

@@ -44,9 +44,9 @@ export const COMMON_LIMITS = {
   toolNameLength: 64,
   kinds: THINKING_KINDS,
   order: thinkingFirst,
-  callsLast: false,
+  arrange: null,
   hasOutput: (turn: AssistantTurn) => turn.bound > 0 || turn.texts.length > 0 || hasOwnParts(turn),
-  pauses: false,
+  resumes: null,
   appends: false,
 } as const
 
@@ -64,6 +64,9 @@ export function thoughtAt(
   const block = reply?.grammar === grammar ? thinking_blocks[index] : undefined
   return block !== undefined && 'thinking' in block ? block : null
 }
+
+/** Google accepts it instead of a signature, for a call of another model or one that lost its signature. */
+export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
 /** Returns the signature of a thought, or of another part with this field; null if it cannot be sent. */
 export function signatureOf(
@@ -105,11 +108,8 @@ export function partsOf(message: AssistantMessage, limits: Limits): PartsInOrder
     ownRefs === null
       ? withPlaceholders(limits.order(message, counts), isOwn ? [] : othersOf(message))
       : ownRefs.flatMap((ref): readonly PartRef[] => (ref.kind === 'other' ? ownPart(ref, limits) : [ref]))
-  return signedOf(
-    message,
-    ownRefs !== null && limits.callsLast ? callsBehind(message, refs, limits) : refs,
-    limits,
-  )
+  const arranged = ownRefs === null ? null : limits.arrange?.(message, refs, limits)
+  return signedOf(message, arranged ?? refs, limits)
 }
 
 const signedIn =
@@ -195,7 +195,7 @@ function withPlaceholders(
  * Keeps order up to the last thinking before a call, which is bound to everything before it; then calls are
  * last. Server tool content is refused after a call, so then calls are last of all.
  */
-function callsBehind(
+export function callsBehind(
   message: AssistantMessage,
   refs: readonly PartRef[],
   limits: Limits,

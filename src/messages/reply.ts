@@ -120,7 +120,7 @@ function recordOf(
   const parts = isPlain ? null : storeParts(order)
   const waits = waitingAfter(
     order,
-    message.tool_calls.length > 0 || (limits.pauses && ending?.type === 'paused'),
+    message.tool_calls.length > 0 || (limits.resumes !== null && ending?.type === 'paused'),
     limits,
   )
   const inOrder = parts === null ? plain : partsOf({ ...message, reply: { grammar, parts } }, limits)
@@ -493,11 +493,19 @@ export const replyPart = {
   }),
 }
 
-/** Returns the reader of a grammar's whole replies. `broken`: how its stream ended, if before the end of the reply. */
+/** How a stream ended, in what it collected of a reply, if that was before the end. No JSON has this key. */
+export const BROKEN = Symbol('broken')
+
+/** Returns the reader of a grammar's whole replies; it also reads what a stream collected. */
 export const replyReader =
-  (limits: Limits, read: (raw: RawObject, broken: ReplyOutcome | null, options: ReadOptions) => RawReply) =>
-  (reply: object, options: ReadOptions, broken: ReplyOutcome | null = null): Reply =>
-    replyEvents(read(objectOf(reply), broken, options), limits, options)
+  <Raw extends object>(
+    limits: Limits,
+    read: (raw: RawObject, broken: ReplyOutcome | null, options: ReadOptions) => RawReply,
+  ) =>
+  (reply: Raw, options: ReadOptions = {}): Reply => {
+    const raw: RawObject & { readonly [BROKEN]?: ReplyOutcome } = objectOf(reply)
+    return replyEvents(read(raw, raw[BROKEN] ?? null, options), limits, options)
+  }
 
 /**
  * Returns a reply's events and outcome. Only the first has thinking, text and record. Calls that cannot be

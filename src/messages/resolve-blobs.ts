@@ -1,6 +1,6 @@
 /** Puts long strings back into messages of events that were read as references, before a request is made. */
 
-import { setOwn } from '../event/json.ts'
+import { mapDeep } from '../event/json.ts'
 import { BLOB_TEXT } from '../event/text.ts'
 
 /**
@@ -34,15 +34,5 @@ export async function resolveBlobs<M extends object>(
 }
 
 /** The value with each string replaced; what has none to replace is shared with the original. O(size). */
-export function mapStrings(value: unknown, change: (text: string) => string): unknown {
-  if (typeof value === 'string') return change(value)
-  if (typeof value !== 'object' || value === null) return value
-  const changed = Object.entries(value).flatMap(([key, inner]: [string, unknown]) => {
-    const after = mapStrings(inner, change)
-    return after === inner ? [] : [[key, after] as const]
-  })
-  if (changed.length === 0) return value
-  const copy: object = Array.isArray(value) ? [...(value as readonly unknown[])] : { ...value }
-  for (const [key, after] of changed) setOwn(copy, key, after)
-  return copy
-}
+export const mapStrings = (value: unknown, change: (text: string) => string): unknown =>
+  mapDeep(value, (each) => (typeof each === 'string' ? change(each) : each))

@@ -167,6 +167,28 @@ export const lengthFault = (id: unknown, maximum: number): string | false =>
 export const argumentsFault = (args: unknown): string | false =>
   typeof args === 'string' && parseObject(args) === undefined && 'not the JSON text of an object'
 
+export const blankFault = (text: unknown): string | false =>
+  typeof text === 'string' && isBlank(text) && 'blank text'
+
+/** A message of a request, or its absence. */
+interface Said {
+  readonly path: string
+  readonly role: unknown
+}
+
+export const notOfUser =
+  (verb: string) =>
+  ({ role }: Said): string | false =>
+    role !== 'user' && `${verb} ${String(role)}`
+
+/** Yields the messages with the role of the one before: of any role, or of one. */
+export const sameRoles = (messages: readonly Said[], only?: string): Generator<Finding> =>
+  each(
+    messages,
+    ({ role }, index) =>
+      index > 0 && messages[index - 1]?.role === role && role === (only ?? role) && `follows ${String(role)}`,
+  )
+
 export const isSystem = (role: unknown): boolean => role === 'system' || role === 'developer'
 
 /** The first message that is no system message is of the user. */

@@ -131,6 +131,12 @@ export const byType =
         ([type, fields]) => value['type'] === type && record({ type: string, ...fields })(value),
       ))
 
+/** An object with a type, in one of these forms. */
+export const typed = <const F extends Fields>(
+  ...forms: readonly F[]
+): Shape<Flat<{ type: string } & RecordOf<F>>> =>
+  either(forms.map((fields) => record({ type: string, ...fields }))) as never
+
 /** Text without lone surrogates. */
 export const text = /* @__PURE__ */ where(string, isWellFormed)
 

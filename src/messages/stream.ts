@@ -2,7 +2,7 @@
 
 import { isObject } from '../event/json.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
-import { failureOf } from './reply.ts'
+import { BROKEN, failureOf } from './reply.ts'
 import type { ReadOptions, Reply, ReplyCollector, ReplyOutcome } from './reply.ts'
 import { type RawObject, objectOf, objectsOf, readArguments, stringOf } from './text.ts'
 
@@ -17,7 +17,7 @@ interface StreamReader {
 
 /** Collects a stream. If it fails or breaks off, content that live readers have seen is kept. */
 export function collectStream(
-  read: (reply: object, options: ReadOptions, broken: ReplyOutcome | null) => Reply,
+  read: (reply: never, options: ReadOptions) => Reply,
   options: ReadOptions,
   { push: take, failureIn = failureOf, isComplete, whole }: StreamReader,
 ): ReplyCollector {
@@ -31,8 +31,10 @@ export function collectStream(
       for (const { content } of deltas) if (content !== undefined && content !== null) texts.push(content)
       return deltas
     },
-    end: () =>
-      read(whole(), options, failure ?? (isComplete() ? null : { type: 'broken_off', text: texts.join('') })),
+    end() {
+      const broken = failure ?? (isComplete() ? null : { type: 'broken_off' as const, text: texts.join('') })
+      return read({ ...whole(), ...(broken !== null && { [BROKEN]: broken }) } as never, options)
+    },
   }
 }
 
@@ -81,7 +83,7 @@ export const addText = (item: StreamItem, path: string, text: string): void => {
   piecesAt(item, path).texts.push(text)
 }
 
-const addValue = (item: StreamItem, path: string, value: unknown): void => {
+export const addValue = (item: StreamItem, path: string, value: unknown): void => {
   piecesAt(item, path).list.push(value)
 }
 

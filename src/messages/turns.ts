@@ -74,7 +74,7 @@ export function turnReader(
     const { last } = state
     if (last === undefined) push(userTurn(OPENING))
     else if (last.role === 'assistant' && last.calls.length === 0) {
-      if (isPaused(last, limits) && !(next !== undefined && beginsTurn(next, last, limits))) return
+      if (limits.resumes?.(last, next, limits) === true) return
       push(userTurn(GO_ON))
     }
     // A system message may be before a reply or at the end, nowhere else.
@@ -130,8 +130,11 @@ export function turnReader(
 
 const userTurn = (text: string): UserTurn => ({ role: 'user', pieces: [textPiece(text)], name: null })
 
-export const isPaused = ({ message: { reply } }: AssistantTurn, { pauses, grammar }: Limits): boolean =>
-  pauses && reply?.grammar === grammar && (reply.outcome === 'paused' || reply.stop_reason === 'pause_turn')
+export const isPaused = ({ message: { reply } }: AssistantTurn, { grammar }: Limits): boolean =>
+  reply?.grammar === grammar && (reply.outcome === 'paused' || reply.stop_reason === 'pause_turn')
+
+export const resumesPaused: NonNullable<Limits['resumes']> = (last, next, limits) =>
+  isPaused(last, limits) && (next === undefined || !beginsTurn(next, last, limits))
 
 /**
  * Whether a reply after a paused one begins its own turn, because what was between is gone: only a turn can

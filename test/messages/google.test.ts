@@ -3,7 +3,8 @@
 import { describe, expect, it } from 'vitest'
 import type { AssistantMessage, NeutralMessage, NeutralToolCall } from '../../src/messages/message.ts'
 import type { GoogleContent } from '../../src/messages/google/rules.ts'
-import { NO_SIGNATURE, toGoogle } from '../../src/messages/google/write.ts'
+import { toGoogle } from '../../src/messages/google/write.ts'
+import { NO_SIGNATURE } from '../../src/messages/reply-parts.ts'
 import { validateGoogle } from '../../src/messages/google/rules.ts'
 
 const user = (...content: object[]): NeutralMessage => ({

@@ -23,8 +23,8 @@ const LIMITS: Limits = {
   kinds: ['text', 'call'],
   order: (_, counts) => (['text', 'call'] as const).flatMap((kind) =>
     Array.from({ length: counts[kind] ?? 0 }, (__, at) => ({ kind, index: at, more: null }))),
-  callsLast: true, isSigned: () => false, more: {}, pairOf: () => null, pairs: (turns) => turns,
-  hasOutput: ({ texts }) => texts.length > 0, pauses: false, appends: false,
+  arrange: null, isSigned: () => false, more: {}, pairOf: () => null, pairs: (turns) => turns,
+  hasOutput: ({ texts }) => texts.length > 0, resumes: null, appends: false,
 }
 
 type Line = { readonly type: 'text'; readonly text: string } | { readonly call: string; readonly id: string; readonly args: object } | { readonly result: string; readonly id: string }

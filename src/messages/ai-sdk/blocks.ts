@@ -9,6 +9,7 @@ import type { PartTable, FieldRef, Limits, PairHalf } from '../limits.ts'
 import {
   base64,
   boolean,
+  byType,
   either,
   id,
   mapOf,
@@ -27,6 +28,7 @@ import {
 import type { Shape, ShapeOf, Typed } from '../shape.ts'
 import { COMMON_LIMITS, isSignedThinking } from '../reply-parts.ts'
 import { isWellFormed, isWhitespace } from '../text.ts'
+import { resumesPaused } from '../turns.ts'
 
 const options = {
   providerOptions: optional(
@@ -39,11 +41,7 @@ const options = {
 
 const reference = where(mapOf(visibleText), (value) => Object.keys(value).length > 0 && !('type' in value))
 
-const fileData = either([
-  record({ type: oneOf('data'), data: base64 }),
-  record({ type: oneOf('text'), text: visibleText }),
-  record({ type: oneOf('reference'), reference }),
-])
+const fileData = byType({ data: { data: base64 }, text: { text: visibleText }, reference: { reference } })
 
 const file = { type: oneOf('file'), mediaType, filename: optional(text) }
 
@@ -136,7 +134,7 @@ export const LIMITS: Limits = {
     turn.message.thinking_blocks.some(
       (block) => 'thinking' in block && !block.signature && !isWhitespace(block.thinking),
     ),
-  pauses: true,
+  resumes: resumesPaused,
 }
 
 /**

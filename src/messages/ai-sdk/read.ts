@@ -2,7 +2,7 @@ import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { failedWith, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
-import type { ReadOptions, Reply, ReplyCall, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
+import type { ReadOptions, ReplyCall, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../text.ts'
 import { collectStream } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
@@ -29,9 +29,7 @@ export interface AiSdkStep {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export const fromAiSdk = (step: AiSdkStep, options: ReadOptions = {}): Reply => readReply(step, options)
-
-const readReply = replyReader(LIMITS, (raw, broken) => {
+export const fromAiSdk = replyReader<AiSdkStep>(LIMITS, (raw, broken) => {
   const response = objectOf(raw['response'])
   const content = objectsOf(raw['content']).filter(isVisible)
   const ending = broken ?? endingOf(raw)
@@ -298,7 +296,7 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
     return type === 'text' ? replyDelta.text(text) : replyDelta.reasoning(text)
   }
 
-  return collectStream(readReply, options, {
+  return collectStream(fromAiSdk, options, {
     push,
     failureIn: ({ type, error }) =>
       type === 'error' && finish === null ? failedWith(textOfError(error)) : null,

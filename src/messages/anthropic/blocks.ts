@@ -26,10 +26,12 @@ import {
   string,
   text,
   type Typed,
+  typed,
   where,
   visibleText,
 } from '../shape.ts'
-import { COMMON_LIMITS, isSignedThinking } from '../reply-parts.ts'
+import { callsBehind, COMMON_LIMITS, isSignedThinking } from '../reply-parts.ts'
+import { resumesPaused } from '../turns.ts'
 
 const TEXT = { text: visibleText } as const
 
@@ -116,11 +118,11 @@ export const PARTS: PartTable = {
   user: true,
   result: true,
   kinds: {
-    document: { user: true, result: true, fits: byType({ document: DOCUMENT }) },
-    search_result: { user: true, result: true, fits: byType({ search_result: SEARCH_RESULT }) },
-    container_upload: { user: true, result: false, fits: byType({ container_upload: CONTAINER_UPLOAD }) },
-    tool_reference: { user: false, result: true, fits: byType({ tool_reference: TOOL_REFERENCE }) },
-    browser_state: { user: false, result: true, fits: byType({ browser_state: BROWSER_STATE }) },
+    document: { user: true, result: true, fits: typed(DOCUMENT) },
+    search_result: { user: true, result: true, fits: typed(SEARCH_RESULT) },
+    container_upload: { user: true, result: false, fits: typed(CONTAINER_UPLOAD) },
+    tool_reference: { user: false, result: true, fits: typed(TOOL_REFERENCE) },
+    browser_state: { user: false, result: true, fits: typed(BROWSER_STATE) },
   },
   write,
 }
@@ -196,12 +198,12 @@ export const LIMITS: Limits = {
   toolNameLength: 128,
   acceptsImage: (image) => image.from === 'data' || image.secure,
   parts: PARTS,
-  callsLast: true,
+  arrange: callsBehind,
   isSigned: isSignedThinking,
   more: { text: KINDS.text.more, call: KINDS.tool_use.more },
   pairOf,
   pairs: pairParts,
-  pauses: true,
+  resumes: resumesPaused,
   appends: true,
 }
 

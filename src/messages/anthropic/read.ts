@@ -11,7 +11,7 @@ import {
   replyPart,
   replyReader,
 } from '../reply.ts'
-import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyPart } from '../reply.ts'
+import type { Endings, ReadOptions, ReplyCollector, ReplyPart } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { addDelta, closeBlock, collectStream, type DeltaFields, newItem, type StreamItem } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
@@ -97,7 +97,7 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
     return []
   }
 
-  return collectStream(readReply, options, {
+  return collectStream(fromAnthropic, options, {
     push: take,
     failureIn: (event) => (event['type'] === 'error' ? (failureOf(event) ?? failedWith(null)) : null),
     isComplete: () => isComplete,
@@ -126,10 +126,7 @@ export interface AnthropicReply {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export const fromAnthropic = (reply: AnthropicReply, options: ReadOptions = {}): Reply =>
-  readReply(reply, options)
-
-const readReply = replyReader(LIMITS, (raw, broken) => {
+export const fromAnthropic = replyReader<AnthropicReply>(LIMITS, (raw, broken) => {
   const stop = objectOf(raw['stop_details'])
   const ending =
     broken ?? failureOf(raw) ?? endingBy(ENDINGS, stringOf(raw['stop_reason']), stop['explanation'])

@@ -3,14 +3,15 @@
 import { asObject, byKey, formRules, listed, storedFields, withMore } from '../request-form.ts'
 import {
   anthropicFileFault,
+  blankFault,
   each,
   endsInSpace,
   imageUrlFault,
   isBase64,
-  isBlank,
   judge,
   nameFault,
   nonEmpty,
+  notOfUser,
   pairRules,
 } from '../rules.ts'
 import type { Finding, JsonObject, Part, Rule, Violation } from '../request-form.ts'
@@ -263,9 +264,6 @@ export const blockRules: readonly Rule<View>[] = [
   },
 ]
 
-const blankFault = (text: unknown): string | false =>
-  typeof text === 'string' && isBlank(text) && 'blank text'
-
 const isContentEmpty = (content: unknown): boolean =>
   content === '' || (Array.isArray(content) && content.length === 0)
 
@@ -446,8 +444,7 @@ export const anthropicRules: readonly Rule<View>[] = [
     id: 'user-first',
     rule: 'The history begins with a user message.',
     source: 'error: "messages: first message must use the \\"user\\" role" (lobehub/lobehub#1601)',
-    check: ({ messages }) =>
-      each(messages.slice(0, 1), ({ role }) => role !== 'user' && `begins with ${String(role)}`),
+    check: ({ messages }) => each(messages.slice(0, 1), notOfUser('begins with')),
   },
   {
     id: 'message-nonempty',

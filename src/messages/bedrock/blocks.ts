@@ -1,14 +1,14 @@
 /** Amazon Bedrock's Converse: kinds of blocks and limits, for writer and readers. */
 
-import { isObject } from '../../event/json.ts'
-import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import { mapDeep } from '../../event/json.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
 import { type FileRef, isBase64, isPdf } from '../files.ts'
 import { base64Of, decodeBase64 } from '../text-files.ts'
 import type { FieldRef, Limits, PartTable } from '../limits.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairHalf, pairParts } from '../pairs.ts'
-import { COMMON_LIMITS, isSignedThinking } from '../reply-parts.ts'
+import { callsBehind, COMMON_LIMITS, isSignedThinking } from '../reply-parts.ts'
 import { base64, object, objects, oneOf, open, string } from '../shape.ts'
 import { objectOf } from '../text.ts'
 
@@ -62,7 +62,7 @@ export const LIMITS: Limits = {
   callId: { illegal: /[^\w-]/gu, maxLength: 64 },
   acceptsImage: (image) => image.from === 'data',
   parts: PARTS,
-  callsLast: true,
+  arrange: callsBehind,
   isSigned,
   more: { text: KINDS.text.more },
   pairOf: ({ toolUse, toolResult }) =>
@@ -79,18 +79,13 @@ export function isSigned(message: AssistantMessage, ref: FieldRef): boolean {
   return block !== undefined && ('thinking' in block || isBase64(block.data))
 }
 
-export function withBytes(value: JsonValue | undefined): unknown {
-  if (Array.isArray(value)) return value.map((item: JsonValue) => withBytes(item))
-  if (!isObject(value)) return value
-  const { $bytes } = value
-  if (typeof $bytes === 'string' && isBase64($bytes) && Object.keys(value).length === 1)
-    return decodeBase64($bytes)
-  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, withBytes(field)]))
-}
+/** Bytes in place of their base64, as the AWS client takes them. */
+export const withBytes = (value: unknown): unknown =>
+  mapDeep(value, (each) => {
+    const { $bytes, ...rest } = objectOf(each)
+    const isBytes = typeof $bytes === 'string' && isBase64($bytes) && Object.keys(rest).length === 0
+    return isBytes ? decodeBase64($bytes) : each
+  })
 
-export function withoutBytes(value: unknown): unknown {
-  if (value instanceof Uint8Array) return { $bytes: base64Of(value) }
-  if (Array.isArray(value)) return value.map(withoutBytes)
-  if (!isObject(value as JsonValue)) return value
-  return Object.fromEntries(Object.entries(value as object).map(([key, field]) => [key, withoutBytes(field)]))
-}
+export const withoutBytes = (value: unknown): unknown =>
+  mapDeep(value, (each) => (each instanceof Uint8Array ? { $bytes: base64Of(each) } : each))

@@ -1,7 +1,7 @@
 /** Reads replies of Amazon Bedrock's Converse as events. */
 
 import { endingBy, failedWith, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
-import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyPart } from '../reply.ts'
+import type { Endings, ReadOptions, ReplyCollector, ReplyPart } from '../reply.ts'
 import { base64Of } from '../text-files.ts'
 import { addDelta, closeBlock, collectStream, newItem, valueOrNew } from '../stream.ts'
 import type { DeltaFields, StreamItem } from '../stream.ts'
@@ -25,10 +25,7 @@ export interface BedrockReply {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export const fromBedrock = (reply: BedrockReply, options: ReadOptions = {}): Reply =>
-  readReply(reply, options)
-
-const readReply = replyReader(LIMITS, (raw, broken, options) => {
+export const fromBedrock = replyReader<BedrockReply>(LIMITS, (raw, broken, options) => {
   const { output, stopReason, usage, $metadata, additionalModelResponseFields, trace } = raw
   const { content } = objectOf(objectOf(output)['message'])
   const contents = objectsOf(content).filter(({ text }) => text !== '')
@@ -86,7 +83,7 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
   const blocks = new Map<unknown, StreamItem>()
   const blockAt = (index: unknown, start: RawObject = {}) => valueOrNew(blocks, index, () => newItem(start))
   const isComplete = (): boolean => typeof about['stopReason'] === 'string'
-  return collectStream(readReply, options, {
+  return collectStream(fromBedrock, options, {
     push({ contentBlockStart, contentBlockDelta, contentBlockStop, messageStop, metadata }) {
       about = { ...about, ...objectOf(messageStop), ...objectOf(metadata) }
       const { contentBlockIndex: first, start } = objectOf(contentBlockStart)
@@ -108,22 +105,15 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
+const REASONING = 'reasoningContent.reasoningText'
 /** A thought can have no text. */
 const THOUGHT = { as: 'text', begins: { reasoningContent: { reasoningText: { text: '' } } } } as const
 
 export const DELTAS: DeltaFields = {
   text: { to: 'text', as: 'text', publish: replyDelta.text },
   citation: { to: 'citationsContent.citations', as: 'list' },
-  'reasoningContent.text': {
-    ...THOUGHT,
-    to: 'reasoningContent.reasoningText.text',
-    publish: replyDelta.reasoning,
-  },
-  'reasoningContent.signature': {
-    ...THOUGHT,
-    to: 'reasoningContent.reasoningText.signature',
-    onlyWhole: true,
-  },
+  'reasoningContent.text': { ...THOUGHT, to: `${REASONING}.text`, publish: replyDelta.reasoning },
+  'reasoningContent.signature': { ...THOUGHT, to: `${REASONING}.signature`, onlyWhole: true },
   'toolUse.input': { to: 'toolUse.input', as: 'json' },
   toolResult: { to: 'toolResult.content', as: 'value' },
 }

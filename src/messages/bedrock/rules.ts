@@ -1,7 +1,17 @@
 /** Amazon Bedrock's Converse: the form of messages and system prompt, and the rules for them. */
 
 import { asList, asObject, customShape, formRules, listed, oneData, written } from '../request-form.ts'
-import { each, isBlank, judge, nameFault, pairRules, repeats, turnsOf } from '../rules.ts'
+import {
+  blankFault,
+  each,
+  judge,
+  nameFault,
+  notOfUser,
+  pairRules,
+  repeats,
+  sameRoles,
+  turnsOf,
+} from '../rules.ts'
 import type { OneField, Rule, Violation } from '../request-form.ts'
 import type { Step } from '../rules.ts'
 import { either, listOf, object, oneOf, open, optional, record, string } from '../shape.ts'
@@ -64,6 +74,8 @@ export type BedrockMessage = ShapeOf<typeof message>
 /** The fields of a `Converse` request that are written from the log. */
 export type BedrockRequest = ShapeOf<typeof request>
 
+const NO_MESSAGE = { path: 'messages', role: undefined }
+
 /** Blocks and what their kinds contain. */
 const blocksIn = (value: unknown, path: string, role: unknown) =>
   listed(value, path).map((part) => {
@@ -110,20 +122,13 @@ export const bedrockRules: readonly Rule<View>[] = [
     source:
       'error: "A conversation must start with a user message."; at the end: "does not support assistant message prefill"',
     check: ({ messages }) =>
-      each(
-        [messages[0], messages.at(-1)].map((end) => end ?? { path: 'messages', role: undefined }),
-        ({ role }) => role !== 'user' && `of ${String(role)}`,
-      ),
+      each([messages[0] ?? NO_MESSAGE, messages.at(-1) ?? NO_MESSAGE], notOfUser('of')),
   },
   {
     id: 'roles-alternate',
     rule: 'No message has the role of the one before it.',
     source: 'error: "A conversation must alternate between user and assistant roles."',
-    check: ({ messages }) =>
-      each(
-        messages.slice(1),
-        ({ role }, before) => messages[before]?.role === role && `follows one of ${String(role)}`,
-      ),
+    check: ({ messages }) => sameRoles(messages),
   },
   {
     id: 'content-nonempty',
@@ -143,11 +148,7 @@ export const bedrockRules: readonly Rule<View>[] = [
     rule: 'No text of a system prompt, a user or a result is blank.',
     source: 'error: "The text field in the ContentBlock object at messages.0.content.0 is blank."',
     check: ({ blocks }) =>
-      each(
-        blocks,
-        ({ role, body: { text } }) =>
-          role !== 'assistant' && typeof text === 'string' && isBlank(text) && 'blank',
-      ),
+      each(blocks, ({ role, body: { text } }) => role !== 'assistant' && blankFault(text)),
   },
   {
     id: 'blocks-by-role',

@@ -5,6 +5,7 @@ import { LIMITS } from './blocks.ts'
 import { collectGoogle, ENDINGS, fromGoogle } from './read.ts'
 import { toGoogle } from './write.ts'
 import { validateGoogle } from './rules.ts'
+import { NO_SIGNATURE } from '../reply-parts.ts'
 import { argumentObject, callsLast, errorsBy, halves } from '../provider.ts'
 import { isTextBlank, partsSeen, reasonOf, seenText } from '../provider.ts'
 import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../provider.ts'
@@ -37,7 +38,7 @@ const finishOf = (about: ReplyAbout): object => ({
 })
 
 function googleBlocks(role: string, { thoughtSignature, ...content }: Wire): SeenBlock[] {
-  const isSigned = thoughtSignature !== undefined && thoughtSignature !== 'skip_thought_signature_validator'
+  const isSigned = thoughtSignature !== undefined && thoughtSignature !== NO_SIGNATURE
   if (!isSigned && (content['thought'] === true || isTextBlank(content))) return []
   const token = isSigned ? String(thoughtSignature) : null
   return [{ role: role === 'model' ? 'assistant' : role, body: seenText(content), token }]

@@ -13,7 +13,7 @@ import {
   replyPart,
   replyReader,
 } from '../reply.ts'
-import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
+import type { Endings, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, withoutNulls } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
@@ -190,7 +190,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
     })
   }
 
-  return collectStream(readReply, options, {
+  return collectStream(fromGoogle, options, {
     push,
     isComplete: () => stringOf(candidate['finishReason']) !== '' || blockReason(about) !== '',
     whole: () => ({ ...about, candidates: [{ ...candidate, content: { parts: parts.map(wholePart) } }] }),
@@ -229,9 +229,7 @@ export interface GoogleReply {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export const fromGoogle = (reply: GoogleReply, options: ReadOptions = {}): Reply => readReply(reply, options)
-
-const readReply = replyReader(LIMITS, (raw, broken) => {
+export const fromGoogle = replyReader<GoogleReply>(LIMITS, (raw, broken) => {
   const [candidate = {}] = objectsOf(raw['candidates'])
   const parts = objectsOf(objectOf(candidate['content'])['parts']).filter(isVisible)
   const ending = broken ?? failureOf(raw) ?? endingOf(raw, candidate)

@@ -11,12 +11,9 @@ import type { Piece, FieldRef, AssistantTurn, Call, Result } from '../limits.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { argumentObject, functionName } from '../text.ts'
 import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
-import { signatureOf, thoughtAt } from '../reply-parts.ts'
+import { NO_SIGNATURE, signatureOf, thoughtAt } from '../reply-parts.ts'
 import { isUnsignedThought, LIMITS, saysMore } from './blocks.ts'
 import type { GoogleContent, GooglePart, GoogleRequest } from './rules.ts'
-
-/** Accepted instead of a signature, for a call of another model or one that lost its signature. */
-export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
 /**
  * Writes system instruction and contents of a `generateContent` request, valid for any log (law M). A reply

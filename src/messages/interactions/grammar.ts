@@ -4,11 +4,12 @@ import { defineGrammar } from '../grammar.ts'
 import { googleError } from '../google/grammar.ts'
 import { argumentObject, isTextBlank, reasonOf, seenText, spoken } from '../provider.ts'
 import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../provider.ts'
+import { NO_SIGNATURE } from '../reply-parts.ts'
 import type { DeltaFields } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 import { collectInteractions, ENDINGS, fromInteractions } from './read.ts'
 import { validateInteractions } from './rules.ts'
-import { NO_SIGNATURE, toInteractions } from './write.ts'
+import { toInteractions } from './write.ts'
 
 const interactionOf = (steps: readonly Wire[], about: ReplyAbout): Wire => ({
   id: `int_${about.requestNumber}`,

@@ -1,9 +1,9 @@
-import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { endingBy, failureOf, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
-import type { Endings, ReadOptions, Reply, ReplyCollector, ReplyPart } from '../reply.ts'
+import type { Endings, ReadOptions, ReplyCollector, ReplyPart } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
-import { collectStream, valueOrNew } from '../stream.ts'
-import { objectOf, objectsOf, readArguments, stringOf, textOfContents, textOfInput } from '../text.ts'
+import { addText, addValue, closeBlock, collectStream, newItem, valueOrNew } from '../stream.ts'
+import type { StreamItem } from '../stream.ts'
+import { objectOf, objectsOf, stringOf, textOfContents, textOfInput } from '../text.ts'
 import type { RawObject } from '../text.ts'
 import { isContent, LIMITS } from './blocks.ts'
 
@@ -25,10 +25,7 @@ export interface InteractionsReply {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export const fromInteractions = (reply: InteractionsReply, options: ReadOptions = {}): Reply =>
-  readReply(reply, options)
-
-const readReply = replyReader(LIMITS, (raw, broken) => {
+export const fromInteractions = replyReader<InteractionsReply>(LIMITS, (raw, broken) => {
   // The other fields repeat the request.
   const { id, model, status, usage, service_tier, continuation_token, agent } = raw
   const all = objectsOf(raw['steps'])
@@ -108,64 +105,57 @@ function thoughtPart(step: RawObject): ReplyPart {
  */
 export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = { status: 'in_progress' }
-  const steps = new Map<unknown, { fields: Record<string, unknown>; contents: RawObject[]; args: string[] }>()
-  const stepAt = (index: unknown) => valueOrNew(steps, index, () => ({ fields: {}, contents: [], args: [] }))
-  const add = (index: unknown, fields: RawObject, contents: readonly RawObject[]): StreamingDeltaEvent[] => {
-    const step = stepAt(index)
-    Object.assign(step.fields, withoutEmpty(fields))
-    step.contents.push(...contents)
-    const publish = step.fields['type'] === 'thought' ? replyDelta.reasoning : replyDelta.text
-    return contents.flatMap(({ type, text }) => (type === 'text' ? publish(stringOf(text)) : []))
+  const steps = new Map<unknown, StreamItem>()
+  const add = (index: unknown, { content, summary, ...fields }: RawObject, args = '') => {
+    const step = valueOrNew(steps, index, () => newItem({}))
+    step.start = { ...step.start, ...withoutEmpty(fields) }
+    addText(step, 'arguments', args)
+    const publish = step.start['type'] === 'thought' ? replyDelta.reasoning : replyDelta.text
+    return objectsOf(content ?? summary).flatMap((part) => {
+      addValue(step, 'content', part)
+      return part['type'] === 'text' ? publish(stringOf(part['text'])) : []
+    })
   }
-  const begin = (index: unknown, { content, summary, ...fields }: RawObject): StreamingDeltaEvent[] =>
-    add(index, fields, objectsOf(content ?? summary))
-  const addDelta = (index: unknown, delta: RawObject): StreamingDeltaEvent[] => {
-    const { type: kind, annotations, arguments: args, ...rest } = delta
-    const type = stringOf(kind)
-    const { fields, args: pieces } = stepAt(index)
-    fields['type'] ??= isContent(delta) ? 'model_output' : (STEP_OF[type] ?? type)
-    if (isContent(delta)) return add(index, {}, [delta])
-    if (type === 'thought_summary') return add(index, {}, [objectOf(delta['content'])])
-    if (type === 'text_annotation_delta') return add(index, {}, [{ type: 'text', annotations }])
-    if (type === 'arguments_delta') pieces.push(stringOf(args))
-    else Object.assign(fields, withoutEmpty({ ...rest, arguments: args }))
-    return []
-  }
-  return collectStream(readReply, options, {
+  return collectStream(fromInteractions, options, {
     push(event) {
+      const { event_type: kind, index, status, usage, continuation_token } = event
       const { steps: whole, ...rest } = objectOf(event['interaction'])
-      const { status, usage, continuation_token, index } = event
       const counted = laterUsage(laterUsage(about['usage'], usage), rest['usage'])
       about = { ...about, ...withoutEmpty({ status, continuation_token, ...rest }), usage: counted }
-      if (event['event_type'] === 'step.start') return begin(index, objectOf(event['step']))
-      if (event['event_type'] === 'step.delta') return addDelta(index, objectOf(event['delta']))
+      if (kind === 'step.start') return add(index, objectOf(event['step']))
+      if (kind === 'step.delta') {
+        const delta = objectOf(event['delta'])
+        const { type, arguments: args } = delta
+        const step = isContent(delta) ? outputOf(delta) : (ADDITIONS.get(type)?.(delta) ?? delta)
+        const known = steps.get(index)?.start['type'] ?? step['type']
+        return add(index, { ...step, type: known }, type === 'arguments_delta' ? stringOf(args) : '')
+      }
       // Steps that arrived in pieces are known already.
-      const isEnd = event['event_type'] === 'interaction.completed'
-      return objectsOf(isEnd && whole).flatMap((step, at) => (steps.has(at) ? [] : begin(at, step)))
+      const isEnd = kind === 'interaction.completed'
+      return objectsOf(isEnd && whole).flatMap((step, at) => (steps.has(at) ? [] : add(at, step)))
     },
     failureIn: (event) => failureOf(event) ?? failureOf(objectOf(event['interaction'])),
     // An early end is in the status.
     isComplete: () => true,
-    whole: () => ({
-      ...about,
-      steps: [...steps.values()].map(({ fields, contents, args }) => {
-        const text = args.join('')
-        const list = fields['type'] === 'thought' ? 'summary' : 'content'
-        return {
-          ...fields,
-          ...(contents.length > 0 && { [list]: joinTexts(contents) }),
-          ...(text !== '' && { arguments: readArguments(text) ?? text }),
-        }
-      }),
-    }),
+    whole: () => ({ ...about, steps: [...steps.values()].map(wholeStep) }),
   })
 }
 
-const STEP_OF: Readonly<Record<string, string>> = {
-  thought_summary: 'thought',
-  thought_signature: 'thought',
-  arguments_delta: 'function_call',
-  text_annotation_delta: 'model_output',
+/** What deltas add to their step, or to the one that they begin if its start is missing. */
+const ADDITIONS = new Map<unknown, (delta: RawObject) => RawObject>([
+  ['thought_summary', ({ content }) => ({ type: 'thought', content: [content] })],
+  ['thought_signature', ({ signature }) => ({ type: 'thought', signature })],
+  ['text_annotation_delta', ({ annotations }) => outputOf({ type: 'text', annotations })],
+  ['arguments_delta', () => ({ type: 'function_call' })],
+])
+
+const outputOf = (content: RawObject): RawObject => ({ type: 'model_output', content: [content] })
+
+/** Merges the contents of a step, and parses arguments. */
+function wholeStep(item: StreamItem): RawObject {
+  const { content, ...step } = closeBlock(item, { arguments: { to: 'arguments', as: 'json' } }, true)
+  if (content === undefined) return step
+  return { ...step, [step['type'] === 'thought' ? 'summary' : 'content']: joinTexts(objectsOf(content)) }
 }
 
 const withoutEmpty = (value: RawObject): RawObject =>

@@ -44,7 +44,6 @@ export type InteractionsRequest = ShapeOf<typeof shape>
 type View = ReturnType<typeof viewOf>
 
 const CONTENT: ReadonlySet<unknown> = new Set(['user_input', 'model_output', 'function_result'])
-
 const USER: ReadonlySet<unknown> = new Set(['user_input', 'function_result'])
 
 function viewOf(request: unknown) {

@@ -9,13 +9,11 @@ import type { AssistantTurn, Piece, Result, TextPiece } from '../limits.ts'
 import type { NeutralMessage } from '../message.ts'
 import { isText, joinTexts, pieceBlock } from '../pieces.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
-import { signatureOf, thoughtAt } from '../reply-parts.ts'
+import { NO_SIGNATURE, signatureOf, thoughtAt } from '../reply-parts.ts'
 import { argumentObject, functionName } from '../text.ts'
 import { replyBlocks, writeRequest } from '../write.ts'
 import { isContent, LIMITS } from './blocks.ts'
 import type { InteractionsContent, InteractionsRequest, InteractionsStep } from './rules.ts'
-
-export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
 type InteractionsBlock = InteractionsContent | InteractionsStep
 

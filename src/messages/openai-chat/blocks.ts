@@ -3,11 +3,12 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
 import { AUDIO, type FileRef, isPdf } from '../files.ts'
-import type { PartTable, Limits } from '../limits.ts'
+import type { AcceptedKind, Limits, PartTable } from '../limits.ts'
 import {
   base64,
   dataUrl,
   either,
+  type Fields,
   imageUrl,
   object,
   objects,
@@ -15,33 +16,19 @@ import {
   optional,
   record,
   string,
+  typed,
   visibleText,
 } from '../shape.ts'
-import { allOf, COMMON_LIMITS } from '../reply-parts.ts'
+import { allOf, callsBehind, COMMON_LIMITS } from '../reply-parts.ts'
 
 const cached = {
   prompt_cache_breakpoint: optional(record({ mode: oneOf('explicit'), ttl: optional(oneOf('30m', '12h')) })),
 }
 
-const imagePart = record({
-  type: oneOf('image_url'),
-  image_url: record({ url: imageUrl, detail: optional(oneOf('auto', 'low', 'high')) }),
-  ...cached,
-})
-
-const audioPart = record({
-  type: oneOf('input_audio'),
-  input_audio: record({ data: base64, format: oneOf('wav', 'mp3') }),
-  ...cached,
-})
-
-const filePart = record({
-  type: oneOf('file'),
-  file: either([
-    record({ file_data: dataUrl, filename: visibleText }),
-    record({ file_id: visibleText, filename: optional(visibleText) }),
-  ]),
-  ...cached,
+const ofUser = (fields: Fields): AcceptedKind => ({
+  user: true,
+  result: false,
+  fits: typed({ ...fields, ...cached }),
 })
 
 /** Results have only text, so files follow them in a user message. */
@@ -49,9 +36,16 @@ export const PARTS: PartTable = {
   user: true,
   result: false,
   kinds: {
-    image_url: { user: true, result: false, fits: imagePart },
-    input_audio: { user: true, result: false, fits: audioPart },
-    file: { user: true, result: false, fits: filePart },
+    image_url: ofUser({
+      image_url: record({ url: imageUrl, detail: optional(oneOf('auto', 'low', 'high')) }),
+    }),
+    input_audio: ofUser({ input_audio: record({ data: base64, format: oneOf('wav', 'mp3') }) }),
+    file: ofUser({
+      file: either([
+        record({ file_data: dataUrl, filename: visibleText }),
+        record({ file_id: visibleText, filename: optional(visibleText) }),
+      ]),
+    }),
   },
   write,
 }
@@ -111,7 +105,7 @@ export const LIMITS: Limits = {
   parts: PARTS,
   kinds: ['text', 'call'],
   order: (_, counts) => allOf(counts, 'text', 'call'),
-  callsLast: true,
+  arrange: callsBehind,
   isSigned: () => false,
   more: { text: { type: string }, call: { ...KINDS.tool_calls.more, type: string } },
   pairOf: () => null,

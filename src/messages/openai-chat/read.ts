@@ -13,7 +13,7 @@ import {
   replyPart,
   replyReader,
 } from '../reply.ts'
-import type { ReadOptions, Reply, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
+import type { ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, isWhitespace, objectOf, objectsOf, stringOf } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
@@ -131,7 +131,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     ]
   }
 
-  return collectStream(readReply, options, {
+  return collectStream(fromOpenAIChat, options, {
     push,
     isComplete: () => reason !== '',
     whole() {
@@ -234,10 +234,7 @@ export interface ChatReply {
  * const { events } = fromOpenAIChat({ id: 'c1', choices: [{ message, finish_reason: 'stop' }] })
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  */
-export const fromOpenAIChat = (reply: ChatReply, options: ReadOptions = {}): Reply =>
-  readReply(reply, options)
-
-const readReply = replyReader(LIMITS, (raw, broken) => {
+export const fromOpenAIChat = replyReader<ChatReply>(LIMITS, (raw, broken) => {
   const choice = objectsOf(raw['choices'])[0] ?? {}
   const message = objectOf(choice['message'])
   const ending = broken ?? failureOf(raw) ?? endingOf(choice, message)

@@ -7,13 +7,15 @@ import { type FileRef, isPdf } from '../files.ts'
 import { memoize } from '../digest.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairParts } from '../pairs.ts'
-import type { PartTable, FieldRef, PartCounts, Limits, PairHalf } from '../limits.ts'
+import type { AcceptedKind, FieldRef, Limits, PairHalf, PartCounts, PartTable, Positions } from '../limits.ts'
 import {
   absent,
   anything,
   boolean,
+  byType,
   dataUrl,
   either,
+  type Fields,
   id,
   imageUrl,
   integer,
@@ -24,8 +26,10 @@ import {
   open,
   optional,
   record,
+  type Shape,
   string,
   text,
+  typed,
   webUrl,
   where,
   visibleText,
@@ -51,92 +55,30 @@ const cached = {
   prompt_cache_breakpoint: optional(record({ mode: oneOf('explicit'), ttl: optional(oneOf('30m', '12h')) })),
 }
 
-const inputText = record({ type: oneOf('input_text'), text: visibleText, ...cached })
+const image = { detail: oneOf('low', 'high', 'auto', 'original'), ...cached }
+const file = { detail: optional(oneOf('auto', 'low', 'high')), ...cached }
+const INPUTS: Readonly<Record<string, Shape<object>>> = {
+  input_text: typed({ text: visibleText, ...cached }),
+  input_image: typed({ ...image, image_url: imageUrl }, { ...image, file_id: visibleText }),
+  input_file: typed(
+    { ...file, file_data: dataUrl, filename: visibleText },
+    { ...file, file_url: webUrl, filename: optional(visibleText) },
+    { ...file, file_id: visibleText },
+  ),
+}
+const input = where(object, (part) => {
+  const type = String(part['type'])
+  return Object.hasOwn(INPUTS, type) && INPUTS[type]?.(part) === true
+})
 
-const image = { type: oneOf('input_image'), detail: oneOf('low', 'high', 'auto', 'original') }
-const inputImage = either([
-  record({ ...image, image_url: imageUrl, ...cached }),
-  record({ ...image, file_id: visibleText, ...cached }),
-])
-
-const file = { type: oneOf('input_file'), detail: optional(oneOf('auto', 'low', 'high')) }
-const inputFile = either([
-  record({ ...file, file_data: dataUrl, filename: visibleText, ...cached }),
-  record({ ...file, file_url: webUrl, filename: optional(visibleText), ...cached }),
-  record({ ...file, file_id: visibleText, ...cached }),
-])
-
-const itemFields = { id: absent(text) }
 const status = absent(oneOf('in_progress', 'completed', 'incomplete'))
-const called = { ...itemFields, call_id: visibleText }
-
-const approvalResponse = record({
-  ...itemFields,
-  type: oneOf('mcp_approval_response'),
-  approval_request_id: visibleText,
-  approve: boolean,
-  reason: absent(text),
-})
-
-const toolSearchOutput = record({
-  ...called,
-  type: oneOf('tool_search_output'),
-  execution: optional(oneOf('server', 'client')),
-  status,
-  tools: listOf(open({ type: visibleText })),
-})
-
-const customOutput = record({
-  ...called,
-  type: oneOf('custom_tool_call_output'),
-  output: either([text, listOf(either([inputText, inputImage, inputFile]), 1)]),
-})
-
-const outcome = either([
-  record({ type: oneOf('exit'), exit_code: integer }),
-  record({ type: oneOf('timeout') }),
-])
-
-const shellOutput = record({
-  ...called,
-  type: oneOf('shell_call_output'),
-  max_output_length: absent(where(integer, (length) => length >= 0)),
-  output: listOf(record({ stdout: text, stderr: text, outcome }), 1),
-  status,
-})
-
-const localShellOutput = record({
-  id: visibleText,
-  type: oneOf('local_shell_call_output'),
-  output: text,
-  status,
-})
-
-const patchOutput = record({
-  ...called,
-  type: oneOf('apply_patch_call_output'),
-  output: absent(text),
-  status: oneOf('completed', 'failed'),
-})
-
+const called = { id: absent(text), call_id: visibleText }
 const screenshot = { type: oneOf('computer_screenshot') }
-const check = record({
-  id: visibleText,
-  code: absent(text),
-  message: absent(text),
-})
 
-const computerOutput = record({
-  ...called,
-  type: oneOf('computer_call_output'),
-  output: either([
-    record({ ...screenshot, image_url: imageUrl }),
-    record({ ...screenshot, file_id: visibleText }),
-  ]),
-  acknowledged_safety_checks: absent(listOf(check)),
-  status,
+const accepted = (positions: Positions, ...forms: readonly Fields[]): AcceptedKind => ({
+  ...positions,
+  fits: typed(...forms),
 })
-
 const settlement = { user: true, result: false, item: true } as const
 const output = { user: false, result: true, item: true } as const
 
@@ -145,16 +87,52 @@ export const PARTS: PartTable = {
   result: true,
   textFiles: true,
   kinds: {
-    input_text: { user: true, result: true, fits: inputText },
-    input_image: { user: true, result: true, fits: inputImage },
-    input_file: { user: true, result: true, fits: inputFile },
-    mcp_approval_response: { ...settlement, fits: approvalResponse },
-    tool_search_output: { ...settlement, fits: toolSearchOutput },
-    custom_tool_call_output: { ...output, fits: customOutput },
-    shell_call_output: { ...output, fits: shellOutput },
-    local_shell_call_output: { ...output, fits: localShellOutput },
-    apply_patch_call_output: { ...output, fits: patchOutput },
-    computer_call_output: { ...output, fits: computerOutput },
+    ...Object.fromEntries(
+      Object.entries(INPUTS).map(([type, fits]) => [type, { user: true, result: true, fits }]),
+    ),
+    mcp_approval_response: accepted(settlement, {
+      id: absent(text),
+      approval_request_id: visibleText,
+      approve: boolean,
+      reason: absent(text),
+    }),
+    tool_search_output: accepted(settlement, {
+      ...called,
+      execution: optional(oneOf('server', 'client')),
+      status,
+      tools: listOf(open({ type: visibleText })),
+    }),
+    custom_tool_call_output: accepted(output, { ...called, output: either([text, listOf(input, 1)]) }),
+    shell_call_output: accepted(output, {
+      ...called,
+      max_output_length: absent(where(integer, (length) => length >= 0)),
+      output: listOf(
+        record({
+          stdout: text,
+          stderr: text,
+          outcome: byType({ exit: { exit_code: integer }, timeout: {} }),
+        }),
+        1,
+      ),
+      status,
+    }),
+    local_shell_call_output: accepted(output, { id: visibleText, output: text, status }),
+    apply_patch_call_output: accepted(output, {
+      ...called,
+      output: absent(text),
+      status: oneOf('completed', 'failed'),
+    }),
+    computer_call_output: accepted(output, {
+      ...called,
+      output: either([
+        record({ ...screenshot, image_url: imageUrl }),
+        record({ ...screenshot, file_id: visibleText }),
+      ]),
+      acknowledged_safety_checks: absent(
+        listOf(record({ id: visibleText, code: absent(text), message: absent(text) })),
+      ),
+      status,
+    }),
   },
   write,
 }

@@ -13,7 +13,7 @@ import {
   replyPart,
   replyReader,
 } from '../reply.ts'
-import type { ReadOptions, Reply, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
+import type { ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, textOfContents, textOfInput } from '../text.ts'
 import { addText, closeItem, collectStream, CONTRADICTED, newItem, setValue, withValue } from '../stream.ts'
 import type { StreamItem } from '../stream.ts'
@@ -59,7 +59,7 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
     return []
   }
 
-  return collectStream(readReply, options, {
+  return collectStream(fromOpenAIResponses, options, {
     push,
     failureIn: (event) =>
       event['type'] === 'error' ? (failureOf(event) ?? failedWith(event['message'])) : null,
@@ -258,10 +258,7 @@ export interface ResponsesReply {
  * const { events } = fromOpenAIResponses({ id: 'resp_1', output: [{ type: 'message', content }] })
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  */
-export const fromOpenAIResponses = (reply: ResponsesReply, options: ReadOptions = {}): Reply =>
-  readReply(reply, options)
-
-const readReply = replyReader(LIMITS, (raw, broken) => {
+export const fromOpenAIResponses = replyReader<ResponsesReply>(LIMITS, (raw, broken) => {
   const { input_transformations, prompt_cache_diagnostics } = raw
   const items = objectsOf(raw['output'])
   const reason = stringOf(objectOf(raw['incomplete_details'])['reason'])

@@ -14,10 +14,10 @@ import {
 import {
   ANY_URL,
   argumentsFault,
+  blankFault,
   each,
   imageUrlFault,
   inputFileFault,
-  isBlank,
   isSystem,
   judge,
   lengthFault,
@@ -327,11 +327,8 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
     id: 'instructions-nonblank',
     rule: 'Instructions are null or not blank.',
     source: 'inferred: null means no instructions',
-    check({ request }) {
-      const { instructions } = asObject(request)
-      const isEmpty = typeof instructions === 'string' && isBlank(instructions)
-      return each([{ path: 'instructions' }], () => isEmpty && 'blank')
-    },
+    check: ({ request }) =>
+      each([{ path: 'instructions' }], ({ path }) => blankFault(asObject(request)[path])),
   },
   {
     id: 'system-first',
