@@ -1,6 +1,6 @@
 /** The commands and their options in one table, from which the parser, the types and the help pages are made. */
 
-import { parseArgs } from 'node:util'
+import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { isLegalId, parseInstant, SOURCES } from '../event/index.ts'
 import { EVENT_KINDS } from '../index.ts'
 import { GRAMMARS } from '../laws/index.ts'
@@ -35,6 +35,8 @@ interface Option<T = unknown> {
   readonly parse: Parse<T>
   readonly isRepeated?: boolean
   readonly isRequired?: boolean
+  /** Another option of the command, without which this one has no meaning. */
+  readonly needs?: string
 }
 
 const FLAG: Option<true> = { value: null, parse: () => true }
@@ -48,6 +50,8 @@ const repeated = <T>(value: string, parse: Parse<T>): Option<readonly T[]> => ({
 })
 
 const required = <T>(one: Option<T>) => ({ ...one, isRequired: true as const })
+
+const needing = <T>(needs: string, one: Option<T>): Option<T> => ({ ...one, needs })
 
 function fail(message: string): never {
   throw new UsageError(message)
@@ -104,14 +108,13 @@ const asVisible: Parse<string> = (text, name) =>
   text.trim() === '' ? fail(`--${name} must not be blank`) : text
 
 const asTag: Parse<Readonly<Record<string, string>>> = (text) => {
-  const [, key = '', value = ''] = /^([A-Za-z0-9]\w*):([^]*)$/.exec(text) ?? []
-  return key === ''
-    ? fail('--tag must be a key, a colon and a value, such as tenant_id:t1')
-    : { [key]: value }
+  const [, key, value = ''] = /^([A-Za-z0-9]\w*):([^]*)$/.exec(text) ?? []
+  if (key !== undefined) return { [key]: value }
+  return fail('--tag must be a key, a colon and a value, such as tenant_id:t1')
 }
 
 const DATABASE = { db: option('FILE_OR_URL', addressOf) }
-const STORED = { ...DATABASE, conversation: option('ID', asText) }
+const STORED = { ...DATABASE, conversation: needing('db', option('ID', asText)) }
 const NEEDS_DATABASE = { db: required(DATABASE.db) }
 const NEEDS_STORED = { ...NEEDS_DATABASE, conversation: required(STORED.conversation) }
 const FILE = { from: option('FORM', oneOf(FROM)) }
@@ -127,15 +130,13 @@ type InputKind = 'files-or-conversation' | 'files-or-database' | 'files' | 'data
 
 type OptionTable = Readonly<Record<string, Option>>
 
-type Values<Table extends OptionTable> = {
-  readonly [Name in keyof Table as Table[Name] extends { isRequired: true } ? never : Name]?: ReturnType<
-    Table[Name]['parse']
-  >
-} & {
-  readonly [Name in keyof Table as Table[Name] extends { isRequired: true } ? Name : never]: ReturnType<
-    Table[Name]['parse']
-  >
-}
+type Parsed<Table extends OptionTable> = { readonly [Name in keyof Table]: ReturnType<Table[Name]['parse']> }
+
+type RequiredIn<Table extends OptionTable> = {
+  [Name in keyof Table]: Table[Name] extends { isRequired: true } ? Name : never
+}[keyof Table]
+
+type Values<Table extends OptionTable> = Partial<Parsed<Table>> & Pick<Parsed<Table>, RequiredIn<Table>>
 
 interface Command<Table extends OptionTable, Read extends InputKind = InputKind> {
   readonly about: string
@@ -161,18 +162,12 @@ export const COMMANDS = {
     options: {
       ...VIEWED,
       laws: FLAG,
-      ended: FLAG,
-      grammar: repeated('GRAMMAR', oneOf(GRAMMAR_NAMES)),
-      format: option('FORMAT', oneOf(REPORTS)),
+      ended: needing('laws', FLAG),
+      grammar: needing('laws', repeated('GRAMMAR', oneOf(GRAMMAR_NAMES))),
+      format: needing('laws', option('FORMAT', oneOf(REPORTS))),
     },
-    check({ laws, json, ended, grammar, format }) {
-      failIf(laws === undefined && ended !== undefined, '--ended needs --laws')
-      failIf(laws === undefined && grammar !== undefined, '--grammar needs --laws')
-      failIf(laws === undefined && format !== undefined, '--format needs --laws')
-      failIf(
-        json === true && (format ?? 'json') !== 'json',
-        `--json cannot be combined with --format ${format}`,
-      )
+    check({ json, format = 'json' }) {
+      failIf(json === true && format !== 'json', `--json cannot be combined with --format ${format}`)
     },
     more: [
       'Exits with 1 when a line does not load. Other faults are notes: what a replay repairs, results without a call on any branch, payloads that do not fit their kind, and numbers and keys that JSON loses.',
@@ -264,12 +259,11 @@ export const COMMANDS = {
       open: FLAG,
       redact: FLAG,
       html: option('PATH', asText),
-      force: FLAG,
+      force: needing('html', FLAG),
     },
-    check({ html, port, open, force }) {
+    check({ html, port, open }) {
       const isServed = port !== undefined || open !== undefined
       failIf(html !== undefined && isServed, '--html cannot be combined with --port or --open')
-      failIf(html === undefined && force !== undefined, '--force needs --html PATH')
     },
     more: [
       'Serves a page to this machine only and prints its address; the default PORT is any free port. With --open, opens it in the browser. Ends on SIGINT and SIGTERM.',
@@ -314,11 +308,11 @@ export const COMMANDS = {
       ...NEEDS_STORED,
       format: option('FORMAT', oneOf(LAYOUTS)),
       output: option('PATH', asText),
-      force: FLAG,
+      force: needing('output', FLAG),
       redact: FLAG,
     },
     check(options) {
-      const { output, force } = options
+      const { output } = options
       const layout = layoutOf(options)
       failIf(output === undefined && layout !== 'jsonl', `export --format ${layout} needs --output PATH`)
       failIf(
@@ -326,7 +320,6 @@ export const COMMANDS = {
         layout === 'jsonl' && /\.(?:json|zip)$/i.test(output ?? ''),
         '--format jsonl cannot write a .json or .zip file: use --output PATH.jsonl, or another --format',
       )
-      failIf(output === undefined && force !== undefined, '--force needs --output PATH')
     },
     more: [
       `FORMAT is one of ${LAYOUTS.join(', ')}; the default is zip for PATH.zip, else jsonl, on standard output without --output.`,
@@ -486,7 +479,7 @@ export const COMMANDS = {
   }),
 }
 
-type CommandName = keyof typeof COMMANDS
+export type CommandName = keyof typeof COMMANDS
 
 export type FileCommand = {
   [Name in CommandName]: (typeof COMMANDS)[Name]['input'] extends 'files-or-conversation' ? Name : never
@@ -554,19 +547,11 @@ export function commandIn(argv: readonly string[]): readonly CommandName[] {
   return name !== undefined && name !== 'help' && isCommand(name) ? [name] : []
 }
 
-const helpOn = (operand: CommandName | null): Request => ({
-  command: 'help',
-  files: [],
-  operand,
-  options: {},
-})
-
-interface ParserOption {
-  readonly type: 'boolean' | 'string'
-  readonly short?: string
+const helpOn = (operand: CommandName | null): Request => {
+  return { command: 'help', files: [], operand, options: {} }
 }
 
-const PARSER_OPTIONS: Readonly<Record<string, ParserOption>> = {
+const PARSER_OPTIONS: NonNullable<ParseArgsConfig['options']> = {
   ...Object.fromEntries(
     Object.values(TABLE)
       .flatMap(({ options }) => Object.entries(options))
@@ -606,8 +591,11 @@ function parseOptions(
     if (texts.length > 1 && !isRepeated && value !== null) fail(`--${name} can be used only once`)
     values[name] = isRepeated ? texts.flatMap((text) => parse(text, name)) : parse(texts[0] ?? '', name)
   }
-  for (const [name, { value, isRequired = false }] of Object.entries(options))
-    if (isRequired && !inputs.has(name)) fail(`${command} needs --${name} ${value}`)
+  const shown = (name: string) => [`--${name}`, options[name]?.value ?? []].flat().join(' ')
+  for (const [name, { isRequired = false, needs }] of Object.entries(options)) {
+    if (isRequired && !inputs.has(name)) fail(`${command} needs ${shown(name)}`)
+    if (needs !== undefined && inputs.has(name) && !inputs.has(needs)) fail(`--${name} needs ${shown(needs)}`)
+  }
   return values
 }
 
@@ -618,33 +606,22 @@ function checkInput(
   options: Readonly<Record<string, unknown>>,
 ): void {
   const { input, options: table } = TABLE[name]
-  const [hasFile, hasDatabase, hasConversation] = [
-    files.length > 0,
-    'db' in options,
-    'conversation' in options,
-  ]
-  failIf(
-    'yes' in table && options['yes'] === options['dry-run'],
-    `${name} needs one of --yes and --dry-run (which only shows the changes)`,
-  )
-  failIf(
-    files.indexOf('-') !== files.lastIndexOf('-'),
-    'standard input (-) can be read only once: pass - once',
-  )
+  const [hasFile, hasDatabase] = [files.length > 0, 'db' in options]
+  const isUnconfirmed = 'yes' in table && options['yes'] === options['dry-run']
+  failIf(isUnconfirmed, `${name} needs one of --yes and --dry-run (which only shows the changes)`)
+  const isTwice = files.indexOf('-') !== files.lastIndexOf('-')
+  failIf(isTwice, 'standard input (-) can be read only once: pass - once')
   failIf(input === 'nothing' && hasFile, `${name} accepts no file`)
   // The argument is not quoted: it may be a URL with a password.
   failIf(input === 'database' && hasFile, `${name} accepts no FILE, only --db FILE_OR_URL`)
   if (input.startsWith('files-or')) {
     failIf(hasDatabase && hasFile, `${name} accepts a FILE or --db, not both`)
     failIf(hasDatabase && 'from' in options, '--from applies to a FILE, not to a database')
-    failIf(!hasDatabase && hasConversation, '--conversation needs --db FILE_OR_URL')
   }
   const needsFile = input === 'files' || (input.startsWith('files') && !hasDatabase)
   failIf(needsFile && !hasFile, `${name} needs a FILE, or - for standard input`)
-  failIf(
-    input === 'files-or-conversation' && hasDatabase && !hasConversation,
-    '--db needs --conversation ID: list the ids with colloquy conversations',
-  )
+  const isUnnamed = input === 'files-or-conversation' && hasDatabase && !('conversation' in options)
+  failIf(isUnnamed, '--db needs --conversation ID: list the ids with colloquy conversations')
 }
 
 function unknownCommand(name: string): UsageError {
