@@ -46,15 +46,8 @@ function configOf(
   folder: string,
   readVariable: (path: string, name: string, least: number) => string,
 ) {
-  const {
-    sandbox_specs,
-    sandbox_directory,
-    canvas_extensions,
-    max_sandboxes,
-    sandbox_workspaces,
-    ...others
-  } = settings
-  const { webhooks = [], live, quota, editor, redact = [], ...rest } = others
+  const { sandbox_specs, sandbox_directory, canvas_extensions, max_sandboxes, ...others } = settings
+  const { sandbox_workspaces, webhooks = [], live, quota, editor, redact = [], ...rest } = others
   const folderOf = (path: string | undefined) => (path === undefined ? null : resolve(folder, path))
   return {
     sandboxSpecs: sandbox_specs ?? null,
@@ -83,18 +76,13 @@ type CamelName<Name> = Name extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<CamelName<Rest>>}`
   : Name
 
-type Camel<T> = {
-  readonly [Name in keyof T as CamelName<Name>]: T[Name]
-}
+type Camel<T> = { readonly [Name in keyof T as CamelName<Name>]: T[Name] }
+
+const camelName = (name: string) => name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())
 
 /** Converts the object's keys from snake_case to camelCase. Keys of nested objects are unchanged. */
 const camelCased = <T extends object>(value: T): Camel<T> =>
-  Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [
-      name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
-      inner,
-    ]),
-  ) as Camel<T>
+  Object.fromEntries(Object.entries(value).map(([name, inner]) => [camelName(name), inner])) as Camel<T>
 
 /** Maximum number of milliseconds of a timer; no other option needs more. */
 const MAX_COUNT = 2 ** 31 - 1
@@ -219,22 +207,16 @@ export function checkSettings(
 }
 
 function issuesOf(issue: z.core.$ZodIssue): string[] {
-  const at = (problem: string, path: readonly PropertyKey[] = issue.path): string =>
+  const at = (problem: string, path = issue.path): string =>
     path.length === 0 ? problem : `${pathOf(path)}: ${problem}`
-  switch (issue.code) {
-    case 'unrecognized_keys':
-      return issue.keys.map((key) => at('unknown field', [...issue.path, key]))
-    case 'invalid_value':
-      return [at(`must be one of ${issue.values.join(', ')}`)]
-    case 'invalid_key':
-      return issue.issues.map(({ message }) => at(message))
-    case 'invalid_type':
-      if (issue.input === undefined) return [at('is missing')]
-      if (!issue.message.startsWith('Invalid input')) return [at(issue.message)]
-      return [at(`must be ${NOUNS[issue.expected] ?? issue.expected}`)]
-    default:
-      return [at(issue.message)]
-  }
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => at('unknown field', [...issue.path, key]))
+  if (issue.code === 'invalid_key') return issue.issues.map(({ message }) => at(message))
+  if (issue.code === 'invalid_value') return [at(`must be one of ${issue.values.join(', ')}`)]
+  if (issue.code !== 'invalid_type') return [at(issue.message)]
+  if (issue.input === undefined) return [at('is missing')]
+  const isOwn = !issue.message.startsWith('Invalid input')
+  return [at(isOwn ? issue.message : `must be ${NOUNS[issue.expected] ?? issue.expected}`)]
 }
 
 const NOUNS: Readonly<Record<string, string>> = {
@@ -264,9 +246,6 @@ function nameOf({ id, url }: { readonly id?: string; readonly url: string }): st
 
 function isWithin(path: string): boolean {
   const parts = path.split(/[/\\]/)
-  return (
-    !/^([/\\]|[a-z]:)/i.test(path) &&
-    !parts.includes('..') &&
-    parts.some((part) => part !== '' && part !== '.')
-  )
+  const isNamed = parts.some((part) => part !== '' && part !== '.')
+  return isNamed && !parts.includes('..') && !/^([/\\]|[a-z]:)/i.test(path)
 }
