@@ -13,9 +13,9 @@ import { FileError, fromWriting } from './failure.ts'
 import { documentsOf, ownDocument } from './input/documents.ts'
 import { decodePiece, wrap } from './input/recording.ts'
 import type { NewFile } from './input/zip.ts'
-import { aboutStored, attempt, type Io, type Progress, writeLines } from './print/io.ts'
+import type { Progress } from './print/io.ts'
 import { counted, escapeActive, safe } from './print/text.ts'
-import { heading, type Page } from './show/page.ts'
+import { aboutStored, type Page } from './show/page.ts'
 
 interface Source {
   readonly store: Pick<Store, 'read'>
@@ -24,26 +24,22 @@ interface Source {
 }
 
 /** Writes the conversation. Resolves to the exit code. */
-export async function exportConversation(
-  { options }: RequestOf<'export'>,
-  io: Io,
-  page: Page,
-): Promise<number> {
+export async function exportConversation({ options }: RequestOf<'export'>, page: Page): Promise<number> {
   const { db, conversation, output, force = false } = options
   const about = aboutStored(db, conversation)
-  return attempt({ ...about, name: output ?? about.name }, io, async (progress) => {
+  return page.attempt({ ...about, name: output ?? about.name }, async (progress) => {
     const record = await withStore(db, { write: false }, async (store) => {
       const stored = await getConversation(store, conversation)
       const source =
         options.redact === true ? redacted(store, stored, progress) : { store, record: stored, progress }
-      if (output === undefined) await printLines(source, io)
+      if (output === undefined) await printLines(source, page)
       else await writeOutput(source, layoutOf(options), { output, force })
       return source.record
     })
     progress.done()
     if (output === undefined) return 0
     const remark = `${counted(record.version, 'event')} of ${safe(record.id)}`
-    await writeLines(io.stdout, [heading(page, safe(output), remark)])
+    await page.print([page.heading(safe(output), remark)])
     return 0
   })
 }
@@ -55,9 +51,9 @@ function redacted(store: Store, record: ConversationRecord, progress: Progress):
   return { store: { read }, record: redactRecord(record, rules), progress }
 }
 
-async function printLines({ store, record }: Source, { stdout }: Io): Promise<void> {
-  const textOf = stdout.isTTY ? terminalTextOf : (event: StoredEvent) => rawText(event, 'line')
-  for await (const events of readLog(store, record)) await writeLines(stdout, events.map(textOf))
+async function printLines({ store, record }: Source, page: Page): Promise<void> {
+  const textOf = page.io.stdout.isTTY ? terminalTextOf : (event: StoredEvent) => rawText(event, 'line')
+  for await (const events of readLog(store, record)) await page.print(events.map(textOf))
 }
 
 async function writeOutput(source: Source, layout: Layout, target: Target): Promise<void> {

@@ -50,40 +50,27 @@ import {
   type Tally,
   tally,
 } from './input/recording.ts'
-import {
-  aboutFile,
-  answer,
-  attempt,
-  ClosedPipe,
-  complain,
-  type Io,
-  lasting,
-  type Progress,
-  writeLines,
-} from './print/io.ts'
+import { ClosedPipe, lasting, type Progress } from './print/io.ts'
 import { counted, glimpse, plain, quoted, safe } from './print/text.ts'
 import { inWords, oddities, upcastRepairs } from './show/check.ts'
-import { byLine, heading, LISTED, type Page, type Problem, problemRows } from './show/page.ts'
+import { aboutFile, byLine, LISTED, Page, type Problem } from './show/page.ts'
 
 type Request = RequestOf<'import'>
-
-interface Job {
-  readonly request: Request
-  readonly io: Io
-  readonly page: Page
-}
 
 /**
  * Imports all files in order, even without a reader of the reports; returns the worst exit code.
  * @throws FailedOutput at the end, when a report could not be written for another reason.
  */
-export async function importFiles(request: Request, io: Io, page: Page): Promise<number> {
+export async function importFiles(request: Request, { io }: Page): Promise<number> {
   const stdout = lasting(io.stdout)
-  const job: Job = { request, io: { ...io, stdout }, page }
+  const page = new Page({ ...io, stdout })
   let worst = 0
   for (const file of request.files) {
     const files = file === '-' ? null : await sessionFilesIn(file)
-    const code = files === null ? (await importFile(file, job)).code : await importFolder(file, files, job)
+    const { code } =
+      files === null
+        ? await importFile(request, page, file)
+        : { code: await importFolder(request, page, file, files) }
     worst = Math.max(worst, code)
   }
   const failure = stdout.failure()
@@ -91,10 +78,14 @@ export async function importFiles(request: Request, io: Io, page: Page): Promise
   return worst
 }
 
-async function importFolder(name: string, files: readonly SessionFile[], job: Job): Promise<number> {
-  const { io, request } = job
+async function importFolder(
+  request: Request,
+  page: Page,
+  name: string,
+  files: readonly SessionFile[],
+): Promise<number> {
   const { conversation, json } = request.options
-  return attempt(aboutFile(name, json), io, async () => {
+  return page.attempt(aboutFile(name, json), async () => {
     if (conversation !== undefined)
       throw new FileError(
         'several_conversations',
@@ -107,7 +98,7 @@ async function importFolder(name: string, files: readonly SessionFile[], job: Jo
         blank.push(relative(name, file))
         continue
       }
-      const { code, reports } = await importFile(file, job, fallback)
+      const { code, reports } = await importFile(request, page, file, fallback)
       worst = Math.max(worst, code)
       if (code !== 0) failed += 1
       if (reports.some(({ quarantined }) => quarantined > 0)) withQuarantined += 1
@@ -117,32 +108,33 @@ async function importFolder(name: string, files: readonly SessionFile[], job: Jo
       ...(failed === 0 ? [] : [`${counted(failed, 'file')} with something wrong`]),
       ...(withQuarantined === 0 ? [] : [`${counted(withQuarantined, 'file')} with quarantined lines`]),
     ]
-    if (json !== true) await writeLines(io.stdout, [`${safe(name)}: ${counts.join(', ')}`])
+    if (json !== true) await page.print([`${safe(name)}: ${counts.join(', ')}`])
     const leftOut = `left out ${counted(blank.length, 'empty file')}: ${blank.map(plain).join(', ')}`
-    if (blank.length > 0) await complain(io, `${safe(name)}: ${leftOut}`)
+    if (blank.length > 0) await page.complain(`${safe(name)}: ${leftOut}`)
     return worst
   })
 }
 
 async function importFile(
+  request: Request,
+  page: Page,
   file: string,
-  { request, io, page }: Job,
   name = basename(resolve(file), extname(file)),
 ): Promise<{ readonly code: number; readonly reports: readonly ImportReport[] }> {
   const { db, from, json } = request.options
   const reports: ImportReport[] = []
-  const code = await attempt(aboutFile(file, json), io, async (progress) => {
-    const source = await openFacts(file, from, io)
+  const code = await page.attempt(aboutFile(file, json), async (progress) => {
+    const source = await openFacts(file, from, page.io)
     await withStore(db, { write: true }, (store) =>
       copyAll({ store, file, request, progress }, name, source, reports),
     )
     progress.done()
     for (const report of reports)
-      await answer(io, json, reportJson(report), showReport(page, report, db.label))
+      await page.answer(json, reportJson(report), showReport(page, report, db.label))
     const notes = reports
       .map((report) => quarantineNote(report, report.events))
       .filter((note) => note !== null)
-    for (const note of notes) await complain(io, `${safe(file)}: ${note}`)
+    for (const note of notes) await page.complain(`${safe(file)}: ${note}`)
     return notes.length === 0 ? 0 : 1
   })
   return { code, reports }
@@ -224,6 +216,7 @@ async function copyConversation(
     created: false,
     events: 0,
     added: 0,
+    present: 0,
     skipped: 0,
     ...newProblems(),
     repairs: new Map(),
@@ -251,6 +244,7 @@ async function copyConversation(
       progress.tick(length)
     }
     if (plan.head !== undefined) await moveHead(store, report, plan.head, { length, version, headId })
+    report.present = report.events - report.added + (report.head?.added === true ? 1 : 0)
     return report
   } finally {
     await batches.return?.()
@@ -511,6 +505,8 @@ interface ImportReport extends Problems, Pick<Source, 'form'> {
   /** Events in the file, including quarantined ones. */
   events: number
   added: number
+  /** Events that the database had already. */
+  present: number
   /** Transient events, which no store keeps. */
   skipped: number
   readonly repairs: Map<keyof typeof REPAIRS, Tally>
@@ -528,34 +524,19 @@ function noteStored({ repairs }: ImportReport, line: number, fact: Fact, stored:
     tally(repairs, 'unreadable_timestamp', line)
 }
 
-function reportJson(report: ImportReport): Readonly<Record<string, unknown>> {
-  const { file, conversation, created, events, added, skipped, quarantined, head, notes } = report
-  return maskSecrets({
-    file,
-    conversation,
-    created,
-    events,
-    added,
-    present: presentIn(report),
-    skipped,
-    upcasts: Array.from(report.upcasts, ([name, { count, line }]) => ({ name, count, line })),
-    quarantined,
+const reportJson = ({ form: _form, broken: _broken, ...report }: ImportReport) =>
+  maskSecrets({
+    ...report,
+    upcasts: Array.from(report.upcasts, ([name, counts]) => ({ name, ...counts })),
     issues: report.issues.map(issueAsJson),
     warnings: report.warnings.map(issueAsJson),
-    repairs: Array.from(report.repairs, ([code, { count, line }]) => ({ code, count, line })),
-    head,
-    notes,
+    repairs: Array.from(report.repairs, ([code, counts]) => ({ code, ...counts })),
   })
-}
-
-const presentIn = ({ events, added, head }: ImportReport): number =>
-  events - added + (head?.added === true ? 1 : 0)
 
 function* showReport(page: Page, report: ImportReport, database: string): IterableIterator<string> {
-  const { file, conversation, created, events, added, head, notes, skipped } = report
-  const present = presentIn(report)
+  const { file, conversation, created, events, added, present, head, notes, skipped } = report
   const before = present === 0 ? '' : `, ${present.toLocaleString('en')} there already`
-  yield heading(page, safe(file), `${counted(events, 'event')}, ${added.toLocaleString('en')} added${before}`)
+  yield page.heading(safe(file), `${counted(events, 'event')}, ${added.toLocaleString('en')} added${before}`)
   const verb = created ? 'new' : added > 0 ? 'continued' : 'unchanged'
   yield `  ${page.paint('strong', safe(conversation))} in ${safe(database)}  ${page.paint('dim', verb)}`
   if (head !== null) {
@@ -563,7 +544,7 @@ function* showReport(page: Page, report: ImportReport, database: string): Iterab
     const how = head.added ? 'an event that moves it was added' : 'as the event after the last one moves it'
     yield `  HEAD ${where}, by base_state.json: ${how}`
   }
-  yield* problemRows(page, problemsIn(report), { limit: LISTED })
+  yield* page.problemRows(problemsIn(report), { limit: LISTED })
   if (skipped > 0) yield `  left out: ${counted(skipped, 'streaming delta')}, which no store keeps`
   for (const note of notes) yield `  ${page.paint('warn', 'note')}: ${glimpse(note)}`
 }

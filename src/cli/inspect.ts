@@ -24,17 +24,9 @@ import { eachConversation, getConversation, withStore } from './db/store.ts'
 import { writeTo } from './export.ts'
 import { FileError, fromListening } from './failure.ts'
 import { openingCall, quarantineNote, readRecording, readStored } from './input/recording.ts'
-import {
-  aboutFile,
-  attempt,
-  ClosedPipe,
-  complain,
-  type Io,
-  progressOn,
-  writeAll,
-  writeLines,
-} from './print/io.ts'
+import { ClosedPipe, progressOn, writeAll } from './print/io.ts'
 import { counted, plain, safe } from './print/text.ts'
+import { aboutFile, type Page } from './show/page.ts'
 
 interface Logs {
   readonly name: string
@@ -43,23 +35,22 @@ interface Logs {
 }
 
 /** Serves the inspector's page until the command is stopped, or writes it to a file. Resolves to the exit code. */
-export async function inspect({ options, files }: RequestOf<'inspect'>, io: Io): Promise<number> {
+export async function inspect({ options, files }: RequestOf<'inspect'>, page: Page): Promise<number> {
   const { db, conversation, html } = options
-  return attempt(aboutFile(db?.label ?? files.join(', ')), io, async (progress) => {
+  return page.attempt(aboutFile(db?.label ?? files.join(', ')), async (progress) => {
     const show = async (logs: Logs): Promise<number> => {
       progress.done()
       // A missing file is reported before a missing template.
       const template = await readTemplate()
       return html === undefined
-        ? serveLogs(template, logs, options, io)
-        : writePage(template, logs, { output: html, force: options.force === true }, io)
+        ? serveLogs(template, logs, options, page)
+        : writePage(template, logs, { output: html, force: options.force === true }, page)
     }
-    if (db === undefined) return show(await filesOf(files, options, io))
+    if (db === undefined) return show(await filesOf(files, options, page))
     if (html !== undefined && conversation === undefined)
       throw new FileError('several_conversations', '--html writes one conversation: add --conversation ID')
-    return withStore(db, { write: false }, async (store) =>
-      show(await storedLogs(store, db.label, options, io)),
-    )
+    const logsIn = (store: Store) => storedLogs(store, db.label, options, page)
+    return withStore(db, { write: false }, async (store) => show(await logsIn(store)))
   })
 }
 
@@ -76,13 +67,13 @@ export async function readTemplate(): Promise<string> {
   throw new FileError('not_built', 'the inspector page is not built: run npm run build')
 }
 
-async function filesOf(files: readonly string[], options: Options<'inspect'>, io: Io): Promise<Logs> {
+async function filesOf(files: readonly string[], options: Options<'inspect'>, page: Page): Promise<Logs> {
   const { from, redact = false } = options
   const logs: LogDocument[] = []
   for (const file of files) {
-    const progress = progressOn(file, io)
+    const progress = progressOn(file, page.io)
     try {
-      const recording = await readRecording(file, io, progress, { from })
+      const recording = await readRecording(file, page.io, progress, { from })
       const { session } = recording
       const title = plain(session?.title ?? basename(file))
       const name = session?.id ?? file
@@ -93,7 +84,7 @@ async function filesOf(files: readonly string[], options: Options<'inspect'>, io
         ...(session === null ? [] : childrenOf(session, own, redact)),
       )
       const note = quarantineNote(recording, recording.lines.length)
-      if (note !== null) await complain(io, `${safe(file)}: ${note}`)
+      if (note !== null) await page.complain(`${safe(file)}: ${note}`)
     } catch (error) {
       if (error instanceof FileError && error.subject === null)
         throw new FileError(error.code, error.message, file)
@@ -108,7 +99,12 @@ async function filesOf(files: readonly string[], options: Options<'inspect'>, io
 
 const MAX_CONVERSATIONS = 2000
 
-async function storedLogs(store: Store, label: string, options: Options<'inspect'>, io: Io): Promise<Logs> {
+async function storedLogs(
+  store: Store,
+  label: string,
+  options: Options<'inspect'>,
+  page: Page,
+): Promise<Logs> {
   const { conversation, redact = false } = options
   const titleOfRecord = (record: ConversationRecord): LogTitle => {
     const { id, title, parentConversationId: parent } = redact ? redactRecord(record, RULES) : record
@@ -119,7 +115,7 @@ async function storedLogs(store: Store, label: string, options: Options<'inspect
   for await (const record of eachConversation(store, { limit: 100 })) {
     if (root === null && titles.length === MAX_CONVERSATIONS) {
       const maximum = MAX_CONVERSATIONS.toLocaleString('en')
-      await complain(io, `shows the newest ${maximum}; --conversation ID for another`)
+      await page.complain(`shows the newest ${maximum}; --conversation ID for another`)
       break
     }
     // The conversations that one started may be anywhere in the list.
@@ -133,7 +129,7 @@ async function storedLogs(store: Store, label: string, options: Options<'inspect
     async read(index) {
       const { name } = titles[index] as LogTitle
       const record = await getConversation(store, name)
-      const progress = progressOn(name, io)
+      const progress = progressOn(name, page.io)
       const recording = await readStored(store, record, label, progress)
       progress.done()
       return documentOf(recording, titleOfRecord(record), redact)
@@ -208,11 +204,11 @@ async function writePage(
   template: string,
   { titles, read }: Logs,
   target: { readonly output: string; readonly force: boolean },
-  io: Io,
+  page: Page,
 ): Promise<number> {
   const logs = await Promise.all(titles.map((_, index) => read(index)))
   // From here on, errors are about the file that is written.
-  return attempt(aboutFile(target.output), io, async () => {
+  return page.attempt(aboutFile(target.output), async () => {
     await writeTo(target, 'file', async (path) => {
       const file = await open(path, 'wx')
       try {
@@ -222,9 +218,7 @@ async function writePage(
         await file.close()
       }
     })
-    await writeLines(io.stdout, [
-      `Written to ${safe(target.output)}: it opens in any browser, without a server`,
-    ])
+    await page.print([`Written to ${safe(target.output)}: it opens in any browser, without a server`])
     return 0
   })
 }
@@ -237,15 +231,20 @@ const HEADERS = {
   'content-security-policy': "frame-ancestors 'none'",
 }
 
-async function serveLogs(template: string, logs: Logs, options: Options<'inspect'>, io: Io): Promise<number> {
+async function serveLogs(
+  template: string,
+  logs: Logs,
+  options: Options<'inspect'>,
+  page: Page,
+): Promise<number> {
   const { listen } = await import('../service/node/index.ts')
   const source: PageSource = { from: 'files', logs: logs.titles, first: 0 }
-  const page = [...inspectorPage(template, [], source)].join('')
+  const html = [...inspectorPage(template, [], source)].join('')
   const fetch = async (request: Request): Promise<Response> => {
     const { pathname } = new URL(request.url)
     if (request.method !== 'GET' && request.method !== 'HEAD') return new Response(null, { status: 405 })
     if (pathname === '/')
-      return new Response(page, { headers: { ...HEADERS, 'content-type': 'text/html; charset=utf-8' } })
+      return new Response(html, { headers: { ...HEADERS, 'content-type': 'text/html; charset=utf-8' } })
     const index = /^\/logs\/(\d{1,6})$/.exec(pathname)?.[1]
     if (index === undefined || logs.titles[Number(index)] === undefined)
       return new Response(null, { status: 404 })
@@ -258,9 +257,10 @@ async function serveLogs(template: string, logs: Logs, options: Options<'inspect
   const server = await listen({ fetch, ...address }).catch((error: unknown) => {
     throw fromListening(error)
   })
-  const stopped = new Promise<void>((stop) => (io.onStop === undefined ? stop() : io.onStop(stop)))
+  const { onStop } = page.io
+  const stopped = new Promise<void>((stop) => (onStop === undefined ? stop() : onStop(stop)))
   try {
-    await writeLines(io.stdout, [
+    await page.print([
       `Colloquy shows ${safe(logs.name)} at ${server.url}`,
       '  only this machine is let in; end with Ctrl-C',
     ])

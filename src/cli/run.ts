@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { maskSecrets } from '../index.ts'
 import {
   commandIn,
+  type CommandName,
   type FileCommand,
   helpPage,
   parseRequest,
@@ -31,11 +32,7 @@ import {
 import { inspect } from './inspect.ts'
 import { readPackage } from './package.ts'
 import {
-  aboutFile,
-  aboutStored,
-  attempt,
   ClosedPipe,
-  complain,
   FailedOutput,
   failureText,
   type Io,
@@ -43,18 +40,19 @@ import {
   type Progress,
   progressOn,
   type Sink,
-  writeAll,
-  writeLines,
 } from './print/io.ts'
-import { jsonLine, pad, paintFor, plain, safe, width } from './print/text.ts'
+import { pad, plain, safe, widest } from './print/text.ts'
 import { serveConversations } from './serve/serve.ts'
 import { auditBlobs, deleteConversations, eraseEvent, printPage } from './stored.ts'
 import { checkView, judgeLog, type Judged, junitOf, repairsOf, showLaws } from './show/check.ts'
 import { convertView, messagesView } from './show/messages.ts'
-import { CALLED, heading, LISTED, type Page, problemRows, type View } from './show/page.ts'
+import { aboutFile, aboutStored, LISTED, Page, type View } from './show/page.ts'
 import { condenseView, replayView, stateRows, stuckView, viewRows, viewView } from './show/state.ts'
 import { treeLines, type TreeRow, treeRows, treeView } from './show/tree.ts'
 import { whyView } from './show/why.ts'
+
+/** How to call colloquy here: in its own repository it is not a command of the shell. */
+const CALLED = import.meta.url.endsWith('.ts') ? 'npm run -s colloquy --' : 'npx colloquy'
 
 const AGENT = [
   "import Anthropic from '@anthropic-ai/sdk'",
@@ -70,22 +68,22 @@ const AGENT = [
 
 function* showDemo(page: Page, recording: Recording, file: string): IterableIterator<string> {
   const { state } = recording
-  yield heading(page, 'State', 'what the log means, folded event by event')
+  yield page.heading('State', 'what the log means, folded event by event')
   yield* stateRows(page, state)
   yield ''
-  yield heading(page, 'Tree', '● leads to HEAD   ○ on an abandoned branch')
+  yield page.heading('Tree', '● leads to HEAD   ○ on an abandoned branch')
   yield* treeLines(page, recording, (row) => isMinor(row) && row.entry !== state.log.head)
   yield ''
-  yield heading(page, 'What the model sees')
+  yield page.heading('What the model sees')
   yield* viewRows(page, state, false)
   yield ''
-  yield heading(page, 'What was repaired')
-  yield* problemRows(page, repairsOf(recording), { limit: LISTED })
+  yield page.heading('What was repaired')
+  yield* page.problemRows(repairsOf(recording), { limit: LISTED })
   yield ''
-  yield heading(page, 'An agent of your own', 'with tools, streams and other models: docs/steps.md')
+  yield page.heading('An agent of your own', 'with tools, streams and other models: docs/steps.md')
   yield* AGENT.map((line) => `  ${line}`)
   yield ''
-  yield heading(page, 'Try next')
+  yield page.heading('Try next')
   yield* suggestions(page, file, endOfOtherBranch(recording))
 }
 
@@ -100,7 +98,7 @@ function* suggestions({ paint }: Page, file: string, leaf: string): IterableIter
     'as a service': `${CALLED} serve`,
     'all the rest': `${CALLED} help`,
   })
-  const columns = Math.max(...tries.map(([, line]) => width(line)))
+  const columns = widest(tries.map(([, line]) => line))
   for (const [why, line] of tries) yield `  ${paint('strong', pad(line, columns))}  ${paint('dim', why)}`
 }
 
@@ -109,7 +107,29 @@ function endOfOtherBranch({ state }: Recording): string {
   return state.log.head?.id ?? ''
 }
 
-const VIEWS: { readonly [Name in FileCommand]: View<Name> } = {
+/** Runs a command. Resolves to 0, 1 for bad data or 2 for bad usage; rejects with nothing but {@link ClosedPipe}. */
+export async function run(argv: readonly string[], world: Io): Promise<number> {
+  // Without a reader of standard error, the exit code still reports the failure.
+  const page = new Page({ ...world, stderr: lasting(world.stderr) })
+  try {
+    return await perform(parseRequest(argv), page)
+  } catch (error) {
+    if (error instanceof ClosedPipe) throw error
+    if (error instanceof UsageError) {
+      const help = ['help', ...commandIn(argv)].join(' ')
+      await page.complain(`${plain(hideLogins(error.message))} (see: colloquy ${help})`)
+      return 2
+    }
+    const subject = error instanceof FileError && error.subject !== null ? `${safe(error.subject)}: ` : ''
+    await page.complain(subject + failureText(error))
+    return 1
+  }
+}
+
+type Action<Name extends CommandName> = (request: RequestOf<Name>, page: Page) => Promise<number>
+
+/** What each command does; one that shows a recording has a view of it. */
+const ACTIONS: { readonly [Name in CommandName]: Name extends FileCommand ? View<Name> : Action<Name> } = {
   check: checkView,
   replay: replayView,
   view: viewView,
@@ -119,68 +139,44 @@ const VIEWS: { readonly [Name in FileCommand]: View<Name> } = {
   why: whyView,
   condense: condenseView,
   convert: convertView,
+  inspect,
+  import: importFiles,
+  export: exportConversation,
+  search: printPage,
+  'search-text': printPage,
+  conversations: printPage,
+  'audit-blobs': auditBlobs,
+  delete: deleteConversations,
+  erase: eraseEvent,
+  serve: serveConversations,
+  demo,
+  async help({ operand }, page) {
+    await page.print(helpPage(operand))
+    return 0
+  },
 }
 
-/** Runs a command. Resolves to 0, 1 for bad data or 2 for bad usage; rejects with nothing but {@link ClosedPipe}. */
-export async function run(argv: readonly string[], world: Io): Promise<number> {
-  // Without a reader of standard error, the exit code still reports the failure.
-  const io = { ...world, stderr: lasting(world.stderr) }
-  try {
-    return await perform(parseRequest(argv), io, pageFor(io))
-  } catch (error) {
-    if (error instanceof ClosedPipe) throw error
-    if (error instanceof UsageError) {
-      const page = ['help', ...commandIn(argv)].join(' ')
-      await complain(io, `${plain(hideLogins(error.message))} (see: colloquy ${page})`)
-      return 2
-    }
-    const subject = error instanceof FileError && error.subject !== null ? `${safe(error.subject)}: ` : ''
-    await complain(io, subject + failureText(error))
-    return 1
+async function perform(request: Request, page: Page): Promise<number> {
+  if (request.command === 'version') {
+    await page.print([(await readPackage()).version])
+    return 0
   }
-}
-
-async function perform(request: Request, io: Io, page: Page): Promise<number> {
-  switch (request.command) {
-    case 'help':
-      await writeLines(io.stdout, helpPage(request.operand))
-      return 0
-    case 'version':
-      await writeLines(io.stdout, [(await readPackage()).version])
-      return 0
-    case 'demo':
-      return demo(io, page)
-    case 'inspect':
-      return inspect(request, io)
-    case 'import':
-      return importFiles(request, io, page)
-    case 'export':
-      return exportConversation(request, io, page)
-    case 'search':
-    case 'search-text':
-    case 'conversations':
-      return printPage(request, io, page)
-    case 'audit-blobs':
-      return auditBlobs(request, io, page)
-    case 'delete':
-      return deleteConversations(request, io, page)
-    case 'erase':
-      return eraseEvent(request, io, page)
-    case 'serve':
-      return serveConversations(request, io, (await readPackage()).version)
-    default:
-      return showRecordings(request, io, page)
-  }
+  const action = ACTIONS[request.command] as Action<CommandName> | View<FileCommand>
+  if (typeof action === 'function') return action(request, page)
+  return showRecordings(request as RequestOf<FileCommand>, action, page)
 }
 
 /** Shows the conversation of a database, or the files in order; the worst exit code counts. */
-async function showRecordings(request: RequestOf<FileCommand>, io: Io, page: Page): Promise<number> {
+async function showRecordings(
+  request: RequestOf<FileCommand>,
+  view: View<FileCommand>,
+  page: Page,
+): Promise<number> {
   const { command, options, files } = request
   const { db, conversation = '', from } = options
   const check = command === 'check' ? request.options : null
   const [isJunit, hasLaws] = [check?.format === 'junit', check?.laws === true]
   const json = options.json === true || check?.format === 'json'
-  const view = VIEWS[command] as View<FileCommand>
   const judged: Judged[] = []
   const show = async (recording: Recording, progress: Progress): Promise<number> => {
     progress.step('working')
@@ -205,16 +201,16 @@ async function showRecordings(request: RequestOf<FileCommand>, io: Io, page: Pag
         ...view.json(subject()),
       })
       progress.done()
-      await writeAll(io.stdout, jsonLine({ ...value, ...(laws !== null && { laws: laws.violations }) }))
+      await page.answer(json, { ...value, ...(laws !== null && { laws: laws.violations }) }, [])
     } else if (!isJunit) {
       const lines = laws === null ? view.show(page, subject()) : showLaws(page, laws)
       progress.done()
-      await writeLines(io.stdout, lines)
+      await page.print(lines)
     }
     progress.done()
     // A check shows quarantined lines itself.
     const note = check === null ? quarantineNote(recording, recording.lines.length) : brokenNote(recording)
-    if (note !== null) await complain(io, `${safe(name)}: ${note}`)
+    if (note !== null) await page.complain(`${safe(name)}: ${note}`)
     const isBad = check !== null && (laws?.violations ?? recording.issues).length > 0
     return isBad || note !== null ? 1 : 0
   }
@@ -222,7 +218,7 @@ async function showRecordings(request: RequestOf<FileCommand>, io: Io, page: Pag
   const fold = !(json && check !== null && !hasLaws)
   let worst = 0
   if (db !== undefined)
-    worst = await attempt(aboutStored(db, conversation, json), io, async (progress) => {
+    worst = await page.attempt(aboutStored(db, conversation, json), async (progress) => {
       const recording = await withStore(db, { write: false }, async (store) => {
         const record = await getConversation(store, conversation)
         const stored = await readStored(store, record, db.label, progress, fold)
@@ -233,32 +229,23 @@ async function showRecordings(request: RequestOf<FileCommand>, io: Io, page: Pag
       return show(recording, progress)
     })
   for (const [index, file] of files.entries()) {
-    if (index > 0 && !json && !isJunit) await io.stdout.write('\n')
-    const code = await attempt(aboutFile(file, json), io, async (progress) =>
-      show(await readRecording(file, io, progress, { fold, from }), progress),
+    if (index > 0 && !json && !isJunit) await page.print([''])
+    const code = await page.attempt(aboutFile(file, json), async (progress) =>
+      show(await readRecording(file, page.io, progress, { fold, from }), progress),
     )
     worst = Math.max(worst, code)
   }
-  if (isJunit) await writeLines(io.stdout, junitOf(judged))
+  if (isJunit) await page.print(junitOf(judged))
   return worst
 }
 
-async function demo(io: Io, page: Page): Promise<number> {
+async function demo(_request: RequestOf<'demo'>, page: Page): Promise<number> {
   const path = fileURLToPath(new URL('../cli/sample.jsonl', import.meta.url))
-  const recording = await readRecording(path, io, progressOn('sample.jsonl', io))
+  const recording = await readRecording(path, page.io, progressOn('sample.jsonl', page.io))
   const near = relative(process.cwd(), path)
-  await writeLines(io.stdout, showDemo(page, recording, near.startsWith('..') ? path : near))
+  await page.print(showDemo(page, recording, near.startsWith('..') ? path : near))
   return 0
 }
-
-const COLUMNS = { default: 100, minimum: 40 }
-
-const pageFor = ({ stdout, env }: Io): Page => ({
-  paint: paintFor(stdout.isTTY, env),
-  // A terminal that does not know its width reports 0.
-  columns: Math.max(stdout.columns || COLUMNS.default, COLUMNS.minimum),
-  isTTY: stdout.isTTY,
-})
 
 function sinkOf(stream: Writable & { readonly isTTY?: boolean; readonly columns?: number }): Sink {
   // An error is also an event, which would end the process without a listener; the write itself rejects with it.

@@ -13,9 +13,9 @@ import { describeEvent } from '../inspector/index.ts'
 import type { Options, RequestOf } from './commands.ts'
 import { getConversation, getEvent, withStore } from './db/store.ts'
 import { FileError } from './failure.ts'
-import { aboutStored, answer, attempt, type Io, writeLines } from './print/io.ts'
-import { counted, fit, glimpse, pad, padStart, quoted, safe, width } from './print/text.ts'
-import { eventRow, heading, idWidth, type Page, shownId } from './show/page.ts'
+import type { Io } from './print/io.ts'
+import { counted, fit, glimpse, pad, padStart, quoted, safe, widest, width } from './print/text.ts'
+import { aboutFile, aboutStored, type Page, shownId } from './show/page.ts'
 
 interface PageOf<Item> {
   readonly items: readonly Item[]
@@ -41,13 +41,13 @@ const search: List<'search', StoredEvent> = {
   },
   // The body of an imported event may lack its id.
   json: ({ id, fact }) => maskSecrets(fact.id === undefined ? { id, ...fact } : fact),
-  *rows(page, items) {
-    const idColumns = idWidth(page, items)
-    for (const { id, time, fact } of items) {
-      if (isQuarantined(fact)) continue
+  rows(page, items) {
+    const rows = items.flatMap(({ id, time, fact }) => {
+      if (isQuarantined(fact)) return []
       const lead = `  ${shownTime(new Date(Number(BigInt(time) / 1000n)).toISOString())}  `
-      yield eventRow(page, { lead, described: describeEvent(fact), id, idColumns })
-    }
+      return [{ lead, described: describeEvent(fact), id }]
+    })
+    return page.eventRows(rows)
   },
 }
 
@@ -64,10 +64,7 @@ const searchText: List<'search-text', TextHit> = {
     return { conversation_id, event_id, position, ...hit }
   },
   *rows(page, items) {
-    const ids = idColumns(
-      items.map(({ conversationId }) => conversationId),
-      page.columns / 3,
-    )
+    const ids = idColumns(page.columns / 3, items, ({ conversationId }) => conversationId)
     for (const { conversationId, seq, role, timestamp, snippet, ranges } of items) {
       const lead = `  ${shownTime(timestamp)}  ${pad(shownId(conversationId, ids), ids)}  ${padStart(`#${seq}`, 6)}  ${pad(role, 9)} `
       // From shortly before the first match, so that a narrow page shows it.
@@ -95,11 +92,8 @@ const conversations: List<'conversations', ConversationRecord> = {
     head: record.headId,
   }),
   *rows(page, items) {
-    const ids = idColumns(
-      items.map(({ id }) => id),
-      page.columns / 2,
-    )
-    const events = Math.max(0, ...items.map(({ version }) => version.toLocaleString('en').length))
+    const ids = idColumns(page.columns / 2, items, ({ id }) => id)
+    const events = widest(items.map(({ version }) => version.toLocaleString('en')))
     for (const { id, version, createdAt, title } of items) {
       const unit = version === 1 ? 'event ' : 'events'
       const lead = `  ${pad(shownId(id, ids), ids)}  ${padStart(version.toLocaleString('en'), events)} ${unit}`
@@ -111,8 +105,8 @@ const conversations: List<'conversations', ConversationRecord> = {
 }
 
 /** Columns of ids: not shortened if they fit, because users type them. */
-const idColumns = (ids: readonly string[], limit: number): number =>
-  Math.min(Math.max(0, ...ids.map((id) => width(safe(id)))), Math.floor(limit))
+const idColumns = <Item>(limit: number, items: readonly Item[], idOf: (item: Item) => string): number =>
+  Math.min(widest(items.map((item) => safe(idOf(item)))), Math.floor(limit))
 
 const shownTime = (time: string): string => time.replace(/(?:\.\d+)?Z$/, '').replace('T', ' ')
 
@@ -125,7 +119,7 @@ async function completeIndex(store: Store, io: Io): Promise<void> {
   for (let last = -1; ;) {
     const { indexed, total } = await store.textIndex()
     if (indexed === total) return
-    if (indexed !== last) await writeLines(io.stderr, [`indexed ${indexed} of ${counted(total, 'event')}`])
+    if (indexed !== last) await io.stderr.write(`indexed ${indexed} of ${counted(total, 'event')}\n`)
     last = indexed
     await new Promise((resolve) => setTimeout(resolve, 200))
   }
@@ -133,39 +127,37 @@ async function completeIndex(store: Store, io: Io): Promise<void> {
 
 const LISTS = { search, 'search-text': searchText, conversations }
 
-export async function printPage(request: RequestOf<ListCommand>, io: Io, page: Page): Promise<number> {
+export async function printPage(request: RequestOf<ListCommand>, page: Page): Promise<number> {
   const { command, options } = request
   const list = LISTS[command] as List<ListCommand, unknown>
-  const about = aboutStored(
-    options.db,
-    'conversation' in options ? options.conversation : undefined,
-    options.json,
-  )
+  const conversation = 'conversation' in options ? options.conversation : undefined
+  const about = aboutStored(options.db, conversation, options.json)
   const isText = command === 'search-text'
   const access = { write: isText && request.options.index === true, fullText: isText }
-  return attempt(about, io, async () => {
-    const { items, cursor } = await withStore(options.db, access, (store) => list.find(store, options, io))
+  return page.attempt(about, async () => {
+    const { items, cursor } = await withStore(options.db, access, (store) =>
+      list.find(store, options, page.io),
+    )
     const count = counted(items.length, command === 'conversations' ? 'conversation' : 'event')
-    await answer(io, options.json, { items: items.map(list.json), cursor }, [
-      heading(page, safe(about.name), count + (cursor === null ? '' : ', more follow')),
+    const [more, next] = [', more follow', page.paint('dim', 'For the next page, repeat the command with')]
+    await page.answer(options.json, { items: items.map(list.json), cursor }, [
+      page.heading(safe(about.name), count + (cursor === null ? '' : more)),
       ...(items.length === 0 ? [page.paint('dim', '  nothing')] : list.rows(page, items)),
-      ...(cursor === null
-        ? []
-        : [`${page.paint('dim', 'For the next page, repeat the command with')} --cursor=${safe(cursor)}`]),
+      ...(cursor === null ? [] : [`${next} --cursor=${safe(cursor)}`]),
     ])
     return 0
   })
 }
 
 /** Prints an audit of long strings. Resolves to 1 if it finds a fault. */
-export async function auditBlobs({ options }: RequestOf<'audit-blobs'>, io: Io, page: Page): Promise<number> {
-  const about = aboutStored(options.db, undefined, options.json)
-  return attempt(about, io, async () => {
+export async function auditBlobs({ options }: RequestOf<'audit-blobs'>, page: Page): Promise<number> {
+  const about = aboutFile(options.db.label, options.json)
+  return page.attempt(about, async () => {
     const audit = await withStore(options.db, { write: false }, (store) => store.auditBlobs())
     const { blobs, bytes, events, unused, damaged, missing } = audit
     const remark = `${counted(blobs, 'long string')} of ${counted(bytes, 'byte')} in ${counted(events, 'event')}`
-    await answer(io, options.json, audit, [
-      heading(page, safe(about.name), remark),
+    await page.answer(options.json, audit, [
+      page.heading(safe(about.name), remark),
       ...unused.map((hash) => `  unused   ${safe(hash)}`),
       ...damaged.map((hash) => `  damaged  ${safe(hash)}`),
       ...missing.map(({ conversationId, seq }) => `  missing  ${quoted(conversationId)}, position ${seq}`),
@@ -177,14 +169,9 @@ export async function auditBlobs({ options }: RequestOf<'audit-blobs'>, io: Io, 
 const ZERO_COUNTS = { conversations: 0, events: 0, snapshots: 0, leases: 0, items: 0 }
 
 /** Deletes conversations as a service does over HTTP. */
-export async function deleteConversations(
-  { options }: RequestOf<'delete'>,
-  io: Io,
-  page: Page,
-): Promise<number> {
+export async function deleteConversations({ options }: RequestOf<'delete'>, page: Page): Promise<number> {
   const { db, conversation, owner, tag, before, json, 'dry-run': dryRun = false } = options
-  const about = aboutStored(db, undefined, json)
-  return attempt(about, io, async () => {
+  return page.attempt(aboutFile(db.label, json), async () => {
     // Opening a missing database for writing would create it.
     const ids = await withStore(db, { write: false }, async (store) => {
       await store.countConversations()
@@ -210,15 +197,15 @@ export async function deleteConversations(
       }
     })
     const what = `${counted(sum.conversations, 'conversation')} with ${counted(sum.events, 'event')}${sum.more ? ', and more' : ''}`
-    const line = heading(page, safe(about.name), `${dryRun ? 'would delete' : 'deleted'} ${what}`)
-    await answer(io, json, { ...sum, dry_run: dryRun }, [line])
+    const line = page.heading(safe(db.label), `${dryRun ? 'would delete' : 'deleted'} ${what}`)
+    await page.answer(json, { ...sum, dry_run: dryRun }, [line])
     return 0
   })
 }
 
-export async function eraseEvent({ options }: RequestOf<'erase'>, io: Io, page: Page): Promise<number> {
+export async function eraseEvent({ options }: RequestOf<'erase'>, page: Page): Promise<number> {
   const { db, conversation, event: eventId, reason, json, 'dry-run': dryRun = false } = options
-  return attempt(aboutStored(db, conversation, json), io, async () => {
+  return page.attempt(aboutStored(db, conversation, json), async () => {
     const { id, fact } = await withStore(db, { write: false }, async (store) => {
       const { id } = await getConversation(store, conversation)
       return { id, fact: (await getEvent(store, id, eventId)).fact }
@@ -227,9 +214,9 @@ export async function eraseEvent({ options }: RequestOf<'erase'>, io: Io, page: 
     const path = `/api/conversations/${conversationPath}/events/${eventPath}/erase`
     if (!dryRun) await withStore(db, { write: true }, (store) => post(store, path, { reason }))
     const isShown = dryRun && !isQuarantined(fact)
-    await answer(io, json, { conversation: id, event: eventId, dry_run: dryRun }, [
+    await page.answer(json, { conversation: id, event: eventId, dry_run: dryRun }, [
       `${dryRun ? 'would erase' : 'erased'} ${quoted(eventId)}`,
-      ...(isShown ? [eventRow(page, { lead: '  ', described: describeEvent(fact) })] : []),
+      ...(isShown ? [page.eventRow({ lead: '  ', described: describeEvent(fact) })] : []),
     ])
     return 0
   })

@@ -1,9 +1,7 @@
-/** The command line's view of the process, so that a test can replace it: output, progress and failures. */
+/** The command line's view of the process, so that a test can replace it: streams, progress and failures. */
 
-import { isColloquyError } from '../../index.ts'
-import { type Address, hideLogins } from '../db/address.ts'
-import { FileError } from '../failure.ts'
-import { fit, hideSecrets, jsonLine, plain, safe } from './text.ts'
+import { hideLogins } from '../db/address.ts'
+import { fit, hideSecrets, plain, safe } from './text.ts'
 
 export interface Sink {
   /** Resolves once the text is written; rejects with {@link ClosedPipe} or {@link FailedOutput}. */
@@ -57,19 +55,9 @@ export async function writeAll(sink: Sink, pieces: Iterable<string>): Promise<vo
   if (batch !== '') await sink.write(batch)
 }
 
-function* ended(lines: Iterable<string>): IterableIterator<string> {
+export function* ended(lines: Iterable<string>): IterableIterator<string> {
   for (const line of lines) yield `${line}\n`
 }
-
-export const writeLines = (sink: Sink, lines: Iterable<string>): Promise<void> => writeAll(sink, ended(lines))
-
-/** Writes a result: as JSON on one line, or as lines for people. */
-export const answer = (
-  { stdout }: Pick<Io, 'stdout'>,
-  json: boolean | undefined,
-  value: unknown,
-  lines: Iterable<string>,
-): Promise<void> => writeAll(stdout, json === true ? jsonLine(value) : ended(lines))
 
 export interface Progress {
   tick(events: number): void
@@ -98,55 +86,6 @@ export function progressOn(file: string, { stderr }: Pick<Io, 'stderr'>): Progre
       if (shown) stderr.write(CLEAR).catch(() => {})
     },
   }
-}
-
-/** An input of a command: its name for people, and its fields in JSON. */
-interface About {
-  readonly name: string
-  readonly fields: { readonly file: string; readonly conversation?: string }
-  readonly json?: boolean | undefined
-}
-
-export const aboutFile = (file: string, json?: boolean): About => ({ name: file, fields: { file }, json })
-
-export function aboutStored(
-  { label }: Pick<Address, 'label'>,
-  conversation: string | undefined,
-  json?: boolean,
-): About {
-  if (conversation === undefined) return aboutFile(label, json)
-  return { name: `${conversation} in ${label}`, fields: { file: label, conversation }, json }
-}
-
-/**
- * Processes one input, with progress on a terminal. An error is one line on standard error, a JSON object
- * where results are JSON, and exit code 1.
- * @throws ClosedPipe, FailedOutput when its output cannot be written.
- */
-export async function attempt(
-  { name, fields, json }: About,
-  io: Io,
-  work: (progress: Progress) => Promise<number>,
-): Promise<number> {
-  const progress = progressOn(name, io)
-  try {
-    return await work(progress)
-  } catch (error) {
-    progress.done()
-    if (error instanceof ClosedPipe || error instanceof FailedOutput) throw error
-    const code = error instanceof FileError || isColloquyError(error) ? error.code : 'unexpected'
-    const subject = error instanceof FileError ? error.subject : null
-    const isOther = subject !== null && subject !== fields.file
-    const message = isOther ? `${safe(subject)}: ${failureText(error)}` : failureText(error)
-    if (json === true) await writeAll(io.stdout, jsonLine({ ...fields, error: { code, message } }))
-    await complain(io, `${safe(isOther ? name : (subject ?? name))}: ${message}`)
-    return 1
-  }
-}
-
-/** Writes a line to standard error. */
-export async function complain({ stderr }: Pick<Io, 'stderr'>, message: string): Promise<void> {
-  await stderr.write(`colloquy: ${message}\n`)
 }
 
 export function failureText(error: unknown): string {

@@ -28,6 +28,9 @@ export function width(text: string): number {
   return columns
 }
 
+export const widest = (texts: readonly string[]): number =>
+  texts.reduce((most, text) => Math.max(most, width(text)), 0)
+
 /** Cuts a text to a width, with … for the missing part. */
 export function fit(text: string, columns: number): string {
   if (columns <= 0) return ''

@@ -7,14 +7,15 @@ import { redactionRules } from '../../context/redaction/index.ts'
 import type { RunOptions, Step } from '../../conversation/index.ts'
 import { isColloquyError } from '../../index.ts'
 import { inspectorPage } from '../../inspector/index.ts'
-
 import type { Options, RequestOf } from '../commands.ts'
 import { type Address, addressOf } from '../db/address.ts'
 import { withStore } from '../db/store.ts'
 import { codeOf, FileError, fromListening, rejectRead, UsageError } from '../failure.ts'
 import { readTemplate } from '../inspect.ts'
-import { complain, failureText, type Io, writeLines } from '../print/io.ts'
+import { readPackage } from '../package.ts'
+import { failureText, type Io } from '../print/io.ts'
 import { counted, plain, safe } from '../print/text.ts'
+import type { Page } from '../show/page.ts'
 import { type Config, readConfig } from './config-schema.ts'
 
 const KEYS = 'COLLOQUY_SESSION_API_KEYS'
@@ -28,11 +29,11 @@ const PORT = 8000
 /** Serves until it is asked to end. @throws UsageError, FileError, ColloquyError. */
 export async function serveConversations(
   { options: input }: RequestOf<'serve'>,
-  io: Io,
-  version: string,
+  page: Page,
 ): Promise<number> {
   const { db = addressOf('colloquy.db'), host = '127.0.0.1', port = PORT, workspace, memory } = input
   const origins = input['allow-origin'] ?? []
+  const { io } = page
   const keys = sessionKeys(io)
   const secret = secretOf(io)
   const { directoryExtensions, directoryWorkspace, isLoopback, processSandboxes, scriptedAgent, serve } =
@@ -48,7 +49,7 @@ export async function serveConversations(
   if (workspace !== undefined) await checkFolder(workspace, '--workspace ')
   const read = await readConfig(input.config, io)
   if ('problems' in read) {
-    for (const problem of read.problems) await complain(io, failureText(problem))
+    for (const problem of read.problems) await page.complain(failureText(problem))
     return 1
   }
   const agent: AgentModule | null = input.agent === undefined ? null : await loadAgent(input.agent)
@@ -74,7 +75,7 @@ export async function serveConversations(
         port,
         keys,
         allowOrigins: origins,
-        version,
+        version: (await readPackage()).version,
         ...(inspector !== null && { inspector }),
         agent: agent === null ? scriptedAgent() : () => agent.step,
         ...(agent !== null && { run: agent.run }),
@@ -112,7 +113,7 @@ export async function serveConversations(
           `Colloquy serves ${db.label} at ${server.url}`,
           ...startLines(input, read.config, facts),
         ]
-        await writeLines(io.stdout, lines.map(safe))
+        await page.print(lines.map(safe))
         await stopped
       } finally {
         await server.close()

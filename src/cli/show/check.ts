@@ -8,7 +8,7 @@ import { listDroppedResults, listLeaves } from '../../state/index.ts'
 import type { Options } from '../commands.ts'
 import { issueAsJson, type Problems, type Recording } from '../input/recording.ts'
 import { counted, glimpse, hideSecrets, inLines, safe } from '../print/text.ts'
-import { byLine, findingRows, type Page, type Problem, problemRows, verdict, type View } from './page.ts'
+import { byLine, type Page, type Problem, type View } from './page.ts'
 
 export const checkView: View<'check'> = {
   json: ({ recording: { lines, quarantined, issues, warnings } }) => ({
@@ -21,15 +21,11 @@ export const checkView: View<'check'> = {
     const { issues, state, lines } = recording
     const bad = new Set(issues.map((issue) => issue.line)).size
     const problems = bad === 0 ? '' : `${bad.toLocaleString('en')} cannot be loaded`
-    yield verdict(page, title, lines.length, problems, 'every event loads')
-    yield* problemRows(
-      page,
-      issues.map(({ line, kind, issue }) => ({
-        line,
-        what: glimpse(kind ?? '?'),
-        detail: glimpseIssue(issue),
-      })),
-    )
+    yield page.verdict(title, lines.length, problems, 'every event loads')
+    const faults = issues.map(({ line, kind, issue }) => {
+      return { line, what: glimpse(kind ?? '?'), detail: glimpseIssue(issue) }
+    })
+    yield* page.problemRows(faults)
     // The list contains the dropped results of all branches.
     const dropped = new Map<string, Problem>()
     for (const { id } of listLeaves(state))
@@ -37,9 +33,8 @@ export const checkView: View<'check'> = {
         dropped.set(result, one)
     const odd = [...oddities(recording), ...logRepairs(recording, state), ...dropped.values()]
     const notes = odd.filter(({ what }) => what !== 'quarantined')
-    yield* problemRows(page, byLine([...sessionNotes(recording), ...upcastRepairs(recording), ...notes]), {
-      label: 'note: line',
-    })
+    const all = byLine([...sessionNotes(recording), ...upcastRepairs(recording), ...notes])
+    yield* page.problemRows(all, { label: 'note: line' })
   },
 }
 
@@ -134,13 +129,11 @@ export function* showLaws(page: Page, judged: Judged): IterableIterator<string> 
     violations.length === 0
       ? ''
       : `${counted(violations.length, 'violation')} of ${counted(byLaw(judged).size, 'law')}`
-  yield verdict(page, safe(title), events, problems, 'breaks no law')
-  yield* findingRows(
-    page,
-    violations.map(({ law, line, message }) => {
-      return { label: law, tone: 'bad', group: law, line, text: message, rules: [law] }
-    }),
-  )
+  yield page.verdict(safe(title), events, problems, 'breaks no law')
+  const rows = violations.map(({ law, line, message }) => {
+    return { label: law, tone: 'bad' as const, group: law, line, text: message, rules: [law] }
+  })
+  yield* page.findingRows(rows)
 }
 
 /** One document of all recordings; a log without violations is a suite with one passed case. */

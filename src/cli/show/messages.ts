@@ -18,7 +18,7 @@ import {
   type Tone,
   width,
 } from '../print/text.ts'
-import { heading, type Page, type Subject, type View, wrapped } from './page.ts'
+import type { Page, Subject, View } from './page.ts'
 
 /** The messages of a state, within a budget of estimated tokens where there is one. @throws FileError `over_budget` */
 function messagesOf(state: State, budget: number | undefined): readonly NeutralMessage[] {
@@ -67,14 +67,14 @@ export const messagesView: View<'messages'> = {
     const messages = messagesOf(state, budget)
     if (format !== 'neutral') {
       const document = maskSecrets(inFormat(format, messages, state))
-      if (page.isTTY) yield heading(page, title, format)
+      if (page.io.stdout.isTTY) yield page.heading(title, format)
       yield* toJson(document, 2).split('\n')
       return
     }
-    yield heading(page, title, counted(messages.length, 'message'))
+    yield page.heading(title, counted(messages.length, 'message'))
     for (const message of maskSecrets(messages)) yield* messageLines(page, message)
     const waiting = messages.length === 0 ? waitingNote(state) : null
-    if (waiting !== null) yield* wrapped(page, '  ', 2, waiting)
+    if (waiting !== null) yield* page.wrapped('  ', 2, waiting)
   },
 }
 

@@ -1,9 +1,8 @@
 /** Shows a state: its header, its view, what a condensation would do to it, and whether its agent is stuck. */
 
 import { condensationOf, planCondensation, stuckDetector, usageTotals } from '../../context/index.ts'
-import { type Condensation, deriveEventId } from '../../event/index.ts'
+import { deriveEventId } from '../../event/index.ts'
 import {
-  type Event,
   EVENT_KINDS,
   findEvent,
   listPendingCalls,
@@ -27,18 +26,7 @@ import {
 import { PLACEHOLDER_SUMMARY } from '../commands.ts'
 import { counted, fit, glimpse, pad, padStart, type Tone } from '../print/text.ts'
 import { repairsOf } from './check.ts'
-import {
-  eventRow,
-  heading,
-  idWidth,
-  LISTED,
-  type Page,
-  problemRows,
-  type Row,
-  shownId,
-  type Subject,
-  type View,
-} from './page.ts'
+import { LISTED, type Page, type Row, shownId, type Subject, type View } from './page.ts'
 
 const pendingIds = (state: State): string[] => listPendingCalls(state).map(({ entry }) => entry.id)
 
@@ -59,14 +47,14 @@ export const replayView: View<'replay'> = {
   *show(page, { recording, state, title }) {
     const { entries } = state.log
     const isEarlier = entries.length < recording.lines.length
-    yield heading(page, title, isEarlier ? `as it was at ${shownId(entries.last()?.id ?? null)}` : '')
+    yield page.heading(title, isEarlier ? `as it was at ${shownId(entries.last()?.id ?? null)}` : '')
     if (recording.session !== null)
       yield fieldRow(page, 'session', `of ${recording.session.format}, read as events`)
     yield* stateRows(page, state)
     const repairs = repairsOf(recording, state)
     yield ''
-    yield heading(page, 'Repaired', repairs.length === 0 ? 'nothing had to be' : '')
-    yield* problemRows(page, repairs, { limit: LISTED })
+    yield page.heading('Repaired', repairs.length === 0 ? 'nothing had to be' : '')
+    yield* page.problemRows(repairs, { limit: LISTED })
   },
 }
 
@@ -144,40 +132,27 @@ export const viewView: View<'view'> = {
   *show(page, { state, title }) {
     const { view } = state.branch
     const head = state.log.head === null ? 'the empty HEAD' : shownId(state.log.head.id)
-    yield heading(page, title, `the view at ${head}: ${counted(view.length, 'event')}`)
+    yield page.heading(title, `the view at ${head}: ${counted(view.length, 'event')}`)
     yield* viewRows(page, state, true)
     if (view.unhandledCondensationRequest) yield page.paint('warn', '  a condensation is requested')
     if (listPendingCalls(state).length > 0) {
       yield ''
-      yield heading(page, 'Pending', 'out of the view until they have results')
+      yield page.heading('Pending', 'out of the view until they have results')
       yield* pendingRows(page, state)
     }
     const dropped = listDroppedResults(state)
     if (dropped.length === 0) return
     yield ''
-    yield heading(page, 'Left out', 'results that end no call')
+    yield page.heading('Left out', 'results that end no call')
     const rows = dropped.flatMap(({ id, reason }) => {
       const event = findEvent(state, id)?.event ?? null
-      return event === null ? [] : [{ item: { id, event }, gutter: '      ', note: reason }]
+      return event === null ? [] : [{ ...rowOf({ id, event }), gutter: '      ', note: reason }]
     })
-    yield* itemRows(page, rows)
+    yield* page.eventRows(rows)
   },
 }
 
-interface ItemRow extends Pick<Row, 'lead' | 'gutter' | 'note'> {
-  readonly item: { readonly id: string; readonly event: Event }
-}
-
-function* itemRows(page: Page, rows: readonly ItemRow[], ids = true): IterableIterator<string> {
-  const idColumns = ids
-    ? idWidth(
-        page,
-        rows.map(({ item }) => item),
-      )
-    : 0
-  for (const { item, ...row } of rows)
-    yield eventRow(page, { ...row, described: describeEvent(item.event), id: item.id, idColumns })
-}
+const rowOf = ({ id, event }: ViewItem): Row => ({ id, described: describeEvent(event) })
 
 const CUT = '✂'
 
@@ -188,11 +163,7 @@ export function* viewRows(page: Page, state: State, ids: boolean): IterableItera
   const lead = (index: number): string =>
     `  ${cuts.has(index) ? CUT : ' '} ${padStart(String(index), columns)} `
   const rows = [...view.units].filter((unit) => !isPending(unit)).flatMap(bracketed)
-  yield* itemRows(
-    page,
-    rows.map((row, index) => ({ ...row, lead: lead(index) })),
-    ids,
-  )
+  yield* page.eventRows(rows.map((row, index) => ({ ...row, lead: lead(index), ...(!ids && { id: null }) })))
   if (rows.length === 0) yield page.paint('dim', '    nothing')
   else yield page.paint('dim', `${lead(rows.length)}  end   ${CUT} marks where the view may be cut`)
 }
@@ -201,23 +172,23 @@ function* pendingRows(page: Page, state: State): IterableIterator<string> {
   const calls = listPendingCalls(state).map(({ entry }) => entry)
   const waiting = new Set(calls.map(({ id }) => id))
   const rows = listPendingBatches(state).flatMap(bracketed)
-  const shown = new Set(rows.map(({ item }) => item.id))
-  yield* itemRows(page, [
-    ...rows.map((row) => ({ ...row, lead: '    ', note: waiting.has(row.item.id) ? '◌ waiting' : '' })),
+  const shown = new Set(rows.map(({ id }) => id))
+  yield* page.eventRows([
+    ...rows.map((row) => ({ ...row, lead: '    ', note: waiting.has(row.id ?? '') ? '◌ waiting' : '' })),
     ...calls
       .filter(({ id }) => !shown.has(id))
-      .map((item) => ({ item, gutter: '      ', note: '◌ waiting, forgotten' })),
+      .map((call) => ({ ...rowOf(call), gutter: '      ', note: '◌ waiting, forgotten' })),
   ])
 }
 
-function bracketed(unit: Unit): { item: ViewItem; gutter: string }[] {
+function bracketed(unit: Unit): Row[] {
   const items = [...unitEvents(unit)]
   const last = items.length - 1
   const gutter = (index: number): string => {
     if (last === 0) return unit.type === 'batch' ? '╶ ' : '  '
     return index === 0 ? '┌ ' : index === last ? '└ ' : '│ '
   }
-  return items.map((item, index) => ({ item, gutter: gutter(index) }))
+  return items.map((item, index) => ({ ...rowOf(item), gutter: gutter(index) }))
 }
 
 const REFUSALS: Readonly<Record<string, string>> = {
@@ -225,16 +196,10 @@ const REFUSALS: Readonly<Record<string, string>> = {
   nothing_to_forget: 'too little may be forgotten for a summary to make it shorter',
 }
 
-interface Condensed {
-  readonly event: (Condensation & { readonly id: string }) | null
-  /** `events` or `request`, the trigger; `not_needed`, or the code of the refusal. */
-  readonly reason: string
-  readonly after: State
-}
-
 const KEPT_FIRST = 2
 
-function condensed({ state: before, options }: Subject<'condense'>): Condensed {
+/** A condensation with its trigger, `events` or `request`; or none, with why not. */
+function condensed({ state: before, options }: Subject<'condense'>) {
   const { 'max-events': maxEvents, summary = PLACEHOLDER_SUMMARY } = options
   const keepFirst = Math.min(KEPT_FIRST, Math.floor(maxEvents / 2) - 2)
   const plan = planCondensation(before, { maxEvents, keepFirst })
@@ -243,11 +208,8 @@ function condensed({ state: before, options }: Subject<'condense'>): Condensed {
   const body = condensationOf(plan, summary)
   // The same for a file and for the conversation that was imported from it.
   const event = { ...body, id: deriveEventId('', before.log.entries.length, body) }
-  return {
-    event,
-    reason: plan.triggers.includes('request') ? 'request' : 'events',
-    after: reduce(before, event),
-  }
+  const reason = plan.triggers.includes('request') ? 'request' : 'events'
+  return { event, reason, after: reduce(before, event) }
 }
 
 export const condenseView: View<'condense'> = {
@@ -264,21 +226,21 @@ export const condenseView: View<'condense'> = {
     const { event, reason, after } = condensed(subject)
     const { title, state: before } = subject
     const count = counted(before.branch.view.length, 'event')
-    if (event === null) return yield heading(page, title, `the view: ${count}; ${REFUSALS[reason] ?? reason}`)
+    if (event === null) return yield page.heading(title, `the view: ${count}; ${REFUSALS[reason] ?? reason}`)
     const why = reason === 'request' ? 'as the log requests' : 'as it is too long'
-    yield heading(page, title, `the view: ${count} before, ${after.branch.view.length} after, ${why}`)
+    yield page.heading(title, `the view: ${count} before, ${after.branch.view.length} after, ${why}`)
     const forgotten = new Set(event.forgotten_event_ids)
     const old = [...viewEvents(before)]
     const last = old.findLastIndex(({ id }) => forgotten.has(id))
     const summary = [...viewEvents(after)][event.summary_offset ?? 0]
     const rows = summary === undefined ? old : old.toSpliced(last + 1, 0, summary)
-    const idColumns = idWidth(page, rows)
-    for (const item of rows) {
-      const isGone = item !== summary && forgotten.has(item.id)
-      const lead = item === summary ? '  + ' : isGone ? '  − ' : '    '
-      const described = { ...describeEvent(item.event), ...(isGone && { tone: 'dim' as const }) }
-      yield eventRow(page, { lead, described, id: item.id, idColumns })
-    }
+    const shown = rows.map((item) => {
+      const row = rowOf(item)
+      if (item === summary) return { ...row, lead: '  + ' }
+      if (!forgotten.has(item.id)) return { ...row, lead: '    ' }
+      return { ...row, lead: '  − ', described: { ...row.described, tone: 'dim' as const } }
+    })
+    yield* page.eventRows(shown)
   },
 }
 
@@ -291,16 +253,13 @@ export const stuckView: View<'stuck'> = {
   },
   *show(page, { state, title }) {
     const verdict = LOOPS.verdict(state)
-    if (verdict === null) yield heading(page, title, 'not stuck')
+    if (verdict === null) yield page.heading(title, 'not stuck')
     else {
-      yield `${heading(page, title)}  ${page.paint('bad', `stuck: ${verdict.pattern}`)}`
+      yield `${page.heading(title)}  ${page.paint('bad', `stuck: ${verdict.pattern}`)}`
       yield `  ${fit(glimpse(verdict.reason), page.columns - 2)}`
       const ids = new Set(verdict.eventIds)
       const items = [...viewEvents(state)].filter(({ id }) => ids.has(id))
-      yield* itemRows(
-        page,
-        items.map((item) => ({ item, gutter: '  ' })),
-      )
+      yield* page.eventRows(items.map((item) => ({ ...rowOf(item), gutter: '  ' })))
     }
     const nudge = LOOPS.nudge(state)
     if (nudge === null) return

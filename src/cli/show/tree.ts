@@ -5,7 +5,7 @@ import { describeEntry } from '../../inspector/index.ts'
 import { kindOf, listLeaves, pathTo } from '../../state/index.ts'
 import type { Recording } from '../input/recording.ts'
 import { counted, padStart } from '../print/text.ts'
-import { eventRow, heading, idWidth, type Page, shownId, type View } from './page.ts'
+import { type Page, shownId, type View } from './page.ts'
 
 const json: View<'tree'>['json'] = ({ state, recording }) => {
   const { log } = state
@@ -35,21 +35,17 @@ const subagentsOf = ({ session, children }: Recording) =>
 const show: View<'tree'>['show'] = function* (page, { recording, state, title }) {
   const { log } = state
   const branches = listLeaves(state).length
-  yield heading(
-    page,
-    title,
-    `${counted(log.entries.length, 'event')}, ${counted(branches, 'branch', 'branches')}`,
-  )
+  const counts = `${counted(log.entries.length, 'event')}, ${counted(branches, 'branch', 'branches')}`
+  yield page.heading(title, counts)
   yield* treeLines(page, recording)
   for (const { id, actionId } of subagentsOf(recording))
     if (actionId === null || findEvent(state, actionId) === undefined)
       yield page.paint('dim', `  ↳ ${shownId(id)} was opened by no call of this log`)
   for (const entry of log.entries) {
-    if (!entry.inTree)
-      yield page.paint(
-        'dim',
-        `  line ${lineOf(recording, entry)} is not in the tree: ${entry.id === null ? 'it has no id that can be read' : `its id ${shownId(entry.id)} exists already`}`,
-      )
+    if (entry.inTree) continue
+    const why =
+      entry.id === null ? 'it has no id that can be read' : `its id ${shownId(entry.id)} exists already`
+    yield page.paint('dim', `  line ${lineOf(recording, entry)} is not in the tree: ${why}`)
   }
   if (branches > 1) yield page.paint('dim', '  ● leads to HEAD   ○ on another branch   · state update')
 }
@@ -63,24 +59,19 @@ export function* treeLines(
 ): IterableIterator<string> {
   const { state } = recording
   const { log } = state
-  const idColumns = idWidth(page, log.entries)
+  const idColumns = page.idColumns(log.entries)
   const lineColumns = String(recording.lines.at(-1) ?? 0).length
   const subagents = Map.groupBy(subagentsOf(recording), ({ actionId }) => actionId)
   let roots = 0
   for (const row of treeRows(state)) {
     if (skip(row)) continue
     if (row.entry.parent === null && !row.isRemark && (roots += 1) > 1) yield ''
-    yield eventRow(page, {
-      lead: `${padStart(lineOf(recording, row.entry), lineColumns + 2)} `,
-      gutter: `${rails(row)} `,
-      described: describeEntry(row.entry),
-      id: row.entry.id,
-      idColumns,
-      note: [
-        ...(subagents.get(row.entry.id ?? '') ?? []).map(({ id }) => `↳ ${shownId(id)}`),
-        ...(row.entry === log.head ? ['◀ HEAD'] : []),
-      ].join(' '),
-    })
+    const { id } = row.entry
+    const lead = `${padStart(lineOf(recording, row.entry), lineColumns + 2)} `
+    const notes = (subagents.get(id ?? '') ?? []).map((one) => `↳ ${shownId(one.id)}`)
+    if (row.entry === log.head) notes.push('◀ HEAD')
+    const described = describeEntry(row.entry)
+    yield page.eventRow({ lead, gutter: `${rails(row)} `, described, id, note: notes.join(' ') }, idColumns)
   }
   if (log.head === null && roots > 0) yield '  HEAD is before every event: the next one starts a new root'
 }

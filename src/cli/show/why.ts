@@ -12,16 +12,7 @@ import { maskSecrets } from '../../index.ts'
 import { describeEntry } from '../../inspector/index.ts'
 import { resolveEvent } from '../input/recording.ts'
 import { counted, inLines, pad, type Tone } from '../print/text.ts'
-import {
-  eventRow,
-  findingRows,
-  heading,
-  sentenceRows,
-  shownId,
-  type Subject,
-  type View,
-  wrapped,
-} from './page.ts'
+import { shownId, type Subject, type View } from './page.ts'
 
 const TONES: Readonly<Record<Finding['severity'], Tone>> = { error: 'bad', warning: 'warn', note: 'dim' }
 
@@ -85,7 +76,7 @@ export const whyView: View<'why'> = {
         all.length === 0
           ? page.paint('good', '✓ nothing found')
           : page.paint(TONES[all[0]?.severity ?? 'note'], counted(all.length, 'finding'))
-      yield `${heading(page, title, counted(recording.lines.length, 'event'))}  ${verdict}`
+      yield `${page.heading(title, counted(recording.lines.length, 'event'))}  ${verdict}`
       const rows = all.map(({ severity, kind, line, rule, law, ...finding }) => ({
         label: severity,
         tone: TONES[severity],
@@ -94,18 +85,18 @@ export const whyView: View<'why'> = {
         text: withIds(finding),
         rules: [rule, law],
       }))
-      return yield* findingRows(page, rows)
+      return yield* page.findingRows(rows)
     }
     const { id, seq, line, kind, inView, verdict, notes } = maskSecrets(explanationOf(subject, operand))
-    yield heading(page, title, `line ${line}${id === null ? '' : `, ${shownId(id)}`}`)
+    yield page.heading(title, `line ${line}${id === null ? '' : `, ${shownId(id)}`}`)
     const entry = recording.state.log.entries.get(seq)
     if (entry !== undefined && kind === (entry.event?.kind ?? kind))
-      yield eventRow(page, { gutter: '  ', described: describeEntry(entry) })
+      yield page.eventRow({ gutter: '  ', described: describeEntry(entry) })
     yield `  ${inView ? page.paint('good', '✓ in the view') : page.paint('bad', '✗ not in the view')}`
     const quoted = new Set<string>()
     for (const reason of [verdict, ...notes]) {
-      yield* wrapped(page, `    ${page.paint('strong', pad(reason.rule, 4))} `, 9, withIds(reason))
-      yield* sentenceRows(page, [reason.rule, reason.law], quoted)
+      yield* page.wrapped(`    ${page.paint('strong', pad(reason.rule, 4))} `, 9, withIds(reason))
+      yield* page.sentenceRows([reason.rule, reason.law], quoted)
     }
   },
 }
