@@ -164,7 +164,7 @@ export class PendingMessages {
   }
 }
 
-const TOO_MANY = `The maximum of ${MAX_PENDING} queued messages of a conversation is reached. Try again later.`
+const TOO_MANY = `The maximum of ${MAX_PENDING} queued messages per conversation has been reached. Try again later.`
 const TOO_LONG = `The queued messages of this conversation would exceed ${MAX_PENDING_TEXT} characters. Try again later.`
 
 const keysOf = ({ sandbox_id: sandbox }: Queue): Record<string, string> =>

@@ -112,7 +112,7 @@ async function isMade(store: Store, task: StoredTask): Promise<boolean> {
 }
 
 const idInUse = (id: string): HttpProblem =>
-  new HttpProblem(409, `Conversation ${JSON.stringify(id)} already exists.`)
+  new HttpProblem(409, `Conversation ${JSON.stringify(id)} already exists. Use another id.`)
 
 async function make(
   { engine }: Lifecycle,

@@ -104,12 +104,12 @@ export class Live {
     const { maxPerConversation, maxTotal } = this.options
     if (this.#closed) throw new HttpProblem(503, 'The service is shutting down.')
     if (this.size >= maxTotal)
-      throw new HttpProblem(429, `The maximum of ${maxTotal} open streams is reached. Try again later.`)
+      throw new HttpProblem(429, `The maximum of ${maxTotal} open streams has been reached. Try again later.`)
     const readers = this.#readers.get(id) ?? 0
     if (readers >= maxPerConversation) {
       throw new HttpProblem(
         429,
-        `The maximum of ${maxPerConversation} open streams of a conversation is reached. Try again later.`,
+        `The maximum of ${maxPerConversation} open streams per conversation has been reached. Try again later.`,
       )
     }
     this.#readers.set(id, readers + 1)

@@ -145,7 +145,7 @@ class Connection {
     if (!onAdmitted()) {
       this.close(
         CLOSE.busy,
-        `The maximum of ${live.options.maxTotal} open sockets is reached; try again later`,
+        `The maximum of ${live.options.maxTotal} open sockets has been reached; try again later`,
       )
       return false
     }

@@ -200,7 +200,7 @@ export function withQuota(
       if (by > 0 && count > quota.perDay)
         throw new HttpProblem(
           429,
-          `The limit of ${quota.perDay} conversations a day is reached. Try again tomorrow (UTC).`,
+          `The limit of ${quota.perDay} conversations a day has been reached. Try again tomorrow (UTC).`,
         )
       return { count: Math.max(0, count) }
     })

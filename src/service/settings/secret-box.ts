@@ -139,7 +139,7 @@ export class SealedMap {
     const { noun, limit } = this.#options
     await this.change((all) => {
       if (!all.has(name) && all.size >= limit)
-        throw new HttpProblem(409, `The maximum of ${limit} ${noun}s is reached. Delete one first.`)
+        throw new HttpProblem(409, `The maximum of ${limit} ${noun}s has been reached. Delete one first.`)
       all.set(name, valueOf(all.get(name)))
     })
   }
@@ -168,7 +168,8 @@ export class SealedMap {
 
   unknown(): HttpProblem {
     const { noun } = this.#options
-    return new HttpProblem(404, `${noun.charAt(0).toUpperCase()}${noun.slice(1)} not found.`)
+    const name = noun.charAt(0).toUpperCase() + noun.slice(1)
+    return new HttpProblem(404, `${name} not found.`)
   }
 
   /** Changes the values; repeated if another process was faster. @throws what the change throws. */
