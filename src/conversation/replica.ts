@@ -1,4 +1,4 @@
-/** In-memory copy of one conversation. A queue orders this process's reads and writes: no races. */
+/** The in-memory copy of a conversation. */
 
 import { parseInstant } from '../event/time.ts'
 import { ColloquyError, hasCode } from '../event/errors.ts'
@@ -74,8 +74,8 @@ const EVICT_LOG_PART = 1 / 50
 const SNAPSHOT_VIEW_PART = 3 / 4
 
 /**
- * A conversation's state in memory. One queue prevents races within this process; between processes the
- * store's versions decide, and the loser decides again.
+ * A conversation's state in memory. One queue prevents races within this process; across processes, the
+ * store's versions detect conflicts, and the decision is repeated.
  */
 export class Replica {
   readonly id: string

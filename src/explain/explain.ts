@@ -32,7 +32,7 @@ import { countIn, stretchOf, removedUnits } from './removal.ts'
  * O(entries since the event · log n + view · log n), and with a budget the cost of `fitToBudget`.
  * @param event id of an event or of a summary; or a position in the log, for lines without an id and
  *   repeated ids
- * @param options how the server shortens requests
+ * @param options how your program shortens requests
  * @throws ColloquyError `unknown_event` for an unknown event; `evicted` where a snapshot or `evict` left out
  *   a body.
  * @example

@@ -202,7 +202,7 @@ const withoutAdvice = (message: string): string =>
 export interface FindingOptions {
   /** Grammars in which requests are checked. Default: those recorded, else Anthropic's. */
   readonly grammars?: readonly GrammarName[]
-  /** Returns the messages of a request, if the server shortens them. Default: `toMessages`. */
+  /** Returns the messages of a request, if your program changes them. Default: `toMessages`. */
   readonly messages?: RequestWriter
   /** Whether the conversation has ended, so that no call may be pending. Default: false. */
   readonly ended?: boolean
@@ -406,7 +406,7 @@ function judgeRequest(
 ): FindingDraft | null {
   const [was, is] = [request(branchOf(before)), request(branchOf(head))]
   if (was.written === null || is.written === null) return null
-  // A prompt without tools proves nothing: the server may have its own list.
+  // A prompt without tools proves nothing: the program may pass others.
   const tools = was.written.tools.length === 0 || is.written.tools.length === 0 ? { tools: [] } : {}
   const change = explainPrefix({ ...was.written, ...tools }, { ...is.written, ...tools })
   if (change === null) return null

@@ -9,7 +9,7 @@ import { isPending } from '../view/units.ts'
 import type { NoteCode, Reason } from './explanation.ts'
 import { findUnit, type Subject } from './subject.ts'
 
-/** How the server shortens requests. */
+/** How your program shortens requests. */
 export interface SentOptions extends Omit<FitOptions, 'write'> {
   /** Maximum tokens of a request, as for `fitToBudget`. Default: unlimited. */
   readonly budget?: number

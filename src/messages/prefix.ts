@@ -137,10 +137,9 @@ export interface WriteOptions {
 }
 
 /**
- * Why signed parts were left out. `prefix`: text before the reply changed. `tools`: the tool list changed.
- * `reply`: the reply changed, for example by redaction. `grammar`, `model`: the reply is from another
- * grammar or model. `earlier`: parts of an earlier reply were left out, and this
- * reply has no record to compare with.
+ * Why signed parts were left out. `prefix`: the request up to the reply changed. `tools`: the tool list
+ * changed. `reply`: the reply changed, for example by redaction. `grammar`, `model`: the reply is from
+ * another grammar or model. `earlier`: an earlier reply lost parts, and this one has no record.
  */
 export type LeftOutReason = 'prefix' | 'tools' | 'reply' | 'grammar' | 'model' | 'earlier'
 

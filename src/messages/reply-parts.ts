@@ -210,7 +210,7 @@ export function callsBehind(
   return [...head, ...callsLast(refs.slice(head.length))]
 }
 
-/** Moves the calls to the end, as when no thinking between them is sent. O(parts). */
+/** Moves the calls to the end. O(parts). */
 export function callsLast(refs: readonly PartRef[]): readonly PartRef[] {
   const first = refs.findIndex(({ kind }) => kind === 'call')
   if (first < 0 || refs.slice(first).every(({ kind }) => kind === 'call')) return refs

@@ -58,7 +58,7 @@ export interface MessageItem extends ItemBase {
   readonly source: Source
   readonly sender: string | null
   readonly content: readonly Content[]
-  /** The model's reasoning, or an empty text if it is unreadable. */
+  /** The model's readable reasoning; otherwise empty. */
   readonly reasoning: string
   readonly reply: TimelineReply | null
   /** Id of the working call that it completed. */

@@ -45,7 +45,7 @@ const textPart = (value: string): Content => ({ type: 'text', text: value })
 
 const TEXTS: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text'])
 
-/** Null for an empty text. */
+/** Null for empty text. */
 function contentPart(part: RawObject): Content | null {
   const { type } = part
   if (typeof part['text'] === 'string' && (type === undefined || TEXTS.has(type)))

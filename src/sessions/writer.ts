@@ -54,7 +54,7 @@ export interface SessionResult {
 
 export type HasResult = (callId: string) => boolean
 
-/** Collects the calls with a result on the first use: most files never need it. */
+/** Collects the calls with a result on first use: most files need none. */
 export function resultsOnDemand(calls: () => readonly string[]): HasResult {
   let ids: ReadonlySet<string> | null = null
   return (callId) => (ids ??= new Set(calls())).has(callId)

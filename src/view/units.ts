@@ -80,7 +80,7 @@ export function* unitEvents(unit: Unit): IterableIterator<ViewItem> {
   for (const result of unit.results) yield result.entry
 }
 
-/** A stretch that is still open: units forgotten together, as a provider accepts them only together (U5). */
+/** A stretch that is still open (U5). */
 interface Stretch {
   readonly loop: boolean
   readonly paused: boolean
@@ -109,9 +109,8 @@ const NO_FLOW: Flow = { loop: null, paused: null, floor: 0, added: 0, joins: [0,
 const loopKey = (loop: boolean, paused: boolean): number => (loop ? 1 : 0) + (paused ? 2 : 0)
 
 /**
- * A stretch contains a batch with thinking blocks and directly following ones without; and a paused reply, or
- * one with pending provider calls, with the next reply. A pending batch may continue a reply, but belongs to
- * no thinking loop and nothing continues it. Each non-reply message is its own stretch.
+ * Returns the effect of a unit (U5). A pending batch may continue a reply, but belongs to no thinking loop,
+ * and nothing continues it.
  */
 export function flowOf(unit: Unit): Flow {
   const reply = replyIn(unit)

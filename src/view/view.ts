@@ -95,8 +95,8 @@ export function cutPointsIn(view: View): number[] {
 export const MAX_PASSED = 1_024
 
 /**
- * Index of an event's unit in the view: the end. A reply with an id or null in `reply.after` precedes the
- * trailing messages logged after that event. Null, also the end, when more than 1,024 units would follow.
+ * Index of an event's unit in the view, usually the end. A reply with an id or null in `reply.after` precedes
+ * the trailing messages logged after that event. Null, also the end, when more than 1,024 units would follow.
  * O(units passed + log n).
  */
 export function replyPlace({ units }: View, { event }: Entry, log: Log): number | null {

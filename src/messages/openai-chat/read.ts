@@ -319,7 +319,7 @@ function thoughtOf(part: RawObject): string {
 const isThinking = ({ type, thinking }: RawObject): boolean =>
   type === 'thinking' && (typeof thinking === 'string' || Array.isArray(thinking))
 
-/** Many servers write an empty text for no text. */
+/** Many servers write an empty string for no text. */
 const plainText = (text: string): ReplyPart[] => (text === '' ? [] : [replyPart.text(text)])
 
 const refusalPart = (text: string): ReplyPart[] =>

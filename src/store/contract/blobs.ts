@@ -1,4 +1,4 @@
-/** How long strings of bodies are read: in place (`whole`), or as references (`refs`). */
+/** Whether long strings of bodies are read in place (`whole`) or as references (`refs`). */
 export type BlobMode = 'whole' | 'refs'
 
 /** A long string that is not in the body. */

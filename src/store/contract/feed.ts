@@ -37,9 +37,8 @@ export interface FeedPage {
   readonly next: string
   readonly more: boolean
   /**
-   * Whether the rows after `after` are unknown, because the database was restored or deletions were
-   * forgotten. The page is then empty, and `next` is the start, from where all existing conversations
-   * follow.
+   * Whether the rows after `after` are unknown, because the database was restored or unread deletions were
+   * removed. The page is then empty, and `next` is the start, from where all existing conversations follow.
    */
   readonly reset: boolean
 }

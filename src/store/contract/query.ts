@@ -39,7 +39,7 @@ export interface EventFilter {
   readonly source?: Source
   /**
    * Part of a message's content or extended content, ignoring case; texts are joined as lines, as
-   * `messageText` does. Matches only messages; an empty text matches all of them.
+   * `messageText` does. Matches only messages; an empty string matches all of them.
    */
   readonly text?: string
   /** ISO 8601 instants with date and time, by default in UTC. `Gte` is inclusive, `Lt` exclusive. */

@@ -206,7 +206,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
 
   /**
    * Deletes a conversation with its log, lease and snapshot; returns false if it is unknown. Its id can be
-   * used again, and calls that began before never reach the new conversation. O(events).
+   * used again: store calls that began before the deletion never affect the new conversation. O(events).
    */
   deleteConversation(id: string): Promise<boolean>
 

@@ -141,7 +141,7 @@ export const isListening = (client: PostgresClient): client is ListeningClient =
   'on' in client && typeof client.on === 'function'
 
 /**
- * The SQLSTATE or system code of an error, or an empty text.
+ * The SQLSTATE or system code of an error, or an empty string.
  * @example
  * codeOf(Object.assign(new Error('no'), { code: '40001' })) // '40001'
  */

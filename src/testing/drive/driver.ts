@@ -24,7 +24,7 @@ export interface DrivenServer extends ServerClientOptions {
   close(): Promise<void>
   /** Texts that its tool received; needed if it does not run the case's tool. */
   touched?(): readonly string[]
-  /** Its provider, which must not have refused a request. */
+  /** The fake provider that it calls. A rejected request fails the case. */
   readonly provider?: Pick<FakeProvider, 'requests'>
 }
 
