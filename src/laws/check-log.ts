@@ -34,8 +34,8 @@ import { GRANT_KEYS, granted } from '../state/call-status.ts'
 import { reduce } from '../state/reduce.ts'
 import { branchOf, type Checkpoint, initialState, type State } from '../state/state.ts'
 import { isFinalReply, isFinish, isStatus, STATUSES } from '../state/status.ts'
-import { resolveCondensation, type ResolvedCondensation } from '../view/condense.ts'
-import { isPending, type Unit, unitEvents } from '../view/units.ts'
+import { resolveCondensation } from '../view/condense.ts'
+import { eventCount, eventsIn, isPending, type Unit, unitEvents } from '../view/units.ts'
 import { type View, viewEventsIn } from '../view/view.ts'
 
 /** What is known about a log, other than its content. */
@@ -171,8 +171,12 @@ function checkCondensation({ above, entry, before }: LogStep, event: Condensatio
   const plan = resolveCondensation(above.view, entry as EventEntry<Condensation>, before.log)
   let unlisted = 0
   let first: string | null = null
+  let remaining = above.view.length
+  let summaryOffset = eventsIn(above.view.units.range(0, plan.summaryIndex ?? 0))
   for (const { from, to } of plan.removed)
     for (const unit of above.view.units.slice(from, to)) {
+      remaining -= eventCount(unit)
+      if (from < (plan.summaryIndex ?? 0)) summaryOffset -= eventCount(unit)
       const ids = Array.from(unitEvents(unit), ({ id }) => id)
       if (isPending(unit)) {
         const why = `forgets ${quote(ids[0] ?? '')}, whose calls do not all have results`
@@ -188,22 +192,15 @@ function checkCondensation({ above, entry, before }: LogStep, event: Condensatio
     const what = `lists only a part of a unit or stretch, so that ${count} forgotten with it, first ${quote(first)}`
     report('V3', entry, `${what}; a correct server condenses between cut points`)
   } else if (plan.summaryIndex !== null) {
-    checkOffset(plan, event.summary_offset ?? 0, (message) => report('V3', entry, message))
+    // The offset counts view events without the listed ones; it is valid at a border of stretches.
+    const offset = event.summary_offset ?? 0
+    if (offset === 0 || offset === summaryOffset || offset === remaining) return
+    const where =
+      offset > remaining
+        ? `beyond the ${remaining} remaining events of the view`
+        : 'inside a reply or its thinking'
+    report('V3', entry, `its summary_offset ${offset} is ${where}; a correct server writes a cut point`)
   }
-}
-
-/** The offset counts view events without the listed ones; it is valid at a border of stretches. */
-function checkOffset(
-  { summaryOffset, remaining }: ResolvedCondensation,
-  offset: number,
-  report: (message: string) => void,
-): void {
-  if (offset === 0 || offset === summaryOffset || offset === remaining) return
-  const where =
-    offset > remaining
-      ? `beyond the ${remaining} remaining events of the view`
-      : 'inside a reply or its thinking'
-  report(`its summary_offset ${offset} is ${where}; a correct server writes a cut point`)
 }
 
 interface Stop {

@@ -14,12 +14,10 @@ interface Range {
   readonly to: number
 }
 
-export interface ResolvedCondensation {
+interface ResolvedCondensation {
   readonly removed: readonly Range[]
   /** Index of the unit before which its summary is inserted; null without one. */
   readonly summaryIndex: number | null
-  readonly summaryOffset: number
-  readonly remaining: number
 }
 
 /**
@@ -41,12 +39,9 @@ export function resolveCondensation(
   }
   const offset = event.summary_offset ?? null
   const remaining = hits.reduce((sum, { events }) => sum - events, length)
-  if (offset === null || !hasText(event.summary))
-    return { removed, summaryIndex: null, summaryOffset: 0, remaining }
+  if (offset === null || !hasText(event.summary)) return { removed, summaryIndex: null }
   const summaryIndex = units.nextStart(indexAtOffset(units, hits, Math.min(offset, remaining)))
-  let summaryOffset = units.eventsBefore(summaryIndex)
-  for (const { index, events } of hits) if (index < summaryIndex) summaryOffset -= events
-  return { removed, summaryIndex, summaryOffset, remaining }
+  return { removed, summaryIndex }
 }
 
 export function condense(view: View, entry: EventEntry<Condensation>, log: Log): View {

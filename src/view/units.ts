@@ -214,13 +214,23 @@ interface Inner {
  */
 export class Units implements Iterable<Unit> {
   readonly length: number
-  readonly #tree: Node | null
+  /** All units before the tail: versions are compared by the nodes that they share. */
+  readonly tree: Node | null
   readonly #tail: Unit[]
 
   private constructor(length: number, tree: Node | null, tail: Unit[]) {
     this.length = length
-    this.#tree = tree
+    this.tree = tree
     this.#tail = tail
+  }
+
+  get #start(): number {
+    return this.tree?.size ?? 0
+  }
+
+  /** The tail without what later versions pushed. */
+  #rest(): Unit[] {
+    return this.#tail.slice(0, this.length - this.#start)
   }
 
   static empty(): Units {
@@ -230,9 +240,8 @@ export class Units implements Iterable<Unit> {
   /** Returns the unit at an index, or undefined outside 0..length-1. O(log n). */
   get(index: number): Unit | undefined {
     if (index < 0 || index >= this.length) return undefined
-    const start = this.#tree?.size ?? 0
-    if (index >= start) return this.#tail[index - start]
-    let node = this.#tree as Node
+    if (index >= this.#start) return this.#tail[index - this.#start]
+    let node = this.tree as Node
     let rest = index
     while (node.height > 0) {
       const { left, right } = node as Inner
@@ -245,22 +254,16 @@ export class Units implements Iterable<Unit> {
     return (node as LeafNode).units[rest]
   }
 
-  /** The tree of all units before the tail: versions are compared by the nodes that they share. */
-  get tree(): Node | null {
-    return this.#tree
-  }
-
   /** Returns the last unit, or undefined. O(1). */
   last(): Unit | undefined {
-    const start = this.#tree?.size ?? 0
-    return this.length > start ? this.#tail[this.length - start - 1] : this.#tree?.last
+    return this.length > this.#start ? this.#tail[this.length - this.#start - 1] : this.tree?.last
   }
 
   /** Returns a version with one more unit at the end. O(1) amortised. */
   push(unit: Unit): Units {
-    const used = this.length - (this.#tree?.size ?? 0)
+    const used = this.length - this.#start
     work.slots += 1
-    if (used === 0) return new Units(this.length + 1, this.#tree, [unit])
+    if (used === 0) return new Units(this.length + 1, this.tree, [unit])
     if (used === WIDTH) return new Units(this.length + 1, this.#whole(), [unit])
     let tail = this.#tail
     if (tail.length !== used) {
@@ -268,24 +271,23 @@ export class Units implements Iterable<Unit> {
       work.slots += used
     }
     tail.push(unit)
-    return new Units(this.length + 1, this.#tree, tail)
+    return new Units(this.length + 1, this.tree, tail)
   }
 
   /** Returns a version with another unit at an index that exists. O(log n). */
   set(index: number, unit: Unit): Units {
-    const start = this.#tree?.size ?? 0
-    if (index < start) return new Units(this.length, replaced(this.#tree as Node, index, unit), this.#tail)
-    const tail = this.#tail.slice(0, this.length - start)
+    if (index < this.#start)
+      return new Units(this.length, replaced(this.tree as Node, index, unit), this.#tail)
+    const tail = this.#rest()
     work.slots += tail.length
-    tail[index - start] = unit
-    return new Units(this.length, this.#tree, tail)
+    tail[index - this.#start] = unit
+    return new Units(this.length, this.tree, tail)
   }
 
   /** Returns the units from `from` to before `to` as a sequence. O(log n). */
   range(from: number, to = this.length): Units {
     if (from <= 0 && to >= this.length) return this
-    const start = this.#tree?.size ?? 0
-    if (from <= 0 && to > start) return new Units(to, this.#tree, this.#tail)
+    if (from <= 0 && to > this.#start) return new Units(to, this.tree, this.#tail)
     const [head] = split(this.#whole(), to)
     const [, rest] = split(head, Math.max(0, from))
     return new Units(rest?.size ?? 0, rest, [])
@@ -294,7 +296,7 @@ export class Units implements Iterable<Unit> {
   /** Returns this sequence followed by another. O(log n). */
   concat(other: Units): Units {
     if (this.length === 0) return other
-    const tree = join(this.#whole(), other.#tree)
+    const tree = join(this.#whole(), other.tree)
     return new Units(this.length + other.length, tree, other.#tail)
   }
 
@@ -310,7 +312,7 @@ export class Units implements Iterable<Unit> {
   /** Returns the first index whose unit is not before an order, else the length. O(log n). */
   indexOf(order: UnitOrder): number {
     let index = 0
-    let node = this.#tree
+    let node = this.tree
     if (node !== null && isUnitBefore(node.last, order)) {
       index = node.size
       node = null
@@ -331,13 +333,6 @@ export class Units implements Iterable<Unit> {
     return index
   }
 
-  /** Returns the number of view events of the units before an index. O(log n). */
-  eventsBefore(index: number): number {
-    let events = 0
-    for (const totals of this.#before(index)) events += totals.events
-    return events
-  }
-
   /** Returns the first index with at least this many view events before it, else the length. O(log n). */
   indexAfter(events: number): number {
     let index = 0
@@ -353,7 +348,12 @@ export class Units implements Iterable<Unit> {
   /** Returns the open stretch before an index (U5). O(log n). */
   stretchBefore(index: number): Stretch {
     let stretch = NO_STRETCH
-    for (const { flow } of this.#before(index)) stretch = afterFlow(stretch, flow)
+    let end = 0
+    for (const { size, totals } of this.#parts((_, count) => end + count <= index)) {
+      end += size
+      if (end > index) break
+      stretch = afterFlow(stretch, totals.flow)
+    }
     return stretch
   }
 
@@ -371,35 +371,21 @@ export class Units implements Iterable<Unit> {
   }
 
   #whole(): Node | null {
-    const start = this.#tree?.size ?? 0
-    return this.length === start
-      ? this.#tree
-      : join(this.#tree, blockOf(this.#tail.slice(0, this.length - start)))
+    return join(this.tree, blockOf(this.#rest()))
   }
 
   *#blocks(): IterableIterator<readonly Unit[]> {
-    const stack: Node[] = this.#tree === null ? [] : [this.#tree]
+    const stack: Node[] = this.tree === null ? [] : [this.tree]
     for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
       if (node.height === 0) yield (node as LeafNode).units
       else stack.push((node as Inner).right, (node as Inner).left)
     }
-    const start = this.#tree?.size ?? 0
-    if (this.length > start) yield this.#tail.slice(0, this.length - start)
-  }
-
-  /** Totals of successive parts that cover the units before an index. */
-  *#before(end: number): IterableIterator<Totals> {
-    let index = 0
-    for (const { size, totals } of this.#parts((_, count) => index + count <= end)) {
-      index += size
-      if (index > end) return
-      yield totals
-    }
+    yield this.#rest()
   }
 
   /** Successive parts that cover all units: subtrees where the whole may be skipped, else single units. */
   *#parts(skips: (totals: Totals, size: number) => boolean): IterableIterator<Part> {
-    const stack: Node[] = this.#tree === null ? [] : [this.#tree]
+    const stack: Node[] = this.tree === null ? [] : [this.tree]
     for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
       work.units += 1
       const totals = totalsIn(node)
@@ -407,7 +393,7 @@ export class Units implements Iterable<Unit> {
       else if (node.height === 0) yield* singles((node as LeafNode).units)
       else stack.push((node as Inner).right, (node as Inner).left)
     }
-    yield* singles(this.#tail.slice(0, this.length - (this.#tree?.size ?? 0)))
+    yield* singles(this.#rest())
   }
 }
 
@@ -512,6 +498,12 @@ function replaced(node: Node, index: number, unit: Unit): Node {
     ? inner(replaced(left, index, unit), right)
     : inner(left, replaced(right, index - left.size, unit))
 }
+
+/** Number of view events of a sequence. O(log n) where it is a range of another, the first time. */
+export const eventsIn = (units: Units): number =>
+  units
+    .slice(units.tree?.size)
+    .reduce((sum, unit) => sum + eventCount(unit), units.tree === null ? 0 : totalsIn(units.tree).events)
 
 /** Returns a sequence of the units. O(n). */
 export function unitsOf(list: Iterable<Unit>): Units {
