@@ -45,35 +45,20 @@ function partDigest(message: AssistantMessage, ref: PartRef): Digest {
 }
 
 function fieldDigest(message: AssistantMessage, { kind, index }: FieldRef): Digest {
-  switch (kind) {
-    case 'thinking': {
-      const block = message.thinking_blocks[index]
-      return block === undefined ? digestOf('absent') : thinkingDigest(block)
-    }
-    case 'text': {
-      const part = message.content[index]
-      if (part === undefined) return digestOf('absent')
-      if (isTextPart(part)) return digestOfAll('text', cachedDigest(cacheKey(part), 0, part.text))
-      if (isImagePart(part)) return digestOfAll('image', ...part.image_urls.map(digestOf))
-      return digestOfAll('part', digestOf(JSON.stringify(part)))
-    }
-    case 'call': {
-      const call = message.tool_calls[index]
-      if (call === undefined) return digestOf('absent')
-      const { id, name, arguments: text, responses_item_id } = call
-      return digestOfAll(
-        'call',
-        digestOf(id),
-        digestOf(name),
-        cachedDigest(call, 0, text),
-        digestOf(responses_item_id ?? ''),
-      )
-    }
-    case 'reasoning': {
-      const item = reasoningItems(message)[index]
-      return item === undefined ? digestOf('absent') : reasoningDigest(item)
-    }
-  }
+  const [block, part, source, item] = [
+    message.thinking_blocks[index],
+    message.content[index],
+    message.tool_calls[index],
+    reasoningItems(message)[index],
+  ]
+  if (kind === 'thinking' && block !== undefined) return thinkingDigest(block)
+  if (kind === 'reasoning' && item !== undefined) return reasoningDigest(item)
+  if (kind === 'call' && source !== undefined)
+    return callDigest({ ...source, source }, source.responses_item_id ?? '')
+  if (kind !== 'text' || part === undefined) return digestOf('absent')
+  if (isTextPart(part)) return digestOfAll('text', cachedDigest(cacheKey(part), 0, part.text))
+  if (isImagePart(part)) return digestOfAll('image', ...part.image_urls.map(digestOf))
+  return digestOfAll('part', digestOf(JSON.stringify(part)))
 }
 
 /** Only parts of a log are cached, since they are read again. */

@@ -276,38 +276,21 @@ interface OrderedParts {
  * stored whole. O(parts).
  */
 function orderParts(parts: readonly ReplyPart[]): OrderedParts {
-  const texts: string[] = []
-  const thinking: (ThinkingBlock | RedactedThinkingBlock)[] = []
-  const calls: ReplyCall[] = []
-  const order: OrderedPart[] = []
-  const { reasoning, places: indexes } = placeReasoning(parts)
-  for (const part of parts) {
-    switch (part.is) {
-      case 'text':
-        order.push({ kind: 'text', index: texts.length, more: part.more })
-        texts.push(part.text)
-        break
-      case 'thinking':
-        order.push({ kind: 'thinking', index: thinking.length, more: part.more })
-        thinking.push(part.block)
-        break
-      case 'call':
-        order.push({ kind: 'call', index: calls.length, more: part.more })
-        calls.push(part)
-        break
-      case 'reasoning': {
-        const index = indexes.get(part)
-        order.push(
-          index === undefined ? { other: part.value } : { kind: 'reasoning', index, more: part.more },
-        )
-        break
-      }
-      case 'other':
-        order.push({ other: part.value })
-        break
-    }
+  const { reasoning, places } = placeReasoning(parts)
+  const counts = { text: 0, thinking: 0, call: 0 }
+  const order = parts.map((part): OrderedPart => {
+    const { is: kind } = part
+    if (kind === 'other') return { other: part.value }
+    const index = kind === 'reasoning' ? places.get(part) : counts[kind]++
+    return index === undefined ? { other: (part as ReplyReasoning).value } : { kind, index, more: part.more }
+  })
+  return {
+    texts: parts.flatMap((part) => (part.is === 'text' ? [part.text] : [])),
+    thinking: parts.flatMap((part) => (part.is === 'thinking' ? [part.block] : [])),
+    calls: parts.filter((part) => part.is === 'call'),
+    reasoning,
+    order,
   }
-  return { texts, thinking, calls, reasoning, order }
 }
 
 function placeReasoning(parts: readonly ReplyPart[]): {

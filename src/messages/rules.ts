@@ -235,37 +235,27 @@ export function turnsOf<R extends Ref>(steps: Iterable<Step<R>>): Turn<R>[] {
   return turns
 }
 
+/** The refs whose id none of the others has. */
+const without = (refs: readonly Ref[], others: readonly Ref[], message: (id: string) => string) =>
+  each(refs, ({ id }) => !others.some((other) => other.id === id) && message(String(id)))
+
 export function* withoutResult(turns: readonly Turn[]): Generator<Finding> {
-  for (const { calls, results } of turns) {
-    for (const { id, path } of calls) {
-      if (!results.some((result) => result.id === id)) {
-        yield { path, message: `no result for ${String(id)} directly after its turn` }
-      }
-    }
-  }
+  for (const { calls, results } of turns)
+    yield* without(calls, results, (id) => `no result for ${id} directly after its turn`)
 }
 
 export function* orphans(turns: readonly Turn[]): Generator<Finding> {
-  for (const { calls, results } of turns) {
-    for (const { id, path } of results) {
-      if (!calls.some((call) => call.id === id)) {
-        yield { path, message: `no call ${String(id)} in the turn directly before` }
-      }
-    }
-  }
+  for (const { calls, results } of turns)
+    yield* without(results, calls, (id) => `no call ${id} in the turn directly before`)
 }
 
 export function* secondResults(turns: readonly Turn[]): Generator<Finding> {
-  for (const { results } of turns) {
-    yield* repeats(results, 'more than one result')
-  }
+  for (const { results } of turns) yield* repeats(results, 'more than one result')
 }
 
-export function* repeatedCalls(turns: readonly Turn[]): Generator<Finding> {
-  yield* repeats(
-    turns.flatMap(({ calls }) => calls),
-    'id of an earlier call',
-  )
+export function repeatedCalls(turns: readonly Turn[]): Generator<Finding> {
+  const calls = turns.flatMap((turn) => turn.calls)
+  return repeats(calls, 'id of an earlier call')
 }
 
 export function* repeats(refs: readonly Ref[], message: string): Generator<Finding> {

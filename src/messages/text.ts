@@ -109,7 +109,7 @@ const ACTION_KINDS = new Map<string, string>()
 
 export { isWhitespace }
 
-const SPACE = new RegExp(`[${SPACES}]`, 'u')
+const SPACE = /* @__PURE__ */ new RegExp(`[${SPACES}]`, 'u')
 
 /** Removes trailing white space. O(length); a regular expression would be quadratic. */
 export function trimTrailing(text: string): string {
