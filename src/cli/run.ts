@@ -3,7 +3,7 @@
 import { relative } from 'node:path'
 import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { maskSecrets } from '../index.ts'
+import { createEngine, maskSecrets } from '../index.ts'
 import {
   commandIn,
   type CommandName,
@@ -23,7 +23,6 @@ import {
   quarantineNote,
   readRecording,
   readStored,
-  readSubagents,
   type Recording,
   stateAtEvent,
   stateOnBranch,
@@ -222,9 +221,9 @@ async function showRecordings(
       const recording = await withStore(db, { write: false }, async (store) => {
         const record = await getConversation(store, conversation)
         const stored = await readStored(store, record, db.label, progress, fold)
-        const isWhole = command === 'convert'
-        if (!isWhole && command !== 'tree') return stored
-        return { ...stored, children: await readSubagents(store, record.id, isWhole) }
+        if (command !== 'convert' && command !== 'tree') return stored
+        const parent = await createEngine({ store }).open(record.id)
+        return { ...stored, children: (await parent.tree()).children }
       })
       return show(recording, progress)
     })

@@ -22,7 +22,7 @@ export { type Loaded, loadLine, loadValue } from './load.ts'
 export { maskSecrets } from './mask.ts'
 export { isAction, isObservation } from './published/payload-schema.ts'
 export type { ActionOf, ObservationOf, PublishedAction, PublishedObservation } from './published/payloads.ts'
-export { type Fact, isQuarantined, type Quarantined } from './quarantine.ts'
+export { type Fact, isQuarantined, quarantine, type Quarantined } from './quarantine.ts'
 export type { EarlyEnd, GrammarName, ReplyRecord } from './reply.ts'
 export {
   type Action,

@@ -34,6 +34,8 @@ export function isQuarantined(fact: Fact): fact is Quarantined {
  * @param raw the line's text
  * @param issues why it is not an event
  * @param value the line's JSON; undefined when it is invalid
+ * @example
+ * quarantine('{"id":"a"', [], { id: 'a' }).id // 'a'
  */
 export function quarantine(raw: string, issues: readonly Issue[], value: JsonValue | undefined): Quarantined {
   return Object.freeze({ quarantined: true, raw, issues, ...treeFields(value) })

@@ -1,7 +1,7 @@
 /** Reads any input as facts, or folds it: a conversation with the line of each event. */
 
 import { isUtf8 } from 'node:buffer'
-import { isLegalId, type Issue, type JsonObject, type Loaded, type Quarantined } from '../../event/index.ts'
+import { type Issue, type JsonObject, type Loaded, quarantine, type Quarantined } from '../../event/index.ts'
 import {
   ColloquyError,
   type ConversationRecord,
@@ -20,7 +20,7 @@ import {
 import { detectSession, readSession, type Session, type SessionRecord } from '../../sessions/index.ts'
 import type { StateTree } from '../../state/index.ts'
 import type { From } from '../commands.ts'
-import { eachConversation, readLog } from '../db/store.ts'
+import { readLog } from '../db/store.ts'
 import { FileError } from '../failure.ts'
 import type { Io, Progress } from '../print/io.ts'
 import { quoted } from '../print/text.ts'
@@ -53,20 +53,14 @@ const isJson = (fact: Fact): boolean => !(isQuarantined(fact) && fact.issues[0]?
 
 /** A line whose bytes are not text: quarantined, but placed in the tree if its ids are readable. */
 function notUtf8(raw: string, fact: Fact): Quarantined {
+  const msg = 'The bytes are not UTF-8; save the file as UTF-8.'
   const kind = isQuarantined(fact) ? fact.event_kind : fact.kind
-  const { id, parent_id } = fact
-  return {
-    quarantined: true,
-    raw,
-    issues: [{ loc: [], msg: 'The bytes are not UTF-8; save the file as UTF-8.', type: 'unicode_error' }],
-    ...(isWhole(id) && { id }),
-    ...(isWhole(id) && (parent_id === null || isWhole(parent_id)) && { parent_id }),
-    ...(isWhole(kind) && { event_kind: kind }),
-  }
+  const names = Object.entries({ id: fact.id, parent_id: fact.parent_id, kind })
+  const value = Object.fromEntries(
+    names.filter(([, name]) => name?.includes('\ufffd') !== true),
+  ) as JsonObject
+  return quarantine(raw, [{ loc: [], msg, type: 'unicode_error' }], value)
 }
-
-const isWhole = (text: string | null | undefined): text is string =>
-  typeof text === 'string' && !text.includes('\ufffd')
 
 /** Marks a wrapped line. It is not an event kind, so other readers quarantine the line. */
 const KIND = 'colloquy.quarantined'
@@ -77,20 +71,9 @@ export function wrap({ raw, issues, id, parent_id, event_kind }: Quarantined): s
 
 function unwrap(text: string): Quarantined | null {
   if (!text.startsWith(`{"kind":${JSON.stringify(KIND)},`)) return null
-  const value = valueOf(text) as Readonly<Record<string, unknown>> | undefined
-  const { raw, issues, id, parent_id: parent, event_kind: kind } = value ?? {}
+  const { raw, issues, event_kind: kind = null, ...ids } = { ...(valueOf(text) as JsonObject | undefined) }
   if (typeof raw !== 'string' || !Array.isArray(issues) || !issues.every(isIssue)) return null
-  if (id === undefined ? parent !== undefined : typeof id !== 'string' || !isLegalId(id)) return null
-  if (parent !== undefined && parent !== null && typeof parent !== 'string') return null
-  if (kind !== undefined && typeof kind !== 'string') return null
-  return Object.freeze({
-    quarantined: true,
-    raw,
-    issues,
-    ...(typeof id === 'string' && { id }),
-    ...(parent !== undefined && { parent_id: parent }),
-    ...(kind !== undefined && { event_kind: kind }),
-  })
+  return quarantine(raw, issues, { ...ids, kind })
 }
 
 function isIssue(value: unknown): value is Issue {
@@ -321,29 +304,6 @@ async function collect(
 export function openingCall({ metadata }: ConversationRecord): string | null {
   const { action_id: call } = { ...(metadata['subagent'] as JsonObject | undefined) }
   return typeof call === 'string' ? call : null
-}
-
-/** Reads the subagents of a stored conversation, whole or only their records. */
-export async function readSubagents(
-  store: Store,
-  parentId: string,
-  isWhole: boolean,
-  known = new Set([parentId]),
-): Promise<StateTree[]> {
-  const trees: StateTree[] = []
-  const query = { parentConversationId: parentId, tags: { subagent: 'true' }, order: 'created_at' } as const
-  for await (const record of eachConversation(store, query)) {
-    // Records may name each other as parents.
-    if (known.has(record.id)) continue
-    known.add(record.id)
-    const { id, title } = record
-    let state = initialState({ conversationId: id })
-    for await (const events of isWhole ? readLog(store, record) : [])
-      for (const { fact } of events) state = reduce(state, fact)
-    const children = isWhole ? await readSubagents(store, id, isWhole, known) : []
-    trees.push({ id, title, actionId: openingCall(record), state, children })
-  }
-  return trees
 }
 
 /** Returns the name of a recording for headings. */
