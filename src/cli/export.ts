@@ -23,7 +23,6 @@ interface Source {
   readonly progress: Progress
 }
 
-/** Writes the conversation. Resolves to the exit code. */
 export async function exportConversation({ options }: RequestOf<'export'>, page: Page): Promise<number> {
   const { db, conversation, output, force = false } = options
   const about = aboutStored(db, conversation)

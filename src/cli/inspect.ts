@@ -75,14 +75,8 @@ async function filesOf(files: readonly string[], options: Options<'inspect'>, pa
     try {
       const recording = await readRecording(file, page.io, progress, { from })
       const { session } = recording
-      const title = plain(session?.title ?? basename(file))
-      const name = session?.id ?? file
-      const call = session?.subagent?.actionId ?? null
-      const own = { title, conversation: '', name, parent: session?.parentId ?? null, call }
-      logs.push(
-        documentOf(recording, own, redact),
-        ...(session === null ? [] : childrenOf(session, own, redact)),
-      )
+      const own = sessionTitle(session, basename(file), file, session?.parentId ?? null)
+      logs.push(documentOf(recording, own, redact), ...childrenOf(session, own, redact))
       const note = quarantineNote(recording, recording.lines.length)
       if (note !== null) await page.complain(`${safe(file)}: ${note}`)
     } catch (error) {
@@ -130,7 +124,7 @@ async function storedLogs(
       const { name } = titles[index] as LogTitle
       const record = await getConversation(store, name)
       const progress = progressOn(name, page.io)
-      const recording = await readStored(store, record, label, progress)
+      const recording = await readStored(store, record, progress)
       progress.done()
       return documentOf(recording, titleOfRecord(record), redact)
     },
@@ -189,12 +183,23 @@ function documentOf(
   }
 }
 
-const childrenOf = ({ children }: Session, parent: LogTitle, redact: boolean): LogDocument[] =>
-  children.flatMap((child, index) => {
-    const title = plain(child.title ?? child.id ?? `${parent.title}, child ${index + 1}`)
-    const name = child.id ?? `${parent.name}/${index}`
-    const call = child.subagent?.actionId ?? null
-    const own = { title, conversation: '', name, parent: parent.name, call }
+const sessionTitle = (
+  session: Session | null,
+  title: string,
+  name: string,
+  parent: string | null,
+): LogTitle => ({
+  title: plain(session?.title ?? title),
+  conversation: '',
+  name: session?.id ?? name,
+  parent,
+  call: session?.subagent?.actionId ?? null,
+})
+
+const childrenOf = (session: Session | null, parent: LogTitle, redact: boolean): LogDocument[] =>
+  (session?.children ?? []).flatMap((child, index) => {
+    const title = child.id ?? `${parent.title}, child ${index + 1}`
+    const own = sessionTitle(child, title, `${parent.name}/${index}`, parent.name)
     const loaded = child.facts.map(({ fact }) => ({ fact, upcasts: [], warnings: [] }))
     const log = { loaded, lines: child.facts.map(({ line }) => line), session: child, state: null }
     return [documentOf(log, own, redact), ...childrenOf(child, own, redact)]
@@ -257,20 +262,14 @@ async function serveLogs(
   const server = await listen({ fetch, ...address }).catch((error: unknown) => {
     throw fromListening(error)
   })
-  const { onStop } = page.io
-  const stopped = new Promise<void>((stop) => (onStop === undefined ? stop() : onStop(stop)))
-  try {
-    await page.print([
-      `Colloquy shows ${safe(logs.name)} at ${server.url}`,
-      '  only this machine is let in; end with Ctrl-C',
-    ])
-    if (options.open === true) openBrowser(server.url)
-    await stopped
-  } catch (error) {
+  const lines = [
+    `Colloquy shows ${logs.name} at ${server.url}`,
+    '  only this machine is let in; end with Ctrl-C',
+  ]
+  const begin = () => (options.open === true ? openBrowser(server.url) : undefined)
+  await page.serve(server, lines, begin).catch((error: unknown) => {
     if (!(error instanceof ClosedPipe)) throw error
-  } finally {
-    await server.close()
-  }
+  })
   return 0
 }
 

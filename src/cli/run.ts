@@ -26,7 +26,6 @@ import {
   type Recording,
   stateAtEvent,
   stateOnBranch,
-  titleOf,
 } from './input/recording.ts'
 import { inspect } from './inspect.ts'
 import { readPackage } from './package.ts'
@@ -45,7 +44,7 @@ import { serveConversations } from './serve/serve.ts'
 import { auditBlobs, deleteConversations, eraseEvent, printPage } from './stored.ts'
 import { checkView, judgeLog, type Judged, junitOf, repairsOf, showLaws } from './show/check.ts'
 import { convertView, messagesView } from './show/messages.ts'
-import { aboutFile, aboutStored, LISTED, Page, type View } from './show/page.ts'
+import { type About, aboutFile, aboutStored, LISTED, Page, type View } from './show/page.ts'
 import { condenseView, replayView, stateRows, stuckView, viewRows, viewView } from './show/state.ts'
 import { treeLines, type TreeRow, treeRows, treeView } from './show/tree.ts'
 import { whyView } from './show/why.ts'
@@ -177,9 +176,8 @@ async function showRecordings(
   const [isJunit, hasLaws] = [check?.format === 'junit', check?.laws === true]
   const json = options.json === true || check?.format === 'json'
   const judged: Judged[] = []
-  const show = async (recording: Recording, progress: Progress): Promise<number> => {
+  const show = async ({ name, fields }: About, recording: Recording, progress: Progress): Promise<number> => {
     progress.step('working')
-    const name = titleOf(recording)
     const laws = check !== null && hasLaws ? judgeLog(recording, name, check) : null
     if (laws !== null) judged.push(laws)
     const subject = () => {
@@ -194,8 +192,7 @@ async function showRecordings(
       const session = recording.session !== null && { session: { format, id, notes } }
       // Everything that can fail runs before the first byte, so that no line has half a result and an error.
       const value = maskSecrets({
-        file: recording.file,
-        ...(recording.conversation !== null && { conversation: recording.conversation }),
+        ...fields,
         ...session,
         ...view.json(subject()),
       })
@@ -216,21 +213,24 @@ async function showRecordings(
   // Without the laws, the JSON of a check needs no state, and the log may be larger than memory.
   const fold = !(json && check !== null && !hasLaws)
   let worst = 0
-  if (db !== undefined)
-    worst = await page.attempt(aboutStored(db, conversation, json), async (progress) => {
+  if (db !== undefined) {
+    const about = aboutStored(db, conversation, json)
+    worst = await page.attempt(about, async (progress) => {
       const recording = await withStore(db, { write: false }, async (store) => {
         const record = await getConversation(store, conversation)
-        const stored = await readStored(store, record, db.label, progress, fold)
+        const stored = await readStored(store, record, progress, fold)
         if (command !== 'convert' && command !== 'tree') return stored
         const parent = await createEngine({ store }).open(record.id)
         return { ...stored, children: (await parent.tree()).children }
       })
-      return show(recording, progress)
+      return show(about, recording, progress)
     })
+  }
   for (const [index, file] of files.entries()) {
     if (index > 0 && !json && !isJunit) await page.print([''])
-    const code = await page.attempt(aboutFile(file, json), async (progress) =>
-      show(await readRecording(file, page.io, progress, { fold, from }), progress),
+    const about = aboutFile(file, json)
+    const code = await page.attempt(about, async (progress) =>
+      show(about, await readRecording(file, page.io, progress, { fold, from }), progress),
     )
     worst = Math.max(worst, code)
   }

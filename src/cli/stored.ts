@@ -149,7 +149,6 @@ export async function printPage(request: RequestOf<ListCommand>, page: Page): Pr
   })
 }
 
-/** Prints an audit of long strings. Resolves to 1 if it finds a fault. */
 export async function auditBlobs({ options }: RequestOf<'audit-blobs'>, page: Page): Promise<number> {
   const about = aboutFile(options.db.label, options.json)
   return page.attempt(about, async () => {

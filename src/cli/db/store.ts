@@ -72,9 +72,6 @@ async function openFile(file: string, write: boolean, fullText: boolean): Promis
   }
 }
 
-/** SQLite's result codes when it cannot create its files next to the database. */
-const FOLDER_CODES: readonly unknown[] = [14, 264, 520, 1288, 1544]
-
 /** Errors of the command about a database as a whole. */
 const LACKS: readonly string[] = ['unknown_conversation', 'no_conversations']
 
@@ -88,10 +85,13 @@ function cleanError(error: unknown, { label, withoutPassword }: Address, { write
     return about(error.code, 'has no full-text index: create it with --index')
   if (error instanceof Error) error.message = withoutPassword(error.message + driverReason(error))
   if (!isColloquyError(error) || !error.code.startsWith('store_')) return error
-  // The file was readable.
-  if (!write && FOLDER_CODES.includes(error.data['sqlite'])) return about('unreadable', READ_ONLY_FOLDER)
+  // The file was readable: SQLite cannot create its files next to it.
+  const isFolder = error.code === 'store_read_only' || error.data['sqlite'] === CANNOT_OPEN
+  if (!write && isFolder) return about('unreadable', READ_ONLY_FOLDER)
   return about(error.code, error.message)
 }
+
+const CANNOT_OPEN = 14
 
 const READ_ONLY_FOLDER =
   'cannot be read: SQLite needs files next to it, and permission to write there is denied; get that, or copy the database'

@@ -86,7 +86,6 @@ export interface ReadFact extends Decoded {
   readonly line: number
 }
 
-/** A file that is being read. */
 export interface Source extends Omit<Opened, 'pieces'> {
   readonly facts: AsyncIterable<readonly ReadFact[]>
   readonly session: Session | null
@@ -216,23 +215,19 @@ export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
   counts.set(key, { count: (before?.count ?? 0) + 1, line: before?.line ?? line })
 }
 
-/** The result of a fold. */
-interface Folded extends Readonly<Problems> {
-  /** The folded log; empty unless the fold was requested. */
-  readonly state: State
-  readonly loaded: readonly Loaded[]
-  /** The line number of each position of the log; for a database the position plus 1. */
-  readonly lines: readonly number[]
-}
-
-export interface Recording extends Folded {
-  /** As typed; `-` for standard input; for a database without its password. */
-  readonly file: string
+/** A log that was read, by default also folded. */
+export interface Recording extends Readonly<Problems> {
+  /** Null for a file. */
   readonly conversation: string | null
   /** Its subagents; empty unless they were requested. */
   readonly children: readonly StateTree[]
   readonly form: Form
   readonly session: Session | null
+  /** The folded log; empty unless the fold was requested. */
+  readonly state: State
+  readonly loaded: readonly Loaded[]
+  /** The line number of each position of the log; for a database the position plus 1. */
+  readonly lines: readonly number[]
 }
 
 /**
@@ -245,25 +240,20 @@ export async function readRecording(
   progress: Progress,
   { fold = true, from }: { readonly fold?: boolean; readonly from?: From | undefined } = {},
 ): Promise<Recording> {
-  const { form, facts, session } = await openFacts(file, from, io)
-  const read = await collect(facts, form, fold ? initialState() : null, progress)
-  if (read.broken !== null && read.broken.count === read.lines.length)
-    throw new FileError('not_json', noJsonMessage(read.broken, form))
-  return { file, conversation: null, children: [], form, session, ...read }
+  const recording = await collect(await openFacts(file, from, io), null, progress, fold)
+  const { broken, lines, form } = recording
+  if (broken === null || broken.count < lines.length) return recording
+  throw new FileError('not_json', noJsonMessage(broken, form))
 }
 
 /** Reads and folds the log of a stored conversation, some events at a time. */
-export async function readStored(
+export const readStored = (
   store: Store,
   record: ConversationRecord,
-  file: string,
   progress: Progress,
   fold = true,
-): Promise<Recording> {
-  const state = fold ? initialState({ conversationId: record.id }) : null
-  const read = await collect(storedFacts(store, record), null, state, progress)
-  return { file, conversation: record.id, children: [], form: null, session: null, ...read }
-}
+): Promise<Recording> =>
+  collect({ form: null, session: null, facts: storedFacts(store, record) }, record.id, progress, fold)
 
 async function* storedFacts(store: Store, record: ConversationRecord): AsyncIterableIterator<ReadFact[]> {
   for await (const events of readLog(store, record)) {
@@ -276,19 +266,19 @@ async function* storedFacts(store: Store, record: ConversationRecord): AsyncIter
 }
 
 async function collect(
-  facts: AsyncIterable<readonly ReadFact[]>,
-  form: Form,
-  initial: State | null,
+  { form, session, facts }: { readonly form: Form } & Pick<Source, 'session' | 'facts'>,
+  conversation: string | null,
   progress: Progress,
-): Promise<Folded> {
+  fold: boolean,
+): Promise<Recording> {
   const lines: number[] = []
   const loaded: Loaded[] = []
   const problems = newProblems()
-  let state = initial ?? initialState()
+  let state = initialState(conversation === null ? {} : { conversationId: conversation })
   for await (const batch of facts) {
     for (const piece of batch) {
       const { fact, upcasts, warnings } = piece
-      if (initial !== null) {
+      if (fold) {
         state = reduce(state, fact)
         loaded.push({ fact, upcasts, warnings })
       }
@@ -297,7 +287,7 @@ async function collect(
     }
     progress.tick(lines.length)
   }
-  return { state, loaded, lines, ...problems }
+  return { conversation, children: [], form, session, state, loaded, lines, ...problems }
 }
 
 /** The parent's action that opened a conversation; null if its record does not name it. */
@@ -305,10 +295,6 @@ export function openingCall({ metadata }: ConversationRecord): string | null {
   const { action_id: call } = { ...(metadata['subagent'] as JsonObject | undefined) }
   return typeof call === 'string' ? call : null
 }
-
-/** Returns the name of a recording for headings. */
-export const titleOf = ({ file, conversation }: Pick<Recording, 'file' | 'conversation'>): string =>
-  conversation === null ? file : `${conversation} in ${file}`
 
 /** Names a record of a form, for a message. */
 const unitOf = (form: Form): string =>

@@ -14,7 +14,7 @@ import { codeOf, FileError, fromListening, rejectRead, UsageError } from '../fai
 import { readTemplate } from '../inspect.ts'
 import { readPackage } from '../package.ts'
 import { failureText, type Io } from '../print/io.ts'
-import { counted, plain, safe } from '../print/text.ts'
+import { counted, plain } from '../print/text.ts'
 import type { Page } from '../show/page.ts'
 import { type Config, readConfig } from './config-schema.ts'
 
@@ -106,18 +106,9 @@ export async function serveConversations(
           error instanceof Error && !isColloquyError(error) && codeOf(error.cause) !== 'unknown'
         throw isListening ? fromListening(error) : error
       })
-      const stopped = new Promise<void>((stop) => io.onStop?.(stop))
-      try {
-        const facts = { url: server.url, keys: keys.length, secret: secret !== null, directory }
-        const lines = [
-          `Colloquy serves ${db.label} at ${server.url}`,
-          ...startLines(input, read.config, facts),
-        ]
-        await page.print(lines.map(safe))
-        await stopped
-      } finally {
-        await server.close()
-      }
+      const facts = { url: server.url, keys: keys.length, secret: secret !== null, directory }
+      const lines = startLines(input, read.config, facts)
+      await page.serve(server, [`Colloquy serves ${db.label} at ${server.url}`, ...lines])
       await log.written()
       return 0
     },
@@ -219,7 +210,6 @@ export function sandboxFolder(db: Address, workspace: string | undefined): strin
   return join(dir, `${name}-sandboxes`)
 }
 
-/** @throws FileError if the path is not a folder. */
 async function checkFolder(folder: string, label: string): Promise<void> {
   const what = label + folder
   const stats = await stat(folder).catch(rejectRead(what))

@@ -38,7 +38,6 @@ export const checkView: View<'check'> = {
   },
 }
 
-/** The name of a repair or an issue for people: its code in words. */
 export const inWords = (code: string): string => code.replaceAll('_', ' ')
 
 export const oddities = ({ warnings }: Pick<Problems, 'warnings'>): Problem[] =>

@@ -48,7 +48,7 @@ export interface View<Name extends FileCommand> {
 }
 
 /** An input of a command: its name for people, and its fields in JSON. */
-interface About {
+export interface About {
   readonly name: string
   readonly fields: { readonly file: string; readonly conversation?: string }
   readonly json?: boolean | undefined
@@ -122,7 +122,6 @@ export class Page {
     return json === true ? writeAll(this.io.stdout, jsonLine(value)) : this.print(lines)
   }
 
-  /** Writes a line to standard error. */
   complain(message: string): Promise<void> {
     return this.io.stderr.write(`colloquy: ${message}\n`)
   }
@@ -152,11 +151,27 @@ export class Page {
     }
   }
 
+  /** Prints the lines, calls back, and waits until the command is stopped; then closes the server. */
+  async serve(
+    server: { close(): Promise<void> },
+    lines: readonly string[],
+    begin?: () => void,
+  ): Promise<void> {
+    const { onStop } = this.io
+    const stopped = new Promise<void>((stop) => (onStop === undefined ? stop() : onStop(stop)))
+    try {
+      await this.print(lines.map(safe))
+      begin?.()
+      await stopped
+    } finally {
+      await server.close()
+    }
+  }
+
   heading(title: string, remark = ''): string {
     return this.paint('strong', title) + (remark === '' ? '' : `  ${this.paint('dim', remark)}`)
   }
 
-  /** The heading of a check, with its result. */
   verdict(title: string, events: number, problems: string, good: string): string {
     const result =
       problems !== ''
