@@ -283,22 +283,18 @@ export function isSendable(item: ReasoningItemModel | undefined): boolean {
   )
 }
 
+/** The texts are before the first call, after its reasoning. */
 function reasoningThenCall(message: AssistantMessage, counts: PartCounts): FieldRef[] {
-  const { tool_calls, responses_reasoning_item } = message
-  const texts = allOf(counts, 'text')
-  const refs: FieldRef[] = []
-  let reasoning = 0
-  const addReasoning = (): void => {
-    refs.push({ kind: 'reasoning', index: reasoning, more: null })
-    reasoning += 1
-  }
-  if (responses_reasoning_item !== null) addReasoning()
-  for (const [index, call] of tool_calls.entries()) {
-    if (call.responses_reasoning_item !== null) addReasoning()
-    if (index === 0) refs.push(...texts)
-    refs.push({ kind: 'call', index, more: null })
-  }
-  return tool_calls.length === 0 ? [...refs, ...texts] : refs
+  const [reasoning, texts] = [allOf(counts, 'reasoning'), allOf(counts, 'text')]
+  const next = ({ responses_reasoning_item: item }: Pick<AssistantMessage, 'responses_reasoning_item'>) =>
+    item === null ? [] : reasoning.splice(0, 1)
+  const first = next(message)
+  const calls = allOf(counts, 'call').flatMap((ref) => [
+    ...next(message.tool_calls[ref.index] ?? message),
+    ...texts.splice(0),
+    ref,
+  ])
+  return [...first, ...calls, ...texts]
 }
 
 /** A provider's call and its output share an id; a null id need not match. */

@@ -286,17 +286,12 @@ function start(input: ResponsesItem[], newMap: NewMap) {
   const requests = newMap<true>()
   const working = newMap<readonly ResponsesItem[]>()
   let outputs: ReplyItems['outputs'] = new Map()
+  let waiting: ReadonlyMap<Call, ResponsesItem> = new Map()
   return {
     piece: (piece: Piece): Piece | ResponsesItem => piece,
     // The provider knows that an async call is still working: it has no output until it is completed.
     move: ({ results }: AssistantTurn) => ({
-      results: results.filter(
-        ({ call, isWorking }) =>
-          !(
-            isWorking &&
-            working.get(call.source.id)?.some((item) => 'call_id' in item && item.call_id === call.id)
-          ),
-      ),
+      results: results.filter(({ call }) => !waiting.has(call)),
       pieces: [],
     }),
     reply(turn: AssistantTurn, keepsSigned: boolean) {
@@ -306,17 +301,19 @@ function start(input: ResponsesItem[], newMap: NewMap) {
         (id) => !ids.has(id) && ids.set(id, true) === ids,
         (id, isSent) => (pairs.get(id) === !isSent ? split : pairs).set(id, isSent),
       )
-      const { items } = written
       outputs = written.outputs
-      for (const { call, isWorking } of turn.results) {
-        const item = items.find(
-          ({ block }) =>
-            'async' in block && block.async === true && 'call_id' in block && block.call_id === call.id,
-        )?.block
-        if (isWorking && item !== undefined)
-          working.set(call.source.id, [...(working.get(call.source.id) ?? []), item])
-      }
-      return items
+      waiting = new Map(
+        turn.results
+          .filter(({ isWorking }) => isWorking)
+          .flatMap(({ call }) =>
+            written.items.flatMap(({ block }) =>
+              'async' in block && block.async === true && block.call_id === call.id ? [[call, block]] : [],
+            ),
+          ),
+      )
+      for (const [{ source }, item] of waiting)
+        working.set(source.id, [...(working.get(source.id) ?? []), item])
+      return written.items
     },
     result: ({ call, pieces }: Result) =>
       (outputs.get(call) as object as ResponsesItem | undefined) ?? {
