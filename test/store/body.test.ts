@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest'
 import { withDefaults } from '../../src/event/nested-shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
-import { ownFact, sameBody, stampedBody } from '../../src/store/kit/append/body.ts'
+import { ownFact, sameBody } from '../../src/store/kit/append/body.ts'
+import { decideAppend, EMPTY_TIP } from '../../src/store/kit/append/decide-append.ts'
 import { anyEvent } from '../../src/testing/index.ts'
 
 const reversed = <T>(value: T): T =>
@@ -37,7 +38,7 @@ describe('a body', () => {
     fc.assert(
       fc.property(anyEvent(), (event) => {
         const { timestamp: _, parent_id: __, ...input } = event
-        const stored = stampedBody({ ...input, timestamp: '2026-01-01T00:00:00Z' } as Event, 'head', false)
+        const stored = { ...input, timestamp: '2026-01-01T00:00:00Z', parent_id: 'head' } as Event
         expect(sameBody(stored, input as Event)).toBe(true)
         expect(sameBody(stored, { ...input, parent_id: null } as Event)).toBe(true)
       }),
@@ -66,16 +67,24 @@ describe('a body', () => {
   })
 })
 
-describe('a stamped body', () => {
-  it('names the parent that was found, in the place of a null', () => {
-    const event: Event = { kind: 'PauseEvent', parent_id: null, id: 'p' }
-    expect(JSON.stringify(stampedBody(event, 'h', false))).toBe(
-      '{"kind":"PauseEvent","parent_id":"h","id":"p"}',
-    )
-    expect(stampedBody(event, null, false).parent_id).toBe('__root__')
-    expect(stampedBody(event, null, true)).toBe(event)
-    const named: Event = { kind: 'PauseEvent', id: 'p', parent_id: 'x' }
-    expect(stampedBody(named, 'h', false)).toBe(named)
+const notStored = (): never => expect.fail()
+
+describe('a live body', () => {
+  const head = { seq: 0, id: 'h', parentId: null, canBeHead: true, lane: 0, time: 0n }
+  const find = (id: string) => (id === 'h' ? head : undefined)
+  const stored = (event: Event, tip = EMPTY_TIP): Fact | undefined => {
+    const log = { conversationId: 'c', createdAt: '', timeZone: null, tip, lease: null, find, at: notStored }
+    return decideAppend(log, [event]).events[0]?.fact
+  }
+
+  it('names HEAD in the place of a null, except in the first event', () => {
+    const event: Event = Object.freeze({ kind: 'PauseEvent', parent_id: null })
+    const after = { ...EMPTY_TIP, version: 1 }
+    const written = (tip = EMPTY_TIP) => JSON.stringify(stored({ ...event, id: 'p' }, tip))
+    expect(written({ ...after, head })).toBe('{"kind":"PauseEvent","parent_id":"h","id":"p"}')
+    expect(written(after)).toBe('{"kind":"PauseEvent","parent_id":"__root__","id":"p"}')
+    expect(written()).toBe('{"kind":"PauseEvent","parent_id":null,"id":"p"}')
+    expect(stored({ ...event, id: 'p', parent_id: 'h' }, after)).toHaveProperty('parent_id', 'h')
   })
 })
 

@@ -165,8 +165,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
       const isAssumed = attempt === 0
       const log = known ?? (await findLog(conversationId))
       const facts = group.flatMap((append) => append.facts)
-      if (isAssumed) log.assumeNew(facts.flatMap((fact) => factId(fact) ?? []))
-      else if (log.tip.version > 0) await engine.read(() => log.load(idsToLoad(facts)))
+      if (!isAssumed && log.tip.version > 0) await engine.read(() => log.load(idsToLoad(facts)))
       const decided: Decided[] = []
       const refused: { readonly append: WaitingAppend; readonly error: unknown }[] = []
       const before = log.tip.version
@@ -353,7 +352,7 @@ function entryOf(log: KnownLog, decided: readonly Decided[], fullText: boolean):
       String(shardOf(conversationId)),
       String(Math.floor(Math.random() * 2 ** 32)),
       String(tip.version - added.length),
-      ...tipValues(tip, log.isSearchableWith([])).map(numberText),
+      ...tipValues(tip, log.isSearchable).map(numberText),
     ],
     events,
     lanes: opened.map(({ lane, time, parent }) =>
@@ -394,11 +393,6 @@ function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {
 
 const numberText = (value: number | bigint | string | null | undefined): string | null =>
   value === undefined || value === null ? null : String(value)
-
-const factId = (fact: Fact): string | undefined => {
-  const id = (fact as Fact | null | undefined)?.id
-  return typeof id === 'string' ? id : undefined
-}
 
 /** Returns the next entries: the first, and as many more as fit. O(entries). */
 function nextShared(shared: WaitingEntry[]): WaitingEntry[] {

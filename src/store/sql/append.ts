@@ -99,7 +99,8 @@ export class KnownLog implements AppendContext {
   tip: LogTip
   /** Number of indexed events. */
   textVersion: number
-  #isSearchable: boolean
+  /** Whether searches find all events. */
+  isSearchable: boolean
   lease: AppendContext['lease'] = null
   readonly #reads: ReturnType<typeof eventReads>
   /** Null for an id that is not in the tree. */
@@ -116,7 +117,7 @@ export class KnownLog implements AppendContext {
     this.timeZone = row.time_zone
     this.tip = tipOf(row)
     this.textVersion = row.text_version
-    this.#isSearchable = row.in_order !== IN_ORDER.some
+    this.isSearchable = row.in_order !== IN_ORDER.some
     if (this.tip.head !== null) this.#nodes.set(this.tip.head.id, this.tip.head)
     this.#reads = reads
   }
@@ -143,16 +144,19 @@ export class KnownLog implements AppendContext {
   /**
    * Decides an append, loading the rows that the decision reads. Decisions are pure: one that lacked rows is
    * repeated.
-   * @param isLeaseAssumed whether to assume that the writer holds its lease
+   * @param isAssumed whether to assume that the ids are new, and that the writer holds its lease
    * @throws what `decideAppend` throws.
    */
-  *decide(facts: readonly Fact[], options: AppendOptions, isLeaseAssumed = false): Work<AppendDecision> {
+  *decide(facts: readonly Fact[], options: AppendOptions, isAssumed = false): Work<AppendDecision> {
+    // Not checked yet: untyped input may contain null.
+    for (const fact of isAssumed ? (facts as readonly (Fact | null)[]) : [])
+      if (typeof fact?.id === 'string' && !this.#nodes.has(fact.id)) this.#nodes.set(fact.id, null)
     // A single fact mostly names no other, so that nothing is missing.
     if (this.tip.version > 0 && facts.length > 1) yield* this.load(idsToLoad(facts))
     const { mode, expected = 'any' } = options
     const { lease_owner: owner, lease_generation: generation } = this.row
     const currentLease = owner === null ? null : { owner, generation }
-    this.lease = isLeaseAssumed ? (options.lease ?? null) : currentLease
+    this.lease = isAssumed ? (options.lease ?? null) : currentLease
     const from = mode === 'import' && expected !== 'any' ? versionOf(expected) : this.tip.version
     const to = Math.min(this.tip.version, from + facts.length) - 1
     if (from >= 0 && to >= from && Number.isSafeInteger(from))
@@ -178,10 +182,6 @@ export class KnownLog implements AppendContext {
     }
   }
 
-  assumeNew(ids: Iterable<string>): void {
-    for (const id of ids) if (!this.#nodes.has(id)) this.#nodes.set(id, null)
-  }
-
   /** Looks ids up, and upwards from an entry that cannot be HEAD to the next that can. */
   *load(ids: Iterable<string>, again = false): Work<void> {
     let missing = [...ids].filter((id) => again || !this.#nodes.has(id))
@@ -202,17 +202,13 @@ export class KnownLog implements AppendContext {
 
   /** Adds what was decided, before it is written: the next append is decided behind it. */
   advance({ added, tip }: AppendDecision, fullText = false): void {
-    this.#isSearchable = this.isSearchableWith(added)
+    this.isSearchable &&= added.every(({ event, node }) => node !== null && !isQuarantined(event.fact))
     if (fullText && this.textVersion === this.tip.version) this.textVersion = tip.version
     this.tip = tip
     for (const { event, node } of added) {
       if (node !== null) this.#nodes.set(node.id, node)
       this.#events.set(event.seq, event)
     }
-  }
-
-  isSearchableWith(added: readonly PlacedEvent[]): boolean {
-    return this.#isSearchable && added.every(({ event, node }) => node !== null && !isQuarantined(event.fact))
   }
 
   /** Forgets what later appends rarely need. */

@@ -41,12 +41,13 @@ const READS = /^\s*SELECT\b/
 /** Statements that one connection keeps prepared; a text beyond them is prepared for each call. */
 const MAX_PREPARED = 500
 
+/** Carries out one of the units of work that share a transaction. */
+type Part = <T>(work: () => Work<T>) => T
+
 /** One connection and its statements. Calls read all rows at once, so no statement restarts during a read. */
 export class Connection {
   readonly database: SqliteDatabase
   readonly #statements = new Map<string, Prepared>()
-  #isShared = false
-  #savesParts = false
   #hasWritten = false
   /** Whether a transaction is open: a call now belongs to the caller's work in it. */
   isInTransaction = false
@@ -56,7 +57,7 @@ export class Connection {
   }
 
   all<R>(sql: string, ...values: SqlValue[]): R[] {
-    const { statement, returnsRows, columns, mayWrite } = this.#prepare(sql)
+    const { statement, returnsRows, columns, mayWrite } = this.#statements.get(sql) ?? this.#prepare(sql)
     let rows: unknown[] = []
     if (returnsRows) rows = statement.all(...(values as SqliteValue[]))
     else statement.run(...(values as SqliteValue[]))
@@ -78,36 +79,24 @@ export class Connection {
     }
   }
 
-  /** Excludes other writers, or is a part of a shared transaction; an exception rolls it back. */
+  /** Excludes other writers; an exception rolls the work back. */
   write<T>(work: () => Work<T>): T {
-    return this.#isShared
-      ? this.#part(() => this.run(work))
-      : this.#transaction('BEGIN IMMEDIATE', () => this.run(work))
+    return this.#transaction('BEGIN IMMEDIATE', () => this.run(work))
   }
 
   /**
-   * Does a work whose every {@link Connection.write} is a part of one transaction, and durable when this returns.
+   * Does a work in one transaction, durable when this returns; an exception of a `part` rolls back that part.
    * Savepoints, which undo a failed part, are slow: they are set only once a part has failed half written.
    */
-  share<T>(work: () => T): T {
+  share<T>(work: (part: Part) => T): T {
+    const attempt = (savesParts: boolean): T =>
+      this.#transaction('BEGIN IMMEDIATE', () => work((one) => this.#part(one, savesParts)))
     try {
-      return this.#share(work, false)
+      return attempt(false)
     } catch (error) {
       if (!(error instanceof PartlyWritten)) throw error
-      return this.#share(work, true)
+      return attempt(true)
     }
-  }
-
-  #share<T>(work: () => T, savesParts: boolean): T {
-    return this.#transaction('BEGIN IMMEDIATE', () => {
-      this.#isShared = true
-      this.#savesParts = savesParts
-      try {
-        return work()
-      } finally {
-        this.#isShared = false
-      }
-    })
   }
 
   /** Carries out a unit of work that sees the database as it is at one time; most are one statement. */
@@ -181,18 +170,18 @@ export class Connection {
   }
 
   /** @throws what the work throws, or the driver's error where SQLite has ended the whole transaction by itself. */
-  #part<T>(work: () => T): T {
-    if (!this.#savesParts) {
+  #part<T>(work: () => Work<T>, isSaved: boolean): T {
+    if (!isSaved) {
       this.#hasWritten = false
       try {
-        return work()
+        return this.run(work)
       } catch (error) {
         throw this.#hasWritten ? new PartlyWritten() : error
       }
     }
     this.all('SAVEPOINT colloquy_part')
     try {
-      const result = work()
+      const result = this.run(work)
       this.all('RELEASE colloquy_part')
       return result
     } catch (error) {
@@ -203,8 +192,6 @@ export class Connection {
   }
 
   #prepare(sql: string): Prepared {
-    const known = this.#statements.get(sql)
-    if (known !== undefined) return known
     // SQLite compiles a statement again for each value of a plain `LIMIT ?`, to plan with it.
     const statement = this.database.prepare(sql.replaceAll('LIMIT ?', 'LIMIT 0 + ?'))
     const returnsRows = RETURNS_ROWS.test(sql)

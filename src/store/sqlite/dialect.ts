@@ -277,7 +277,7 @@ export function* append(
   now: bigint,
   fullText: boolean,
 ): Work<Appended> {
-  let appended = known === null ? null : yield* appendNew(known, facts, options, now, fullText, true)
+  let appended = known === null ? null : yield* appendNew(known, facts, options, now, fullText)
   if (appended === null) {
     const row = yield* first<LogRow>(FIND_LOG, conversationId)
     if (row === undefined) throw unknownConversation(conversationId)
@@ -285,7 +285,7 @@ export function* append(
     if (appended === null) {
       const log = new KnownLog(conversationId, row, events)
       const decision = yield* log.decide(facts, options)
-      if (decision.added.length > 0) yield* write(log, decision, now, fullText)
+      if (decision.added.length > 0) yield* write(log, decision, now, fullText, null)
       appended = { decision, log }
     }
   }
@@ -303,13 +303,11 @@ function* appendNew(
   options: AppendOptions,
   now: bigint,
   fullText: boolean,
-  isAssumed = false,
 ): Work<Appended | null> {
   const id = facts.length === 1 ? facts[0]?.id : undefined
   if (typeof id !== 'string') return null
-  log.assumeNew([id])
   try {
-    const decision = yield* log.decide(facts, options, isAssumed)
+    const decision = yield* log.decide(facts, options, true)
     if (decision.added.length === 0) return null
     const { owner = null, generation = null } = options.lease ?? {}
     const { timeZone, textVersion, tip } = log
@@ -327,12 +325,15 @@ function* appendNew(
 
 function* write(
   log: KnownLog,
-  { added, opened, tip }: AppendDecision,
+  decision: AppendDecision,
   now: bigint,
   fullText: boolean,
-  assumed: readonly SqlValue[] | null = null,
+  assumed: readonly SqlValue[] | null,
 ): Work<void> {
-  const { number, textVersion } = log
+  const { number } = log
+  const { added, opened, tip } = decision
+  const before = log.tip.version
+  log.advance(decision, fullText)
   const digests: Digests = new Map()
   for (const placed of added) {
     const { event, time, node } = placed
@@ -354,14 +355,11 @@ function* write(
     const { lane: parentLane = null, seq = null, time: parentTime = null } = parent ?? {}
     yield statement(INSERT_LANE, number, lane, time, parentLane, seq, parentTime)
   }
-  const indexed = [indexedEnd(log.tip.version), indexedEnd(tip.version)] as const
+  const indexed = [indexedEnd(before), indexedEnd(tip.version)] as const
   if (indexed[0] < indexed[1]) for (const sql of INDEX_EVENTS) yield statement(sql, number, ...indexed)
-  const from = tip.version - added.length
+  yield statement(UPDATE_LOG, now, ...tipValues(tip, log.isSearchable), log.textVersion, number)
   // A log with events that are not indexed is indexed in their order.
-  const isIndexed = fullText && textVersion === from
-  const values = tipValues(tip, log.isSearchableWith(added))
-  yield statement(UPDATE_LOG, now, ...values, isIndexed ? tip.version : textVersion, number)
-  if (isIndexed)
+  if (fullText && log.textVersion === tip.version)
     yield* writeTexts(
       number,
       added.flatMap(({ event, time, node }) => textRow(event, node !== null, time) ?? []),

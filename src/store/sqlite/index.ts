@@ -3,6 +3,7 @@
 import { statSync } from 'node:fs'
 import { ColloquyError } from '../../event/errors.ts'
 import type { DisposableStore, Unwatch, Wake } from '../contract/store.ts'
+import { storeClosed } from '../kit/errors.ts'
 import { checkFeedRows } from '../kit/feed.ts'
 import { checkPollInterval, invalidArgument } from '../kit/query/check-value.ts'
 import { type Clock, microsNow } from '../kit/record.ts'
@@ -237,7 +238,6 @@ export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
           .catch((error: unknown) => {
             throw error instanceof CallbackError ? error.cause : error
           })
-        log.advance(decision, fullText)
         log.trim()
         logs.set(id, log)
         // The least recently used is the first.
@@ -257,7 +257,7 @@ export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
       purgeTexts: purge,
       watches: poll.watches,
       watch(id, wake) {
-        runner.refuseWhenClosed()
+        if (runner.isClosed) throw storeClosed()
         return poll.watch(id, wake)
       },
       async close() {

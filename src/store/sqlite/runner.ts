@@ -22,7 +22,8 @@ interface QueuedWrite {
   readonly work: () => Work<unknown>
   readonly isAlone: boolean
   readonly deadline: number
-  readonly settle: (outcome: Outcome) => void
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
 }
 
 /** Maximum number of units of work in one commit: nothing else runs meanwhile. */
@@ -46,7 +47,7 @@ export class Runner {
   readonly #timeout: number
   #connection: Connection | null = null
   #opening: Promise<Connection> | null = null
-  #closed = false
+  isClosed = false
   readonly #pending = new Set<Promise<unknown>>()
   readonly #queue: QueuedWrite[] = []
   #flush: Promise<void> | null = null
@@ -62,14 +63,9 @@ export class Runner {
     return this.#connection
   }
 
-  /** @throws `store_closed`. */
-  refuseWhenClosed(): void {
-    if (this.#closed) throw storeClosed()
-  }
-
   /** Runs a unit of work that reads. @throws what it throws, and `store_…` errors for what the driver throws. */
   readonly read = async <T>(work: () => Work<T>): Promise<T> => {
-    this.refuseWhenClosed()
+    if (this.isClosed) throw storeClosed()
     const deadline = performance.now() + this.#timeout
     const read = (connection: Connection): T => connection.read(work)
     this.#reads += 1
@@ -93,15 +89,14 @@ export class Runner {
    */
   readonly write = <T>(work: () => Work<T>, { isAlone = false } = {}): Promise<T> =>
     new Promise((resolve, reject) => {
-      this.refuseWhenClosed()
-      const settle = (outcome: Outcome): void =>
-        'error' in outcome ? reject(outcome.error) : resolve(outcome.value as T)
-      this.#queue.push({ work, isAlone, deadline: performance.now() + this.#timeout, settle })
+      if (this.isClosed) throw storeClosed()
+      const deadline = performance.now() + this.#timeout
+      this.#queue.push({ work, isAlone, deadline, resolve: resolve as QueuedWrite['resolve'], reject })
       this.#flushSoon()
     })
 
   async close(): Promise<void> {
-    this.#closed = true
+    this.isClosed = true
     while (this.#pending.size > 0 || this.#flush !== null)
       await Promise.allSettled([...this.#pending, this.#flush])
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer)
@@ -129,18 +124,26 @@ export class Runner {
     const deadline = Math.min(...group.map((each) => each.deadline))
     try {
       const outcomes = await this.#retry(deadline, (connection) => {
-        const outcomes = writeGroup(connection, group)
+        const [first] = group
+        const isShared = group.length > 1 || first === undefined
+        const outcomes = isShared
+          ? writeTogether(connection, group)
+          : [{ value: connection.write(first.work) }]
         this.#source.check()
         return outcomes
       })
-      for (const [index, { settle }] of group.entries()) settle(outcomes[index] as Outcome)
+      for (const [index, { resolve, reject }] of group.entries()) {
+        const outcome = outcomes[index] as Outcome
+        if ('error' in outcome) reject(outcome.error)
+        else resolve(outcome.value)
+      }
       this.#idleTimer ??= setTimeout(() => this.#shrink(), IDLE)
       this.#idleTimer.unref?.()
       this.#idleTimer.refresh?.()
     } catch (error) {
       // Those that wait for another process wait together: one after the other they would wait many times as long.
       const isCommon = hasCode(error, 'store_busy') || hasCode(error, 'store_unavailable')
-      if (group.length === 1 || isCommon) for (const { settle } of group) settle({ error })
+      if (group.length === 1 || isCommon) for (const { reject } of group) reject(error)
       else for (const each of group) await this.#commit([each])
     }
   }
@@ -217,15 +220,13 @@ export class Runner {
 
 /**
  * Runs units of work in order, durable together. A rejected one affects no other.
- * @throws what the database throws, and then nothing of any of them stays; what a unit of work throws that is alone.
+ * @throws what the database throws, and then nothing of any of them stays.
  */
-function writeGroup(connection: Connection, group: readonly QueuedWrite[]): Outcome[] {
-  const [only] = group
-  if (group.length === 1 && only !== undefined) return [{ value: connection.write(only.work) }]
-  return connection.share(() =>
+function writeTogether(connection: Connection, group: readonly QueuedWrite[]): Outcome[] {
+  return connection.share((part) =>
     group.map(({ work }): Outcome => {
       try {
-        return { value: connection.write(work) }
+        return { value: part(work) }
       } catch (error) {
         if (error instanceof PartlyWritten) throw error
         // After a fault SQLite may have undone the others as well.

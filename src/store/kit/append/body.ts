@@ -1,14 +1,12 @@
-/** Compares and stamps bodies: recognizes repeated ones, and adds parents to live ones. */
+/** Compares bodies, to recognize repeated ones, and freezes them. */
 
 import { withDefaults } from '../../../event/nested-shapes.ts'
 import { canonicalJson } from '../../../event/encode.ts'
 import { ColloquyError } from '../../../event/errors.ts'
 import { freezeJson, MAX_DEPTH } from '../../../event/freeze.ts'
-import { ROOT } from '../../../event/ids.ts'
 import { isObject } from '../../../event/json.ts'
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../../../event/shapes.ts'
-import type { Event } from '../../../event/types.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -42,20 +40,6 @@ function withoutReply(kind: string, key: string, value: unknown): unknown {
   if (!holds || !isObject(value as JsonValue)) return value
   const { reply: _, ...rest } = value as JsonObject
   return rest
-}
-
-/**
- * A live append's body with its parent (design D8): unchanged if it names one or is the log's first; else
- * HEAD's id, or `__root__` for the empty HEAD. Frozen at its top. O(fields).
- * @param first whether the log is empty
- * @example
- * stampedBody({ kind: 'PauseEvent', id: 'p' }, 'a', false) // { kind: 'PauseEvent', id: 'p', parent_id: 'a' }
- * stampedBody({ kind: 'PauseEvent', id: 'p' }, null, false) // { kind: 'PauseEvent', id: 'p', parent_id: '__root__' }
- * stampedBody({ kind: 'PauseEvent', id: 'p' }, null, true) // { kind: 'PauseEvent', id: 'p' }
- */
-export function stampedBody(event: Event, headId: string | null, first: boolean): Event {
-  if ((event.parent_id ?? null) !== null || (headId === null && first)) return event
-  return Object.freeze({ ...event, parent_id: headId ?? ROOT })
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { ColloquyError } from '../../../event/errors.ts'
 import { decodedLists } from '../../../event/freeze.ts'
-import { deriveEventId, isLegalId } from '../../../event/ids.ts'
+import { deriveEventId, isLegalId, ROOT } from '../../../event/ids.ts'
 import { isObject } from '../../../event/json.ts'
 import { isEventKind, KINDS } from '../../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../../event/quarantine.ts'
@@ -13,7 +13,7 @@ import { canKindBeHead, effectiveParent, movedHead, type TreeAccess } from '../.
 import type { Event } from '../../../event/types.ts'
 import type { StoredEvent } from '../../contract/query.ts'
 import type { AppendOptions, ExpectedVersion } from '../../contract/store.ts'
-import { ownFact, sameBody, stampedBody } from './body.ts'
+import { ownFact, sameBody } from './body.ts'
 import { invalidArgument } from '../query/check-value.ts'
 import { instantIn } from '../query/time-zone.ts'
 
@@ -241,7 +241,11 @@ export function decideAppend(
       ? byPosition(context, facts, expected)
       : byId(context, facts, live)
   // A repeated append is not checked again for whether it may be made.
-  if (known.includes(null)) checkWriter(context, live ? expected : 'any', options)
+  if (known.includes(null)) {
+    if (live && expected !== 'any' && versionOf(expected) !== context.tip.version)
+      throw versionConflict(context, versionOf(expected))
+    if (options.lease !== undefined) checkLease(context, options.lease)
+  }
   const before = context.tip
   // HEAD is known already, and no announced id when a state update of this append hangs on it.
   const nodes = new Map(before.head === null ? [] : [[before.head.id, before.head]])
@@ -276,11 +280,7 @@ export function idsToLoad(facts: readonly Fact[]): Set<string> {
 const isVersion = (value: unknown): boolean =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 
-function checkWriter(context: AppendContext, expected: ExpectedVersion, { lease }: AppendOptions): void {
-  if (expected !== 'any' && versionOf(expected) !== context.tip.version) {
-    throw versionConflict(context, versionOf(expected))
-  }
-  if (lease === undefined) return
+function checkLease(context: AppendContext, lease: NonNullable<AppendOptions['lease']>): void {
   const { owner, generation } = context.lease ?? {}
   if (owner === lease.owner && generation === lease.generation) return
   throw new ColloquyError('lease_lost', 'The run lease was released or has another owner. Stop this run.', {
@@ -387,7 +387,10 @@ function placeNext(draft: AppendDraft, fact: Fact): StoredEvent {
         : instantIn(timestamp, context.timeZone)
   const time = instant ?? tip.time
   const inOrder = tip.inOrder && (seq === 0 || time >= tip.time)
-  const body = live && event !== null ? stampedBody(event, tip.head?.id ?? null, seq === 0) : fact
+  // A live event names its parent, except the log's first.
+  const isNamed = (fact.parent_id ?? null) !== null || (tip.head === null && seq === 0)
+  const body =
+    live && event !== null && !isNamed ? Object.freeze({ ...event, parent_id: tip.head?.id ?? ROOT }) : fact
   const stored: StoredEvent = Object.freeze({
     conversationId,
     seq,
