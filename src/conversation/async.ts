@@ -46,6 +46,32 @@ export async function mapConcurrent<T, R>(
   return results
 }
 
+/**
+ * Returns the value of some work, or null when the signal is aborted first. The work is then abandoned, and
+ * its later error ignored. @throws the error of the work.
+ */
+export async function orAborted<T>(work: PromiseLike<T> | T, signal: AbortSignal): Promise<T | null> {
+  const aborted = Promise.withResolvers<null>()
+  const abort = (): void => aborted.resolve(null)
+  signal.addEventListener('abort', abort, { once: true })
+  if (signal.aborted) abort()
+  try {
+    return await Promise.race([aborted.promise, work])
+  } catch (error) {
+    if (signal.aborted) return null
+    throw error
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+/** Whether some work ends within a time; otherwise it continues. @throws the error of the work in that time. */
+export async function endsWithin(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
+  const { promise: timeout, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => resolve(false), milliseconds)
+  return Promise.race([work.then(() => true), timeout]).finally(() => clearTimeout(timer))
+}
+
 /** Waits; never rejects. */
 export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
@@ -58,10 +84,22 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
   signal.removeEventListener('abort', end)
 }
 
+/** Lets a process of Node exit before the timer fires. */
+export const unref = (timer: unknown): void => (timer as { readonly unref?: () => void }).unref?.()
+
 const DELAY = 4
 
 export const backOff = (losses: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, Math.random() * DELAY * Math.min(losses, 25)))
+
+/** Milliseconds before the next attempt: doubled after each failure up to a maximum, with jitter of half. */
+export function delayAfter(
+  failures: number,
+  { retryDelay, maxRetryDelay }: { readonly retryDelay: number; readonly maxRetryDelay: number },
+): number {
+  const delay = Math.min(maxRetryDelay, retryDelay * 2 ** Math.min(failures - 1, 30))
+  return delay / 2 + Math.random() * (delay / 2)
+}
 
 /** A set of callbacks. */
 export class Listeners<T> {

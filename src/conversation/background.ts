@@ -12,9 +12,10 @@ import type { State } from '../state/state.ts'
 import type { Item } from '../store/contract/items.ts'
 import type { Store } from '../store/contract/store.ts'
 import { allItems } from '../store/kit/query/page.ts'
-import { backOff } from './async.ts'
+import { backOff, orAborted } from './async.ts'
 import type { EngineContext } from './engine-context.ts'
 import { updateEvent } from './decide.ts'
+import { type Job, Jobs } from './jobs.ts'
 import { decideComplete, workingTip } from './late-results.ts'
 import type { Decision, Replica } from './replica.ts'
 import { keyedId } from '../event/ids.ts'
@@ -61,58 +62,55 @@ const COLLECTION = 'colloquy.background_calls'
 const TTL = 30_000
 const TRIES = 8
 
+interface WorkRecord {
+  readonly conversation_id: string
+  readonly action_id: string
+}
+
+const jobsIn = (store: Store): Jobs<WorkRecord> =>
+  new Jobs({
+    store,
+    collection: COLLECTION,
+    ttl: TTL,
+    keysOf: ({ conversation_id: conversation }) => ({ conversation }),
+  })
+
 const itemId = (conversationId: string, actionId: string): string => keyedId('work', conversationId, actionId)
 
-/** Starts a call's work in this process. After a crash its item remains, and the next run finds it. */
+/** Starts a call's work in this process. After a crash its job remains, and the next run finds it. */
 export async function startWork(
   context: EngineContext,
   conversationId: string,
   call: EventEntry<ActionEvent>,
-  lease?: Item,
+  claimed?: Job<WorkRecord>,
 ): Promise<StartedWork> {
-  const { store } = context
+  const record: WorkRecord = { conversation_id: conversationId, action_id: call.id }
   const id = itemId(conversationId, call.id)
-  const put = {
-    body: { conversation_id: conversationId, action_id: call.id },
-    keys: { conversation: conversationId },
-    dueIn: TTL,
-  }
-  let item: Item | null = lease ?? null
-  if (item === null) item = (await store.changeItems([{ collection: COLLECTION, id, put }]))[0] ?? null
-  const { replica, release } = await context.pin(conversationId)
+  const job = claimed ?? ((await jobsIn(context.store).take(id, () => record)) as Job<WorkRecord>)
+  const { replica, release } = await context.pin(conversationId).catch((error: unknown) => {
+    job.abandon()
+    throw error
+  })
   const ended = new AbortController()
-  const signal = AbortSignal.any([ended.signal, context.closing, replica.gone])
+  const signal = AbortSignal.any([ended.signal, job.lost, context.closing, replica.gone])
   const stopWhenCompleted = ({ log }: State): void => {
     if (findEventIn(log, completionId(call.id)) !== undefined) ended.abort()
   }
   const ends = [replica.follow(), replica.changes.add(stopWhenCompleted)]
-  const renew = async (): Promise<void> => {
-    if (item === null) return
-    try {
-      item =
-        (await store.changeItems([{ collection: COLLECTION, id, expected: item.version, put }]))[0] ?? null
-    } catch (error) {
-      // Another process took the work over, or the call was cancelled.
-      if (hasCode(error, 'version_conflict')) ended.abort()
-    }
-  }
-  const timer: unknown = setInterval(() => void renew(), TTL / 3)
-  if (typeof timer === 'object' && timer !== null && 'unref' in timer) (timer as { unref(): void }).unref()
   const confirmed = Promise.withResolvers<boolean>()
   let result: PromiseLike<CallCompletion> | null = null
   const finish = async (): Promise<void> => {
-    clearInterval(timer as number)
     for (const end of ends) end()
     release()
-    const change = { collection: COLLECTION, id, ...(item !== null && { expected: item.version }) }
     // Work that the engine's close cuts off is due at once for the next run of any process.
-    const next = context.closing.aborted && !ended.signal.aborted ? { ...put, dueIn: 0 } : null
-    await store.changeItems([{ ...change, put: next }]).catch(() => undefined)
+    const isCutOff = context.closing.aborted && !ended.signal.aborted
+    await (isCutOff ? job.release(0) : job.finish()).catch(() => job.abandon())
   }
   const work = async (): Promise<void> => {
     try {
       if (!(await confirmed.promise) || result === null) return
-      const completion = await settled(result, signal)
+      const failed = (error: unknown): CallCompletion => ({ content: errorText(error), outcome: 'failed' })
+      const completion = await orAborted(result, signal).catch(failed)
       if (completion === null) return
       await complete(replica, call.id, completion, signal)
     } finally {
@@ -136,24 +134,6 @@ export async function startWork(
       if (!isWorking) ended.abort()
       confirmed.resolve(isWorking)
     },
-  }
-}
-
-/** Returns the result of the work, or null when the signal is aborted first. Never rejects. */
-async function settled(
-  result: PromiseLike<CallCompletion>,
-  signal: AbortSignal,
-): Promise<CallCompletion | null> {
-  const aborted = Promise.withResolvers<null>()
-  const abort = (): void => aborted.resolve(null)
-  signal.addEventListener('abort', abort, { once: true })
-  if (signal.aborted) abort()
-  try {
-    return await Promise.race([Promise.resolve(result), aborted.promise])
-  } catch (error) {
-    return signal.aborted ? null : { content: errorText(error), outcome: 'failed' }
-  } finally {
-    signal.removeEventListener('abort', abort)
   }
 }
 
@@ -218,7 +198,7 @@ export async function takeOverWork(
     const item = items.get(id)
     items.delete(id)
     if (elsewhere.includes(info) || item === undefined || (item.dueAt ?? 0) > Date.now()) continue
-    const claimed = await claim(context.store, item)
+    const claimed = await jobsIn(context.store).claimRead(item)
     if (claimed !== null) await continueOrLose(context, replica, info, claimed, resume, append)
   }
   // Left by a process that died after the completion.
@@ -231,11 +211,11 @@ async function continueOrLose(
   context: EngineContext,
   replica: Replica,
   { action, task }: WorkingCallInfo,
-  item: Item,
+  job: Job<WorkRecord>,
   resume: ResumeWork | undefined,
   append: (decide: Decision) => Promise<unknown>,
 ): Promise<void> {
-  const work = await startWork(context, replica.id, action, item)
+  const work = await startWork(context, replica.id, action, job)
   const result = resume?.({ ...action.event, id: action.id }, task, work) ?? null
   if (result !== null) {
     work.completeWith(result)
@@ -273,14 +253,4 @@ async function itemsOf(store: Store, conversationId: string): Promise<Map<string
   for await (const item of allItems((start) => store.listItems(COLLECTION, { ...query, ...start })))
     items.set(item.id, item)
   return items
-}
-
-async function claim(store: Store, { id, body, keys, version }: Item): Promise<Item | null> {
-  try {
-    const put = { body, keys, dueIn: TTL }
-    return (await store.changeItems([{ collection: COLLECTION, id, expected: version, put }]))[0] ?? null
-  } catch (error) {
-    if (hasCode(error, 'version_conflict')) return null
-    throw error
-  }
 }

@@ -1,6 +1,5 @@
 /** A live conversation: commands append events, and state, view and messages stay current. */
 
-import { hasCode } from '../event/errors.ts'
 import type { JsonObject, Message } from '../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event } from '../event/types.ts'
 import type { MessageOptions, NeutralMessage } from '../messages/message.ts'
@@ -9,6 +8,7 @@ import { stateAt } from '../state/at.ts'
 import type { State, StateTree } from '../state/state.ts'
 import { isStatus, type Status, STATUSES } from '../state/status.ts'
 import type { AppendOptions } from '../store/contract/store.ts'
+import { retryConflicts } from '../store/kit/items.ts'
 import { checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
 import type { EventQuery, Page } from '../store/contract/query.ts'
@@ -542,18 +542,14 @@ export class Conversation {
 
   /** Refuses during a run, which would continue on the wrong branch when HEAD moves. */
   #decideAtRest(decide: Decision): Promise<readonly LoggedEvent[]> {
-    return this.#engine.use(this.id, async (replica) => {
-      for (;;) {
+    return this.#engine.use(this.id, (replica) =>
+      retryConflicts(async () => {
         const { header, log } = await replica.refresh()
-        const { length } = log.entries
+        const expected = log.entries.length
         await checkRest(this.#engine.store, this.id, this.#engine.newBriefOwner(), header.status)
-        try {
-          // A run that begins after this check appends an event first, so the expected version conflicts.
-          return await replica.commit(decide, { expected: length, depends: true })
-        } catch (error) {
-          if (!hasCode(error, 'version_conflict')) throw error
-        }
-      }
-    })
+        // A run that begins after this check appends an event first, so the expected version conflicts.
+        return replica.commit(decide, { expected, depends: true })
+      }),
+    )
   }
 }

@@ -2,7 +2,7 @@
 
 /** The engine: all live conversations of a process over one store. */
 
-import { hasCode } from '../event/errors.ts'
+import { nullOn } from '../event/errors.ts'
 import type { BlobMode } from '../store/contract/blobs.ts'
 import { checkBlobs } from '../store/kit/blobs.ts'
 import { checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
@@ -231,20 +231,12 @@ export function createEngine(options: EngineOptions): Engine {
       return state && { conversation: new Conversation(context, id), status: state.header.status }
     },
     async openOrCreate(id, record = {}) {
-      try {
-        // Untyped input may contain a record, which `open` would accept without reading the store.
-        checkConversationId('id', id)
-        return await open(id)
-      } catch (error) {
-        if (!hasCode(error, 'unknown_conversation')) throw error
-      }
-      try {
-        return await create({ ...record, id })
-      } catch (error) {
-        // Another caller was faster.
-        if (hasCode(error, 'conversation_exists')) return open(id)
-        throw error
-      }
+      // Untyped input may contain a record, which `open` would accept without reading the store.
+      checkConversationId('id', id)
+      const known = await open(id).catch(nullOn('unknown_conversation'))
+      const created = known ?? (await create({ ...record, id }).catch(nullOn('conversation_exists')))
+      // Another caller was faster.
+      return created ?? open(id)
     },
     async delete(id) {
       checkConversationId('id', id)

@@ -3,8 +3,8 @@
  * then releases or finishes it. If it dies, another claims the job when due.
  */
 
-import { type RunInOrder, serialQueue } from './async.ts'
-import { ColloquyError, hasCode } from '../event/errors.ts'
+import { type RunInOrder, serialQueue, unref } from './async.ts'
+import { ColloquyError, hasCode, nullOn } from '../event/errors.ts'
 import type { Item, ItemChange, NewItem } from '../store/contract/items.ts'
 import { MAX_PAGE_SIZE } from '../store/contract/query.ts'
 import type { Store } from '../store/contract/store.ts'
@@ -40,6 +40,7 @@ export class Job<T extends object> {
     this.#item = item
     this.#stored = this.record
     this.#renewal = setInterval(() => void this.#renew().catch(() => undefined), kind.ttl / 3)
+    unref(this.#renewal)
   }
 
   get lost(): AbortSignal {
@@ -147,6 +148,11 @@ export class Jobs<T extends object> {
       const record = decide(item === null ? null : (item.body as object as T))
       return record === null ? null : this.#put(id, record, item?.version ?? null)
     })
+  }
+
+  /** Claims a job as it was read; null if it has changed since. */
+  async claimRead({ id, body, version }: Item): Promise<Job<T> | null> {
+    return this.#put(id, body as object as T, version).catch(nullOn('version_conflict'))
   }
 
   async has(by: string, value: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 /** Ends the run of a dead process: its calls get true results, and its error is appended. */
 
-import { hasCode } from '../event/errors.ts'
+import { hasCode, nullOn } from '../event/errors.ts'
 import { endLease, holdLease } from './run/lease.ts'
 import type { EngineContext } from './engine-context.ts'
 import type { Store } from '../store/contract/store.ts'
@@ -33,10 +33,7 @@ export async function recover(
   if (header.status !== 'running') return { outcome: 'not_running', events: [] }
   const hadLease = (await store.getLease(replica.id)) !== null
   if (unheld && hadLease) return { outcome: 'live', events: [] }
-  const lease = await holdLease(store, replica.id, owner, TTL).catch((error: unknown) => {
-    if (hasCode(error, 'already_running')) return null
-    throw error
-  })
+  const lease = await holdLease(store, replica.id, owner, TTL).catch(nullOn('already_running'))
   if (lease === null) return { outcome: 'live', events: [] }
   try {
     await replica.refresh()

@@ -1,6 +1,6 @@
 /** Deletes conversations by owner, tags and age, and applies a retention that several processes share. */
 
-import { hasCode } from '../event/errors.ts'
+import { nullOn } from '../event/errors.ts'
 import { parseInstant } from '../event/time.ts'
 import type { ConversationQuery, ConversationRecord } from '../store/contract/conversation-record.ts'
 import type { Store } from '../store/contract/store.ts'
@@ -152,11 +152,9 @@ export async function applyRetention(
   const expired = expiredOf(engine, options, now)
   if (options.dryRun === true) return deleteEach(engine, expired(null), options)
   const jobs = new Jobs<object>({ store: engine.store, collection: 'retention', ttl })
-  const job = await jobs.add('retention', {}).catch(async (error: unknown) => {
-    if (!hasCode(error, 'version_conflict')) throw error
-    return (await jobs.claim(1))[0] ?? null
-  })
-  if (job === null) return null
+  const added = await jobs.add('retention', {}).catch(nullOn('version_conflict'))
+  const job = added ?? (await jobs.claim(1))[0]
+  if (job === undefined) return null
   try {
     const report = await deleteEach(engine, expired(job.lost), options)
     await job.finish()

@@ -3,17 +3,18 @@
  * replying process writes while one reads. Losses only delay text: the log finally contains the whole reply.
  */
 
-import { hasCode } from '../event/errors.ts'
+import { hasCode, nullOn } from '../event/errors.ts'
 import type { ItemChange, Items } from '../store/contract/items.ts'
 import { MAX_PAGE_SIZE } from '../store/contract/query.ts'
+import { unref } from './async.ts'
 import { isShorter, type Replies, type ReplyLength, type ReplyPart, type StreamedReply } from './streamed.ts'
 
 type Schedule = (work: () => void, milliseconds: number) => () => void
 
 export const realTime: Schedule = (work, milliseconds) => {
-  const timer: unknown = setTimeout(work, milliseconds)
-  if (typeof timer === 'object' && timer !== null && 'unref' in timer) (timer as { unref(): void }).unref()
-  return () => clearTimeout(timer as number)
+  const timer = setTimeout(work, milliseconds)
+  unref(timer)
+  return () => clearTimeout(timer)
 }
 
 /** By conversation: its latest reply, and the number of pieces written. */
@@ -228,10 +229,8 @@ export class SharedReplies {
     await removePieces(items, { reply: reply.id, pieces })
     if (version === null) return
     const head = { collection: HEADS, id, expected: version, put: null }
-    await items.changeItems([head]).catch((error: unknown) => {
-      // A later reply has replaced it.
-      if (!hasCode(error, 'version_conflict')) throw error
-    })
+    // A later reply may have replaced it.
+    await items.changeItems([head]).catch(nullOn('version_conflict'))
   }
 
   async #read(): Promise<void> {

@@ -5,7 +5,7 @@ import { isFinalReply } from '../state/status.ts'
 import type { State } from '../state/state.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
 import type { Store } from '../store/contract/store.ts'
-import { hasCode } from '../event/errors.ts'
+import { nullOn } from '../event/errors.ts'
 import { CHILD_TAGS } from './engine-context.ts'
 import type { RunOptions, RunResult } from './run/options.ts'
 import type { ChildReply, ChildRequest, Step } from './run/step.ts'
@@ -59,10 +59,8 @@ export async function runChild(
       metadata: { subagent: { action_id: parent.actionId, depth } },
       status: 'idle',
     }
-    await store.createConversation(created).catch((error: unknown) => {
-      // Another process was faster.
-      if (!hasCode(error, 'conversation_exists')) throw error
-    })
+    // Another process may be faster.
+    await store.createConversation(created).catch(nullOn('conversation_exists'))
   }
   onOpen?.(id)
   const child = open(id)

@@ -1,7 +1,7 @@
 /** A conversation together with its subagents: their states, and what happens in them. */
 
 import { completionOf } from '../event/completion.ts'
-import { hasCode } from '../event/errors.ts'
+import { hasCode, nullOn } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
 import { isToolResult } from '../event/kinds.ts'
 import { isQuarantined } from '../event/quarantine.ts'
@@ -10,6 +10,7 @@ import { pendingCallCount } from '../log/open-calls.ts'
 import type { State, StateTree } from '../state/state.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
 import { checkOptionNames } from '../store/kit/query/check-value.ts'
+import { mapConcurrent } from './async.ts'
 import type { EngineContext } from './engine-context.ts'
 import { recordIn, type Replica, wholeState } from './replica.ts'
 import { subscribe, type SubscriptionItem } from './subscribe.ts'
@@ -39,9 +40,9 @@ export async function openTree(context: EngineContext, rootId: string): Promise<
   let level: readonly OpenNode[] = [root]
   while (level.length > 0) {
     const next: OpenNode[] = []
-    await inParallel(level, async (node) => {
+    await mapConcurrent(level, CONCURRENCY, async (node) => {
       const records = await context.children(node.id)
-      const children = await inParallel(records, async (record) => {
+      const children = await mapConcurrent(records, CONCURRENCY, async (record) => {
         if (opened.has(record.id)) return null
         opened.add(record.id)
         return openNode(context, record, parentCall(record)).catch(ifDeleted)
@@ -72,21 +73,7 @@ async function openNode(
 }
 
 /** A subagent may be deleted at any time. */
-function ifDeleted(error: unknown): null {
-  if (hasCode(error, 'unknown_conversation')) return null
-  throw error
-}
-
-/** Calls a function for each item, some at the same time. Returns the results in order. */
-async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = []
-  const rest = items.entries()
-  const worker = async (): Promise<void> => {
-    for (const [index, item] of rest) results[index] = await work(item)
-  }
-  await Promise.all(Array.from({ length: Math.min(CONCURRENCY, items.length) }, worker))
-  return results
-}
+const ifDeleted = nullOn('unknown_conversation')
 
 /** An item of a subscription, with the conversation it is from. */
 export interface TreeSubscriptionItem {

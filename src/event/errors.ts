@@ -74,6 +74,14 @@ export function isColloquyError(error: unknown): error is ColloquyError {
 export const hasCode = (error: unknown, code: ErrorCode): error is ColloquyError =>
   isColloquyError(error) && error.code === code
 
+/** Returns a handler of rejections: null for an error with this code. It throws any other error. */
+export const nullOn =
+  (code: ErrorCode) =>
+  (error: unknown): null => {
+    if (hasCode(error, code)) return null
+    throw error
+  }
+
 export function unreachable(value: never, what: string): never {
   throw new TypeError(`unknown ${what} ${JSON.stringify(value)}`)
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { createService } from '../../src/service/index.ts'
 import { WebhookDispatcher } from '../../src/service/webhooks/dispatcher.ts'
-import { waitBefore } from '../../src/service/webhooks/webhook.ts'
+import { delayAfter } from '../../src/conversation/async.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { user } from '../build.ts'
@@ -169,7 +169,7 @@ describe('a webhook', () => {
 
   it('is tried again after longer and longer, within bounds, and not always the same', () => {
     const waits = Array.from({ length: 200 }, (_, index) =>
-      waitBefore({ retryDelay: 10, maxRetryDelay: 1_000 }, index + 1),
+      delayAfter(index + 1, { retryDelay: 10, maxRetryDelay: 1_000 }),
     )
     expect(
       waits.every((wait, index) => wait >= mostAfter(index + 1) / 2 && wait <= mostAfter(index + 1)),

@@ -1,6 +1,6 @@
 /** Followers: receive what happens in all conversations, at least once, in order per conversation. */
 
-import { ColloquyError, hasCode } from '../../event/errors.ts'
+import { ColloquyError, hasCode, nullOn } from '../../event/errors.ts'
 import { isLegalId } from '../../event/ids.ts'
 import { type FeedItem, FOLLOWERS, SHARDS } from '../../store/contract/feed.ts'
 import type { Item, ItemChange } from '../../store/contract/items.ts'
@@ -9,7 +9,7 @@ import type { Store, Unwatch } from '../../store/contract/store.ts'
 import { shardOf } from '../../store/kit/feed.ts'
 import { checkOptionNames, invalidArgument } from '../../store/kit/query/check-value.ts'
 import { allItems } from '../../store/kit/query/page.ts'
-import { limitConcurrency, pause, type RunInOrder, serialQueue } from '../async.ts'
+import { delayAfter, limitConcurrency, pause, type RunInOrder, serialQueue } from '../async.ts'
 import type { EngineContext } from '../engine-context.ts'
 import { type LoggedEvent, toLogged } from '../logged-event.ts'
 
@@ -78,9 +78,7 @@ export async function storeStart(store: Store, name: string, from: ShareOptions[
         put: { body: { cursor }, dueIn: 0 },
       })),
     )
-    .catch((error: unknown) => {
-      if (!hasCode(error, 'version_conflict')) throw error
-    })
+    .catch(nullOn('version_conflict'))
 }
 
 /**
@@ -180,7 +178,8 @@ class Share {
         nextEnd = Math.min(nextEnd, dueAt ?? 0)
         continue
       }
-      await store.changeItems([{ collection, id, expected: version, put: null }]).catch(ignoreConflict)
+      const gone = { collection, id, expected: version, put: null }
+      await store.changeItems([gone]).catch(nullOn('version_conflict'))
     }
     return { live, nextEnd }
   }
@@ -288,10 +287,6 @@ class Share {
   #loseAll(): void {
     for (const id of this.#owned.keys()) this.#lose(id)
   }
-}
-
-function ignoreConflict(error: unknown): void {
-  if (!hasCode(error, 'version_conflict')) throw error
 }
 
 /** Options of a follower. */
@@ -456,7 +451,7 @@ interface ShardReader {
 
 /** Reads a shard until it is released or lost. Never rejects. */
 async function readShard(shard: HeldShard, reader: ShardReader): Promise<void> {
-  const { news, retryDelay, maxRetryDelay, closing } = reader
+  const { news, closing } = reader
   const signal = AbortSignal.any([closing, shard.lost])
   let failures = 0
   let more = true
@@ -487,9 +482,8 @@ async function readShard(shard: HeldShard, reader: ShardReader): Promise<void> {
       if (signal.aborted) return
       more = true
       reader.onError(error, items)
-      const maximum = Math.min(maxRetryDelay, retryDelay * 2 ** Math.min(failures, 30))
       failures += 1
-      await pause(maximum / 2 + Math.random() * (maximum / 2), shard.ending)
+      await pause(delayAfter(failures, reader), shard.ending)
     }
   }
 }

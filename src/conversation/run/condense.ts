@@ -9,6 +9,7 @@ import { eventKindOf, isOnPathIn } from '../../log/entry.ts'
 import { reduce } from '../../state/reduce.ts'
 import type { State } from '../../state/state.ts'
 import { failureUpdate, isWaitingForSummary } from '../../state/summary-failure.ts'
+import { orAborted } from '../async.ts'
 import { checkEvents } from '../stamp.ts'
 import { statusUpdate } from '../decide.ts'
 import { isReplied } from '../turn.ts'
@@ -94,21 +95,6 @@ function wasRefused({ log }: State): boolean {
     if (event?.kind === 'CondensationRequest') return false
   }
   return false
-}
-
-/** Returns the promise's value, or null when the signal is aborted first; the promise is then abandoned. */
-async function orAborted<T>(work: Promise<T> | T, signal: AbortSignal): Promise<T | null> {
-  const aborted = Promise.withResolvers<null>()
-  const abort = (): void => aborted.resolve(null)
-  signal.addEventListener('abort', abort, { once: true })
-  try {
-    return signal.aborted ? null : await Promise.race([work, aborted.promise])
-  } catch (error) {
-    if (signal.aborted) return null
-    throw error
-  } finally {
-    signal.removeEventListener('abort', abort)
-  }
 }
 
 const MAX_EMPTY = 3

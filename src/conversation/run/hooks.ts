@@ -2,6 +2,7 @@
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { HookEventType, HookExecutionEvent, MessageEvent } from '../../event/types.ts'
+import { orAborted } from '../async.ts'
 
 /** Input of a hook. */
 export interface HookInput {
@@ -93,20 +94,15 @@ async function runHook(
   input: HookInput,
   signal: AbortSignal,
 ): Promise<HookResult | typeof ABORTED | null> {
-  const aborted = Promise.withResolvers<typeof ABORTED>()
-  const abort = (): void => aborted.resolve(ABORTED)
-  signal.addEventListener('abort', abort, { once: true })
   try {
     if (signal.aborted) return ABORTED
     if (input.tool_name !== undefined && hook.tools !== undefined && !hook.tools(input.tool_name)) return null
-    const outcome = await Promise.race([hook.run(input, signal), aborted.promise])
-    return outcome === ABORTED || signal.aborted ? ABORTED : readOutcome(outcome ?? {}, hook.name)
+    const outcome = await orAborted(hook.run(input, signal), signal)
+    return signal.aborted ? ABORTED : readOutcome(outcome ?? {}, hook.name)
   } catch (error) {
     return signal.aborted
       ? ABORTED
       : readOutcome({ success: false, exitCode: 1, error: thrownText(error) }, hook.name)
-  } finally {
-    signal.removeEventListener('abort', abort)
   }
 }
 

@@ -1,6 +1,6 @@
 /** The run loop: calls the step until the conversation waits for its user, rests, or ends. */
 
-import { ColloquyError, hasCode } from '../../event/errors.ts'
+import { ColloquyError, hasCode, nullOn } from '../../event/errors.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { ActionEvent, Event, HookEventType, MessageEvent } from '../../event/types.ts'
 import { type EventEntry, eventKindOf } from '../../log/entry.ts'
@@ -283,11 +283,12 @@ export async function runLoop(
     // A caller that started a run while the lease was still held got `already_running`, so its work is picked
     // up here.
     const state = await awaitWork(replica, options)
-    // Stop when a round appended nothing: the next would append nothing either.
+    // Stop when a round appended nothing: the next would append nothing either. Another run that has begun
+    // meanwhile continues.
     const isUnchanged = state.log.entries.length === length
     const next =
       signal?.aborted !== true && !isUnchanged && hasMoreWork(state)
-        ? await tryHoldLease(store, replica.id, owner, leaseTtl)
+        ? await holdLease(store, replica.id, owner, leaseTtl).catch(nullOn('already_running'))
         : null
     if (next === null) return result
     lease = next
@@ -319,16 +320,6 @@ async function endFailedRun(replica: Replica, lease: HeldLease): Promise<void> {
   )
   if (status === 'running') await lease.abandon()
   else await lease.release()
-}
-
-/** Null when another run has begun meanwhile: the other run continues. */
-async function tryHoldLease(...args: Parameters<typeof holdLease>): Promise<HeldLease | null> {
-  try {
-    return await holdLease(...args)
-  } catch (error) {
-    if (hasCode(error, 'already_running')) return null
-    throw error
-  }
 }
 
 /** Whether work arrived after a run had ended: nothing stays idle, nor approved calls unexecuted. */

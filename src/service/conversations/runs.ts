@@ -3,11 +3,12 @@
  * will handle it.
  */
 
+import { endsWithin } from '../../conversation/async.ts'
 import type { Conversation } from '../../conversation/conversation.ts'
 import { briefOwner, endLease } from '../../conversation/run/lease.ts'
 import type { RunOptions } from '../../conversation/run/options.ts'
 import type { Step } from '../../conversation/run/step.ts'
-import { ColloquyError, hasCode } from '../../event/errors.ts'
+import { ColloquyError, hasCode, nullOn } from '../../event/errors.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -18,20 +19,6 @@ import { canBeginLater, isOfService } from './transient.ts'
 
 /** Milliseconds for which a request waits for work that can continue without it. */
 const RESPONSE_TIME = 1_000
-
-/**
- * Whether work ends within a second; otherwise it continues.
- * @throws what the work throws within that time.
- */
-async function isInTime(work: Promise<unknown>): Promise<boolean> {
-  const { promise: timeout, resolve } = Promise.withResolvers<boolean>()
-  const timer = setTimeout(() => resolve(false), RESPONSE_TIME)
-  try {
-    return await Promise.race([work.then(() => true), timeout])
-  } finally {
-    clearTimeout(timer)
-  }
-}
 
 /** When the other run's lease expires, in milliseconds since 1970 on the store's clock; 0 if unknown. */
 const expiryOf = (error: unknown): number =>
@@ -246,9 +233,7 @@ class RunCommand {
 /** Deletes a job, unless another process has claimed it. @throws what the store throws. */
 async function finish(job: Job<WantedRun>): Promise<void> {
   try {
-    await job.finish()
-  } catch (error) {
-    if (!hasCode(error, 'lease_lost')) throw error
+    await job.finish().catch(nullOn('lease_lost'))
   } finally {
     job.abandon()
   }
@@ -363,7 +348,7 @@ export class Runs {
    */
   async start(conversation: Conversation, from: number): Promise<void> {
     const begun = this.#begin(conversation, from)
-    if (!(await isInTime(begun))) await this.join(conversation, from)
+    if (!(await endsWithin(RESPONSE_TIME, begun))) await this.join(conversation, from)
   }
 
   /** @param from log length at the request: a later pause prevents the run */
@@ -428,7 +413,7 @@ export class Runs {
    */
   async takeOver(conversation: Conversation, expired = false): Promise<boolean> {
     const work = this.#takeOver(conversation, expired)
-    if (await isInTime(work)) return work
+    if (await endsWithin(RESPONSE_TIME, work)) return work
     work.catch(this.#options.onFailure)
     return false
   }
@@ -452,7 +437,8 @@ export class Runs {
       }
     }
     const { outcome } = await conversation.recover()
-    if (outcome === 'not_running' && lease !== null) await endExpired(store, id)
+    if (outcome === 'not_running' && lease !== null)
+      await endLease(store, id, briefOwner(crypto.randomUUID())).catch(nullOn('already_running'))
     return true
   }
 
@@ -481,10 +467,8 @@ export class Runs {
     const step = await agent(conversation, await starts.of(record))
     onAgent()
     const limits = typeof maxIterations === 'number' ? { maxIterations } : {}
-    await conversation.run(step, { ...options, ...limits, from }).catch((error: unknown) => {
-      // Clients run a new conversation too, and expect a run that ends at once.
-      if (!hasCode(error, 'empty_view')) throw error
-    })
+    // Clients run a new conversation too, and expect a run that ends at once.
+    await conversation.run(step, { ...options, ...limits, from }).catch(nullOn('empty_view'))
   }
 
   /**
@@ -567,13 +551,5 @@ export class Runs {
       // The run of another process may be dead; then its lease expires.
       return (this.has(id) || (await isHandledByOtherRun(conversation, from, expiryOf(error)))) && isDone()
     }
-  }
-}
-
-async function endExpired(store: Store, id: string): Promise<void> {
-  try {
-    await endLease(store, id, briefOwner(crypto.randomUUID()))
-  } catch (error) {
-    if (!hasCode(error, 'already_running')) throw error
   }
 }

@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { RedactionRules } from '../../context/redaction/rules.ts'
 import { redactingStore } from '../../context/redaction/store.ts'
+import { endsWithin } from '../../conversation/async.ts'
 import { createEngine } from '../../conversation/engine.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { isAllowed, isForeign } from '../auth/caller.ts'
@@ -101,12 +102,12 @@ export async function serve(options: ServeOptions): Promise<Listening> {
     })
     let closing: Promise<unknown> | null = null
     const close = async (): Promise<void> => {
-      await (closing ??= server.close().then(() => within(RELEASE_TIMEOUT, releaseLeases())))
+      await (closing ??= server.close().then(() => endsWithin(RELEASE_TIMEOUT, releaseLeases())))
     }
     return { ...server, close, [Symbol.asyncDispose]: close }
   } catch (error) {
     // Everything that was started would keep the process alive.
-    await within(shutdownTimeout, onShutdown())
+    await endsWithin(shutdownTimeout, onShutdown())
     throw error
   }
 }
@@ -261,13 +262,13 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     for (const outgoing of responding) outgoing.shouldKeepAlive = false
     const grace = Math.min(UPLOAD_GRACE, shutdownTimeout / 4)
     const requestsEnded = emptied.then(() => requestsEnd(grace))
-    await within(shutdownTimeout / 2, Promise.all([requestsEnded, options.onClosing?.()]))
-    await within(timeLeft(), Promise.resolve(options.onShutdown?.()))
+    await endsWithin(shutdownTimeout / 2, Promise.all([requestsEnded, options.onClosing?.()]))
+    await endsWithin(timeLeft(), Promise.resolve(options.onShutdown?.()))
     // Connections without a complete request get no response.
     const responses = [...responding].filter(({ req }) => req.complete)
     const busy = new Set<Duplex | null>([...upgraded, ...responses.map(({ socket }) => socket)])
     for (const connection of connections) if (!busy.has(connection)) connection.destroy()
-    if (!(await within(timeLeft(), closed))) {
+    if (!(await endsWithin(timeLeft(), closed))) {
       for (const socket of upgraded) socket.destroy()
       server.closeAllConnections()
     }
@@ -371,14 +372,6 @@ async function bind(server: Server, host: string, port: number): Promise<void> {
     server.listen({ host, port }, resolve)
   })
   server.removeAllListeners('error')
-}
-
-async function within(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, milliseconds, false)
-  })
-  return Promise.race([work.then(() => true), timeout]).finally(() => clearTimeout(timer))
 }
 
 /**

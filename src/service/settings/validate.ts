@@ -3,6 +3,7 @@
 import { MIN_SECRET } from '../../context/redaction/find-secrets.ts'
 import { redactText } from '../../context/redaction/redact-text.ts'
 import { redactionRules } from '../../context/redaction/rules.ts'
+import { orAborted } from '../../conversation/async.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { secretsIn } from '../conversations/secrets.ts'
 
@@ -33,12 +34,7 @@ const TIMEOUT = 10_000
 export async function validateLlm(llm: JsonObject, ask: AskLlm, timeout = TIMEOUT): Promise<Validation> {
   const signal = AbortSignal.timeout(timeout)
   try {
-    await Promise.race([
-      ask(llm, signal),
-      new Promise<never>((_resolve, reject) =>
-        signal.addEventListener('abort', () => reject(signal.reason as Error)),
-      ),
-    ])
+    await orAborted(ask(llm, signal), signal)
     return { valid: true, error: null }
   } catch (error) {
     if (signal.aborted || isTimeout(error)) return { valid: true, error: null }

@@ -1,10 +1,10 @@
 /** Delivers the events and changes of all conversations to webhooks. All processes share the work. */
 
-import { pause } from '../../conversation/async.ts'
+import { delayAfter, pause } from '../../conversation/async.ts'
 import type { Engine } from '../../conversation/engine.ts'
 import type { Follower } from '../../conversation/follow/follow.ts'
 import { isConflictIn, type Job, Jobs } from '../../conversation/jobs.ts'
-import { ColloquyError, hasCode } from '../../event/errors.ts'
+import { ColloquyError, hasCode, nullOn } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { ItemChange } from '../../store/contract/items.ts'
@@ -22,7 +22,7 @@ import {
   type WebhookStart,
 } from './delivery-cursor.ts'
 import { batchOf, conversationMessage, recordDigest, post } from './payloads.ts'
-import { checkWebhook, waitBefore, type Webhook, type WebhookOptions } from './webhook.ts'
+import { checkWebhook, type Webhook, type WebhookOptions } from './webhook.ts'
 
 interface Delivery {
   readonly engine: Engine
@@ -50,8 +50,10 @@ async function sendNext(delivery: Delivery): Promise<boolean> {
     await sendEvents(delivery, cursor.next)
     return true
   }
-  const status = await conversationStatus(engine, job.id)
-  if (status !== null && (recordDigest(record) !== cursor.digest || status !== cursor.status)) {
+  const conversation = await engine.open(record)
+  const state = await conversation.state().catch(nullOn('unknown_conversation'))
+  const isNew = recordDigest(record) !== cursor.digest || state?.header.status !== cursor.status
+  if (state !== null && isNew) {
     await sendRecord(delivery, record, 'updated')
     return true
   }
@@ -79,7 +81,7 @@ async function sendRecord(
   type: 'created' | 'updated',
 ): Promise<void> {
   const cursor = job.record
-  const state = await (await engine.open(record.id)).state()
+  const state = await (await engine.open(record)).state()
   const info = await infoWithChildrenOf(engine.store, record, state)
   await post(webhook, conversationMessage(type, cursor.born, info), signal)
   job.record = afterSuccess(cursor, { digest: recordDigest(record), status: state.header.status })
@@ -121,15 +123,6 @@ const afterSuccess = (cursor: DeliveryCursor, change: Partial<DeliveryCursor>): 
   ...change,
   tries: 0,
 })
-
-async function conversationStatus(engine: Engine, id: string): Promise<string | null> {
-  try {
-    return (await (await engine.open(id)).state()).header.status
-  } catch (error) {
-    if (hasCode(error, 'unknown_conversation')) return null
-    throw error
-  }
-}
 
 /** Messages of one conversation in a row before other conversations are sent. */
 const IN_A_ROW = 10
@@ -236,7 +229,7 @@ class Sender {
         this.#streak += 1
         const tries = (job.record.tries ?? 0) + 1
         job.record = { ...job.record, tries }
-        wait = Math.ceil(waitBefore(webhook, tries))
+        wait = Math.ceil(delayAfter(tries, webhook))
         onFailure(error, job.id)
       }
       await job.release(wait).catch((failure: unknown) => {
@@ -335,7 +328,7 @@ export class WebhookDispatcher {
     const jobs = new Jobs<WebhookStart>({ store, collection, ttl: this.#options.leaseTtl })
     const [job = null] =
       before === null
-        ? [await jobs.add(collection, { isDone: false }).catch(nullOnConflict)]
+        ? [await jobs.add(collection, { isDone: false }).catch(nullOn('version_conflict'))]
         : await jobs.claim(1)
     if (job === null) return null
     let follower: Follower | null = null
@@ -385,9 +378,4 @@ export class WebhookDispatcher {
       sender.wake()
     })
   }
-}
-
-function nullOnConflict(error: unknown): null {
-  if (hasCode(error, 'version_conflict')) return null
-  throw error
 }

@@ -112,11 +112,3 @@ export function addressOf({ url }: Pick<Webhook, 'url'>, path: string): URL {
   address.hash = ''
   return address
 }
-
-export function waitBefore(
-  { retryDelay: retry, maxRetryDelay }: Pick<Webhook, 'retryDelay' | 'maxRetryDelay'>,
-  tries: number,
-): number {
-  const limit = Math.min(maxRetryDelay, retry * 2 ** Math.min(tries - 1, 30))
-  return limit / 2 + Math.random() * (limit / 2)
-}
