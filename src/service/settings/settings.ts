@@ -2,8 +2,7 @@
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { type Records, recordsOf } from '../records.ts'
-import { checkDestination, type Sealed, type SecretBox } from './secret-box.ts'
+import { checkDestination, SealedMap, type SecretBox } from './secret-box.ts'
 import { merge } from './settings-schema.ts'
 import type { Profiles } from './profiles.ts'
 
@@ -34,32 +33,26 @@ const NO_SETTINGS: SettingsValues = {
   active_agent_profile_id: null,
 }
 
-const COLLECTION = 'settings'
+const NAME = 'settings'
 
 /** The settings of a service. */
 export class Settings {
-  readonly #records: Records<Sealed>
-  readonly #secretBox: SecretBox
+  readonly #stored: SealedMap
   readonly #profiles: Profiles
 
   constructor(store: Store, secretBox: SecretBox, profiles: Profiles) {
-    this.#records = recordsOf<Sealed>(store, COLLECTION)
-    this.#secretBox = secretBox
+    this.#stored = new SealedMap(store, secretBox, { collection: NAME, noun: 'setting', limit: 1 })
     this.#profiles = profiles
   }
 
   /** Returns the settings with their secrets. @throws HttpProblem 409 if they are encrypted with another secret. */
   async read(): Promise<SettingsValues> {
-    const values = await this.#read()
+    const values = settingsIn(await this.#stored.all())
     const { active_profile: active } = values
     // The profile may have been deleted while it was activated.
     return active === null || (await this.#profiles.has(active))
       ? values
       : { ...values, active_profile: null }
-  }
-
-  async #read(): Promise<SettingsValues> {
-    return this.#open((await this.#records.find(COLLECTION))?.record ?? null)
   }
 
   /**
@@ -94,7 +87,7 @@ export class Settings {
 
   /** Updates the active profile after a profile was renamed, or deleted (null). */
   async onProfileRenamed(name: string, newName: string | null): Promise<void> {
-    if ((await this.#read()).active_profile !== name) return
+    if (settingsIn(await this.#stored.all()).active_profile !== name) return
     await this.#update((before) => ({
       ...before,
       active_profile: before.active_profile === name ? newName : before.active_profile,
@@ -103,19 +96,16 @@ export class Settings {
 
   async #update(decide: (before: SettingsValues) => SettingsValues): Promise<SettingsValues> {
     let values = NO_SETTINGS
-    await this.#records.update(COLLECTION, async (before) => {
-      values = decide(await this.#open(before))
-      return this.#secretBox.seal(COLLECTION, values as object as JsonObject)
+    await this.#stored.change((all) => {
+      values = decide(settingsIn(all))
+      all.set(NAME, values as object as JsonObject)
     })
     return values
   }
-
-  async #open(sealed: Sealed | null): Promise<SettingsValues> {
-    return sealed === null
-      ? NO_SETTINGS
-      : ((await this.#secretBox.open(COLLECTION, sealed)) as object as SettingsValues)
-  }
 }
+
+const settingsIn = (stored: ReadonlyMap<string, JsonObject>): SettingsValues =>
+  (stored.get(NAME) as SettingsValues | undefined) ?? NO_SETTINGS
 
 function applyDiff(
   before: SettingsValues,
