@@ -300,7 +300,7 @@ export function createService(options: ServiceOptions): Service {
         operationId: 'openapi',
         summary: 'This document',
         open: true,
-        replies: { 200: { description: 'Successful Response' } },
+        replies: { 200: {} },
         handle: () => ({ body: (document ??= openApi(operations)) }),
       }),
     ],

@@ -1,15 +1,15 @@
 /** Operations on a conversation's agent: final response, side questions, model, secrets, analyzer. */
 
 import { finalResponse } from '../../context/final-response.ts'
+import { orAborted } from '../../conversation/async.ts'
 import type { Conversation } from '../../conversation/conversation.ts'
-import { decideReject } from '../../conversation/decide.ts'
+import { decideReject, updateEvent } from '../../conversation/decide.ts'
 import { createEngine } from '../../conversation/engine.ts'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import type { ConversationStateUpdateEvent } from '../../event/types.ts'
 import { analyzerBody, llmBody, profileBody, questionBody, secretsBody } from './request-schema.ts'
 import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
-import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
+import { SUCCESS, SUCCESS_SCHEMA, UNKNOWN_CONVERSATION } from '../conversations/info.ts'
 import { type BodySpec, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
@@ -17,9 +17,8 @@ import { memoryStore } from '../../store/memory/store.ts'
 
 const operation = operationsIn('Conversations')
 const RESPONSE = {
-  200: { description: 'Successful Response', schema: objectOf({ response: { type: 'string' } }) },
+  200: { schema: objectOf({ response: { type: 'string' } }) },
 }
-const UNKNOWN = { 404: { description: 'Unknown conversation' } }
 
 export type FindLlm = (name: string) => Promise<JsonObject | null>
 
@@ -27,7 +26,7 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
   operation('get /api/conversations/{conversation_id}/agent_final_response', {
     operationId: 'get_conversation_agent_final_response',
     summary: 'Final Response Of The Agent',
-    replies: { ...RESPONSE, ...UNKNOWN },
+    replies: { ...RESPONSE, ...UNKNOWN_CONVERSATION },
     async handle({ path }) {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       return { body: { response: await conversation.read(finalResponse) } }
@@ -39,7 +38,7 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
     body: questionBody,
     replies: {
       ...RESPONSE,
-      ...UNKNOWN,
+      ...UNKNOWN_CONVERSATION,
       409: { description: 'There is no agent, or it returned no text' },
       429: { description: 'Too many runs' },
       504: { description: 'The agent did not respond in time' },
@@ -124,12 +123,7 @@ function changing<B>(
       const key = ['switch_llm', 'switch_profile'].includes(verb) ? 'agent' : verb
       // The current value, as the conversation shows it; secrets are not shown.
       const value = key === 'secrets' ? null : (start[key] ?? null)
-      await conversation.append({
-        kind: 'ConversationStateUpdateEvent',
-        source: 'environment',
-        key,
-        value,
-      } satisfies ConversationStateUpdateEvent)
+      await conversation.append(updateEvent(key, value))
       return { body: SUCCESS }
     },
   })
@@ -164,22 +158,17 @@ async function askAside(
   const timeout = new AbortController()
   const timer = setTimeout(() => timeout.abort(), TIMEOUT)
   const signal = AbortSignal.any([disconnected, timeout.signal])
-  const { promise: ended, reject } = Promise.withResolvers<never>()
-  ended.catch(() => undefined)
-  const end = (): void =>
-    reject(new HttpProblem(504, `The agent did not respond within ${TIMEOUT / 1_000} seconds.`))
-  signal.addEventListener('abort', end)
-  if (signal.aborted) end()
   try {
     return await lifecycle.runs.withCopy((run) =>
-      askCopy(lifecycle, conversationId, question, (copy, start) =>
+      askCopy(lifecycle, conversationId, question, async (copy, start) => {
         // An agent may hang before it begins a run that can be interrupted.
-        Promise.race([run(copy, start, { maxIterations: MAX_ITERATIONS, signal }), ended]),
-      ),
+        await orAborted(run(copy, start, { maxIterations: MAX_ITERATIONS, signal }), signal)
+        if (signal.aborted)
+          throw new HttpProblem(504, `The agent did not respond within ${TIMEOUT / 1_000} seconds.`)
+      }),
     )
   } finally {
     clearTimeout(timer)
-    signal.removeEventListener('abort', end)
   }
 }
 

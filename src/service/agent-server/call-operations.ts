@@ -10,6 +10,7 @@ import { isSameHash, newKey, sha256 } from '../auth/api-keys.ts'
 import { credentialOf } from '../auth/caller.ts'
 import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
 import { plainId } from '../conversations/find-conversation.ts'
+import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
 import { wasHandled } from '../conversations/run-progress.ts'
 import type { CallToken } from '../conversations/runs.ts'
 import { masked } from '../conversations/secrets.ts'
@@ -63,8 +64,8 @@ const PATH = /^\/api\/conversations\/([^/]+)\/calls\/([^/]+)\/complete$/
 
 const operation = operationsIn('Calls')
 const BASE = '/api/conversations/{conversation_id}/calls'
-const UNKNOWN_CONVERSATION = {
-  404: { description: 'Unknown conversation' },
+const UNKNOWN_CALL = {
+  ...UNKNOWN_CONVERSATION,
   409: { description: 'No working or completed call has this id' },
 }
 const ENDED = {
@@ -72,7 +73,7 @@ const ENDED = {
     description: 'The completion; the same one when the call was completed before',
     schema: objectOf({ success: { type: 'boolean' }, event_id: string }),
   },
-  ...UNKNOWN_CONVERSATION,
+  ...UNKNOWN_CALL,
 }
 
 /** @param requireUser throws unless a request has a valid key */
@@ -98,7 +99,7 @@ export const callOperations = (
           ),
         }),
       },
-      404: { description: 'Unknown conversation' },
+      ...UNKNOWN_CONVERSATION,
     },
     async handle({ path }) {
       const { state } = await openConversation(lifecycle, path.conversation_id)
@@ -121,7 +122,7 @@ export const callOperations = (
         description: 'The token, which is shown only once; it replaces the one before',
         schema: objectOf({ token: string, expires_at: string, path: string }),
       },
-      ...UNKNOWN_CONVERSATION,
+      ...UNKNOWN_CALL,
     },
     async handle({ path, body }) {
       const { conversation, state } = await openConversation(lifecycle, path.conversation_id)

@@ -1,5 +1,6 @@
 /** Operations on conversation records: create, get, search, count, update, delete and fork. */
 
+import { mapConcurrent } from '../../conversation/async.ts'
 import { updateEvent } from '../../conversation/decide.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { type Status, STATUSES } from '../../state/status.ts'
@@ -9,22 +10,32 @@ import { type Count, MAX_PAGE_SIZE, MOST_COUNTED } from '../../store/contract/qu
 import { TEXT_ROLES } from '../../store/contract/text.ts'
 import {
   describeConversation,
-  openConversation,
-  isUnknown,
+  ifDeleted,
   type Lifecycle,
+  openConversation,
 } from '../conversations/conversations.ts'
 import {
+  DONE,
   INFO_SCHEMA,
   infoOf,
   infoWithChildrenOf,
   isArchived,
   SUCCESS,
-  SUCCESS_SCHEMA,
+  UNKNOWN_CONVERSATION,
 } from '../conversations/info.ts'
 import { COUNTED, countReply, exact, listPage, walkConversations } from '../conversations/listing.ts'
 import { changeRecord, findConversation } from '../conversations/find-conversation.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
-import { listOf, maybe, operationsIn, type Operation } from '../http/operation.ts'
+import {
+  instant,
+  listOf,
+  maybe,
+  objectOf,
+  operationsIn,
+  type Operation,
+  pageOfSchema,
+  string,
+} from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
 import {
@@ -47,9 +58,7 @@ import { confirmationOperations, controlOperations, messageOperations } from './
 const topic = 'Conversations'
 const operation = operationsIn(topic)
 
-const one = { 200: { description: 'Successful Response', schema: INFO_SCHEMA } }
-const done = { 200: { description: 'Successful Response', schema: SUCCESS_SCHEMA } }
-const unknown = { 404: { description: 'Unknown conversation' } }
+const one = { 200: { schema: INFO_SCHEMA } }
 const status = optional(oneOf(STATUSES as unknown as readonly [Status, ...Status[]]))
 
 const tag: Parameter<Readonly<Record<string, string>>> = {
@@ -97,19 +106,15 @@ interface Upkeep {
   readonly prepare: (record: ConversationRecord) => Promise<void>
 }
 
-const TEXT_HIT: JsonObject = {
-  type: 'object',
-  required: ['conversation_id', 'event_id', 'position', 'role', 'timestamp', 'snippet', 'ranges'],
-  properties: {
-    conversation_id: { type: 'string' },
-    event_id: { type: 'string' },
-    position: { type: 'integer' },
-    role: { type: 'string', enum: [...TEXT_ROLES] },
-    timestamp: { type: 'string', format: 'date-time' },
-    snippet: { type: 'string' },
-    ranges: listOf(listOf({ type: 'integer' })),
-  },
-}
+const TEXT_HIT = objectOf({
+  conversation_id: string,
+  event_id: string,
+  position: { type: 'integer' },
+  role: { type: 'string', enum: TEXT_ROLES },
+  timestamp: instant,
+  snippet: string,
+  ranges: listOf(listOf({ type: 'integer' })),
+})
 
 const searchText = ({ engine: { store } }: Lifecycle): Operation =>
   operation('get /api/conversations/search-text', {
@@ -128,7 +133,10 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
       page_id: optional(text()),
       limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), 20),
     },
-    replies: { ...pageReply(TEXT_HIT), 501: { description: 'The store has no index of text' } },
+    replies: {
+      200: { schema: pageOfSchema(TEXT_HIT) },
+      501: { description: 'The store has no index of text' },
+    },
     async handle({ query: requested }) {
       const id = requested.conversation_id
       const conversation = id === null ? null : ((await findConversation(store, id))?.id ?? id)
@@ -167,17 +175,6 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
     },
   })
 
-const pageReply = (items: JsonObject): Operation['replies'] => ({
-  200: {
-    description: 'Successful Response',
-    schema: {
-      type: 'object',
-      required: ['items', 'next_page_id'],
-      properties: { items: listOf(items), next_page_id: maybe({ type: 'string' }) },
-    },
-  },
-})
-
 const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation[] => [
   operation('post /api/conversations', {
     operationId: 'start_conversation',
@@ -205,7 +202,7 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
       page_id: optional(text()),
       limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
     },
-    replies: pageReply(INFO_SCHEMA),
+    replies: { 200: { schema: pageOfSchema(INFO_SCHEMA) } },
     async handle({ query: { status, tag: tags, owner, archived, sort_order, page_id, limit } }) {
       const order = ORDERS[sort_order] ?? 'created_at_desc'
       return {
@@ -229,14 +226,14 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
       checkIds(ids, 'conversations')
       return {
         body: await readByIds(ids, 'conversations', (some) =>
-          mapSequential(some, (id) => describeIfThere(lifecycle, id)),
+          mapConcurrent(some, 1, (id) => describeIfThere(lifecycle, id)),
         ),
       }
     },
   }),
   operation('get /api/conversations/{conversation_id}', {
     operationId: 'get_conversation',
-    replies: { ...one, ...unknown },
+    replies: { ...one, ...UNKNOWN_CONVERSATION },
     async handle({ path }) {
       const { record, state } = await openConversation(lifecycle, path.conversation_id)
       return { body: await infoWithChildrenOf(lifecycle.engine.store, record, state) }
@@ -245,7 +242,7 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
   operation('patch /api/conversations/{conversation_id}', {
     operationId: 'update_conversation',
     body: updateBody,
-    replies: { ...done, ...unknown },
+    replies: { ...DONE, ...UNKNOWN_CONVERSATION },
     async handle({ path, body }) {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       const title = body.title?.trim() ?? null
@@ -259,7 +256,7 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
   }),
   operation('delete /api/conversations/{conversation_id}', {
     operationId: 'delete_conversation',
-    replies: { ...done, ...unknown },
+    replies: { ...DONE, ...UNKNOWN_CONVERSATION },
     async handle({ path }) {
       await upkeep.delete(path.conversation_id)
       return { body: SUCCESS }
@@ -269,7 +266,7 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
     operation(`post /api/conversations/{conversation_id}/${verb}`, {
       operationId: `${verb}_conversation`,
       summary: verb === 'archive' ? 'Archive Conversation' : 'Unarchive Conversation',
-      replies: { ...one, ...unknown },
+      replies: { ...one, ...UNKNOWN_CONVERSATION },
       async handle({ path }) {
         const { conversation } = await openConversation(lifecycle, path.conversation_id)
         await changeRecord(lifecycle.engine.store, conversation.id, ({ metadata }) => ({
@@ -329,7 +326,7 @@ async function search(
     read: (position, limit) => listPage(store, storeFilter, { ...list, cursor: position, limit: limit }),
     show: async (records) => {
       const matching = records.filter((record) => archived === null || isArchived(record) === archived)
-      const infos = await mapSequential(matching, (record) => describeIfThere(lifecycle, record))
+      const infos = await mapConcurrent(matching, 1, (record) => describeIfThere(lifecycle, record))
       return infos.map((info) => (info !== null && fits(info, status) ? info : null))
     },
   })
@@ -378,24 +375,13 @@ async function settle(lifecycle: Lifecycle, limit: number): Promise<boolean> {
 const fits = (info: JsonObject, status: Status | null): boolean =>
   status === null || info['execution_status'] === status
 
+/** Call it for one conversation after the other: a long list must not fill the memory. */
 async function describeIfThere(
   lifecycle: Lifecycle,
   input: string | ConversationRecord,
 ): Promise<JsonObject | null> {
-  try {
-    const { record, state } = await openConversation(lifecycle, input)
-    return infoOf(record, state)
-  } catch (error) {
-    if (isUnknown(error)) return null
-    throw error
-  }
-}
-
-/** One after the other, so that a long list opens few conversations at once. */
-async function mapSequential<T, R>(list: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = []
-  for (const item of list) results.push(await work(item))
-  return results
+  const opened = await openConversation(lifecycle, input).catch(ifDeleted)
+  return opened && infoOf(opened.record, opened.state)
 }
 
 export const lifecycleOperations = (lifecycle: Lifecycle, findLlm: FindLlm, upkeep: Upkeep): Operation[] => [

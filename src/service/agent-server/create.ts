@@ -17,7 +17,7 @@ import {
 } from '../conversations/find-conversation.ts'
 import { withMasks } from '../conversations/starts.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
-import { type Lifecycle, openConversation, userMessageOf } from '../conversations/conversations.ts'
+import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
 import { agentFields, type ForkBody, type StartBody } from './request-schema.ts'
 
 interface Created {
@@ -105,7 +105,7 @@ function beginningOf(
       (initialMessage ?? null) === null
         ? null
         : {
-            ...userMessage(userMessageOf(initialMessage?.content ?? [])),
+            ...userMessage({ role: 'user', content: initialMessage?.content ?? [] }),
             id: keyedId('message', id, initialMessage?.key ?? 'initial'),
             ...(sender !== undefined && { sender }),
           },

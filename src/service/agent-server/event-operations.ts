@@ -5,7 +5,7 @@ import { SOURCES } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { openConversation, type Lifecycle } from '../conversations/conversations.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
-import { wholeInfoOf } from '../conversations/info.ts'
+import { UNKNOWN_CONVERSATION, wholeInfoOf } from '../conversations/info.ts'
 import { folderLayout, trajectory } from '../conversations/trajectory.ts'
 import {
   BLOBS_QUERY,
@@ -27,9 +27,8 @@ import { HttpProblem } from '../http/problem.ts'
 
 const operation = operationsIn('Events')
 
-const UNKNOWN = { 404: { description: 'Unknown conversation' } }
-const EVENT_PAGE_REPLIES = { 200: { description: 'Successful Response', schema: EVENT_PAGE }, ...UNKNOWN }
-const COUNT = { 200: { description: 'Successful Response', schema: { type: 'integer' } }, ...UNKNOWN }
+const EVENT_PAGE_REPLIES = { 200: { schema: EVENT_PAGE }, ...UNKNOWN_CONVERSATION }
+const COUNT = { 200: { schema: { type: 'integer' } }, ...UNKNOWN_CONVERSATION }
 
 const batchGetEvents = (
   store: Store,
@@ -39,7 +38,12 @@ const batchGetEvents = (
   operation(route, {
     name,
     query: { id: texts() },
-    replies: { 200: { schema: listOf(EVENT_OR_NULL) }, ...TOO_MANY_IDS, ...TOO_LARGE, ...UNKNOWN },
+    replies: {
+      200: { schema: listOf(EVENT_OR_NULL) },
+      ...TOO_MANY_IDS,
+      ...TOO_LARGE,
+      ...UNKNOWN_CONVERSATION,
+    },
     async handle({ path, query }) {
       checkIds(query.id, 'events')
       const { id } = await getConversationOr404(store, path.conversation_id)
@@ -130,7 +134,7 @@ export const trajectoryOperations = (lifecycle: Lifecycle): Operation[] => [
     tag: 'Conversations',
     replies: {
       200: { description: 'A zip of its folder', mediaType: 'application/zip', schema: { type: 'string' } },
-      404: { description: 'Unknown conversation' },
+      ...UNKNOWN_CONVERSATION,
       413: { description: 'Its log is too long for a zip' },
     },
     async handle({ path }) {

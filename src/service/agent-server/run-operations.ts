@@ -17,7 +17,7 @@ import {
   openConversation,
   sendMessage,
 } from '../conversations/conversations.ts'
-import { INFO_SCHEMA, SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
+import { DONE, INFO_SCHEMA, SUCCESS, UNKNOWN_CONVERSATION } from '../conversations/info.ts'
 import type { Reserve } from '../conversations/runs.ts'
 import { type BodySpec, operationsIn, type Operation, type Reply } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -31,9 +31,6 @@ import {
 } from './request-schema.ts'
 
 const operation = operationsIn('Conversations')
-
-const done = { 200: { description: 'Successful Response', schema: SUCCESS_SCHEMA } }
-const unknown = { 404: { description: 'Unknown conversation' } }
 
 /** Maximum milliseconds that an interrupt waits for the run to end; the log already contains it. */
 const INTERRUPT_WAIT = 5_000
@@ -90,7 +87,7 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
   operation('post /api/conversations/{conversation_id}/confirmation_policy', {
     operationId: 'set_confirmation_policy',
     body: policyBody,
-    replies: { ...done, ...unknown },
+    replies: { ...DONE, ...UNKNOWN_CONVERSATION },
     async handle({ path, body }) {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       await conversation.setConfirmationPolicy(body.policy as JsonObject | null)
@@ -119,7 +116,7 @@ function verb(
   return operation(`post /api/conversations/{conversation_id}/${name}`, {
     operationId: `${name}_conversation`,
     summary,
-    replies: { ...done, ...unknown, ...replies },
+    replies: { ...DONE, ...UNKNOWN_CONVERSATION, ...replies },
     async handle({ path }): Promise<Reply> {
       await work((await openConversation(lifecycle, path.conversation_id)).conversation)
       return { body: SUCCESS }
@@ -140,7 +137,7 @@ export const messageOperations = (lifecycle: Lifecycle): Operation[] => [
           properties: { success: { type: 'boolean' }, event_id: { type: 'string' } },
         },
       },
-      404: { description: 'Unknown conversation' },
+      ...UNKNOWN_CONVERSATION,
       409: { description: 'The key was used for another message, or there is no agent' },
       429: { description: 'Too many runs' },
     },
@@ -225,8 +222,8 @@ function decision<B>(
     summary,
     body,
     replies: {
-      200: { schema: SUCCESS_SCHEMA },
-      404: { description: 'Unknown conversation' },
+      ...DONE,
+      ...UNKNOWN_CONVERSATION,
       409: { description: 'No call waits for confirmation, or a call is not pending' },
       ...replies,
     },

@@ -8,7 +8,7 @@ import type { Count, Page } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { openConversation, sendMessage } from '../conversations/conversations.ts'
 import { findConversation, getConversationOr404 } from '../conversations/find-conversation.ts'
-import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
+import { SUCCESS, SUCCESS_SCHEMA, UNKNOWN_CONVERSATION } from '../conversations/info.ts'
 import { COUNTED, countReply, exact, listPage } from '../conversations/listing.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
 import { listOf, maybe, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
@@ -35,7 +35,6 @@ const FILTERS = {
 } as const
 
 const APP_CONVERSATION_PAGE = pageOfSchema(APP_CONVERSATION)
-const UNKNOWN = { 404: { description: 'Unknown conversation' } }
 
 export const appConversationOperations = (plane: ControlPlane): Operation[] => [
   operation('get /api/v1/app-conversations/search', {
@@ -77,7 +76,10 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
   operation('patch /api/v1/app-conversations/{conversation_id}', {
     name: 'update_app_conversation',
     body: updateBody,
-    replies: { 200: { description: 'The updated conversation', schema: APP_CONVERSATION }, ...UNKNOWN },
+    replies: {
+      200: { description: 'The updated conversation', schema: APP_CONVERSATION },
+      ...UNKNOWN_CONVERSATION,
+    },
     async handle({ path, body, request }) {
       const record = await changeConversation(plane, path.conversation_id, body)
       return { body: await describeApp(plane, record, originOf(request)) }
@@ -85,7 +87,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
   }),
   operation('delete /api/v1/app-conversations/{conversation_id}', {
     name: 'delete_app_conversation',
-    replies: { 200: { description: 'Deleted', schema: SUCCESS_SCHEMA }, ...UNKNOWN },
+    replies: { 200: { description: 'Deleted', schema: SUCCESS_SCHEMA }, ...UNKNOWN_CONVERSATION },
     async handle({ path }) {
       await plane.deletions.delete(path.conversation_id)
       return { body: SUCCESS }
@@ -103,7 +105,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
           message: maybe({ type: 'string' }),
         }),
       },
-      404: { description: 'Unknown conversation' },
+      ...UNKNOWN_CONVERSATION,
       409: { description: 'The sandbox is paused or starting, or there is no agent' },
       410: { description: 'The sandbox was deleted' },
       429: { description: 'Too many runs' },

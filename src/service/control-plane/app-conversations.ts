@@ -1,7 +1,8 @@
 import { mapConcurrent, type RunInOrder } from '../../conversation/async.ts'
+import { updateEvent } from '../../conversation/decide.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
-import { openConversation, isUnknown, type Lifecycle } from '../conversations/conversations.ts'
+import { ifDeleted, type Lifecycle, openConversation } from '../conversations/conversations.ts'
 import { changeRecord, getConversationOr404, shownId } from '../conversations/find-conversation.ts'
 import { childIdsOf } from '../conversations/listing.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -64,8 +65,8 @@ async function describeAppConversation(
   origin: string,
 ): Promise<JsonObject | null> {
   const runs = sandboxStatus === 'RUNNING'
-  const execution = runs ? await statusOf(lifecycle, record) : null
-  if (execution === undefined) return null
+  const opened = runs ? await openConversation(lifecycle, record).catch(ifDeleted) : null
+  if (runs && opened === null) return null
   const { start_task_id: _task, pr_number, observability_tags, ...rest } = appOf(record)
   const id = shownId(record.id)
   return {
@@ -84,20 +85,11 @@ async function describeAppConversation(
     created_at: record.createdAt,
     updated_at: record.updatedAt,
     sandbox_status: sandboxStatus,
-    execution_status: execution,
+    execution_status: opened?.state.header.status ?? null,
     conversation_url: runs ? `${origin}/api/conversations/${encodeURIComponent(id)}` : null,
     session_api_key: null,
     acp_server: record.tags['acpserver'] ?? null,
     launched_agent_profile: null,
-  }
-}
-
-async function statusOf(lifecycle: Lifecycle, record: ConversationRecord): Promise<string | undefined> {
-  try {
-    return (await openConversation(lifecycle, record)).state.header.status
-  } catch (error) {
-    if (isUnknown(error)) return undefined
-    throw error
   }
 }
 
@@ -126,12 +118,7 @@ export function changeConversation(
     if (Object.keys(recordFields).length === 0) return updated
     // Live readers learn of the change from the log.
     const conversation = await lifecycle.engine.open(updated)
-    await conversation.append(
-      Object.entries(recordFields).map(
-        ([key, value]) =>
-          ({ kind: 'ConversationStateUpdateEvent', source: 'environment', key, value }) as const,
-      ),
-    )
+    await conversation.append(Object.entries(recordFields).map(([key, value]) => updateEvent(key, value)))
     return updated
   })
 }

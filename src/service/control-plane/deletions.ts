@@ -9,7 +9,7 @@ import { type Lifecycle, openConversation } from '../conversations/conversations
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { startOf } from '../conversations/starts.ts'
 import { type Job, Jobs, JobWorker } from '../../conversation/jobs.ts'
-import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
+import { DONE, SUCCESS } from '../conversations/info.ts'
 import { objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { appOf } from './app-metadata.ts'
@@ -155,7 +155,7 @@ export const deletionOperations = ({ lifecycle: { engine }, deletions }: Deletio
   operation('post /api/conversations/{conversation_id}/events/{event_id}/erase', {
     operationId: 'erase_event',
     body: erasureBody,
-    replies: { 200: { schema: SUCCESS_SCHEMA }, 404: { description: 'Unknown conversation or event' } },
+    replies: { ...DONE, 404: { description: 'Unknown conversation or event' } },
     async handle({ path, body }) {
       await deletions.erase(path.conversation_id, path.event_id, body?.reason)
       return { body: SUCCESS }

@@ -1,6 +1,7 @@
 /** Messages to conversations that are not ready: each is sent once, in order, even after a restart. */
 
 import { hasCode } from '../../event/errors.ts'
+import type { Content } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { openConversation, isUnknown, sendOnce } from '../conversations/conversations.ts'
 import { findConversation, shownId } from '../conversations/find-conversation.ts'
@@ -23,7 +24,7 @@ const MAX_WAIT = 600_000
 interface Queue {
   readonly messages: readonly {
     readonly id: string
-    readonly content: readonly object[]
+    readonly content: readonly Content[]
     readonly created_at: string
   }[]
   readonly sandbox_id: string | null
@@ -71,7 +72,7 @@ export class PendingMessages {
    * @throws HttpProblem 404 for an unknown conversation, 409 for a failed task, 410 for a deleted sandbox, 429 beyond
    * the maximum.
    */
-  async add(target: string, content: readonly object[]): Promise<Queued> {
+  async add(target: string, content: readonly Content[]): Promise<Queued> {
     const { id: conversationId } = await this.#resolve(target)
     const key = shownId(conversationId)
     const id = newId()

@@ -1,5 +1,5 @@
 import { decodeCursor, encodeCursor, pageOf, refuseCursor, scopeOf } from '../../store/kit/query/page.ts'
-import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
+import { DONE, SUCCESS } from '../conversations/info.ts'
 import { batchGet } from '../http/batch-get.ts'
 import { operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { optional, text } from '../http/parameters.ts'
@@ -11,7 +11,7 @@ const operation = operationsIn(tag)
 
 const UNKNOWN = { 404: { description: 'Unknown sandbox' } }
 const WITHOUT_SANDBOXES = { 409: { description: 'The service was made without sandboxes' } }
-const done = { 200: { description: 'Successful Response', schema: SUCCESS_SCHEMA }, ...UNKNOWN }
+const done = { ...DONE, ...UNKNOWN }
 
 export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPlane): Operation[] => [
   operation('get /api/v1/sandboxes/search', {

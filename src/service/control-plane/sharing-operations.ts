@@ -12,7 +12,7 @@ import type { Event } from '../../event/types.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { memoryStore } from '../../store/memory/store.ts'
-import { isUnknown } from '../conversations/conversations.ts'
+import { ifDeleted } from '../conversations/conversations.ts'
 import { findPublicConversation, getConversationOr404, shownId } from '../conversations/find-conversation.ts'
 import { shownText } from '../conversations/secrets.ts'
 import { FLAT, trajectory } from '../conversations/trajectory.ts'
@@ -39,7 +39,7 @@ import { pageInBytes } from '../http/page-bytes.ts'
 import { optional, text, texts, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from '../sandbox-files/contract.ts'
-import { CHANGES, changesOf, checkRef, DIFF, diffOf } from '../sandbox-files/git-operations.ts'
+import { CHANGES, changesOf, DIFF, diffOf } from '../sandbox-files/git-operations.ts'
 import { originOf } from './app-conversation-operations.ts'
 import { AT_ONCE, describeApp } from './app-conversations.ts'
 import { appOf } from './app-metadata.ts'
@@ -216,7 +216,8 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
             limit: limit,
             ...(cursor !== null && { cursor }),
           }),
-        show: (records) => mapConcurrent(records, AT_ONCE, (record) => summaryOf(plane, record)),
+        show: (records) =>
+          mapConcurrent(records, AT_ONCE, (record) => summaryOf(plane, record).catch(ifDeleted)),
       }),
     }),
   }),
@@ -280,9 +281,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     replies: { 200: { description: 'By path', schema: CHANGES }, ...REFUSED },
     async handle({ path, query }) {
       const location = await fileOf(plane, path.conversation_id, query.path)
-      return {
-        body: await changesOf(location.files, location.path, query.ref === null ? null : checkRef(query.ref)),
-      }
+      return { body: await changesOf(location.files, location.path, query.ref) }
     },
   }),
   operation(`get ${BASE}/git/diff`, {
@@ -296,32 +295,24 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     },
     async handle({ path, query }) {
       const location = await fileOf(plane, path.conversation_id, query.path)
-      const input = { ref: query.ref === null ? null : checkRef(query.ref), commit: null }
-      return { body: await diffOf(location.files, location.path, input, MAX_BYTES) }
+      const revision = { ref: query.ref, commit: null }
+      return { body: await diffOf(location.files, location.path, revision, MAX_BYTES) }
     },
   }),
 ]
 
-/** Null if it was deleted meanwhile. O(events since the agent's last message). */
-async function summaryOf(
-  { lifecycle }: ControlPlane,
-  record: ConversationRecord,
-): Promise<JsonObject | null> {
-  try {
-    const conversation = await lifecycle.engine.open(record)
-    const { header } = await conversation.state()
-    const response = await conversation.read(finalResponse)
-    return {
-      id: shownId(record.id),
-      title: record.title,
-      created_at: record.createdAt,
-      updated_at: record.updatedAt,
-      execution_status: header.status,
-      summary: response === '' ? null : ellipsize(response, MAX_SUMMARY),
-    }
-  } catch (error) {
-    if (isUnknown(error)) return null
-    throw error
+/** O(events since the agent's last message). @throws ColloquyError `unknown_conversation`. */
+async function summaryOf({ lifecycle }: ControlPlane, record: ConversationRecord): Promise<JsonObject> {
+  const conversation = await lifecycle.engine.open(record)
+  const { header } = await conversation.state()
+  const response = await conversation.read(finalResponse)
+  return {
+    id: shownId(record.id),
+    title: record.title,
+    created_at: record.createdAt,
+    updated_at: record.updatedAt,
+    execution_status: header.status,
+    summary: response === '' ? null : ellipsize(response, MAX_SUMMARY),
   }
 }
 

@@ -1,5 +1,6 @@
 /** Conversations by id, as all parts of the service open them. Recovers runs of crashed processes first. */
 
+import { orAborted } from '../../conversation/async.ts'
 import type { Conversation } from '../../conversation/conversation.ts'
 import type { Engine } from '../../conversation/engine.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
@@ -7,7 +8,7 @@ import type { Look } from '../../conversation/replica.ts'
 import { monotonicUlids } from '../../conversation/stamp.ts'
 import { keyedId } from '../../event/ids.ts'
 import { hasCode } from '../../event/errors.ts'
-import type { Content, JsonObject, Message } from '../../event/shapes.ts'
+import type { Content, JsonObject } from '../../event/shapes.ts'
 import type { MessageEvent } from '../../event/types.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -69,6 +70,12 @@ export async function appendTo<T>(
 export const isUnknown = (error: unknown): boolean =>
   hasCode(error, 'unknown_conversation') || (error instanceof HttpProblem && error.status === 404)
 
+/** Null for the error of a conversation that was deleted. @throws any other error. */
+export function ifDeleted(error: unknown): null {
+  if (isUnknown(error)) return null
+  throw error
+}
+
 /** The information about a conversation that clients read. @throws ColloquyError `unknown_conversation`. */
 export async function describeConversation(
   { engine }: Lifecycle,
@@ -83,7 +90,7 @@ export const newEventId: () => string = monotonicUlids()
 const endOf = (events: readonly { readonly seq: number }[]): number => (events.at(-1)?.seq ?? -1) + 1
 
 interface ClientMessage {
-  readonly content: readonly object[]
+  readonly content: readonly Content[]
   /** A message with the same key is appended once. */
   readonly key?: string | undefined
   readonly sender?: string | undefined
@@ -101,7 +108,7 @@ export async function sendMessage(
   run: boolean,
 ): Promise<readonly LoggedEvent[]> {
   const id = key === undefined ? newEventId() : keyedId('message', conversation.id, key)
-  const llm_message = userMessageOf(content)
+  const llm_message = { role: 'user', content } as const
   const named = sender !== undefined && { sender }
   const message: MessageEvent = { kind: 'MessageEvent', source: 'user', llm_message, id, ...named }
   if (!run) return conversation.append(message)
@@ -113,13 +120,8 @@ export async function sendMessage(
   return sent
 }
 
-export const userMessageOf = (content: readonly object[]): Message => ({
-  role: 'user',
-  content: content as readonly Content[],
-})
-
 interface OutgoingMessage {
-  readonly content: readonly object[]
+  readonly content: readonly Content[]
   readonly key: string
   readonly run: boolean
   /** Ends only the wait for the run. */
@@ -137,13 +139,9 @@ export async function sendOnce(
   { content, key, run, signal }: OutgoingMessage,
 ): Promise<void> {
   signal.throwIfAborted()
-  const end = endOf(await conversation.sendMessage(userMessageOf(content), { key }))
+  const end = endOf(await conversation.sendMessage({ role: 'user', content }, { key }))
   // An earlier attempt may have crashed after the run.
   if (!run || (await wasHandled(engine.store, conversation.id, end))) return
-  const { promise: stopped, resolve } = Promise.withResolvers<void>()
-  const stop = (): void => resolve()
-  signal.addEventListener('abort', stop, { once: true })
-  await Promise.race([runs.join(conversation, end), stopped])
-  signal.removeEventListener('abort', stop)
+  await orAborted(runs.join(conversation, end), signal)
   signal.throwIfAborted()
 }

@@ -251,3 +251,6 @@ export const SUCCESS_SCHEMA: JsonObject = {
   required: ['success'],
   properties: { success: { type: 'boolean' } },
 }
+
+export const DONE = { 200: { schema: SUCCESS_SCHEMA } }
+export const UNKNOWN_CONVERSATION = { 404: { description: 'Unknown conversation' } }

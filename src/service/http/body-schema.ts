@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { LEGAL_ID } from '../../event/ids.ts'
 import { toIssues } from '../../event/issues.ts'
 import { checker, openPart, textContent } from '../../event/shape-schema.ts'
-import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import type { Content, JsonObject, JsonValue } from '../../event/shapes.ts'
 import { MOST_TAG_KEY, MOST_TAGS, TAG_KEY } from '../../store/kit/record.ts'
 import type { BodySpec } from './operation.ts'
 import type { ValidationError } from './parameters.ts'
@@ -75,7 +75,7 @@ export const tags = z
   })
   .meta({ maxProperties: MOST_TAGS })
 
-/** A part of a message. */
+/** A part of a message, as an event contains it. */
 export const content = z.union([
   textContent,
   z.strictObject({
@@ -84,7 +84,7 @@ export const content = z.union([
     cache_prompt: z.boolean().default(false),
   }),
   openPart,
-])
+]) as z.ZodType as z.ZodType<Content, Content>
 
 export const messageFields = {
   role: z.literal('user').default('user').optional(),

@@ -1,6 +1,7 @@
 /** Limits the size of responses: a hundred large events could exceed the maximum length of a string. */
 
 import { MOST_LOOKED_AT, type Page } from '../../store/contract/query.ts'
+import { integer, optional, text, type ValuesOf, withDefault } from './parameters.ts'
 import { HttpProblem } from './problem.ts'
 
 /** Bytes of bodies after which a page ends before it is full. */
@@ -45,6 +46,22 @@ export async function readByIds<T extends object>(
 export interface PageBody<T> {
   readonly items: readonly T[]
   readonly next_page_id: string | null
+}
+
+/** The query of a list by name; `page_id` is the last name of the previous page. */
+export const NAME_PAGING = {
+  page_id: optional(text()),
+  limit: withDefault(integer({ min: 1, max: 100 }), 100),
+} as const
+
+/** One page of a list that is ordered by name. O(list). */
+export function pageByName<T extends { readonly name: string }>(
+  list: readonly T[],
+  { page_id: after, limit }: ValuesOf<typeof NAME_PAGING>,
+): PageBody<T> {
+  const rest = after === null ? list : list.filter(({ name }) => name > after)
+  const items = rest.slice(0, limit)
+  return { items, next_page_id: rest.length > limit ? (items.at(-1)?.name ?? null) : null }
 }
 
 interface PageParts<R, T> {

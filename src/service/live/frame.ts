@@ -1,10 +1,11 @@
 /** Frames of live streams, each serialized once for all readers. */
 
+import { updateEvent } from '../../conversation/decide.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
 import { type ReplyOffset, writeReplyOffset } from '../../conversation/streamed.ts'
 import { maskSecrets } from '../../event/mask.ts'
 import type { JsonValue } from '../../event/shapes.ts'
-import type { ConversationStateUpdateEvent, Event, ServerErrorEvent } from '../../event/types.ts'
+import type { Event, ServerErrorEvent } from '../../event/types.ts'
 import type { BlobMode, BlobReference } from '../../store/contract/blobs.ts'
 import type { StoredEvent } from '../../store/contract/query.ts'
 import { withReferences } from '../../store/kit/blobs.ts'
@@ -101,14 +102,7 @@ export const stateFrame = (
   key: string,
   value: JsonValue,
   type: FrameType = 'state',
-): Frame =>
-  new Frame(type, position, {
-    kind: 'ConversationStateUpdateEvent',
-    source: 'environment',
-    key,
-    value,
-    ...fresh(),
-  } satisfies ConversationStateUpdateEvent)
+): Frame => new Frame(type, position, { ...updateEvent(key, value), ...fresh() })
 
 export const errorFrame = (position: number, code: string, detail: string): Frame =>
   new Frame('error', position, {

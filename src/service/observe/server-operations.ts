@@ -99,7 +99,7 @@ export const inspectorOperations = (page: string | null): Operation[] =>
           summary: 'A page that shows conversations event by event',
           open: true,
           replies: {
-            200: { description: 'Successful Response', mediaType: 'text/html', schema: { type: 'string' } },
+            200: { mediaType: 'text/html', schema: { type: 'string' } },
           },
           handle: () => new Response(page, { headers: HEADERS }),
         }),
@@ -111,7 +111,7 @@ export const showMetrics = (metrics: Metrics): Operation[] => [
     operationId: 'metrics',
     summary: 'Measures in the text format of Prometheus',
     replies: {
-      200: { description: 'Successful Response', mediaType: 'text/plain', schema: { type: 'string' } },
+      200: { mediaType: 'text/plain', schema: { type: 'string' } },
     },
     handle: () =>
       new Response(metrics.text(), {

@@ -10,7 +10,8 @@ import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { readBytes } from '../http/app.ts'
 import { listOf, objectOf, type Operation, operationsIn, pageOfSchema, string } from '../http/operation.ts'
-import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
+import { NAME_PAGING, pageByName } from '../http/page-bytes.ts'
+import { boolean, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { EDITOR_FOLDER } from '../workspace/workspace.ts'
 import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
@@ -36,8 +37,7 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
     name: 'search_subdirs',
     query: {
       path: text(),
-      page_id: optional(text()),
-      limit: withDefault(integer({ min: 1, max: 100 }), 100),
+      ...NAME_PAGING,
       include_hidden: withDefault(boolean(), false),
     },
     replies: {
@@ -47,13 +47,11 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
       },
       ...REFUSED,
     },
-    async handle({ query: { path, page_id: after, limit, include_hidden: hidden } }) {
-      const all = (await requireFiles(files).list(path)).filter(
-        ({ name, is_directory }) =>
-          is_directory && (hidden || !name.startsWith('.')) && (after === null || name > after),
+    async handle({ query: { path: parent, include_hidden: hidden, ...paging } }) {
+      const all = (await requireFiles(files).list(parent)).flatMap(({ name, path, is_directory }) =>
+        is_directory && (hidden || !name.startsWith('.')) ? [{ name, path }] : [],
       )
-      const items = all.slice(0, limit).map(({ name, path: full }) => ({ name, path: full }))
-      return { body: { items, next_page_id: all.length > limit ? (items.at(-1)?.name ?? null) : null } }
+      return { body: pageByName(all, paging) }
     },
   }),
   operation('get /api/file/download', {

@@ -31,8 +31,8 @@ const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 const REF = /^[\w][\w./@{}^~-]{0,200}$/
 
 /** @throws HttpProblem 400. */
-export function checkRef(ref: string): string {
-  if (REF.test(ref) && !ref.includes('..')) return ref
+function checkRef(ref: string | null): void {
+  if (ref === null || (REF.test(ref) && !ref.includes('..'))) return
   throw new HttpProblem(400, 'Invalid revision. Pass a branch, a tag or a commit.')
 }
 
@@ -63,12 +63,13 @@ const DIFF_OPTIONS = [
   '-M',
 ] as const
 
-/** The changes of the working tree since a revision, including untracked files; none without a repository. */
+/** The changes of the working tree since a revision, with untracked files; none without a repository. @throws HttpProblem 400. */
 export async function changesOf(
   { git }: SandboxFiles,
   path: string,
   ref: string | null,
 ): Promise<GitChange[]> {
+  checkRef(ref)
   const base =
     ref ?? ((await git(path, ['rev-parse', '--verify', '-q', 'HEAD'])) === null ? EMPTY_TREE : 'HEAD')
   const known = await git(path, [...DIFF_OPTIONS, '--relative', base, '--'])
@@ -114,13 +115,14 @@ async function parentOf({ git }: SandboxFiles, path: string, sha: string): Promi
   return parent === null ? EMPTY_TREE : parent.trim()
 }
 
-/** A file in the working tree and at a revision (default HEAD), or after and before a commit, or null. */
+/** A file in the working tree and at a revision (default HEAD), or after and before a commit, or null. @throws HttpProblem 400. */
 export async function diffOf(
   files: SandboxFiles,
   path: string,
   { ref, commit }: { readonly ref: string | null; readonly commit: string | null },
   limit: number,
 ): Promise<{ readonly modified: string | null; readonly original: string | null }> {
+  checkRef(ref)
   const name = path.slice(path.lastIndexOf('/') + 1)
   const contentAt = (revision: string): Promise<string | null> =>
     files.git(path, ['show', '--no-textconv', '--no-ext-diff', `${revision}:./${name}`])
@@ -161,9 +163,7 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
     name: 'git_changes_query',
     query: { path: text(), ref: optional(text()) },
     replies: { 200: { description: 'By path; empty without a repository', schema: CHANGES }, ...REFUSED },
-    handle: async ({ query: { path, ref } }) => ({
-      body: await changesOf(requireFiles(files), path, ref === null ? null : checkRef(ref)),
-    }),
+    handle: async ({ query: { path, ref } }) => ({ body: await changesOf(requireFiles(files), path, ref) }),
   }),
   operation('get /api/git/diff', {
     name: 'git_diff_query',
@@ -176,8 +176,7 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
     async handle({ query: { path, ref, commit } }) {
       if (ref !== null && commit !== null)
         throw new HttpProblem(400, 'Both `ref` and `commit` are set. Pass one of them.')
-      const input = { ref: ref === null ? null : checkRef(ref), commit }
-      return { body: await diffOf(requireFiles(files), path, input, MAX_BYTES) }
+      return { body: await diffOf(requireFiles(files), path, { ref, commit }, MAX_BYTES) }
     },
   }),
   operation('get /api/git/commits', {

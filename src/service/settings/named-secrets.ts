@@ -11,7 +11,8 @@ import {
   pageOfSchema,
   string,
 } from '../http/operation.ts'
-import { integer, matching, optional, text as anyText, withDefault } from '../http/parameters.ts'
+import { NAME_PAGING, pageByName } from '../http/page-bytes.ts'
+import { matching, optional, text as anyText } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { SealedMap, type SecretBox } from './secret-box.ts'
 import { describeBody, secretBody, SECRET_NAME } from './settings-schema.ts'
@@ -130,11 +131,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
   }),
   operation('get /api/v1/secrets/search', {
     name: 'search_secrets',
-    query: {
-      name__contains: optional(anyText()),
-      page_id: optional(anyText()),
-      limit: withDefault(integer({ min: 1, max: 100 }), 100),
-    },
+    query: { name__contains: optional(anyText()), ...NAME_PAGING },
     replies: {
       200: {
         description: 'By name; `page_id` is the last name of the previous page',
@@ -142,12 +139,9 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
       },
       ...SEALED,
     },
-    async handle({ query: { name__contains: part, page_id: after, limit } }) {
-      const all = (await secrets.list()).filter(
-        ({ name }) => (part === null || name.includes(part)) && (after === null || name > after),
-      )
-      const items = all.slice(0, limit)
-      return { body: { items, next_page_id: all.length > limit ? (items.at(-1)?.name ?? null) : null } }
+    async handle({ query: { name__contains: part, ...paging } }) {
+      const all = (await secrets.list()).filter(({ name }) => part === null || name.includes(part))
+      return { body: pageByName(all, paging) }
     },
   }),
   operation('post /api/v1/secrets', {

@@ -2,7 +2,8 @@
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, objectOf, operationsIn, type Operation, pageOfSchema, string } from '../http/operation.ts'
-import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
+import { NAME_PAGING, pageByName } from '../http/page-bytes.ts'
+import { boolean, optional, text } from '../http/parameters.ts'
 import type { Profiles } from './profiles.ts'
 import { AGENT, CONVERSATION } from './settings-schema.ts'
 import type { Settings } from './settings.ts'
@@ -108,8 +109,7 @@ const searchOperation = (
       query: optional(text()),
       provider__eq: optional(text()),
       verified__eq: optional(boolean()),
-      page_id: optional(text()),
-      limit: withDefault(integer({ min: 1, max: 100 }), 100),
+      ...NAME_PAGING,
     },
     replies: {
       200: {
@@ -118,17 +118,13 @@ const searchOperation = (
       },
       ...SEALED,
     },
-    async handle({
-      query: { query: part, provider__eq: provider, verified__eq: verified, page_id: after, limit },
-    }) {
+    async handle({ query: { query: part, provider__eq: provider, verified__eq: verified, ...paging } }) {
       const models = (await modelsOf(parts)).filter(
         (model) => provider === null || providerOf(model) === provider,
       )
       const all = present(models).filter(
-        ({ name }) =>
-          verified !== true && (part === null || name.includes(part)) && (after === null || name > after),
+        ({ name }) => verified !== true && (part === null || name.includes(part)),
       )
-      const items = all.slice(0, limit)
-      return { body: { items, next_page_id: all.length > limit ? (items.at(-1)?.name ?? null) : null } }
+      return { body: pageByName(all, paging) }
     },
   })
