@@ -153,17 +153,14 @@ export function unsent(ref: OtherRef): OtherRef[] {
 }
 
 function othersOf(message: AssistantMessage): readonly { readonly ref: OtherRef; readonly texts: number }[] {
-  const { parts } = message.reply ?? {}
+  const parts: unknown = message.reply?.parts
+  const names = new Set(Array.isArray(parts) ? parts.flatMap((part: unknown) => Object.keys(part ?? {})) : [])
+  const kinds = PART_KINDS.filter((kind) => names.has(kind))
   let texts = 0
-  return (refsOf(parts, countsOf(message, kindsIn(parts))) ?? []).flatMap((ref) => {
+  return (refsOf(parts, countsOf(message, kinds)) ?? []).flatMap((ref) => {
     if (ref.kind === 'text') texts += 1
     return ref.kind === 'other' ? unsent(ref).map((sent) => ({ ref: sent, texts })) : []
   })
-}
-
-function kindsIn(parts: unknown): PartKind[] {
-  const names = new Set(Array.isArray(parts) ? parts.flatMap((part: unknown) => Object.keys(part ?? {})) : [])
-  return PART_KINDS.filter((kind) => names.has(kind))
 }
 
 function withPlaceholders(

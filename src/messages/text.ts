@@ -30,7 +30,7 @@ export function argumentObject(written: string): JsonObject {
   if (isWhitespace(text)) return {}
   const parsed = parseObject(text)
   if (parsed === null || isDeep(parsed)) return { _raw: text }
-  return mayEscapeSurrogate(text) ? repaired(parsed) : parsed
+  return /\\u[dD][89a-fA-F]/.test(text) ? repaired(parsed) : parsed
 }
 
 /**
@@ -73,8 +73,6 @@ function isDeep(value: unknown, depth = MAX_DEPTH): boolean {
   for (const item of Object.values(value)) if (isDeep(item, depth - 1)) return true
   return false
 }
-
-const mayEscapeSurrogate = (json: string): boolean => /\\u[dD][89a-fA-F]/.test(json)
 
 /** Replaces lone surrogates that were escaped with U+FFFD; `JSON.stringify` escapes only lone ones. */
 function repaired(value: JsonObject): JsonObject {

@@ -217,15 +217,14 @@ export class Units implements Iterable<Unit> {
   /** All units before the tail: versions are compared by the nodes that they share. */
   readonly tree: Node | null
   readonly #tail: Unit[]
+  /** Index of the first unit of the tail. */
+  readonly #start: number
 
   private constructor(length: number, tree: Node | null, tail: Unit[]) {
     this.length = length
     this.tree = tree
     this.#tail = tail
-  }
-
-  get #start(): number {
-    return this.tree?.size ?? 0
+    this.#start = tree?.size ?? 0
   }
 
   /** The tail without what later versions pushed. */
