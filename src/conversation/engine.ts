@@ -7,7 +7,7 @@ import type { BlobMode } from '../store/contract/blobs.ts'
 import { checkBlobs } from '../store/kit/blobs.ts'
 import { checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
-import { checkConversationId, formatInstant, microsNow } from '../store/kit/record.ts'
+import { checkConversationId, microsNow } from '../store/kit/record.ts'
 import { initialHeader } from '../state/header.ts'
 import type { Status } from '../state/status.ts'
 import type { Store } from '../store/contract/store.ts'
@@ -200,9 +200,8 @@ export function createEngine(options: EngineOptions): Engine {
     invalidArgument('cacheBytes', 'must be a number of bytes from 0')
   const bytes = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(cacheBytes)))
   if (typeof store?.append !== 'function') invalidArgument('store', 'must be a store, such as memoryStore()')
-  const stamp = { newId, now: () => formatInstant(clock()) }
   const mode = checkBlobs(blobs, invalidArgument) ? 'refs' : 'whole'
-  const context = new EngineContext(store, stamp, bytes, shareReplies, leaseTtl, mode)
+  const context = new EngineContext(store, { newId, clock }, bytes, shareReplies, leaseTtl, mode)
   const create: Engine['create'] = async (record = {}) => {
     context.check()
     const { id } = await store.createConversation({

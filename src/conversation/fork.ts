@@ -224,7 +224,7 @@ export async function writeFork(
         room -= JSON.stringify(fact).length
       }
     }
-    batch.push(...stampEvents(plan.appended, stamp))
+    batch.push(...stampEvents(plan.appended, stamp, null))
     await flush()
   } catch (error) {
     await store.deleteConversation(id).catch(() => undefined)

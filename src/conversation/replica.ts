@@ -1,6 +1,5 @@
 /** The in-memory copy of a conversation. */
 
-import { parseInstant } from '../event/time.ts'
 import { ColloquyError, hasCode } from '../event/errors.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import type { Event } from '../event/types.ts'
@@ -118,13 +117,7 @@ export class Replica {
     this.#store = store
     this.blobs = blobs
     this.#read = readerOf(store, blobs)
-    // Never before the last event: clocks go back, and differ between machines.
-    const now = (): string => {
-      const time = stamp.now()
-      const last = this.#state.log.entries.last()?.timestamp ?? null
-      return last !== null && (parseInstant(last) ?? 0n) > (parseInstant(time) ?? 0n) ? last : time
-    }
-    this.#stamp = { ...stamp, now }
+    this.#stamp = stamp
     this.#state = state
     this.#createdAt = createdAt
     this.#savedAt = this.#triedAt = snapshotAt
@@ -311,14 +304,15 @@ export class Replica {
 
   async #append(events: readonly Event[], options: AppendOptions): Promise<readonly LoggedEvent[]> {
     if (this.replies.beforeEnd !== null) await this.replies.finish(events)
+    const last = this.#state.log.entries.last()?.timestamp ?? null
     let appended
     try {
-      appended = await this.#store.append(this.id, stampEvents(events, this.#stamp), options)
+      appended = await this.#store.append(this.id, stampEvents(events, this.#stamp, last), options)
     } catch (error) {
       // The caller repeated an append with its own id and without a time: the new time must not be compared
       // (law S).
       const again = hasCode(error, 'id_conflict')
-        ? await stampUnknown(this.#store, this.id, events, this.#stamp)
+        ? await stampUnknown(this.#store, this.id, events, this.#stamp, last)
         : null
       if (again === null) throw error
       appended = await this.#store.append(this.id, again, options)

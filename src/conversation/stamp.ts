@@ -7,12 +7,13 @@ import { decodeEvent } from '../event/decode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { decodedList, decodedLists } from '../event/freeze.ts'
 import { KINDS } from '../event/kinds.ts'
+import { parseInstant } from '../event/time.ts'
+import { type Clock, formatInstant } from '../store/kit/record.ts'
 
 /** Sources of ids and times. */
 export interface Stamp {
   readonly newId: () => string
-  /** ISO 8601 in UTC. */
-  readonly now: () => string
+  readonly clock: Clock
 }
 
 export function monotonicUlids(): (now?: number) => string {
@@ -67,19 +68,27 @@ function checkEvent(value: unknown, index: number): Event {
   throw new ColloquyError('invalid_event', message, { at: index, issues: decoded.issues })
 }
 
-/** Adds missing ids and times (D15), except to repeats, which the store compares (law S). O(events). */
+/**
+ * Adds missing ids and times (D15), except to repeats, which the store compares (law S). O(events).
+ * @param last time of the log's last event: clocks go back, and differ between machines
+ */
 export function stampEvents(
   events: readonly Event[],
-  { newId, now }: Stamp,
+  { newId, clock }: Stamp,
+  last: string | null,
   known: Iterable<string> = [],
 ): readonly Event[] {
   const ids = new Set(known)
+  const lastTime = last === null ? undefined : parseInstant(last)
   const stamped = events.map((event) => {
     if (event.id !== undefined && ids.has(event.id)) return event
-    const { id = newId(), timestamp = now() } = event
+    const { id = newId() } = event
     ids.add(id)
     // Frozen, so that the store adopts it without a copy.
-    return Object.freeze({ ...event, id, timestamp })
+    if (event.timestamp !== undefined) return Object.freeze({ ...event, id })
+    const now = clock()
+    const isBefore = last !== null && lastTime !== undefined && now < lastTime
+    return Object.freeze({ ...event, id, timestamp: isBefore ? last : formatInstant(now) })
   })
   return decodedLists.has(events) ? decodedList(stamped) : stamped
 }
@@ -90,11 +99,12 @@ export async function stampUnknown(
   conversationId: string,
   events: readonly Event[],
   stamp: Stamp,
+  last: string | null,
 ): Promise<readonly Event[] | null> {
   const known = await store.getMany(
     conversationId,
     events.flatMap(({ id }) => id ?? []),
   )
   const ids = known.flatMap((event) => event?.id ?? [])
-  return ids.length === 0 ? null : stampEvents(events, stamp, ids)
+  return ids.length === 0 ? null : stampEvents(events, stamp, last, ids)
 }

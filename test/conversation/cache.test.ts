@@ -38,7 +38,7 @@ it('the cache of idle conversations is as large as its model', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
       const store = memoryStore()
-      const stamp = { newId: counter(), now: () => '2026-01-01T00:00:00Z' }
+      const stamp = { newId: counter(), clock: () => 1_767_225_600_000_000n }
       const context = new EngineContext(store, stamp, CACHE, false, 45_000, 'whole')
       /** Least recently used first. */
       const idle = new Map<string, number>()

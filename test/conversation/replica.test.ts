@@ -12,7 +12,7 @@ import { pause, user } from '../build.ts'
 import { counter } from './states.ts'
 import { wrapStore } from './stores.ts'
 
-const stamp = { newId: counter(), now: () => '2026-01-01T00:00:00Z' }
+const stamp = { newId: counter(), clock: () => 1_767_225_600_000_000n }
 
 /** A conversation with a snapshot without bodies, except HEAD's. */
 async function stored(length: number) {
