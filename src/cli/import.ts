@@ -67,11 +67,8 @@ export async function importFiles(request: Request, { io }: Page): Promise<numbe
   let worst = 0
   for (const file of request.files) {
     const files = file === '-' ? null : await sessionFilesIn(file)
-    const { code } =
-      files === null
-        ? await importFile(request, page, file)
-        : { code: await importFolder(request, page, file, files) }
-    worst = Math.max(worst, code)
+    const act = files === null ? importFile(request, page, file) : importFolder(request, page, file, files)
+    worst = Math.max(worst, await act)
   }
   const failure = stdout.failure()
   if (failure !== null && !(failure instanceof ClosedPipe)) throw failure
@@ -91,22 +88,23 @@ async function importFolder(
         'several_conversations',
         '--conversation applies to a single FILE, not to a directory: pass a file, or omit it',
       )
-    let [worst, failed, withQuarantined] = [0, 0, 0]
+    let [worst, failed, damaged] = [0, 0, 0]
     const blank: string[] = []
     for (const { file, name: fallback } of files) {
       if (await isBlankFile(file)) {
         blank.push(relative(name, file))
         continue
       }
-      const { code, reports } = await importFile(request, page, file, fallback)
+      const reports: ImportReport[] = []
+      const code = await importFile(request, page, file, fallback, reports)
       worst = Math.max(worst, code)
       if (code !== 0) failed += 1
-      if (reports.some(({ quarantined }) => quarantined > 0)) withQuarantined += 1
+      if (reports.some(({ quarantined }) => quarantined > 0)) damaged += 1
     }
     const counts = [
       `${counted(files.length - blank.length, 'file')} read`,
       ...(failed === 0 ? [] : [`${counted(failed, 'file')} with something wrong`]),
-      ...(withQuarantined === 0 ? [] : [`${counted(withQuarantined, 'file')} with quarantined lines`]),
+      ...(damaged === 0 ? [] : [`${counted(damaged, 'file')} with quarantined lines`]),
     ]
     if (json !== true) await page.print([`${safe(name)}: ${counts.join(', ')}`])
     const leftOut = `left out ${counted(blank.length, 'empty file')}: ${blank.map(plain).join(', ')}`
@@ -120,24 +118,20 @@ async function importFile(
   page: Page,
   file: string,
   name = basename(resolve(file), extname(file)),
-): Promise<{ readonly code: number; readonly reports: readonly ImportReport[] }> {
+  reports: ImportReport[] = [],
+): Promise<number> {
   const { db, from, json } = request.options
-  const reports: ImportReport[] = []
-  const code = await page.attempt(aboutFile(file, json), async (progress) => {
+  return page.attempt(aboutFile(file, json), async (progress) => {
     const source = await openFacts(file, from, page.io)
-    await withStore(db, { write: true }, (store) =>
-      copyAll({ store, file, request, progress }, name, source, reports),
-    )
+    const copy = (store: Store) => copyAll({ store, file, request, progress }, name, source, reports)
+    await withStore(db, { write: true }, copy)
     progress.done()
     for (const report of reports)
       await page.answer(json, reportJson(report), showReport(page, report, db.label))
-    const notes = reports
-      .map((report) => quarantineNote(report, report.events))
-      .filter((note) => note !== null)
+    const notes = reports.flatMap((report) => quarantineNote(report, report.events) ?? [])
     for (const note of notes) await page.complain(`${safe(file)}: ${note}`)
     return notes.length === 0 ? 0 : 1
   })
-  return { code, reports }
 }
 
 interface Copy {

@@ -17,15 +17,14 @@ import type { Io } from './print/io.ts'
 import { counted, fit, glimpse, pad, padStart, quoted, safe, widest, width } from './print/text.ts'
 import { aboutFile, aboutStored, type Page, shownId } from './show/page.ts'
 
-interface PageOf<Item> {
-  readonly items: readonly Item[]
-  readonly cursor: string | null
-}
-
 type ListCommand = 'search' | 'search-text' | 'conversations'
 
 interface List<Name extends ListCommand, Item> {
-  readonly find: (store: Store, options: Options<Name>, io: Io) => Promise<PageOf<Item>>
+  readonly find: (
+    store: Store,
+    options: Options<Name>,
+    io: Io,
+  ) => Promise<{ items: readonly Item[]; cursor: string | null }>
   readonly json: (item: Item) => object
   readonly rows: (page: Page, items: readonly Item[]) => Iterable<string>
 }

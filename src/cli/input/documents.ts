@@ -117,10 +117,7 @@ const sameInstant = (before: string | null, now: string): boolean =>
 const VERSION = 1
 
 /** `colloquy.json`, or null where the other documents contain all of it. */
-export function ownDocument(
-  record: ConversationRecord,
-  documents: { readonly meta: JsonObject; readonly baseState: JsonObject },
-): JsonObject | null {
+export function ownDocument(record: ConversationRecord, documents: Documents): JsonObject | null {
   const description = describeDocuments(documents)
   const isComplete =
     canonicalJson(fieldsOf(record)) === canonicalJson(fieldsOf(description)) &&

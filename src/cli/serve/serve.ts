@@ -52,7 +52,7 @@ export async function serveConversations(
     for (const problem of read.problems) await page.complain(failureText(problem))
     return 1
   }
-  const agent: AgentModule | null = input.agent === undefined ? null : await loadAgent(input.agent)
+  const agent = input.agent === undefined ? null : await loadAgent(input.agent)
   const { sandboxSpecs: specs, maxSandboxes, givesFiles, canvasDirectory, options } = read.config
   if (canvasDirectory !== null) await checkFolder(canvasDirectory, 'canvas_extensions: ')
   const directory = read.config.sandboxDirectory ?? sandboxFolder(db, workspace)
@@ -60,59 +60,56 @@ export async function serveConversations(
   const rules = redactionRules()
   const log = logOn(io)
   const inspector = input.inspect === true ? await inspectorText() : null
-  return withStore(
-    db,
-    { write: true, listen: true, fullText: input['full-text'] === true },
-    async (store) => {
-      const provider = processSandboxes({ directory, givesFiles, ...(specs !== null && { specs }) })
-      const server = await serve({
-        ...options,
-        ...(memory !== undefined && { cacheBytes: memory * 2 ** 20 }),
-        ...(redact.includes('stored') && { storedRedaction: rules }),
-        ...(redact.includes('public') && { publicRedaction: rules }),
-        store,
-        host,
-        port,
-        keys,
-        allowOrigins: origins,
-        version: (await readPackage()).version,
-        ...(inspector !== null && { inspector }),
-        agent: agent === null ? scriptedAgent() : () => agent.step,
-        ...(agent !== null && { run: agent.run }),
-        controlPlane: {
-          provider,
-          onStartFailed: ({ id: start_task_id, sandbox_id, detail }) =>
-            log.warn('conversation not started', { start_task_id, sandbox_id, reason: plain(detail ?? '') }),
-          ...(maxSandboxes !== null && { maxSandboxes }),
+  const access = { write: true, listen: true, fullText: input['full-text'] === true }
+  return withStore(db, access, async (store) => {
+    const provider = processSandboxes({ directory, givesFiles, ...(specs !== null && { specs }) })
+    const server = await serve({
+      ...options,
+      ...(memory !== undefined && { cacheBytes: memory * 2 ** 20 }),
+      ...(redact.includes('stored') && { storedRedaction: rules }),
+      ...(redact.includes('public') && { publicRedaction: rules }),
+      store,
+      host,
+      port,
+      keys,
+      allowOrigins: origins,
+      version: (await readPackage()).version,
+      ...(inspector !== null && { inspector }),
+      agent: agent === null ? scriptedAgent() : () => agent.step,
+      ...(agent !== null && { run: agent.run }),
+      controlPlane: {
+        provider,
+        onStartFailed: ({ id: start_task_id, sandbox_id, detail }) =>
+          log.warn('conversation not started', { start_task_id, sandbox_id, reason: plain(detail ?? '') }),
+        ...(maxSandboxes !== null && { maxSandboxes }),
+      },
+      ...(secret !== null && { secret }),
+      ...(canvasDirectory !== null && { canvasExtensions: directoryExtensions(canvasDirectory) }),
+      ...(workspace !== undefined && { workspace: directoryWorkspace(workspace) }),
+      log: log.write,
+      onFailure: (error, _request, requestId) =>
+        log.fail(error, requestId === '' ? {} : { request_id: requestId }),
+      webhookDispatcher: {
+        onFailure(error, webhook, conversationId) {
+          if (webhook === '') log.fail(error, {})
+          else {
+            const fields = { webhook, conversation_id: conversationId, reason: failureText(error) }
+            log.warn('webhook not taken', fields)
+          }
         },
-        ...(secret !== null && { secret }),
-        ...(canvasDirectory !== null && { canvasExtensions: directoryExtensions(canvasDirectory) }),
-        ...(workspace !== undefined && { workspace: directoryWorkspace(workspace) }),
-        log: log.write,
-        onFailure: (error, _request, requestId) =>
-          log.fail(error, requestId === '' ? {} : { request_id: requestId }),
-        webhookDispatcher: {
-          onFailure(error, webhook, conversationId) {
-            if (webhook === '') log.fail(error, {})
-            else {
-              const fields = { webhook, conversation_id: conversationId, reason: failureText(error) }
-              log.warn('webhook not taken', fields)
-            }
-          },
-        },
-      }).catch((error: unknown) => {
-        // The database reports its own causes.
-        const isListening =
-          error instanceof Error && !isColloquyError(error) && codeOf(error.cause) !== 'unknown'
-        throw isListening ? fromListening(error) : error
-      })
-      const facts = { url: server.url, keys: keys.length, secret: secret !== null, directory }
-      const lines = startLines(input, read.config, facts)
-      await page.serve(server, [`Colloquy serves ${db.label} at ${server.url}`, ...lines])
-      await log.written()
-      return 0
-    },
-  )
+      },
+    }).catch((error: unknown) => {
+      // The database reports its own causes.
+      const isListening =
+        error instanceof Error && !isColloquyError(error) && codeOf(error.cause) !== 'unknown'
+      throw isListening ? fromListening(error) : error
+    })
+    const facts = { url: server.url, keys: keys.length, secret: secret !== null, directory }
+    const lines = startLines(input, read.config, facts)
+    await page.serve(server, [`Colloquy serves ${db.label} at ${server.url}`, ...lines])
+    await log.written()
+    return 0
+  })
 }
 
 /** The page, which contains no log: it requests them from the service. */
@@ -169,35 +166,26 @@ function secretOf({ env }: Io): string | null {
   )
 }
 
-interface AgentModule {
-  readonly step: Step
-  readonly run: Omit<RunOptions, 'signal'>
-}
-
 /**
  * Loads a module: a step, named `step` or the default export, and perhaps `run`.
  * @throws FileError for one that cannot be read, throws, or exports no step.
  */
-async function loadAgent(file: string): Promise<AgentModule> {
+async function loadAgent(file: string) {
+  const refusal = (why: string) => new FileError('unreadable', why, file)
   const stats = await stat(file).catch(rejectRead(file))
-  if (stats.isDirectory()) throw new FileError('unreadable', 'is a directory, not a module', file)
+  if (stats.isDirectory()) throw refusal('is a directory, not a module')
   let exported: Readonly<Record<string, unknown>>
   try {
     exported = (await import(pathToFileURL(resolve(file)).href)) as Readonly<Record<string, unknown>>
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    throw new FileError('unreadable', `cannot be loaded: ${why.split('\n', 1)[0] ?? ''}`, file)
+    throw refusal(`cannot be loaded: ${why.split('\n', 1)[0] ?? ''}`)
   }
   const { step = exported['default'], run = {} } = exported
-  if (typeof step !== 'function')
-    throw new FileError('unreadable', 'exports no step function: add export const step = …', file)
+  if (typeof step !== 'function') throw refusal('exports no step function: add export const step = …')
   if (typeof run !== 'object' || run === null)
-    throw new FileError(
-      'unreadable',
-      'exports `run`, but it is not an object: export an object of run options',
-      file,
-    )
-  return { step: step as Step, run }
+    throw refusal('exports `run`, but it is not an object: export an object of run options')
+  return { step: step as Step, run: run as Omit<RunOptions, 'signal'> }
 }
 
 /**

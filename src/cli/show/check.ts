@@ -3,7 +3,7 @@
 import { UPCASTERS } from '../../event/index.ts'
 import { findEvent, isToolResult, listWarnings, type State, switchTo } from '../../index.ts'
 import { glimpseIssue, reasonOf } from '../../inspector/index.ts'
-import { checkLog, type LawViolation, sentenceOf } from '../../laws/index.ts'
+import { checkLog, sentenceOf } from '../../laws/index.ts'
 import { listDroppedResults, listLeaves } from '../../state/index.ts'
 import type { Options } from '../commands.ts'
 import { issueAsJson, type Problems, type Recording } from '../input/recording.ts'
@@ -93,30 +93,18 @@ function droppedResults({ lines }: Recording, state: State): Map<string, Problem
   return results
 }
 
-interface Violation extends Pick<LawViolation, 'law' | 'id' | 'message'> {
-  /** The line of the file; in a database the position plus 1. */
-  readonly line: number
-}
+export type Judged = ReturnType<typeof judgeLog>
 
-/** The violations of a log with its title and number of events. */
-export interface Judged {
-  readonly title: string
-  readonly events: number
-  readonly violations: readonly Violation[]
-}
-
-export function judgeLog(
-  { conversation, lines, loaded }: Recording,
-  title: string,
-  { ended, grammar = [] }: Options<'check'>,
-): Judged {
-  const violations = checkLog(loaded, {
-    ended: ended === true,
-    grammars: grammar,
-    ...(conversation && { conversationId: conversation }),
-  }).map(({ law, id, seq, message }) => {
-    return { law, line: lines[seq] ?? 0, id, message: hideSecrets(inLines(message, lines)) }
-  })
+/** The violations of a log, by line, with its title and number of events. */
+export function judgeLog(recording: Recording, title: string, options: Options<'check'>) {
+  const { conversation, lines, loaded } = recording
+  const { ended = false, grammar: grammars = [] } = options
+  const conversationId = conversation ?? ''
+  const violations = checkLog(loaded, { ended, grammars, conversationId }).map(
+    ({ law, id, seq, message }) => {
+      return { law, line: lines[seq] ?? 0, id, message: hideSecrets(inLines(message, lines)) }
+    },
+  )
   return { title, events: lines.length, violations }
 }
 

@@ -94,11 +94,7 @@ export interface TreeRow {
   readonly isRemark: boolean
 }
 
-interface TreeShape {
-  readonly children: ReadonlyMap<Entry | null, readonly Entry[]>
-  readonly sizes: Int32Array
-  readonly onHeadPath: ReadonlySet<Entry>
-}
+type TreeShape = ReturnType<typeof shapeOf>
 
 /**
  * Rows of the tree, each branch before the line that it leaves. Only side branches are indented, never the
@@ -131,7 +127,7 @@ export function* treeRows(state: State): IterableIterator<TreeRow> {
   }
 }
 
-function shapeOf(state: State): TreeShape {
+function shapeOf(state: State) {
   const { log } = state
   const children = new Map<Entry | null, Entry[]>()
   const sizes = new Int32Array(log.entries.length).fill(1)
