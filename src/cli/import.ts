@@ -30,7 +30,6 @@ import {
 } from './input/documents.ts'
 import {
   type DocumentName,
-  follow,
   isBlankFile,
   type SessionFile,
   sessionFilesIn,
@@ -197,6 +196,8 @@ async function linkSubagent(store: Store, id: string, actionId: string, parentId
   await store.updateConversation(id, { metadata })
 }
 
+type Position = Pick<AppendResult, 'version' | 'headId'>
+
 async function copyConversation(
   copy: Copy,
   { form, facts }: Pick<Source, 'form' | 'facts'>,
@@ -217,32 +218,29 @@ async function copyConversation(
     head: null,
     notes: [...plan.notes],
   }
-  const batches = batchesOf(facts, report)[Symbol.asyncIterator]()
-  try {
-    // Nothing is created, not even a database, before something importable was read.
-    const first = await batches.next()
+  const begin = async (): Promise<Position> => {
     const known = await findConversation(store, plan.id)
     report.conversation = known?.id ?? plan.id
     report.created = known === null
-    const record = known === null ? await create(store, plan, report) : await checkZone(copy, known)
-    let { version, headId } = record
-    let length = 0
-    for await (const batch of follow(first.done === true ? [] : [first.value], batches)) {
-      const appended = await append(store, report.conversation, batch, length)
-      for (const [index, stored] of appended.events.entries())
-        noteStored(report, batch.lines[index] as number, batch.facts[index] as Fact, stored)
-      report.added += appended.version - version
-      version = appended.version
-      headId = appended.headId
-      length += batch.facts.length
-      progress.tick(length)
-    }
-    if (plan.head !== undefined) await moveHead(store, report, plan.head, { length, version, headId })
-    report.present = report.events - report.added + (report.head?.added === true ? 1 : 0)
-    return report
-  } finally {
-    await batches.return?.()
+    return known === null ? create(store, plan, report) : checkZone(copy, known)
   }
+  // Nothing is created, not even a database, before something importable was read.
+  let position: Position | null = null
+  let length = 0
+  for await (const batch of batchesOf(facts, report)) {
+    position ??= await begin()
+    const appended = await append(store, report.conversation, batch, length)
+    for (const [index, stored] of appended.events.entries())
+      noteStored(report, batch[index] as ReadFact, stored)
+    report.added += appended.version - position.version
+    position = appended
+    length += batch.length
+    progress.tick(length)
+  }
+  position ??= await begin()
+  if (plan.head !== undefined) await moveHead(store, report, plan.head, length, position)
+  report.present = report.events - report.added + (report.head?.added === true ? 1 : 0)
+  return report
 }
 
 async function create(
@@ -360,11 +358,6 @@ const BATCH = { facts: 200, bytes: 1 << 22 }
 /** After this many lines without any JSON, a file is of another kind. */
 const HOPELESS = 1000
 
-interface Batch {
-  readonly facts: Fact[]
-  readonly lines: number[]
-}
-
 /**
  * Facts in batches. The first follows the first line of JSON, so a file of another kind creates nothing.
  * @throws FileError when there is no such line, or when an element of an array is not JSON.
@@ -372,46 +365,44 @@ interface Batch {
 async function* batchesOf(
   read: AsyncIterable<readonly ReadFact[]>,
   report: ImportReport,
-): AsyncIterableIterator<Batch> {
-  let batch: Batch = { facts: [], lines: [] }
+): AsyncIterableIterator<readonly ReadFact[]> {
+  const batch: ReadFact[] = []
   let bytes = 0
-  const isHopeless = (): boolean => report.broken?.count === report.events + batch.facts.length
-  const close = (): Batch => {
+  const isHopeless = (): boolean => report.broken?.count === report.events + batch.length
+  const close = (): readonly ReadFact[] => {
     if (report.broken !== null && isHopeless())
       throw new FileError('not_json', noJsonMessage(report.broken, report.form))
-    report.events += batch.facts.length
-    const closed = batch
-    batch = { facts: [], lines: [] }
+    report.events += batch.length
     bytes = 0
-    return closed
+    return batch.splice(0)
   }
   for await (const some of read) {
     for (const decoded of some) {
       noteRead(report, decoded, report.form, MAX_ISSUES)
-      const { fact, line } = decoded
+      const { fact } = decoded
       // No store keeps transient events.
       if (!isQuarantined(fact) && !KINDS[fact.kind].stored) {
         report.skipped += 1
         continue
       }
-      const length = batch.facts.push(fact)
-      batch.lines.push(line)
+      const length = batch.push(decoded)
       bytes += decoded.bytes ?? JSON.stringify(fact).length
       if (length < BATCH.facts && bytes < BATCH.bytes) continue
       if (length >= HOPELESS || !isHopeless()) yield close()
     }
   }
   const last = close()
-  if (last.facts.length > 0) yield last
+  if (last.length > 0) yield last
 }
 
 /** Appends a batch. @throws FileError `other_log` if the log has another event at a position. */
 async function append(
   store: Store,
   conversation: string,
-  { facts, lines }: Batch,
+  batch: readonly ReadFact[],
   expected: number,
 ): Promise<AppendResult> {
+  const facts = batch.map(({ fact }) => fact)
   const all = () => store.append(conversation, facts, { mode: 'import', expected })
   try {
     return await all()
@@ -419,7 +410,7 @@ async function append(
     if (!hasCode(error, 'version_conflict')) throw error
   }
   // One by one, to find the line: an event that exists already is not appended again.
-  for (const [index, fact] of facts.entries()) {
+  for (const [index, { fact, line }] of batch.entries()) {
     const position = expected + index
     await store
       .append(conversation, [fact], { mode: 'import', expected: position })
@@ -431,7 +422,7 @@ async function append(
             : 'which may have been imported before a reply was complete'
         throw new FileError(
           'other_log',
-          `line ${lines[index]} differs from the stored event in conversation ${quoted(conversation)}, ${why}; ` +
+          `line ${line} differs from the stored event in conversation ${quoted(conversation)}, ${why}; ` +
             'import the file with another --conversation, or into another database',
         )
       })
@@ -447,7 +438,8 @@ async function moveHead(
   store: Store,
   report: ImportReport,
   wanted: string | null,
-  { length, version, headId }: Pick<AppendResult, 'version' | 'headId'> & { readonly length: number },
+  length: number,
+  { version, headId }: Position,
 ): Promise<void> {
   const id = report.conversation
   const move = headMove(id, length, wanted)
@@ -509,7 +501,7 @@ interface ImportReport extends Problems, Pick<Source, 'form'> {
   readonly notes: string[]
 }
 
-function noteStored({ repairs }: ImportReport, line: number, fact: Fact, stored: StoredEvent): void {
+function noteStored({ repairs }: ImportReport, { line, fact }: ReadFact, stored: StoredEvent): void {
   const parent = fact.parent_id ?? null
   if (!stored.inTree && stored.id !== null) tally(repairs, 'duplicate_id', line)
   if (stored.inTree && parent !== null && parent !== ROOT && parent !== stored.parentId)

@@ -10,6 +10,7 @@ import {
   type TextHit,
 } from '../index.ts'
 import { describeEvent } from '../inspector/index.ts'
+import type { Page as PageOf } from '../store/kit/index.ts'
 import type { Options, RequestOf } from './commands.ts'
 import { getConversation, getEvent, withStore } from './db/store.ts'
 import { FileError } from './failure.ts'
@@ -20,11 +21,7 @@ import { aboutFile, aboutStored, type Page, shownId } from './show/page.ts'
 type ListCommand = 'search' | 'search-text' | 'conversations'
 
 interface List<Name extends ListCommand, Item> {
-  readonly find: (
-    store: Store,
-    options: Options<Name>,
-    io: Io,
-  ) => Promise<{ items: readonly Item[]; cursor: string | null }>
+  readonly find: (store: Store, options: Options<Name>, io: Io) => Promise<PageOf<Item>>
   readonly json: (item: Item) => object
   readonly rows: (page: Page, items: readonly Item[]) => Iterable<string>
 }

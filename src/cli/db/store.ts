@@ -20,18 +20,13 @@ interface Access {
   readonly fullText?: boolean
 }
 
-interface Opened {
-  readonly store: Store
-  readonly close: () => Promise<void>
-}
-
 /** Does some work on a store, and closes it. Errors contain no password, and those of the database name it. */
 export async function withStore<T>(
   address: Address,
   access: Access,
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
-  let opened: Opened | null = null
+  let opened: Awaited<ReturnType<typeof openStore>> | null = null
   try {
     opened = await openStore(address, access)
     return await work(opened.store)
@@ -42,10 +37,7 @@ export async function withStore<T>(
   }
 }
 
-async function openStore(
-  { kind, target }: Address,
-  { write, listen = false, fullText = false }: Access,
-): Promise<Opened> {
+async function openStore({ kind, target }: Address, { write, listen = false, fullText = false }: Access) {
   switch (kind) {
     case 'sqlite':
       return openFile(target, write, fullText)
@@ -58,7 +50,7 @@ async function openStore(
 }
 
 /** Opens a database file, and creates a missing one to write. @throws FileError */
-async function openFile(file: string, write: boolean, fullText: boolean): Promise<Opened> {
+async function openFile(file: string, write: boolean, fullText: boolean) {
   const { sqliteStore } = await import('../../store/sqlite/index.ts')
   await (write ? checkToWrite(file) : checkToRead(file))
   const hadLog = write || (await hasLog(file))
