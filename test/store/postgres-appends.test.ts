@@ -7,6 +7,7 @@ import type { Event } from '../../src/event/types.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
+import { until, waiting } from '../postgres/bystander.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 
 let database: PooledDatabase
@@ -104,4 +105,30 @@ it('what is no event is refused by itself, and what is asked for at the same tim
     reports.map((one) => (one.status === 'rejected' ? one.reason.code : one.value.events[0]?.id)),
   ).toEqual(['a', 'invalid_event', 'b', 'invalid_event', 'd', 'invalid_event'])
   expect(await store.read('mixed')).toHaveLength(3)
+})
+
+const message = (id: string): Event => ({
+  kind: 'MessageEvent',
+  id,
+  source: 'user',
+  llm_message: { role: 'user', content: [{ text: 'words' }] },
+})
+
+it('a deletion that waited for an append leaves neither its events nor their texts', async () => {
+  const schema = 'waited'
+  const own = postgresStore({ client: pool, schema, listen: false, fullText: true })
+  await own.createConversation({ id: 'c' })
+  await own.append('c', [message('first')])
+  const looker = await pool.connect()
+  let deletion: Promise<unknown> = Promise.resolve()
+  const within = async (): Promise<void> => {
+    deletion = own.deleteConversation('c')
+    await until(async () => (await waiting(looker as never, new URL(database.url).pathname.slice(1))) > 0)
+  }
+  await own.append('c', [message('last')], { within })
+  await deletion
+  looker.release()
+  for (const table of ['event', 'text', 'lane', 'log'])
+    expect((await pool.query(`SELECT FROM ${schema}.${table}`)).rows, table).toEqual([])
+  await own.close()
 })

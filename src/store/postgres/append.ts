@@ -17,7 +17,6 @@ import {
   appendResult,
   searchColumns,
   StaleLog,
-  TIP_COLUMNS,
   tipValues,
 } from '../sql/append.ts'
 import { saveTexts, storedPieces } from '../sql/blobs.ts'
@@ -25,6 +24,7 @@ import {
   confirm,
   type Engine,
   first,
+  type SqlRow,
   type SqlValue,
   type Statement,
   statement,
@@ -33,7 +33,7 @@ import {
 import { eventReads } from '../sql/events.ts'
 import { textRow } from '../sql/texts.ts'
 import type { Connection } from './connection.ts'
-import { columnsOf, textValues } from './texts.ts'
+import { rowValues, textValues } from './texts.ts'
 
 interface Appended {
   readonly result: AppendResult
@@ -52,15 +52,13 @@ interface Decided {
   readonly decision: AppendDecision
 }
 
-type Row = readonly (string | null)[]
-
 /** What one conversation's appends write: values of the function `append`. */
 interface Entry {
-  readonly log: Row
-  readonly events: readonly Row[]
-  readonly lanes: readonly Row[]
-  readonly texts: readonly Row[]
-  readonly uses: readonly Row[]
+  readonly log: SqlRow
+  readonly events: readonly SqlRow[]
+  readonly lanes: readonly SqlRow[]
+  readonly texts: readonly SqlRow[]
+  readonly uses: readonly SqlRow[]
   readonly strings: readonly LargeString[]
   /** Characters of the bodies. */
   readonly size: number
@@ -271,7 +269,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
     const group = nextShared(shared)
     try {
       const entries = group.map(({ entry }) => entry)
-      const answers = await call(entries, false)
+      const answers = await call(entries, entries.length === 1)
       for (const [index, { resolve }] of group.entries()) resolve(answers[index] ?? null)
     } catch (error) {
       // One entry may have failed the whole call.
@@ -296,24 +294,25 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   }
 
   function statementOf(entries: readonly Entry[], waits: boolean, pieces: readonly SqlValue[]): Statement {
-    const rows = (of: 'events' | 'lanes' | 'texts'): Row[] =>
-      entries.flatMap((entry, index) => entry[of].map((row) => [String(index + 1), ...row]))
-    const logs = entries.map(({ log }) => log)
+    const [end, rows] = [{ events: 0, lanes: 0, texts: 0 }, [] as string[]]
+    for (const entry of entries) {
+      const ranges = (['events', 'lanes', 'texts'] as const).flatMap((of) => [
+        end[of] + 1,
+        (end[of] += entry[of].length),
+      ])
+      rows.push(recordText([String(rows.length + 1), ...entry.log, ...ranges.map(String)]))
+    }
     const strings = entries.flatMap((entry) => entry.strings)
     const values: readonly SqlValue[] = [
       engine.clock(),
       waits,
       fullText,
-      ...columnsOf(logs, 8 + TIP_COLUMNS.length),
-      ...columnsOf(rows('events'), 10, true),
-      ...columnsOf(rows('lanes'), 6),
-      ...columnsOf(rows('texts'), 6, true),
-      ...columnsOf(
-        entries.flatMap((entry) => entry.uses),
-        2,
-      ),
-      strings.map(({ hash }) => hash),
-      strings.map(({ bytes }) => String(bytes)),
+      rows,
+      ...rowValues(entries.flatMap(({ events }) => events)),
+      entries.flatMap(({ lanes }) => lanes),
+      ...rowValues(entries.flatMap(({ texts }) => texts)),
+      entries.flatMap(({ uses }) => uses),
+      strings.map(({ hash, bytes }) => [hash, String(bytes)]),
       ...pieces,
     ]
     return statement(`SELECT ${schema}.append(${values.map(() => '?').join(', ')}) AS appended`, ...values)
@@ -330,14 +329,14 @@ function entryOf(log: KnownLog, decided: readonly Decided[], fullText: boolean):
   const added = decisions.flatMap((decision) => decision.added)
   const digests: Digests = new Map()
   const strings = new Map<string, LargeString>()
-  const uses: Row[] = []
-  const events = added.map((placed): Row => {
+  const uses: SqlRow[] = []
+  const events = added.map((placed): SqlRow => {
     const { event, node } = placed
     const split = splitBody(event.fact, digests)
     for (const one of split?.strings ?? []) strings.set(one.hash, one)
     for (const hash of new Set(split?.strings.map((one) => one.hash))) uses.push([String(event.seq), hash])
     const { kind, source, message } = searchColumns(placed)
-    const ids = [String(event.seq), event.id, event.parentId, event.time, numberText(node?.lane)]
+    const ids = [event.id, numberText(node?.lane), event.parentId, event.time]
     const body = split?.body ?? JSON.stringify(event.fact)
     return [...ids, kind, source, message, split && referencesText(split.strings), body]
   })
@@ -367,7 +366,7 @@ function entryOf(log: KnownLog, decided: readonly Decided[], fullText: boolean):
   }
 }
 
-const NO_PIECES: readonly SqlValue[] = [[], [], [], [], null]
+const NO_PIECES: readonly SqlValue[] = [[], null]
 
 /** Bytes of long strings that one statement sends at most, where the client can hold a transaction for more. */
 const MAX_SENT = 8 * 2 ** 20
@@ -383,13 +382,14 @@ function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {
     end += bytes.length
   }
   return [
-    pieces.map(({ hash }) => hash),
-    pieces.map(({ start }) => String(start)),
-    pieces.map(({ base64 }) => String(base64)),
-    pieces.map(({ bytes }) => String(bytes.length)),
+    pieces.map(({ hash, start, base64, bytes }) => [hash, start, base64, bytes.length].map(numberText)),
     all,
   ]
 }
+
+/** A row as a text of a composite type. */
+const recordText = (row: SqlRow): string =>
+  `(${row.map((value) => (value === null ? '' : `"${value.replaceAll(/["\\]/g, '\\$&')}"`)).join(',')})`
 
 const numberText = (value: number | bigint | string | null | undefined): string | null =>
   value === undefined || value === null ? null : String(value)

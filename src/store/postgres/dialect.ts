@@ -98,7 +98,7 @@ export function postgresDialect(schema: string): Dialect {
       ),
     kinds: table('event'),
     firstUnindexed: () => null,
-    // By the foreign key, which also finds what was appended while the deletion waited.
+    // By a trigger, see `drop_events`.
     deleteEvents: () => [],
     pageOfRanges: (form, ranges, columns, limit) =>
       pageOfRanges(table('event'), form, ranges, columns, limit),

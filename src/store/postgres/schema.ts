@@ -6,7 +6,7 @@ import { LOG_COLUMNS, TIP_COLUMNS } from '../sql/append.ts'
 import { schemaOf } from '../sql/schema.ts'
 import { BE_DURABLE, FEED_MOMENT, NOW, postgresDialect } from './dialect.ts'
 import { codeOf, type PostgresClient } from './driver.ts'
-import { textStatements } from './texts.ts'
+import { cells, TEXT_COLUMNS, textStatements } from './texts.ts'
 
 const VERSION = 1
 
@@ -141,11 +141,11 @@ function schemaStatements(schema: string): string[] {
         identityKey: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
         identity: 'bigint NOT NULL GENERATED ALWAYS AS IDENTITY',
         tableOptions: '',
-        eventPosition: `\n  log bigint NOT NULL REFERENCES ${schema}.log (number) ON DELETE CASCADE,\n  seq integer NOT NULL,`,
+        eventPosition: '\n  log bigint NOT NULL,\n  seq integer NOT NULL,',
         eventKey: ',\n  PRIMARY KEY (log, seq)',
         feedPosition: '\n  moment bigint NOT NULL,\n  position bigint NOT NULL GENERATED ALWAYS AS IDENTITY,',
         feedKey: ',\n  PRIMARY KEY (shard, moment, position)',
-        textLog: `bigint NOT NULL REFERENCES ${schema}.log (number) ON DELETE CASCADE`,
+        textLog: 'bigint NOT NULL',
       },
       '',
     ),
@@ -156,6 +156,9 @@ function schemaStatements(schema: string): string[] {
     dropBlobsFunction(schema),
     `CREATE TRIGGER blob_unused AFTER DELETE ON ${schema}.blob_use REFERENCING OLD TABLE AS gone
   FOR EACH STATEMENT EXECUTE FUNCTION ${schema}.drop_blobs()`,
+    dropEventsFunction(schema),
+    `CREATE TRIGGER log_gone AFTER DELETE ON ${schema}.log REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION ${schema}.drop_events()`,
     appendFunction(schema),
     changeItemsFunction(schema),
   ]
@@ -186,6 +189,19 @@ BEGIN
   PERFORM FROM ${schema}.blob b WHERE b.hash IN (SELECT hash FROM gone) ORDER BY b.hash FOR UPDATE;
   DELETE FROM ${schema}.blob b WHERE b.hash IN (SELECT hash FROM gone)
     AND NOT EXISTS (SELECT FROM ${schema}.blob_use u WHERE u.hash = b.hash);
+  RETURN NULL;
+END
+$body$`
+
+/**
+ * `drop_events` deletes the events and texts of deleted logs, also those appended while the deletion waited: its
+ * statements see their commits. A foreign key would look up the log again for each event.
+ */
+const dropEventsFunction = (schema: string): string => `
+CREATE FUNCTION ${schema}.drop_events() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $body$
+BEGIN
+  DELETE FROM ${schema}.event WHERE log IN (SELECT number FROM gone);
+  DELETE FROM ${schema}.text WHERE log IN (SELECT number FROM gone);
   RETURN NULL;
 END
 $body$`
@@ -234,128 +250,128 @@ RETURNS TABLE (nth integer, put_version bigint, put_due_at bigint, fits boolean)
 $body$`
 }
 
-const TIP_TYPES: Readonly<Record<(typeof TIP_COLUMNS)[number], string>> = {
-  version: 'integer',
-  time: 'bigint',
-  in_order: 'integer',
-  head_id: 'text',
-  head_parent_id: 'text',
-  head_seq: 'integer',
-  head_lane: 'integer',
-  head_time: 'bigint',
-  last_lane: 'integer',
-  last_lane_end: 'integer',
-}
+/** An entry of `append`: the log before and after, and the positions of its events, runs and texts in the lists. */
+const ENTRY_COLUMNS = `nth integer, conversation text, number bigint, time_zone text, owner text, generation integer,
+  shard integer, witness bigint, from_seq integer, version integer, time bigint, in_order integer, head_id text,
+  head_parent_id text, head_seq integer, head_lane integer, head_time bigint, last_lane integer, last_lane_end integer,
+  first_event integer, last_event integer, first_lane integer, last_lane_row integer, first_text integer, last_text integer`
+
+/** The columns in lists of events, without log, position and body, and of runs of the tree. */
+const [EVENT_COLUMNS, LANE_COLUMNS] = [
+  'id text, lane integer, parent_id text, time bigint, kind text, source text, message text, blobs text',
+  'lane integer, time bigint, parent_lane integer, parent_seq integer, parent_time bigint',
+]
+
+const namesOf = (columns: string): string => columns.replaceAll(/ \w+(?=,|$)/g, '')
 
 /**
  * `append` writes the decisions for one conversation or more, each with an answer of its own: true if it is
- * written; else, unchanged, the log's row if log, zone or lease differs, or an id exists; or null without a
- * log, or with one that is locked, unless `p_waits`; "blobs" if a long string's bytes are neither stored nor
- * passed. Long strings and waits require a single conversation. `p_appends` and the like: the number of the
- * conversation, from 1. It locks blobs against deletion, by hash, as `drop_blobs` does.
- * It reads elements by number, since `unnest` of many lists takes ten times as long; custom plans would
- * copy the lists each time.
+ * written; else, unchanged, the log's row if log, zone or lease differs, or an id exists; or null without a log, or with
+ * one that is locked, unless `p_waits`; "blobs" if a long string's bytes are neither stored nor passed.
+ * Long strings and waits require a single conversation. It locks blobs against deletion, by hash, as `drop_blobs` does.
+ * The other lists have the rows of all entries. It has few parameters, statements and casts, as PostgreSQL prepares
+ * each of them for each call.
  */
-const appendFunction = (schema: string): string => `
+const appendFunction = (schema: string): string => {
+  const fits = `o.number = l.number AND o.version = l.from_seq AND o.time_zone IS NOT DISTINCT FROM l.time_zone
+      AND (l.owner IS NULL OR (o.lease_owner, o.lease_generation) IS NOT DISTINCT FROM (l.owner, l.generation))
+      AND NOT EXISTS (
+        SELECT FROM generate_series(l.first_event, l.last_event) AS e CROSS JOIN LATERAL (
+          SELECT FROM ${schema}.event x WHERE x.log = l.number AND x.id BETWEEN p_events[e][1] AND p_events[e][1]
+          AND x.lane IS NOT NULL ORDER BY x.id LIMIT 1
+        ) AS x WHERE p_events[e][2] IS NOT NULL
+      )`
+  return `
+CREATE TYPE ${schema}.entry AS (${ENTRY_COLUMNS});
 CREATE FUNCTION ${schema}.append(
-  p_now bigint, p_waits boolean, p_full_text boolean,
-  p_conversations text[], p_numbers bigint[], p_zones text[], p_owners text[], p_generations integer[],
-  p_shards integer[], p_witnesses bigint[], p_froms integer[],
-  ${TIP_COLUMNS.map((name) => `p_${name} ${TIP_TYPES[name]}[]`).join(', ')},
-  p_appends integer[], p_seqs integer[], p_ids text[], p_parent_ids text[], p_times bigint[], p_lanes integer[],
-  p_kinds text[], p_sources text[], p_messages text[], p_blobs text[], p_bodies text,
-  p_opened_appends integer[], p_opened integer[], p_opened_times bigint[], p_opened_parent_lanes integer[],
-  p_opened_parent_seqs integer[], p_opened_parent_times bigint[],
-  p_text_appends integer[], p_text_numbers bigint[], p_text_seqs integer[], p_text_times bigint[],
-  p_text_roles integer[], p_text_sizes integer[], p_text_lines text,
-  p_use_seqs integer[], p_use_hashes text[], p_hashes text[], p_sizes bigint[],
-  p_piece_hashes text[], p_piece_starts bigint[], p_piece_base64s integer[], p_piece_lengths integer[],
-  p_piece_bytes bytea
+  p_now bigint, p_waits boolean, p_full_text boolean, p_entries text[], p_events text[], p_bodies text, p_lanes text[],
+  p_texts text[], p_lines text, p_uses text[], p_strings text[], p_pieces text[], p_piece_bytes bytea
 ) RETURNS jsonb LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $body$
 DECLARE
+  v_entries ${schema}.entry[] := p_entries::${schema}.entry[];
   v_bodies text[] := string_to_array(p_bodies, E'\n');
-  v_lines text[] := string_to_array(p_text_lines, E'\n');
-  v_fits boolean[];
-  v_indexed boolean[];
-  v_answers jsonb[];
-  known integer;
+  v_lines text[] := string_to_array(p_lines, E'\n');
+  v_strings integer := array_length(p_strings, 1);
+  v_locked integer[];
+  v_written integer[];
+  v_indexed integer[];
+  v_stored integer;
 BEGIN
-  IF p_waits THEN
-    PERFORM FROM ${schema}.log WHERE conversation_id = p_conversations[1] FOR NO KEY UPDATE;
+  IF NOT p_waits THEN
+    v_locked := ARRAY(SELECT l.nth FROM unnest(v_entries) AS l CROSS JOIN LATERAL (
+      SELECT FROM ${schema}.log WHERE conversation_id = l.conversation FOR NO KEY UPDATE SKIP LOCKED
+    ) AS o);
   END IF;
-  WITH taken AS MATERIALIZED (
-    SELECT p_appends[e] AS n FROM generate_series(1, cardinality(p_ids)) AS e CROSS JOIN LATERAL (
-      SELECT FROM ${schema}.event x WHERE x.log = p_numbers[p_appends[e]] AND x.id BETWEEN p_ids[e] AND p_ids[e]
-      AND x.lane IS NOT NULL ORDER BY x.id LIMIT 1
-    ) AS x WHERE p_lanes[e] IS NOT NULL
-  ), checked AS (
-    SELECT l.number = p_numbers[n] AND l.version = p_froms[n] AND l.time_zone IS NOT DISTINCT FROM p_zones[n]
-      AND (p_owners[n] IS NULL OR (l.lease_owner, l.lease_generation) IS NOT DISTINCT FROM (p_owners[n], p_generations[n]))
-      AND n <> ALL (ARRAY(SELECT taken.n FROM taken)) AS fits, p_full_text AND l.text_version = p_froms[n] AS is_indexed,
-      to_jsonb(l) AS current
-    FROM generate_series(1, cardinality(p_numbers)) AS n LEFT JOIN LATERAL (
-      SELECT ${LOG_COLUMNS} FROM ${schema}.log WHERE conversation_id = p_conversations[n]
-      FOR NO KEY UPDATE SKIP LOCKED
-    ) AS l ON true
-  )
-  SELECT array_agg(fits), array_agg(fits AND is_indexed), array_agg(CASE WHEN fits THEN 'true' ELSE current END)
-  INTO v_fits, v_indexed, v_answers FROM checked;
-  IF v_fits[1] AND cardinality(p_hashes) > 0 THEN
-    SELECT count(*) INTO known FROM (
-      SELECT FROM ${schema}.blob b WHERE b.hash = ANY (p_hashes) ORDER BY b.hash FOR KEY SHARE
-    ) AS b;
-    IF known < cardinality(p_hashes) THEN
-      IF p_piece_bytes IS NULL THEN
-        RETURN '["blobs"]';
+  IF v_strings > 0 THEN
+    PERFORM FROM unnest(v_entries) AS l JOIN ${schema}.log AS o ON ${fits} FOR NO KEY UPDATE OF o;
+    IF FOUND THEN
+      SELECT count(*) INTO v_stored FROM (
+        SELECT FROM ${schema}.blob b WHERE b.hash = ANY (p_strings[:][1:1]) ORDER BY b.hash FOR KEY SHARE
+      ) AS b;
+      IF v_stored < v_strings THEN
+        IF p_piece_bytes IS NULL THEN
+          RETURN '["blobs"]';
+        END IF;
+        WITH new AS (
+          INSERT INTO ${schema}.blob AS b (hash, bytes)
+          SELECT p_strings[s][1], p_strings[s][2]::bigint FROM generate_series(1, v_strings) AS s ORDER BY 1
+          ON CONFLICT (hash) DO UPDATE SET bytes = b.bytes RETURNING b.hash, b.xmax = 0 AS is_new
+        )
+        INSERT INTO ${schema}.blob_piece (hash, start, base64, bytes)
+        SELECT p.hash, p.start, p.base64, substring(p_piece_bytes FROM p.first FOR p.length) FROM (
+          SELECT p.*, (1 + sum(p.length) OVER (ORDER BY p.nth) - p.length)::integer AS first FROM (
+            SELECT p AS nth, p_pieces[p][1] AS hash, p_pieces[p][2]::bigint AS start, p_pieces[p][3]::integer AS base64,
+              p_pieces[p][4]::integer AS length FROM generate_series(1, array_length(p_pieces, 1)) AS p
+          ) AS p
+        ) AS p JOIN new ON new.hash = p.hash AND new.is_new;
       END IF;
-      WITH new AS (
-        INSERT INTO ${schema}.blob AS b (hash, bytes)
-        SELECT n.hash, n.bytes FROM unnest(p_hashes, p_sizes) AS n (hash, bytes) ORDER BY n.hash
-        ON CONFLICT (hash) DO UPDATE SET bytes = b.bytes RETURNING b.hash, b.xmax = 0 AS is_new
-      )
-      INSERT INTO ${schema}.blob_piece (hash, start, base64, bytes)
-      SELECT p.hash, p.start, p.base64, substring(p_piece_bytes FROM p.first FOR p.length) FROM (
-        SELECT n.*, (1 + sum(n.length) OVER (ORDER BY n.nth) - n.length)::integer AS first
-        FROM unnest(p_piece_hashes, p_piece_starts, p_piece_base64s, p_piece_lengths) WITH ORDINALITY
-          AS n (hash, start, base64, length, nth)
-      ) AS p JOIN new ON new.hash = p.hash AND new.is_new;
     END IF;
   END IF;
   IF current_setting('synchronous_commit') IN ('off', 'local', 'remote_write') THEN
     PERFORM set_config('synchronous_commit', 'on', true);
   END IF;
-  IF cardinality(p_opened) > 0 THEN
-    INSERT INTO ${schema}.lane (log, lane, time, parent_lane, parent_seq, parent_time)
-    SELECT p_numbers[p_opened_appends[o]], p_opened[o], p_opened_times[o], p_opened_parent_lanes[o],
-      p_opened_parent_seqs[o], p_opened_parent_times[o]
-    FROM generate_series(1, cardinality(p_opened)) AS o WHERE v_fits[p_opened_appends[o]];
+  WITH written AS (
+    UPDATE ${schema}.log AS o SET ${TIP_COLUMNS.map((name) => `${name} = l.${name}`).join(', ')},
+      text_version = CASE WHEN p_full_text AND o.text_version = l.from_seq THEN l.version ELSE o.text_version END,
+      updated_at = greatest(o.updated_at, coalesce(p_now, ${NOW}))
+    FROM unnest(v_entries) AS l WHERE (p_waits OR l.nth = ANY (v_locked)) AND ${fits}
+    RETURNING l.nth, o.text_version = l.version AS is_indexed
+  )
+  SELECT array_agg(nth), array_agg(nth) FILTER (WHERE is_indexed) INTO v_written, v_indexed FROM written;
+  IF array_length(p_lanes, 1) > 0 THEN
+    INSERT INTO ${schema}.lane (log, ${namesOf(LANE_COLUMNS)})
+    SELECT l.number, ${cells('p_lanes', 'r', LANE_COLUMNS)} FROM unnest(v_entries) AS l
+    CROSS JOIN LATERAL generate_series(l.first_lane, l.last_lane_row) AS r WHERE l.nth = ANY (v_written);
   END IF;
   WITH events AS (
-    INSERT INTO ${schema}.event (log, seq, id, parent_id, time, lane, kind, source, message, body, blobs)
-    SELECT p_numbers[p_appends[e]], p_seqs[e], p_ids[e], p_parent_ids[e], p_times[e], p_lanes[e], p_kinds[e],
-      p_sources[e], p_messages[e], v_bodies[e], p_blobs[e]
-    FROM generate_series(1, cardinality(p_ids)) AS e WHERE v_fits[p_appends[e]]
-  ), logs AS (
-    UPDATE ${schema}.log SET ${TIP_COLUMNS.map((name) => `${name} = p_${name}[n]`).join(', ')},
-      text_version = CASE WHEN v_indexed[n] THEN p_version[n] ELSE text_version END,
-      updated_at = greatest(updated_at, coalesce(p_now, ${NOW}))
-    FROM generate_series(1, cardinality(p_numbers)) AS n WHERE number = p_numbers[n] AND v_fits[n]
+    INSERT INTO ${schema}.event (log, seq, body, ${namesOf(EVENT_COLUMNS)})
+    SELECT l.number, l.from_seq + e - l.first_event, v_bodies[e], ${cells('p_events', 'e', EVENT_COLUMNS)} FROM unnest(v_entries) AS l
+    CROSS JOIN LATERAL generate_series(l.first_event, l.last_event) AS e WHERE l.nth = ANY (v_written)
   )
   INSERT INTO ${schema}.feed (shard, witness, number, conversation_id, change, from_seq, until_seq, moment)
-  SELECT p_shards[n], p_witnesses[n], p_numbers[n], p_conversations[n], ${FEED_CHANGE.events}, p_froms[n],
-    p_version[n], ${FEED_MOMENT}
-  FROM generate_series(1, cardinality(p_numbers)) AS n WHERE v_fits[n];
-  IF v_fits[1] AND cardinality(p_hashes) > 0 THEN
+  SELECT l.shard, l.witness, l.number, l.conversation, ${FEED_CHANGE.events}, l.from_seq, l.version, ${FEED_MOMENT}
+  FROM unnest(v_entries) AS l WHERE l.nth = ANY (v_written);
+  IF v_strings > 0 AND cardinality(v_written) > 0 THEN
     INSERT INTO ${schema}.blob_use (log, seq, hash)
-    SELECT p_numbers[1], u.seq, u.hash FROM unnest(p_use_seqs, p_use_hashes) AS u (seq, hash);
+    SELECT (v_entries[1]).number, p_uses[u][1]::integer, p_uses[u][2] FROM generate_series(1, array_length(p_uses, 1)) AS u;
   END IF;
-  IF p_full_text THEN
-    PERFORM ${schema}.write_text(
-      p_numbers[p_text_appends[t]], p_text_numbers[t], p_text_seqs[t], p_text_times[t], p_text_roles[t],
-      p_text_sizes[t], v_lines[t]
-    ) FROM generate_series(1, cardinality(p_text_numbers)) AS t WHERE v_indexed[p_text_appends[t]];
+  IF cardinality(v_indexed) > 0 AND array_length(p_texts, 1) > 0 THEN
+    PERFORM ${schema}.write_text(l.number, ${cells('p_texts', 't', TEXT_COLUMNS)}, v_lines[t]) FROM unnest(v_entries) AS l
+    CROSS JOIN LATERAL generate_series(l.first_text, l.last_text) AS t WHERE l.nth = ANY (v_indexed);
   END IF;
-  RETURN to_jsonb(v_answers);
+  IF cardinality(v_written) = cardinality(v_entries) THEN
+    RETURN to_jsonb(array_fill(true, ARRAY[cardinality(v_entries)]));
+  END IF;
+  RETURN (
+    SELECT jsonb_agg(CASE
+      WHEN l.nth = ANY (v_written) THEN 'true'
+      WHEN p_waits OR l.nth = ANY (v_locked) THEN to_jsonb(o)
+    END ORDER BY l.nth)
+    FROM unnest(v_entries) AS l LEFT JOIN LATERAL (
+      SELECT ${LOG_COLUMNS} FROM ${schema}.log WHERE conversation_id = l.conversation
+    ) AS o ON true
+  );
 END
 $body$`
+}

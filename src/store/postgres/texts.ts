@@ -2,11 +2,21 @@
 
 import { MAX_RANKED } from '../contract/text.ts'
 import { textPlace } from '../kit/query/text-query.ts'
-import { allOf, type SqlValue, type Statement, statement } from '../sql/dialect.ts'
+import { allOf, type SqlRow, type SqlValue, type Statement, statement } from '../sql/dialect.ts'
 import type { ReplaceText } from '../sql/replace.ts'
 import { queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/texts.ts'
 
 const WORDS = `array_to_tsvector(string_to_array(btrim(line), ' '))`
+
+/** The columns of a text in a list of rows, without its line. */
+export const TEXT_COLUMNS = 'number bigint, seq integer, time bigint, role integer, size integer'
+
+/** Columns of a row in a list of rows of texts, which PostgreSQL reads faster than a list for each column. */
+export const cells = (list: string, row: string, columns: string): string =>
+  columns
+    .split(', ')
+    .map((column, index) => `${list}[${row}][${index + 1}]::${column.split(' ')[1]}`)
+    .join(', ')
 
 /** The index, and functions that write texts. They replace a position that is already used (`textPlace`). */
 export const textStatements = (schema: string): string[] => [
@@ -28,23 +38,22 @@ BEGIN
 END
 $body$`,
   `CREATE FUNCTION ${schema}.index_texts(
-  p_log bigint, p_from integer, p_until integer, p_numbers bigint[], p_seqs integer[], p_times bigint[],
-  p_roles integer[], p_sizes integer[], p_lines text
+  p_log bigint, p_from integer, p_until integer, p_texts text[], p_lines text
 ) RETURNS void LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $body$
 DECLARE
   v_lines text[] := string_to_array(p_lines, E'\\n');
 BEGIN
   UPDATE ${schema}.log SET text_version = p_until WHERE number = p_log AND text_version = p_from;
   IF FOUND THEN
-    PERFORM ${schema}.write_text(p_log, p_numbers[t], p_seqs[t], p_times[t], p_roles[t], p_sizes[t], v_lines[t])
-    FROM generate_series(1, cardinality(p_numbers)) AS t;
+    PERFORM ${schema}.write_text(p_log, ${cells('p_texts', 't', TEXT_COLUMNS)}, v_lines[t])
+    FROM generate_series(1, array_length(p_texts, 1)) AS t;
   END IF;
 END
 $body$`,
 ]
 
 /** The values of `write_text` after the log. */
-export const textValues = ({ seq, time, role, size, line }: TextRow): (string | null)[] => [
+export const textValues = ({ seq, time, role, size, line }: TextRow): SqlRow => [
   String(textPlace(time, seq, 0)),
   String(seq),
   String(time),
@@ -54,16 +63,12 @@ export const textValues = ({ seq, time, role, size, line }: TextRow): (string | 
 ]
 
 /**
- * Columns as lists, and with `hasLines` one more as one text: JSON and indexed lines have no line feed, and a
- * text is read faster than a list.
+ * Rows as one list, and their last column as one text: JSON and indexed lines have no line feed, and a text is
+ * read faster than a list.
  */
-export const columnsOf = (
-  rows: readonly (readonly (string | null)[])[],
-  count: number,
-  hasLines = false,
-): SqlValue[] => [
-  ...Array.from({ length: count }, (_, column) => rows.map((row) => row[column] ?? null)),
-  ...(hasLines ? [rows.map((row) => row[count]).join('\n')] : []),
+export const rowValues = (rows: readonly SqlRow[]): [SqlValue, SqlValue] => [
+  rows.map((row) => row.slice(0, -1)),
+  rows.map((row) => row.at(-1)).join('\n'),
 ]
 
 /**
@@ -146,7 +151,7 @@ export function textWork(schema: string): TextWork {
     contains: '(octet_length(split_part(t.line, ?, 1)) < octet_length(t.line))',
     match,
     *index(log, from, until, rows) {
-      const values = [log, from, until, ...columnsOf(rows.map(textValues), 5, true)]
+      const values = [log, from, until, ...rowValues(rows.map(textValues))]
       yield statement(`SELECT ${schema}.index_texts(${values.map(() => '?').join(', ')})`, ...values)
     },
     maintain: null,

@@ -3,7 +3,17 @@
 import type { EventPlace } from '../kit/query/event-query.ts'
 import type { Clock } from '../kit/record.ts'
 
-export type SqlValue = null | boolean | number | bigint | string | Uint8Array | readonly (string | null)[]
+export type SqlValue =
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | Uint8Array
+  | readonly (string | SqlRow | null)[]
+
+/** The values of a row, as texts. */
+export type SqlRow = readonly (string | null)[]
 
 /** A statement with a `?` for each of its values, in order. */
 export interface Statement {
