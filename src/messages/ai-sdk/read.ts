@@ -22,7 +22,7 @@ export interface AiSdkStep {
  * Invalid and denied calls are not executed, nor are the last call of a truncated reply and all calls of a
  * filtered one. Calls that the SDK executed have their results. Sources, citations and approvals are kept in
  * `reply.metadata`, because the SDK rejects them in a request. Never throws. O(length).
- * @param step a `StepResult`, or the whole result if it has only one step
+ * @param reply a `StepResult`, or the whole result if it has only one step
  * @example
  * const step = { content: [{ type: 'text', text: 'hi' }], finishReason: 'stop' }
  * const { events, outcome } = fromAiSdk(step)
