@@ -1,6 +1,6 @@
 /** Reads the output of a tool of any library as an observation. Total: never throws. */
 
-import { isObject } from '../event/json.ts'
+import { isObject, setOwn } from '../event/json.ts'
 import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
 import { readImage, readPart, textOfFile, urlOf } from '../messages/files.ts'
 import type { PartTable } from '../messages/limits.ts'
@@ -19,13 +19,11 @@ type Kinds = PartTable['kinds']
 export function readToolResult(output: unknown, blocks: Kinds): Observation {
   if (output === undefined) return textObservation('')
   if (typeof output === 'string') return textObservation(output)
-  try {
+  return readSafely(() => {
     if (isError(output)) return failure(errorText(output))
     const value = snapshot(output)
     return observationIn(value, blocks) ?? mcpResult(value, blocks) ?? asContent(value, blocks)
-  } catch {
-    return failure('The tool was executed, but its output is too large to store.')
-  }
+  })
 }
 
 /** Returns an output as text, for fields that no event can have. Total. O(size). */
@@ -388,9 +386,7 @@ function snapshot(root: unknown): unknown {
     for (const key of keys) {
       if (count > MAX_VALUES) break
       const each = field(value, key)
-      // A field of this name would set the prototype.
-      if (each !== undefined)
-        Object.defineProperty(out, key, { value: each, enumerable: true, writable: true, configurable: true })
+      if (each !== undefined) setOwn(out, key, each)
     }
     return out
   }
