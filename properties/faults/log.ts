@@ -91,7 +91,7 @@ export const LOG_FAULTS: readonly Fault[] = [
   {
     name: 'a set writes in place',
     file: 'view/units.ts',
-    find: 'const tail = this.#rest()',
+    find: 'const tail = this.#tail.slice(0, this.length - start)',
     replace: 'const tail = this.#tail',
   },
   {

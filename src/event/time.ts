@@ -16,9 +16,10 @@ const DATE_TIME =
 export function parseInstant(text: string): bigint | undefined {
   const parts = DATE_TIME.exec(text)
   if (parts === null) return undefined
-  const [, year, , , hour, minute, second, fraction = '', sign, zoneHour = 0, zoneMinute = 0] = parts
-  const date = dateIn(text)
-  if (date === undefined) return undefined
+  const [, year, month, day, hour, minute, second, fraction = '', sign, zoneHour = 0, zoneMinute = 0] = parts
+  if (Number(day) > 28 && !hasDay(text)) return undefined
+  // The calendar repeats after 400 years of 146,097 days. Date.UTC would read the year 26 as 1926.
+  const date = Date.UTC(2000 + (Number(year) % 400), Number(month) - 1, Number(day))
   const days = date / 86_400_000 + (Math.floor(Number(year) / 400) - 5) * 146_097
   const zone = Number(zoneHour) * 3600 + Number(zoneMinute) * 60
   const time = Number(hour) * 3600 + Number(minute) * 60 + Number(second) - (sign === '-' ? -zone : zone)
@@ -34,14 +35,10 @@ export function parseInstant(text: string): bigint | undefined {
  * isInstant('2026-11-21 10:00:00+0100') // true
  */
 export const isInstant = (text: string): boolean =>
-  DATE_TIME.test(text) && (text.slice(8, 10) < '29' || dateIn(text) !== undefined)
+  DATE_TIME.test(text) && (text.slice(8, 10) < '29' || hasDay(text))
 
-/**
- * Milliseconds of the date in the years 2000 to 2399, since the calendar repeats after 400 years of 146,097
- * days; undefined if it does not exist. Date.UTC would read the year 26 as 1926.
- */
-function dateIn(text: string): number | undefined {
+function hasDay(text: string): boolean {
   const day = Number(text.slice(8, 10))
-  const date = Date.UTC(2000 + (Number(text.slice(0, 4)) % 400), Number(text.slice(5, 7)) - 1, day)
-  return new Date(date).getUTCDate() === day ? date : undefined
+  const date = new Date(Date.UTC(2000 + (Number(text.slice(0, 4)) % 400), Number(text.slice(5, 7)) - 1, day))
+  return date.getUTCDate() === day
 }

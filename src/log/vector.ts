@@ -92,17 +92,22 @@ export class Vector<T> implements Iterable<T> {
 
   /** Returns the values from `from` (default 0) to before `to` (default: all) as an array. O(result). */
   slice(from = 0, to = this.length): T[] {
-    return [...this.#pieces(Math.max(0, from), Math.min(to, this.length))].flat() as T[]
+    const end = Math.min(to, this.length)
+    const out: T[] = []
+    for (let index = Math.max(0, from); index < end;) {
+      const leaf = this.#leaf(index)
+      const stop = Math.min(end, (index | MASK) + 1)
+      for (; index < stop; index += 1) out.push(leaf[index & MASK] as T)
+    }
+    return out
   }
 
   *[Symbol.iterator](): IterableIterator<T> {
-    for (const piece of this.#pieces(0, this.length)) yield* piece
-  }
-
-  /** The values between two indices, by leaf. */
-  *#pieces(from: number, to: number): IterableIterator<readonly T[]> {
-    for (let index = from; index < to; index = (index | MASK) + 1)
-      yield this.#leaf(index).slice(index & MASK, to - (index & ~MASK))
+    for (let index = 0; index < this.length;) {
+      const leaf = this.#leaf(index)
+      const stop = Math.min(this.length, (index | MASK) + 1)
+      for (; index < stop; index += 1) yield leaf[index & MASK] as T
+    }
   }
 
   #leaf(index: number): T[] {

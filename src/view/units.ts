@@ -217,19 +217,11 @@ export class Units implements Iterable<Unit> {
   /** All units before the tail: versions are compared by the nodes that they share. */
   readonly tree: Node | null
   readonly #tail: Unit[]
-  /** Index of the first unit of the tail. */
-  readonly #start: number
 
   private constructor(length: number, tree: Node | null, tail: Unit[]) {
     this.length = length
     this.tree = tree
     this.#tail = tail
-    this.#start = tree?.size ?? 0
-  }
-
-  /** The tail without what later versions pushed. */
-  #rest(): Unit[] {
-    return this.#tail.slice(0, this.length - this.#start)
   }
 
   static empty(): Units {
@@ -239,7 +231,8 @@ export class Units implements Iterable<Unit> {
   /** Returns the unit at an index, or undefined outside 0..length-1. O(log n). */
   get(index: number): Unit | undefined {
     if (index < 0 || index >= this.length) return undefined
-    if (index >= this.#start) return this.#tail[index - this.#start]
+    const start = this.tree?.size ?? 0
+    if (index >= start) return this.#tail[index - start]
     let node = this.tree as Node
     let rest = index
     while (node.height > 0) {
@@ -255,12 +248,13 @@ export class Units implements Iterable<Unit> {
 
   /** Returns the last unit, or undefined. O(1). */
   last(): Unit | undefined {
-    return this.length > this.#start ? this.#tail[this.length - this.#start - 1] : this.tree?.last
+    const start = this.tree?.size ?? 0
+    return this.length > start ? this.#tail[this.length - start - 1] : this.tree?.last
   }
 
   /** Returns a version with one more unit at the end. O(1) amortised. */
   push(unit: Unit): Units {
-    const used = this.length - this.#start
+    const used = this.length - (this.tree?.size ?? 0)
     work.slots += 1
     if (used === 0) return new Units(this.length + 1, this.tree, [unit])
     if (used === WIDTH) return new Units(this.length + 1, this.#whole(), [unit])
@@ -275,18 +269,18 @@ export class Units implements Iterable<Unit> {
 
   /** Returns a version with another unit at an index that exists. O(log n). */
   set(index: number, unit: Unit): Units {
-    if (index < this.#start)
-      return new Units(this.length, replaced(this.tree as Node, index, unit), this.#tail)
-    const tail = this.#rest()
+    const start = this.tree?.size ?? 0
+    if (index < start) return new Units(this.length, replaced(this.tree as Node, index, unit), this.#tail)
+    const tail = this.#tail.slice(0, this.length - start)
     work.slots += tail.length
-    tail[index - this.#start] = unit
+    tail[index - start] = unit
     return new Units(this.length, this.tree, tail)
   }
 
   /** Returns the units from `from` to before `to` as a sequence. O(log n). */
   range(from: number, to = this.length): Units {
     if (from <= 0 && to >= this.length) return this
-    if (from <= 0 && to > this.#start) return new Units(to, this.tree, this.#tail)
+    if (from <= 0 && to > (this.tree?.size ?? 0)) return new Units(to, this.tree, this.#tail)
     const [head] = split(this.#whole(), to)
     const [, rest] = split(head, Math.max(0, from))
     return new Units(rest?.size ?? 0, rest, [])
@@ -370,7 +364,7 @@ export class Units implements Iterable<Unit> {
   }
 
   #whole(): Node | null {
-    return join(this.tree, blockOf(this.#rest()))
+    return join(this.tree, blockOf(this.#tail.slice(0, this.length - (this.tree?.size ?? 0))))
   }
 
   *#blocks(): IterableIterator<readonly Unit[]> {
@@ -379,7 +373,7 @@ export class Units implements Iterable<Unit> {
       if (node.height === 0) yield (node as LeafNode).units
       else stack.push((node as Inner).right, (node as Inner).left)
     }
-    yield this.#rest()
+    yield this.#tail.slice(0, this.length - (this.tree?.size ?? 0))
   }
 
   /** Successive parts that cover all units: subtrees where the whole may be skipped, else single units. */
@@ -392,7 +386,7 @@ export class Units implements Iterable<Unit> {
       else if (node.height === 0) yield* singles((node as LeafNode).units)
       else stack.push((node as Inner).right, (node as Inner).left)
     }
-    yield* singles(this.#rest())
+    yield* singles(this.#tail.slice(0, this.length - (this.tree?.size ?? 0)))
   }
 }
 
