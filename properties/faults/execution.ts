@@ -206,7 +206,7 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a run that has ended wants its lease again',
     file: 'conversation/run/loop.ts',
-    find: "if (hasCode(error, 'already_running')) return null",
+    find: ".catch(nullOn('already_running'))",
     replace: '',
   },
   {
