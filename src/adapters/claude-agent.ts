@@ -11,7 +11,7 @@ import { objectOf } from '../messages/text.ts'
 import type { ConversationQuery, ConversationRecord } from '../store/contract/conversation-record.ts'
 import type { Store } from '../store/contract/store.ts'
 import { retryConflicts } from '../store/kit/items.ts'
-import { allPages } from '../store/kit/query/page.ts'
+import { allConversations } from '../store/kit/query/page.ts'
 import { isKeepable } from '../store/kit/record.ts'
 import { digest } from './channel-values.ts'
 import {
@@ -222,8 +222,7 @@ async function createSession(store: Store, id: string, key: SessionKey): Promise
 
 async function listAll(store: Store, query: ConversationQuery): Promise<ConversationRecord[]> {
   const records: ConversationRecord[] = []
-  for await (const page of allPages((at) => store.listConversations({ ...query, ...at })))
-    records.push(...page)
+  for await (const record of allConversations(store, query)) records.push(record)
   return records
 }
 

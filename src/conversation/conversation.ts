@@ -52,6 +52,14 @@ import { openTree, subscribeTree, type TreeSubscriptionItem } from './tree.ts'
 
 const MAX_REASON = 1_000
 
+/** Appends what a decision returns for the latest state. The decision is repeated after a conflict. */
+export const appendDecided = (conversation: Conversation, decide: Decision): Promise<void> =>
+  retryConflicts(async () => {
+    const state = await conversation.state()
+    const events = decide(state)
+    if (events.length > 0) await conversation.append(events, { expected: state.log.entries.length })
+  }, 'id_conflict')
+
 /** An item of a run: an event, a delta of a reply, or `reset`; see {@link SubscriptionItem}. */
 export type RunItem = Exclude<SubscriptionItem, { readonly type: 'caught_up' }>
 

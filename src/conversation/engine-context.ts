@@ -3,7 +3,7 @@ import type { StreamingDeltaEvent } from '../event/types.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
 import type { BlobMode } from '../store/contract/blobs.ts'
 import type { Store } from '../store/contract/store.ts'
-import { allPages } from '../store/kit/query/page.ts'
+import { allConversations } from '../store/kit/query/page.ts'
 import type { State } from '../state/state.ts'
 import { Replica } from './replica.ts'
 import { briefOwner } from './run/lease.ts'
@@ -264,8 +264,7 @@ export class EngineContext {
   async children(id: string): Promise<ConversationRecord[]> {
     const children: ConversationRecord[] = []
     const query = { parentConversationId: id, tags: CHILD_TAGS, order: 'created_at' } as const
-    for await (const page of allPages((start) => this.store.listConversations({ ...query, ...start })))
-      children.push(...page)
+    for await (const child of allConversations(this.store, query)) children.push(child)
     return children
   }
 

@@ -7,7 +7,7 @@ import type { Store } from '../store/contract/store.ts'
 import { decideRecover, callsOfLostRun } from './decide.ts'
 import type { LoggedEvent } from './logged-event.ts'
 import type { Replica } from './replica.ts'
-import { allItems } from '../store/kit/query/page.ts'
+import { allConversations } from '../store/kit/query/page.ts'
 
 /** Result of a recovery. */
 export interface Recovery {
@@ -77,9 +77,7 @@ export async function recoverAll(context: EngineContext): Promise<ConversationRe
   }
   for await (const id of expiredLeases(store)) await add(id, recoverLeased)
   for (const status of ['running', NOT_LISTED])
-    for await (const { id } of allItems((page) =>
-      store.listConversations({ status, order: 'created_at', ...page }),
-    ))
+    for await (const { id } of allConversations(store, { status, order: 'created_at' }))
       await add(id, recoverUnheld)
   return all
 }

@@ -13,7 +13,7 @@ import {
   checkOptionNames,
   invalidArgument,
 } from '../store/kit/query/check-value.ts'
-import { allItems } from '../store/kit/query/page.ts'
+import { allConversations } from '../store/kit/query/page.ts'
 import { checkConversationId, formatInstant } from '../store/kit/record.ts'
 import {
   addReports,
@@ -93,7 +93,7 @@ export async function deleteConversations(
   if (Object.keys(query).length === 0)
     invalidArgument('filter', 'must name ids, an owner, tags or an instant')
   // Ordered by creation time, so that no change moves a conversation to another page.
-  return deleteEach(engine, listed(engine.store, { ...query, order: 'created_at' }), options)
+  return deleteEach(engine, allConversations(engine.store, { ...query, order: 'created_at' }), options)
 }
 
 /** @throws `invalid_argument`, `invalid_id`. */
@@ -107,9 +107,6 @@ async function* selectRecords(store: Store, filter: DeletionFilter): AsyncGenera
     if (record !== null) yield record
   }
 }
-
-const listed = (store: Store, query: ConversationQuery) =>
-  allItems((start: object) => store.listConversations({ ...query, ...start }))
 
 function checkDeletion({ dryRun, limit, onDelete }: DeletionOptions): void {
   checkBoolean('dryRun', dryRun, invalidArgument)
@@ -178,7 +175,7 @@ function expiredOf(engine: EngineContext, options: RetentionOptions, now: bigint
     limit === null || keepLast !== null ? query : { ...query, updatedAtLt: formatInstant(limit) }
   return async function* (lost: AbortSignal | null): AsyncGenerator<ConversationRecord> {
     let stored = 0
-    for await (const record of listed(store, { ...walk, order: 'updated_at_desc' })) {
+    for await (const record of allConversations(store, { ...walk, order: 'updated_at_desc' })) {
       lost?.throwIfAborted()
       signal?.throwIfAborted()
       engine.check()

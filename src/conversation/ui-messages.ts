@@ -13,8 +13,9 @@ import type { UIPart, UIChunk, UIReasoningPart, UITextPart } from '../messages/u
 import { granted } from '../state/call-status.ts'
 import { reduce } from '../state/reduce.ts'
 import type { State } from '../state/state.ts'
+import { retryConflicts } from '../store/kit/items.ts'
 import { checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
-import type { Conversation } from './conversation.ts'
+import { appendDecided, type Conversation } from './conversation.ts'
 import type { RunOptions } from './run/options.ts'
 import { decideApprove, decideEdit, decideReject, openCallsOf } from './decide.ts'
 import { keyedId } from '../event/ids.ts'
@@ -378,23 +379,6 @@ const assistantParts = (message: JsonValue): readonly JsonValue[] =>
     ? (message['parts'] as JsonValue[])
     : []
 
-async function appendDecided(
-  conversation: Conversation,
-  decide: (state: State) => readonly Event[],
-): Promise<void> {
-  for (;;) {
-    const state = await conversation.state()
-    const events = decide(state)
-    if (events.length === 0) return
-    try {
-      await conversation.append(events, { expected: state.log.entries.length })
-      return
-    } catch (error) {
-      if (!hasCode(error, 'version_conflict') && !hasCode(error, 'id_conflict')) throw error
-    }
-  }
-}
-
 /**
  * Returns a message's latest version on HEAD's branch: a client keeps the id of the old version. O(depth) on
  * another branch.
@@ -419,7 +403,7 @@ function isOfUser(entry: Entry): boolean {
 
 async function edit(conversation: Conversation, messageId: string, message: MessageEvent): Promise<string> {
   const id = keyedId('edit', conversation.id, `${messageId}\n${canonicalJson(message.llm_message)}`)
-  for (;;) {
+  return retryConflicts(async () => {
     const { state, events } = await conversation.read((state) => ({
       state,
       events:
@@ -432,14 +416,10 @@ async function edit(conversation: Conversation, messageId: string, message: Mess
     }
     // Appends nothing, but throws during a run.
     await conversation.navigate(state.log.head?.id ?? null)
-    try {
-      // A run that has begun since appended an event, so this version conflicts.
-      await conversation.append(events, { expected: state.log.entries.length })
-      return id
-    } catch (error) {
-      if (!hasCode(error, 'version_conflict') && !hasCode(error, 'id_conflict')) throw error
-    }
-  }
+    // A run that has begun since appended an event, so this version conflicts.
+    await conversation.append(events, { expected: state.log.entries.length })
+    return id
+  }, 'id_conflict')
 }
 
 function decisionsIn(

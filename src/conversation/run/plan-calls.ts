@@ -57,7 +57,7 @@ export function planCalls(
   for (const { entry: call } of open) {
     const { event, id, seq } = call
     const grant = callStatuses.get(id)
-    const isRepeated = grant === 'started' && repeats(event) && timesLost(state, seq) < MAX_LOST
+    const isRepeated = grant === 'started' && repeats(event) && !isLostTwice(state, seq)
     const isNew = isRepeated || (grant === undefined ? newCallIds.has(id) : grant === 'held')
     if (!isExecutable(event) || (grant === 'started' && !isRepeated)) plan.interrupt.push(call)
     else if (seq > (finishes.get(event.llm_response_id) ?? Infinity)) plan.skip.push(call)
@@ -69,17 +69,16 @@ export function planCalls(
   return plan
 }
 
-/** Maximum number of crashes while a call is executed: the call itself may crash the process. */
 const MAX_LOST = 2
 
-/** Number of runs lost since a position. O(events since). */
-function timesLost({ log: { entries } }: State, seq: number): number {
+/** Whether two runs were lost since a position: what they did may crash the process. O(events since). */
+export function isLostTwice({ log: { entries } }: State, seq: number): boolean {
   let lost = 0
   for (let index = seq + 1; index < entries.length; index += 1) {
     const event = entries.get(index)?.event
     if (event?.kind === 'ConversationErrorEvent' && event.code === 'RunLost') lost += 1
   }
-  return lost
+  return lost >= MAX_LOST
 }
 
 /**

@@ -3,7 +3,6 @@
 import type { Conversation } from '../../conversation/conversation.ts'
 import { completionId } from '../../event/completion.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
-import type { Content } from '../../event/shapes.ts'
 import { listWorkingCalls } from '../../state/read.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { isSameHash, newKey, sha256 } from '../auth/api-keys.ts'
@@ -151,7 +150,7 @@ export const callOperations = (
     handle: async ({ path, body: { content, outcome } }) =>
       end(lifecycle, path, (conversation) =>
         conversation.complete(path.action_id, {
-          content: content as string | readonly Content[],
+          content,
           ...(outcome !== undefined && { outcome }),
         }),
       ),

@@ -8,6 +8,7 @@ import type { ConversationOrder, ConversationRecord } from '../../store/contract
 import { hasCode } from '../../event/errors.ts'
 import { type Count, MAX_PAGE_SIZE, MOST_COUNTED } from '../../store/contract/query.ts'
 import { TEXT_ROLES } from '../../store/contract/text.ts'
+import { allConversations } from '../../store/kit/query/page.ts'
 import {
   describeConversation,
   ifDeleted,
@@ -23,7 +24,7 @@ import {
   SUCCESS,
   UNKNOWN_CONVERSATION,
 } from '../conversations/info.ts'
-import { COUNTED, countReply, exact, listPage, walkConversations } from '../conversations/listing.ts'
+import { COUNTED, countReply, exact, listPage } from '../conversations/listing.ts'
 import { changeRecord, findConversation } from '../conversations/find-conversation.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
 import {
@@ -345,7 +346,7 @@ async function count(
   if (archived !== null) {
     let total = 0
     const query = { ...storeFilter, ...(status !== null && { status }) }
-    for await (const record of walkConversations(store, query)) {
+    for await (const record of allConversations(store, query)) {
       if (isArchived(record) === archived) total += 1
       if (total === MOST_COUNTED && !exact) return { count: total, more: true }
     }
@@ -364,7 +365,7 @@ async function settle(lifecycle: Lifecycle, limit: number): Promise<boolean> {
   const { store } = lifecycle.engine
   const unknown = { status: '', order: 'created_at' } as const
   let looked = 0
-  for await (const record of walkConversations(store, unknown)) {
+  for await (const record of allConversations(store, unknown)) {
     if (looked >= limit) return false
     await describeIfThere(lifecycle, record)
     looked += 1

@@ -1,4 +1,4 @@
-import type { Conversation } from '../../conversation/conversation.ts'
+import { appendDecided, type Conversation } from '../../conversation/conversation.ts'
 import { decidePolicy, userMessage, policyUpdate } from '../../conversation/decide.ts'
 import { keyedId } from '../../event/ids.ts'
 import { hasCode } from '../../event/errors.ts'
@@ -132,19 +132,9 @@ function positionAfter({ message }: Beginning, { log }: State): number | null {
 /** Appends the policy and the first message together and once; of concurrent requests, the first one wins. */
 async function begin(conversation: Conversation, body: StartBody, isNew: boolean): Promise<Created> {
   const beginning = beginningOf(conversation.id, body)
-  for (;;) {
-    const state = await conversation.state()
-    const events = missingEvents(beginning, state, isNew)
-    if (events.length === 0) {
-      const isRun = body.initial_message?.run !== false
-      return { isNew, conversation, from: isRun ? positionAfter(beginning, state) : null }
-    }
-    try {
-      await conversation.append(events, { expected: state.log.entries.length })
-    } catch (error) {
-      if (!hasCode(error, 'version_conflict') && !hasCode(error, 'id_conflict')) throw error
-    }
-  }
+  await appendDecided(conversation, (state) => missingEvents(beginning, state, isNew))
+  const isRun = body.initial_message?.run !== false
+  return { isNew, conversation, from: isRun ? positionAfter(beginning, await conversation.state()) : null }
 }
 
 async function recordOf(

@@ -3,13 +3,12 @@
 import type {
   ConversationFilter,
   ConversationOrder,
-  ConversationQuery,
   ConversationRecord,
 } from '../../store/contract/conversation-record.ts'
 import { type Count, MOST_COUNTED, type Page } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { checkConversationQuery } from '../../store/kit/query/conversation-query.ts'
-import { allItems, decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/page.ts'
+import { allConversations, decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/page.ts'
 import { boolean, withDefault } from '../http/parameters.ts'
 
 interface Listing {
@@ -62,17 +61,10 @@ export const countReply = ({ count, more }: Count): Response =>
     headers: { 'content-type': 'application/json', 'x-count': more ? 'at-least' : 'exact' },
   })
 
-/** All conversations that match a query, in its order. O(conversations). @throws `invalid_query`. */
-export const walkConversations = (
-  store: Pick<Store, 'listConversations'>,
-  query: ConversationQuery = {},
-): AsyncGenerator<ConversationRecord, void, undefined> =>
-  allItems((start) => store.listConversations({ ...query, ...start }))
-
 /** The ids of a conversation's children and forks, the oldest first. O(children). */
 export async function childIdsOf(store: Pick<Store, 'listConversations'>, id: string): Promise<string[]> {
   const ids: string[] = []
   const query = { parentConversationId: id, order: 'created_at' } as const
-  for await (const child of walkConversations(store, query)) ids.push(child.id)
+  for await (const child of allConversations(store, query)) ids.push(child.id)
   return ids
 }

@@ -1,6 +1,7 @@
 /** What a log shows about its runs. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
+import { isLostTwice } from '../../conversation/run/plan-calls.ts'
 import { hasNoPrompt, isTurnOver } from '../../conversation/turn.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import { eventKindOf } from '../../log/entry.ts'
@@ -8,9 +9,6 @@ import { findEventIn } from '../../log/log.ts'
 import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
 import type { Store } from '../../store/contract/store.ts'
-
-/** Repetitions after crashes, until the user sends a message: the run may be what crashes the process. */
-const MAX_LOST_RUNS = 2
 
 /** Whether a crashed run left requested work. O(events since the last user message). */
 export function hasUnfinishedRun(state: State): boolean {
@@ -22,12 +20,7 @@ export function hasUnfinishedRun(state: State): boolean {
   const failedAt = header.error === null ? -1 : (findEventIn(log, header.error.event_id)?.seq ?? -1)
   const isOpen = status === 'running' || status === 'idle' || (status === 'error' && failedAt < message.seq)
   if (!isOpen || isTurnOver(branch) || hasNoPrompt(branch)) return false
-  let lost = 0
-  for (let seq = message.seq + 1; seq < log.entries.length; seq += 1) {
-    const event = log.entries.get(seq)?.event
-    if (event?.kind === 'ConversationErrorEvent' && event.code === 'RunLost') lost += 1
-  }
-  return lost < MAX_LOST_RUNS
+  return !isLostTwice(state, message.seq)
 }
 
 const PAGE_SIZE = 100

@@ -7,7 +7,7 @@ import { parseInstant } from '../../event/time.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Item, ItemChange, NewItem } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { walkConversations } from '../conversations/listing.ts'
+import { allConversations } from '../../store/kit/query/page.ts'
 import { Jobs } from '../../conversation/jobs.ts'
 import { recordDigest } from './payloads.ts'
 
@@ -55,7 +55,7 @@ export async function markCreatedSince(marking: Marking, signal: AbortSignal): P
   const { store, since } = marking
   const query = since === null ? {} : { createdAtGte: since }
   const created = new Map<string, News>()
-  for await (const { id } of walkConversations(store, { order: 'created_at', ...query })) {
+  for await (const { id } of allConversations(store, { order: 'created_at', ...query })) {
     signal.throwIfAborted()
     created.set(id, NO_NEWS)
     if (created.size < BATCH) continue

@@ -1,6 +1,6 @@
 /** Checks arguments of item methods, for all adapters alike. */
 
-import { ColloquyError, hasCode } from '../../event/errors.ts'
+import { ColloquyError, type ErrorCode, hasCode } from '../../event/errors.ts'
 import { copyJson } from '../../event/freeze.ts'
 import { isLegalId } from '../../event/ids.ts'
 import { isObject } from '../../event/json.ts'
@@ -235,14 +235,17 @@ function checkKeys(keys: Given): Readonly<Record<string, string>> {
   return Object.freeze(Object.fromEntries(entries) as Record<string, string>)
 }
 
-/** Repeats a change that reads its expected state, while other writers of its items are faster. */
-export async function retryConflicts<T>(change: () => Promise<T>): Promise<T> {
+/**
+ * Repeats a change that reads its expected state, while other writers are faster.
+ * @param code another code of a conflict
+ */
+export async function retryConflicts<T>(change: () => Promise<T>, code?: ErrorCode): Promise<T> {
   for (;;) {
     try {
       // oxlint-disable-next-line no-await-in-loop
       return await change()
     } catch (error) {
-      if (!hasCode(error, 'version_conflict')) throw error
+      if (!hasCode(error, 'version_conflict') && (code === undefined || !hasCode(error, code))) throw error
     }
   }
 }

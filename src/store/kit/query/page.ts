@@ -2,7 +2,9 @@
 
 import { ColloquyError } from '../../../event/errors.ts'
 import { hashText } from '../../../event/text.ts'
+import type { ConversationQuery, ConversationRecord } from '../../contract/conversation-record.ts'
 import { MAX_PAGE_SIZE, type Page } from '../../contract/query.ts'
+import type { Store } from '../../contract/store.ts'
 import { checkInteger, checkOneOf, checkText, type Given } from './check-value.ts'
 
 /** Increased whenever the meaning of a cursor's content changes. */
@@ -195,3 +197,10 @@ export async function* allPages<T>(read: ReadPage<T>): AsyncGenerator<readonly T
 export async function* allItems<T>(read: ReadPage<T>): AsyncGenerator<T, void, undefined> {
   for await (const items of allPages(read)) yield* items
 }
+
+/** All conversations that match a query, in its order. O(conversations). @throws `invalid_query`. */
+export const allConversations = (
+  store: Pick<Store, 'listConversations'>,
+  query: ConversationQuery,
+): AsyncGenerator<ConversationRecord, void, undefined> =>
+  allItems((start) => store.listConversations({ ...query, ...start }))
