@@ -3,6 +3,7 @@
 import { EventType, type AGUIEvent, type Interrupt } from '@ag-ui/core'
 import type { Conversation } from '../conversation/conversation.ts'
 import type { Engine } from '../conversation/engine.ts'
+import { eventResponse } from '../conversation/async.ts'
 import { uiMessageStream, type UIStreamOptions } from '../conversation/ui-messages.ts'
 import { canonicalJson } from '../event/encode.ts'
 import { ColloquyError } from '../event/errors.ts'
@@ -144,27 +145,8 @@ async function* withPauses<T>(items: AsyncGenerator<T>): AsyncGenerator<T | null
 }
 
 /** Returns `agUiEvents` as a response of server-sent events, which AG-UI's `HttpAgent` reads. */
-export function agUiResponse(conversation: Conversation, options: AgUiOptions): Response {
-  const remaining = new AbortController()
-  const signal =
-    options.signal === undefined ? remaining.signal : AbortSignal.any([remaining.signal, options.signal])
-  const events = agUiEvents(conversation, { ...options, signal })
-  const encoder = new TextEncoder()
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const { done, value } = await events.next()
-      if (done === true) controller.close()
-      else controller.enqueue(encoder.encode(`data: ${JSON.stringify(value)}\n\n`))
-    },
-    async cancel() {
-      remaining.abort()
-      await events.return()
-    },
-  })
-  return new Response(body, {
-    headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-cache, no-transform' },
-  })
-}
+export const agUiResponse = (conversation: Conversation, options: AgUiOptions): Response =>
+  eventResponse((signal) => agUiEvents(conversation, { ...options, signal }), options.signal, null)
 
 /**
  * Appends the input of an AG-UI run: new user messages, results of client calls, a changed state, and

@@ -101,6 +101,44 @@ export function delayAfter(
   return delay / 2 + Math.random() * (delay / 2)
 }
 
+/**
+ * Returns a response of server-sent events in JSON. A disconnect aborts the signal of the events, and ends them.
+ * @param end sent after the last event
+ */
+export function eventResponse(
+  eventsUntil: (signal: AbortSignal) => AsyncGenerator<object, void, undefined>,
+  signal: AbortSignal | undefined,
+  end: string | null,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  const disconnected = new AbortController()
+  const events = eventsUntil(
+    AbortSignal.any([disconnected.signal, ...(signal === undefined ? [] : [signal])]),
+  )
+  const encoder = new TextEncoder()
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await events.next()
+      const data = done === true ? end : JSON.stringify(value)
+      if (data !== null) controller.enqueue(encoder.encode(`data: ${data}\n\n`))
+      if (done === true) controller.close()
+    },
+    async cancel() {
+      disconnected.abort()
+      await events.return()
+    },
+  })
+  return new Response(body, {
+    headers: {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache, no-transform',
+      // Asks proxies not to buffer.
+      'x-accel-buffering': 'no',
+      ...headers,
+    },
+  })
+}
+
 /** A set of callbacks. */
 export class Listeners<T> {
   readonly #emitter = new EventEmitter<'news'>()

@@ -4,6 +4,7 @@ import { hasText } from '../event/text.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import type { Event, StreamingDeltaEvent } from '../event/types.ts'
 import type { State } from '../state/state.ts'
+import { firstFrom } from '../store/memory/sorted.ts'
 import { Listeners } from './async.ts'
 
 /** Number of characters streamed so far, in UTF-16 code units. */
@@ -80,7 +81,7 @@ export class StreamedReply {
 
   /** Returns the end of the part after a position, if it arrived before the event at `seq`. O(log parts). */
   next(offset: ReplyLength, seq: number): ReplyLength | null {
-    const mark = this.#marks[lowerBound(this.#marks, (each) => isShorter(offset, each))]
+    const mark = this.#marks[firstFrom(this.#marks, (each) => !isShorter(offset, each))]
     return mark !== undefined && mark.logLength <= seq ? mark : null
   }
 
@@ -257,7 +258,7 @@ export class GrowingText {
   /** Returns the text between two offsets. O(pieces between + log pieces); one for a reader that keeps up. */
   slice(from: number, to: number): string {
     if (from >= to) return ''
-    const first = lowerBound(this.#pieces, ({ start, text }) => start + text.length > from)
+    const first = firstFrom(this.#pieces, ({ start, text }) => start + text.length <= from)
     let result = ''
     for (let index = first; index < this.#pieces.length; index += 1) {
       const { text, start } = this.#pieces[index] as { readonly text: string; readonly start: number }
@@ -272,16 +273,4 @@ export class GrowingText {
   some(fits: (text: string) => boolean): boolean {
     return this.#pieces.some(({ text }) => fits(text))
   }
-}
-
-/** Index of the first item that matches, or the list's length. O(log n). */
-function lowerBound<T>(list: readonly T[], matches: (item: T) => boolean): number {
-  let low = 0
-  let high = list.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (matches(list[middle] as T)) high = middle
-    else low = middle + 1
-  }
-  return low
 }

@@ -15,6 +15,7 @@ import { reduce } from '../state/reduce.ts'
 import type { State } from '../state/state.ts'
 import { retryConflicts } from '../store/kit/items.ts'
 import { checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
+import { eventResponse } from './async.ts'
 import { appendDecided, type Conversation } from './conversation.ts'
 import type { RunOptions } from './run/options.ts'
 import { decideApprove, decideEdit, decideReject, openCallsOf } from './decide.ts'
@@ -261,35 +262,10 @@ function isOnBranch({ log }: State, id: string): boolean {
  * await response.body.cancel()
  * await engine.close()
  */
-export function uiMessageResponse(conversation: Conversation, options: UIStreamOptions = {}): Response {
-  const disconnected = new AbortController()
-  const signal =
-    options.signal === undefined
-      ? disconnected.signal
-      : AbortSignal.any([disconnected.signal, options.signal])
-  const chunks = uiMessageStream(conversation, { ...options, signal })
-  const encoder = new TextEncoder()
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const { done, value } = await chunks.next()
-      controller.enqueue(encoder.encode(`data: ${done === true ? '[DONE]' : JSON.stringify(value)}\n\n`))
-      if (done === true) controller.close()
-    },
-    async cancel() {
-      disconnected.abort()
-      await chunks.return()
-    },
+export const uiMessageResponse = (conversation: Conversation, options: UIStreamOptions = {}): Response =>
+  eventResponse((signal) => uiMessageStream(conversation, { ...options, signal }), options.signal, '[DONE]', {
+    'x-vercel-ai-ui-message-stream': 'v1',
   })
-  return new Response(body, {
-    headers: {
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-cache, no-transform',
-      'x-vercel-ai-ui-message-stream': 'v1',
-      // Asks proxies not to buffer.
-      'x-accel-buffering': 'no',
-    },
-  })
-}
 
 /** Options of `receiveUIMessages`. */
 export interface UIReceiveOptions extends UIMessagesOptions {

@@ -29,21 +29,32 @@ export const SPEC = objectOf({
   working_dir: string,
 })
 
-export const APP_CONVERSATION = objectOf({
+const SHARED: JsonObject = {
   id: string,
   created_by_user_id: maybe(string),
-  sandbox_id: maybe(string),
   selected_repository: maybe(string),
   selected_branch: maybe(string),
   git_provider: maybe(string),
   title: maybe(string),
-  trigger: maybe(string),
   pr_number: listOf({ type: 'integer' }),
   llm_model: maybe(string),
-  agent_kind: string,
   metrics: maybe({ type: 'object' }),
   parent_conversation_id: maybe(string),
   sub_conversation_ids: listOf(string),
+}
+
+export const SHARED_CONVERSATION = objectOf({
+  ...SHARED,
+  sandbox_id: string,
+  created_at: string,
+  updated_at: string,
+})
+
+export const APP_CONVERSATION = objectOf({
+  ...SHARED,
+  sandbox_id: maybe(string),
+  trigger: maybe(string),
+  agent_kind: string,
   public: { type: 'boolean' },
   tags: texts,
   created_at: instant,

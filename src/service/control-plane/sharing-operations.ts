@@ -44,7 +44,7 @@ import { originOf } from './app-conversation-operations.ts'
 import { AT_ONCE, describeApp } from './app-conversations.ts'
 import { appOf } from './app-metadata.ts'
 import type { ControlPlane } from './control-plane.ts'
-import { CURSOR_PAGING } from './replies.ts'
+import { CURSOR_PAGING, SHARED_CONVERSATION } from './replies.ts'
 
 const HIDDEN: readonly EventKind[] = EVENT_KINDS.filter((kind) => !KINDS[kind].searchable)
 
@@ -126,23 +126,6 @@ export const redactedReads = (store: SharedReads, rules: RedactionRules): Shared
 
 const operation = operationsIn('Conversations')
 
-const SHARED = objectOf({
-  id: string,
-  created_by_user_id: maybe(string),
-  sandbox_id: string,
-  selected_repository: maybe(string),
-  selected_branch: maybe(string),
-  git_provider: maybe(string),
-  title: maybe(string),
-  pr_number: listOf({ type: 'integer' }),
-  llm_model: maybe(string),
-  metrics: maybe({ type: 'object' }),
-  parent_conversation_id: maybe(string),
-  sub_conversation_ids: listOf(string),
-  created_at: string,
-  updated_at: string,
-})
-
 /** The information about a shared conversation that anybody may read, without secrets. O(size). */
 function sharedOf(record: ConversationRecord, rules: RedactionRules | null): JsonObject {
   const { sandbox_id, selected_repository, selected_branch, git_provider, pr_number, llm_model } =
@@ -178,7 +161,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
       tag: 'Sharing',
       what: 'conversations',
       by: 'ids',
-      schema: SHARED,
+      schema: SHARED_CONVERSATION,
       find: (ids) =>
         mapConcurrent(ids, AT_ONCE, async (id) => {
           const record = await findPublicConversation(plane.store, id)
