@@ -58,7 +58,7 @@ async function printLines({ store, record }: Source, page: Page): Promise<void> 
 async function writeOutput(source: Source, layout: Layout, target: Target): Promise<void> {
   switch (layout) {
     case 'jsonl':
-      return writeTo(target, 'file', (path) => writeJsonl(source, path))
+      return writeTo(target, 'file', (path) => writeFile(path, linesOf(source), { flag: 'wx' }))
     case 'directory':
       return writeTo(target, 'directory', async (path) => {
         await mkdir(path)
@@ -75,15 +75,10 @@ async function writeOutput(source: Source, layout: Layout, target: Target): Prom
   }
 }
 
-async function writeJsonl({ store, record, progress }: Source, path: string): Promise<void> {
-  const file = await open(path, 'wx')
-  try {
-    for await (const events of readLog(store, record)) {
-      await file.appendFile(events.map((event) => `${rawText(event, 'line')}\n`).join(''))
-      progress.tick((events.at(-1)?.seq ?? 0) + 1)
-    }
-  } finally {
-    await file.close()
+async function* linesOf({ store, record, progress }: Source): AsyncIterableIterator<string> {
+  for await (const events of readLog(store, record)) {
+    yield events.map((event) => `${rawText(event, 'line')}\n`).join('')
+    progress.tick((events.at(-1)?.seq ?? 0) + 1)
   }
 }
 

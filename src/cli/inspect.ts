@@ -1,7 +1,7 @@
 /** Opens the inspector over files, or over a database: as a page that is served here, or as one file. */
 
 import { spawn } from 'node:child_process'
-import { open, readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { redactionRules, redactLog, redactRecord } from '../context/redaction/index.ts'
 import { isQuarantined, type Loaded } from '../event/index.ts'
@@ -24,7 +24,7 @@ import { eachConversation, getConversation, withStore } from './db/store.ts'
 import { writeTo } from './export.ts'
 import { FileError, fromListening } from './failure.ts'
 import { openingCall, quarantineNote, readRecording, readStored } from './input/recording.ts'
-import { ClosedPipe, progressOn, writeAll } from './print/io.ts'
+import { ClosedPipe, progressOn } from './print/io.ts'
 import { counted, plain, safe } from './print/text.ts'
 import { aboutFile, type Page } from './show/page.ts'
 
@@ -214,15 +214,7 @@ async function writePage(
   const logs = await Promise.all(titles.map((_, index) => read(index)))
   // From here on, errors are about the file that is written.
   return page.attempt(aboutFile(target.output), async () => {
-    await writeTo(target, 'file', async (path) => {
-      const file = await open(path, 'wx')
-      try {
-        const sink = { isTTY: false, write: async (text: string) => void (await file.write(text)) }
-        await writeAll(sink, inspectorPage(template, logs))
-      } finally {
-        await file.close()
-      }
-    })
+    await writeTo(target, 'file', (path) => writeFile(path, inspectorPage(template, logs), { flag: 'wx' }))
     await page.print([`Written to ${safe(target.output)}: it opens in any browser, without a server`])
     return 0
   })

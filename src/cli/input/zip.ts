@@ -1,6 +1,6 @@
 /** Reads and writes zips. Input is hostile: sizes, counts, names and checksums are checked. */
 
-import { open, readFile, stat } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 import { inflateSync, Zip, ZipDeflate } from 'fflate'
 import { FileError, rejectRead } from '../failure.ts'
@@ -130,47 +130,40 @@ export interface NewFile {
 }
 
 /** Writes files into a folder of a new zip; memory holds one file and all names. */
-export async function writeZip(path: string, folder: string, files: AsyncIterable<NewFile>): Promise<void> {
-  const file = await open(path, 'wx')
-  try {
-    let chunks: Uint8Array[] = []
-    let size = 0
-    let written = 0
-    let count = 0
-    const zip = new Zip((error, chunk) => {
-      if (error !== null) throw error
-      chunks.push(chunk)
-      size += chunk.length
-    })
-    const flush = async (): Promise<void> => {
-      const bytes = Buffer.concat(chunks)
-      chunks = []
-      written = size
-      if (size > MAX_32)
-        throw new FileError('unwritable', 'a zip cannot be larger than 4 GiB; use --format jsonl')
-      await file.appendFile(bytes)
-    }
-    for await (const { path: name, text, time } of files) {
-      const about = { mtime: zipTime(time), os: 3, attrs: 0o100644 * 0x10000 }
-      const entry = Object.assign(new ZipDeflate(`${folder}/${name}`), about)
-      zip.add(entry)
-      entry.push(Buffer.from(text), true)
-      count += 1
-      if (size - written >= FLUSH_BYTES) await flush()
-    }
-    await flush()
-    const start = size
-    zip.end()
-    const directory = Buffer.concat(chunks)
-    chunks = count < MAX_16 ? [directory] : withLargeCount(directory, count, start)
-    await flush()
-  } finally {
-    await file.close()
+export const writeZip = (path: string, folder: string, files: AsyncIterable<NewFile>): Promise<void> =>
+  writeFile(path, zipped(folder, files), { flag: 'wx' })
+
+async function* zipped(folder: string, files: AsyncIterable<NewFile>): AsyncIterableIterator<Buffer> {
+  const chunks: Uint8Array[] = []
+  let [size, written, count] = [0, 0, 0]
+  const zip = new Zip((error, chunk) => {
+    if (error !== null) throw error
+    chunks.push(chunk)
+    size += chunk.length
+  })
+  const flush = (): Buffer => {
+    written = size
+    if (size > MAX_32)
+      throw new FileError('unwritable', 'a zip cannot be larger than 4 GiB; use --format jsonl')
+    return Buffer.concat(chunks.splice(0))
   }
+  for await (const { path: name, text, time } of files) {
+    const about = { mtime: zipTime(time), os: 3, attrs: 0o100644 * 0x10000 }
+    const entry = Object.assign(new ZipDeflate(`${folder}/${name}`), about)
+    zip.add(entry)
+    entry.push(Buffer.from(text), true)
+    count += 1
+    if (size - written >= FLUSH_BYTES) yield flush()
+  }
+  yield flush()
+  const start = size
+  zip.end()
+  const directory = flush()
+  yield count < MAX_16 ? directory : withLargeCount(directory, count, start)
 }
 
 /** The library counts files with 16 bits: puts the end with 64 bits before its own. */
-function withLargeCount(directory: Buffer, count: number, start: number): Buffer[] {
+function withLargeCount(directory: Buffer, count: number, start: number): Buffer {
   const length = directory.length - 22
   const plain = directory.subarray(length)
   plain.fill(0xff, 8, 12)
@@ -184,7 +177,7 @@ function withLargeCount(directory: Buffer, count: number, start: number): Buffer
   large.writeUInt32LE(SIGNATURES.locator64, 56)
   large.writeBigUInt64LE(BigInt(start + length), 64)
   large.writeUInt32LE(1, 72)
-  return [directory.subarray(0, length), large, plain]
+  return Buffer.concat([directory.subarray(0, length), large, plain])
 }
 
 /** The library writes local time, from 1980 to 2099: shifted, archives are the same in every time zone. */

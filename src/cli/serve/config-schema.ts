@@ -93,6 +93,8 @@ const MAX_BODY = 2 ** 28
 /** Variables that the service sets in every sandbox. */
 const RESERVED = ['PORT', 'SESSION_API_KEY', 'OH_SESSION_API_KEYS_0', 'SANDBOX_ID', 'COLLOQUY_SANDBOX_OWNER']
 
+const optional = z.exactOptional
+
 const whole = (max = Number.MAX_SAFE_INTEGER) => {
   const must = `must be a whole number ${max === Number.MAX_SAFE_INTEGER ? 'above 0' : `from 1 to ${max}`}`
   return z.number(must).refine((value) => Number.isSafeInteger(value) && value >= 1 && value <= max, must)
@@ -108,43 +110,39 @@ const variable = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, not its value')
 
+const ownVariable = nonEmptyText
+  .refine((name) => !name.includes('='), 'must not hold =')
+  .refine((name) => !RESERVED.includes(name), 'is set by the service')
+
+const headerName = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, 'is no name of a header')
+
+const headerValue = z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must be on one line, in Latin letters')
+
 const sandboxSpec = z.strictObject({
   id: nonEmptyText,
   command: z.array(string, 'must be a list of texts, or null').min(1, 'must name a program').nullable(),
-  initial_env: z
-    .record(
-      nonEmptyText
-        .refine((name) => !name.includes('='), 'must not hold =')
-        .refine((name) => !RESERVED.includes(name), 'is set by the service'),
-      string,
-    )
-    .exactOptional(),
-  working_dir: nonEmptyText
-    .refine(isWithin, 'must be a folder within the sandbox, as in workspace')
-    .exactOptional(),
-  health: string.regex(/^\/(?!\/)/, 'must be a path, as in /health').exactOptional(),
+  initial_env: optional(z.record(ownVariable, string)),
+  working_dir: optional(
+    nonEmptyText.refine(isWithin, 'must be a folder within the sandbox, as in workspace'),
+  ),
+  health: optional(string.regex(/^\/(?!\/)/, 'must be a path, as in /health')),
 })
 
 const webhook = z
   .strictObject({
     url: z.string().refine(isReceiver, 'must be a URL of http or https, without a user in it'),
-    secret: z.string().min(16, 'must have at least 16 characters').exactOptional(),
-    secret_env: variable.exactOptional(),
-    id: z.string().refine(isLegalId, 'must be 1 to 200 printable characters').exactOptional(),
-    from: z.enum(['start', 'now']).exactOptional(),
-    kinds: z.array(z.enum(EVENT_KINDS)).min(1, 'must name at least one kind').exactOptional(),
-    headers: z
-      .record(
-        z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, 'is no name of a header'),
-        z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must be on one line, in Latin letters'),
-      )
-      .exactOptional(),
-    max_batch_events: count.exactOptional(),
-    max_batch_bytes: count.exactOptional(),
-    concurrency: count.exactOptional(),
-    timeout: count.exactOptional(),
-    retry_delay: count.exactOptional(),
-    max_retry_delay: count.exactOptional(),
+    secret: optional(z.string().min(16, 'must have at least 16 characters')),
+    secret_env: optional(variable),
+    id: optional(z.string().refine(isLegalId, 'must be 1 to 200 printable characters')),
+    from: optional(z.enum(['start', 'now'])),
+    kinds: optional(z.array(z.enum(EVENT_KINDS)).min(1, 'must name at least one kind')),
+    headers: optional(z.record(headerName, headerValue)),
+    max_batch_events: optional(count),
+    max_batch_bytes: optional(count),
+    concurrency: optional(count),
+    timeout: optional(count),
+    retry_delay: optional(count),
+    max_retry_delay: optional(count),
   })
   .refine(
     ({ secret, secret_env }) => (secret === undefined) !== (secret_env === undefined),
@@ -160,10 +158,10 @@ export const settings = z.strictObject({
     .min(1, 'must hold at least one; leave it out for a working directory alone')
     .refine((all) => areUnique(all.map(({ id }) => id)), 'must not hold two with one id')
     .exactOptional(),
-  sandbox_directory: nonEmptyText.exactOptional(),
-  canvas_extensions: nonEmptyText.exactOptional(),
-  sandbox_workspaces: z.boolean('must be true or false').exactOptional(),
-  max_sandboxes: whole().exactOptional(),
+  sandbox_directory: optional(nonEmptyText),
+  canvas_extensions: optional(nonEmptyText),
+  sandbox_workspaces: optional(z.boolean('must be true or false')),
+  max_sandboxes: optional(whole()),
   webhooks: z
     .array(webhook)
     .refine(
@@ -171,26 +169,21 @@ export const settings = z.strictObject({
       'must not hold two with one id; without an id, the url is it, without its query',
     )
     .exactOptional(),
-  max_profiles: whole().exactOptional(),
-  quota: z
-    .strictObject({
-      per_day: whole(),
-      exempt: z.array(nonEmptyText, 'must be a list of texts').exactOptional(),
-    })
-    .exactOptional(),
-  editor: z
-    .strictObject({ port: whole(65_535), token_env: variable, base_path: string.exactOptional() })
-    .exactOptional(),
-  max_body_bytes: whole(MAX_BODY).exactOptional(),
-  cache_bytes: whole().exactOptional(),
-  redact: z.array(z.enum(['stored', 'public'])).exactOptional(),
+  max_profiles: optional(whole()),
+  quota: optional(
+    z.strictObject({ per_day: whole(), exempt: optional(z.array(nonEmptyText, 'must be a list of texts')) }),
+  ),
+  editor: optional(z.strictObject({ port: whole(65_535), token_env: variable, base_path: optional(string) })),
+  max_body_bytes: optional(whole(MAX_BODY)),
+  cache_bytes: optional(whole()),
+  redact: optional(z.array(z.enum(['stored', 'public']))),
   live: z
     .strictObject({
-      max_per_conversation: whole().exactOptional(),
-      max_total: whole().exactOptional(),
-      buffer_chars: whole().exactOptional(),
-      write_timeout: count.exactOptional(),
-      heartbeat_interval: count.exactOptional(),
+      max_per_conversation: optional(whole()),
+      max_total: optional(whole()),
+      buffer_chars: optional(whole()),
+      write_timeout: optional(count),
+      heartbeat_interval: optional(count),
     })
     .exactOptional(),
 })
