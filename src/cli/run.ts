@@ -4,6 +4,7 @@ import { relative } from 'node:path'
 import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { createEngine, maskSecrets } from '../index.ts'
+import { listLeaves } from '../state/index.ts'
 import {
   commandIn,
   type CommandName,
@@ -46,7 +47,7 @@ import { checkView, judgeLog, type Judged, junitOf, repairsOf, showLaws } from '
 import { convertView, messagesView } from './show/messages.ts'
 import { type About, aboutFile, aboutStored, LISTED, Page, type View } from './show/page.ts'
 import { condenseView, replayView, stateRows, stuckView, viewRows, viewView } from './show/state.ts'
-import { treeLines, type TreeRow, treeRows, treeView } from './show/tree.ts'
+import { treeLines, type TreeRow, treeView } from './show/tree.ts'
 import { whyView } from './show/why.ts'
 
 /** How to call colloquy here: in its own repository it is not a command of the shell. */
@@ -82,7 +83,8 @@ function* showDemo(page: Page, recording: Recording, file: string): IterableIter
   yield* AGENT.map((line) => `  ${line}`)
   yield ''
   yield page.heading('Try next')
-  yield* suggestions(page, file, endOfOtherBranch(recording))
+  const others = listLeaves(state).filter(({ id }) => id !== state.log.head?.id)
+  yield* suggestions(page, file, others[0]?.id ?? '')
 }
 
 const isMinor = ({ isRemark, entry }: TreeRow): boolean =>
@@ -98,11 +100,6 @@ function* suggestions({ paint }: Page, file: string, leaf: string): IterableIter
   })
   const columns = widest(tries.map(([, line]) => line))
   for (const [why, line] of tries) yield `  ${paint('strong', pad(line, columns))}  ${paint('dim', why)}`
-}
-
-function endOfOtherBranch({ state }: Recording): string {
-  for (const { isEnd, onHeadPath, entry } of treeRows(state)) if (isEnd && !onHeadPath) return entry.id ?? ''
-  return state.log.head?.id ?? ''
 }
 
 /** Runs a command. Resolves to 0, 1 for bad data or 2 for bad usage; rejects with nothing but {@link ClosedPipe}. */

@@ -88,8 +88,6 @@ export interface TreeRow {
   readonly depth: number
   readonly forks: boolean
   readonly onHeadPath: boolean
-  /** Whether only state updates follow it. */
-  readonly isEnd: boolean
   /** A state update without children: shown with the row above, not as a branch. */
   readonly isRemark: boolean
 }
@@ -101,14 +99,14 @@ type TreeShape = ReturnType<typeof shapeOf>
  * line to HEAD, and the larger branch continues: depth grows with the logarithm of the number of events.
  * O(n).
  */
-export function* treeRows(state: State): IterableIterator<TreeRow> {
+function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)
   const todo: { entry: Entry; depth: number; forks: boolean }[] = []
   function* below(above: Entry | null, depth: number, onHeadPath: boolean): IterableIterator<TreeRow> {
     const branches: Entry[] = []
     for (const entry of shape.children.get(above) ?? []) {
       if (!isRemark(entry, shape)) branches.push(entry)
-      else yield { entry, depth, forks: false, onHeadPath, isEnd: false, isRemark: true }
+      else yield { entry, depth, forks: false, onHeadPath, isRemark: true }
     }
     const main = mainOf(branches, shape)
     if (main !== undefined) todo.push({ entry: main, depth, forks: false })
@@ -121,8 +119,7 @@ export function* treeRows(state: State): IterableIterator<TreeRow> {
   for (let position = todo.pop(); position !== undefined; position = todo.pop()) {
     const { entry, depth } = position
     const onHeadPath = shape.onHeadPath.has(entry)
-    const isEnd = (shape.children.get(entry) ?? []).every((child) => isRemark(child, shape))
-    yield { ...position, onHeadPath, isEnd, isRemark: false }
+    yield { ...position, onHeadPath, isRemark: false }
     yield* below(entry, depth, onHeadPath)
   }
 }

@@ -19,8 +19,9 @@ const TONES: Readonly<Record<Finding['severity'], Tone>> = { error: 'bad', warni
 type AnyReason = Reason<VerdictCode | NoteCode>
 
 /** @throws ColloquyError `unknown_event` for an unknown or ambiguous id. */
-function explanationOf({ recording, state, options: { budget } }: Subject<'why'>, typed: string) {
-  const explanation = explain(state, resolveEvent(recording, typed), budget === undefined ? {} : { budget })
+function explanationOf({ recording, state, operand, options: { budget } }: Subject<'why'>) {
+  const event = resolveEvent(recording, operand ?? '')
+  const explanation = explain(state, event, budget === undefined ? {} : { budget })
   const withLines = (reason: AnyReason) => ({ ...reason, text: inLines(reason.text, recording.lines) })
   const { verdict, notes } = explanation
   return {
@@ -44,21 +45,13 @@ export const whyView: View<'why'> = {
   json(subject) {
     if (subject.operand === null)
       return {
-        findings: findingsOf(subject).map(({ kind, severity, line, text, rule, law, ids, cost }) => ({
-          kind,
-          severity,
-          line,
-          text,
-          rule,
-          law,
+        findings: findingsOf(subject).map(({ key: _key, seq: _seq, ids, cost, ...finding }) => ({
+          ...finding,
           event_ids: ids,
           ...(cost && { cost: { cache_tokens: cost.cacheTokens, reasoning_tokens: cost.reasoningTokens } }),
         })),
       }
-    const { id, line, kind, inView, verdict, removedBy, pairedWith, notes } = explanationOf(
-      subject,
-      subject.operand,
-    )
+    const { id, line, kind, inView, verdict, removedBy, pairedWith, notes } = explanationOf(subject)
     return {
       event: { id, line, kind },
       in_view: inView,
@@ -87,7 +80,7 @@ export const whyView: View<'why'> = {
       }))
       return yield* page.findingRows(rows)
     }
-    const { id, seq, line, kind, inView, verdict, notes } = maskSecrets(explanationOf(subject, operand))
+    const { id, seq, line, kind, inView, verdict, notes } = maskSecrets(explanationOf(subject))
     yield page.heading(title, `line ${line}${id === null ? '' : `, ${shownId(id)}`}`)
     const entry = recording.state.log.entries.get(seq)
     if (entry !== undefined && kind === (entry.event?.kind ?? kind))
