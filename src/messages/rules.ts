@@ -118,20 +118,30 @@ export function judge<V>(rules: readonly Rule<V>[], view: V): Violation[] {
   return violations
 }
 
-const PAIRS = {
+const SHARED = {
+  'system-first': [
+    'There is at most one system or developer message, and it is first.',
+    (_, messages) =>
+      each(messages.slice(1), ({ role }) => isSystem(role) && `${String(role)} message after the first`),
+  ],
+  'roles-alternate': ['No message has the role of the one before it.', (_, messages) => sameRole(messages)],
   'calls-have-results': ['Each call has its result directly after the turn that made it.', withoutResult],
   'results-follow-calls': ['Each result is for a call of the turn directly before it.', orphans],
   'one-result-each': ['No call has two results.', secondResults],
   'call-ids-unique': ['No two calls of the request share an id.', repeatedCalls],
-} as const
+} as const satisfies Readonly<
+  Record<string, [string, (turns: readonly Turn[], messages: readonly Said[]) => Iterable<Finding>]>
+>
 
-/** The rules of calls and results, by the sources that a provider has for them. */
-export const pairRules = <V extends { readonly turns: readonly Turn[] }>(
-  sources: Readonly<Partial<Record<keyof typeof PAIRS, string>>>,
+/** Rules of calls, results and roles, by the sources that a provider has for them. */
+export const sharedRules = <
+  V extends { readonly turns: readonly Turn[]; readonly messages?: readonly Said[] },
+>(
+  sources: Readonly<Partial<Record<keyof typeof SHARED, string>>>,
 ): readonly Rule<V>[] =>
   Object.entries(sources).map(([id, source]) => {
-    const [rule, check] = PAIRS[id as keyof typeof PAIRS]
-    return { id, rule, source, check: ({ turns }) => check(turns) }
+    const [rule, check] = SHARED[id as keyof typeof SHARED]
+    return { id, rule, source, check: ({ turns, messages = [] }) => check(turns, messages) }
   })
 
 /** Yields a finding for each item with a fault, at a field of it. */
@@ -176,13 +186,13 @@ interface Said {
   readonly role: unknown
 }
 
-export const notOfUser =
+export const notUser =
   (verb: string) =>
   ({ role }: Said): string | false =>
     role !== 'user' && `${verb} ${String(role)}`
 
 /** Yields the messages with the role of the one before: of any role, or of one. */
-export const sameRoles = (messages: readonly Said[], only?: string): Generator<Finding> =>
+export const sameRole = (messages: readonly Said[], only?: string): Generator<Finding> =>
   each(
     messages,
     ({ role }, index) =>

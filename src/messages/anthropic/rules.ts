@@ -11,8 +11,8 @@ import {
   judge,
   nameFault,
   nonEmpty,
-  notOfUser,
-  pairRules,
+  notUser,
+  sharedRules,
 } from '../rules.ts'
 import type { Finding, JsonObject, Part, Rule, Violation } from '../request-form.ts'
 import type { Turn } from '../rules.ts'
@@ -444,7 +444,7 @@ export const anthropicRules: readonly Rule<View>[] = [
     id: 'user-first',
     rule: 'The history begins with a user message.',
     source: 'error: "messages: first message must use the \\"user\\" role" (lobehub/lobehub#1601)',
-    check: ({ messages }) => each(messages.slice(0, 1), notOfUser('begins with')),
+    check: ({ messages }) => each(messages.slice(0, 1), notUser('begins with')),
   },
   {
     id: 'message-nonempty',
@@ -467,7 +467,7 @@ export const anthropicRules: readonly Rule<View>[] = [
     check: ({ target, messages }) =>
       each(assistants(messages.slice(-1)), () => target.prefill === false && 'ends with the assistant'),
   },
-  ...pairRules<View>({
+  ...sharedRules<View>({
     'calls-have-results':
       'error: "`tool_use` ids were found without `tool_result` blocks immediately after: …. Each `tool_use` block must have a corresponding `tool_result` block in the next message."',
     'results-follow-calls':

@@ -1,17 +1,7 @@
 /** Amazon Bedrock's Converse: the form of messages and system prompt, and the rules for them. */
 
 import { asList, asObject, customShape, formRules, listed, oneData, written } from '../request-form.ts'
-import {
-  blankFault,
-  each,
-  judge,
-  nameFault,
-  notOfUser,
-  pairRules,
-  repeats,
-  sameRoles,
-  turnsOf,
-} from '../rules.ts'
+import { blankFault, each, judge, nameFault, notUser, sharedRules, repeats, turnsOf } from '../rules.ts'
 import type { OneField, Rule, Violation } from '../request-form.ts'
 import type { Step } from '../rules.ts'
 import { either, listOf, object, oneOf, open, optional, record, string } from '../shape.ts'
@@ -121,14 +111,7 @@ export const bedrockRules: readonly Rule<View>[] = [
     rule: 'The conversation begins and ends with the user.',
     source:
       'error: "A conversation must start with a user message."; at the end: "does not support assistant message prefill"',
-    check: ({ messages }) =>
-      each([messages[0] ?? NO_MESSAGE, messages.at(-1) ?? NO_MESSAGE], notOfUser('of')),
-  },
-  {
-    id: 'roles-alternate',
-    rule: 'No message has the role of the one before it.',
-    source: 'error: "A conversation must alternate between user and assistant roles."',
-    check: ({ messages }) => sameRoles(messages),
+    check: ({ messages }) => each([messages[0] ?? NO_MESSAGE, messages.at(-1) ?? NO_MESSAGE], notUser('of')),
   },
   {
     id: 'content-nonempty',
@@ -162,7 +145,8 @@ export const bedrockRules: readonly Rule<View>[] = [
         return (role === 'assistant' ? isOfUser : isOfModel) && `of role ${String(role)}`
       }),
   },
-  ...pairRules<View>({
+  ...sharedRules<View>({
+    'roles-alternate': 'error: "A conversation must alternate between user and assistant roles."',
     'calls-have-results': 'error: "Expected toolResult blocks at messages.2.content for the following Ids"',
     'one-result-each': 'inferred from the number of blocks that the next error counts',
     'results-follow-calls':

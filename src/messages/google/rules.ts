@@ -1,16 +1,7 @@
 /** Google Gemini: the rules for contents and system instruction. */
 
 import { asList, asObject, customShape, faultsOf, formRules, listed, oneData } from '../request-form.ts'
-import {
-  each,
-  functionNameFault,
-  isBase64,
-  judge,
-  nonEmpty,
-  notOfUser,
-  repeats,
-  sameRoles,
-} from '../rules.ts'
+import { each, functionNameFault, isBase64, judge, nonEmpty, notUser, repeats, sameRole } from '../rules.ts'
 import type { Finding, OneField, Part, Rule, Violation } from '../request-form.ts'
 import { listOf, object, oneOf, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf } from '../shape.ts'
@@ -125,20 +116,20 @@ export const googleRules: readonly Rule<View>[] = [
     rule: 'The contents begin with the user.',
     source:
       'error: "Please ensure that function call turn comes immediately after a user turn or after a function response turn"; inferred for texts',
-    check: ({ contents }) => each(contents.slice(0, 1), notOfUser('begins with')),
+    check: ({ contents }) => each(contents.slice(0, 1), notUser('begins with')),
   },
   {
     id: 'user-last',
     rule: 'The contents end with the user.',
     source: 'error: "Requests ending with a model turn are not supported."',
-    check: ({ contents }) => each(contents.slice(-1), notOfUser('ends with')),
+    check: ({ contents }) => each(contents.slice(-1), notUser('ends with')),
   },
   {
     id: 'models-apart',
     rule: 'No content of the model follows another one directly.',
     source:
       'error: "Please ensure that function call turn comes immediately after a user turn or after a function response turn"',
-    check: ({ contents }) => sameRoles(contents, 'model'),
+    check: ({ contents }) => sameRole(contents, 'model'),
   },
   {
     id: 'parts-by-role',

@@ -1,7 +1,7 @@
 /** Gemini Interactions: the rules for the steps of a request. */
 
 import { asObject, byKey, formRules, listed, shapesOf, storedFields, written } from '../request-form.ts'
-import { each, functionNameFault, isBase64, judge, nonEmpty, pairRules, turnsOf } from '../rules.ts'
+import { each, functionNameFault, isBase64, judge, nonEmpty, sharedRules, turnsOf } from '../rules.ts'
 import type { Finding, Part, Rule, Violation } from '../request-form.ts'
 import type { Step } from '../rules.ts'
 import { boolean, byType, either, listOf, object, objects, open, optional, record, string } from '../shape.ts'
@@ -94,7 +94,7 @@ export const interactionsRules: readonly Rule<View>[] = [
       )
     },
   },
-  ...pairRules<View>({
+  ...sharedRules<View>({
     'calls-have-results':
       'guide on function calling: call_id is the id of the call; the position is inferred from generateContent',
     'one-result-each': 'inferred: a call_id names one call',

@@ -12,7 +12,7 @@ import {
   lengthFault,
   nameFault,
   nonEmpty,
-  pairRules,
+  sharedRules,
   turnsOf,
   userFirst,
 } from '../rules.ts'
@@ -122,13 +122,6 @@ export const openAiChatRules: readonly Rule<View>[] = [
     check: ({ request }) => nonEmpty(request, 'messages'),
   },
   {
-    id: 'system-first',
-    rule: 'There is at most one system or developer message, and it is first.',
-    source: "inferred: the library's own promise, and what stricter compatible servers demand",
-    check: ({ messages }) =>
-      each(messages.slice(1), ({ role }) => isSystem(role) && `${String(role)} message after the first`),
-  },
-  {
     id: 'user-first',
     rule: 'After the system message the history begins with a user message.',
     source: 'inferred: OpenAI accepts any order, the providers behind compatible servers do not',
@@ -188,7 +181,8 @@ export const openAiChatRules: readonly Rule<View>[] = [
       for (const { path, body } of messages) yield* nonEmpty(body['tool_calls'], `${path}.tool_calls`)
     },
   },
-  ...pairRules<View>({
+  ...sharedRules<View>({
+    'system-first': "inferred: the library's own promise, and what stricter compatible servers demand",
     'calls-have-results':
       "error: \"An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'\"",
     'results-follow-calls':

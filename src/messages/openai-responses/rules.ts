@@ -18,12 +18,11 @@ import {
   each,
   imageUrlFault,
   inputFileFault,
-  isSystem,
   judge,
   lengthFault,
   nameFault,
   nonEmpty,
-  pairRules,
+  sharedRules,
   repeats,
   turnsOf,
   userFirst,
@@ -237,7 +236,7 @@ function viewOf(request: unknown) {
   const isAsync = asyncIds(items)
   const synchronous = items.filter(({ body }) => !isAsync.has(body['call_id']))
   const turns = turnsOf(synchronous.flatMap(stepOf))
-  return { request, input, items, parts, calls, turns }
+  return { request, input, items, messages: items, parts, calls, turns }
 }
 
 export const validateOpenAiResponses = (request: unknown): Violation[] =>
@@ -331,13 +330,6 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
       each([{ path: 'instructions' }], ({ path }) => blankFault(asObject(request)[path])),
   },
   {
-    id: 'system-first',
-    rule: 'There is at most one system or developer message, and it is first.',
-    source: "inferred: the library's own promise",
-    check: ({ items }) =>
-      each(items.slice(1), ({ role }) => isSystem(role) && `${String(role)} message after the first item`),
-  },
-  {
     id: 'user-first',
     rule: 'After the system message the input begins with a user message.',
     source: 'inferred: OpenAI accepts any order, the providers behind compatible servers do not',
@@ -397,7 +389,8 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
         return body['type'] === 'input_image' && !isOne && 'neither an address nor an id, or both'
       }),
   },
-  ...pairRules<View>({
+  ...sharedRules<View>({
+    'system-first': "inferred: the library's own promise",
     'calls-have-results':
       'error: "No tool output found for function call …"; OpenAI itself accepts the output anywhere later',
     'results-follow-calls': 'error: "No tool call found for function call output with call_id …"',
