@@ -5,6 +5,7 @@ import type {
   ConversationStateUpdateEvent,
   ActionEvent,
   AgentErrorEvent,
+  ConversationErrorEvent,
   Event,
   MessageEvent,
 } from '../event/types.ts'
@@ -231,7 +232,7 @@ export function decideRunLost(state: State): Event[] {
     length === 0
       ? 'The run ended without a final status.'
       : `The run ended without a final status, with ${length} open ${length === 1 ? 'call' : 'calls'}.`
-  return [{ kind: 'ConversationErrorEvent', source: 'environment', code: 'RunLost', detail }]
+  return [errorEvent('RunLost', detail)]
 }
 
 export function userMessage(content: string | Message): MessageEvent {
@@ -326,6 +327,13 @@ export function callsOfLostRun(state: State): ReadonlySet<string> {
     listPendingCallsIn(state.branch.pendingCalls).flatMap(({ entry }) => (entry.seq > from ? entry.id : [])),
   )
 }
+
+export const errorEvent = (code: string, detail: string): ConversationErrorEvent => ({
+  kind: 'ConversationErrorEvent',
+  source: 'environment',
+  code,
+  detail,
+})
 
 export const updateEvent = (key: string, value: JsonValue): ConversationStateUpdateEvent => ({
   kind: 'ConversationStateUpdateEvent',

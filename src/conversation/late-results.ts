@@ -15,7 +15,7 @@ import { granted, GRANTS } from '../state/call-status.ts'
 import type { Header } from '../state/header.ts'
 import { reduce } from '../state/reduce.ts'
 import { branchOf, type State } from '../state/state.ts'
-import { grantUpdate, headUpdate, statusUpdate } from './decide.ts'
+import { errorEvent, grantUpdate, headUpdate, statusUpdate } from './decide.ts'
 
 /** Whether an event is a result or completion without a parent: its call may be on another branch. O(1). */
 export const isUnplaced = (event: Event): event is ToolResultEvent | MessageEvent =>
@@ -59,7 +59,7 @@ export function attachLateResults(state: State, events: readonly Event[]): reado
     const { error } = header
     // Only an error event sets an error, so it is appended again after the result that ended it.
     if (error !== null && current.header.error === null) {
-      add({ kind: 'ConversationErrorEvent', source: 'environment', code: error.code, detail: error.detail })
+      add(errorEvent(error.code, error.detail))
     }
     add(headUpdate(log.head?.id ?? null))
     if (current.header.status !== header.status) add(statusUpdate(header.status))

@@ -15,7 +15,7 @@ import { eventKindOf } from '../../log/entry.ts'
 import { hasText } from '../../event/text.ts'
 import { toMessages } from '../../messages/neutral.ts'
 import type { ReplyOutcome } from '../../messages/reply.ts'
-import { requestAfter, errorAfter, errorAfterEmptyReplies, isEmptyOutput } from './condense.ts'
+import { errorAfter, errorAfterEmptyReplies, isEmptyOutput, isOutOfRoom, requestIf } from './condense.ts'
 import { readStep, type StepInput } from './step.ts'
 
 /**
@@ -78,7 +78,7 @@ export async function callStep(
   const error = errorAfter(output) ?? errorAfterEmptyReplies(run.emptyReplies)
   if (error === null) return
   await add(run, (state) => {
-    const request = requestAfter(run, output, state)
+    const request = requestIf(isOutOfRoom(output), run, state)
     return request.length > 0 ? request : [error]
   })
 }

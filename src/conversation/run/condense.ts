@@ -4,14 +4,13 @@ import { renderMessage } from '../../messages/neutral.ts'
 import type { ReplyOutcome } from '../../messages/reply.ts'
 import { isFinalReply } from '../../state/status.ts'
 import type { StepOutput } from './step.ts'
-import { hasCode } from '../../event/errors.ts'
 import { eventKindOf, isOnPathIn } from '../../log/entry.ts'
 import { reduce } from '../../state/reduce.ts'
 import type { State } from '../../state/state.ts'
 import { failureUpdate, isWaitingForSummary } from '../../state/summary-failure.ts'
 import { orAborted } from '../async.ts'
 import { checkEvents } from '../stamp.ts'
-import { statusUpdate } from '../decide.ts'
+import { errorEvent, statusUpdate } from '../decide.ts'
 import { isReplied } from '../turn.ts'
 import { add, type RunContext } from './context.ts'
 
@@ -58,28 +57,18 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
 }
 
 /**
- * Requests a condensation after the provider reported a request that was too long, or a reply without room.
- * Empty without a condenser, or if a request is already open.
+ * Requests a condensation if a request was too long, or a reply without room. Empty without a condenser, or if
+ * a request is already open.
  */
-export const requestFor = ({ condenser }: RunContext, why: unknown, { branch }: State): Event[] =>
-  condenser !== null && hasCode(why, 'context_too_long') && !branch.view.unhandledCondensationRequest
-    ? [REQUEST]
+export const requestIf = (isTooLong: boolean, { condenser }: RunContext, { branch }: State): Event[] =>
+  isTooLong && condenser !== null && !branch.view.unhandledCondensationRequest
+    ? [{ kind: 'CondensationRequest', source: 'environment' }]
     : []
 
-export const requestAfter = ({ condenser }: RunContext, output: StepOutput, { branch }: State): Event[] =>
-  condenser !== null && isOutOfRoom(output) && !branch.view.unhandledCondensationRequest ? [REQUEST] : []
-
-const REQUEST: Event = { kind: 'CondensationRequest', source: 'environment' }
-
-function refused(detail: string): Condensing {
-  const error: ConversationErrorEvent = {
-    kind: 'ConversationErrorEvent',
-    source: 'environment',
-    code: CONDENSATION_REFUSED,
-    detail,
-  }
-  return { next: 'end', with: [error] }
-}
+const refused = (detail: string): Condensing => ({
+  next: 'end',
+  with: [errorEvent(CONDENSATION_REFUSED, detail)],
+})
 
 /** Whether a decision still fits: later events extend its branch and condense nothing. O(those). */
 function isUnchanged({ log: { head, entries } }: State, { log }: State): boolean {
@@ -122,7 +111,7 @@ export function errorAfter({ events, outcome }: StepOutput): ConversationErrorEv
   }
 }
 
-const isOutOfRoom = ({ events, outcome }: StepOutput): boolean => {
+export const isOutOfRoom = ({ events, outcome }: StepOutput): boolean => {
   const end = outcome ?? recordedEnd(events)
   return end?.type === 'truncated' && end.reason === 'model_context_window_exceeded'
 }
@@ -153,9 +142,5 @@ function recordedEnd(events: readonly Event[]): ReplyOutcome | null {
   return { type, reason: typeof stop === 'string' ? stop : '' }
 }
 
-const failed = (code: string, what: string, why: string | null): ConversationErrorEvent => ({
-  kind: 'ConversationErrorEvent',
-  source: 'environment',
-  code,
-  detail: why === null || why === '' ? `${what}.` : `${what}: ${why}`,
-})
+const failed = (code: string, what: string, why: string | null): ConversationErrorEvent =>
+  errorEvent(code, why === null || why === '' ? `${what}.` : `${what}: ${why}`)

@@ -16,6 +16,7 @@ import {
   decideInterrupt,
   decideRunLost,
   errorResults,
+  errorEvent,
   grantUpdate,
   lostCallResults,
   openCallsOf,
@@ -25,7 +26,7 @@ import {
 import { type Decision, type Replica, waitForState } from '../replica.ts'
 import { hasNoPrompt, isBranchEmpty, isReplied, isTurnOver } from '../turn.ts'
 import { callStep, messageText } from './call-step.ts'
-import { condense, requestFor } from './condense.ts'
+import { condense, requestIf } from './condense.ts'
 import {
   add,
   refreshState,
@@ -53,30 +54,36 @@ interface Prompt {
  * the agent's last event. O(events back to there); O(n) if their bodies were evicted.
  */
 async function findPrompts(run: RunContext): Promise<void> {
-  if (!listens(run)) return
+  if (!listens(run, 'UserPromptSubmit')) return
   const { replica } = run
   run.promptedTo = startOf(replica.state) ?? startOf(await latestWhole(run)) ?? 0
 }
 
 /** The next message that hooks have to see before a model does, or null. O(events since the last). */
 const nextPrompt = (run: RunContext, state: State): Prompt | null =>
-  listens(run) ? (promptsFrom(state, run.promptedTo)[0] ?? null) : null
+  listens(run, 'UserPromptSubmit') ? (promptsFrom(state, run.promptedTo)[0] ?? null) : null
 
-const listens = ({ hooks }: RunContext): boolean => hooks.some(({ on }) => on === 'UserPromptSubmit')
+const listens = ({ hooks }: RunContext, moment: HookEventType): boolean =>
+  hooks.some(({ on }) => on === moment)
+
+/** Runs the hooks of a moment, which can be about a call. */
+function callHooks(
+  { hooks, replica, signal }: RunContext,
+  moment: Omit<HookInput, 'conversation_id'>,
+  call?: CallEntry,
+): Promise<HookVerdict> {
+  const about = call && {
+    tool_name: call.event.tool_name,
+    tool_input: (call.event.action ?? null) as JsonValue,
+    action_id: call.id,
+  }
+  return runHooks(hooks, { conversation_id: replica.id, ...moment, ...about }, signal)
+}
 
 /** Shows a message to the hooks. A block counts despite a pause. In an interrupted run nothing was shown. */
 async function showPrompt(run: RunContext, { id, seq, event }: Prompt): Promise<void> {
-  const { hooks, replica, signal } = run
-  const { events, blocked, context } = await runHooks(
-    hooks,
-    {
-      event_type: 'UserPromptSubmit',
-      conversation_id: replica.id,
-      message: messageText(event),
-      message_id: id,
-    },
-    signal,
-  )
+  const moment = { event_type: 'UserPromptSubmit', message: messageText(event), message_id: id } as const
+  const { events, blocked, context } = await callHooks(run, moment)
   await add(run, () => [...events, ...(blocked === null ? context.map(contextMessage) : [blockOf(id)])])
   run.promptedTo = seq + 1
 }
@@ -172,7 +179,7 @@ async function execute(run: RunContext, calls: readonly CallEntry[]): Promise<vo
 
 async function passesHooks(run: RunContext, call: CallEntry): Promise<boolean> {
   const { id, event } = call
-  const { events, blocked, context } = await runCallHooks(run, call, { event_type: 'PreToolUse' })
+  const { events, blocked, context } = await callHooks(run, { event_type: 'PreToolUse' }, call)
   const result: Event = {
     kind: 'UserRejectObservation',
     source: 'environment',
@@ -192,35 +199,19 @@ async function passesHooks(run: RunContext, call: CallEntry): Promise<boolean> {
 }
 
 async function runPostHooks(run: RunContext, call: CallEntry): Promise<void> {
-  const { hooks, replica, signal } = run
-  if (signal.aborted || !hooks.some(({ on }) => on === 'PostToolUse')) return
-  const { events, blocked, context } = await runCallHooks(run, call, {
-    event_type: 'PostToolUse',
-    tool_response: observationOf(await withBodies(run, replica.state), call.id),
-  })
+  if (run.signal.aborted || !listens(run, 'PostToolUse')) return
+  const tool_response = observationOf(await withBodies(run, run.replica.state), call.id)
+  const { events, blocked, context } = await callHooks(
+    run,
+    { event_type: 'PostToolUse', tool_response },
+    call,
+  )
   // A finished model gets no more context, unless a hook objects.
   await add(run, (state) => {
     const feedback = blocked === null ? (isTurnOver(state.branch) ? [] : context) : [blocked]
     return [...events, ...feedback.map(contextMessage)]
   })
 }
-
-const runCallHooks = (
-  { hooks, replica, signal }: RunContext,
-  { id, event }: CallEntry,
-  moment: Pick<HookInput, 'event_type' | 'tool_response'>,
-): Promise<HookVerdict> =>
-  runHooks(
-    hooks,
-    {
-      ...moment,
-      conversation_id: replica.id,
-      tool_name: event.tool_name,
-      tool_input: (event.action ?? null) as JsonValue,
-      action_id: id,
-    },
-    signal,
-  )
 
 function observationOf({ branch: { view } }: State, actionId: string): JsonValue {
   const { units } = view
@@ -527,7 +518,7 @@ async function callLatest(run: RunContext, state: State): Promise<void> {
   try {
     await callStep(run, state, [])
   } catch (error) {
-    const requested = await add(run, (now) => requestFor(run, error, now))
+    const requested = await add(run, (now) => requestIf(hasCode(error, 'context_too_long'), run, now))
     if (requested.length === 0) throw error
   }
 }
@@ -586,9 +577,8 @@ async function settlePendingCalls(run: RunContext): Promise<void> {
 
 /** Ends the turn after the final reply, unless a hook objects or a message has arrived. */
 async function confirmStop(run: RunContext): Promise<boolean> {
-  const { hooks, replica, signal } = run
-  const input = { event_type: 'Stop', conversation_id: replica.id } as const
-  const { events, blocked } = await runHooks(hooks, input, signal)
+  const { replica } = run
+  const { events, blocked } = await callHooks(run, { event_type: 'Stop' })
   if (blocked !== null) {
     const feedback = contextMessage(`[Stop hook feedback] ${blocked}`)
     await add(run, (state) => [
@@ -614,7 +604,7 @@ function runEnding(
 ): Event[] {
   if (iterations >= maxIterations) {
     const detail = `The run reached its maximum of ${maxIterations} model calls. Raise maxIterations, or run again.`
-    return [{ kind: 'ConversationErrorEvent', source: 'environment', code: 'MaxIterationsReached', detail }]
+    return [errorEvent('MaxIterationsReached', detail)]
   }
   const reason = stuck?.(state) ?? null
   return reason === null ? [] : [updateEvent('stuck_reason', reason), statusUpdate('stuck')]
@@ -626,7 +616,7 @@ function failureOf(run: RunContext, state: State, error: unknown): Event[] {
   const detail = thrownText(error).toWellFormed()
   return [
     ...lostCallResults(state, unsettled(run, state), unstarted(run)),
-    { kind: 'ConversationErrorEvent', source: 'environment', code: code || 'Error', detail },
+    errorEvent(code || 'Error', detail),
   ]
 }
 
@@ -655,13 +645,8 @@ async function runSessionHooks(
   run: RunContext,
   moment: Extract<HookEventType, 'SessionStart' | 'SessionEnd'>,
 ): Promise<void> {
-  const { hooks, replica, signal } = run
-  if (!hooks.some(({ on }) => on === moment)) return
-  const { events, context } = await runHooks(
-    hooks,
-    { event_type: moment, conversation_id: replica.id },
-    signal,
-  )
+  if (!listens(run, moment)) return
+  const { events, context } = await callHooks(run, { event_type: moment })
   // At the end no model would read it.
   await add(run, () => [...events, ...(moment === 'SessionStart' ? context.map(contextMessage) : [])])
 }
