@@ -59,12 +59,10 @@ const TEMPLATES = ['../inspector/page.html', '../../dist/inspector/page.html']
 
 /** The page of the inspector. @throws FileError if it was not built. */
 export async function readTemplate(): Promise<string> {
-  for (const path of TEMPLATES) {
-    // oxlint-disable-next-line no-await-in-loop -- the first that exists
-    const text = await readFile(new URL(path, import.meta.url), 'utf8').catch(() => null)
-    if (text !== null) return text
-  }
-  throw new FileError('not_built', 'the inspector page is not built: run npm run build')
+  const texts = TEMPLATES.map((path) => readFile(new URL(path, import.meta.url), 'utf8'))
+  return Promise.any(texts).catch(() => {
+    throw new FileError('not_built', 'the inspector page is not built: run npm run build')
+  })
 }
 
 async function filesOf(files: readonly string[], options: Options<'inspect'>, page: Page): Promise<Logs> {

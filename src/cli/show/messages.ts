@@ -6,18 +6,7 @@ import { contentText } from '../../inspector/index.ts'
 import { GRAMMARS } from '../../laws/index.ts'
 import { sessionTree, toAtif, toSpans } from '../../sessions/index.ts'
 import { FileError } from '../failure.ts'
-import {
-  counted,
-  fit,
-  glimpse,
-  hideSecrets,
-  pad,
-  quoted,
-  safe,
-  toJson,
-  type Tone,
-  width,
-} from '../print/text.ts'
+import { counted, fit, glimpse, hideSecrets, pad, quoted, safe, toJson, width } from '../print/text.ts'
 import type { Page, Subject, View } from './page.ts'
 
 /** The messages of a state, within a budget of estimated tokens where there is one. @throws FileError `over_budget` */
@@ -48,13 +37,6 @@ function inFormat(format: string, messages: readonly NeutralMessage[], state: St
   return grammar.list === null ? written : { ...grammar.front, ...written }
 }
 
-const ROLES: Readonly<Record<NeutralMessage['role'], Tone>> = {
-  system: 'system',
-  user: 'user',
-  assistant: 'agent',
-  tool: 'tool',
-}
-
 const ROLE_COLUMNS = 'assistant'.length
 
 const TEXT_LINES = 6
@@ -80,7 +62,8 @@ export const messagesView: View<'messages'> = {
 
 function* messageLines(page: Page, message: NeutralMessage): IterableIterator<string> {
   const room = page.columns - ROLE_COLUMNS - 4
-  const role = page.paint(ROLES[message.role], pad(message.role, ROLE_COLUMNS))
+  const tone = message.role === 'assistant' ? 'agent' : message.role
+  const role = page.paint(tone, pad(message.role, ROLE_COLUMNS))
   for (const [index, line] of bodyLines(page, message, room).entries())
     yield `  ${index === 0 ? role : ' '.repeat(ROLE_COLUMNS)}  ${line}`.trimEnd()
 }

@@ -103,11 +103,10 @@ function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)
   const todo: { entry: Entry; depth: number; forks: boolean }[] = []
   function* below(above: Entry | null, depth: number, onHeadPath: boolean): IterableIterator<TreeRow> {
-    const branches: Entry[] = []
-    for (const entry of shape.children.get(above) ?? []) {
-      if (!isRemark(entry, shape)) branches.push(entry)
-      else yield { entry, depth, forks: false, onHeadPath, isRemark: true }
-    }
+    const children = shape.children.get(above) ?? []
+    for (const entry of children)
+      if (isRemark(entry, shape)) yield { entry, depth, forks: false, onHeadPath, isRemark: true }
+    const branches = children.filter((entry) => !isRemark(entry, shape))
     const main = mainOf(branches, shape)
     if (main !== undefined) todo.push({ entry: main, depth, forks: false })
     for (const entry of branches.toReversed()) {
@@ -126,17 +125,12 @@ function* treeRows(state: State): IterableIterator<TreeRow> {
 
 function shapeOf(state: State) {
   const { log } = state
-  const children = new Map<Entry | null, Entry[]>()
+  const entries = [...log.entries].filter(({ inTree }) => inTree)
+  const children = Map.groupBy(entries, ({ parent }) => parent)
   const sizes = new Int32Array(log.entries.length).fill(1)
-  for (const entry of log.entries) {
-    if (!entry.inTree) continue
-    const siblings = children.get(entry.parent)
-    if (siblings?.push(entry) === undefined) children.set(entry.parent, [entry])
-  }
   // A parent is always before its children.
-  for (const { seq, inTree, parent } of log.entries.slice().toReversed()) {
-    if (inTree && parent !== null) sizes[parent.seq] = (sizes[parent.seq] ?? 0) + (sizes[seq] ?? 0)
-  }
+  for (const { seq, parent } of entries.toReversed())
+    if (parent !== null) sizes[parent.seq] = (sizes[parent.seq] ?? 0) + (sizes[seq] ?? 0)
   return { children, sizes, onHeadPath: new Set(pathTo(state)) }
 }
 
@@ -146,8 +140,7 @@ const isRemark = (entry: Entry, { children }: TreeShape): boolean =>
 /** The child that leads to HEAD, else the first of the largest. */
 function mainOf(children: readonly Entry[], { onHeadPath, sizes }: TreeShape): Entry | undefined {
   const sizeOf = (entry: Entry): number => (onHeadPath.has(entry) ? Infinity : (sizes[entry.seq] ?? 0))
-  return children.reduce<Entry | undefined>(
-    (best, child) => (best === undefined || sizeOf(child) > sizeOf(best) ? child : best),
-    undefined,
-  )
+  let [main] = children
+  for (const child of children) if (main !== undefined && sizeOf(child) > sizeOf(main)) main = child
+  return main
 }
