@@ -152,7 +152,8 @@ export interface ProviderGrammar {
   readonly resumedContents?: (request: RequestBody) => readonly Wire[]
   readonly whole: (contents: readonly Wire[], about: ReplyAbout) => Wire
   readonly stream: (contents: readonly Wire[], about: ReplyAbout) => readonly Wire[]
-  readonly named: boolean
+  /** The field with the name of an event, where a stream names its events. */
+  readonly namedBy: string | null
   /** Text after the last event. Default: none. */
   readonly last?: string
   /** Number of events at the end of a stream that report how it ended. */

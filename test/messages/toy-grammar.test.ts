@@ -34,7 +34,7 @@ const PROVIDER: SpokenProvider = {
   arrange: (says) => says,
   contents: (part, at) => typeof part === 'string' ? [{ type: 'text', text: part }] : 'call' in part ? [{ call: part.call, id: at, args: argumentObject(part.args) }] : [],
   whole: (said) => ({ said }), stream: (said) => said.flatMap(({ text }) => halves(String(text)).map((half) => ({ text: half }))),
-  named: false, ends: 0,
+  namedBy: null, ends: 0,
   error: (_, message) => ({ status: 400, body: { error: message } }),
 }
 

@@ -122,3 +122,11 @@ describe.each(GRAMMARS)('%s', (_, made) => {
     )
   })
 })
+
+it('names the events of a stream in the field that the provider uses', async () => {
+  const { fetch } = fakeProvider(playTurns([]))
+  const input = [{ type: 'user_input', content: [{ type: 'text', text: 'hi' }] }]
+  const body = JSON.stringify({ model, stream: true, input })
+  const response = await fetch('http://any/v1beta/interactions', { method: 'POST', body })
+  expect(await response.text()).toMatch(/^event: interaction\.created\n/)
+})

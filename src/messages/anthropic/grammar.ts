@@ -139,7 +139,7 @@ const PROVIDER: SpokenProvider = {
           { type: 'message_stop' },
         ]),
   ],
-  named: true,
+  namedBy: 'type',
   ends: 2,
   error: errorsBy(
     {

@@ -69,7 +69,7 @@ const PROVIDER: SpokenProvider = {
     { messageStop: { stopReason: stopReasonOf(contents, about) } },
     { metadata: { usage } },
   ],
-  named: false,
+  namedBy: null,
   ends: 2,
   error: errorsBy(
     {

@@ -81,7 +81,7 @@ const PROVIDER: SpokenProvider = {
     }),
     { ...chunkOf(about, [], finishOf(about)), usageMetadata },
   ],
-  named: false,
+  namedBy: null,
   ends: 1,
   error: googleError,
 }

@@ -77,7 +77,7 @@ const PROVIDER: SpokenProvider = {
     ...steps.flatMap(eventsOf),
     { event_type: 'interaction.completed', interaction: interactionOf(steps, about) },
   ],
-  named: true,
+  namedBy: 'event_type',
   ends: 1,
   error: googleError,
 }

@@ -94,7 +94,7 @@ const PROVIDER: SpokenProvider = {
           ]),
     ]
   },
-  named: false,
+  namedBy: null,
   last: 'data: [DONE]\n\n',
   ends: 2,
   error: openaiError,

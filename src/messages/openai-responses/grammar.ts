@@ -128,7 +128,7 @@ const PROVIDER: SpokenProvider = {
       response: responseOf(contents, about),
     },
   ],
-  named: true,
+  namedBy: 'type',
   ends: 1,
   error: openaiError,
 }

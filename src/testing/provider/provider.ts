@@ -65,12 +65,13 @@ function contentsOf(
 }
 
 const eventTexts = (
-  { named, last = '' }: ProviderGrammar,
+  { namedBy, last = '' }: ProviderGrammar,
   events: readonly Wire[],
   isEnded: boolean,
 ): string[] => [
   ...events.map(
-    (event) => `${named ? `event: ${String(event['type'])}\n` : ''}data: ${JSON.stringify(event)}\n\n`,
+    (event) =>
+      `${namedBy === null ? '' : `event: ${String(event[namedBy])}\n`}data: ${JSON.stringify(event)}\n\n`,
   ),
   ...(isEnded && last !== '' ? [last] : []),
 ]
