@@ -44,7 +44,8 @@ export class Starts {
    */
   async store(request: JsonObject, otherFields: object = {}): Promise<StartMetadata> {
     const start = withoutMasks(request)
-    checkSize({ ...start, ...otherFields })
+    if (JSON.stringify({ ...start, ...otherFields }).length > MAX_CHARS)
+      throw new HttpProblem(413, `The start request exceeds ${MAX_CHARS} characters.`)
     if (!hasSecret(start)) return { start, start_ref: null }
     const ref = crypto.randomUUID()
     await this.#put(ref, start)
@@ -125,11 +126,6 @@ export function startOf(metadata: JsonObject): StartMetadata {
 }
 
 export const withMasks = (value: JsonObject): JsonObject => masked(value) as JsonObject
-
-function checkSize(start: object): void {
-  if (JSON.stringify(start).length <= MAX_CHARS) return
-  throw new HttpProblem(413, `The start request exceeds ${MAX_CHARS} characters.`)
-}
 
 /** Without masked values, at any depth. O(size). */
 function withoutMasks(value: JsonObject): JsonObject {

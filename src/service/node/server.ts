@@ -212,8 +212,11 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     connection.once('close', () => connections.delete(connection))
   })
   const { upgrade, allowOrigin = () => false } = options
-  const isOurs = (request: IncomingMessage): boolean =>
-    !onlyLocal || (namesLoopback(request.headers.host) && !refusesPage(pageRequestOf(request), allowOrigin))
+  const isOurs = (request: IncomingMessage): boolean => {
+    if (!onlyLocal) return true
+    const page = { headers: headersOf(request), url: 'http://localhost' }
+    return namesLoopback(request.headers.host) && (!isForeign(page) || isAllowed(page, allowOrigin))
+  }
   const upgraded = trackUpgrades(server, upgrade, isOurs, () => stopping)
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
@@ -344,14 +347,6 @@ function trackUpgrades(
   })
   return sockets
 }
-
-const refusesPage = (request: Pick<Request, 'headers' | 'url'>, allows: AllowOrigin): boolean =>
-  isForeign(request) && !isAllowed(request, allows)
-
-const pageRequestOf = (request: IncomingMessage): Pick<Request, 'headers' | 'url'> => ({
-  headers: headersOf(request),
-  url: 'http://localhost',
-})
 
 const LISTEN_ERRORS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'is in use',

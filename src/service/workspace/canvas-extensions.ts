@@ -82,12 +82,11 @@ const FILES = {
   ],
 } as const
 
-const notInstalled = (): HttpProblem => new HttpProblem(404, 'The Canvas extension is not installed.')
 const shown = (one: Extension): object => ({ ...one, resolved_ref: null })
 
 function orNotFound<T>(value: T | null): T {
-  if (value === null || value === false) throw notInstalled()
-  return value
+  if (value !== null && value !== false) return value
+  throw new HttpProblem(404, 'The Canvas extension is not installed.')
 }
 
 export const NO_EXTENSIONS: CanvasExtensions = {
