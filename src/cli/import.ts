@@ -37,7 +37,6 @@ import {
 } from './input/open.ts'
 import {
   factsOf,
-  issueAsJson,
   newProblems,
   noJsonMessage,
   noteRead,
@@ -514,8 +513,6 @@ const reportJson = ({ form: _form, broken: _broken, ...report }: ImportReport) =
   maskSecrets({
     ...report,
     upcasts: Array.from(report.upcasts, ([name, counts]) => ({ name, ...counts })),
-    issues: report.issues.map(issueAsJson),
-    warnings: report.warnings.map(issueAsJson),
     repairs: Array.from(report.repairs, ([code, counts]) => ({ code, ...counts })),
   })
 
@@ -536,7 +533,7 @@ function* showReport(page: Page, report: ImportReport, database: string): Iterab
 }
 
 function problemsIn(report: ImportReport): readonly Problem[] {
-  const first = new Map(report.issues.toReversed().map(({ line, issue }) => [line, issue]))
+  const first = new Map(report.issues.toReversed().map((issue) => [issue.line, issue]))
   const aside = Array.from(first, ([line, issue]): Problem => {
     return { line, what: 'quarantined', detail: glimpseIssue(issue) }
   })

@@ -108,12 +108,9 @@ export async function getConversation(store: Store, id: string): Promise<Convers
   throw new FileError('unknown_conversation', `no conversation ${quoted(id)} in this database`)
 }
 
-/** @throws FileError `unknown_event`, also for an id that no event can have. */
+/** @throws FileError `unknown_event`. */
 export async function getEvent(store: Store, conversation: string, id: string): Promise<StoredEvent> {
-  const event = await store.get(conversation, id).catch((error: unknown) => {
-    if (hasCode(error, 'invalid_id') || hasCode(error, 'invalid_query')) return null
-    throw error
-  })
+  const event = await store.get(conversation, id)
   if (event !== null) return event
   throw new FileError('unknown_event', `no event ${quoted(id)} in this conversation`)
 }

@@ -379,12 +379,9 @@ async function* readEvents(
   tree: FileTree,
   events: readonly { readonly line: number; readonly path: string }[],
 ): AsyncIterableIterator<Piece[]> {
+  const read = async ({ line, path }: (typeof events)[number]) => ({ line, bytes: await tree.read(path) })
   for (let from = 0; from < events.length; from += BATCH)
-    yield await Promise.all(
-      events
-        .slice(from, from + BATCH)
-        .map(async ({ line, path }) => ({ line, bytes: await tree.read(path) })),
-    )
+    yield await Promise.all(events.slice(from, from + BATCH).map(read))
 }
 
 export interface SessionFile {

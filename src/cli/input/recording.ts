@@ -148,14 +148,10 @@ function rejectDocument([piece]: readonly Piece[]): never {
   )
 }
 
-interface LineIssue {
+/** An issue without the value, as it is written in JSON. */
+interface LineIssue extends Pick<Issue, 'loc' | 'msg' | 'type'> {
   readonly line: number
   readonly kind: string | null
-  readonly issue: Issue
-}
-
-export const issueAsJson = ({ line, kind, issue: { loc, msg, type } }: LineIssue) => {
-  return { line, kind, loc, msg, type }
 }
 
 interface Broken {
@@ -206,8 +202,8 @@ export function noteRead(
   if (!isRead) problems.quarantined += 1
   const kind = isRead ? fact.kind : (fact.event_kind ?? null)
   const list = isRead ? problems.warnings : problems.issues
-  const reported = (isRead ? warnings : fact.issues).map((issue) => ({ line, kind, issue }))
-  list.push(...reported.slice(0, limit - list.length))
+  const reported = (isRead ? warnings : fact.issues).slice(0, limit - list.length)
+  list.push(...reported.map(({ loc, msg, type }) => ({ line, kind, loc, msg, type })))
 }
 
 export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
@@ -288,12 +284,6 @@ async function collect(
     progress.tick(lines.length)
   }
   return { conversation, children: [], form, session, state, loaded, lines, ...problems }
-}
-
-/** The parent's action that opened a conversation; null if its record does not name it. */
-export function openingCall({ metadata }: ConversationRecord): string | null {
-  const { action_id: call } = { ...(metadata['subagent'] as JsonObject | undefined) }
-  return typeof call === 'string' ? call : null
 }
 
 /** Names a record of a form, for a message. */

@@ -6,7 +6,7 @@ import { glimpseIssue, reasonOf } from '../../inspector/index.ts'
 import { checkLog, sentenceOf } from '../../laws/index.ts'
 import { listDroppedResults, listLeaves } from '../../state/index.ts'
 import type { Options } from '../commands.ts'
-import { issueAsJson, type Problems, type Recording } from '../input/recording.ts'
+import type { Problems, Recording } from '../input/recording.ts'
 import { counted, glimpse, hideSecrets, inLines, safe } from '../print/text.ts'
 import { byLine, type Page, type Problem, type View } from './page.ts'
 
@@ -14,15 +14,15 @@ export const checkView: View<'check'> = {
   json: ({ recording: { lines, quarantined, issues, warnings } }) => ({
     events: lines.length,
     valid: lines.length - quarantined,
-    issues: issues.map(issueAsJson),
-    warnings: warnings.map(issueAsJson),
+    issues,
+    warnings,
   }),
   *show(page, { recording, title }) {
     const { issues, state, lines } = recording
     const bad = new Set(issues.map((issue) => issue.line)).size
     const problems = bad === 0 ? '' : `${bad.toLocaleString('en')} cannot be loaded`
     yield page.verdict(title, lines.length, problems, 'every event loads')
-    const faults = issues.map(({ line, kind, issue }) => {
+    const faults = issues.map(({ line, kind, ...issue }) => {
       return { line, what: glimpse(kind ?? '?'), detail: glimpseIssue(issue) }
     })
     yield* page.problemRows(faults)
@@ -41,7 +41,7 @@ export const checkView: View<'check'> = {
 export const inWords = (code: string): string => code.replaceAll('_', ' ')
 
 export const oddities = ({ warnings }: Pick<Problems, 'warnings'>): Problem[] =>
-  warnings.map(({ line, issue }) => ({ line, what: inWords(issue.type), detail: glimpseIssue(issue) }))
+  warnings.map(({ line, ...issue }) => ({ line, what: inWords(issue.type), detail: glimpseIssue(issue) }))
 
 /** The repairs of a state, by line. Repairs of other branches are left out. */
 export function repairsOf(recording: Recording, state: State = recording.state): readonly Problem[] {
