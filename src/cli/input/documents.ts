@@ -143,15 +143,13 @@ export function describeOwn(document: JsonObject): Description | null {
   const metadata = asObject(document['metadata'])
   if (document['version'] !== VERSION || id === null || metadata === null) return null
   return {
+    // Title, tags and time have the names of meta.json.
+    ...describeDocuments({ meta: document, baseState: null }),
     id,
-    title: titleIn(document['title']),
-    public: document['public'] === true,
-    tags: tagsIn(document['tags']),
     metadata,
     timeZone: typeof zone === 'string' ? zone : null,
     parentConversationId: legalId(document['parent_conversation_id']),
     sandboxId: legalId(document['sandbox_id']),
     owner: legalId(document['owner']),
-    createdAt: timeIn(document['created_at']),
   }
 }
