@@ -103,6 +103,8 @@ export class KnownLog implements AppendContext {
   isSearchable: boolean
   lease: AppendContext['lease'] = null
   readonly #reads: ReturnType<typeof eventReads>
+  /** From this position on, the id of every event of the tree is known. */
+  knownFrom: number
   /** Null for an id that is not in the tree. */
   readonly #nodes = new Map<string, TreeNode | null>()
   readonly #events = new Map<number, StoredEvent>()
@@ -116,6 +118,7 @@ export class KnownLog implements AppendContext {
     this.row = row
     this.timeZone = row.time_zone
     this.tip = tipOf(row)
+    this.knownFrom = row.version
     this.textVersion = row.text_version
     this.isSearchable = row.in_order !== IN_ORDER.some
     if (this.tip.head !== null) this.#nodes.set(this.tip.head.id, this.tip.head)
@@ -216,6 +219,7 @@ export class KnownLog implements AppendContext {
     this.#events.clear()
     if (this.#nodes.size <= MAX_KNOWN) return
     this.#nodes.clear()
+    this.knownFrom = this.tip.version
     if (this.tip.head !== null) this.#nodes.set(this.tip.head.id, this.tip.head)
   }
 
@@ -238,7 +242,7 @@ export class KnownLog implements AppendContext {
 export class StaleLog extends Error {}
 
 /** Entries of the tree that a kept log knows. */
-const MAX_KNOWN = 100
+const MAX_KNOWN = 256
 
 function tipOf(row: LogRow): LogTip {
   const { head_id: id, head_seq: seq, head_lane: lane, last_lane: lastLane, last_lane_end: end } = row

@@ -241,7 +241,7 @@ const INSERT_NEXT_EVENT =
   insertEvent(`(SELECT number FROM colloquy_log AS l WHERE number = ? AND version = ? AND head_id IS ?
   AND time_zone IS ? AND text_version = ? AND (? IS NULL OR (lease_owner = ? AND lease_generation = ?))
   AND NOT EXISTS (SELECT 1 FROM colloquy_event_id AS i WHERE i.log = l.number AND i.id = ?)
-  AND NOT EXISTS (SELECT 1 FROM colloquy_event AS e WHERE e.log = l.number AND e.seq >= ? AND e.id = ? AND e.lane IS NOT NULL))`)
+  AND (? OR NOT EXISTS (SELECT 1 FROM colloquy_event AS e WHERE e.log = l.number AND e.seq >= ? AND e.id = ? AND e.lane IS NOT NULL)))`)
 
 const INDEX_EVENTS = [
   `INSERT INTO colloquy_event_id (log, id, number) SELECT log, id, number FROM colloquy_event
@@ -312,7 +312,8 @@ function* appendNew(
     const { owner = null, generation = null } = options.lease ?? {}
     const { timeZone, textVersion, tip } = log
     const lease = [owner, owner, generation]
-    const ids = [id, indexedEnd(tip.version), id]
+    const end = indexedEnd(tip.version)
+    const ids = [id, Number(log.knownFrom <= end), end, id]
     const state = [tip.version, tip.head?.id ?? null, timeZone, textVersion, ...lease, ...ids]
     yield* write(log, decision, now, fullText, state)
     return { decision, log }
