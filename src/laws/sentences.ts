@@ -2,7 +2,7 @@
 export const LAWS: Readonly<Record<string, string>> = {
   R1: 'Folding a log in two parts equals folding it at once: fold(a ++ b) is fold(b) on top of fold(a).',
   R2: '`reduce` never throws on a fact that decodes, whatever preceded it.',
-  R3: '`reduce` changes neither facts nor earlier states: each earlier state keeps its bytes of `encodeState`.',
+  R3: '`reduce` changes neither facts nor earlier states: `encodeState` returns the same bytes for each earlier state as before.',
   R4: '`replay` is the fold of `reduce`.',
   R5: 'The same log gives the same bytes of `encodeState`, also after its facts were written and read again.',
   R6: 'Any number of continuations can start from an old state, kept or found with `stateAt`. Each continues as if it were the only one.',

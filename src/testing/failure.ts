@@ -31,7 +31,9 @@ export function describeFailure({ error, seed, path, facts }: FailingCase): stri
     broken === null ? 'A check failed.' : headingOf(broken.law),
     ...detailOf(error).split('\n').map(indented),
     ...(seed === undefined ? [] : [`  again: { seed: ${seed}${again} }`]),
-    ...(log === null ? [] : [`  the log, for colloquy replay: ${log.length} events`, ...log.map(jsonLine)]),
+    ...(log === null
+      ? []
+      : [`  the log, for colloquy replay (events: ${log.length}):`, ...log.map(jsonLine)]),
   ].join('\n')
 }
 
