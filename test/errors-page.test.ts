@@ -213,7 +213,7 @@ function page(): string {
   const command = files.toSorted().flatMap((code) => textsOf('FileError', code))
   return [
     '# Errors\n',
-    'Every error text of the library, the service and the command, by its code. `…` is a value of the call, and `a / b` means one of both texts. A test writes this page from the sources.\n',
+    'Every error text of the library, the service and the command, by its code. `…` is a value of the call, and `a / b` means one of the two texts. A test writes this page from the sources.\n',
     '## Library\n',
     'Errors are `ColloquyError`s. Check them with `hasCode(error, code)`.\n',
     ...library,

@@ -287,7 +287,7 @@ function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
     // The model would call it again and again.
     throw new ColloquyError(
       'invalid_argument',
-      `The tool ${name} has no execute function. Add one; to confirm its calls, pass a policy to the run.`,
+      `The tool ${name} needs an execute function. To have a user approve its calls, pass a policy to the run.`,
       { name },
     )
   }
