@@ -43,8 +43,8 @@ export interface NoFit {
 }
 
 /**
- * Leaves out as little as possible from the start of a view, so that its messages fit a budget: whole units
- * and loops. The system prompt, the last user message and the first `keepFirst` events always stay. Changes
+ * Leaves out the start of a view, as few whole stretches (design U5) as possible, so that its messages fit a
+ * budget. The system prompt, the last user message and the first `keepFirst` events always stay. Changes
  * neither the state nor the log.
  *
  * O(log n) calls of the counter, each O(view). If a counter counts more for fewer messages, the budget is

@@ -80,7 +80,7 @@ export class EngineContext {
   /** Least recently used first. */
   readonly #idle = new Map<string, CachedReplica>()
   #idleBytes = 0
-  /** Id of the last used replica of those larger than the cache. */
+  /** Id of the only idle replica that is larger than the cache. */
   #oversized: string | null = null
   readonly #replies = new WeakMap<Replica, SharedReplies>()
   readonly #openReplies = new Set<SharedReplies>()

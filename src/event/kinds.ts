@@ -25,7 +25,6 @@ export interface KindFacts {
  * KINDS.PauseEvent.defaultSource // 'user'
  */
 // oxfmt-ignore
-/** What is known of each kind. */
 export const KINDS = {
   ServerErrorEvent: { code: 1, defaultSource: null, unit: null, searchable: true, stored: true, movesStatus: false },
   ACPToolCallEvent: { code: 2, defaultSource: 'agent', unit: null, searchable: true, stored: true, movesStatus: false },

@@ -86,7 +86,7 @@ export interface ModelReply {
   readonly pieces?: number
   /** Number of turns of the event loop before each piece. Default: 0. */
   readonly slow?: number
-  /** Whether the stream goes on until the client disconnects. Default: false. */
+  /** Whether the stream has no end and stays open until the client disconnects. Default: false. */
   readonly endless?: boolean
 }
 

@@ -11,7 +11,7 @@ import { counted, type CountTokens, estimateTokens } from '../estimate.ts'
 import type { CondensationTrigger, CondenserDecision, RefusalCode, RefusalReason } from './condenser.ts'
 import { toMessages } from '../../messages/neutral.ts'
 
-/** The events to forget: whole units and loops, none of them pending. */
+/** The events to forget: whole stretches (U5), none of them pending. */
 export interface CondensationPlan {
   readonly type: 'plan'
   readonly triggers: readonly CondensationTrigger[]

@@ -122,7 +122,7 @@ export interface ListenOptions {
   readonly host?: string
   /** 0 for a free port. Default: 8000. */
   readonly port?: number
-  /** Handles WebSocket upgrades. Other upgrades, and without it all, are served as requests. */
+  /** Handles WebSocket upgrades. Other upgrades are served as requests; without this option, all are. */
   readonly upgrade?: Upgrade
   /** Whether to reject other hosts, and sockets of other sites' pages: for a service without keys. */
   readonly onlyLocal?: boolean

@@ -86,10 +86,10 @@ export interface Items {
 
   /**
    * Changes several items, all or none, in one round trip: compares each with its expected version, then
-   * changes all. Of concurrent changes of an item one succeeds. Returns each item as stored, in order; null
-   * for one that was removed or only compared. O(size of the changes).
-   * @throws `version_conflict` for the first unexpected item, with `collection`, `id` and `version` (null
-   *   without an item) in `data`; `invalid_argument` for more than 100 changes, two of one item, or an
+   * changes all. Of concurrent changes to one item, only one succeeds. Returns each item as stored, in order;
+   * null for one that was removed or only compared. O(size of the changes).
+   * @throws `version_conflict` for the first item with another version, with `collection`, `id` and `version`
+   *   (null without an item) in `data`; `invalid_argument` for more than 100 changes, two of one item, or an
    *   invalid item.
    */
   changeItems(changes: readonly ItemChange[]): Promise<(Item | null)[]>

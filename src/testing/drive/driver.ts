@@ -254,7 +254,7 @@ export class Driver {
     return out
   }
 
-  /** Waits until the server is at rest, interrupting a reply that hangs. @throws LawBroken. */
+  /** Waits until a conversation is at rest, interrupting a reply that hangs. @throws LawBroken. */
   async rest(of: DrivenConversation): Promise<ServerConversation> {
     const end = Date.now() + this.#timeout
     let still = 0

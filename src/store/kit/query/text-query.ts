@@ -235,8 +235,8 @@ export const fitsText = (
   includes.every(({ piece }) => line.includes(piece)) && !excludes.some(({ piece }) => line.includes(piece))
 
 /**
- * Returns the rank of a line: more for frequent terms, less for a long text. An integer that is equal in
- * every database, so that pages are stable while others append. O(length · clauses).
+ * Returns the rank of a line: more for frequent terms, less for a long text. An integer, equal in every
+ * database. It depends on the line alone, so that pages are stable while others append. O(length · clauses).
  */
 export const scoreText = (line: string, size: number, includes: readonly TextClause[]): number =>
   includes.reduce((sum, { piece }) => {
