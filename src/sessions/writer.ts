@@ -34,7 +34,7 @@ export interface Place {
   /** Null for the summary of a condensation, which has no line. */
   readonly event: Event | null
   readonly before: Place | null
-  /** What a condensation left in sight, its summary first; null for any other event. */
+  /** The places in sight after a condensation, including its summary; null for any other event. */
   remaining: readonly Place[] | null
 }
 

@@ -205,7 +205,7 @@ export function findBlob(events: Iterable<StoredEvent>, hash: string, range?: Bl
   return null
 }
 
-/** Returns the bytes of a text in memory. O(range). */
+/** Returns the bytes of a text in memory. O(end of the range). */
 export function textContent({ text, bytes }: LargeString, range?: BlobRange): BlobContent {
   const { from, to } = checkRange(range, bytes)
   return {
