@@ -56,8 +56,8 @@ export interface CheckOptions {
  * Reports where a log differs from that of a correct server, in log order. Accepts lines of JSON text,
  * facts, or results of `loadLine`; only lines show what JSON parsing loses (E8). Never throws.
  *
- * O(n log n) for n facts, and O(view) per condensation; with grammars also O(content of the view) for at
- * most 12 + 2 · log2(n) requests per grammar.
+ * O(n log n) for n facts, and O(view) per condensation; with `grammars`, it also writes at most
+ * 12 + 2 · log2(n) requests per grammar, each O(content of the view).
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const log = [
