@@ -55,7 +55,7 @@ export interface EventQuery extends EventFilter {
   readonly order?: 'timestamp' | 'timestamp_desc'
   /** The `cursor` of the previous page. Default: the first page. */
   readonly cursor?: string
-  /** Maximum number of events, 1 to `MAX_PAGE_SIZE`. */
+  /** Maximum number of events, 1 to `MAX_PAGE_SIZE` (default). */
   readonly limit?: number
   /**
    * Approximate maximum size of the page's bodies in bytes. The page ends with the event that reaches it, so

@@ -101,9 +101,9 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    *
    * Adapters call `decideAppend` of the store kit, which implements this: they read the log and write the
    * decision in one transaction. O(log n) for each fact, in one round trip.
-   * @throws `unknown_conversation`, also for no facts; `version_conflict`, `id_conflict`, `unknown_parent`,
-   *   `unknown_event`, `lease_lost`; `invalid_event`; `transient_event`; `invalid_id`, also for a live event
-   *   without an id; `invalid_argument` for options.
+   * @throws `unknown_conversation`, even if `facts` is empty; `version_conflict`, `id_conflict`,
+   *   `unknown_parent`, `unknown_event`, `lease_lost`; `invalid_event`; `transient_event`; `invalid_id`,
+   *   also for a live event without an id; `invalid_argument` for options.
    */
   append(conversationId: string, facts: readonly Fact[], options?: AppendOptions): Promise<AppendResult>
 
@@ -234,14 +234,15 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   listLeases(query?: LeaseQuery): Promise<Lease[]>
 
   /**
-   * Writes parts of the conversation's snapshot, all or none, in one round trip. A part with a known number
-   * is replaced; with `complete`, all other parts are removed. Concurrent saves are serialized: of two
-   * complete snapshots one is stored, never parts of both. Changes no record and wakes no watch.
+   * Writes parts of the conversation's snapshot, all or none, in one round trip. A stored part with the
+   * same number is replaced; with `complete`, all other parts are removed. Concurrent saves are serialized:
+   * of two complete snapshots one is stored, never parts of both. Changes no record and wakes no watch.
    *
    * A snapshot only saves time, and can be lost. The store does not read the bytes; the caller that loads
    * them checks that they fit the log. The bytes must not change until the call resolves. O(bytes).
-   * @throws `unknown_conversation`, also for no parts; `invalid_argument` for an invalid (0 to 2³¹ - 1) or
-   *   repeated part number, a value that is not bytes, and a part of more than 128 MiB.
+   * @throws `unknown_conversation`, even if `parts` is empty; `invalid_argument` for a part number that is
+   *   repeated or not an integer from 0 to 2³¹ - 1, a value that is not bytes, and a part of more than
+   *   128 MiB.
    */
   saveSnapshot(
     conversationId: string,
