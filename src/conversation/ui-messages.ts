@@ -278,9 +278,9 @@ export interface UIReceiveOptions extends UIMessagesOptions {
 
 /**
  * Stores what `useChat` posted, and returns which reply to stream. A new message is appended under its id,
- * an edited one on a new branch; a repeated post appends nothing. `regenerate` returns to the latest version
- * of the message. Decisions about calls, and outputs of `pageTools`, are read from all assistant messages.
- * Run the conversation afterwards. O(depth) for `regenerate` after an edit.
+ * an edited one on a new branch; a repeated post appends nothing. `regenerate` moves HEAD back to the
+ * latest version of the user's message. Decisions about calls, and outputs of `pageTools`, are read from all
+ * assistant messages. Run the conversation afterwards. O(depth) for `regenerate` after an edit.
  * @throws ColloquyError `invalid_argument` for an invalid body; `already_running` when it would change the
  *   past during a run; the errors of `append`.
  * @example
