@@ -315,7 +315,7 @@ function textFor(turn: Turn, count: number): string {
 }
 
 /**
- * Returns the event of a nudge: a message of the environment with the role `user`.
+ * Returns a nudge as an event: a message of the environment with the role `user`.
  * @example
  * nudgeMessage('Try something else.').source // 'environment'
  */

@@ -11,8 +11,8 @@ import type { Check } from './shape-schema.ts'
 import type { Event } from './types.ts'
 
 /**
- * An event, or the issues of an invalid value. Warnings do not make it invalid: an action or observation of
- * a published kind without its fields (design D14), and in a log unknown fields.
+ * An event, or the issues of an invalid value. Warnings do not make a value invalid. They report an action
+ * or observation of a published kind without its fields (design D14) and, in a log, unknown fields.
  */
 export type Decoded =
   | { readonly ok: true; readonly event: Event; readonly warnings: readonly Issue[] }

@@ -144,7 +144,7 @@ export interface Positions {
 }
 
 export interface AcceptedKind extends Positions {
-  /** Form of a part that can be sent, without `cache_prompt` (ours) and the grammar's own cache mark. */
+  /** Form of a part that can be sent, without Colloquy's `cache_prompt` and the grammar's own cache mark. */
   readonly fits: Shape<object>
 }
 
