@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, inject, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { openCallsOf } from '../../src/conversation/decide.ts'
+import type { AgentErrorEvent } from '../../src/event/types.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
 import { listWarningsIn } from '../../src/log/log.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
@@ -113,6 +114,7 @@ const callStatuses = (log: readonly StoredEvent[], key: string, id: string): num
 
 /** Forks are complete or empty, and contain the events of their source. */
 async function checkForks(store: Store, source: readonly StoredEvent[], { lines }: Told): Promise<number> {
+  const ids = new Set(source.map((event) => event.id))
   const reports = new Map(lines.flatMap((line) => (line[0] === 'forked' ? [[line[1], line] as const] : [])))
   const { items } = await store.listConversations({ parentConversationId: 'c', limit: 100 })
   for (const { id } of items) {
@@ -137,10 +139,19 @@ async function checkForks(store: Store, source: readonly StoredEvent[], { lines 
       const fact = source.find((event) => event.id === id)?.fact
       return fact !== undefined && !isQuarantined(fact) && fact.kind === 'ConversationStateUpdateEvent'
     }
+    // A fork also ends calls that nobody would decide on.
+    const copied = replayed(
+      log.filter((event) => ids.has(event.id)),
+      id,
+    )
+    const open = openCallsOf(copied).map(({ event }) => event.tool_call_id)
+    for (const { fact } of log.filter((event) => !ids.has(event.id)))
+      if (!isQuarantined(fact) && fact.kind !== 'ConversationStateUpdateEvent')
+        expect(open).toContain((fact as AgentErrorEvent).tool_call_id)
     // HEAD of a fork from an update is the event before it on its branch, wherever the update moved HEAD.
     if (!isUpdate(from)) {
-      expect(state.log.head?.id).toBe(expected.log.head?.id)
-      expect(toMessages(state)).toEqual(toMessages(expected))
+      expect(copied.log.head?.id).toBe(expected.log.head?.id)
+      expect(toMessages(copied)).toEqual(toMessages(expected))
     }
   }
   return items.length
