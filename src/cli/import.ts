@@ -84,7 +84,7 @@ async function importFolder(
     if (conversation !== undefined)
       throw new FileError(
         'several_conversations',
-        '--conversation applies to a single FILE, not to a directory: pass a file, or omit it',
+        '--conversation applies to one file, and FILE is a directory: pass a file, or omit --conversation',
       )
     let [worst, failed, damaged] = [0, 0, 0]
     const blank: string[] = []

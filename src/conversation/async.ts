@@ -65,7 +65,7 @@ export async function orAborted<T>(work: PromiseLike<T> | T, signal: AbortSignal
   }
 }
 
-/** Whether some work ends within a time; otherwise it continues. @throws the error of the work in that time. */
+/** Whether work ends within a time; after that time it continues. @throws the error of the work in that time. */
 export async function endsWithin(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
   const { promise: timeout, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => resolve(false), milliseconds)

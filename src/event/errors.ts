@@ -74,7 +74,7 @@ export function isColloquyError(error: unknown): error is ColloquyError {
 export const hasCode = (error: unknown, code: ErrorCode): error is ColloquyError =>
   isColloquyError(error) && error.code === code
 
-/** Returns a handler of rejections: null for an error with this code. It throws any other error. */
+/** Returns a rejection handler that returns null for an error with this code, and rethrows any other. */
 export const nullOn =
   (code: ErrorCode) =>
   (error: unknown): null => {

@@ -476,7 +476,7 @@ export const replyPart = {
   }),
 }
 
-/** How a stream ended, in what it collected of a reply, if that was before the end. No JSON has this key. */
+/** Key of a reply that a stream collected in part: how the stream ended. JSON cannot have it. */
 export const BROKEN = Symbol('broken')
 
 /** Returns the reader of a grammar's whole replies; it also reads what a stream collected. */

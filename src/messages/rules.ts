@@ -245,7 +245,7 @@ export function turnsOf<R extends Ref>(steps: Iterable<Step<R>>): Turn<R>[] {
   return turns
 }
 
-/** The refs whose id none of the others has. */
+/** A finding for each ref whose id is not among the others. */
 const without = (refs: readonly Ref[], others: readonly Ref[], message: (id: string) => string) =>
   each(refs, ({ id }) => !others.some((other) => other.id === id) && message(String(id)))
 

@@ -69,7 +69,7 @@ export function turnReader(
   const push = (turn: Turn): void => {
     turns.push((state.last = turn))
   }
-  /** Separates a reply, or the end, from the last one, even if it is not written. */
+  /** Separates the last reply from the next one or from the end, even if the next one is not written. */
   const close = (writes: boolean, next?: AssistantTurn): void => {
     const { last } = state
     if (last === undefined) push(userTurn(OPENING))

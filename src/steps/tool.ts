@@ -72,7 +72,7 @@ export class LaterResult {
 
 /** Options of `background`. */
 export interface BackgroundOptions {
-  /** First result, which the model reads at once. Default: a sentence that says the result follows. */
+  /** The first result, sent to the model in the next request. Default: a text that announces the final one. */
   readonly content?: string | readonly Content[]
   /** A handle from which another process can continue the work; passed to the tool's `resume`. */
   readonly task?: JsonValue

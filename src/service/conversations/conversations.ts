@@ -70,7 +70,7 @@ export async function appendTo<T>(
 export const isUnknown = (error: unknown): boolean =>
   hasCode(error, 'unknown_conversation') || (error instanceof HttpProblem && error.status === 404)
 
-/** Null for the error of a conversation that was deleted. @throws any other error. */
+/** Returns null if the error says that the conversation was deleted. @throws any other error. */
 export function ifDeleted(error: unknown): null {
   if (isUnknown(error)) return null
   throw error

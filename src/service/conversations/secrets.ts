@@ -65,7 +65,7 @@ function maskParts(text: string, parts: Iterable<readonly [start: number, end: n
   return shown + text.slice(position)
 }
 
-/** Positions of secrets in a URL's query, including those of a nested URL. O(length), unlike a pattern. */
+/** Positions of secrets in the query of a URL, and in the URLs that it contains. O(length). */
 function* secretParameters(url: string): Generator<readonly [start: number, end: number]> {
   for (const { 0: part, index } of url.matchAll(/[&;#]?[^&;#]*/g)) {
     let name = /^[&;]/.test(part) ? 0 : part.indexOf('?')

@@ -236,7 +236,7 @@ function checkKeys(keys: Given): Readonly<Record<string, string>> {
 }
 
 /**
- * Repeats a change that reads its expected state, while other writers are faster.
+ * Makes a change that reads the version it expects, and repeats it while other writers are faster.
  * @param code another code of a conflict
  */
 export async function retryConflicts<T>(change: () => Promise<T>, code?: ErrorCode): Promise<T> {

@@ -269,8 +269,8 @@ const namesOf = (columns: string): string => columns.replaceAll(/ \w+(?=,|$)/g, 
  * written; else, unchanged, the log's row if log, zone or lease differs, or an id exists; or null without a log, or with
  * one that is locked, unless `p_waits`; "blobs" if a long string's bytes are neither stored nor passed.
  * Long strings and waits require a single conversation. It locks blobs against deletion, by hash, as `drop_blobs` does.
- * The other lists have the rows of all entries. It has few parameters, statements and casts, as PostgreSQL prepares
- * each of them for each call.
+ * The other lists have the rows of all entries. It has few parameters, statements and casts, because
+ * PostgreSQL prepares each of them for each call.
  */
 const appendFunction = (schema: string): string => {
   const fits = `o.number = l.number AND o.version = l.from_seq AND o.time_zone IS NOT DISTINCT FROM l.time_zone

@@ -85,7 +85,7 @@ export class Connection {
   }
 
   /**
-   * Does a work in one transaction, durable when this returns; an exception of a `part` rolls back that part.
+   * Runs work in one transaction, durable when this returns; an exception of a `part` rolls back that part.
    * Savepoints, which undo a failed part, are slow: they are set only once a part has failed half written.
    */
   share<T>(work: (part: Part) => T): T {
