@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LAYOUTS, type Layout } from '../../src/cli/commands.ts'
+import { decodePiece } from '../../src/cli/input/recording.ts'
 import { KINDS } from '../../src/event/index.ts'
 import { type Fact, isQuarantined, loadLine, type Store } from '../../src/index.ts'
 import type { NewConversation } from '../../src/store/kit/index.ts'
@@ -156,6 +157,25 @@ const about = fc.record(
   },
   { requiredKeys: [] },
 )
+
+describe('a line that looks like a wrapped one', () => {
+  it.each([
+    { id: 7 },
+    { id: '\ud800' },
+    { id: '' },
+    { parent_id: 'p' },
+    { parent_id: null },
+    { id: 'a', parent_id: 7 },
+    { id: 'a', event_kind: 7 },
+    { event_kind: null },
+    { raw: 7 },
+    { issues: {} },
+    { issues: [{ loc: [], msg: 'm' }] },
+  ])('is kept whole if it was not: %j', (fields) => {
+    const line = JSON.stringify({ kind: 'colloquy.quarantined', raw: 'x', issues: [], ...fields })
+    expect(decodePiece(Buffer.from(line)).fact).toMatchObject({ raw: line })
+  })
+})
 
 describe('export, then import', () => {
   it.each(LAYOUTS)('gives hostile logs back: %s', async (layout) => {

@@ -71,9 +71,10 @@ export function wrap({ raw, issues, id, parent_id, event_kind }: Quarantined): s
 
 function unwrap(text: string): Quarantined | null {
   if (!text.startsWith(`{"kind":${JSON.stringify(KIND)},`)) return null
-  const { raw, issues, event_kind: kind = null, ...ids } = { ...(valueOf(text) as JsonObject | undefined) }
+  const { raw, issues, id, parent_id, event_kind: kind } = { ...(valueOf(text) as JsonObject | undefined) }
   if (typeof raw !== 'string' || !Array.isArray(issues) || !issues.every(isIssue)) return null
-  return quarantine(raw, issues, { ...ids, kind })
+  const fact = quarantine(raw, issues, { id, parent_id, kind } as JsonObject)
+  return fact.id === id && fact.parent_id === parent_id && fact.event_kind === kind ? fact : null
 }
 
 function isIssue(value: unknown): value is Issue {
