@@ -23,8 +23,7 @@ import type { Options, RequestOf } from './commands.ts'
 import { eachConversation, getConversation, withStore } from './db/store.ts'
 import { writeTo } from './export.ts'
 import { FileError, fromListening } from './failure.ts'
-import { asObject } from './input/documents.ts'
-import { quarantineNote, readRecording, readStored } from './input/recording.ts'
+import { openingCall, quarantineNote, readRecording, readStored } from './input/recording.ts'
 import { ClosedPipe, progressOn } from './print/io.ts'
 import { counted, plain, safe } from './print/text.ts'
 import { aboutFile, type Page } from './show/page.ts'
@@ -101,9 +100,7 @@ async function storedLogs(
   const { conversation, redact = false } = options
   const titleOfRecord = (record: ConversationRecord): LogTitle => {
     const { id, title, parentConversationId: parent } = redact ? redactRecord(record, RULES) : record
-    const call = asObject(record.metadata['subagent'])?.['action_id']
-    const shown = { title: plain(title ?? id), conversation: id, name: id, parent }
-    return { ...shown, call: typeof call === 'string' ? call : null }
+    return { title: plain(title ?? id), conversation: id, name: id, parent, call: openingCall(record) }
   }
   const root = conversation === undefined ? null : await getConversation(store, conversation)
   let titles: LogTitle[] = root === null ? [] : [titleOfRecord(root)]

@@ -21,6 +21,7 @@ import { FileError, fromWriting, UsageError } from './failure.ts'
 import { importFiles } from './import.ts'
 import {
   brokenNote,
+  listSubagents,
   quarantineNote,
   readRecording,
   readStored,
@@ -216,8 +217,9 @@ async function showRecordings(
       const recording = await withStore(db, { write: false }, async (store) => {
         const record = await getConversation(store, conversation)
         const stored = await readStored(store, record, progress, fold)
-        if (command !== 'convert' && command !== 'tree') return stored
-        const parent = await createEngine({ store }).open(record.id)
+        if (command === 'tree') return { ...stored, children: await listSubagents(store, record.id) }
+        if (command !== 'convert') return stored
+        const parent = await createEngine({ store }).open(record)
         return { ...stored, children: (await parent.tree()).children }
       })
       return show(about, recording, progress)

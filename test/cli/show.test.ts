@@ -3,11 +3,14 @@
  * terminal.
  */
 
+import { DatabaseSync } from 'node:sqlite'
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { FORMATS } from '../../src/cli/commands.ts'
 import { progressOn } from '../../src/cli/print/io.ts'
 import { width } from '../../src/cli/print/text.ts'
+import { loadLine } from '../../src/index.ts'
+import { fill, inFile } from './database.ts'
 import { answered, called, colloquy, folder, lines, output, SAMPLE } from './world.ts'
 
 const ESCAPE = '\u001b'
@@ -183,6 +186,29 @@ describe('tree', () => {
         { id: 's-side-2', action_id: null },
       ])
     }
+  })
+
+  it('lists the subagents of a database without their logs', async () => {
+    const file = folder({})('x.db')
+    await fill(file, 'p', [loadLine('{"kind":"PauseEvent","id":"a"}').fact])
+    await inFile(file, async (store) => {
+      for (const [id, parentConversationId] of [
+        ['damaged', 'p'],
+        ['grandchild', 'damaged'],
+        ['own', 'own'],
+      ] as const)
+        await store.createConversation({ id, parentConversationId, tags: { subagent: 'true' } })
+      await store.append('damaged', [loadLine('{"kind":"PauseEvent"}').fact], { mode: 'import', expected: 0 })
+    })
+    const database = new DatabaseSync(file)
+    database.exec(`UPDATE colloquy_event SET body = '{' WHERE id <> 'a'`)
+    database.close()
+    const idsIn = async (conversation: string): Promise<unknown> => {
+      const { out } = await colloquy(['tree', '--db', file, '--conversation', conversation, '--json'])
+      return JSON.parse(out).subagents
+    }
+    expect(await idsIn('p')).toEqual([{ id: 'damaged', action_id: null }])
+    expect(await idsIn('own')).toEqual([])
   })
 
   it('says what does not stand in it', async () => {

@@ -20,10 +20,11 @@ import {
 import { detectSession, readSession, type Session, type SessionRecord } from '../../sessions/index.ts'
 import type { StateTree } from '../../state/index.ts'
 import type { From } from '../commands.ts'
-import { readLog } from '../db/store.ts'
+import { eachConversation, readLog } from '../db/store.ts'
 import { FileError } from '../failure.ts'
 import type { Io, Progress } from '../print/io.ts'
 import { quoted } from '../print/text.ts'
+import { asObject } from './documents.ts'
 import { follow, openInput, type Opened, type Piece, valueOf } from './open.ts'
 
 /** A fact, and whether its text was readable. */
@@ -285,6 +286,25 @@ async function collect(
     progress.tick(lines.length)
   }
   return { conversation, children: [], form, session, state, loaded, lines, ...problems }
+}
+
+/** The parent's action that opened a conversation; null if its record does not name it. */
+export function openingCall({ metadata }: ConversationRecord): string | null {
+  const call = asObject(metadata['subagent'])?.['action_id']
+  return typeof call === 'string' ? call : null
+}
+
+/** The subagents that a stored conversation opened, with empty states: their logs are not read. */
+export async function listSubagents(store: Store, parentId: string): Promise<StateTree[]> {
+  const query = { parentConversationId: parentId, tags: { subagent: 'true' }, order: 'created_at' } as const
+  const children: StateTree[] = []
+  for await (const record of eachConversation(store, query)) {
+    const { id, title } = record
+    // A record may name itself as the parent.
+    if (id !== parentId)
+      children.push({ id, title, actionId: openingCall(record), state: initialState(), children: [] })
+  }
+  return children
 }
 
 /** Names a record of a form, for a message. */
