@@ -30,12 +30,14 @@ export function isQuarantined(fact: Fact): fact is Quarantined {
 }
 
 /**
- * Quarantines a line, with the position in the tree that its JSON specifies. Frozen. O(length of the id).
+ * Quarantines a line, with the id, parent and kind of its JSON. Id and parent are left out unless the id is
+ * legal, and the parent is a string, null or missing. Frozen, not copied. O(length of the id).
  * @param raw the line's text
  * @param issues why it is not an event
  * @param value the line's JSON; undefined when it is invalid
  * @example
- * quarantine('{"id":"a"', [], { id: 'a' }).id // 'a'
+ * const value = { id: 'a', kind: 'Odd' }
+ * quarantine(JSON.stringify(value), [], value).event_kind // 'Odd'
  */
 export function quarantine(raw: string, issues: readonly Issue[], value: JsonValue | undefined): Quarantined {
   return Object.freeze({ quarantined: true, raw, issues, ...treeFields(value) })
