@@ -56,7 +56,7 @@ export async function orAborted<T>(work: PromiseLike<T> | T, signal: AbortSignal
   signal.addEventListener('abort', abort, { once: true })
   if (signal.aborted) abort()
   try {
-    return await Promise.race([aborted.promise, work])
+    return await Promise.race([work, aborted.promise])
   } catch (error) {
     if (signal.aborted) return null
     throw error

@@ -11,6 +11,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { begun, call, gate, logOf, says, script, status } from './script.ts'
 import { executeCalls } from '../../src/steps/step-of.ts'
+import { wrapStore } from './stores.ts'
 
 /** Scripted replies whose calls this tool executes. */
 const stepWith = (
@@ -158,6 +159,25 @@ describe.each([
     expect(messages.toSorted()).toEqual(['environment: at once', 'environment: no disk'])
     expect(sent(made)).toContain('[The call a of work has failed:]')
     await engine.close()
+  })
+
+  it('is completed if it has ended before the engine closes', async () => {
+    const store = makeStore()
+    const closed = Promise.withResolvers<void>()
+    const closing = wrapStore(store, {
+      append: (id, events, options) => {
+        const appended = store.append(id, events, options)
+        if (JSON.stringify(events).includes('WorkingObservation')) closed.resolve(engine.close())
+        return appended
+      },
+    })
+    const { engine, conversation } = await begun('hello', closing)
+    const made = stepWith({ execute: async () => background(Promise.resolve('at once')) }, [call('a')])
+    await conversation.run(made.step).catch(() => undefined)
+    await closed.promise
+    const next = createEngine({ store })
+    expect(await logOf(await next.open('c'))).toContain('environment: at once')
+    await next.close()
   })
 
   it.each(['resumed', 'lost'])('of a process that has ended is %s', async (how) => {

@@ -28,7 +28,7 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
   const { condenser, signal } = run
   if (condenser === null) return { next: 'ask' }
   const decision = await orAborted(condenser.condense(state, { signal }), signal)
-  if (decision === null) return { next: 'look' }
+  if (decision === null || signal.aborted) return { next: 'look' }
   const { branch } = state
   if (decision.type === 'condense') {
     const [event] = checkEvents([decision.event])
