@@ -13,6 +13,7 @@ import { branchOf, type Checkpoint, type State } from '../state/state.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
 import type { Store } from '../store/contract/store.ts'
 import type { StoredEvent } from '../store/contract/query.ts'
+import { formatInstant } from '../store/kit/record.ts'
 import { type Stamp, stampEvents } from './stamp.ts'
 import type { Status } from '../state/status.ts'
 import { errorResults, policyUpdate, statusUpdate } from './decide.ts'
@@ -209,6 +210,7 @@ export async function writeFork(
     let copied = 0
     let batch: Fact[] = []
     let room = BATCH.characters
+    let last: string | null = null
     const flush = async (): Promise<void> => {
       // Existing events are recognized by position.
       await store.append(id, batch, { mode: 'import', expected: copied })
@@ -218,13 +220,15 @@ export async function writeFork(
     }
     for (let from = 0; from < length; from += PAGE_SIZE) {
       const events = await store.read(source.id, { from, limit: Math.min(PAGE_SIZE, length - from) })
-      for (const fact of events.filter(({ seq }) => plan.positions?.has(seq) ?? true).map(withId)) {
+      for (const event of events.filter(({ seq }) => plan.positions?.has(seq) ?? true)) {
         if (batch.length === BATCH.events || room < 0) await flush()
+        const fact = withId(event)
         batch.push(fact)
         room -= JSON.stringify(fact).length
+        last = event.time
       }
     }
-    batch.push(...stampEvents(plan.appended, stamp, null))
+    batch.push(...stampEvents(plan.appended, stamp, last === null ? null : formatInstant(last)))
     await flush()
   } catch (error) {
     await store.deleteConversation(id).catch(() => undefined)

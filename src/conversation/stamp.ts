@@ -70,7 +70,7 @@ function checkEvent(value: unknown, index: number): Event {
 
 /**
  * Adds missing ids and times (D15), except to repeats, which the store compares (law S). O(events).
- * @param last time of the log's last event: clocks go back, and differ between machines
+ * @param last time of the log's last event
  */
 export function stampEvents(
   events: readonly Event[],
@@ -79,18 +79,22 @@ export function stampEvents(
   known: Iterable<string> = [],
 ): readonly Event[] {
   const ids = new Set(known)
-  const lastTime = last === null ? undefined : parseInstant(last)
+  let previous = last
   const stamped = events.map((event) => {
     if (event.id !== undefined && ids.has(event.id)) return event
-    const { id = newId() } = event
+    const { id = newId(), timestamp = timeAfter(previous, clock()) } = event
     ids.add(id)
+    previous = timestamp
     // Frozen, so that the store adopts it without a copy.
-    if (event.timestamp !== undefined) return Object.freeze({ ...event, id })
-    const now = clock()
-    const isBefore = last !== null && lastTime !== undefined && now < lastTime
-    return Object.freeze({ ...event, id, timestamp: isBefore ? last : formatInstant(now) })
+    return Object.freeze({ ...event, id, timestamp })
   })
   return decodedLists.has(events) ? decodedList(stamped) : stamped
+}
+
+/** The time of an event after the previous one: clocks go back, and differ between machines. */
+function timeAfter(previous: string | null, now: bigint): string {
+  const time = previous === null ? undefined : parseInstant(previous)
+  return previous !== null && time !== undefined && now < time ? previous : formatInstant(now)
 }
 
 /** Stamps the events whose id the store does not know. Null when it knows none of the ids. O(events). */

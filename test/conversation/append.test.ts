@@ -298,10 +298,15 @@ it('an event is never stamped before the one that precedes it, although clocks g
   // The caller's own time stays.
   await other.append({ ...nameless(pause('')), timestamp: '1970-01-01T00:00:00Z' })
   await other.append(nameless(pause('')))
-  const times = (await store.read('c')).map((event) => timeOf(toLogged(event)))
+  await other.append([{ ...nameless(pause('')), timestamp: '1970-01-01T00:00:03Z' }, nameless(pause(''))])
+  const fork = await other.fork()
+  const timesOf = async (id: string) => (await store.read(id)).map((event) => timeOf(toLogged(event)))
+  const times = await timesOf('c')
   const second = '1970-01-01T00:00:02.000000Z'
   expect(times.slice(0, 4)).toEqual([second, second, second, second])
-  expect(times.slice(4)).toEqual(['1970-01-01T00:00:00Z', '1970-01-01T00:00:00.000001Z'])
+  expect(times.slice(4, 6)).toEqual(['1970-01-01T00:00:00Z', '1970-01-01T00:00:00.000001Z'])
+  expect(times.slice(6)).toEqual(['1970-01-01T00:00:03Z', '1970-01-01T00:00:03Z'])
+  expect(await timesOf(fork.id)).toEqual([...times, '1970-01-01T00:00:03.000000Z'])
   await ahead.close()
   await behind.close()
 })
