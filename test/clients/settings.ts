@@ -1,8 +1,9 @@
 /** The table: settings, profiles, secrets, catalogues and what a server tells of itself. */
 
 import { expect } from 'vitest'
+import { VERSION } from '../../src/service/version.ts'
 import type { World } from './clients.ts'
-import { any, empty, out, type Row, works } from './table.ts'
+import { empty, out, type Row, works } from './table.ts'
 
 const of = (w: World) => w.agentServer
 const NO_INSTALLING = 'Skills and plugins belong to the agent and cannot be installed.'
@@ -17,7 +18,7 @@ export const SETTINGS: readonly Row[] = [
   works('ServerClient.getReady', (w) => of(w).server.getReady(), { status: 'ready' }),
   works('ServerClient.getServerInfo', (w) => of(w).server.getServerInfo(), {
     version: '1.44.0',
-    colloquy_version: any(String),
+    colloquy_version: VERSION,
   }),
 
   works('SettingsClient.getAgentSchema', (w) => of(w).settings.getAgentSchema(), {
@@ -99,7 +100,7 @@ export const SETTINGS: readonly Row[] = [
   works('SettingsClient.renameProfile', (w) => of(w).settings.renameProfile('p1', 'p2'), { name: 'p2' }),
   works('SettingsClient.deleteProfile', (w) => of(w).settings.deleteProfile('p2'), {
     name: 'p2',
-    message: any(String),
+    message: 'The profile was deleted.',
   }),
 
   works(
@@ -120,7 +121,10 @@ export const SETTINGS: readonly Row[] = [
     'ProfilesClient.validateProfile',
     (w) =>
       of(w).profiles.validateProfile('q1', { llm: { model: 'm', base_url: 'http://127.0.0.1:1' } } as never),
-    { valid: false, error: { message: any(String) } },
+    {
+      valid: false,
+      error: { type: 'APIConnectionError', message: 'The provider cannot be reached at its base_url.' },
+    },
   ),
   works('ProfilesClient.renameProfile', (w) => of(w).profiles.renameProfile('q1', 'q2'), { name: 'q2' }),
   works('ProfilesClient.deleteProfile', (w) => of(w).profiles.deleteProfile('q2'), { name: 'q2' }),
@@ -187,7 +191,7 @@ export const SETTINGS: readonly Row[] = [
   empty('SkillsClient.getSkills', (w) => of(w).skills.getSkills(), { skills: [], sources: {} }),
   empty('SkillsClient.syncSkills', (w) => of(w).skills.syncSkills(), {
     status: 'success',
-    message: any(String),
+    message: 'There are no public skills here.',
   }),
   empty('SkillsClient.listInstalledSkills', (w) => of(w).skills.listInstalledSkills(), { skills: [] }),
   empty('SkillsClient.getMarketplace', (w) => of(w).skills.getMarketplace(), { skills: [] }),
