@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { addressOf } from '../../src/cli/db/address.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { colloquy, folder, lines, SAMPLE } from './world.ts'
@@ -112,6 +112,16 @@ describe('the password of a URL', () => {
       expect(out).not.toContain(url.password)
     }
   })
+})
+
+it('a read-only PostgreSQL database is reported as such', async () => {
+  const empty = await testDatabase()
+  onTestFinished(() => empty.drop())
+  const url = new URL(empty.url)
+  url.searchParams.set('options', '-c default_transaction_read_only=on')
+  const { code, err } = await colloquy(['conversations', '--db', url.href])
+  expect(code).toBe(1)
+  expect(err).toContain('PostgreSQL does not let this user write here.')
 })
 
 describe('a command over a database that makes no sense', () => {

@@ -78,7 +78,8 @@ function cleanError(error: unknown, { label, withoutPassword }: Address, { write
   if (error instanceof Error) error.message = withoutPassword(error.message + driverReason(error))
   if (!isColloquyError(error) || !error.code.startsWith('store_')) return error
   // The file was readable: SQLite cannot create its files next to it.
-  const isFolder = error.code === 'store_read_only' || error.data['sqlite'] === CANNOT_OPEN
+  const { sqlite } = error.data
+  const isFolder = sqlite !== undefined && (error.code === 'store_read_only' || sqlite === CANNOT_OPEN)
   if (!write && isFolder) return about('unreadable', READ_ONLY_FOLDER)
   return about(error.code, error.message)
 }
