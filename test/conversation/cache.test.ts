@@ -1,4 +1,4 @@
-/** The cache of idle conversations holds those that a model of it holds, whatever was used, grown or deleted. */
+/** Compares the cache of idle conversations with a model while conversations are used, grow and are deleted. */
 
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
@@ -21,7 +21,7 @@ const step = fc.oneof(
     arbitrary: fc.record({
       type: fc.constant('grow' as const),
       id,
-      length: fc.constantFrom(10, 3_000, 9_000, 50_000),
+      length: fc.constantFrom(10, 3_000, 9_000, 15_000, 50_000),
     }),
   },
   // After so many events, bodies are evicted before the conversation is idle.
@@ -33,7 +33,7 @@ const step = fc.oneof(
 
 const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1))
 
-it('the cache of idle conversations is as large as its model', async () => {
+it('the cache of idle conversations contains what its model contains', async () => {
   const seen = { evicted: 0, oversized: 0, replaced: 0, shrunk: 0 }
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
@@ -106,7 +106,8 @@ it('the cache of idle conversations is as large as its model', async () => {
       for (const { release } of pins) release()
       await context.close()
     }),
-    { numRuns: Math.ceil(RUNS / 2) },
+    // Fewer runs may not reach each case.
+    { numRuns: Math.max(50, Math.ceil(RUNS / 2)) },
   )
   for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(4)
 })
