@@ -1,4 +1,4 @@
-/** Queues, concurrency limits, pauses and listeners. */
+/** Queues, concurrency limits, waits, retry delays, event streams and listeners. */
 
 import { EventEmitter } from 'eventemitter3'
 
@@ -101,8 +101,16 @@ export function delayAfter(
   return delay / 2 + Math.random() * (delay / 2)
 }
 
+export const EVENT_STREAM_HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  // Tells proxies not to buffer.
+  'x-accel-buffering': 'no',
+} as const
+
 /**
- * Returns a response of server-sent events in JSON. A disconnect aborts the signal of the events, and ends them.
+ * Returns a response that sends each event as JSON. If the client disconnects, the signal of the events is
+ * aborted and their generator ends.
  * @param end sent after the last event
  */
 export function eventResponse(
@@ -113,7 +121,7 @@ export function eventResponse(
 ): Response {
   const disconnected = new AbortController()
   const events = eventsUntil(
-    AbortSignal.any([disconnected.signal, ...(signal === undefined ? [] : [signal])]),
+    signal === undefined ? disconnected.signal : AbortSignal.any([disconnected.signal, signal]),
   )
   const encoder = new TextEncoder()
   const body = new ReadableStream<Uint8Array>({
@@ -128,15 +136,7 @@ export function eventResponse(
       await events.return()
     },
   })
-  return new Response(body, {
-    headers: {
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-cache, no-transform',
-      // Asks proxies not to buffer.
-      'x-accel-buffering': 'no',
-      ...headers,
-    },
-  })
+  return new Response(body, { headers: { ...EVENT_STREAM_HEADERS, ...headers } })
 }
 
 /** A set of callbacks. */

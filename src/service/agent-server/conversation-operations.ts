@@ -376,7 +376,7 @@ async function settle(lifecycle: Lifecycle, limit: number): Promise<boolean> {
 const fits = (info: JsonObject, status: Status | null): boolean =>
   status === null || info['execution_status'] === status
 
-/** Call it for one conversation after the other: a long list must not fill the memory. */
+/** Describe the conversations of a list sequentially: together they might not fit into memory. */
 async function describeIfThere(
   lifecycle: Lifecycle,
   input: string | ConversationRecord,

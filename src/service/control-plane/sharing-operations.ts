@@ -14,6 +14,7 @@ import type { Store } from '../../store/contract/store.ts'
 import { memoryStore } from '../../store/memory/store.ts'
 import { ifDeleted } from '../conversations/conversations.ts'
 import { findPublicConversation, getConversationOr404, shownId } from '../conversations/find-conversation.ts'
+import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
 import { shownText } from '../conversations/secrets.ts'
 import { FLAT, trajectory } from '../conversations/trajectory.ts'
 import {
@@ -208,7 +209,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     name: 'download_app_conversation',
     replies: {
       200: { description: 'A zip of its events', mediaType: 'application/zip', schema: string },
-      404: { description: 'Unknown conversation' },
+      ...UNKNOWN_CONVERSATION,
       413: { description: 'Its log is too long for a zip' },
     },
     async handle({ path, request }) {

@@ -1,8 +1,10 @@
 /** The live stream as server-sent events. `id` is the position, from which `Last-Event-ID` resumes. */
 
+import { EVENT_STREAM_HEADERS } from '../../conversation/async.ts'
 import type { BlobMode } from '../../store/contract/blobs.ts'
 import { credentialOf, type Identify } from '../auth/caller.ts'
 import { keyInterval, KeyWatch } from '../auth/key-watch.ts'
+import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
 import { type Operation, operationsIn } from '../http/operation.ts'
 import { describeFailure, HttpProblem, invalid } from '../http/problem.ts'
 import { LIVE_QUERY, SlowReader, type StartValues } from './start.ts'
@@ -15,13 +17,6 @@ const QUEUE = 256 * 2 ** 10
 
 /** The timeout is checked in parts: after a block, timers fire before the read event. */
 const CURSOR_PARTS = 4
-
-const HEADERS = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-cache, no-transform',
-  // Tells proxies not to buffer.
-  'x-accel-buffering': 'no',
-}
 
 /** The operation. `identify` returns the caller of a key, which may be deleted while the stream is open. */
 export const streamOperations = (live: Live, identify: Identify): Operation[] => {
@@ -37,7 +32,7 @@ export const streamOperations = (live: Live, identify: Identify): Operation[] =>
           mediaType: 'text/event-stream',
           schema: { type: 'string' },
         },
-        404: { description: 'Unknown conversation' },
+        ...UNKNOWN_CONVERSATION,
         429: { description: 'Too many streams' },
         503: { description: 'The service is shutting down' },
       },
@@ -49,10 +44,12 @@ export const streamOperations = (live: Live, identify: Identify): Operation[] =>
         const stream = await live.connect(path.conversation_id, start)
         // The body would never be read or cancelled.
         if (request.method === 'HEAD' || request.signal.aborted) stream.end()
-        if (request.method === 'HEAD') return new Response(null, { headers: HEADERS })
+        if (request.method === 'HEAD') return new Response(null, { headers: EVENT_STREAM_HEADERS })
         const watch = (end: () => void) => keys.watch({ caller, credential, org }, end)
         const from = { ...stream, resumeOffset: start.after_delta }
-        return new Response(bodyOf(live, from, query, request.signal, watch), { headers: HEADERS })
+        return new Response(bodyOf(live, from, query, request.signal, watch), {
+          headers: EVENT_STREAM_HEADERS,
+        })
       },
     }),
   ]
