@@ -92,6 +92,23 @@ describe('a stream', () => {
     expect(reply).toEqual(read('completed', output(text('ab')), call('a')))
   })
 
+  it('keeps the fields of unknown deltas, and unknown fields of a signature', () => {
+    const steps = [
+      { type: 'map_search_result', content: 'Main Street 1', summary: ['street'] },
+      { type: 'map_search_result', content: [{ type: 'text', text: 'street' }] },
+      { type: 'thought', signature: 's', version: 2 },
+    ]
+    const [name, list, thought] = steps
+    const { said: message, reply } = collect(
+      delta(0, { ...name }),
+      delta(1, { ...list }),
+      delta(2, { ...thought, type: 'thought_signature' }),
+      completed,
+    )
+    expect(message).toBe('')
+    expect(reply).toEqual(read('completed', ...steps))
+  })
+
   it('whose arguments break makes no call that is executed', () => {
     const { reply } = collect(
       {

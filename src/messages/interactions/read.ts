@@ -106,33 +106,42 @@ function thoughtPart(step: RawObject): ReplyPart {
 export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = { status: 'in_progress' }
   const steps = new Map<unknown, StreamItem>()
-  const add = (index: unknown, { content, summary, ...fields }: RawObject, args = '') => {
+  const add = (index: unknown, fields: RawObject, contents: unknown, args = '') => {
     const step = valueOrNew(steps, index, () => newItem({}))
     step.start = { ...step.start, ...withoutEmpty(fields) }
     addText(step, 'arguments', args)
     const publish = step.start['type'] === 'thought' ? replyDelta.reasoning : replyDelta.text
-    return objectsOf(content ?? summary).flatMap((part) => {
+    return objectsOf(contents).flatMap((part) => {
       addValue(step, 'content', part)
       return part['type'] === 'text' ? publish(stringOf(part['text'])) : []
     })
   }
+  const begin = (index: unknown, { content, summary, ...fields }: RawObject) =>
+    add(index, fields, content ?? summary)
   return collectStream(fromInteractions, options, {
     push(event) {
       const { event_type: kind, index, status, usage, continuation_token } = event
       const { steps: whole, ...rest } = objectOf(event['interaction'])
       const counted = laterUsage(laterUsage(about['usage'], usage), rest['usage'])
       about = { ...about, ...withoutEmpty({ status, continuation_token, ...rest }), usage: counted }
-      if (kind === 'step.start') return add(index, objectOf(event['step']))
+      if (kind === 'step.start') return begin(index, objectOf(event['step']))
       if (kind === 'step.delta') {
         const delta = objectOf(event['delta'])
         const { type, arguments: args } = delta
-        const step = isContent(delta) ? outputOf(delta) : (ADDITIONS.get(type)?.(delta) ?? delta)
-        const known = steps.get(index)?.start['type'] ?? step['type']
-        return add(index, { ...step, type: known }, type === 'arguments_delta' ? stringOf(args) : '')
+        const [fields, contents] = isContent(delta)
+          ? outputOf(delta)
+          : (ADDITIONS.get(type)?.(delta) ?? [delta])
+        const known = steps.get(index)?.start['type'] ?? fields['type']
+        return add(
+          index,
+          { ...fields, type: known },
+          contents,
+          type === 'arguments_delta' ? stringOf(args) : '',
+        )
       }
       // Steps that arrived in pieces are known already.
       const isEnd = kind === 'interaction.completed'
-      return objectsOf(isEnd && whole).flatMap((step, at) => (steps.has(at) ? [] : add(at, step)))
+      return objectsOf(isEnd && whole).flatMap((step, at) => (steps.has(at) ? [] : begin(at, step)))
     },
     failureIn: (event) => failureOf(event) ?? failureOf(objectOf(event['interaction'])),
     // An early end is in the status.
@@ -141,20 +150,24 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
+/** Fields and contents of a step. */
+type Addition = readonly [fields: RawObject, contents?: readonly unknown[]]
+
 /** What deltas add to their step, or to the one that they begin if its start is missing. */
-const ADDITIONS = new Map<unknown, (delta: RawObject) => RawObject>([
-  ['thought_summary', ({ content }) => ({ type: 'thought', content: [content] })],
-  ['thought_signature', ({ signature }) => ({ type: 'thought', signature })],
+const ADDITIONS = new Map<unknown, (delta: RawObject) => Addition>([
+  ['thought_summary', ({ content }) => [{ type: 'thought' }, [content]]],
+  ['thought_signature', (delta) => [{ ...delta, type: 'thought' }]],
   ['text_annotation_delta', ({ annotations }) => outputOf({ type: 'text', annotations })],
-  ['arguments_delta', () => ({ type: 'function_call' })],
+  ['arguments_delta', () => [{ type: 'function_call' }]],
 ])
 
-const outputOf = (content: RawObject): RawObject => ({ type: 'model_output', content: [content] })
+const outputOf = (content: RawObject): Addition => [{ type: 'model_output' }, [content]]
 
 /** Merges the contents of a step, and parses arguments. */
 function wholeStep(item: StreamItem): RawObject {
-  const { content, ...step } = closeBlock(item, { arguments: { to: 'arguments', as: 'json' } }, true)
-  if (content === undefined) return step
+  const whole = closeBlock(item, { arguments: { to: 'arguments', as: 'json' } }, true)
+  if (!item.pieces.has('content')) return whole
+  const { content, ...step } = whole
   return { ...step, [step['type'] === 'thought' ? 'summary' : 'content']: joinTexts(objectsOf(content)) }
 }
 
