@@ -14,6 +14,8 @@ export const WRONG_VALUES: readonly JsonValue[] = [
   [null],
   [5, { text: 5 }],
   {},
+  // No conversion makes a text of it.
+  { toString: null },
 ]
 
 export function wrongPart(): fc.Arbitrary<OpenPart> {

@@ -32,7 +32,13 @@ function fieldsOf(part: OpenPart): (readonly [object, string])[] {
   return fields
 }
 
-const CASES = OPEN_PARTS.map((part) => [JSON.stringify(part).slice(0, 70), part] as const)
+const WITH_LIST: OpenPart = {
+  type: 'custom_tool_call_output',
+  call_id: 'c',
+  output: [{ type: 'input_text', text: 'a' }],
+}
+
+const CASES = [...OPEN_PARTS, WITH_LIST].map((part) => [JSON.stringify(part).slice(0, 70), part] as const)
 
 const CALL = {
   id: 'c',

@@ -66,10 +66,9 @@ const INPUTS: Readonly<Record<string, Shape<object>>> = {
     { ...file, file_id: visibleText },
   ),
 }
-const input = where(object, (part) => {
-  const type = String(part['type'])
-  return Object.hasOwn(INPUTS, type) && INPUTS[type]?.(part) === true
-})
+const input = where(object, (part) =>
+  Object.entries(INPUTS).some(([type, fits]) => part['type'] === type && fits(part)),
+)
 
 const status = absent(oneOf('in_progress', 'completed', 'incomplete'))
 const called = { id: absent(text), call_id: visibleText }
