@@ -98,7 +98,7 @@ describe('the core as a browser bundle', () => {
     expect(weigh((await bundle('index.ts', names)).code)).toBeLessThan(87_800)
   })
 
-  it.each(PARTS)('is at most $most bytes for $names', async ({ entry, names, max: limit }) => {
+  it.each(PARTS)('is at most $max bytes for $names', async ({ entry, names, max: limit }) => {
     const { code, files } = await bundle(entry, names)
     expect(weigh(code)).toBeLessThan(limit)
     // A writer includes only its own grammar.
