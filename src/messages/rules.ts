@@ -130,12 +130,12 @@ const SHARED = {
   'one-result-each': ['No call has two results.', secondResults],
   'call-ids-unique': ['No two calls of the request share an id.', repeatedCalls],
 } as const satisfies Readonly<
-  Record<string, [string, (turns: readonly Turn[], messages: readonly Said[]) => Iterable<Finding>]>
+  Record<string, [string, (turns: readonly Turn[], messages: readonly RequestMessage[]) => Iterable<Finding>]>
 >
 
 /** Rules of calls, results and roles, by the sources that a provider has for them. */
 export const sharedRules = <
-  V extends { readonly turns: readonly Turn[]; readonly messages?: readonly Said[] },
+  V extends { readonly turns: readonly Turn[]; readonly messages?: readonly RequestMessage[] },
 >(
   sources: Readonly<Partial<Record<keyof typeof SHARED, string>>>,
 ): readonly Rule<V>[] =>
@@ -181,18 +181,18 @@ export const blankFault = (text: unknown): string | false =>
   typeof text === 'string' && isBlank(text) && 'blank text'
 
 /** A message of a request, or its absence. */
-interface Said {
+interface RequestMessage {
   readonly path: string
   readonly role: unknown
 }
 
 export const notUser =
   (verb: string) =>
-  ({ role }: Said): string | false =>
+  ({ role }: RequestMessage): string | false =>
     role !== 'user' && `${verb} ${String(role)}`
 
 /** Yields the messages with the role of the one before: of any role, or of one. */
-export const sameRole = (messages: readonly Said[], only?: string): Generator<Finding> =>
+export const sameRole = (messages: readonly RequestMessage[], only?: string): Generator<Finding> =>
   each(
     messages,
     ({ role }, index) =>
