@@ -490,7 +490,7 @@ interface ImportReport extends Problems, Pick<Source, 'form'> {
   /** Events in the file, including quarantined ones. */
   events: number
   added: number
-  /** Events that the database had already. */
+  /** Events that the database already had. */
   present: number
   /** Transient events, which no store keeps. */
   skipped: number

@@ -124,7 +124,7 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
 
 type Action<Name extends CommandName> = (request: RequestOf<Name>, page: Page) => Promise<number>
 
-/** What each command does; one that shows a recording has a view of it. */
+/** The function of each command, or its view if it shows a recording. */
 const ACTIONS: { readonly [Name in CommandName]: Name extends FileCommand ? View<Name> : Action<Name> } = {
   check: checkView,
   replay: replayView,

@@ -151,7 +151,7 @@ export class Page {
     }
   }
 
-  /** Prints the lines, calls back, and waits until the command is stopped; then closes the server. */
+  /** Prints the lines, calls `begin`, waits until the command is stopped, and closes the server. */
   async serve(
     server: { close(): Promise<void> },
     lines: readonly string[],
@@ -197,7 +197,7 @@ export class Page {
     for (const row of rows) yield this.eventRow(row, columns)
   }
 
-  /** A row without an id where no row has one. */
+  /** @param idColumns width of the column of ids; 0 for a row without its id */
   eventRow({ lead = '', gutter = '', described, id = null, note = '' }: Row, idColumns = 0): string {
     const { role, tone, subject, text } = described
     const end = (idColumns > 0 ? idColumns + 2 : 0) + (note === '' ? 0 : width(note) + 1)

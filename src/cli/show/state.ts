@@ -198,7 +198,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
 
 const KEPT_FIRST = 2
 
-/** A condensation with its trigger, `events` or `request`; or none, with why not. */
+/** Returns a condensation and its trigger, `events` or `request`; or null and the reason. */
 function condensed({ state: before, options }: Subject<'condense'>) {
   const { 'max-events': maxEvents, summary = PLACEHOLDER_SUMMARY } = options
   const keepFirst = Math.min(KEPT_FIRST, Math.floor(maxEvents / 2) - 2)
