@@ -13,6 +13,8 @@ import { begun, call, gate, logOf, says, script, status } from './script.ts'
 import { executeCalls } from '../../src/steps/step-of.ts'
 import { wrapStore } from './stores.ts'
 
+const COLLECTION = 'colloquy.background_calls'
+
 /** Scripted replies whose calls this tool executes. */
 const stepWith = (
   value: Partial<StepTool> & Pick<StepTool, 'execute'>,
@@ -159,6 +161,47 @@ describe.each([
     expect(messages.toSorted()).toEqual(['environment: at once', 'environment: no disk'])
     expect(sent(made)).toContain('[The call a of work has failed:]')
     await engine.close()
+  })
+
+  it.each(['tool', 'store'])('does not begin if its %s responds after an interrupt', async (slowPart) => {
+    const store = makeStore()
+    const slow = gate()
+    const { engine, conversation } = await begun(
+      'hello',
+      wrapStore(store, {
+        changeItems: async (changes) => {
+          if (slowPart === 'store' && changes[0]?.collection === COLLECTION) await slow.pass()
+          return store.changeItems(changes)
+        },
+      }),
+    )
+    const made = stepWith(
+      {
+        execute: async () => {
+          if (slowPart === 'tool') await slow.pass()
+          return background(new Promise(() => undefined))
+        },
+      },
+      [call('a')],
+    )
+    const late = Promise.withResolvers<unknown>()
+    const run = conversation.run((input) =>
+      made.step({
+        ...input,
+        background: (entry) => {
+          const work = input.background(entry)
+          late.resolve(work)
+          return work
+        },
+      }),
+    )
+    await slow.reached
+    await conversation.interrupt()
+    expect(await run).toMatchObject({ status: 'paused' })
+    slow.open()
+    await expect(late.promise).rejects.toMatchObject({ code: 'unknown_call' })
+    await engine.close()
+    expect((await store.listItems(COLLECTION)).items).toEqual([])
   })
 
   it('is completed if it has ended before the engine closes', async () => {

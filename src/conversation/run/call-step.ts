@@ -6,11 +6,13 @@ import type { Event, MessageEvent } from '../../event/types.ts'
 import { reduce } from '../../state/reduce.ts'
 import type { State } from '../../state/state.ts'
 import { AFTER_FINISH } from '../../messages/phrases.ts'
+import { isWorkingIn, type StartedWork } from '../background.ts'
 import { openCallsOf, errorResult, statusUpdate } from '../decide.ts'
 import { checkEvents } from '../stamp.ts'
 import { attachLateResults } from '../late-results.ts'
 import { isTurnOver, isFinishCall } from '../turn.ts'
 import { add, type RunContext } from './context.ts'
+import { ColloquyError } from '../../event/errors.ts'
 import { eventKindOf } from '../../log/entry.ts'
 import { hasText } from '../../event/text.ts'
 import { toMessages } from '../../messages/neutral.ts'
@@ -18,16 +20,11 @@ import type { ReplyOutcome } from '../../messages/reply.ts'
 import { errorAfter, errorAfterEmptyReplies, isEmptyOutput, isOutOfRoom, requestIf } from './condense.ts'
 import { readStep, type StepInput } from './step.ts'
 
-/**
- * Calls the step, before anything is awaited.
- * @param startWork starts the work of a call that outlives its reply
- * @throws the step's errors.
- */
+/** Calls the step, before anything is awaited. @throws the step's errors. */
 export async function callStep(
   run: RunContext,
   state: State,
   approved: StepInput['approved'],
-  startWork: StepInput['background'] = run.startWork,
 ): Promise<void> {
   const { step, signal } = run
   const head = state.log.head?.id ?? null
@@ -41,6 +38,19 @@ export async function callStep(
     if (isOver || signal.aborted) return
     run.publish(delta)
     recordText(streamed, delta)
+  }
+  const started: StartedWork[] = []
+  const startWork: StepInput['background'] = async (call) => {
+    const work = isOver ? null : await run.startWork(call)
+    if (work !== null && !isOver) {
+      started.push(work)
+      return work
+    }
+    // Unconfirmed work would keep its job, and `close` would wait for it.
+    work?.confirm(false)
+    throw new ColloquyError('unknown_call', 'The step has ended. Start the work of a call during its step.', {
+      action_id: call.id,
+    })
   }
   const input = {
     state,
@@ -66,8 +76,13 @@ export async function callStep(
     }
   } finally {
     isOver = true
-    // A stopped step often throws, but its streamed text was still read.
-    if (signal.aborted) await keepTextSoFar(run, streamed, { after, since: state.log.entries.length })
+    try {
+      // A stopped step often throws, but its streamed text was still read.
+      if (signal.aborted) await keepTextSoFar(run, streamed, { after, since: state.log.entries.length })
+    } finally {
+      // A call whose working result was not appended because of an interrupt is not completed later.
+      for (const work of started) work.confirm(isWorkingIn(run.replica.state, work.call))
+    }
   }
   if (approved.length === 0) {
     // A step may append events itself, and yield none.

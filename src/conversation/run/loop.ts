@@ -10,7 +10,6 @@ import { isAnswered } from '../../state/branch.ts'
 import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { isWorkingIn, type StartedWork } from '../background.ts'
 import {
   callsOfLostRun,
   decideInterrupt,
@@ -150,23 +149,12 @@ async function execute(run: RunContext, calls: readonly CallEntry[]): Promise<vo
       ),
     ]
   })
-  const { replica, signal } = run
+  const { signal } = run
   let approved: readonly CallEntry[] = []
-  const started: StartedWork[] = []
-  try {
-    await useBodies(run, async (state) => {
-      approved = begun.filter((call) => isOpen(state, call))
-      if (approved.length === 0 || signal.aborted) return
-      await callStep(run, state, approved, async (call) => {
-        const work = await run.startWork(call)
-        started.push(work)
-        return work
-      })
-    })
-  } finally {
-    // A call whose working result was not appended because of an interrupt is not completed later.
-    for (const work of started) work.confirm(isWorkingIn(replica.state, work.call))
-  }
+  await useBodies(run, async (state) => {
+    approved = begun.filter((call) => isOpen(state, call))
+    if (approved.length > 0 && !signal.aborted) await callStep(run, state, approved)
+  })
   if (approved.length === 0 || signal.aborted) return
   await add(run, (now) =>
     errorResults(

@@ -62,6 +62,7 @@ export interface StepInput {
   /**
    * Starts work that outlives the reply, before the step yields the call's WorkingObservation; the run
    * continues. Pass its promise to `completeWith` of the returned object.
+   * @throws ColloquyError `unknown_call` if the step has ended.
    */
   readonly background: (call: EventEntry<ActionEvent>) => Promise<BackgroundWork>
   /** Runs the child conversation of a call, creating it if needed. The first argument is the action's id. */
