@@ -350,6 +350,77 @@ describe('appends at once', () => {
     await other.close()
   })
 
+  it('to names with any characters end as in memory', async () => {
+    const names = [
+      '"',
+      '\\',
+      '\\"',
+      ',',
+      '(',
+      ')',
+      '{',
+      '}',
+      '{"a",NULL}',
+      'NULL',
+      ' ',
+      "'",
+      '$1',
+      '?',
+      '\u2028',
+      'é',
+      '😀',
+    ]
+    const outcomes = [
+      await opened(`colloquy_${(schemas += 1)}`, (send) => send()),
+      memoryStore({ clock }),
+    ].map(async (store) => {
+      for (const id of names) await store.createConversation({ id })
+      const leases = await Promise.all(names.map((id) => store.acquireLease(id, id, 60_000)))
+      const results = []
+      for (const round of [0, 1, 2]) {
+        const ids = names.map((name) => `${name}${round}`)
+        const calls = names.map((id, i) =>
+          store.append(
+            id,
+            [event(ids[i] ?? ''), event(`${id} child`.repeat(round + 1), { parent_id: ids[i] ?? '' })],
+            {
+              lease: leases[i] ?? { owner: '', generation: 0 },
+            },
+          ),
+        )
+        results.push(await Promise.all(calls))
+      }
+      const logs = await Promise.all(names.map((id) => store.read(id)))
+      await store.close()
+      return [leases, results, logs]
+    })
+    expect(await outcomes[0]).toEqual(await outcomes[1])
+  })
+
+  it('never reach a conversation that another store has recreated with the same end', async () => {
+    const schema = `colloquy_${(schemas += 1)}`
+    const [store, other] = [await opened(schema, (send) => send()), await opened(schema, (send) => send())]
+    const ids = ['a', 'deleted', 'recreated', 'b']
+    for (const id of ids) await store.createConversation({ id })
+    for (const id of ids) await store.append(id, [event('first')])
+    for (const id of ['deleted', 'recreated']) await other.deleteConversation(id)
+    await other.createConversation({ id: 'recreated' })
+    await other.append('recreated', [event('first', { source: 'user' })])
+    const outcomes = await Promise.all(ids.map((id) => outcomeOf(store.append(id, [event('second')]))))
+    expect(outcomes.map((one) => (isDone(one) ? one.version : one.code))).toEqual([
+      2,
+      'unknown_conversation',
+      2,
+      2,
+    ])
+    expect((await other.read('recreated')).map(({ fact }) => fact)).toMatchObject([
+      { id: 'first', source: 'user' },
+      { id: 'second' },
+    ])
+    await store.close()
+    await other.close()
+  })
+
   it('wait for no lock and no error of another conversation', async () => {
     const schema = `colloquy_${(schemas += 1)}`
     const store = await opened(schema, (send) => send())

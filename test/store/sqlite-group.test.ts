@@ -180,6 +180,18 @@ const everything = (store: Store): Promise<unknown> =>
     ]),
   )
 
+const pause = (id: string, year: number): Fact[] => [
+  { kind: 'PauseEvent', id, timestamp: `${year}-01-01T00:00:00Z` },
+]
+
+const fail = (): never => {
+  throw new Error('told to fail')
+}
+
+const appendEach = async (by: Store, start: number, end: number): Promise<void> => {
+  for (let n = start; n < end; n += 1) await by.append('c', [{ kind: 'PauseEvent', id: `p${n}` }])
+}
+
 describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
   it('end as if one had come after the other, in one commit', async () => {
     const seen = { shared: 0, refused: 0, faults: 0, lost: 0, saved: 0 }
@@ -272,6 +284,32 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
       .prepare(`UPDATE colloquy_log SET ${columns.replaceAll(/\w+/g, '$& = ?')}`)
       .run(...Object.values(saved))
     expect((await append('d')).events[0]).toMatchObject({ seq: 1, parentId: 'a' })
+    database.close()
+  })
+
+  it('are decided without an append that failed, although its id is appended elsewhere', async () => {
+    const database = openDatabase(driver, ':memory:')
+    const [store, other] = [sqliteStore({ database }), sqliteStore({ database })]
+    await store.createConversation({ id: 'c' })
+    await store.append('c', pause('a', 2020))
+    await expect(store.append('c', pause('b', 2021), { within: fail })).rejects.toThrow('told to fail')
+    await other.append('c', pause('b', 2030))
+    await store.append('c', pause('d', 2025))
+    const { items } = await store.search({ conversationId: 'c' })
+    expect(items.map(({ id }) => id)).toEqual(['a', 'd', 'b'])
+    database.close()
+  })
+
+  it('find an id that is neither indexed nor kept in memory', async () => {
+    const database = openDatabase(driver, ':memory:')
+    const [store, other] = [sqliteStore({ database }), sqliteStore({ database })]
+    await store.createConversation({ id: 'c' })
+    await appendEach(other, 0, 20)
+    // The store forgets ids once it has more than 256.
+    await appendEach(store, 20, 276)
+    await expect(
+      store.append('c', [{ kind: 'PauseEvent', id: 'p274', source: 'agent' }]),
+    ).rejects.toMatchObject({ code: 'id_conflict' })
     database.close()
   })
 
