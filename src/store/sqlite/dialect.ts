@@ -236,12 +236,12 @@ const insertEvent = (
 
 const INSERT_EVENT = insertEvent('?')
 
-/** Fails on a null log if the log or the lease is not as assumed, or if the id is known. */
+/** Fails on a null log if the log or the lease is not as assumed, or if the log has the id. */
 const INSERT_NEXT_EVENT =
   insertEvent(`(SELECT number FROM colloquy_log AS l WHERE number = ? AND version = ? AND head_id IS ?
   AND time_zone IS ? AND text_version = ? AND (? IS NULL OR (lease_owner = ? AND lease_generation = ?))
   AND NOT EXISTS (SELECT 1 FROM colloquy_event_id AS i WHERE i.log = l.number AND i.id = ?)
-  AND (? OR NOT EXISTS (SELECT 1 FROM colloquy_event AS e WHERE e.log = l.number AND e.seq >= ? AND e.id = ? AND e.lane IS NOT NULL)))`)
+  AND (? OR NOT EXISTS (SELECT 1 FROM colloquy_event AS e WHERE e.log = l.number AND e.seq >= ? AND e.id = ?)))`)
 
 const INDEX_EVENTS = [
   `INSERT INTO colloquy_event_id (log, id, number) SELECT log, id, number FROM colloquy_event
