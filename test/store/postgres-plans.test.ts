@@ -4,6 +4,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { shardOf } from '../../src/store/kit/feed.ts'
+import { SESSION } from '../../src/store/postgres/connection.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { ConversationFilter, ConversationQuery } from '../../src/store/contract/conversation-record.ts'
 import { type EventQuery, MOST_COUNTED, MOST_LOOKED_AT } from '../../src/store/contract/query.ts'
@@ -337,4 +338,25 @@ it('a claim is planned once, however many items are due', async () => {
   expect(rows).toEqual([{ custom_plans: 5, generic_plans: 15 }])
   await claiming.close()
   await pool.end()
+})
+
+it('a deletion reads no other conversation, also through a client without settings of its own', async () => {
+  const large = await superDatabase()
+  const { pool, take } = explainer(large.url)
+  const deleting = postgresStore({ client: pool, listen: false, fullText: true })
+  await deleting.createConversation({ id: 'long' })
+  for (let batch = 0; batch < LENGTH / 100; batch += 1) await deleting.append('long', facts(batch))
+  await pool.query('ANALYZE')
+  await deleting.createConversation({ id: 'short' })
+  await deleting.append('short', facts(0))
+  await pool.query(SESSION.replaceAll(/SET (\w+) = \w+/g, 'RESET $1'))
+  take()
+  await deleting.deleteConversation('short')
+  const nodes = take().flatMap((plan) => plan.nodes)
+  const rows = (table: string): number[] =>
+    nodes.filter((node) => node['Relation Name'] === table && node['Node Type'] !== 'ModifyTable').map(rowsOf)
+  expect([rows('event'), rows('text')]).toEqual([[100], [4]])
+  await deleting.close()
+  await pool.end()
+  await large.drop()
 })
