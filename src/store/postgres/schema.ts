@@ -265,12 +265,11 @@ const [EVENT_COLUMNS, LANE_COLUMNS] = [
 const namesOf = (columns: string): string => columns.replaceAll(/ \w+(?=,|$)/g, '')
 
 /**
- * `append` writes the decisions for one conversation or more, each with an answer of its own: true if it is
- * written; else, unchanged, the log's row if log, zone or lease differs, or an id exists; or null without a log, or with
- * one that is locked, unless `p_waits`; "blobs" if a long string's bytes are neither stored nor passed.
- * Long strings and waits require a single conversation. It locks blobs against deletion, by hash, as `drop_blobs` does.
- * The other lists have the rows of all entries. It has few parameters, statements and casts, because
- * PostgreSQL prepares each of them for each call.
+ * `append` writes the decisions for one conversation or more, and answers each: true if it is written; else,
+ * unchanged, the log's row if log, zone or lease differs, or an id exists; or null without a log, or with one that
+ * is locked, unless `p_waits`; "blobs" if a long string's bytes are neither stored nor passed. Long strings and
+ * waits require a single conversation. It locks blobs against deletion, by hash, as `drop_blobs` does. Each list has
+ * the rows of all entries. It has few parameters, statements and casts, because each call prepares them.
  */
 const appendFunction = (schema: string): string => {
   const fits = `o.number = l.number AND o.version = l.from_seq AND o.time_zone IS NOT DISTINCT FROM l.time_zone
