@@ -4,8 +4,7 @@ import { requestHeadOf, replyOf } from '../event/reply.ts'
 import type { Event } from '../event/types.ts'
 import { type Entry, isOnPathIn } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
-import type { Branch } from '../state/branch.ts'
-import { branchOf, type Checkpoint } from '../state/state.ts'
+import type { Checkpoint } from '../state/state.ts'
 import type { LogStep } from './load.ts'
 
 interface ReplyStart {
@@ -39,5 +38,3 @@ export function replyStarts(): (step: LogStep) => ReplyStart | null {
     return { responseId, head: entry.parent as Checkpoint | null, isRecorded: after === true }
   }
 }
-
-export const branchAtRequest = ({ head }: ReplyStart): Branch => branchOf(head)

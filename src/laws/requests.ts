@@ -12,7 +12,7 @@ import { toMessages } from '../messages/neutral.ts'
 import { type LeftOut, requestRecord } from '../messages/prefix.ts'
 import { isPart } from '../messages/reply-parts.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
-import { branchAtRequest, isCutOff, replyStarts } from './replies.ts'
+import { isCutOff, replyStarts } from './replies.ts'
 import type { LawWatch, LogStep, Report } from './load.ts'
 
 /** Returns the messages that a server sends for a state. */
@@ -151,7 +151,7 @@ function checkSigned(
     report('M5', entry, `the signed parts of this reply do not match its record; ${should}`)
   }
   for (const { entry, prefix } of sampled(suspects.filter(({ reason }) => reason === 'prefix'))) {
-    const branch = branchAtRequest({ head: headOfRequest(state, entry), responseId: '', isRecorded: true })
+    const branch = branchOf(headOfRequest(state, entry))
     const wasValid = SYSTEMS.some((system) => {
       const list = messages({ ...state, branch }, { system })
       return list.length > 0 && requestRecord(write(list))?.prefix === prefix
