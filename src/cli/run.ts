@@ -189,11 +189,7 @@ async function showRecordings(
       const { format, id, notes } = recording.session ?? {}
       const session = recording.session !== null && { session: { format, id, notes } }
       // Everything that can fail runs before the first byte, so that no line has half a result and an error.
-      const value = maskSecrets({
-        ...fields,
-        ...session,
-        ...view.json(subject()),
-      })
+      const value = maskSecrets({ ...fields, ...session, ...view.json(subject()) })
       progress.done()
       await page.answer(json, { ...value, ...(laws !== null && { laws: laws.violations }) }, [])
     } else if (!isJunit) {

@@ -300,7 +300,6 @@ export async function listSubagents(store: Store, parentId: string): Promise<Sta
   const children: StateTree[] = []
   for await (const record of eachConversation(store, query)) {
     const { id, title } = record
-    // A record may name itself as the parent.
     if (id !== parentId)
       children.push({ id, title, actionId: openingCall(record), state: initialState(), children: [] })
   }
