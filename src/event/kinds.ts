@@ -50,11 +50,9 @@ export const KINDS = {
 /** The name of one of the 19 kinds. */
 export type EventKind = keyof typeof KINDS
 
-export type KindsWith<Column extends keyof KindFacts, Value> = {
-  [K in EventKind]: (typeof KINDS)[K][Column] extends Value ? K : never
-}[EventKind]
-
-export type EventWith<Column extends keyof KindFacts, Value> = EventOf<KindsWith<Column, Value>>
+export type EventWith<Column extends keyof KindFacts, Value> = EventOf<
+  { [K in EventKind]: (typeof KINDS)[K][Column] extends Value ? K : never }[EventKind]
+>
 
 /** The names of the 19 event kinds, in the order of the interface. */
 export const EVENT_KINDS: readonly EventKind[] = /* @__PURE__ */ Object.freeze(

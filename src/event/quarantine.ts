@@ -36,8 +36,7 @@ export function isQuarantined(fact: Fact): fact is Quarantined {
  * @param issues why it is not an event
  * @param value the line's JSON; undefined when it is invalid
  * @example
- * const value = { id: 'a', kind: 'Odd' }
- * quarantine(JSON.stringify(value), [], value).event_kind // 'Odd'
+ * quarantine('{"kind":"Odd"}', [], { kind: 'Odd' }).event_kind // 'Odd'
  */
 export function quarantine(raw: string, issues: readonly Issue[], value: JsonValue | undefined): Quarantined {
   return Object.freeze({ quarantined: true, raw, issues, ...treeFields(value) })

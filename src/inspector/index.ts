@@ -21,8 +21,9 @@ export {
   type LogHead,
   type LogTitle,
   findingOptions,
+  inspectorPage,
   type PageSource,
   shownFact,
+  titleOf,
 } from './log-document.ts'
 export { startedBy } from './model/replayed.ts'
-export { inspectorPage, titleOf } from './log-document.ts'
