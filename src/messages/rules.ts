@@ -184,6 +184,7 @@ export const blankFault = (text: unknown): string | false =>
 interface RequestMessage {
   readonly path: string
   readonly role: unknown
+  readonly type?: unknown
 }
 
 export const notUser =
@@ -202,10 +203,7 @@ export const sameRole = (messages: readonly RequestMessage[], only?: string): Ge
 export const isSystem = (role: unknown): boolean => role === 'system' || role === 'developer'
 
 /** The first message that is no system message is of the user. */
-export function* userFirst(
-  messages: readonly { readonly path: string; readonly role: unknown; readonly type?: unknown }[],
-  path: string,
-): Generator<Finding> {
+export function* userFirst(messages: readonly RequestMessage[], path: string): Generator<Finding> {
   const first = messages.find(({ role }) => !isSystem(role))
   if (first === undefined && messages.length > 0) yield { path, message: 'no user message' }
   else if (first !== undefined && first.role !== 'user')
@@ -234,10 +232,8 @@ export function turnsOf<R extends Ref>(steps: Iterable<Step<R>>): Turn<R>[] {
       continue
     }
     const results = typeof step === 'object' && 'result' in step
-    if (open === undefined || (!results && open.results.length > 0)) {
-      open = { calls: [], results: [] }
-      turns.push(open)
-    }
+    if (open === undefined || (!results && open.results.length > 0))
+      turns.push((open = { calls: [], results: [] }))
     if (step === 'assistant') continue
     if ('result' in step) open.results.push(step.result)
     else open.calls.push(step.call)

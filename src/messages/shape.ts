@@ -75,9 +75,7 @@ export const either =
 export const nullable = <T>(shape: Shape<T>): Shape<T | null> =>
   either([oneOf(null), shape]) as Shape<T | null>
 
-export const optional = <T>(shape: Shape<T>): OptionalField<T> => ({
-  optional: shape,
-})
+export const optional = <T>(shape: Shape<T>): OptionalField<T> => ({ optional: shape })
 
 export const where =
   <T>(shape: Shape<T>, holds: (value: T) => boolean): Shape<T> =>

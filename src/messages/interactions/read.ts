@@ -150,7 +150,6 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
-/** Fields and contents of a step. */
 type Addition = readonly [fields: RawObject, contents?: readonly unknown[]]
 
 /** What deltas add to their step, or to the one that they begin if its start is missing. */

@@ -64,7 +64,7 @@ const shape = listOf(
   }),
 )
 
-export type ChatText = Extract<ChatPart, { type: 'text' }>
+type ChatText = Extract<ChatPart, { type: 'text' }>
 /** A part of a user's message. */
 export type ChatPart = ShapeOf<typeof part>
 export type ChatToolCall = ShapeOf<typeof call>

@@ -153,14 +153,10 @@ function streamedItems() {
   const matchOf = (item: RawObject): StreamItem | undefined => {
     const [id, call] = [stringOf(item['id']), stringOf(item['call_id'])]
     const isFree = (each: StreamItem): boolean => !matched.has(each) && typeOf(each) === item['type']
+    const isMatch = (each: StreamItem): boolean =>
+      isFree(each) && (call === '' ? id === '' || idOf(each) === '' : callIdOf(each) === call)
     const named = byId.get(id)
-    const match =
-      named !== undefined && isFree(named)
-        ? named
-        : items.find(
-            (each) =>
-              isFree(each) && (call === '' ? id === '' || idOf(each) === '' : callIdOf(each) === call),
-          )
+    const match = named !== undefined && isFree(named) ? named : items.find(isMatch)
     if (match !== undefined) matched.add(match)
     return match
   }
