@@ -124,11 +124,9 @@ export class Runner {
     const deadline = Math.min(...group.map((each) => each.deadline))
     try {
       const outcomes = await this.#retry(deadline, (connection) => {
-        const [first] = group
-        const isShared = group.length > 1 || first === undefined
-        const outcomes = isShared
-          ? writeTogether(connection, group)
-          : [{ value: connection.write(first.work) }]
+        const [only, second] = group
+        const isAlone = only !== undefined && second === undefined
+        const outcomes = isAlone ? [{ value: connection.write(only.work) }] : writeTogether(connection, group)
         this.#source.check()
         return outcomes
       })
