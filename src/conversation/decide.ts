@@ -256,7 +256,7 @@ function checkCalls(
   return open.filter(({ id }) => requested.has(id))
 }
 
-const unknownCall = (id: string, why: string): ColloquyError =>
+export const unknownCall = (id: string, why: string): ColloquyError =>
   new ColloquyError('unknown_call', `${JSON.stringify(id)} ${why}.`, { action_id: id })
 
 /** An engine-made tool result; the latest pending call with its id gets it (U3). */

@@ -7,12 +7,11 @@ import { reduce } from '../../state/reduce.ts'
 import type { State } from '../../state/state.ts'
 import { AFTER_FINISH } from '../../messages/phrases.ts'
 import { isWorkingIn, type StartedWork } from '../background.ts'
-import { openCallsOf, errorResult, statusUpdate } from '../decide.ts'
+import { openCallsOf, errorResult, statusUpdate, unknownCall } from '../decide.ts'
 import { checkEvents } from '../stamp.ts'
 import { attachLateResults } from '../late-results.ts'
 import { isTurnOver, isFinishCall } from '../turn.ts'
 import { add, type RunContext } from './context.ts'
-import { ColloquyError } from '../../event/errors.ts'
 import { eventKindOf } from '../../log/entry.ts'
 import { hasText } from '../../event/text.ts'
 import { toMessages } from '../../messages/neutral.ts'
@@ -42,15 +41,12 @@ export async function callStep(
   const started: StartedWork[] = []
   const startWork: StepInput['background'] = async (call) => {
     const work = isOver ? null : await run.startWork(call)
-    if (work !== null && !isOver) {
-      started.push(work)
-      return work
-    }
     // Unconfirmed work would keep its job, and `close` would wait for it.
-    work?.confirm(false)
-    throw new ColloquyError('unknown_call', 'The step has ended. Start the work of a call during its step.', {
-      action_id: call.id,
-    })
+    if (isOver) work?.confirm(false)
+    if (isOver || work === null)
+      throw unknownCall(call.id, 'belongs to a step that has ended. Start its work during the step')
+    started.push(work)
+    return work
   }
   const input = {
     state,
