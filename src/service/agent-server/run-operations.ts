@@ -19,7 +19,7 @@ import {
 } from '../conversations/conversations.ts'
 import { DONE, INFO_SCHEMA, SUCCESS, UNKNOWN_CONVERSATION } from '../conversations/info.ts'
 import type { Reserve } from '../conversations/runs.ts'
-import { type BodySpec, operationsIn, type Operation, type Reply } from '../http/operation.ts'
+import { type BodySpec, objectOf, operationsIn, type Operation, type Reply } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import {
   approveBody,
@@ -130,13 +130,7 @@ export const messageOperations = (lifecycle: Lifecycle): Operation[] => [
     tag: 'Events',
     body: messageBody,
     replies: {
-      200: {
-        schema: {
-          type: 'object',
-          required: ['success', 'event_id'],
-          properties: { success: { type: 'boolean' }, event_id: { type: 'string' } },
-        },
-      },
+      200: { schema: objectOf({ success: { type: 'boolean' }, event_id: { type: 'string' } }) },
       ...UNKNOWN_CONVERSATION,
       409: { description: 'The key was used for another message, or there is no agent' },
       429: { description: 'Too many runs' },

@@ -14,7 +14,7 @@ import { STATUSES } from '../../state/status.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { maybe, instant, string } from '../http/operation.ts'
+import { instant, maybe, objectOf, string } from '../http/operation.ts'
 import { childIdsOf } from './listing.ts'
 import { Latest, startOf } from './starts.ts'
 
@@ -246,11 +246,7 @@ export const INFO_SCHEMA: JsonObject = {
 
 export const SUCCESS = { success: true } as const
 
-export const SUCCESS_SCHEMA: JsonObject = {
-  type: 'object',
-  required: ['success'],
-  properties: { success: { type: 'boolean' } },
-}
+export const SUCCESS_SCHEMA = objectOf({ success: { type: 'boolean' } })
 
 export const DONE = { 200: { schema: SUCCESS_SCHEMA } }
 export const UNKNOWN_CONVERSATION = { 404: { description: 'Unknown conversation' } }
