@@ -111,7 +111,7 @@ class Listener {
       this.#timer = null
       this.#attempt = this.#connect()
     }, this.#delay)
-    if (!this.#keepsAlive) unref(this.#timer)
+    if (!this.#keepsAlive) this.#timer.unref?.()
     this.#delay = Math.min(2 * this.#delay, BACKOFF.maximum)
   }
 
@@ -208,11 +208,6 @@ async function listen(client: ListeningClient, channel: string): Promise<void> {
   await client.query(`LISTEN ${quoteName(channel)}`)
 }
 
-/** Lets the process end while a timer waits; not every runtime has it. */
-function unref(timer: ReturnType<typeof setTimeout>): void {
-  if (typeof timer === 'object' && 'unref' in timer) timer.unref()
-}
-
 /** Milliseconds. */
 const POLL_INTERVAL = 1_000
 
@@ -274,7 +269,7 @@ export class Watcher {
     this.#seen.set(conversationId, null)
     if (this.#timer === null) {
       this.#timer = setInterval(() => this.#tick(), this.#interval)
-      unref(this.#timer)
+      this.#timer.unref?.()
     }
     this.#begun.add(conversationId)
     this.#look()
