@@ -79,12 +79,15 @@ export function editEach(
   })
 }
 
-/** The value with what `change` replaces at any depth; parts without a replacement are shared. O(size). */
-export function mapDeep(value: unknown, change: (value: unknown) => unknown): unknown {
+/**
+ * Returns the value with the replacements of `change`; parts without one are shared, and what is nested deeper
+ * than any event can be stays as it is. O(size).
+ */
+export function mapDeep(value: unknown, change: (value: unknown) => unknown, depth = 1_000): unknown {
   const other = change(value)
-  if (other !== value || typeof value !== 'object' || value === null) return other
+  if (other !== value || typeof value !== 'object' || value === null || depth === 0) return other
   const changed = Object.entries(value).flatMap(([key, inner]: [string, unknown]) => {
-    const after = mapDeep(inner, change)
+    const after = mapDeep(inner, change, depth - 1)
     return after === inner ? [] : [[key, after] as const]
   })
   if (changed.length === 0) return value

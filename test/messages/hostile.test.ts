@@ -5,6 +5,16 @@ import { describe, expect, it } from 'vitest'
 import { withoutBytes } from '../../src/messages/bedrock/blocks.ts'
 import { isImagePart, isTextPart, type Content } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
+import * as library from '../../src/messages/index.ts'
+import {
+  fromAiSdk,
+  fromAnthropic,
+  fromBedrock,
+  fromGoogle,
+  fromInteractions,
+  fromOpenAIChat,
+  fromOpenAIResponses,
+} from '../../src/messages/index.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
@@ -273,4 +283,88 @@ describe('the logs of this file', () => {
     expect([...seen].filter(([, times]) => times < LOOKS / 20)).toEqual([])
     expect(seen.size).toBe(CASES)
   })
+})
+
+it('every reader reads a reply of any nesting without an error', () => {
+  let deep: unknown = 1
+  for (let level = 0; level < 20_000; level += 1) deep = level % 2 === 0 ? { a: deep } : [deep]
+  const call = { id: 't', name: 'f' }
+  const tried: Readonly<
+    Record<string, readonly [(reply: never) => { readonly events: readonly unknown[] }, object]>
+  > = {
+    fromAiSdk: [
+      fromAiSdk,
+      {
+        content: [
+          { type: 'tool-call', toolCallId: 't', toolName: 'f', input: deep },
+          { type: 'x', deep },
+        ],
+      },
+    ],
+    fromAnthropic: [
+      fromAnthropic,
+      {
+        type: 'message',
+        role: 'assistant',
+        content: [
+          { type: 'tool_use', ...call, input: deep },
+          { type: 'x', deep },
+        ],
+      },
+    ],
+    fromBedrock: [
+      fromBedrock,
+      {
+        output: {
+          message: {
+            role: 'assistant',
+            content: [{ toolUse: { toolUseId: 't', name: 'f', input: deep } }, { deep }],
+          },
+        },
+      },
+    ],
+    fromGoogle: [
+      fromGoogle,
+      { candidates: [{ content: { parts: [{ functionCall: { name: 'f', args: deep } }, { deep }] } }] },
+    ],
+    fromInteractions: [
+      fromInteractions,
+      {
+        steps: [
+          { type: 'function_call', ...call, arguments: deep },
+          { type: 'x', deep },
+        ],
+      },
+    ],
+    fromOpenAIChat: [
+      fromOpenAIChat,
+      {
+        choices: [
+          {
+            message: {
+              role: 'assistant',
+              content: deep,
+              tool_calls: [{ id: 't', type: 'function', function: { name: 'f', arguments: deep } }],
+            },
+          },
+        ],
+      },
+    ],
+    fromOpenAIResponses: [
+      fromOpenAIResponses,
+      {
+        output: [
+          { type: 'function_call', call_id: 't', name: 'f', arguments: deep },
+          { type: 'x', deep },
+        ],
+      },
+    ],
+  }
+  expect(Object.keys(tried).toSorted()).toEqual(
+    Object.keys(library)
+      .filter((name) => /^from[A-Z]/.test(name))
+      .toSorted(),
+  )
+  for (const [name, [read, reply]] of Object.entries(tried))
+    expect(read({ ...reply, usage: deep } as never).events.length, name).toBeGreaterThan(0)
 })
