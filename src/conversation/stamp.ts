@@ -82,19 +82,20 @@ export function stampEvents(
   let previous = last
   const stamped = events.map((event) => {
     if (event.id !== undefined && ids.has(event.id)) return event
-    const { id = newId(), timestamp = timeAfter(previous, clock()) } = event
+    const { id = newId() } = event
+    let { timestamp } = event
+    if (timestamp === undefined) {
+      const now = clock()
+      const before = previous === null ? undefined : parseInstant(previous)
+      // Never before the previous event: clocks go back, and differ between machines.
+      timestamp = previous !== null && before !== undefined && now < before ? previous : formatInstant(now)
+    }
     ids.add(id)
     previous = timestamp
     // Frozen, so that the store adopts it without a copy.
     return Object.freeze({ ...event, id, timestamp })
   })
   return decodedLists.has(events) ? decodedList(stamped) : stamped
-}
-
-/** The time of an event after the previous one: clocks go back, and differ between machines. */
-function timeAfter(previous: string | null, now: bigint): string {
-  const time = previous === null ? undefined : parseInstant(previous)
-  return previous !== null && time !== undefined && now < time ? previous : formatInstant(now)
 }
 
 /** Stamps the events whose id the store does not know. Null when it knows none of the ids. O(events). */
