@@ -20,8 +20,14 @@ export { eventJsonSchema, eventJsonSchemas } from './event-schema.ts'
 export { EVENT_KINDS, type EventKind, isEventKind, isToolResult, type KindFacts, KINDS } from './kinds.ts'
 export { type Loaded, loadLine, loadValue } from './load.ts'
 export { maskSecrets } from './mask.ts'
-export { isAction, isObservation } from './published/payload-schema.ts'
-export type { ActionOf, ObservationOf, PublishedAction, PublishedObservation } from './published/payloads.ts'
+export {
+  type ActionOf,
+  isAction,
+  isObservation,
+  type ObservationOf,
+  type PublishedAction,
+  type PublishedObservation,
+} from './published/payload-schema.ts'
 export { type Fact, isQuarantined, quarantine, type Quarantined } from './quarantine.ts'
 export type { EarlyEnd, GrammarName, ReplyRecord } from './reply.ts'
 export {

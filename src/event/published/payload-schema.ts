@@ -1,10 +1,12 @@
-/** The published kinds of action and observation as zod schemas, without the fields that every kind has. */
+/**
+ * The published kinds of action and observation (interface 2.4) as zod schemas, without the fields that every
+ * kind has, and the types of these schemas.
+ */
 
 import * as z from 'zod/mini'
 import { isObject } from '../json.ts'
-import type { Action, JsonValue, Observation } from '../shapes.ts'
+import type { Action, JsonObject, JsonValue, Observation } from '../shapes.ts'
 import { type Check, checker, integer, jsonObject, maybeText } from '../shape-schema.ts'
-import type { ActionOf, ObservationOf, PublishedAction, PublishedObservation } from './payloads.ts'
 
 const maybeFlag = z.exactOptional(z.boolean())
 const maybeCount = z.exactOptional(integer.check(z.gte(0)))
@@ -41,6 +43,7 @@ function byKind<T extends Readonly<Record<string, z.core.$ZodShape>>>(fields: T)
 }
 
 export const actionSchemas = byKind({
+  /** `data` has the arguments. */
   MCPToolAction: { data: z.exactOptional(jsonObject) },
   FinishAction: { message: z.string() },
   InvokeSkillAction: { name: z.string() },
@@ -98,6 +101,7 @@ export const actionSchemas = byKind({
     resume: maybeText,
   },
   TaskTrackerAction: { command: z.exactOptional(z.enum(['view', 'plan'])), task_list: taskList },
+  /** `timeout` in seconds. */
   TerminalAction: {
     command: z.string(),
     is_input: maybeFlag,
@@ -110,8 +114,9 @@ export const actionSchemas = byKind({
     script: z.string(),
     max_concurrency: z.exactOptional(integer.check(z.gte(1)).check(z.lte(64))),
   },
-}) satisfies { readonly [K in PublishedAction['kind']]: z.ZodMiniType }
+})
 
+/** Old and new content are for display, not for the model. */
 const fileEdited = {
   command: z.string(),
   path: maybeText,
@@ -120,6 +125,7 @@ const fileEdited = {
   new_content: maybeText,
 }
 
+/** Where and how a command ran; -1 means unknown. */
 const commandMetadata = z.looseObject({
   exit_code: z.exactOptional(integer),
   pid: z.exactOptional(integer),
@@ -148,11 +154,13 @@ export const observationSchemas = byKind({
     base_url: maybeText,
     answer: maybeText,
   },
+  /** `fuzz` is the number of lines that were matched inexactly. */
   ApplyPatchObservation: {
     message: z.exactOptional(z.string()),
     fuzz: z.exactOptional(integer),
     commit: z.exactOptional(z.nullable(jsonObject)),
   },
+  /** `screenshot_data` is base64. */
   BrowserObservation: { screenshot_data: maybeText, full_output_save_dir: maybeText },
   DelegateObservation: { command: z.string() },
   FileEditorObservation: fileEdited,
@@ -170,6 +178,7 @@ export const observationSchemas = byKind({
     total_count: z.exactOptional(integer),
     is_truncated: maybeFlag,
   },
+  /** `lines_shown` has the first and the last line. */
   ReadFileObservation: {
     file_path: z.string(),
     file_content: z.exactOptional(z.string()),
@@ -210,7 +219,33 @@ export const observationSchemas = byKind({
     sessions_processed: z.exactOptional(integer),
   },
   WorkflowObservation: { name: z.string(), status: z.enum(['completed', 'error']) },
-}) satisfies { readonly [K in PublishedObservation['kind']]: z.ZodMiniType }
+})
+
+/** The type of a schema, with the readonly fields and lists of an event. */
+type ReadonlyDeep<T> = JsonObject extends T
+  ? T
+  : T extends readonly (infer Item)[]
+    ? readonly ReadonlyDeep<Item>[]
+    : T extends object
+      ? { readonly [K in keyof T]: ReadonlyDeep<T[K]> }
+      : T
+
+type FieldsOf<Schema extends z.ZodMiniType> = ReadonlyDeep<z.input<Schema>>
+
+/** The published action of one kind. */
+export type ActionOf<K extends keyof typeof actionSchemas> = Action & FieldsOf<(typeof actionSchemas)[K]>
+
+/** Any action of a published kind (interface 2.4), distinguished by `kind`. */
+export type PublishedAction = { [K in keyof typeof actionSchemas]: ActionOf<K> }[keyof typeof actionSchemas]
+
+/** The published observation of one kind. */
+export type ObservationOf<K extends keyof typeof observationSchemas> = Observation &
+  FieldsOf<(typeof observationSchemas)[K]>
+
+/** Any observation of a published kind, distinguished by `kind`. */
+export type PublishedObservation = {
+  [K in keyof typeof observationSchemas]: ObservationOf<K>
+}[keyof typeof observationSchemas]
 
 export const actionChecks: ReadonlyMap<string, Check> = checks(actionSchemas)
 
