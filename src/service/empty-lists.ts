@@ -47,15 +47,9 @@ export const emptyListOperations = (): Operation[] =>
     return operation(route as Route, {
       operationId: name.replaceAll(' ', '_'),
       summary: `Empty: ${name.replace(/^\w+ api (?:v1 )?/, '')}`,
-      replies:
-        body === null
-          ? { 204: { description: 'There is nothing to do' } }
-          : {
-              200: {
-                description: 'Always empty',
-                schema: { type: Array.isArray(body) ? 'array' : 'object' },
-              },
-            },
-      handle: () => (body === null ? { status: 204, body } : { body }),
+      ...(body === null
+        ? { status: 204, description: 'There is nothing to do' }
+        : { description: 'Always empty', returns: { type: Array.isArray(body) ? 'array' : 'object' } }),
+      handle: () => body,
     })
   })

@@ -300,8 +300,8 @@ export function createService(options: ServiceOptions): Service {
         operationId: 'openapi',
         summary: 'This document',
         open: true,
-        replies: { 200: {} },
-        handle: () => ({ body: (document ??= openApi(operations)) }),
+        returns: {},
+        handle: () => (document ??= openApi(operations)),
       }),
     ],
     {

@@ -9,16 +9,14 @@ import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { analyzerBody, llmBody, profileBody, questionBody, secretsBody } from './request-schema.ts'
 import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
-import { SUCCESS, SUCCESS_SCHEMA, UNKNOWN_CONVERSATION } from '../conversations/info.ts'
-import { type BodySpec, objectOf, operationsIn, type Operation } from '../http/operation.ts'
+import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
+import { type BodySpec, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import { memoryStore } from '../../store/memory/store.ts'
 
 const operation = operationsIn('Conversations')
-const RESPONSE = {
-  200: { schema: objectOf({ response: { type: 'string' } }) },
-}
+const RESPONSE = objectOf({ response: string })
 
 export type FindLlm = (name: string) => Promise<JsonObject | null>
 
@@ -26,25 +24,26 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
   operation('get /api/conversations/{conversation_id}/agent_final_response', {
     operationId: 'get_conversation_agent_final_response',
     summary: 'Final Response Of The Agent',
-    replies: { ...RESPONSE, ...UNKNOWN_CONVERSATION },
+    returns: RESPONSE,
+    otherwise: UNKNOWN_CONVERSATION,
     async handle({ path }) {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
-      return { body: { response: await conversation.read(finalResponse) } }
+      return { response: await conversation.read(finalResponse) }
     },
   }),
   operation('post /api/conversations/{conversation_id}/ask_agent', {
     operationId: 'ask_agent',
     summary: 'Ask The Agent A Question That Is Not Stored',
     body: questionBody,
-    replies: {
-      ...RESPONSE,
+    returns: RESPONSE,
+    otherwise: {
       ...UNKNOWN_CONVERSATION,
-      409: { description: 'There is no agent, or it returned no text' },
-      429: { description: 'Too many runs' },
-      504: { description: 'The agent did not respond in time' },
+      409: 'There is no agent, or it returned no text',
+      429: 'Too many runs',
+      504: 'The agent did not respond in time',
     },
     handle: async ({ path, body: { question }, request: { signal } }) => ({
-      body: { response: await askAside(lifecycle, path.conversation_id, question, signal) },
+      response: await askAside(lifecycle, path.conversation_id, question, signal),
     }),
   }),
   changing(lifecycle, 'secrets', {
@@ -112,10 +111,10 @@ function changing<B>(
 ): Operation {
   return operation(`post ${base}/{conversation_id}/${verb}`, {
     ...spec,
-    replies: {
-      200: { description: 'Applies to runs that start from now on', schema: SUCCESS_SCHEMA },
-      404: { description: 'Unknown conversation, or unknown profile' },
-      409: { description: 'Earlier secrets were encrypted with another secret' },
+    description: 'Applies to runs that start from now on',
+    otherwise: {
+      404: 'Unknown conversation, or unknown profile',
+      409: 'Earlier secrets were encrypted with another secret',
     },
     async handle({ path, body: request }) {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
@@ -124,7 +123,6 @@ function changing<B>(
       // The current value, as the conversation shows it; secrets are not shown.
       const value = key === 'secrets' ? null : (start[key] ?? null)
       await conversation.append(updateEvent(key, value))
-      return { body: SUCCESS }
     },
   })
 }
@@ -159,7 +157,7 @@ async function askAside(
   const timer = setTimeout(() => timeout.abort(), TIMEOUT)
   const signal = AbortSignal.any([disconnected, timeout.signal])
   try {
-    return await lifecycle.runs.withCopy((run) =>
+    return lifecycle.runs.withCopy((run) =>
       askCopy(lifecycle, conversationId, question, async (copy, start) => {
         // An agent may hang before it begins a run that can be interrupted.
         await orAborted(run(copy, start, { maxIterations: MAX_ITERATIONS, signal }), signal)

@@ -14,7 +14,7 @@ import { wasHandled } from '../conversations/run-progress.ts'
 import type { CallToken } from '../conversations/runs.ts'
 import { masked } from '../conversations/secrets.ts'
 import { canRunAfterCompletion } from '../conversations/working-calls.ts'
-import { listOf, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
+import { listOf, objectOf, operationsIn, type Operation, string, bool } from '../http/operation.ts'
 import { decoded } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
@@ -65,14 +65,12 @@ const operation = operationsIn('Calls')
 const BASE = '/api/conversations/{conversation_id}/calls'
 const UNKNOWN_CALL = {
   ...UNKNOWN_CONVERSATION,
-  409: { description: 'No working or completed call has this id' },
+  409: 'No working or completed call has this id',
 }
 const ENDED = {
-  200: {
-    description: 'The completion; the same one when the call was completed before',
-    schema: objectOf({ success: { type: 'boolean' }, event_id: string }),
-  },
-  ...UNKNOWN_CALL,
+  returns: objectOf({ success: bool, event_id: string }),
+  description: 'The completion; the same one when the call was completed before',
+  otherwise: UNKNOWN_CALL,
 }
 
 /** @param requireUser throws unless a request has a valid key */
@@ -83,23 +81,19 @@ export const callOperations = (
 ): Operation[] => [
   operation(`get ${BASE}`, {
     operationId: 'list_working_calls',
-    replies: {
-      200: {
-        description: 'The calls that work in the background, in log order',
-        schema: objectOf({
-          items: listOf(
-            objectOf({
-              action_id: string,
-              tool_name: string,
-              tool_call_id: string,
-              task: {},
-              progress: {},
-            }),
-          ),
+    returns: objectOf({
+      items: listOf(
+        objectOf({
+          action_id: string,
+          tool_name: string,
+          tool_call_id: string,
+          task: {},
+          progress: {},
         }),
-      },
-      ...UNKNOWN_CONVERSATION,
-    },
+      ),
+    }),
+    description: 'The calls that work in the background, in log order',
+    otherwise: UNKNOWN_CONVERSATION,
     async handle({ path }) {
       const { state } = await openConversation(lifecycle, path.conversation_id)
       const items = listWorkingCalls(state).map(({ action: { id, event }, task, progress }) => ({
@@ -109,34 +103,28 @@ export const callOperations = (
         task: masked(task),
         progress: masked(progress?.progress ?? null),
       }))
-      return { body: { items } }
+      return { items }
     },
   }),
   operation(`post ${BASE}/{action_id}/token`, {
     operationId: 'issue_call_token',
     summary: 'Issue A Token That Completes One Call',
     body: callTokenBody,
-    replies: {
-      201: {
-        description: 'The token, which is shown only once; it replaces the one before',
-        schema: objectOf({ token: string, expires_at: string, path: string }),
-      },
-      ...UNKNOWN_CALL,
-    },
+    status: 201,
+    returns: objectOf({ token: string, expires_at: string, path: string }),
+    description: 'The token, which is shown only once; it replaces the one before',
+    otherwise: UNKNOWN_CALL,
     async handle({ path, body }) {
       const { conversation, state } = await openConversation(lifecycle, path.conversation_id)
       if (!listWorkingCalls(state).some(({ action }) => action.id === path.action_id))
         throw new HttpProblem(409, `Call ${JSON.stringify(path.action_id)} is not running in the background.`)
-      return {
-        status: 201,
-        body: await tokens.issue(conversation.id, path.action_id, body?.expires_in),
-      }
+      return tokens.issue(conversation.id, path.action_id, body?.expires_in)
     },
   }),
   operation(`post ${BASE}/{action_id}/complete`, {
     operationId: 'complete_call',
     body: completeBody,
-    replies: ENDED,
+    ...ENDED,
     async authorize(request) {
       const credential = credentialOf(request)
       if (credential?.from !== 'header' || !credential.text.startsWith(PREFIX)) {
@@ -147,7 +135,7 @@ export const callOperations = (
       if (!(await tokens.isValid(decoded(conversationId), decoded(actionId), credential.text)))
         throw new HttpProblem(401, 'Unauthorized')
     },
-    handle: async ({ path, body: { content, outcome } }) =>
+    handle: ({ path, body: { content, outcome } }) =>
       end(lifecycle, path, (conversation) =>
         conversation.complete(path.action_id, {
           content,
@@ -158,8 +146,8 @@ export const callOperations = (
   operation(`post ${BASE}/{action_id}/cancel`, {
     operationId: 'cancel_call',
     body: cancelBody,
-    replies: ENDED,
-    handle: async ({ path, body }) =>
+    ...ENDED,
+    handle: ({ path, body }) =>
       end(lifecycle, path, (conversation) => conversation.cancel(path.action_id, body?.reason)),
   }),
 ]
@@ -190,5 +178,5 @@ async function end(
     },
     { needsSlot: false },
   )
-  return { body: { success: true, event_id: id } }
+  return { success: true, event_id: id }
 }

@@ -16,16 +16,15 @@ import {
   openConversation,
 } from '../conversations/conversations.ts'
 import {
-  DONE,
   INFO_SCHEMA,
   infoOf,
   infoWithChildrenOf,
   isArchived,
-  SUCCESS,
   UNKNOWN_CONVERSATION,
 } from '../conversations/info.ts'
 import { COUNTED, countReply, exact, listPage } from '../conversations/listing.ts'
 import { changeRecord, findConversation } from '../conversations/find-conversation.ts'
+import { jsonResponse } from '../http/app.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
 import {
   instant,
@@ -36,6 +35,7 @@ import {
   type Operation,
   pageOfSchema,
   string,
+  int,
 } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
@@ -59,7 +59,6 @@ import { confirmationOperations, controlOperations, messageOperations } from './
 const topic = 'Conversations'
 const operation = operationsIn(topic)
 
-const one = { 200: { schema: INFO_SCHEMA } }
 const status = optional(oneOf(STATUSES as unknown as readonly [Status, ...Status[]]))
 
 const tag: Parameter<Readonly<Record<string, string>>> = {
@@ -110,11 +109,11 @@ interface Upkeep {
 const TEXT_HIT = objectOf({
   conversation_id: string,
   event_id: string,
-  position: { type: 'integer' },
+  position: int,
   role: { type: 'string', enum: TEXT_ROLES },
   timestamp: instant,
   snippet: string,
-  ranges: listOf(listOf({ type: 'integer' })),
+  ranges: listOf(listOf(int)),
 })
 
 const searchText = ({ engine: { store } }: Lifecycle): Operation =>
@@ -134,10 +133,8 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
       page_id: optional(text()),
       limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), 20),
     },
-    replies: {
-      200: { schema: pageOfSchema(TEXT_HIT) },
-      501: { description: 'The store has no index of text' },
-    },
+    returns: pageOfSchema(TEXT_HIT),
+    otherwise: { 501: 'The store has no index of text' },
     async handle({ query: requested }) {
       const id = requested.conversation_id
       const conversation = id === null ? null : ((await findConversation(store, id))?.id ?? id)
@@ -163,15 +160,13 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
             : error
         })
       return {
-        body: {
-          items: items.map(({ conversationId, id, seq, ...hit }) => ({
-            conversation_id: conversationId,
-            event_id: id,
-            position: seq,
-            ...hit,
-          })),
-          next_page_id: cursor,
-        },
+        items: items.map(({ conversationId, id, seq, ...hit }) => ({
+          conversation_id: conversationId,
+          event_id: id,
+          position: seq,
+          ...hit,
+        })),
+        next_page_id: cursor,
       }
     },
   })
@@ -180,15 +175,12 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
   operation('post /api/conversations', {
     operationId: 'start_conversation',
     body: startBody,
-    replies: {
-      ...one,
-      201: { description: 'Created', schema: INFO_SCHEMA },
-      429: { description: 'Too many runs' },
-    },
+    returns: INFO_SCHEMA,
+    otherwise: { 201: 'Created', 429: 'Too many runs' },
     async handle({ body = {} }) {
       const { isNew, conversation } = await create(lifecycle, body)
       if (isNew) await upkeep.prepare(await conversation.record())
-      return { status: isNew ? 201 : 200, body: await describeConversation(lifecycle, conversation) }
+      return jsonResponse(await describeConversation(lifecycle, conversation), isNew ? 201 : 200)
     },
   }),
   operation('get /api/conversations/search', {
@@ -203,47 +195,45 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
       page_id: optional(text()),
       limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
     },
-    replies: { 200: { schema: pageOfSchema(INFO_SCHEMA) } },
+    returns: pageOfSchema(INFO_SCHEMA),
     async handle({ query: { status, tag: tags, owner, archived, sort_order, page_id, limit } }) {
       const order = ORDERS[sort_order] ?? 'created_at_desc'
-      return {
-        body: await search(lifecycle, { status, tags, owner, archived, order, cursor: page_id, limit }),
-      }
+      return search(lifecycle, { status, tags, owner, archived, order, cursor: page_id, limit })
     },
   }),
   searchText(lifecycle),
   operation('get /api/conversations/count', {
     operationId: 'count_conversations',
     query: { status, tag, owner, archived, exact },
-    replies: COUNTED,
+    ...COUNTED,
     handle: async ({ query: { status, tag: tags, owner, archived, exact } }) =>
       countReply(await count(lifecycle, { status, tags, owner, archived }, exact)),
   }),
   operation('get /api/conversations', {
     operationId: 'batch_get_conversations',
     query: { ids: texts() },
-    replies: { 200: { schema: listOf(maybe(INFO_SCHEMA)) }, ...TOO_MANY_IDS, ...TOO_LARGE },
+    returns: listOf(maybe(INFO_SCHEMA)),
+    otherwise: { ...TOO_MANY_IDS, ...TOO_LARGE },
     async handle({ query: { ids } }) {
       checkIds(ids, 'conversations')
-      return {
-        body: await readByIds(ids, 'conversations', (some) =>
-          mapConcurrent(some, 1, (id) => describeIfThere(lifecycle, id)),
-        ),
-      }
+      return readByIds(ids, 'conversations', (some) =>
+        mapConcurrent(some, 1, (id) => describeIfThere(lifecycle, id)),
+      )
     },
   }),
   operation('get /api/conversations/{conversation_id}', {
     operationId: 'get_conversation',
-    replies: { ...one, ...UNKNOWN_CONVERSATION },
+    returns: INFO_SCHEMA,
+    otherwise: UNKNOWN_CONVERSATION,
     async handle({ path }) {
       const { record, state } = await openConversation(lifecycle, path.conversation_id)
-      return { body: await infoWithChildrenOf(lifecycle.engine.store, record, state) }
+      return infoWithChildrenOf(lifecycle.engine.store, record, state)
     },
   }),
   operation('patch /api/conversations/{conversation_id}', {
     operationId: 'update_conversation',
     body: updateBody,
-    replies: { ...DONE, ...UNKNOWN_CONVERSATION },
+    otherwise: UNKNOWN_CONVERSATION,
     async handle({ path, body }) {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       const title = body.title?.trim() ?? null
@@ -252,45 +242,37 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
       await lifecycle.engine.store.updateConversation(conversation.id, patch)
       // Live readers learn of the change from the log.
       await conversation.append(Object.entries(patch).map(([key, value]) => updateEvent(key, value)))
-      return { body: SUCCESS }
     },
   }),
   operation('delete /api/conversations/{conversation_id}', {
     operationId: 'delete_conversation',
-    replies: { ...DONE, ...UNKNOWN_CONVERSATION },
-    async handle({ path }) {
-      await upkeep.delete(path.conversation_id)
-      return { body: SUCCESS }
-    },
+    otherwise: UNKNOWN_CONVERSATION,
+    handle: ({ path }) => upkeep.delete(path.conversation_id),
   }),
   ...(['archive', 'unarchive'] as const).map((verb) =>
     operation(`post /api/conversations/{conversation_id}/${verb}`, {
       operationId: `${verb}_conversation`,
       summary: verb === 'archive' ? 'Archive Conversation' : 'Unarchive Conversation',
-      replies: { ...one, ...UNKNOWN_CONVERSATION },
+      returns: INFO_SCHEMA,
+      otherwise: UNKNOWN_CONVERSATION,
       async handle({ path }) {
         const { conversation } = await openConversation(lifecycle, path.conversation_id)
         await changeRecord(lifecycle.engine.store, conversation.id, ({ metadata }) => ({
           metadata: { ...metadata, archived: verb === 'archive' },
         }))
-        return { body: await describeConversation(lifecycle, conversation) }
+        return describeConversation(lifecycle, conversation)
       },
     }),
   ),
   operation('post /api/conversations/{conversation_id}/fork', {
     operationId: 'fork_conversation',
     body: forkBody,
-    replies: {
-      201: { description: 'Created', schema: INFO_SCHEMA },
-      404: { description: 'Unknown conversation or event' },
-      409: { description: 'The id is taken' },
-    },
+    status: 201,
+    returns: INFO_SCHEMA,
+    otherwise: { 404: 'Unknown conversation or event', 409: 'The id is taken' },
     async handle({ path, body = {} }) {
       const { conversation: source } = await openConversation(lifecycle, path.conversation_id)
-      return {
-        status: 201,
-        body: await describeConversation(lifecycle, await fork(lifecycle, source, body, upkeep.inherit)),
-      }
+      return describeConversation(lifecycle, await fork(lifecycle, source, body, upkeep.inherit))
     },
   }),
 ]

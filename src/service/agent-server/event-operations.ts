@@ -21,14 +21,14 @@ import {
   searchPage,
 } from '../events/pages.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
-import { listOf, operationsIn, type Operation } from '../http/operation.ts'
+import { listOf, operationsIn, type Operation, int, string } from '../http/operation.ts'
 import { dateTime, oneOf, optional, type Parameter, text, texts } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 
 const operation = operationsIn('Events')
 
-const EVENT_PAGE_REPLIES = { 200: { schema: EVENT_PAGE }, ...UNKNOWN_CONVERSATION }
-const COUNT = { 200: { schema: { type: 'integer' } }, ...UNKNOWN_CONVERSATION }
+const PAGE = { returns: EVENT_PAGE, otherwise: UNKNOWN_CONVERSATION }
+const COUNT = { returns: int, otherwise: UNKNOWN_CONVERSATION }
 
 const batchGetEvents = (
   store: Store,
@@ -38,16 +38,12 @@ const batchGetEvents = (
   operation(route, {
     name,
     query: { id: texts() },
-    replies: {
-      200: { schema: listOf(EVENT_OR_NULL) },
-      ...TOO_MANY_IDS,
-      ...TOO_LARGE,
-      ...UNKNOWN_CONVERSATION,
-    },
+    returns: listOf(EVENT_OR_NULL),
+    otherwise: { ...TOO_MANY_IDS, ...TOO_LARGE, ...UNKNOWN_CONVERSATION },
     async handle({ path, query }) {
       checkIds(query.id, 'events')
       const { id } = await getConversationOr404(store, path.conversation_id)
-      return { body: await getEvents(store, id, query.id) }
+      return getEvents(store, id, query.id)
     },
   })
 
@@ -64,16 +60,16 @@ export const ownEvents = (store: Store): Operation[] => [
   operation('get /api/v1/conversation/{conversation_id}/events/search', {
     name: 'search_events',
     query: { ...FILTERS, ...PAGING, ...BLOBS_QUERY },
-    replies: EVENT_PAGE_REPLIES,
-    handle: async ({ path, query }) => ({ body: await ownPage(store, path.conversation_id, query) }),
+    ...PAGE,
+    handle: ({ path, query }) => ownPage(store, path.conversation_id, query),
   }),
   operation('get /api/v1/conversation/{conversation_id}/events/count', {
     name: 'count_events',
     query: FILTERS,
-    replies: COUNT,
+    ...COUNT,
     async handle({ path, query }) {
       const { id } = await getConversationOr404(store, path.conversation_id)
-      return { body: await store.count(filterOf(id, query)) }
+      return store.count(filterOf(id, query))
     },
   }),
   batchGetEvents(store, 'get /api/v1/conversation/{conversation_id}/events', 'batch_get_events'),
@@ -83,7 +79,7 @@ export const ownEvents = (store: Store): Operation[] => [
 const kindName = (): Parameter<EventKind> => {
   const kinds = oneOf(EVENT_KINDS as unknown as readonly [EventKind, ...EventKind[]])
   return {
-    schema: { type: 'string' },
+    schema: string,
     omitted: null,
     read: (values) => kinds.read([(values.at(-1) ?? '').split('.').at(-1) ?? '']),
   }
@@ -102,28 +98,28 @@ export const agentEvents = (store: Store): Operation[] => [
   operation('get /api/conversations/{conversation_id}/events/search', {
     name: 'search_conversation_events',
     query: { ...AGENT_FILTERS, ...PAGING, ...BLOBS_QUERY },
-    replies: EVENT_PAGE_REPLIES,
-    handle: async ({ path, query: { kind: kind__eq, ...query } }) => ({
-      body: await ownPage(store, path.conversation_id, { kind__eq, ...query }),
-    }),
+    ...PAGE,
+    handle: async ({ path, query: { kind: kind__eq, ...query } }) =>
+      await ownPage(store, path.conversation_id, { kind__eq, ...query }),
   }),
   operation('get /api/conversations/{conversation_id}/events/count', {
     name: 'count_conversation_events',
     query: AGENT_FILTERS,
-    replies: COUNT,
+    ...COUNT,
     async handle({ path, query: { kind: kind__eq, ...query } }) {
       const { id } = await getConversationOr404(store, path.conversation_id)
-      return { body: await store.count(filterOf(id, { kind__eq, ...query })) }
+      return store.count(filterOf(id, { kind__eq, ...query }))
     },
   }),
   operation('get /api/conversations/{conversation_id}/events/{event_id}', {
     name: 'get_conversation_event',
-    replies: { 200: { schema: EVENT }, 404: { description: 'Unknown conversation or event' } },
+    returns: EVENT,
+    otherwise: { 404: 'Unknown conversation or event' },
     async handle({ path }) {
       const { id } = await getConversationOr404(store, path.conversation_id)
       const [event = null] = await getEvents(store, id, [path.event_id])
       if (event === null) throw new HttpProblem(404, `Event ${JSON.stringify(path.event_id)} was not found.`)
-      return { body: event }
+      return event
     },
   }),
 ]
@@ -132,11 +128,10 @@ export const trajectoryOperations = (lifecycle: Lifecycle): Operation[] => [
   operation('get /api/file/download-trajectory/{conversation_id}', {
     name: 'download_trajectory',
     tag: 'Conversations',
-    replies: {
-      200: { description: 'A zip of its folder', mediaType: 'application/zip', schema: { type: 'string' } },
-      ...UNKNOWN_CONVERSATION,
-      413: { description: 'Its log is too long for a zip' },
-    },
+    returns: string,
+    description: 'A zip of its folder',
+    mediaType: 'application/zip',
+    otherwise: { ...UNKNOWN_CONVERSATION, 413: 'Its log is too long for a zip' },
     async handle({ path }) {
       const { record, state } = await openConversation(lifecycle, path.conversation_id)
       const { store } = lifecycle.engine

@@ -17,9 +17,17 @@ import {
   openConversation,
   sendMessage,
 } from '../conversations/conversations.ts'
-import { DONE, INFO_SCHEMA, SUCCESS, UNKNOWN_CONVERSATION } from '../conversations/info.ts'
+import { INFO_SCHEMA, UNKNOWN_CONVERSATION } from '../conversations/info.ts'
 import type { Reserve } from '../conversations/runs.ts'
-import { type BodySpec, objectOf, operationsIn, type Operation, type Reply } from '../http/operation.ts'
+import {
+  type BodySpec,
+  objectOf,
+  operationsIn,
+  type Operation,
+  type Reply,
+  bool,
+  string,
+} from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import {
   approveBody,
@@ -55,8 +63,8 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
       }
     },
     {
-      409: { description: 'The conversation is running, or there is no agent' },
-      429: { description: 'Too many runs' },
+      409: 'The conversation is running, or there is no agent',
+      429: 'Too many runs',
     },
   ),
   verb(lifecycle, 'pause', 'Pause Conversation', (conversation) => pause(lifecycle, conversation)),
@@ -72,26 +80,22 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
     operationId: 'navigate_conversation',
     summary: 'Move HEAD',
     body: navigateBody,
-    replies: {
-      200: { schema: INFO_SCHEMA },
-      404: { description: 'Unknown conversation or event' },
-      409: { description: 'The conversation is running' },
-    },
+    returns: INFO_SCHEMA,
+    otherwise: { 404: 'Unknown conversation or event', 409: 'The conversation is running' },
     async handle({ path, body }) {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       // Null moves before the first event.
       await conversation.navigate(body?.event_id ?? null)
-      return { body: await describeConversation(lifecycle, conversation) }
+      return describeConversation(lifecycle, conversation)
     },
   }),
   operation('post /api/conversations/{conversation_id}/confirmation_policy', {
     operationId: 'set_confirmation_policy',
     body: policyBody,
-    replies: { ...DONE, ...UNKNOWN_CONVERSATION },
+    otherwise: UNKNOWN_CONVERSATION,
     async handle({ path, body }) {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       await conversation.setConfirmationPolicy(body.policy as JsonObject | null)
-      return { body: SUCCESS }
     },
   }),
 ]
@@ -111,15 +115,14 @@ function verb(
   name: string,
   summary: string,
   work: (conversation: Conversation) => Promise<unknown>,
-  replies: Operation['replies'] = {},
+  otherwise: Operation['otherwise'] = {},
 ): Operation {
   return operation(`post /api/conversations/{conversation_id}/${name}`, {
     operationId: `${name}_conversation`,
     summary,
-    replies: { ...DONE, ...UNKNOWN_CONVERSATION, ...replies },
+    otherwise: { ...UNKNOWN_CONVERSATION, ...otherwise },
     async handle({ path }): Promise<Reply> {
       await work((await openConversation(lifecycle, path.conversation_id)).conversation)
-      return { body: SUCCESS }
     },
   })
 }
@@ -129,18 +132,18 @@ export const messageOperations = (lifecycle: Lifecycle): Operation[] => [
     operationId: 'send_message',
     tag: 'Events',
     body: messageBody,
-    replies: {
-      200: { schema: objectOf({ success: { type: 'boolean' }, event_id: { type: 'string' } }) },
+    returns: objectOf({ success: bool, event_id: string }),
+    otherwise: {
       ...UNKNOWN_CONVERSATION,
-      409: { description: 'The key was used for another message, or there is no agent' },
-      429: { description: 'Too many runs' },
+      409: 'The key was used for another message, or there is no agent',
+      429: 'Too many runs',
     },
     async handle({ path, body: { run = false, ...message } }) {
       const sent = await appendTo(lifecycle, path.conversation_id, async (conversation) => {
         if (run) lifecycle.runs.checkAgent()
         return sendMessage(lifecycle, conversation, message, run)
       })
-      return { body: { ...SUCCESS, event_id: sent[0]?.id ?? null } }
+      return { success: true, event_id: sent[0]?.id ?? null }
     },
   }),
 ]
@@ -201,29 +204,27 @@ const isStatusUpdate = (event: Event): boolean =>
   event.kind === 'ConversationStateUpdateEvent' && event.key === 'execution_status'
 
 /** A decision that needs a run is rejected as a whole if no slot is free. */
-const FULL = { 429: { description: 'Too many runs' } }
+const FULL = { 429: 'Too many runs' }
 
 function decision<B>(
   lifecycle: Lifecycle,
   [verb, operationId, summary]: readonly [verb: string, operationId: string, summary: string],
   body: BodySpec<B>,
   work: (conversation: Conversation, body: B) => Promise<unknown>,
-  replies: Operation['replies'] = {},
+  otherwise: Operation['otherwise'] = {},
 ): Operation {
   return operation(`post /api/conversations/{conversation_id}/events/${verb}`, {
     operationId,
     tag: 'Events',
     summary,
     body,
-    replies: {
-      ...DONE,
+    otherwise: {
       ...UNKNOWN_CONVERSATION,
-      409: { description: 'No call waits for confirmation, or a call is not pending' },
-      ...replies,
+      409: 'No call waits for confirmation, or a call is not pending',
+      ...otherwise,
     },
     async handle({ path, body: request }) {
       await work((await openConversation(lifecycle, path.conversation_id)).conversation, request)
-      return { body: SUCCESS }
     },
   })
 }

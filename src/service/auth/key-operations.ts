@@ -21,7 +21,7 @@ const INFO: JsonObject = {
   org_id: maybe(string),
 }
 
-const FORBIDDEN = { 403: { description: 'A key cannot manage keys' } }
+const FORBIDDEN = { 403: 'A key cannot manage keys' }
 
 export const keyOperations = (
   keys: ApiKeys,
@@ -37,10 +37,9 @@ export const keyOperations = (
     operation('post /api/keys', {
       name: 'create_api_key',
       body: newKeyBody,
-      replies: {
-        200: { description: 'The key, which is shown only once', schema: objectOf({ ...INFO, key: string }) },
-        ...FORBIDDEN,
-      },
+      returns: objectOf({ ...INFO, key: string }),
+      description: 'The key, which is shown only once',
+      otherwise: FORBIDDEN,
       async handle({ body, request }) {
         await requireSession(request)
         const window = {
@@ -49,55 +48,47 @@ export const keyOperations = (
         }
         checkWindow(window)
         const org_id = body.org_id === undefined ? orgOf(request) : body.org_id
-        return { body: await keys.create({ name: body.name, ...window, org_id }) }
+        return keys.create({ name: body.name, ...window, org_id })
       },
     }),
     operation('get /api/keys', {
       name: 'list_api_keys',
-      replies: {
-        200: { description: 'The newest first', schema: { type: 'array', items: objectOf(INFO) } },
-        ...FORBIDDEN,
-      },
+      returns: { type: 'array', items: objectOf(INFO) },
+      description: 'The newest first',
+      otherwise: FORBIDDEN,
       async handle({ request }) {
         await requireSession(request)
-        return { body: await keys.list() }
+        return keys.list()
       },
     }),
     operation('get /api/keys/current', {
       name: 'current_api_key',
-      replies: {
-        200: {
-          description: "The request's key",
-          schema: objectOf({
-            id: string,
-            name: string,
-            org_id: maybe(string),
-            bound_org_id: maybe(string),
-            user_id: maybe(string),
-            auth_type: { const: 'api_key' },
-          }),
-        },
-        400: { description: 'The request has no API key' },
-      },
+      returns: objectOf({
+        id: string,
+        name: string,
+        org_id: maybe(string),
+        bound_org_id: maybe(string),
+        user_id: maybe(string),
+        auth_type: { const: 'api_key' },
+      }),
+      description: "The request's key",
+      otherwise: { 400: 'The request has no API key' },
       async handle({ request }) {
         const caller = await identify(request)
         if (caller.type !== 'api_key') throw new HttpProblem(400, 'The request has no API key. Send one.')
         const { id, name, org_id: bound } = caller.key
         const org_id = bound ?? request.headers.get('x-org-id')
         const user_id = (await userOf(id))?.user_id ?? null
-        return { body: { id, name, org_id, bound_org_id: bound, user_id, auth_type: 'api_key' } }
+        return { id, name, org_id, bound_org_id: bound, user_id, auth_type: 'api_key' }
       },
     }),
     operation('delete /api/keys/{key_id}', {
       name: 'delete_api_key',
-      replies: {
-        200: { schema: objectOf({ success: { const: true } }) },
-        404: { description: 'Unknown key' },
-        ...FORBIDDEN,
-      },
+      returns: objectOf({ success: { const: true } }),
+      otherwise: { 404: 'Unknown key', ...FORBIDDEN },
       async handle({ path, request }) {
         await requireSession(request)
-        if (await keys.remove(path.key_id)) return { body: { success: true } }
+        if (await keys.remove(path.key_id)) return { success: true }
         throw new HttpProblem(404, `Key ${JSON.stringify(path.key_id)} was not found.`)
       },
     }),

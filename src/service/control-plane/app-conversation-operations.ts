@@ -8,10 +8,20 @@ import type { Count, Page } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { openConversation, sendMessage } from '../conversations/conversations.ts'
 import { findConversation, getConversationOr404 } from '../conversations/find-conversation.ts'
-import { SUCCESS, SUCCESS_SCHEMA, UNKNOWN_CONVERSATION } from '../conversations/info.ts'
+import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
 import { COUNTED, countReply, exact, listPage } from '../conversations/listing.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
-import { listOf, maybe, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
+import {
+  listOf,
+  maybe,
+  objectOf,
+  operationsIn,
+  type Operation,
+  pageOfSchema,
+  bool,
+  int,
+  string,
+} from '../http/operation.ts'
 import { type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
 import { boolean, dateTime, optional, text, texts, type ValuesOf, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -40,13 +50,14 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
   operation('get /api/v1/app-conversations/search', {
     name: 'search_app_conversations',
     query: { ...FILTERS, ...CURSOR_PAGING },
-    replies: { 200: { description: 'The newest first', schema: APP_CONVERSATION_PAGE } },
-    handle: async ({ query, request }) => ({ body: await search(plane, query, request) }),
+    returns: APP_CONVERSATION_PAGE,
+    description: 'The newest first',
+    handle: ({ query, request }) => search(plane, query, request),
   }),
   operation('get /api/v1/app-conversations/count', {
     name: 'count_app_conversations',
     query: { ...FILTERS, exact },
-    replies: COUNTED,
+    ...COUNTED,
     handle: async ({ query: { exact, ...filter } }) =>
       countReply(await countConversations(plane.store, filter, exact)),
   }),
@@ -54,62 +65,49 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     name: 'list_app_conversations',
     summary: 'List App Conversations, Or Get Those With Ids',
     query: { ids: optional(texts()), ...FILTERS, ...CURSOR_PAGING },
-    replies: {
-      200: {
-        description:
-          'A page of a search; with ids the conversations in that order, null for each unknown one',
-        schema: { anyOf: [APP_CONVERSATION_PAGE, listOf(maybe(APP_CONVERSATION))] },
-      },
-      ...TOO_MANY_IDS,
-      ...TOO_LARGE,
-    },
+    returns: { anyOf: [APP_CONVERSATION_PAGE, listOf(maybe(APP_CONVERSATION))] },
+    description: 'A page of a search; with ids the conversations in that order, null for each unknown one',
+    otherwise: { ...TOO_MANY_IDS, ...TOO_LARGE },
     async handle({ query: { ids, ...query }, request }) {
-      if (ids === null) return { body: await search(plane, query, request) }
+      if (ids === null) return await search(plane, query, request)
       checkIds(ids, 'conversations')
       const read = async (some: readonly string[]) => {
         const records = await mapConcurrent(some, AT_ONCE, (id) => findConversation(plane.store, id))
         return describeApps(plane, records, originOf(request))
       }
-      return { body: await readByIds(ids, 'conversations', read) }
+      return readByIds(ids, 'conversations', read)
     },
   }),
   operation('patch /api/v1/app-conversations/{conversation_id}', {
     name: 'update_app_conversation',
     body: updateBody,
-    replies: {
-      200: { description: 'The updated conversation', schema: APP_CONVERSATION },
-      ...UNKNOWN_CONVERSATION,
-    },
+    returns: APP_CONVERSATION,
+    description: 'The updated conversation',
+    otherwise: UNKNOWN_CONVERSATION,
     async handle({ path, body, request }) {
       const record = await changeConversation(plane, path.conversation_id, body)
-      return { body: await describeApp(plane, record, originOf(request)) }
+      return describeApp(plane, record, originOf(request))
     },
   }),
   operation('delete /api/v1/app-conversations/{conversation_id}', {
     name: 'delete_app_conversation',
-    replies: { 200: { description: 'Deleted', schema: SUCCESS_SCHEMA }, ...UNKNOWN_CONVERSATION },
-    async handle({ path }) {
-      await plane.deletions.delete(path.conversation_id)
-      return { body: SUCCESS }
-    },
+    otherwise: UNKNOWN_CONVERSATION,
+    handle: ({ path }) => plane.deletions.delete(path.conversation_id),
   }),
   operation('post /api/v1/app-conversations/{conversation_id}/send-message', {
     name: 'send_message_to_app_conversation',
     body: sendBody,
-    replies: {
-      200: {
-        description: 'Sent',
-        schema: objectOf({
-          success: { type: 'boolean' },
-          sandbox_status: { type: 'string', enum: SANDBOX_STATUSES },
-          message: maybe({ type: 'string' }),
-        }),
-      },
+    returns: objectOf({
+      success: bool,
+      sandbox_status: { type: 'string', enum: SANDBOX_STATUSES },
+      message: maybe(string),
+    }),
+    otherwise: {
       ...UNKNOWN_CONVERSATION,
-      409: { description: 'The sandbox is paused or starting, or there is no agent' },
-      410: { description: 'The sandbox was deleted' },
-      429: { description: 'Too many runs' },
-      503: { description: 'The sandbox has failed' },
+      409: 'The sandbox is paused or starting, or there is no agent',
+      410: 'The sandbox was deleted',
+      429: 'Too many runs',
+      503: 'The sandbox has failed',
     },
     async handle({ path, body: { content, run = true } }) {
       const record = await getConversationOr404(plane.store, path.conversation_id)
@@ -122,32 +120,26 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
       const { conversation } = await openConversation(plane.lifecycle, record)
       if (run) plane.lifecycle.runs.checkAgent()
       await sendMessage(plane.lifecycle, conversation, { content }, run)
-      return { body: { success: true, sandbox_status: status, message: null } }
+      return { success: true, sandbox_status: status, message: null }
     },
   }),
   operation('post /api/v1/conversations/{conversation_id}/pending-messages', {
     name: 'queue_pending_message',
     body: pendingBody,
-    replies: {
-      201: {
-        description: 'Queued until the conversation is ready',
-        schema: objectOf({
-          id: { type: 'string' },
-          queued: { const: true },
-          position: { type: 'integer' },
-        }),
-      },
-      404: { description: 'Neither a conversation nor a start task' },
-      409: { description: 'The conversation could not be started' },
-      410: { description: 'The sandbox was deleted' },
-      429: {
-        description: `${MAX_PENDING} messages are queued already, or the queue would exceed ${MAX_PENDING_TEXT} characters`,
-      },
-    },
-    handle: async ({ path, body }) => ({
-      status: 201,
-      body: await plane.pending.add(path.conversation_id, body.content),
+    status: 201,
+    returns: objectOf({
+      id: string,
+      queued: { const: true },
+      position: int,
     }),
+    description: 'Queued until the conversation is ready',
+    otherwise: {
+      404: 'Neither a conversation nor a start task',
+      409: 'The conversation could not be started',
+      410: 'The sandbox was deleted',
+      429: `${MAX_PENDING} messages are queued already, or the queue would exceed ${MAX_PENDING_TEXT} characters`,
+    },
+    handle: ({ path, body }) => plane.pending.add(path.conversation_id, body.content),
   }),
 ]
 

@@ -9,8 +9,7 @@ import { type Lifecycle, openConversation } from '../conversations/conversations
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { startOf } from '../conversations/starts.ts'
 import { type Job, Jobs, JobWorker } from '../../conversation/jobs.ts'
-import { DONE, SUCCESS } from '../conversations/info.ts'
-import { objectOf, operationsIn, type Operation } from '../http/operation.ts'
+import { objectOf, operationsIn, type Operation, bool, int } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { appOf } from './app-metadata.ts'
 import type { PendingMessages } from './pending-messages.ts'
@@ -124,16 +123,12 @@ export const deletionOperations = ({ lifecycle: { engine }, deletions }: Deletio
     operationId: 'delete_conversations',
     tag: 'Conversations',
     body: deletionBody,
-    replies: {
-      200: {
-        description: 'What was deleted, or would be. With `more`, repeat the request for the rest.',
-        schema: objectOf({
-          ...Object.fromEntries(Object.keys(EMPTY_REPORT).map((name) => [name, { type: 'integer' }])),
-          more: { type: 'boolean' },
-        }),
-      },
-      409: { description: 'Another process is applying a retention policy' },
-    },
+    returns: objectOf({
+      ...Object.fromEntries(Object.keys(EMPTY_REPORT).map((name) => [name, int])),
+      more: bool,
+    }),
+    description: 'What was deleted, or would be. With `more`, repeat the request for the rest.',
+    otherwise: { 409: 'Another process is applying a retention policy' },
     async handle({ body: { dry_run: dryRun = false, limit = MAX_PAGE_SIZE, ...criteria } }) {
       const { older_than_days: days, keep_last: keepLast, ...filter } = criteria
       const isRetention = days !== undefined || keepLast !== undefined
@@ -149,16 +144,13 @@ export const deletionOperations = ({ lifecycle: { engine }, deletions }: Deletio
       )
       if (report === null)
         throw new HttpProblem(409, 'Another process is applying a retention policy. Retry later.')
-      return { body: report }
+      return report
     },
   }),
   operation('post /api/conversations/{conversation_id}/events/{event_id}/erase', {
     operationId: 'erase_event',
     body: erasureBody,
-    replies: { ...DONE, 404: { description: 'Unknown conversation or event' } },
-    async handle({ path, body }) {
-      await deletions.erase(path.conversation_id, path.event_id, body?.reason)
-      return { body: SUCCESS }
-    },
+    otherwise: { 404: 'Unknown conversation or event' },
+    handle: ({ path, body }) => deletions.erase(path.conversation_id, path.event_id, body?.reason),
   }),
 ]

@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import { STATUSES } from '../../state/status.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
-import { listOf, maybe, objectOf, string, instant } from '../http/operation.ts'
+import { listOf, maybe, objectOf, string, instant, bool, int } from '../http/operation.ts'
 import { integer, optional, text, withDefault } from '../http/parameters.ts'
 import { SANDBOX_STATUSES } from './sandbox-provider.ts'
 import { TASK_STATUSES } from './start-tasks.ts'
@@ -17,7 +17,7 @@ export const SANDBOX = objectOf({
   status: { type: 'string', enum: SANDBOX_STATUSES },
   status_detail: maybe(string),
   session_api_key: maybe(string),
-  exposed_urls: maybe(listOf(objectOf({ name: string, url: string, port: { type: 'integer' } }))),
+  exposed_urls: maybe(listOf(objectOf({ name: string, url: string, port: int }))),
   created_at: instant,
 })
 
@@ -36,7 +36,7 @@ const SHARED: JsonObject = {
   selected_branch: maybe(string),
   git_provider: maybe(string),
   title: maybe(string),
-  pr_number: listOf({ type: 'integer' }),
+  pr_number: listOf(int),
   llm_model: maybe(string),
   metrics: maybe({ type: 'object' }),
   parent_conversation_id: maybe(string),
@@ -55,7 +55,7 @@ export const APP_CONVERSATION = objectOf({
   sandbox_id: maybe(string),
   trigger: maybe(string),
   agent_kind: string,
-  public: { type: 'boolean' },
+  public: bool,
   tags: texts,
   created_at: instant,
   updated_at: instant,

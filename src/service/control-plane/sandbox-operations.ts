@@ -1,5 +1,4 @@
 import { decodeCursor, encodeCursor, pageOf, refuseCursor, scopeOf } from '../../store/kit/query/page.ts'
-import { DONE, SUCCESS } from '../conversations/info.ts'
 import { batchGet } from '../http/batch-get.ts'
 import { operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { optional, text } from '../http/parameters.ts'
@@ -9,20 +8,18 @@ import { CURSOR_PAGING, SANDBOX, SPEC } from './replies.ts'
 const tag = 'Sandboxes'
 const operation = operationsIn(tag)
 
-const UNKNOWN = { 404: { description: 'Unknown sandbox' } }
-const WITHOUT_SANDBOXES = { 409: { description: 'The service was made without sandboxes' } }
-const done = { ...DONE, ...UNKNOWN }
+const UNKNOWN = { 404: 'Unknown sandbox' }
+const WITHOUT_SANDBOXES = { 409: 'The service was made without sandboxes' }
 
 export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPlane): Operation[] => [
   operation('get /api/v1/sandboxes/search', {
     name: 'search_sandboxes',
     query: CURSOR_PAGING,
-    replies: { 200: { description: 'The newest first', schema: pageOfSchema(SANDBOX) } },
+    returns: pageOfSchema(SANDBOX),
+    description: 'The newest first',
     async handle({ query: { page_id, limit } }) {
       const { items, cursor } = await sandboxes.list(page_id, limit)
-      return {
-        body: { items: await Promise.all(items.map((one) => sandboxes.info(one))), next_page_id: cursor },
-      }
+      return { items: await Promise.all(items.map((one) => sandboxes.info(one))), next_page_id: cursor }
     },
   }),
   batchGet('get /api/v1/sandboxes', {
@@ -36,54 +33,45 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
   operation('post /api/v1/sandboxes', {
     name: 'start_sandbox',
     query: { sandbox_spec_id: optional(text()) },
-    replies: {
-      200: { description: 'Begun', schema: SANDBOX },
-      404: { description: 'Unknown sandbox spec' },
-      ...WITHOUT_SANDBOXES,
-    },
+    returns: SANDBOX,
+    otherwise: { 404: 'Unknown sandbox spec', ...WITHOUT_SANDBOXES },
     async handle({ query }) {
       const record = await sandboxes.start(query.sandbox_spec_id)
-      return { body: await sandboxes.info(record) }
+      return sandboxes.info(record)
     },
   }),
   operation('post /api/v1/sandboxes/{sandbox_id}/pause', {
     name: 'pause_sandbox',
-    replies: done,
-    async handle({ path }) {
-      await sandboxes.pause(path.sandbox_id)
-      return { body: SUCCESS }
-    },
+    otherwise: UNKNOWN,
+    handle: ({ path }) => sandboxes.pause(path.sandbox_id),
   }),
   operation('post /api/v1/sandboxes/{sandbox_id}/resume', {
     name: 'resume_sandbox',
-    replies: { ...done, ...WITHOUT_SANDBOXES },
+    otherwise: { ...UNKNOWN, ...WITHOUT_SANDBOXES },
     async handle({ path }) {
       await sandboxes.resume(path.sandbox_id)
       inBackground(whenUp(path.sandbox_id))
-      return { body: SUCCESS }
     },
   }),
   operation('delete /api/v1/sandboxes/{sandbox_id}', {
     name: 'delete_sandbox',
     // Clients of the public service send the id twice.
     query: { sandbox_id: optional(text()) },
-    replies: done,
-    async handle({ path }) {
-      await sandboxes.delete(path.sandbox_id)
-      return { body: SUCCESS }
-    },
+    otherwise: UNKNOWN,
+    handle: ({ path }) => sandboxes.delete(path.sandbox_id),
   }),
   operation('get /api/v1/sandbox-specs/search', {
     name: 'search_sandbox_specs',
     tag: SPECS_TAG,
     query: CURSOR_PAGING,
-    replies: { 200: { description: 'In the order of their configuration', schema: pageOfSchema(SPEC) } },
+    returns: pageOfSchema(SPEC),
+    description: 'In the order of their configuration',
     async handle({ query: { page_id, limit } }) {
       const { specs } = sandboxes
       const start = page_id === null ? 0 : indexAfter(page_id)
       const page = specs.slice(start, start + limit + 1)
       const { items, cursor } = pageOf(page, limit, () => encodeCursor(SCOPE, [String(start + limit)]))
-      return { body: { items, next_page_id: cursor } }
+      return { items, next_page_id: cursor }
     },
   }),
   batchGet('get /api/v1/sandbox-specs', {

@@ -35,6 +35,8 @@ import {
   operationsIn,
   pageOfSchema,
   string,
+  bool,
+  int,
 } from '../http/operation.ts'
 import { pageInBytes } from '../http/page-bytes.ts'
 import { optional, text, texts, withDefault } from '../http/parameters.ts'
@@ -63,45 +65,46 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
     name: 'search_shared_events',
     open: true,
     query: { conversation_id: text(), ...FILTERS, ...PAGING },
-    replies: { 200: { schema: EVENT_PAGE } },
+    returns: EVENT_PAGE,
     async handle({ query }) {
       const id = await sharedId(store, query.conversation_id)
       // An invalid query is the same error for every conversation.
       const reads = id === null ? EMPTY_STORE : store
-      return { body: await searchPage(reads, filterOf(id ?? query.conversation_id, query, HIDDEN), query) }
+      return searchPage(reads, filterOf(id ?? query.conversation_id, query, HIDDEN), query)
     },
   }),
   sharedOperation('get /api/shared-events/count', {
     name: 'count_shared_events',
     open: true,
     query: { conversation_id: text(), ...FILTERS },
-    replies: { 200: { schema: { type: 'integer' } } },
+    returns: int,
     async handle({ query }) {
       const id = await sharedId(store, query.conversation_id)
       const filter = filterOf(id ?? query.conversation_id, query, HIDDEN)
-      return { body: await (id === null ? EMPTY_STORE : store).count(filter) }
+      return (id === null ? EMPTY_STORE : store).count(filter)
     },
   }),
   sharedOperation('get /api/shared-events', {
     name: 'batch_get_shared_events',
     open: true,
     query: { conversation_id: text(), id: texts() },
-    replies: { 200: { schema: listOf(EVENT_OR_NULL) }, ...TOO_MANY_IDS, ...TOO_LARGE },
+    returns: listOf(EVENT_OR_NULL),
+    otherwise: { ...TOO_MANY_IDS, ...TOO_LARGE },
     async handle({ query: { conversation_id: conversationId, id: ids } }) {
       checkIds(ids, 'events')
       const id = await sharedId(store, conversationId)
       const events = id === null ? ids.map(() => null) : await getEvents(store, id, ids)
-      return { body: events.map(visible) }
+      return events.map(visible)
     },
   }),
   sharedOperation('get /api/shared-events/{conversation_id}/{event_id}', {
     name: 'get_shared_event',
     open: true,
-    replies: { 200: { schema: EVENT_OR_NULL } },
+    returns: EVENT_OR_NULL,
     async handle({ path: { conversation_id: conversationId, event_id: eventId } }) {
       const id = await sharedId(store, conversationId)
       const [event = null] = id === null ? [] : await getEvents(store, id, [eventId])
-      return { body: visible(event) }
+      return visible(event)
     },
   }),
 ]
@@ -174,23 +177,19 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
   operation('get /api/v1/conversation-summaries', {
     name: 'list_conversation_summaries',
     query: CURSOR_PAGING,
-    replies: {
-      200: {
-        description: 'The newest first, each with the final response of its agent, shortened, or null',
-        schema: pageOfSchema(
-          objectOf({
-            id: string,
-            title: maybe(string),
-            created_at: string,
-            updated_at: string,
-            execution_status: string,
-            summary: maybe(string),
-          }),
-        ),
-      },
-    },
-    handle: async ({ query: { page_id, limit } }) => ({
-      body: await pageInBytes({
+    returns: pageOfSchema(
+      objectOf({
+        id: string,
+        title: maybe(string),
+        created_at: string,
+        updated_at: string,
+        execution_status: string,
+        summary: maybe(string),
+      }),
+    ),
+    description: 'The newest first, each with the final response of its agent, shortened, or null',
+    handle: async ({ query: { page_id, limit } }) =>
+      await pageInBytes({
         cursor: page_id,
         limit,
         isCompared: true,
@@ -203,15 +202,13 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
         show: (records) =>
           mapConcurrent(records, AT_ONCE, (record) => summaryOf(plane, record).catch(ifDeleted)),
       }),
-    }),
   }),
   operation('get /api/v1/app-conversations/{conversation_id}/download', {
     name: 'download_app_conversation',
-    replies: {
-      200: { description: 'A zip of its events', mediaType: 'application/zip', schema: string },
-      ...UNKNOWN_CONVERSATION,
-      413: { description: 'Its log is too long for a zip' },
-    },
+    returns: string,
+    description: 'A zip of its events',
+    mediaType: 'application/zip',
+    otherwise: { ...UNKNOWN_CONVERSATION, 413: 'Its log is too long for a zip' },
     async handle({ path, request }) {
       const record = await getConversationOr404(plane.store, path.conversation_id)
       const meta = await describeApp(plane, record, originOf(request))
@@ -222,36 +219,31 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     name: 'list_files',
     tag: FILES,
     query: { path: withDefault(text(), '') },
-    replies: {
-      200: {
-        description: 'The contents of a folder of its sandbox, by name',
-        schema: objectOf({
-          items: listOf(
-            objectOf({
-              name: string,
-              path: string,
-              is_directory: { type: 'boolean' },
-              size: { type: 'integer' },
-            }),
-          ),
+    returns: objectOf({
+      items: listOf(
+        objectOf({
+          name: string,
+          path: string,
+          is_directory: bool,
+          size: int,
         }),
-      },
-      ...REFUSED,
-    },
+      ),
+    }),
+    description: 'The contents of a folder of its sandbox, by name',
+    otherwise: REFUSED,
     async handle({ path, query }) {
       const location = await fileOf(plane, path.conversation_id, query.path)
-      return { body: { items: await location.files.list(location.path) } }
+      return { items: await location.files.list(location.path) }
     },
   }),
   operation(`get ${BASE}/file`, {
     name: 'read_file',
     tag: FILES,
     query: { file_path: withDefault(text(), 'PLAN.md') },
-    replies: {
-      200: { description: 'Its text', mediaType: 'text/plain', schema: string },
-      ...REFUSED,
-      413: { description: 'It is too large' },
-    },
+    returns: string,
+    description: 'Its text',
+    mediaType: 'text/plain',
+    otherwise: { ...REFUSED, 413: 'It is too large' },
     async handle({ path, query }) {
       const location = await fileOf(plane, path.conversation_id, query.file_path)
       const bytes = await location.files.read(location.path, MAX_BYTES)
@@ -262,25 +254,25 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     name: 'git_changes',
     tag: FILES,
     query: { path: withDefault(text(), ''), ref: optional(text()) },
-    replies: { 200: { description: 'By path', schema: CHANGES }, ...REFUSED },
+    returns: CHANGES,
+    description: 'By path',
+    otherwise: REFUSED,
     async handle({ path, query }) {
       const location = await fileOf(plane, path.conversation_id, query.path)
-      return { body: await changesOf(location.files, location.path, query.ref) }
+      return changesOf(location.files, location.path, query.ref)
     },
   }),
   operation(`get ${BASE}/git/diff`, {
     name: 'git_diff',
     tag: FILES,
     query: { path: text(), ref: optional(text()) },
-    replies: {
-      200: { description: 'A file as it is and as it was', schema: DIFF },
-      ...REFUSED,
-      413: { description: 'It is too large' },
-    },
+    returns: DIFF,
+    description: 'A file as it is and as it was',
+    otherwise: { ...REFUSED, 413: 'It is too large' },
     async handle({ path, query }) {
       const location = await fileOf(plane, path.conversation_id, query.path)
       const revision = { ref: query.ref, commit: null }
-      return { body: await diffOf(location.files, location.path, revision, MAX_BYTES) }
+      return diffOf(location.files, location.path, revision, MAX_BYTES)
     },
   }),
 ]

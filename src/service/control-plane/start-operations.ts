@@ -21,28 +21,23 @@ const operation = operationsIn(tag)
 
 const FILTERS = { conversation_id__eq: optional(text()), created_at__gte: optional(dateTime()) } as const
 
-const REFUSED = { 409: { description: 'The id is taken' } }
+const REFUSED = { 409: 'The id is taken' }
 
 export const startOperations = (plane: ControlPlane): Operation[] => [
   operation('post /api/v1/app-conversations', {
     name: 'start_app_conversation',
     body: startBody,
-    replies: {
-      200: { description: 'The task that starts it, in the background', schema: START_TASK },
-      ...REFUSED,
-    },
-    handle: async ({ body = {}, request }) => ({ body: await plane.tasks.create(body, originOf(request)) }),
+    returns: START_TASK,
+    description: 'The task that starts it, in the background',
+    otherwise: REFUSED,
+    handle: async ({ body = {}, request }) => await plane.tasks.create(body, originOf(request)),
   }),
   operation('post /api/v1/app-conversations/stream-start', {
     name: 'stream_app_conversation_start',
     body: startBody,
-    replies: {
-      200: {
-        description: 'The task after each step, as they are done, in one list',
-        schema: listOf(START_TASK),
-      },
-      ...REFUSED,
-    },
+    returns: listOf(START_TASK),
+    description: 'The task after each step, as they are done, in one list',
+    otherwise: REFUSED,
     async handle({ body = {}, request }) {
       const steps = await plane.tasks.follow(body, originOf(request))
       return new Response(jsonStream(steps), { headers: { 'content-type': 'application/json' } })
@@ -58,20 +53,20 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
       ),
       ...CURSOR_PAGING,
     },
-    replies: { 200: { schema: pageOfSchema(START_TASK) } },
+    returns: pageOfSchema(START_TASK),
     async handle({ query: { sort_order, page_id, limit, ...filter } }) {
       const order = { by: byOf(sort_order), descending: sort_order.endsWith('_DESC') }
       const scope = scopeOf('start-tasks', sort_order, filter)
       const [inner = null] = page_id === null ? [] : decodeCursor(scope, page_id)
       const { items, next_page_id: next } = await findTasks(plane, filter, order, { cursor: inner, limit })
       const next_page_id = next === null ? null : encodeCursor(scope, [next])
-      return { body: { items: items.map(publicTask), next_page_id } }
+      return { items: items.map(publicTask), next_page_id }
     },
   }),
   operation('get /api/v1/app-conversations/start-tasks/count', {
     name: 'count_app_conversation_start_tasks',
     query: { ...FILTERS, exact },
-    replies: COUNTED,
+    ...COUNTED,
     handle: async ({ query: { exact, ...filter } }) => countReply(await countTasks(plane, filter, exact)),
   }),
   batchGet('get /api/v1/app-conversations/start-tasks', {

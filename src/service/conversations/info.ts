@@ -14,7 +14,7 @@ import { STATUSES } from '../../state/status.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { instant, maybe, objectOf, string } from '../http/operation.ts'
+import { instant, maybe, string, bool } from '../http/operation.ts'
 import { childIdsOf } from './listing.ts'
 import { Latest, startOf } from './starts.ts'
 
@@ -226,7 +226,7 @@ export const INFO_SCHEMA: JsonObject = {
     confirmation_policy: { type: 'object' },
     pending_action_ids: { type: 'array', items: string },
     leaf_event_id: maybe(string),
-    head_is_empty: { type: 'boolean' },
+    head_is_empty: bool,
     event_count: COUNT,
     last_user_message_id: maybe(string),
     activated_knowledge_skills: { type: 'array', items: string },
@@ -236,7 +236,7 @@ export const INFO_SCHEMA: JsonObject = {
     workspace: { type: 'object' },
     persistence_dir: string,
     max_iterations: COUNT,
-    archived: { type: 'boolean' },
+    archived: bool,
     agent: { type: 'object' },
     stats: { type: 'object' },
     metrics: { type: 'object' },
@@ -244,9 +244,4 @@ export const INFO_SCHEMA: JsonObject = {
   },
 }
 
-export const SUCCESS = { success: true } as const
-
-export const SUCCESS_SCHEMA = objectOf({ success: { type: 'boolean' } })
-
-export const DONE = { 200: { schema: SUCCESS_SCHEMA } }
-export const UNKNOWN_CONVERSATION = { 404: { description: 'Unknown conversation' } }
+export const UNKNOWN_CONVERSATION = { 404: 'Unknown conversation' }

@@ -45,10 +45,8 @@ export async function listPage(
 export const exact = withDefault(boolean(), false)
 
 export const COUNTED = {
-  200: {
-    description: `The number of results of a search, counted to ${MOST_COUNTED} unless \`exact\` is true; the header X-Count is \`exact\`, or \`at-least\` if there may be more`,
-    schema: { type: 'integer' },
-  },
+  description: `The number of results of a search, counted to ${MOST_COUNTED} unless \`exact\` is true; the header X-Count is \`exact\`, or \`at-least\` if there may be more`,
+  returns: { type: 'integer' },
 } as const
 
 /**

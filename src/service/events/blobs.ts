@@ -29,17 +29,15 @@ export const blobOperations = (store: Store): Operation[] => {
     operation('get /api/conversations/{conversation_id}/blobs/{hash}', {
       name: 'get_conversation_blob',
       query: { decode: withDefault(boolean(), false) },
-      replies: {
-        200: {
-          description: 'The UTF-8 bytes of the string; with decode, an image or the bytes that it encodes',
-          mediaType: 'application/octet-stream',
-          schema: { type: 'string', format: 'binary' },
-        },
-        206: { description: 'The requested range of bytes' },
-        304: { description: 'The client has the blob' },
-        404: { description: 'Unknown conversation or blob' },
-        416: { description: 'The range begins after the end of the blob' },
-        422: { description: 'The blob to decode is not base64' },
+      returns: { type: 'string', format: 'binary' },
+      description: 'The UTF-8 bytes of the string; with decode, an image or the bytes that it encodes',
+      mediaType: 'application/octet-stream',
+      otherwise: {
+        206: 'The requested range of bytes',
+        304: 'The client has the blob',
+        404: 'Unknown conversation or blob',
+        416: 'The range begins after the end of the blob',
+        422: 'The blob to decode is not base64',
       },
       async handle({ path: { conversation_id, hash }, query: { decode }, request }) {
         const { id } = await getConversationOr404(store, conversation_id)

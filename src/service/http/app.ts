@@ -73,7 +73,7 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
           try {
             if (operation.authorize !== undefined) await operation.authorize(request)
             else if (operation.open !== true) await options.requireUser(request)
-            return respond(await callOperation(operation, request, params, options.maxBodyBytes))
+            return await callOperation(operation, request, params, options.maxBodyBytes)
           } catch (error) {
             return respondToError(error, request, operation, context.get('requestId'), options)
           }
@@ -101,7 +101,7 @@ async function callOperation(
   request: Request,
   params: Readonly<Record<string, string>>,
   maxBodyBytes: number,
-): Promise<Reply> {
+): Promise<Response> {
   const { searchParams } = new URL(request.url)
   const path = readParameters(operation.params, 'path', (name) => {
     const value = params[name]
@@ -114,18 +114,23 @@ async function callOperation(
       : await readBody(operation.body, request, maxBodyBytes)
   const errors = [path, query, body].flatMap((part) => ('errors' in part ? part.errors : []))
   if ('errors' in path || 'errors' in query || 'errors' in body) throw new HttpProblem(422, errors)
-  return operation.handle({ path: path.values, query: query.values, body: body.value, request })
+  const reply = await operation.handle({
+    path: path.values,
+    query: query.values,
+    body: body.value,
+    request,
+  })
+  if (reply instanceof Response) return reply
+  if (operation.status === 204) return new Response(null, { status: 204 })
+  return jsonResponse(reply ?? (reply === null ? null : { success: true }), operation.status)
 }
 
-function respond(reply: Reply): Response {
-  if (reply instanceof Response) return reply
-  const { status = 200, body } = reply
-  if (status === 204) return new Response(null, { status })
-  return new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json' } })
-}
+/** A JSON response, for a handler whose status depends on the request. */
+export const jsonResponse = (body: Reply, status = 200): Response =>
+  new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json' } })
 
 function problem({ status, detail }: HttpProblem): Response {
-  return respond({ status, body: { detail } })
+  return jsonResponse({ detail }, status)
 }
 
 function respondToError(
@@ -138,7 +143,7 @@ function respondToError(
   const known = error instanceof HttpProblem ? error : toProblem(error, operation)
   if (known !== null) return problem(known)
   onFailure(error, request, requestId)
-  return respond({ status: 500, body: { detail: 'Internal Server Error' } })
+  return jsonResponse({ detail: 'Internal Server Error' }, 500)
 }
 
 type BodyRead = { readonly value: unknown } | { readonly errors: readonly ValidationError[] }

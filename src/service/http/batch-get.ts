@@ -8,11 +8,11 @@ import { HttpProblem } from './problem.ts'
 const MAX_IDS = 100
 
 export const TOO_MANY_IDS = {
-  400: { description: `More than ${MAX_IDS} ids` },
+  400: `More than ${MAX_IDS} ids`,
 } as const
 
 export const TOO_LARGE = {
-  413: { description: 'The response would be too large' },
+  413: 'The response would be too large',
 } as const
 
 /** @param what the plural noun for the error @throws HttpProblem 400. */
@@ -36,18 +36,13 @@ export const batchGet = (route: Route, { what, by, schema, find, ...spec }: Batc
   operationsIn(spec.tag)(route, {
     ...spec,
     query: { [by]: texts() } as { readonly [name in typeof by]: Parameter<readonly string[]> },
-    replies: {
-      200: {
-        description: 'The items in the order of the ids, null for each unknown one',
-        schema: listOf(maybe(schema)),
-      },
-      ...TOO_MANY_IDS,
-      ...TOO_LARGE,
-    },
+    returns: listOf(maybe(schema)),
+    description: 'The items in the order of the ids, null for each unknown one',
+    otherwise: { ...TOO_MANY_IDS, ...TOO_LARGE },
 
     async handle({ query }) {
       const ids = query[by]
       checkIds(ids, what)
-      return { body: await find(ids) }
+      return find(ids)
     },
   })

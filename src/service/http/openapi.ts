@@ -2,7 +2,7 @@
 
 import { eventJsonSchemas, shapeJsonSchemas } from '../../event/event-schema.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { listOf, maybe, objectOf, type Operation, type ReplySpec } from './operation.ts'
+import { listOf, maybe, objectOf, type Operation, SUCCESS } from './operation.ts'
 import type { Parameters } from './parameters.ts'
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
@@ -102,8 +102,18 @@ const VALIDATION: Readonly<Record<string, JsonObject>> = {
 }
 
 function describeOperation(operation: Operation): JsonObject {
-  const { tag, summary, operationId, query = {}, params, body, replies, open = false } = operation
+  const { tag, summary, operationId, query = {}, params, body, open = false } = operation
+  const { returns = SUCCESS, status = 200, mediaType = 'application/json', otherwise = {} } = operation
   const parameters = [...describeAll(params, 'path'), ...describeAll(query, 'query')]
+  const content = status === 204 ? {} : { content: { [mediaType]: { schema: returns } } }
+  const others = {
+    ...otherwise,
+    ...(!open && {
+      401: 'Missing or invalid key',
+      403: otherwise[403] ?? 'A key without permission, or a page of another site',
+    }),
+    ...(body !== undefined && { 413: otherwise[413] ?? 'The body is too large' }),
+  }
   return {
     tags: [tag],
     summary,
@@ -116,14 +126,13 @@ function describeOperation(operation: Operation): JsonObject {
       },
     }),
     responses: {
+      [status]: { description: operation.description ?? 'Successful Response', ...content },
       ...Object.fromEntries(
-        Object.entries(replies).map(([status, reply]) => [status, answerOf(status, reply)]),
+        Object.entries(others).map(([code, description]) => [
+          code,
+          { description, ...(code < '300' ? content : code < '400' ? {} : PROBLEM) },
+        ]),
       ),
-      ...(!open && {
-        401: answerOf('401', { description: 'Missing or invalid key' }),
-        403: answerOf('403', { description: 'A key without permission, or a page of another site' }),
-      }),
-      ...(body !== undefined && { 413: answerOf('413', { description: 'The body is too large' }) }),
       ...((parameters.length > 0 || body !== undefined) && {
         422: {
           description: 'Validation Error',
@@ -135,17 +144,7 @@ function describeOperation(operation: Operation): JsonObject {
   }
 }
 
-/** A response; a failure is a Problem unless it has another schema. */
-function answerOf(
-  status: string,
-  { description = 'Successful Response', schema, mediaType }: ReplySpec,
-): JsonObject {
-  const body = schema ?? (Number(status) >= 400 ? ref('Problem') : undefined)
-  return {
-    description,
-    ...(body !== undefined && { content: { [mediaType ?? 'application/json']: { schema: body } } }),
-  }
-}
+const PROBLEM = { content: { 'application/json': { schema: ref('Problem') } } }
 
 const describeAll = (parameters: Parameters, path: 'path' | 'query'): JsonObject[] =>
   Object.entries(parameters).map(([name, { schema, omitted }]) => ({

@@ -16,16 +16,8 @@ interface Input<Q extends Parameters, P, B> {
   readonly request: Request
 }
 
-export type Reply = { readonly status?: number; readonly body: JsonValue | object | null } | Response
-
-export interface ReplySpec {
-  /** Default: "Successful Response". */
-  readonly description?: string
-  /** Default: no schema; a failure is a Problem. */
-  readonly schema?: JsonObject
-  /** Default: application/json. */
-  readonly mediaType?: string
-}
+/** The body of a response, a response itself, or nothing for `{ success: true }`. */
+export type Reply = JsonValue | object | undefined | void
 
 /** A method and a path, such as `get /things/{id}`. */
 export type Route = `${'get' | 'post' | 'put' | 'patch' | 'delete'} /${string}`
@@ -34,7 +26,16 @@ interface Described {
   readonly open?: boolean
   /** Authorizes a request instead of the check of its key. @throws HttpProblem. */
   readonly authorize?: (request: Request) => Promise<void>
-  readonly replies: Readonly<Record<number, ReplySpec>>
+  /** Schema of the response. Default: `{ success: true }`, for a handler that returns nothing. */
+  readonly returns?: JsonObject
+  /** Default: "Successful Response". */
+  readonly description?: string
+  /** Default: 200. */
+  readonly status?: number
+  /** Default: application/json. */
+  readonly mediaType?: string
+  /** When other responses are sent, by status. A success has the schema of `returns`. */
+  readonly otherwise?: Readonly<Record<number, string>>
 }
 
 /** `name` gets the path and method appended, as published ids have; an `operationId` is used as it is. */
@@ -103,6 +104,8 @@ export const operationsIn =
   }
 
 export const string: JsonObject = { type: 'string' }
+export const bool: JsonObject = { type: 'boolean' }
+export const int: JsonObject = { type: 'integer' }
 export const instant: JsonObject = { type: 'string', format: 'date-time' }
 
 export const maybe = (schema: JsonObject): JsonObject => ({ anyOf: [schema, { type: 'null' }] })
@@ -117,4 +120,6 @@ export const objectOf = (properties: JsonObject): JsonObject => ({
 })
 
 export const pageOfSchema = (items: JsonObject): JsonObject =>
-  objectOf({ items: listOf(items), next_page_id: maybe({ type: 'string' }) })
+  objectOf({ items: listOf(items), next_page_id: maybe(string) })
+
+export const SUCCESS = objectOf({ success: bool })

@@ -3,7 +3,7 @@
 import { pause } from '../../conversation/async.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { operationsIn, type Operation } from '../http/operation.ts'
+import { operationsIn, type Operation, string } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { Live } from '../live/live.ts'
 import { VERSION } from '../version.ts'
@@ -25,26 +25,24 @@ export const serverOperations = (
     operationId: 'root',
     summary: 'Name and documentation of this service',
     open: true,
-    replies: { 200: { schema: { type: 'object' } } },
-    handle: () => ({ body: { title: 'Colloquy', docs: '/openapi.json', server_info: '/server_info' } }),
+    returns: { type: 'object' },
+    handle: () => ({ title: 'Colloquy', docs: '/openapi.json', server_info: '/server_info' }),
   }),
   ...(['/alive', '/health'] as const).map((path) =>
     operation(`get ${path}`, {
       operationId: path.slice(1),
       summary: 'Whether the service is up',
       open: true,
-      replies: { 200: { schema: { type: 'object' } } },
-      handle: () => ({ body: { status: 'ok' } }),
+      returns: { type: 'object' },
+      handle: () => ({ status: 'ok' }),
     }),
   ),
   operation('get /ready', {
     operationId: 'ready',
     summary: 'Whether the service can serve: for load balancers',
     open: true,
-    replies: {
-      200: { schema: { type: 'object' } },
-      503: { description: 'The store does not respond, or the service is shutting down' },
-    },
+    returns: { type: 'object' },
+    otherwise: { 503: 'The store does not respond, or the service is shutting down' },
     async handle() {
       if (live.closed) throw new HttpProblem(503, 'The service is shutting down.')
       // Only callers with a key see the error, from any other operation.
@@ -55,29 +53,27 @@ export const serverOperations = (
       over.abort()
       if (isWritable === null) throw new HttpProblem(503, 'The store does not respond. Check its database.')
       if (!isWritable) throw new HttpProblem(503, 'The store is full. Free disk space.')
-      return { body: { status: 'ready' } }
+      return { status: 'ready' }
     },
   }),
   operation('get /server_info', {
     operationId: 'server_info',
     summary: 'Versions and uptime',
     open: true,
-    replies: { 200: { schema: { type: 'object' } } },
+    returns: { type: 'object' },
     handle: () => ({
-      body: {
-        title: 'Colloquy',
-        version: INTERFACE,
-        sdk_version: INTERFACE,
-        colloquy_version: VERSION,
-        application_version: version,
-        uptime: performance.now() / 1_000,
-        docs: '/openapi.json',
-        conversation_runtime: 'local',
-        capabilities: [
-          'idempotent_conversation_create_v1',
-          ...(hasFiles ? ['conversation_runtime_routes_v1'] : []),
-        ],
-      },
+      title: 'Colloquy',
+      version: INTERFACE,
+      sdk_version: INTERFACE,
+      colloquy_version: VERSION,
+      application_version: version,
+      uptime: performance.now() / 1_000,
+      docs: '/openapi.json',
+      conversation_runtime: 'local',
+      capabilities: [
+        'idempotent_conversation_create_v1',
+        ...(hasFiles ? ['conversation_runtime_routes_v1'] : []),
+      ],
     }),
   }),
 ]
@@ -98,9 +94,8 @@ export const inspectorOperations = (page: string | null): Operation[] =>
           operationId: 'inspect',
           summary: 'A page that shows conversations event by event',
           open: true,
-          replies: {
-            200: { mediaType: 'text/html', schema: { type: 'string' } },
-          },
+          returns: string,
+          mediaType: 'text/html',
           handle: () => new Response(page, { headers: HEADERS }),
         }),
       ]
@@ -110,9 +105,8 @@ export const showMetrics = (metrics: Metrics): Operation[] => [
   operation('get /metrics', {
     operationId: 'metrics',
     summary: 'Measures in the text format of Prometheus',
-    replies: {
-      200: { mediaType: 'text/plain', schema: { type: 'string' } },
-    },
+    returns: string,
+    mediaType: 'text/plain',
     handle: () =>
       new Response(metrics.text(), {
         headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },

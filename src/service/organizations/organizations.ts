@@ -4,7 +4,8 @@ import type { StartBody } from '../agent-server/request-schema.ts'
 import { type ApiKeys, sha256 } from '../auth/api-keys.ts'
 import type { Caller } from '../auth/caller.ts'
 import { findConversation } from '../conversations/find-conversation.ts'
-import { listOf, maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
+import { jsonResponse } from '../http/app.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation, string, bool } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
 import { MAX_ORG_ID, userBody } from '../request-schema.ts'
@@ -111,32 +112,29 @@ const USER = objectOf({
 export const organizationListOperations = ({ users, identify, credits }: OrganizationParts): Operation[] => [
   operation('get /api/organizations', {
     name: 'list_organizations',
-    replies: {
-      200: {
-        description: "The caller's organization, and all with provisioned users",
-        schema: objectOf({
-          items: listOf(objectOf({ id: string, name: string, is_personal: { type: 'boolean' } })),
-          current_org_id: maybe(string),
-        }),
-      },
-    },
+    returns: objectOf({
+      items: listOf(objectOf({ id: string, name: string, is_personal: bool })),
+      current_org_id: maybe(string),
+    }),
+    description: "The caller's organization, and all with provisioned users",
     async handle({ request }) {
       const caller = await identify(request)
       const current = await organizationOf(request, caller)
       const others = caller.type === 'api_key' ? [] : await users.organizations()
       const all = [...new Set([...(current === null ? [] : [current]), ...others])].toSorted()
       const items = all.map((id) => ({ id, name: id, is_personal: false }))
-      return { body: { items, current_org_id: current } }
+      return { items, current_org_id: current }
     },
   }),
   operation('post /api/organizations/provision-user', {
     name: 'provision_user',
     body: userBody,
-    replies: {
-      200: { description: 'The existing user; the key is not shown again', schema: USER },
-      201: { description: 'Created, with an API key that is shown only once', schema: USER },
-      403: { description: 'Not allowed for API keys and pages of other sites' },
-      404: { description: 'No organization was named, in X-Org-Id' },
+    returns: USER,
+    description: 'The existing user; the key is not shown again',
+    otherwise: {
+      201: 'Created, with an API key that is shown only once',
+      403: 'Not allowed for API keys and pages of other sites',
+      404: 'No organization was named, in X-Org-Id',
     },
     async handle({ body: { email, subject = null, api_key_name }, request }) {
       const caller = await identify(request)
@@ -150,20 +148,16 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
       // No password is stored: there is no login, only keys.
       const named = { email: user.email, subject: user.subject ?? null }
       const reply = { ...named, password: null, api_key: key, user_id, org_id }
-      return { status: isNew ? 201 : 200, body: reply }
+      return jsonResponse(reply, isNew ? 201 : 200)
     },
   }),
   operation('get /api/billing/credits', {
     name: 'get_credits',
-    replies: {
-      200: {
-        description: 'A decimal number; 0 where there is no balance',
-        schema: objectOf({ credits: string }),
-      },
-    },
+    returns: objectOf({ credits: string }),
+    description: 'A decimal number; 0 where there is no balance',
     async handle({ request }) {
       const org = await organizationOf(request, await identify(request))
-      return { body: { credits: (await credits(org)) ?? '0' } }
+      return { credits: (await credits(org)) ?? '0' }
     },
   }),
 ]
@@ -215,7 +209,7 @@ export function withQuota(
   let latestDay = ''
   return operations.map((one) => ({
     ...one,
-    replies: { ...one.replies, 429: { description: 'Too many runs, or as many as may be started in a day' } },
+    otherwise: { ...one.otherwise, 429: 'Too many runs, or as many as may be started in a day' },
     async handle(input) {
       const org = await orgOf(input.request)
       if (org !== null && exempt.has(org)) return one.handle(input)
@@ -230,7 +224,8 @@ export function withQuota(
       try {
         const reply = await one.handle(input)
         // An existing conversation was not started.
-        if (one.operationId === CREATION && 'body' in reply && reply.status === 200) await add(id, -1)
+        if (one.operationId === CREATION && reply instanceof Response && reply.status === 200)
+          await add(id, -1)
         return reply
       } catch (error) {
         await add(id, -1)
@@ -265,25 +260,20 @@ export const organizationOperations = (
         : 'get_me_in_organization',
       tag: 'Organizations',
       summary: 'Get Me',
-      replies: {
-        200: {
-          description: "The caller's permissions",
-          schema: objectOf({
-            org_id: string,
-            user_id: maybe(string),
-            email: maybe(string),
-            role: string,
-            permissions: listOf(string),
-            status: string,
-            llm_api_key: maybe(string),
-            llm_api_key_for_byor: maybe(string),
-            agent_settings_diff: maybe({ type: 'object' }),
-            conversation_settings_diff: maybe({ type: 'object' }),
-          }),
-        },
-        400: { description: 'X-Org-Id names another organization' },
-        404: { description: 'You are not a member' },
-      },
+      returns: objectOf({
+        org_id: string,
+        user_id: maybe(string),
+        email: maybe(string),
+        role: string,
+        permissions: listOf(string),
+        status: string,
+        llm_api_key: maybe(string),
+        llm_api_key_for_byor: maybe(string),
+        agent_settings_diff: maybe({ type: 'object' }),
+        conversation_settings_diff: maybe({ type: 'object' }),
+      }),
+      description: "The caller's permissions",
+      otherwise: { 400: 'X-Org-Id names another organization', 404: 'You are not a member' },
       async handle({ path: { org_id }, request }) {
         const header = request.headers.get('x-org-id')
         if (header !== null && header !== org_id)
@@ -296,18 +286,16 @@ export const organizationOperations = (
         const isKey = caller.type === 'api_key'
         const permissions = isKey ? WORK : [...WORK, 'manage_keys']
         return {
-          body: {
-            org_id,
-            ...((caller.type === 'api_key' ? await userOf(caller.key.id) : null) ?? NO_USER),
-            role: isKey ? 'member' : 'owner',
-            permissions,
-            status: 'active',
-            // Organizations have no keys and settings of their own: the service's apply to all.
-            llm_api_key: null,
-            llm_api_key_for_byor: null,
-            agent_settings_diff: null,
-            conversation_settings_diff: null,
-          },
+          org_id,
+          ...((caller.type === 'api_key' ? await userOf(caller.key.id) : null) ?? NO_USER),
+          role: isKey ? 'member' : 'owner',
+          permissions,
+          status: 'active',
+          // Organizations have no keys and settings of their own: the service's apply to all.
+          llm_api_key: null,
+          llm_api_key_for_byor: null,
+          agent_settings_diff: null,
+          conversation_settings_diff: null,
         }
       },
     }),

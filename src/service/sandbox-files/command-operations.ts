@@ -1,8 +1,7 @@
 import { ColloquyError } from '../../event/errors.ts'
-import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { Latest } from '../conversations/starts.ts'
 import { parseInstant } from '../../event/time.ts'
-import { objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
+import { objectOf, operationsIn, type Operation, pageOfSchema, int } from '../http/operation.ts'
 import { firstInBytes } from '../http/page-bytes.ts'
 import {
   dateTime,
@@ -185,7 +184,7 @@ const eventSize = (event: CommandEvent): number =>
 const operation = operationsIn('Commands')
 
 const EVENT = { type: 'object', required: ['kind', 'id', 'timestamp'] } as const
-const UNKNOWN = { 404: { description: 'Unknown event' } }
+const UNKNOWN = { 404: 'Unknown event' }
 
 /** @param commands the commands of requests without a conversation */
 const FILTERS = {
@@ -209,17 +208,18 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
     operation('post /api/bash/execute_bash_command', {
       name: 'execute_bash_command',
       body: commandBody,
-      replies: { 200: { description: 'The output', schema: EVENT }, ...REFUSED },
-      handle: async ({ body, path }) => ({ body: await (await historyOf(path).start(body)).output }),
+      returns: EVENT,
+      description: 'The output',
+      otherwise: REFUSED,
+      handle: async ({ body, path }) => (await historyOf(path).start(body)).output,
     }),
     operation('post /api/bash/start_bash_command', {
       name: 'start_bash_command',
       body: commandBody,
-      replies: {
-        200: { description: 'Started; its output is appended to the events', schema: EVENT },
-        ...REFUSED,
-      },
-      handle: async ({ body, path }) => ({ body: (await historyOf(path).start(body)).event }),
+      returns: EVENT,
+      description: 'Started; its output is appended to the events',
+      otherwise: REFUSED,
+      handle: async ({ body, path }) => (await historyOf(path).start(body)).event,
     }),
     operation('get /api/bash/bash_events/search', {
       name: 'search_bash_events',
@@ -229,52 +229,40 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
         page_id: optional(anyText()),
         limit: withDefault(whole({ min: 1, max: 100 }), 100),
       },
-      replies: {
-        200: {
-          description:
-            'The latest 1,000 of this process; `page_id` is the id of the last event of the previous page, which must still be stored',
-          schema: pageOfSchema(EVENT),
-        },
-        422: { description: 'Invalid query' },
-      },
+      returns: pageOfSchema(EVENT),
+      description:
+        'The latest 1,000 of this process; `page_id` is the id of the last event of the previous page, which must still be stored',
+      otherwise: { 422: 'Invalid query' },
       handle({ query: { sort_order, page_id: after, limit, ...filter }, path }) {
         const events = historyOf(path).all
         const sorted = sort_order === 'TIMESTAMP' ? events : events.toReversed()
         const all = sorted.slice(indexAfter(sorted, after)).filter((event) => fits(event, filter))
         const items = firstInBytes(all, limit)
-        return {
-          body: { items, next_page_id: all.length > items.length ? (items.at(-1)?.id ?? null) : null },
-        }
+        return { items, next_page_id: all.length > items.length ? (items.at(-1)?.id ?? null) : null }
       },
     }),
     operation('get /api/bash/bash_events/{event_id}', {
       name: 'get_bash_event',
-      replies: { 200: { schema: EVENT }, ...UNKNOWN },
+      returns: EVENT,
+      otherwise: UNKNOWN,
       handle({ path }) {
         const event = historyOf(path).find(path.event_id)
         if (event === null) throw new HttpProblem(404, 'Event not found.')
-        return { body: event }
+        return event
       },
     }),
     operation('delete /api/bash/bash_events', {
       name: 'clear_all_bash_events',
-      replies: {
-        200: {
-          description: 'The number of deleted events',
-          schema: objectOf({ cleared_count: { type: 'integer' } }),
-        },
-      },
-      handle: ({ path }) => ({ body: { cleared_count: historyOf(path).clear() } }),
+      returns: objectOf({ cleared_count: int }),
+      description: 'The number of deleted events',
+      handle: ({ path }) => ({ cleared_count: historyOf(path).clear() }),
     }),
     operation('post /api/bash/bash_commands/{command_id}/stop', {
       name: 'stop_bash_command',
-      replies: {
-        200: { description: 'Stopped, or ended before', schema: SUCCESS_SCHEMA },
-        404: { description: 'Unknown command' },
-      },
+      description: 'Stopped, or ended before',
+      otherwise: { 404: 'Unknown command' },
       handle({ path }) {
-        if (historyOf(path).stop(path.command_id)) return { body: SUCCESS }
-        throw new HttpProblem(404, 'Command not found.')
+        if (!historyOf(path).stop(path.command_id)) throw new HttpProblem(404, 'Command not found.')
       },
     }),
   ]

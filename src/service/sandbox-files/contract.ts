@@ -5,10 +5,10 @@ import { HttpProblem } from '../http/problem.ts'
 export const MAX_BYTES = 2 ** 26
 
 export const REFUSED = {
-  400: { description: 'Invalid path, or another kind of file' },
-  403: { description: 'The path is outside of the sandboxes, or their files are not served' },
-  409: { description: 'The sandbox is paused' },
-  404: { description: 'File or folder not found' },
+  400: 'Invalid path, or another kind of file',
+  403: 'The path is outside of the sandboxes, or their files are not served',
+  409: 'The sandbox is paused',
+  404: 'File or folder not found',
 } as const
 
 /** @throws HttpProblem 403 if files are not served. */

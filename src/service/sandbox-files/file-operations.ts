@@ -7,9 +7,17 @@ import { isObject, textAt } from '../../event/json.ts'
 import { appOf } from '../control-plane/app-metadata.ts'
 import type { Sandboxes } from '../control-plane/sandboxes.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
-import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { readBytes } from '../http/app.ts'
-import { listOf, objectOf, type Operation, operationsIn, pageOfSchema, string } from '../http/operation.ts'
+import {
+  listOf,
+  objectOf,
+  type Operation,
+  operationsIn,
+  pageOfSchema,
+  string,
+  bool,
+  int,
+} from '../http/operation.ts'
 import { NAME_PAGING, pageByName } from '../http/page-bytes.ts'
 import { boolean, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
@@ -25,13 +33,9 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
   operation('get /api/file/home', {
     name: 'get_home_directory',
     query: { include_hidden: withDefault(boolean(), false) },
-    replies: {
-      200: {
-        description: 'The folder of the sandboxes; only a name if their files are not served',
-        schema: objectOf({ home: string, favorites: LOCATIONS, locations: LOCATIONS }),
-      },
-    },
-    handle: () => ({ body: { home: files?.home ?? 'workspace', favorites: [], locations: [] } }),
+    returns: objectOf({ home: string, favorites: LOCATIONS, locations: LOCATIONS }),
+    description: 'The folder of the sandboxes; only a name if their files are not served',
+    handle: () => ({ home: files?.home ?? 'workspace', favorites: [], locations: [] }),
   }),
   operation('get /api/file/search_subdirs', {
     name: 'search_subdirs',
@@ -40,28 +44,23 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
       ...NAME_PAGING,
       include_hidden: withDefault(boolean(), false),
     },
-    replies: {
-      200: {
-        description: 'Folders by name; `page_id` is the last name of the previous page',
-        schema: pageOfSchema(objectOf({ name: string, path: string })),
-      },
-      ...REFUSED,
-    },
+    returns: pageOfSchema(objectOf({ name: string, path: string })),
+    description: 'Folders by name; `page_id` is the last name of the previous page',
+    otherwise: REFUSED,
     async handle({ query: { path: parent, include_hidden: hidden, ...paging } }) {
       const all = (await requireFiles(files).list(parent)).flatMap(({ name, path, is_directory }) =>
         is_directory && (hidden || !name.startsWith('.')) ? [{ name, path }] : [],
       )
-      return { body: pageByName(all, paging) }
+      return pageByName(all, paging)
     },
   }),
   operation('get /api/file/download', {
     name: 'download_file',
     query: { path: text() },
-    replies: {
-      200: { description: 'Its bytes', mediaType: 'application/octet-stream', schema: string },
-      ...REFUSED,
-      413: { description: 'It is too large' },
-    },
+    returns: string,
+    description: 'Its bytes',
+    mediaType: 'application/octet-stream',
+    otherwise: { ...REFUSED, 413: 'It is too large' },
     handle: async ({ query }) =>
       new Response(await requireFiles(files).read(query.path, MAX_BYTES), {
         // Browsers must not render files of a sandbox as pages.
@@ -72,19 +71,12 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
     name: 'upload_file',
     summary: 'Upload File (a form with one `file`)',
     query: { path: text() },
-    replies: {
-      200: {
-        description: 'Stored',
-        schema: objectOf({ success: { type: 'boolean' }, file_size: { type: 'integer' } }),
-      },
-      ...REFUSED,
-      413: { description: 'It is too large' },
-      507: { description: 'The disk is full' },
-    },
+    returns: objectOf({ success: bool, file_size: int }),
+    otherwise: { ...REFUSED, 413: 'It is too large', 507: 'The disk is full' },
     async handle({ query, request }) {
       const available = requireFiles(files)
       const file = await fileOf(request)
-      return { body: { success: true, file_size: await available.write(query.path, file) } }
+      return { success: true, file_size: await available.write(query.path, file) }
     },
   }),
 ]
@@ -105,7 +97,7 @@ async function fileOf(request: Request): Promise<Uint8Array> {
 
 const SCOPED = /^\/api\/(?:bash|git|vscode)\/|^\/api\/file\/(?:upload|download)$/
 const BASE = '/api/conversations/{conversation_id}'
-const OUTSIDE = { 422: { description: 'The path is outside of the conversation’s folder' } }
+const OUTSIDE = { 422: 'The path is outside of the conversation’s folder' }
 
 /** The folder of a conversation: its sandbox's, or its workspace below the folder of the sandboxes; null for neither. */
 async function folderOf(
@@ -176,7 +168,7 @@ export function scopedOperations(
       return {
         ...one,
         query: { ...one.query, ...pathParameter(one), cid: optional(text()) },
-        replies: { ...one.replies, ...OUTSIDE },
+        otherwise: { ...one.otherwise, ...OUTSIDE },
         handle(input) {
           const { cid, ...query } = input.query as { readonly cid: string | null; readonly path?: string }
           if (cid !== null) return bind(one, cid)({ ...input, query })
@@ -192,7 +184,7 @@ export function scopedOperations(
       operationId: `conversation_${one.operationId}`,
       params: { conversation_id: text(), ...one.params },
       query: { ...one.query, ...pathParameter(one) },
-      replies: { ...one.replies, ...REFUSED, ...OUTSIDE },
+      otherwise: { ...one.otherwise, ...REFUSED, ...OUTSIDE },
       handle: (input) => bind(one, String(input.path['conversation_id']))(input),
     })),
     operation(`post ${BASE}/file/create_directory`, {
@@ -200,11 +192,10 @@ export function scopedOperations(
       tag: 'Files',
       summary: 'Create Directory In The Folder Of A Conversation',
       query: { path: text() },
-      replies: { 200: { description: 'Created', schema: SUCCESS_SCHEMA }, ...REFUSED, ...OUTSIDE },
+      otherwise: { ...REFUSED, ...OUTSIDE },
       async handle({ path, query }) {
         const folder = await scope(path.conversation_id)
         await folder.files.makeFolder(await pathIn(folder, query.path, ['query', 'path']))
-        return { body: SUCCESS }
       },
     }),
   ]

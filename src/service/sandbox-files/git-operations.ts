@@ -1,6 +1,6 @@
 /** Operations on git in a sandbox's folder: changes, diffs and commits. */
 
-import { listOf, maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation, string, bool } from '../http/operation.ts'
 import { integer, matching, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
@@ -162,44 +162,38 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
   operation('get /api/git/changes', {
     name: 'git_changes_query',
     query: { path: text(), ref: optional(text()) },
-    replies: { 200: { description: 'By path; empty without a repository', schema: CHANGES }, ...REFUSED },
-    handle: async ({ query: { path, ref } }) => ({ body: await changesOf(requireFiles(files), path, ref) }),
+    returns: CHANGES,
+    description: 'By path; empty without a repository',
+    otherwise: REFUSED,
+    handle: ({ query: { path, ref } }) => changesOf(requireFiles(files), path, ref),
   }),
   operation('get /api/git/diff', {
     name: 'git_diff_query',
     query: { path: text(), ref: optional(text()), commit: optional(sha) },
-    replies: {
-      200: { description: 'The current and the original file; null for a missing one', schema: DIFF },
-      ...REFUSED,
-      413: { description: 'The file is too large' },
-    },
+    returns: DIFF,
+    description: 'The current and the original file; null for a missing one',
+    otherwise: { ...REFUSED, 413: 'The file is too large' },
     async handle({ query: { path, ref, commit } }) {
       if (ref !== null && commit !== null)
         throw new HttpProblem(400, 'Both `ref` and `commit` are set. Pass one of them.')
-      return { body: await diffOf(requireFiles(files), path, { ref, commit }, MAX_BYTES) }
+      return diffOf(requireFiles(files), path, { ref, commit }, MAX_BYTES)
     },
   }),
   operation('get /api/git/commits', {
     name: 'git_commits_query',
     query: { path: text(), limit: withDefault(integer({ min: 1, max: 200 }), 50) },
-    replies: {
-      200: {
-        description: 'The latest first; empty without a repository',
-        schema: objectOf({ commits: listOf(COMMIT), has_more: { type: 'boolean' } }),
-      },
-      ...REFUSED,
-    },
-    handle: async ({ query: { path, limit } }) => ({
-      body: await commitsOf(requireFiles(files), path, limit),
-    }),
+    returns: objectOf({ commits: listOf(COMMIT), has_more: bool }),
+    description: 'The latest first; empty without a repository',
+    otherwise: REFUSED,
+    handle: ({ query: { path, limit } }) => commitsOf(requireFiles(files), path, limit),
   }),
   operation('get /api/git/commits/{sha}/changes', {
     name: 'git_commit_changes_query',
     params: { sha },
     query: { path: text() },
-    replies: { 200: { description: 'The changes of the commit', schema: CHANGES }, ...REFUSED },
-    handle: async ({ path, query }) => ({
-      body: await changesInCommit(requireFiles(files), query.path, path.sha),
-    }),
+    returns: CHANGES,
+    description: 'The changes of the commit',
+    otherwise: REFUSED,
+    handle: ({ path, query }) => changesInCommit(requireFiles(files), query.path, path.sha),
   }),
 ]

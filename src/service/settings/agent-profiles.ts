@@ -4,7 +4,16 @@ import { isObject, textAt } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { hasSecret, masked } from '../conversations/secrets.ts'
-import { listOf, maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
+import {
+  listOf,
+  maybe,
+  objectOf,
+  operationsIn,
+  type Operation,
+  string,
+  bool,
+  int,
+} from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { profileName, SEALED } from './operations.ts'
 import { mergeKnown, type Profiles } from './profiles.ts'
@@ -139,7 +148,7 @@ const operation = operationsIn('Agent Profiles')
 const map: JsonObject = { type: 'object' }
 
 const params = { name: profileName }
-const UNKNOWN = { 404: { description: 'Unknown agent profile' } }
+const UNKNOWN = { 404: 'Unknown agent profile' }
 const RESULT = objectOf({ name: string, message: string })
 
 const BASE = '/api/agent-profiles'
@@ -155,93 +164,79 @@ export const agentProfileOperations = ({
 }): Operation[] => [
   operation(`get ${BASE}`, {
     name: 'list_agent_profiles',
-    replies: {
-      200: {
-        description: 'By name',
-        schema: objectOf({
-          profiles: listOf(
-            objectOf({
-              id: string,
-              name: string,
-              agent_kind: string,
-              revision: { type: 'integer' },
-              llm_profile_ref: maybe(string),
-              mcp_server_refs: maybe(listOf(string)),
-            }),
-          ),
-          active_agent_profile_id: maybe(string),
+    returns: objectOf({
+      profiles: listOf(
+        objectOf({
+          id: string,
+          name: string,
+          agent_kind: string,
+          revision: int,
+          llm_profile_ref: maybe(string),
+          mcp_server_refs: maybe(listOf(string)),
         }),
-      },
-      ...SEALED,
-    },
+      ),
+      active_agent_profile_id: maybe(string),
+    }),
+    description: 'By name',
+    otherwise: SEALED,
     async handle() {
       const all = await agentProfiles.list()
       const { active_agent_profile_id: active = null } = await settings.read()
       const active_agent_profile_id = all.some(({ id }) => id === active) ? active : null
-      return { body: { profiles: all.map(summaryOf), active_agent_profile_id } }
+      return { profiles: all.map(summaryOf), active_agent_profile_id }
     },
   }),
   operation(`get ${BASE}/{name}`, {
     name: 'get_agent_profile',
     params,
-    replies: {
-      200: { description: 'Secrets masked', schema: objectOf({ name: string, profile: map }) },
-      ...UNKNOWN,
-      ...SEALED,
-    },
-    handle: async ({ path: { name } }) => ({
-      body: { name, profile: masked(await agentProfiles.get(name)) },
-    }),
+    returns: objectOf({ name: string, profile: map }),
+    description: 'Secrets masked',
+    otherwise: { ...UNKNOWN, ...SEALED },
+    handle: async ({ path: { name } }) => ({ name, profile: masked(await agentProfiles.get(name)) }),
   }),
   operation(`post ${BASE}/{name}`, {
     name: 'save_agent_profile',
     params,
     body: agentProfileBody,
-    replies: {
-      201: { description: 'Stored', schema: RESULT },
-      400: { description: 'A masked secret in a list matches no stored one' },
-      409: { description: 'Too many agent profiles, or secrets cannot be stored' },
+    status: 201,
+    returns: RESULT,
+    otherwise: {
+      400: 'A masked secret in a list matches no stored one',
+      409: 'Too many agent profiles, or secrets cannot be stored',
     },
     async handle({ path: { name }, body }) {
       await agentProfiles.save(name, body as JsonObject)
-      return { status: 201, body: { name, message: 'The agent profile was saved.' } }
+      return { name, message: 'The agent profile was saved.' }
     },
   }),
   operation(`delete ${BASE}/{name}`, {
     name: 'delete_agent_profile',
     params,
-    replies: { 200: { description: 'Deleted', schema: RESULT }, ...SEALED },
+    returns: RESULT,
+    otherwise: SEALED,
     async handle({ path: { name } }) {
       const id = await agentProfiles.remove(name)
       if (id !== undefined && (await settings.read()).active_agent_profile_id === id)
         await settings.change({ active_agent_profile_id: null })
-      return { body: { name, message: 'The agent profile was deleted.' } }
+      return { name, message: 'The agent profile was deleted.' }
     },
   }),
   operation(`post ${BASE}/{name}/rename`, {
     name: 'rename_agent_profile',
     params,
     body: renameBody,
-    replies: {
-      200: { description: 'Renamed', schema: RESULT },
-      ...UNKNOWN,
-      409: { description: 'The new name is in use' },
-    },
+    returns: RESULT,
+    otherwise: { ...UNKNOWN, 409: 'The new name is in use' },
     async handle({ path: { name }, body: { new_name } }) {
       await agentProfiles.rename(name, new_name)
-      return { body: { name: new_name, message: 'The agent profile was renamed.' } }
+      return { name: new_name, message: 'The agent profile was renamed.' }
     },
   }),
   operation(`post ${BASE}/{profile_id}/activate`, {
     name: 'activate_agent_profile',
-    replies: {
-      200: {
-        description: 'Active, with the model profile that it names if there is one',
-        schema: objectOf({ id: string, message: string, agent_settings_applied: { type: 'boolean' } }),
-      },
-      ...UNKNOWN,
-      ...SEALED,
-    },
+    returns: objectOf({ id: string, message: string, agent_settings_applied: bool }),
+    description: 'Active, with the model profile that it names if there is one',
+    otherwise: { ...UNKNOWN, ...SEALED },
     async handle({ path }) {
       const profile = await agentProfiles.byId(path.profile_id)
       const { llm_profile_ref: ref } = summaryOf(profile)
@@ -251,18 +246,16 @@ export const agentProfileOperations = ({
         ...(applied && { active_profile: ref }),
       })
       const message = 'The agent profile was activated.'
-      return { body: { id: profile.id, message, agent_settings_applied: applied } }
+      return { id: profile.id, message, agent_settings_applied: applied }
     },
   }),
   operation(`post ${BASE}/{name}/materialize`, {
     name: 'materialize_agent_profile',
     params,
     body: draftBody,
-    replies: {
-      200: { description: 'The model and the servers that the profile refers to', schema: map },
-      ...UNKNOWN,
-      ...SEALED,
-    },
+    returns: map,
+    description: 'The model and the servers that the profile refers to',
+    otherwise: { ...UNKNOWN, ...SEALED },
     async handle({ path: { name }, body }) {
       const draft = body?.profile as JsonObject | undefined
       const profile =
@@ -270,7 +263,7 @@ export const agentProfileOperations = ({
       const { llm_profile_ref: ref } = summaryOf(profile)
       const llm = typeof ref === 'string' ? ((await profiles.find(ref))?.llm ?? null) : null
       const { mcp_config: servers } = (await settings.read()).agent_settings
-      return { body: diagnosed(profile, llm, isObject(servers) ? servers : {}) }
+      return diagnosed(profile, llm, isObject(servers) ? servers : {})
     },
   }),
 ]

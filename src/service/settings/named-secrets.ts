@@ -1,7 +1,6 @@
 /** Secrets by name, for the service's agents: clients can write but not read them. */
 
 import type { Store } from '../../store/contract/store.ts'
-import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import {
   listOf,
   maybe,
@@ -10,6 +9,7 @@ import {
   type Operation,
   pageOfSchema,
   string,
+  bool,
 } from '../http/operation.ts'
 import { NAME_PAGING, pageByName } from '../http/page-bytes.ts'
 import { matching, optional, text as anyText } from '../http/parameters.ts'
@@ -73,11 +73,9 @@ const secretName = matching(SECRET_NAME, 'Must be 1 to 64 letters, digits and _,
 
 const params = { name: secretName }
 const INFO = objectOf({ name: string, description: maybe(string) })
-const UNKNOWN = { 404: { description: 'Unknown secret' } }
+const UNKNOWN = { 404: 'Unknown secret' }
 const SEALED = {
-  409: {
-    description: 'Secrets cannot be stored, there are too many, or they were encrypted with another secret',
-  },
+  409: 'Secrets cannot be stored, there are too many, or they were encrypted with another secret',
 }
 
 const infoOf = (request: {
@@ -91,26 +89,27 @@ const infoOf = (request: {
 export const secretOperations = (secrets: NamedSecrets): Operation[] => [
   operation('get /api/settings/secrets', {
     name: 'list_secrets',
-    replies: {
-      200: { description: 'By name, without their values', schema: objectOf({ secrets: listOf(INFO) }) },
-      ...SEALED,
-    },
-    handle: async () => ({ body: { secrets: await secrets.list() } }),
+    returns: objectOf({ secrets: listOf(INFO) }),
+    description: 'By name, without their values',
+    otherwise: SEALED,
+    handle: async () => ({ secrets: await secrets.list() }),
   }),
   operation('put /api/settings/secrets', {
     name: 'create_secret',
     body: secretBody,
-    replies: { 200: { description: 'Stored', schema: INFO }, ...SEALED },
+    returns: INFO,
+    otherwise: SEALED,
     async handle({ body }) {
       await secrets.put(infoOf(body), body.value)
-      return { body: infoOf(body) }
+      return infoOf(body)
     },
   }),
   operation('get /api/settings/secrets/{name}', {
     name: 'get_secret_value',
     summary: 'Check Whether A Secret Exists',
     params,
-    replies: { 403: { description: 'The secret exists and is not shown' }, ...UNKNOWN, ...SEALED },
+    status: 403,
+    otherwise: { 403: 'The secret exists and is not shown', ...UNKNOWN, ...SEALED },
     async handle({ path: { name } }) {
       await secrets.check(name)
       throw new HttpProblem(403, 'Stored secrets are passed to the agent and never shown.')
@@ -119,38 +118,33 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
   operation('delete /api/settings/secrets/{name}', {
     name: 'delete_secret',
     params,
-    replies: {
-      200: { description: 'Deleted', schema: objectOf({ deleted: { type: 'boolean' } }) },
-      ...UNKNOWN,
-      ...SEALED,
-    },
+    returns: objectOf({ deleted: bool }),
+    otherwise: { ...UNKNOWN, ...SEALED },
     async handle({ path: { name } }) {
       await secrets.remove(name)
-      return { body: { deleted: true } }
+      return { deleted: true }
     },
   }),
   operation('get /api/v1/secrets/search', {
     name: 'search_secrets',
     query: { name__contains: optional(anyText()), ...NAME_PAGING },
-    replies: {
-      200: {
-        description: 'By name; `page_id` is the last name of the previous page',
-        schema: pageOfSchema(INFO),
-      },
-      ...SEALED,
-    },
+    returns: pageOfSchema(INFO),
+    description: 'By name; `page_id` is the last name of the previous page',
+    otherwise: SEALED,
     async handle({ query: { name__contains: part, ...paging } }) {
       const all = (await secrets.list()).filter(({ name }) => part === null || name.includes(part))
-      return { body: pageByName(all, paging) }
+      return pageByName(all, paging)
     },
   }),
   operation('post /api/v1/secrets', {
     name: 'create_secret',
     body: secretBody,
-    replies: { 201: { description: 'Stored', schema: INFO }, ...SEALED },
+    status: 201,
+    returns: INFO,
+    otherwise: SEALED,
     async handle({ body }) {
       await secrets.put(infoOf(body), body.value)
-      return { status: 201, body: infoOf(body) }
+      return infoOf(body)
     },
   }),
   operation('put /api/v1/secrets/{name}', {
@@ -158,19 +152,18 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     summary: 'Rename Or Describe Secret',
     params,
     body: describeBody,
-    replies: { 200: { description: 'The new name and description', schema: INFO }, ...UNKNOWN, ...SEALED },
+    returns: INFO,
+    description: 'The new name and description',
+    otherwise: { ...UNKNOWN, ...SEALED },
     async handle({ path: { name }, body }) {
       await secrets.describe(name, infoOf(body))
-      return { body: infoOf(body) }
+      return infoOf(body)
     },
   }),
   operation('delete /api/v1/secrets/{name}', {
     name: 'delete_secret',
     params,
-    replies: { 200: { description: 'Deleted', schema: SUCCESS_SCHEMA }, ...UNKNOWN, ...SEALED },
-    async handle({ path: { name } }) {
-      await secrets.remove(name)
-      return { body: SUCCESS }
-    },
+    otherwise: { ...UNKNOWN, ...SEALED },
+    handle: ({ path: { name } }) => secrets.remove(name),
   }),
 ]

@@ -28,8 +28,9 @@ const schemaOperation = (path: `/${string}`, summary: string, body: JsonObject):
   operation(`get ${path}`, {
     operationId: `get${path.replaceAll(/[/-]/g, '_')}`,
     summary,
-    replies: { 200: { description: 'By section', schema: SCHEMA } },
-    handle: () => ({ body }),
+    returns: SCHEMA,
+    description: 'By section',
+    handle: () => body,
   })
 
 interface SchemaParts {
@@ -73,7 +74,7 @@ async function modelsOf({ profiles, settings }: SchemaParts): Promise<string[]> 
   ].toSorted()
 }
 
-const SEALED = { 409: { description: 'Profiles or settings were encrypted with another secret' } }
+const SEALED = { 409: 'Profiles or settings were encrypted with another secret' }
 
 const listOperation = (
   parts: SchemaParts,
@@ -86,13 +87,12 @@ const listOperation = (
     tag: 'Models',
     summary,
     query: { provider: optional(text()) },
-    replies: {
-      200: { description: 'The models of profiles and settings', schema: { type: 'object' } },
-      ...SEALED,
-    },
+    returns: { type: 'object' },
+    description: 'The models of profiles and settings',
+    otherwise: SEALED,
     async handle({ query: { provider } }) {
       const models = await modelsOf(parts)
-      return { body: present(models.filter((model) => provider === null || providerOf(model) === provider)) }
+      return present(models.filter((model) => provider === null || providerOf(model) === provider))
     },
   })
 
@@ -111,13 +111,9 @@ const searchOperation = (
       verified__eq: optional(boolean()),
       ...NAME_PAGING,
     },
-    replies: {
-      200: {
-        description: 'By name; `page_id` is the last name of the previous page',
-        schema: pageOfSchema({ type: 'object' }),
-      },
-      ...SEALED,
-    },
+    returns: pageOfSchema({ type: 'object' }),
+    description: 'By name; `page_id` is the last name of the previous page',
+    otherwise: SEALED,
     async handle({ query: { query: part, provider__eq: provider, verified__eq: verified, ...paging } }) {
       const models = (await modelsOf(parts)).filter(
         (model) => provider === null || providerOf(model) === provider,
@@ -125,6 +121,6 @@ const searchOperation = (
       const all = present(models).filter(
         ({ name }) => verified !== true && (part === null || name.includes(part)),
       )
-      return { body: pageByName(all, paging) }
+      return pageByName(all, paging)
     },
   })

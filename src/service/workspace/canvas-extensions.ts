@@ -2,7 +2,7 @@
 
 import { sha256 } from '../auth/api-keys.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import { listOf, maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation, string, bool } from '../http/operation.ts'
 import { matching } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { enabledBody, EXTENSION_NAME, installBody, refreshBody } from '../request-schema.ts'
@@ -55,7 +55,7 @@ const EXTENSION = objectOf({
   name: string,
   version: string,
   description: string,
-  enabled: { type: 'boolean' },
+  enabled: bool,
   source: string,
   resolved_ref: maybe(string),
   repo_path: maybe(string),
@@ -67,10 +67,10 @@ const MESSAGE_SCHEMA = objectOf({ message: string })
 const CHECK = objectOf({
   requested_ref: maybe(string),
   resolved_ref: maybe(string),
-  validated: { type: 'boolean' },
+  validated: bool,
 })
-const UNKNOWN = { 404: { description: 'Not installed' } }
-const ONE = { 200: { schema: EXTENSION }, 422: { description: 'Invalid manifest' } }
+const UNKNOWN = { 404: 'Not installed' }
+const INVALID = { 422: 'Invalid manifest' }
 const FILES = {
   bundle: ['entrypoint', { 'content-type': 'text/javascript; charset=utf-8' }],
   icon: [
@@ -116,28 +116,30 @@ const named = <T>(
   operation(`${method} ${BASE}/installed/{extension_name}${path}`, {
     name,
     params,
-    replies: { 200: { schema }, 400: { description: 'Invalid source' }, ...UNKNOWN },
-    handle: async ({ path: { extension_name: one } }) => ({ body: show(orNotFound(await find(one)), one) }),
+    returns: schema,
+    otherwise: { 400: 'Invalid source', ...UNKNOWN },
+    handle: async ({ path: { extension_name: one } }) => show(orNotFound(await find(one)), one),
   })
 
 export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
   operation(`get ${BASE}/installed`, {
     name: 'list_installed_canvas_extensions_endpoint',
-    replies: { 200: { schema: objectOf({ canvas_extensions: listOf(EXTENSION) }) } },
-    handle: async () => ({ body: { canvas_extensions: (await extensions.list()).map(shown) } }),
+    returns: objectOf({ canvas_extensions: listOf(EXTENSION) }),
+    handle: async () => ({ canvas_extensions: (await extensions.list()).map(shown) }),
   }),
   operation(`post ${BASE}/install`, {
     name: 'install_canvas_extension_endpoint',
     body: installBody,
-    replies: {
-      ...ONE,
-      400: { description: 'The folder for Canvas extensions has no such source' },
-      403: { description: 'The service has no folder of extensions' },
-      409: { description: 'Already installed' },
+    returns: EXTENSION,
+    otherwise: {
+      ...INVALID,
+      400: 'The folder for Canvas extensions has no such source',
+      403: 'The service has no folder of extensions',
+      409: 'Already installed',
     },
     async handle({ body: { ref, force = false, ...source } }) {
       if ((ref ?? null) !== null) throw new HttpProblem(400, 'Folders have no versions. Omit `ref`.')
-      return { body: shown(await extensions.install(source, force)) }
+      return shown(await extensions.install(source, force))
     },
   }),
   named('get', '', 'get_installed_canvas_extension_endpoint', EXTENSION, extensions.find, shown),
@@ -169,26 +171,29 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     name: 'set_canvas_extension_enabled_endpoint',
     params,
     body: enabledBody,
-    replies: { 200: { schema: objectOf({ name: string, enabled: { type: 'boolean' } }) }, ...UNKNOWN },
+    returns: objectOf({ name: string, enabled: bool }),
+    otherwise: UNKNOWN,
     async handle({ path: { extension_name: name }, body: { enabled } }) {
       orNotFound(await extensions.setEnabled(name, enabled))
-      return { body: { name, enabled } }
+      return { name, enabled }
     },
   }),
   operation(`post ${BASE}/installed/{extension_name}/refresh/apply`, {
     name: 'apply_canvas_extension_update',
     params,
     body: refreshBody,
-    replies: { ...ONE, ...UNKNOWN, 409: { description: 'No update is ready to install' } },
-    handle: async ({ path, body: { enabled } }) => ({
-      body: shown(orNotFound(await extensions.apply(path.extension_name, enabled))),
-    }),
+    returns: EXTENSION,
+    otherwise: { ...INVALID, ...UNKNOWN, 409: 'No update is ready to install' },
+    handle: async ({ path, body: { enabled } }) =>
+      shown(orNotFound(await extensions.apply(path.extension_name, enabled))),
   }),
   ...(['bundle', 'icon'] as const).map((file) =>
     operation(`get ${BASE}/installed/{extension_name}/${file}`, {
       name: `get_canvas_extension_${file}_endpoint`,
       params,
-      replies: { 200: { mediaType: FILES[file][1]['content-type'], schema: string }, ...UNKNOWN },
+      returns: string,
+      mediaType: FILES[file][1]['content-type'],
+      otherwise: UNKNOWN,
       async handle({ path }) {
         const [name, headers] = FILES[file]
         const bytes = orNotFound(await extensions.read(path.extension_name, name))

@@ -1,7 +1,7 @@
 /** Workspaces that clients save for their pages: names of folders, which the service never opens. */
 
 import type { Store } from '../../store/contract/store.ts'
-import { listOf, maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation, string, bool } from '../http/operation.ts'
 import { text as anyText } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_WORKSPACES, parentsBody, workspacesBody } from '../request-schema.ts'
@@ -25,13 +25,13 @@ const COLLECTION = 'saved-workspaces'
 const PARENT = objectOf({ id: string, name: string, path: string })
 const LIST = {
   description: 'All workspaces',
-  schema: objectOf({
+  returns: objectOf({
     workspaces: listOf(objectOf({ id: string, name: string, path: string, parentPath: maybe(string) })),
     workspaceParents: listOf(PARENT),
   }),
 }
-const FULL = { 409: { description: `The list would exceed ${MAX_WORKSPACES} entries` } }
-const DELETED = { 200: { description: 'Deleted', schema: objectOf({ deleted: { type: 'boolean' } }) } }
+const FULL = { 409: `The list would exceed ${MAX_WORKSPACES} entries` }
+const DELETED = objectOf({ deleted: bool })
 
 const operation = operationsIn('Workspaces')
 
@@ -66,34 +66,34 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
   return [
     operation('get /api/workspaces', {
       name: 'list_workspaces',
-      replies: { 200: LIST },
-      handle: async () => ({
-        body: shown((await records.find(COLLECTION))?.record ?? NO_WORKSPACES),
-      }),
+      ...LIST,
+      handle: async () => shown((await records.find(COLLECTION))?.record ?? NO_WORKSPACES),
     }),
     operation('post /api/workspaces', {
       name: 'add_workspaces',
       body: workspacesBody,
-      replies: { 200: LIST, ...FULL },
-      handle: async ({ body }) => ({ body: await add('workspaces', body.workspaces) }),
+      ...LIST,
+      otherwise: FULL,
+      handle: ({ body }) => add('workspaces', body.workspaces),
     }),
     operation('delete /api/workspaces', {
       name: 'delete_workspace',
       query: { path: anyText() },
-      replies: DELETED,
-      handle: async ({ query }) => ({ body: await remove('workspaces', query.path) }),
+      returns: DELETED,
+      handle: ({ query }) => remove('workspaces', query.path),
     }),
     operation('post /api/workspaces/parents', {
       name: 'add_workspace_parents',
       body: parentsBody,
-      replies: { 200: LIST, ...FULL },
-      handle: async ({ body }) => ({ body: await add('workspaceParents', body.parents) }),
+      ...LIST,
+      otherwise: FULL,
+      handle: ({ body }) => add('workspaceParents', body.parents),
     }),
     operation('delete /api/workspaces/parents', {
       name: 'delete_workspace_parent',
       query: { path: anyText() },
-      replies: DELETED,
-      handle: async ({ query }) => ({ body: await remove('workspaceParents', query.path) }),
+      returns: DELETED,
+      handle: ({ query }) => remove('workspaceParents', query.path),
     }),
   ]
 }

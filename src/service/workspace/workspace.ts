@@ -1,7 +1,6 @@
 /** Operations that create directories in the service's workspace, and of the editor. */
 
-import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
-import { maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
+import { maybe, objectOf, operationsIn, type Operation, bool, string } from '../http/operation.ts'
 import { optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 
@@ -22,23 +21,15 @@ export const editorOperations = (editor: Editor | null): Operation[] => [
   operation('get /api/vscode/url', {
     name: 'get_vscode_url',
     query: { base_url: optional(text()), workspace_dir: withDefault(text(), EDITOR_FOLDER) },
-    replies: {
-      200: {
-        description: 'Null where there is no editor',
-        schema: objectOf({ url: maybe({ type: 'string' }) }),
-      },
-    },
-    handle: ({ query }) => ({ body: { url: editor === null ? null : editorUrl(editor, query) } }),
+    returns: objectOf({ url: maybe(string) }),
+    description: 'Null where there is no editor',
+    handle: ({ query }) => ({ url: editor === null ? null : editorUrl(editor, query) }),
   }),
   operation('get /api/vscode/status', {
     name: 'get_vscode_status',
-    replies: {
-      200: {
-        description: 'As configured: the service does not check',
-        schema: objectOf({ running: { type: 'boolean' }, enabled: { type: 'boolean' } }),
-      },
-    },
-    handle: () => ({ body: { running: editor !== null, enabled: editor !== null } }),
+    returns: objectOf({ running: bool, enabled: bool }),
+    description: 'As configured: the service does not check',
+    handle: () => ({ running: editor !== null, enabled: editor !== null }),
   }),
 ]
 
@@ -84,17 +75,16 @@ export const workspaceOperations = (workspace: Workspace | null): Operation[] =>
         : 'create_directory',
       summary: 'Create Directory',
       query: { path: text() },
-      replies: {
-        200: { description: 'It is there', schema: SUCCESS_SCHEMA },
-        400: { description: 'The path is not absolute, or a file is in the way' },
-        403: { description: 'The path leads out of the workspace, or there is none' },
-        409: { description: 'The path was changed meanwhile' },
-        507: { description: 'The disk is full' },
+      description: 'It is there',
+      otherwise: {
+        400: 'The path is not absolute, or a file is in the way',
+        403: 'The path leads out of the workspace, or there is none',
+        409: 'The path was changed meanwhile',
+        507: 'The disk is full',
       },
       async handle({ query }) {
         if (workspace === null) throw new HttpProblem(403, 'This service has no workspace.')
         await workspace.createDirectory(query.path)
-        return { body: SUCCESS }
       },
     }),
   )
