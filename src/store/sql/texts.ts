@@ -140,12 +140,12 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
         )
         const rows = yield* all<RankedRow>(
           // SQLite's driver reads from the statement's first keyword whether it returns rows.
-          `WITH RECURSIVE w AS MATERIALIZED (${match.sql}), matches AS MATERIALIZED (
-            SELECT CAST(max(number) AS text) AS top, CAST(min(number) AS text) AS bottom, count(*) AS count FROM w
-          )
-          SELECT CAST(h.number AS text) AS number, h.score, m.top, m.bottom, m.count, ${event}
-          FROM matches AS m
-          CROSS JOIN (SELECT * FROM w WHERE ${beyond.sql} ORDER BY w.score DESC, w.number DESC LIMIT ?) AS h ${joins}
+          `WITH RECURSIVE w AS MATERIALIZED (${match.sql})
+          SELECT CAST(h.number AS text) AS number, h.score, ${event},
+            CAST((SELECT max(number) FROM w) AS text) AS top,
+            CAST((SELECT min(number) FROM w) AS text) AS bottom,
+            (SELECT count(*) FROM w) AS count
+          FROM (SELECT * FROM w WHERE ${beyond.sql} ORDER BY w.score DESC, w.number DESC LIMIT ?) AS h ${joins}
           ORDER BY h.score DESC, h.number DESC`,
           ...match.values,
           ...beyond.values,
