@@ -157,7 +157,7 @@ async function askAside(
   const timer = setTimeout(() => timeout.abort(), TIMEOUT)
   const signal = AbortSignal.any([disconnected, timeout.signal])
   try {
-    return lifecycle.runs.withCopy((run) =>
+    return await lifecycle.runs.withCopy((run) =>
       askCopy(lifecycle, conversationId, question, async (copy, start) => {
         // An agent may hang before it begins a run that can be interrupted.
         await orAborted(run(copy, start, { maxIterations: MAX_ITERATIONS, signal }), signal)
