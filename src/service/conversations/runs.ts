@@ -145,98 +145,21 @@ export async function positionOf(
   return event === null ? null : event.seq + 1
 }
 
-interface Waiter {
-  readonly resolve: () => void
-  readonly reject: (error: unknown) => void
-  readonly timer: ReturnType<typeof setTimeout>
-}
-
 /**
- * A run command, and callers that wait until it is durable: within a second a run has a lease, or a stored
- * job survives this process.
+ * A run that callers wait for, until it is durable: it has a lease, or stored requests survive this process.
  */
-class RunCommand {
+interface RunCommand {
   /** The length of the log when the run was requested; later messages increase it. */
   from: number
-  readonly #jobs: Jobs<WantedRun>
-  readonly #conversationId: string
-  readonly #waiters = new Set<Waiter>()
-  /** By job id: this command's job has the conversation's id; jobs of crashed processes have other ids. */
-  readonly #claimed = new Map<string, Job<WantedRun>>()
-  /** One write at a time, so that the last position is stored. */
-  #storing: Promise<void> | null = null
-
-  constructor(jobs: Jobs<WantedRun>, conversationId: string, from: number) {
-    this.#jobs = jobs
-    this.#conversationId = conversationId
-    this.from = from
-  }
-
-  adopt(job: Job<WantedRun>): void {
-    this.#claimed.get(job.id)?.abandon()
-    this.#claimed.set(job.id, job)
-  }
-
-  /** Resolves when the command is durable. @throws what the store throws when it cannot store the job. */
-  wait(): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const timer = setTimeout(() => {
-      this.#storing = (this.#storing ?? Promise.resolve()).then(() => this.#store()).then(resolve, reject)
-    }, RESPONSE_TIME)
-    this.#waiters.add({ resolve, reject, timer })
-    return promise
-  }
-
-  release(): void {
-    for (const { resolve } of this.#leave()) resolve()
-  }
-
-  fail(error: unknown): void {
-    for (const { reject } of this.#leave()) reject(error)
-    for (const job of this.#claimed.values()) job.abandon()
-  }
-
-  /** Deletes the jobs of a command that was carried out. @throws what the store throws. */
-  async end(): Promise<void> {
-    this.release()
-    await this.#storing
-    // The store may have stored the job although the write failed.
-    if (this.#storing !== null && !this.#claimed.has(this.#conversationId)) {
-      const job = await this.#jobs.take(this.#conversationId, (before) => this.#covered(before))
-      if (job !== null) this.adopt(job)
-    }
-    for (const job of this.#claimed.values()) await finish(job)
-  }
-
-  #covered(before: WantedRun | null): WantedRun | null {
-    return before !== null && before.from <= this.from ? before : null
-  }
-
-  async #store(): Promise<void> {
-    const conversation_id = this.#conversationId
-    const job = await this.#jobs.take(conversation_id, (before) => ({
-      conversation_id,
-      from: Math.max(before?.from ?? 0, this.from),
-    }))
-    if (job !== null) this.adopt(job)
-  }
-
-  *#leave(): Generator<Waiter, void, undefined> {
-    for (const waiter of this.#waiters) {
-      clearTimeout(waiter.timer)
-      this.#waiters.delete(waiter)
-      yield waiter
-    }
-  }
+  /** Settled for the callers that wait now; later ones wait for another promise. */
+  durable: PromiseWithResolvers<void>
+  readonly requests: Set<Job<WantedRun>>
+  isOver: boolean
 }
 
-/** Deletes a job, unless another process has claimed it. @throws what the store throws. */
-async function finish(job: Job<WantedRun>): Promise<void> {
-  try {
-    await job.finish().catch(nullOn('lease_lost'))
-  } finally {
-    job.abandon()
-  }
+function release(command: RunCommand): void {
+  command.durable.resolve()
+  command.durable = Promise.withResolvers()
 }
 
 /** The runs of one service. The store's lease prevents two runs of one conversation in all processes. */
@@ -320,8 +243,8 @@ export class Runs {
     const jobNow = (): Job<WantedRun> | null => job
     try {
       const request = await append(reserve)
-      if (request.from !== null) await this.join(request.conversation, request.from)
-      await this.#forget(jobNow())
+      if (request.from === null) await this.#forget(jobNow())
+      else await this.join(request.conversation, request.from, jobNow())
       return request
     } catch (error) {
       // The event may have been appended: the next check of the job finds it.
@@ -333,11 +256,15 @@ export class Runs {
     }
   }
 
+  /** Deletes a stored request, unless another process has claimed it. */
   async #forget(job: Job<WantedRun> | null): Promise<void> {
-    if (job === null) return
-    await finish(job).catch((error: unknown) => {
-      if (!isOfService(error)) this.#options.onFailure(error)
-    })
+    try {
+      await job?.finish()
+    } catch (error) {
+      if (!hasCode(error, 'lease_lost') && !isOfService(error)) this.#options.onFailure(error)
+    } finally {
+      job?.abandon()
+    }
   }
 
   /**
@@ -386,22 +313,25 @@ export class Runs {
    * cancels it. Waits for a free slot and the store. Resolves when a run with a lease will handle it, or
    * after a second, as a stored job that any process can execute. Also resolves when no run is needed or the
    * run failed, which its log or `onFailure` reports.
-   * @param job the command of a crashed process
+   * @param job the stored request, which ends with the command
    * @throws what the store throws when it cannot store the command, and ColloquyError `closed`.
    */
-  join(conversation: Conversation, from: number, job?: Job<WantedRun>): Promise<void> {
+  async join(conversation: Conversation, from: number, job: Job<WantedRun> | null = null): Promise<void> {
     const { id } = conversation
-    if (!this.possible) return Promise.resolve()
+    if (!this.possible) return
     let command = this.#commands.get(id)
     if (command === undefined) {
-      command = new RunCommand(this.wanted, id, from)
+      command = { from, durable: Promise.withResolvers(), requests: new Set(), isOver: false }
       this.#commands.set(id, command)
       this.#carryOut(conversation, command)
     }
     // A message after a pause requests a run.
     command.from = Math.max(command.from, from)
-    if (job !== undefined) command.adopt(job)
-    return command.wait()
+    if (job !== null) command.requests.add(job)
+    if ((await endsWithin(RESPONSE_TIME, command.durable.promise)) || job !== null) return
+    const stored = await this.wanted.add(crypto.randomUUID(), { conversation_id: id, from })
+    if (command.isOver) await this.#forget(stored)
+    else command.requests.add(stored)
   }
 
   /**
@@ -495,14 +425,19 @@ export class Runs {
         await this.#join(conversation, command)
       } catch (error) {
         if (!isExpected(error)) this.#options.onFailure(error)
-        // Another process can carry out the stored job.
-        if (isOfService(error)) return command.fail(error)
+        // Another process can carry out the stored requests.
+        if (isOfService(error)) {
+          command.durable.promise.catch(() => undefined)
+          command.durable.reject(error)
+          for (const job of command.requests) job.abandon()
+          return
+        }
       } finally {
+        command.isOver = true
         if (this.#commands.get(id) === command) this.#commands.delete(id)
       }
-      await command.end().catch((error: unknown) => {
-        if (!isOfService(error)) this.#options.onFailure(error)
-      })
+      release(command)
+      for (const job of command.requests) await this.#forget(job)
     }
     const joining = work().finally(() => this.#joining.delete(joining))
     this.#joining.add(joining)
@@ -540,14 +475,14 @@ export class Runs {
       const { status } = (await conversation.state()).header
       // A step may continue long after a pause; if the process dies meanwhile, the conversation is left as
       // paused.
-      if (status === 'paused' && isLatest()) command.release()
+      if (status === 'paused' && isLatest()) release(command)
       if (status !== 'running') {
         // The run is beginning or ending; if its process is dead, its lease expires.
         await this.ended(id, Math.min(wait, Math.max(CHECK_INTERVAL, expiryOf(error) - Date.now())))
         return false
       }
       // The active run has yet to handle the message.
-      if (isLatest()) command.release()
+      if (isLatest()) release(command)
       // The run of another process may be dead; then its lease expires.
       return (this.has(id) || (await isHandledByOtherRun(conversation, from, expiryOf(error)))) && isDone()
     }
