@@ -1,8 +1,8 @@
 /** Reads and writes zips. Input is hostile: sizes, counts, names and checksums are checked. */
 
 import { readFile, stat, writeFile } from 'node:fs/promises'
-import { crc32 } from 'node:zlib'
-import { inflateSync, Zip, ZipDeflate } from 'fflate'
+import { crc32, deflateRawSync } from 'node:zlib'
+import { inflateSync, Zip, ZipPassThrough } from 'fflate'
 import { FileError, rejectRead } from '../failure.ts'
 
 export interface FileTree {
@@ -133,6 +133,15 @@ export interface NewFile {
 export const writeZip = (path: string, folder: string, files: AsyncIterable<NewFile>): Promise<void> =>
   writeFile(path, zipped(folder, files), { flag: 'wx' })
 
+/** Compresses a file at once: the library's stream allocates half a megabyte for each file. */
+class DeflatedFile extends ZipPassThrough {
+  override readonly compression = METHODS.deflated
+
+  override process(bytes: Uint8Array, isLast: boolean): void {
+    this.ondata(null, deflateRawSync(bytes), isLast)
+  }
+}
+
 async function* zipped(folder: string, files: AsyncIterable<NewFile>): AsyncIterableIterator<Buffer> {
   const chunks: Uint8Array[] = []
   let [size, written, count] = [0, 0, 0]
@@ -149,7 +158,7 @@ async function* zipped(folder: string, files: AsyncIterable<NewFile>): AsyncIter
   }
   for await (const { path: name, text, time } of files) {
     const about = { mtime: zipTime(time), os: 3, attrs: 0o100644 * 0x10000 }
-    const entry = Object.assign(new ZipDeflate(`${folder}/${name}`), about)
+    const entry = Object.assign(new DeflatedFile(`${folder}/${name}`), about)
     zip.add(entry)
     entry.push(Buffer.from(text), true)
     count += 1
