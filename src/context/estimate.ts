@@ -34,11 +34,11 @@ const FILE = 65_536
 const PER_TOKEN = 64
 
 /**
- * Estimates the tokens of messages, without a tokenizer: a token is 5.5 small letters or spaces, 1.6
- * capitals, digits or signs, or one East Asian character. Each message and call adds 4, each image 1,600. A
- * part of another kind counts as its text, but at least as an image, plus 1 for each 64 of its other
- * characters. Thinking, reasoning (even encrypted) and `parts` of replies count in full. The request's tools
- * are not counted.
+ * Estimates the tokens of messages, without a tokenizer: a token is 5.5 lowercase letters or spaces, 1.6
+ * capitals, digits or signs, or one East Asian character. Each message and call adds 4, each image 1,600.
+ * Any other part counts as its text or as an image, whichever is more, plus 1 for each 64 characters that
+ * are not text. Thinking, reasoning (even encrypted) and `parts` of replies count in full, except that a
+ * text of more than 65,536 units in `parts` counts 1 for each 64. The request's tools are not counted.
  *
  * For recorded agent runs, the result is 0.85 to 1.4 times the count of current tokenizers. Leave room, or pass
  * your own counter. O(content).

@@ -25,7 +25,7 @@ export interface DeletionOptions {
   readonly onDelete?: (record: ConversationRecord) => Promise<void> | void
 }
 
-/** Numbers of what was deleted. */
+/** Counts of what was deleted. */
 export interface DeletionReport {
   readonly conversations: number
   readonly events: number

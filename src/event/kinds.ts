@@ -3,7 +3,7 @@
 import type { Source } from './shapes.ts'
 import type { ToolResultEvent, Event, EventOf } from './types.ts'
 
-/** What is known of a kind of events. */
+/** Facts about one kind of event. */
 export interface KindFacts {
   /** Number in snapshots, from 1 to 254. Never changed or reused. */
   readonly code: number

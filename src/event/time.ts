@@ -6,9 +6,9 @@ const DATE_TIME =
 /**
  * Returns a date and time of ISO 8601 in microseconds since 1970-01-01T00:00:00Z, or undefined. O(1).
  *
- * Between them is T or a space; at most nine digits of a second, cut to microseconds; the zone is Z, ±hh:mm
- * or ±hhmm, by default UTC (design D10). Dates that do not exist are invalid, and so are 24:00 and leap
- * seconds.
+ * The separator is `T` or a space. Up to nine fractional digits are accepted, and cut to microseconds. The
+ * zone is `Z`, `±hh:mm` or `±hhmm`; the default is UTC (design D10). Dates that do not exist are invalid, and
+ * so are 24:00 and leap seconds.
  * @example
  * parseInstant('1970-01-01T00:00:01.5Z') // 1500000n
  * parseInstant('2026-02-30T00:00:00') // undefined

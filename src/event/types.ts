@@ -47,7 +47,7 @@ export interface ACPToolCallEvent extends EventBase {
   readonly is_error?: boolean
 }
 
-/** Removes events from the view, and replaces them by a summary. */
+/** Removes events from the view, and replaces them with a summary. */
 export interface Condensation extends EventBase {
   readonly kind: 'Condensation'
   readonly source?: Source

@@ -330,8 +330,8 @@ export interface Upcast {
 }
 
 /**
- * Converts an event of an older or foreign form, as plain JSON. What is unknown stays, and decoding reports
- * it. Never throws; a current event is returned as it is. O(size of what changes).
+ * Converts an event of an older or foreign form, as plain JSON. Unknown fields and kinds stay, and decoding
+ * reports them. Never throws; a current event is returned as it is. O(size of what changes).
  * @example
  * upcast({ kind: 'Condensation' }).value // { kind: 'Condensation', llm_response_id: '' }
  * upcast({ kind: 'Condensation' }).applied // ['early.condensation_llm_response_id']

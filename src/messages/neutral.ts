@@ -112,9 +112,9 @@ function assistantMessage(event: MessageEvent): RenderedMessage | null {
  * order. A batch is one assistant message and a tool message for each call. Adjacent plain user messages are
  * merged. Texts are shortened only by `maxResultLength`.
  *
- * From one condensation to the next, an append changes no earlier message, except that it can add to the
- * last one (law V). Three things break this: a pending batch, a new system prompt, and a reply that records
- * its request, which is placed before messages that arrived meanwhile. O(view), O(content).
+ * From one condensation to the next, an append changes no earlier message, except that it can add to the last
+ * one (law V). Three things break this: a pending batch; a new system prompt; and a reply that records its
+ * request, because it is placed before the messages that arrived while the model worked. O(view), O(content).
  * @throws ColloquyError `pending_calls` when a call in the view is pending and `pending` is `refuse`;
  *   `data.calls` has their ids.
  * @example

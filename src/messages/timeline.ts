@@ -239,7 +239,7 @@ export interface TreeTimelineItem {
  * Returns the timeline of a conversation and its subagents. A subagent's items follow the call that opened
  * it; if that is unknown or not on HEAD's branch, they are at the end of its parent's. O(`toTimeline` of
  * all).
- * @throws ColloquyError `evicted` as `toTimeline`.
+ * @throws ColloquyError `evicted`, see `toTimeline`.
  * @example
  * const said = (id) => ({ kind: 'MessageEvent', id, source: 'user',
  *   llm_message: { role: 'user', content: [{ text: id }] } })

@@ -9,7 +9,10 @@ import type { Agent } from './conversations/runs.ts'
 /** A scripted reply: a text, calls that are executed together, or any event. */
 export type ScriptedReply = string | { readonly calls: readonly ScriptedCall[] } | Event
 
-/** A tool call. `echo` returns its arguments, `finish` ends the turn, and any other tool is an error. */
+/**
+ * A tool call. `echo` returns its arguments, `finish` ends the turn, and any other tool returns an error
+ * result.
+ */
 export interface ScriptedCall {
   readonly tool: string
   readonly arguments?: JsonObject
@@ -18,8 +21,8 @@ export interface ScriptedCall {
 
 /**
  * Returns an agent whose replies are scripted, for tests and demonstrations. After the script it repeats the
- * user's last message. Its position is derived from the conversation, so that it continues after a restart.
- * Texts are streamed by word. O(messages) per step.
+ * user's last message. The position in the script is derived from the conversation, so the agent continues
+ * after a restart. Texts are streamed word by word. O(messages) per step.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()

@@ -295,7 +295,8 @@ function childrenIn(result: RawObject, { ids }: Links): string[] {
 }
 
 /**
- * Returns a session with its subagents as a tree, for `toAtif`, `toSpans` and `toTreeTimeline`. O(n).
+ * Returns a session with its subagents as a tree, for `toAtif`, `toSpans` and `toTreeTimeline`. O(n log n)
+ * for n events.
  * @example
  * const session = { id: 's', title: null, facts: [], subagent: null, children: [] }
  * sessionTree(session).id // 's'
@@ -314,7 +315,7 @@ export function sessionTree({ id, title, facts, subagent, children }: Session): 
   }
 }
 
-/** What a trajectory needs and a log does not contain. */
+/** Fields of a trajectory that a log does not contain. */
 export interface AtifOptions {
   /** Id of the trajectory. Default: the tree's id; `conversation` for a state. */
   readonly sessionId?: string
@@ -337,11 +338,11 @@ export interface AtifTrajectory {
 }
 
 /**
- * Writes HEAD's branch as a trajectory (ATIF 1.7): a step for each message, and for each reply with its
- * calls and results. Errors, stops and condensations are system steps with an `extra`; images and other
- * parts are only named. The subagents of a tree (see `Conversation.tree`) are nested trajectories. For
- * another branch, pass `switchTo(state, leafId)`. O(path).
- * @throws ColloquyError `evicted` as `toTimeline`.
+ * Writes HEAD's branch as a trajectory (ATIF 1.7): a step for each message, and for each reply with its calls
+ * and results. Errors, stops and condensations are system steps with an `extra`; images and other parts
+ * appear as placeholders, such as `[image]`. The subagents of a tree (see `Conversation.tree`) are nested
+ * trajectories. For another branch, pass `switchTo(state, leafId)`. O(path).
+ * @throws ColloquyError `evicted`, see `toTimeline`.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
  * const { steps } = toAtif(replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }]))

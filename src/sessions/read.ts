@@ -42,11 +42,11 @@ function whyUnfit(value: JsonValue): string {
 /**
  * Reads a recorded session as a log: whole replies, calls with results, branches, and condensations where
  * messages were compacted. Nothing is lost silently: unknown records are quarantined, repeated ones are
- * counted in `notes`, and those outside the conversation become a `ConversationStateUpdateEvent` whose key
- * begins with the format. Equal files give equal logs. O(size).
+ * counted in `notes`, and metadata records become `ConversationStateUpdateEvent`s whose keys begin with the
+ * format. Equal files result in equal logs. O(size).
  * @param records in the order of the file; their JSON becomes part of the facts, and is frozen
  * @param options `from`: the format; by default it is detected
- * @throws ColloquyError `invalid_argument` for an unknown format.
+ * @throws ColloquyError `invalid_argument` if the format cannot be detected.
  * @example
  * const raw = '{"role":"user","content":"hi"}'
  * const session = readSession([{ line: 1, raw, value: JSON.parse(raw) }])
@@ -71,8 +71,8 @@ export function readSession(
 const MAX_DETECTED = 32
 
 /**
- * Returns the format of a session, or null for an unknown one and for this library's events. Reads at most
- * 32 records. O(1).
+ * Returns the format of a session; null if it is unknown, or if the values are this library's events. Reads
+ * at most 32 records. O(1).
  * @param values the JSON of a file's first lines, of an array's first elements, or of one document
  * @example
  * detectSession([{ type: 'session', version: 3, id: 's1' }]) // 'pi'

@@ -45,7 +45,7 @@ export interface SessionNote {
   readonly line: number
 }
 
-/** How a subagent's session is linked to its parent. */
+/** Link from a subagent's session to its parent's. */
 export interface SubagentLink {
   /** Id of the call's action in the parent; null if the file does not contain it. */
   readonly actionId: string | null

@@ -36,14 +36,14 @@ interface Span {
 }
 
 /**
- * Writes HEAD's branch as one OpenTelemetry trace. Each turn of a user is a span `invoke_agent`, and so is a
- * reply before the first turn. Its children are a `chat` for each reply and an `execute_tool` for each call
- * that has a result; the span of a background call lasts until the call is completed. The turns of a tree's
- * subagents (see `Conversation.tree`) are children of `execute_tool`.
+ * Writes HEAD's branch as one OpenTelemetry trace. Each turn is an `invoke_agent` span; a reply before the
+ * first user message begins a turn too. The children of a turn are a `chat` span for each reply and an
+ * `execute_tool` span for each call with a result. The span of a background call lasts until the call is
+ * completed. The turns of a tree's subagents (see `Conversation.tree`) are children of `execute_tool`.
  *
- * Ids are derived from the log, so that sending a trace again is harmless. A missing time is replaced by
- * that of the previous event. O(path).
- * @throws ColloquyError `evicted` as `toTimeline`.
+ * Ids are derived from the log, so that sending a trace again is harmless. An event without a time gets the
+ * time of the previous event. O(path).
+ * @throws ColloquyError `evicted`, see `toTimeline`.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }])

@@ -26,8 +26,8 @@ export function stateAt(state: State, eventId: string): State {
 }
 
 /**
- * Returns the state with HEAD at another event, or the empty HEAD for null. Log, status and error stay.
- * O(log n).
+ * Returns the state with HEAD at another event; null empties HEAD. Log, status and error do not change. O(log
+ * n).
  * @throws ColloquyError `unknown_event` when the event is not in the tree; `evicted` when the state comes
  *   from a snapshot or `evict`, which left that branch out: replay the whole log.
  * @example

@@ -4,7 +4,10 @@ import type { JsonValue } from '../event/shapes.ts'
 import { listPendingCallsIn } from '../log/open-calls.ts'
 import type { Branch } from './branch.ts'
 
-/** Status of a pending call: approved, held by a pause, or started, so that only approval restarts it. */
+/**
+ * Status of a pending call. `held`: a pause holds it back. `started`: it may have been executed, so only an
+ * approval starts it again.
+ */
 export type CallStatus = 'approved' | 'held' | 'started'
 
 /** A call and its status. */

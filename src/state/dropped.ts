@@ -4,7 +4,7 @@ import { callIdOf, type DropReason, type Entry, isOnPathIn } from '../log/entry.
 import { hasCall, type Log } from '../log/log.ts'
 import type { Branch, DroppedEntry } from './branch.ts'
 
-/** A tool result that is not in the view. */
+/** A dropped tool result: a second result of a call, or one whose call is unknown or forgotten. */
 export interface DroppedResult {
   readonly id: string
   readonly reason: DropReason

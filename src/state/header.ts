@@ -19,7 +19,7 @@ import { type Branch, isAnswered } from './branch.ts'
 import { type PendingCallStatus, foldCallStatuses, withoutConsent } from './call-status.ts'
 import { isFinish, isFinalReply, isStatus, type Status } from './status.ts'
 
-/** The ConversationErrorEvent that put a conversation in error. */
+/** The ConversationErrorEvent that set the status to `error`. */
 export interface StateError {
   readonly code: string
   readonly detail: string

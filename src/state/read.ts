@@ -107,8 +107,8 @@ export function listWarnings(state: State): LogWarning[] {
 }
 
 /**
- * Returns the calls of HEAD's branch without a result, in log order, including forgotten ones. O(k log k) for k
- * calls.
+ * Returns the calls of HEAD's branch without a result, in log order, including forgotten ones. O(k log k) for
+ * k pending calls.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',
@@ -120,8 +120,8 @@ export function listPendingCalls(state: State): PendingCall[] {
 }
 
 /**
- * Returns the pending calls of HEAD's branch that can be executed, in log order, including forgotten ones. A call
- * whose action is null cannot be. O(k log k) for k pending calls.
+ * Returns the pending calls of HEAD's branch that can be executed, in log order, including forgotten ones.
+ * Calls whose action is null are left out. O(k log k) for k pending calls.
  * @example
  * const tool_call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const call = { kind: 'ActionEvent', thought: [], tool_name: 'ls', tool_call_id: 'c', tool_call,
@@ -135,7 +135,7 @@ export const listRunnableCalls = ({ branch }: State): EventEntry<ActionEvent>[] 
     (entry.event.action ?? null) === null ? [] : [entry],
   )
 
-/** A call that outlives its reply, with its latest progress. */
+/** A background call without its final result, with its latest progress. */
 export interface WorkingCallInfo {
   readonly action: EventEntry<ActionEvent>
   readonly result: EventEntry<ObservationEvent>
@@ -144,7 +144,7 @@ export interface WorkingCallInfo {
 }
 
 /**
- * Returns the calls of HEAD's branch that outlive their reply, in log order: the first result is a
+ * Returns the background calls of HEAD's branch without a final result, in log order: their result is a
  * WorkingObservation, and no message has completed them. O(k log k) for k calls.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
@@ -187,8 +187,8 @@ export function listPendingBatches(state: State): BatchUnit[] {
 }
 
 /**
- * Returns the indices in the view at which a condensation may begin or end (U8), ascending, with 0 and the
- * length. O(units).
+ * Returns the indices in the view at which a condensation may begin or end (U8), ascending, including 0 and
+ * the view's length. O(units).
  * @example
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])
@@ -199,8 +199,8 @@ export function cutPoints(state: State): number[] {
 }
 
 /**
- * Returns the tool results on HEAD's path that are not in the view, in log order. `duplicate_result`: the
- * call had a result. `orphan_result`: the call is unknown or forgotten. O(path), O(1) if there are none.
+ * Returns the tool results on HEAD's path that were dropped, in log order. `duplicate_result`: the call
+ * already had a result. `orphan_result`: the call is unknown or forgotten. O(path), O(1) if there are none.
  * @example
  * const state = replay([{ kind: 'AgentErrorEvent', id: 'e', tool_name: 'ls', tool_call_id: 'c', error: 'no' }])
  * listDroppedResults(state) // [{ id: 'e', reason: 'orphan_result' }]

@@ -13,8 +13,8 @@ import { foldHeader, type ReportedCall } from './header.ts'
 import { branchOf, initialState, type Checkpoint, type State, type StateOptions } from './state.ts'
 
 /**
- * Returns the state after one more fact. Never throws for a decoded event or quarantined line, whatever they
- * contain, and never changes its input (law R).
+ * Returns the state after one more fact. No content of a decoded event or quarantined line makes it throw,
+ * and it never changes its input (law R).
  *
  * O(log n) in the length of the log; for a Condensation O(listed ids · log view).
  * @throws ColloquyError `evicted` when the fact continues a branch that a snapshot or `evict` left out: see

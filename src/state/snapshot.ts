@@ -167,9 +167,9 @@ export function encodeParts(
  * damaged, or from another conversation or version of the fold. Never throws. The bytes must not change
  * afterwards.
  *
- * Only HEAD's view and pending calls have bodies (`entry.event` is null for others). `reduce` continues
- * wherever `canReduce` allows it; `stateAt` and `switchTo` throw `evicted` where `isEvicted`. O(bytes);
- * entries are created on access.
+ * Only HEAD's view and pending calls have bodies (`entry.event` is null for others). `reduce` continues where
+ * `canReduce` returns true. `stateAt` throws `evicted` where `isEvicted` returns true, and `switchTo` where
+ * the branch was left out. O(bytes); entries are created on access.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'p' }], { conversationId: 'c' })
  * const opened = decodeSnapshot(encodeSnapshot(state), 'c')

@@ -5,7 +5,7 @@ import { emptyLog, type Log } from '../log/log.ts'
 import { type Branch, EMPTY_BRANCH } from './branch.ts'
 import { type Header, initialHeader } from './header.ts'
 
-/** An entry with the header and branch at that point, from which the state there is made. */
+/** An entry with the header and branch after it, from which `stateAt` builds a state. */
 export interface Checkpoint extends Entry {
   readonly header: Header
   readonly branch: Branch
@@ -33,7 +33,7 @@ export interface StateTree {
   readonly children: readonly StateTree[]
 }
 
-/** Options of a state. */
+/** Options of `initialState` and `replay`. */
 export interface StateOptions {
   /** Conversation id, part of the ids derived for events without one. Default: the empty string. */
   readonly conversationId?: string

@@ -25,10 +25,10 @@ export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> 
 }
 
 /**
- * Returns a step that calls a model through the AI SDK, and executes the calls itself. The run's policy
- * decides which calls need confirmation.
- * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model, that has
- *   `needsApproval`, or that has no `execute` and is not the provider's.
+ * Returns a step that calls a model through the AI SDK, and executes the model's tool calls itself. The run's
+ * policy decides which calls need confirmation.
+ * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema, that
+ *   has `needsApproval`, or that has neither `execute` nor a provider that executes it.
  * @example
  * const step = aiSdkStep({ streamText, model: 'anthropic/claude-sonnet-5-5' })
  * typeof step // 'function'
@@ -227,7 +227,7 @@ function asText(part: JsonObject): JsonObject {
   return { type: 'text', text: typeof name === 'string' ? `${name}\n${text}` : text }
 }
 
-/** The fields of the `ai` package's `tool()` that are read. */
+/** The fields that are read of a tool of the `ai` package. */
 export interface AiSdkTool {
   readonly description?: unknown
   readonly execute?: unknown

@@ -28,8 +28,8 @@ export interface AnthropicStepOptions extends StepOptions {
 
 /**
  * Returns a step that calls Anthropic Messages, and executes the calls of its replies.
- * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model, or an unknown
- *   server.
+ * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema, or an
+ *   unknown server.
  * @example
  * const client = new Anthropic({ apiKey: 'sk-ant-…' })
  * const step = anthropicStep({ client, model: 'claude-sonnet-5-5', max_tokens: 4096 })

@@ -24,7 +24,8 @@ export interface GoogleStepOptions extends StepOptions {
 
 /**
  * Returns a step that calls Gemini, and executes the calls of its replies.
- * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
+ * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON
+ *   Schema.
  * @example
  * const client = new GoogleGenAI({ apiKey: 'AIza…' })
  * const step = googleStep({ client, model: 'gemini-3.5-flash' })

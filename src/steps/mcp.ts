@@ -56,11 +56,11 @@ export interface McpToolOptions {
 const MAX_PAGES = 1000
 
 /**
- * Returns an MCP server's tools, for a step. Images, audio, resources and structured content of their
- * results reach the model; `isError` makes an error result. The server checks the arguments. An interrupt
+ * Returns an MCP server's tools, for a step. Images, audio, resources and structured content of their results
+ * reach the model; A result with `isError` is an error result. The server checks the arguments. An interrupt
  * aborts `tools/call`. The list is read once: call again after `notifications/tools/list_changed`.
- * @throws ColloquyError `invalid_argument` for two tools with one name, or an endless list; any error of the
- *   client.
+ * @throws ColloquyError `invalid_argument` for two tools with the same name, or a list that repeats a cursor
+ *   or exceeds 1,000 pages; any error of the client.
  * @example
  * const client = { listTools: async () => ({ tools: [{ name: 'now', inputSchema: { type: 'object' } }] }),
  *   callTool: async () => ({ content: [{ type: 'text', text: '12:00' }] }) }

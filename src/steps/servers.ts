@@ -19,7 +19,10 @@ function nineCharacterIds(): (logId: string) => string {
   }
 }
 
-/** Servers whose requirements differ from their provider's. Others need no entry. */
+/**
+ * Servers with requirements beyond the APIs of OpenAI Chat Completions and Anthropic Messages. Other
+ * compatible servers need no entry.
+ */
 export const SERVERS = {
   mistral: { callIds: nineCharacterIds, callContent: '' },
   /** Refuses calls without `reasoning_content` in thinking mode, including calls of another model. */

@@ -19,7 +19,7 @@ export type SchemaResult<Output> =
   | { readonly issues: readonly SchemaIssue[] }
 
 /**
- * A schema of any Standard Schema library, such as zod 4.2, arktype 2.1.28 or valibot with
+ * A schema of any Standard Schema library, such as zod 4.2 or later, arktype 2.1.28 or later, or valibot with
  * `toStandardJsonSchema`. `jsonSchema` describes it to the model; some libraries' types omit it.
  */
 export interface StandardSchema<Output = unknown> {
@@ -79,7 +79,8 @@ export interface BackgroundOptions {
 }
 
 /**
- * Returns a tool's output whose result arrives later, as a message. The model continues in the meantime.
+ * Returns a tool output for a background call: the model gets `content` now, and the result later as a
+ * message.
  * @example
  * const report = tool({
  *   name: 'report',
@@ -92,8 +93,8 @@ export const background = (result: LaterWork, options: BackgroundOptions = {}): 
   new LaterResult(result, options)
 
 /**
- * What a tool can return: text, parts in any provider's form, an MCP result, an `Error`, bytes, or an
- * observation (an object with `kind` and `content`). Other values become JSON, followed by the images and
+ * What a tool can return: text, content parts in any provider's format, an MCP result, an `Error`, bytes, or
+ * an observation (an object with `kind` and `content`). Other values become JSON, followed by the images and
  * files in them.
  */
 export type ToolOutput =
@@ -145,8 +146,8 @@ export interface ProviderTool {
 }
 
 /**
- * Returns a tool whose `execute` has arguments of the schema's type. Only for types: it checks nothing at
- * run time.
+ * Returns a tool whose `execute` has arguments of the schema's type. It only infers types and returns its
+ * argument; the step checks the arguments of calls.
  * @example
  * const add = tool({
  *   name: 'add',

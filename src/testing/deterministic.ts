@@ -2,7 +2,7 @@
 
 import * as fc from 'fast-check'
 
-/** A clock for tests, which advances only when it is read or told to. */
+/** A clock for tests, which advances only when it is read, or by `advance`. */
 export interface TestClock {
   /** Returns microseconds since 1970, each later than the last. Pass it as the engine's `clock`. */
   readonly micros: () => bigint
@@ -56,7 +56,7 @@ export function testScheduler(seed: number): fc.Scheduler {
   return scheduler
 }
 
-/** Exceptions to the schedule. */
+/** Options of `scheduled`. */
 export interface ScheduledOptions {
   /** Methods that do not wait for a turn. Default: none. */
   readonly atOnce?: ReadonlySet<string>

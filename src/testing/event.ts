@@ -33,7 +33,7 @@ const TIMESTAMPS = [
 ]
 
 /**
- * Generates legal ids, so few that they collide.
+ * Generates legal ids from a small set, so that they collide.
  * @example
  * fc.assert(fc.property(eventId(), id => isLegalId(id)))
  */
@@ -77,7 +77,7 @@ const toolArguments = (): fc.Arbitrary<string> =>
   )
 
 /**
- * Generates a call in its provider's form. Its id is drawn from `id`.
+ * Generates a tool call in its provider's format, with an id from `id`.
  * @example
  * fc.assert(fc.property(toolCall(fc.constant('c1')), call => call.id === 'c1'))
  */

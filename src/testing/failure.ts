@@ -5,7 +5,7 @@ import { maskSecrets } from '../event/mask.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { sentenceOf } from '../laws/sentences.ts'
 
-/** What is known of a failed test. */
+/** Details of a failed test. */
 export interface FailingCase {
   readonly error: unknown
   readonly seed?: number
@@ -16,7 +16,7 @@ export interface FailingCase {
 
 /**
  * Describes a broken law: its number and sentence, the difference, seed, path, and the log as JSON lines for
- * `colloquy replay`. Encrypted content is null. O(size).
+ * `colloquy replay`. Encrypted content is replaced by null. O(size).
  * @example
  * const error = new LawBroken('R4', 'another status')
  * const text = describeFailure({ error, seed: 7, facts: [{ kind: 'PauseEvent', id: 'p' }] })
@@ -38,7 +38,7 @@ export function describeFailure({ error, seed, path, facts }: FailingCase): stri
 }
 
 /**
- * Throws if fast-check found a failing case, and describes it; does nothing if the property held.
+ * Throws an error that describes the failing case of fast-check; does nothing if the property held.
  * @param factsOf returns the log of the smallest failing case, if its error has none
  * @throws Error with the described failure, and the original error as its cause.
  * @example

@@ -5,7 +5,7 @@ import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import type { ReplaySubject } from './replay.ts'
 import { jsonForm } from './text-of.ts'
 
-/** Where recordings are stored, for example in files. */
+/** Storage of recordings, for example files. */
 export interface GoldenFiles {
   /** Returns the recording, or null for a new one. */
   readonly read: (name: string) => string | null | Promise<string | null>
@@ -31,9 +31,9 @@ interface Line {
 }
 
 /**
- * Records how each event changes the projection, as one JSON line. Values that JSON lacks become objects:
- * `{ map: [[key, value]] }`, `{ set: [] }`, `{ bigint: '7' }`, `{ number: 'NaN' }`, `{ bytes: '1 2' }`.
- * O(size of the projection) per event.
+ * Returns one JSON line for each event: how it changes the subject's `project`, by default the state. Values
+ * that JSON lacks become objects: `{ map: [[key, value]] }`, `{ set: [] }`, `{ date: 0 }`, `{ bigint: '7' }`,
+ * `{ number: 'NaN' }`, `{ bytes: '1 2' }`. O(size of the projection) per event.
  * @example
  * const subject = { initial: { paused: false }, reduce: (state, fact) => ({ paused: fact.kind === 'PauseEvent' }) }
  * const text = recordReplay([{ kind: 'PauseEvent', id: 'p' }], subject)
@@ -94,8 +94,8 @@ function compareRecordings(before: string, after: string): readonly GoldenDiffer
 }
 
 /**
- * Compares what a fold makes of a log with a recording. Writes the recording if there is none, or `update`
- * is set. O(size of the projection) per event.
+ * Compares the changes of a fold on a log with a recording. Writes the recording if there is none, or if
+ * `update` is true. O(size of the projection) per event.
  * @throws Error with the first event whose change differs, and the change.
  * @example
  * const kept = new Map()

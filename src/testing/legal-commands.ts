@@ -175,7 +175,7 @@ function command(): fc.Arbitrary<Command> {
   )
 }
 
-/** Bounds of the number of commands that write a legal log. Each appends a few events. */
+/** Minimum and maximum number of commands that write a legal log. Each command appends a few events. */
 export interface LegalLength {
   readonly minCommands?: number
   readonly maxCommands?: number

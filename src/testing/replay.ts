@@ -27,12 +27,12 @@ export interface ReplayTestOptions {
 }
 
 /**
- * Tests a fold against the laws of replay. It must be a fold (R1), total (R2), pure (R3) and deterministic,
- * also for facts that were written and read (R5). It must continue from old states, several at once (R6),
- * and from stored states (R7); its upcaster must be idempotent (E1). Facts and states are deep frozen while
- * it runs; maps, sets and class instances are compared before and after.
+ * Tests a fold against the laws of replay. A fold in two parts must equal the whole fold (R1). `reduce` must
+ * be total (R2), pure (R3) and deterministic, also for facts that were serialized (R5). It must continue from
+ * old states, several at once (R6), and from stored states (R7). The upcaster must be idempotent (E1). Facts
+ * and states are deep frozen while it runs; maps, sets and class instances are compared before and after.
  *
- * O(n) folds of a log of n events, a dozen of them whole, and three readings of each state.
+ * O(n) calls of `reduce` for a log of n events, about 30 times n, and three readings of each state.
  * @throws Error with the law, its sentence, the seed and the smallest failing log, as `describeFailure`
  *   writes it.
  * @example

@@ -3,8 +3,8 @@
 import { canonicalJson } from '../event/encode.ts'
 
 /**
- * Returns a value as JSON text with sorted keys. Maps, sets, dates, bytes and large integers are included.
- * O(size · log keys).
+ * Returns a value as JSON with sorted keys, to compare it; a string unchanged. Maps, sets, dates, bytes and
+ * bigints become objects. O(size · log keys).
  */
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : canonicalJson(plain(value))

@@ -43,7 +43,7 @@ export interface BatchUnit extends UnitOrder {
   readonly onlyErrors: boolean
 }
 
-/** A unit of the view: a message, or a reply with its calls and results. */
+/** A unit of the view: a message, system prompt or summary, or a tool batch. */
 export type Unit = MessageUnit | BatchUnit
 
 export const isDerived = (unit: MessageUnit): boolean => !('seq' in unit.item)

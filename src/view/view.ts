@@ -17,7 +17,10 @@ import {
   type ViewItem,
 } from './units.ts'
 
-/** The units of a branch that a model may see. Immutable: a change returns a new view. */
+/**
+ * The units of a branch, in order; the model may see all except pending batches. Immutable: a change returns
+ * a new view.
+ */
 export interface View {
   /** All units. A pending batch is at the position where it will appear. */
   readonly units: Units

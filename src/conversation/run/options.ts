@@ -74,7 +74,7 @@ export type RunResult =
       readonly error: unknown
     })
 
-/** What a condenser decided: keep the view, condense it, or why it cannot. */
+/** A condenser's decision: keep the view, condense it, or the reason why it cannot. */
 export type RunCondenserDecision =
   | { readonly type: 'keep' }
   | { readonly type: 'condense'; readonly event: Condensation }

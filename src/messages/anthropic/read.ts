@@ -111,14 +111,14 @@ export interface AnthropicReply {
 }
 
 /**
- * Reads a whole reply of Anthropic: its events and outcome. Thinking, texts and calls are sent back in
- * order, byte for byte; a blank text, which the provider rejects, only if a signed part is bound to it. The
- * last call of a truncated reply and all calls of a refused one are not executed.
+ * Reads a whole reply of Anthropic: its events and outcome. Thinking, texts and calls are sent back in order,
+ * byte for byte. A blank text, which the provider rejects, is left out unless a signed part is bound to it.
+ * The last call of a truncated reply and all calls of a refused one are not executed.
  *
  * Other blocks (server tools and their results, compaction …) are stored in `reply.parts` as `other`,
- * additional fields of texts and calls (citations, callers) as `more`. Both are sent back unchanged, except
- * that only calls follow a call, because the provider rejects anything else. Thinking bound to an unknown
- * kind is left out. Never throws. O(length).
+ * additional fields of texts and calls (citations, callers) as `more`. Both are sent back unchanged. After a
+ * call, only calls are sent, because the provider rejects anything else. Thinking bound to an unknown kind is
+ * left out. Never throws. O(length).
  * @param reply a `Message`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]

@@ -251,8 +251,9 @@ function requestKey(item: JsonObject): string | null {
 /**
  * Writes instructions and input of a Responses request, valid for any log (law M). A reasoning item with a
  * legal id is sent with its encrypted content, before the item it led to, while its reply's prefix is
- * unchanged. Left out are its status and plain content, which the provider rejects, thinking blocks and
- * reasoning text. The answer to a sent item, such as an `mcp_approval_response`, is an item too. O(content).
+ * unchanged. Its status and plain content, which the provider rejects, are left out, as are thinking blocks
+ * and reasoning text. The answer to a sent item, such as an `mcp_approval_response`, is an item too.
+ * O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toOpenAIResponses([{ role: 'user', content: [{ text: 'hi' }], name: null }]).input.length // 1

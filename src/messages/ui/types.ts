@@ -9,7 +9,7 @@ export interface UITextPart {
   readonly state?: 'streaming' | 'done'
 }
 
-/** The model's readable reasoning. Its id is its index among the parts, not counting borders. */
+/** The model's readable reasoning. Its id is its index among the parts, not counting step parts. */
 export interface UIReasoningPart {
   readonly type: 'reasoning'
   readonly id: string
@@ -25,7 +25,7 @@ export interface UIFilePart {
   readonly url: string
 }
 
-/** A border before each reply, and before each data part except pauses and interrupts. */
+/** Precedes each reply, and each data part except pauses and interrupts, to separate them. */
 export interface UIStepPart {
   readonly type: 'step-start'
 }
@@ -58,7 +58,7 @@ export type UIToolPart = {
 } & UIToolState
 
 /**
- * A log item that is no reply, under its event's id: `data-message` (from the environment),
+ * A log item that is not part of a reply, under its event's id: `data-message` (from the environment),
  * `data-condensation`, `data-error`, `data-pause`, `data-interrupt`, and `data-progress` (under the id of an
  * earlier reply's call).
  */

@@ -6,7 +6,7 @@
 import type { Store } from '../../store/contract/store.ts'
 import { recordsOf, risingClock } from '../records.ts'
 
-/** What is known of a key. Times are ISO 8601 in UTC. */
+/** Information about a key, without the key itself. Times are ISO 8601 in UTC. */
 export interface ApiKeyInfo {
   readonly id: string
   readonly name: string

@@ -34,7 +34,8 @@ export interface Credential {
 }
 
 /**
- * Returns the credential of a request: a header, or else the cookie `api_key`; never a part of the URL.
+ * Returns the credential of a request from a header, or else from the cookie `api_key`; null without one.
+ * Ignores the URL.
  * @example
  * credentialOf({ headers: new Headers({ 'X-Session-API-Key': 'k' }) })?.text // 'k'
  */
@@ -46,12 +47,18 @@ export function credentialOf({ headers }: Pick<Request, 'headers'>): Credential 
   return cookie === undefined ? null : { text: decoded(cookie), from: 'cookie' }
 }
 
-/** The caller of a request: with a session key, with an API key, or anybody if there are no session keys. */
+/**
+ * The caller of a request: `session` with a session key, `api_key` with an API key, `open` if the service has
+ * no session keys.
+ */
 export type Caller =
   | { readonly type: 'open' | 'session' }
   | { readonly type: 'api_key'; readonly key: ApiKeyInfo }
 
-/** Returns the caller for a credential, or null. `org` is the organization of the request. */
+/**
+ * Returns the caller for a credential; null if it is missing or invalid. `org` is the organization of the
+ * request. @throws HttpProblem 403 for a key of another organization.
+ */
 export type Identify = (credential: Credential | null, org?: string | null) => Promise<Caller | null>
 
 export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, 'find'> | null): Identify {

@@ -43,7 +43,7 @@ export const NO_STATE: SandboxState = {
 }
 
 /**
- * Runs sandboxes. The control plane decides when to start and stop them; the provider knows no
+ * Runs sandboxes. The control plane decides when to start and stop them; the provider does not know about
  * conversations. A failure is reported as ERROR in `state`, with a reason; methods throw only if that is
  * impossible.
  */

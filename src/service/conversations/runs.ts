@@ -66,7 +66,7 @@ const isFull = (error: unknown): boolean => error instanceof HttpProblem && erro
 
 /**
  * Returns the step that runs a conversation. `start` has the fields of the start request that the service
- * does not use: agent or agent settings, secrets, plugins and others.
+ * does not use, such as `agent`, `secrets` and `plugins`.
  */
 export type Agent = (
   conversation: Conversation,
@@ -74,7 +74,7 @@ export type Agent = (
   context: AgentContext,
 ) => Step | Promise<Step>
 
-/** What an agent can request from the service. */
+/** Functions of the service that an agent can call. */
 export interface AgentContext {
   /**
    * Issues a token with which one background call can be completed without a key: `POST` to its `path` with

@@ -126,8 +126,8 @@ export const getEvents = (
   })
 
 /**
- * Returns the event with its `source`, and the `type` of each text, image and thinking block; the same object
- * if nothing was omitted. O(parts).
+ * Fills in an omitted `source`, and the omitted `type` of text, image and thinking blocks. Returns the same
+ * object if nothing was omitted. O(parts).
  * @example
  * withDefaults({ kind: 'PauseEvent' }).source // 'user'
  */

@@ -126,7 +126,10 @@ export interface FailureText {
   readonly detail: string
 }
 
-/** Describes a failure: the library's own errors in full, others without their message. */
+/**
+ * Describes a failure for clients: messages of the library's errors with secrets redacted, and no message of
+ * other errors.
+ */
 export function describeFailure(error: unknown): FailureText {
   if (isColloquyError(error)) return { code: error.code, detail: redactForClient(error.message) }
   if (error instanceof HttpProblem) return { code: `HTTP${error.status}`, detail: problemText(error) }

@@ -24,8 +24,9 @@ interface Manifest extends JsonObject {
 }
 
 /**
- * Returns the Canvas extensions of a folder. Clients can install only folders in it: each is copied to
- * `.installed/<name>`, and its state written to `.installed/<name>.json`. Backend programs are not started.
+ * Returns the Canvas extensions of a folder. Clients can install only its subfolders. Each is copied to
+ * `.installed/<name>`, and its state is written to `.installed/<name>.json`. @throws Error if the folder does
+ * not exist. Backend programs are not started.
  * @example
  * const extensions = directoryExtensions('.')
  * await extensions.list() // []

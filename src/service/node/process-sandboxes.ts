@@ -38,7 +38,7 @@ export interface ProcessSandboxesOptions {
   readonly logBytes?: number
 }
 
-/** A sandbox provider that also returns what its sandboxes printed. */
+/** A sandbox provider that also returns the output of its sandboxes. */
 export interface ProcessSandboxes extends SandboxProvider {
   readonly logs: (id: string) => Promise<string>
 }
@@ -52,10 +52,10 @@ const RESTARTED: SandboxState = {
 const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null }]
 
 /**
- * Returns sandboxes that are process groups. Only the environment variables of the service are hidden from
- * them: their commands have the rights of its user. A helper process ends them when the provider or the
- * service ends, even if the service is killed.
- * @throws Error for invalid specs.
+ * Returns a sandbox provider that runs each sandbox as a process group. Commands run with the rights of the
+ * service's user; only the service's environment variables are hidden from them. A helper process ends them
+ * when the provider or the service ends, even if the service is killed.
+ * @throws ColloquyError `invalid_argument` for invalid specs.
  * @example
  * const sandboxes = processSandboxes({
  *   directory: 'sandboxes',

@@ -36,10 +36,12 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
 }
 
 /**
- * Runs a service on a port until it is closed. Closing waits for requests and runs for half of
- * `shutdownTimeout`, then closes sockets and interrupts runs. A run that ignores its signal is abandoned at
- * the deadline: its conversation is paused and its lease released. The caller closes the store.
- * @throws Error with a message of one line if the address is unavailable, or requires keys.
+ * Runs a service on a port until it is closed. Closing waits at most half of `shutdownTimeout` for requests
+ * and runs, then closes sockets and interrupts runs. A run that ignores its signal is abandoned at the
+ * deadline: its conversation is paused and its lease released. The caller closes the store.
+ * @throws Error with a one-line message if the address is unavailable, or if `keys` is missing for a
+ *   non-loopback `host` or `allowOrigins: ['*']`; ColloquyError `invalid_argument` for invalid options, or
+ *   the store's error if it cannot be opened.
  * @example
  * const server = await serve({ store: memoryStore(), port: 0 })
  * const response = await fetch(`${server.url}/health`)
@@ -112,7 +114,7 @@ export async function serve(options: ServeOptions): Promise<Listening> {
   }
 }
 
-/** Handles a connection that becomes a WebSocket. */
+/** Handles a WebSocket upgrade. */
 export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 /** Options of `listen`. */
@@ -164,7 +166,7 @@ const BACKLOG = 511
 const FOREIGN = 'The service only accepts requests from this machine.'
 
 /**
- * Starts an HTTP server. Rejects with a message of one line if the address is unavailable.
+ * Starts an HTTP server. @throws Error with a one-line message if the address is unavailable.
  * @example
  * const server = await listen({ fetch: () => new Response('Hello'), port: 0 })
  * const response = await fetch(server.url)

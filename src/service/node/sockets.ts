@@ -416,7 +416,7 @@ export class Outlet {
   }
 }
 
-/** Bounds of the sockets of a service. */
+/** Limits for the sockets of a service. */
 export interface SocketOptions extends Partial<ConnectionOptions> {
   /** Maximum bytes of a frame from a client. Default: 4 MiB. */
   readonly maxFrameBytes?: number
@@ -444,10 +444,10 @@ const PATH = /^\/sockets\/(?:(events|session)\/([^/]+)|bash-events)\/?$/
 
 /**
  * Returns the WebSocket side of a service, for Node: `/sockets/events/{conversation_id}`,
- * `/sockets/session/{conversation_id}` and `/sockets/bash-events`. Pass its `upgrade` and `close` to
- * `listen`, as `serve` does. Without keys it rejects pages of other sites, which browsers let open sockets
- * to this machine. Frames, start positions and close codes: `Format`, `LIVE_QUERY` and `CLOSE` in
- * `service/live`.
+ * `/sockets/session/{conversation_id}` and `/sockets/bash-events`. Pass `upgrade` to `listen`, and call
+ * `close` in `onShutdown`, as `serve` does. Without keys, it rejects sockets from pages of other origins,
+ * except `allowOrigins`: browsers let any page open a socket to this machine. docs/interface.md describes
+ * frames, start positions and close codes.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const sockets = createSockets(createService({ engine }))

@@ -25,8 +25,8 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string
 }
 
 /**
- * Returns a workspace in an existing folder. Paths must be absolute and inside the folder, without `..` and
- * symbolic links; on Linux, not even links created during the operation are followed.
+ * Returns a workspace in an existing folder. Paths must be absolute and inside the folder, without `..` or
+ * symbolic links. On Linux, even links created during the operation are not followed.
  * @example
  * const workspace = directoryWorkspace('.')
  * const refused = await workspace.createDirectory('/elsewhere').catch((error) => error.status)

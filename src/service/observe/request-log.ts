@@ -2,7 +2,7 @@ import type { Handled } from '../http/app.ts'
 import { redactForClient } from '../http/problem.ts'
 import type { Metrics } from './metrics.ts'
 
-/** A line of the request log, written as JSON. */
+/** An entry of the request log. The receiver writes it. */
 export interface RequestLogLine {
   readonly time: string
   readonly level: 'info' | 'warn' | 'error'
@@ -11,7 +11,7 @@ export interface RequestLogLine {
   readonly [field: string]: string | number | boolean | null | undefined
 }
 
-/** Receives each line of the request log. */
+/** Receives each entry of the request log. */
 export type RequestLog = (line: RequestLogLine) => void
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]

@@ -6,7 +6,7 @@ import { checkDestination, SealedMap, type SecretBox } from './secret-box.ts'
 import { merge } from './settings-schema.ts'
 import { hasSecret, shownText } from '../conversations/secrets.ts'
 
-/** A model profile with its secrets, never sent to clients. */
+/** A model profile with its secrets. Responses to clients omit the secrets. */
 export interface Profile {
   readonly name: string
   readonly llm: JsonObject

@@ -15,7 +15,7 @@ export interface SettingsValues {
   readonly active_agent_profile_id: string | null
 }
 
-/** A change of the settings; omitted fields stay. */
+/** A change of the settings. Omitted fields are unchanged. */
 export interface SettingsDiff {
   readonly agent_settings_diff?: JsonObject | null | undefined
   readonly conversation_settings_diff?: JsonObject | null | undefined

@@ -8,8 +8,8 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { secretsIn } from '../conversations/secrets.ts'
 
 /**
- * Calls a model for one token; rejects if that fails. The configuration comes from a client: restrict the
- * hosts in its `base_url`.
+ * Requests one token from a model, to validate its configuration; rejects if that fails. The configuration
+ * comes from a client: call only hosts that you trust.
  */
 export type AskLlm = (llm: JsonObject, signal: AbortSignal) => Promise<void>
 

@@ -171,7 +171,7 @@ export const deliveryJobs = (
     ttl,
   })
 
-/** Returns a cursor as an item that is due after some milliseconds, or never for null. */
+/** Returns the item of a cursor, due in `dueIn` milliseconds; null for never. */
 export const itemOf = (cursor: DeliveryCursor, dueIn: number | null): NewItem => ({
   body: { ...cursor },
   dueIn,

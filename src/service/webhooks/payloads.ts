@@ -9,7 +9,7 @@ import { wireEvent } from '../events/pages.ts'
 import { signWebhook } from './sign.ts'
 import { addressOf, type Webhook } from './webhook.ts'
 
-/** One request. */
+/** One request to a webhook. */
 export interface Message {
   readonly path: string
   /** The same for each retry. */

@@ -1,6 +1,6 @@
 /** Signs messages, and verifies them for receivers, as Standard Webhooks does. */
 
-/** The headers of one message, by the names of the Standard Webhooks specification. */
+/** Headers of one message, named as in the Standard Webhooks specification. */
 export type SignedHeaders = {
   /** The same for each retry. */
   readonly 'webhook-id': string
@@ -36,8 +36,8 @@ export async function signWebhook(
 }
 
 /**
- * Whether a message was signed with a secret, and recently. For receivers. Needs the unchanged bytes of the
- * body. O(body).
+ * Whether a message was signed with a secret, and recently. For receivers. Pass the body as received, not
+ * parsed and serialized again, and headers with lower-case names. O(body).
  * @param options.now seconds since 1970; default: the system's time
  * @param options.tolerance maximum difference from `now` in seconds; default: 300
  */

@@ -2,7 +2,7 @@ import { ColloquyError } from '../../event/errors.ts'
 import type { EventKind } from '../../event/kinds.ts'
 import { isLegalId } from '../../event/ids.ts'
 
-/** A receiver of events, and how they are sent. */
+/** URL and delivery options of a webhook. */
 export interface WebhookOptions {
   /**
    * Events are posted to `<url>/events/<conversation id>`, conversations to `<url>/conversations`, with the

@@ -7,7 +7,7 @@ import { matching } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { enabledBody, EXTENSION_NAME, installBody, refreshBody } from '../request-schema.ts'
 
-/** What to install. */
+/** Source of an extension to install. */
 export interface ExtensionSource {
   /** Name of a folder in the operator's folder. */
   readonly source: string
@@ -30,7 +30,7 @@ export interface Extension {
 }
 
 /**
- * The extensions in a folder. A new extension is disabled. Methods return null or false for an unknown
+ * Manages the installed extensions. A new extension is disabled. Methods return null or false for an unknown
  * extension.
  * @throws HttpProblem 400 for an invalid source, 422 for an invalid manifest.
  */

@@ -57,7 +57,7 @@ function editorUrl(
   return `${url.href}?${new URLSearchParams({ tkn: token, folder })}`
 }
 
-/** A folder that clients may write to. */
+/** A folder in which clients can create directories. */
 export interface Workspace {
   /**
    * Creates a directory and its parents, unless it exists.

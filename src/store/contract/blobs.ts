@@ -1,7 +1,7 @@
 /** Whether long strings of bodies are read in place (`whole`) or as references (`refs`). */
 export type BlobMode = 'whole' | 'refs'
 
-/** A long string that is not in the body. */
+/** Reference to a long string that is stored outside the body. */
 export interface BlobReference {
   /** Keys and indices from the body to the string, in whose place it has `blobText(hash)`. */
   readonly path: readonly (string | number)[]
@@ -10,7 +10,7 @@ export interface BlobReference {
   readonly bytes: number
 }
 
-/** How events are read by id. */
+/** Options of `get` and `getMany`. */
 export interface GetOptions {
   /** Default: `whole`. */
   readonly blobs?: BlobMode

@@ -53,7 +53,7 @@ export interface NewConversation {
   readonly status?: string | null
 }
 
-/** Fields of a record that can be changed. Omitted ones stay. */
+/** Fields of a record that can be changed. Omitted fields are unchanged. */
 export type ConversationPatch = Partial<
   Pick<ConversationRecord, 'title' | 'public' | 'tags' | 'metadata' | 'timeZone' | 'owner'>
 >
@@ -64,7 +64,7 @@ export interface UpdateOptions {
   readonly expected?: Pick<ConversationRecord, 'metadata'>
 }
 
-/** Which conversations to list. A conversation must match all criteria. */
+/** Filter for conversations. A conversation must match all criteria. */
 export interface ConversationFilter {
   /** Part of the title, ignoring case, without wildcards. An empty string matches all titles. */
   readonly titleContains?: string
@@ -83,8 +83,9 @@ export interface ConversationFilter {
 }
 
 /**
- * Order of a list, then by id; descending is the reverse. In the order of change, a conversation that
- * changes while you page moves: ascending pages may repeat it, and descending ones may miss it.
+ * Order of a list of conversations; equal times are ordered by id, and `_desc` is the exact reverse. With
+ * `updated_at`, a conversation that changes while you page moves: later pages may repeat it. With
+ * `updated_at_desc`, they may miss it.
  */
 export type ConversationOrder = 'created_at' | 'created_at_desc' | 'updated_at' | 'updated_at_desc'
 

@@ -8,7 +8,7 @@ export const FOLLOWERS = 'follow:'
 /** Number of shards of conversations, which several processes can divide; see `shardOf`. */
 export const SHARDS = 64
 
-/** Default number of the latest rows that the feed keeps. */
+/** Default `feedRows`: rows of deleted conversations are removed after this number of later rows. */
 export const FEED_ROWS = 100_000
 
 /** Start, shard and length of a page of the feed. */
@@ -30,7 +30,7 @@ export type FeedItem =
   | { readonly type: 'event'; readonly conversationId: string; readonly event: StoredEvent }
   | { readonly type: 'changed' | 'deleted'; readonly conversationId: string }
 
-/** A page of the feed. An empty page may have a next one. */
+/** A page of the feed. An empty page is not the end of the feed if `more` is true. */
 export interface FeedPage {
   readonly items: readonly FeedItem[]
   /** The position after this page: valid after a restart, in every process, and for an empty store. */

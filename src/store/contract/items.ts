@@ -39,7 +39,7 @@ export interface NewItem {
   readonly dueIn?: number | null
 }
 
-/** Which items of a collection to list. */
+/** Query for one page of items of a collection. */
 export interface ItemQuery {
   /** Key to list by; items without it are left out. Default: lists all items, by id. */
   readonly by?: string
@@ -55,10 +55,10 @@ export interface ItemQuery {
   readonly limit?: number
 }
 
-/** Which items to count. */
+/** Filter for a count of items. */
 export type ItemFilter = Pick<ItemQuery, 'by' | 'value' | 'from' | 'below'>
 
-/** How items are claimed. */
+/** Options of a claim. */
 export interface ItemClaim {
   /** Milliseconds until the claimed items are due again. */
   readonly ttl: number
@@ -68,7 +68,7 @@ export interface ItemClaim {
 
 /**
  * Stores items: rows of a program that several processes share, outside conversations. A call's cost depends
- * on its own items, not on the size of the store.
+ * on the number of its items, and only as O(log n) on the size of the store.
  * @example
  * const store = memoryStore()
  * const [job] = await store.changeItems([

@@ -3,19 +3,19 @@ import type { Fact } from '../../event/quarantine.ts'
 import type { Source } from '../../event/shapes.ts'
 import type { BlobMode, BlobReference } from './blobs.ts'
 
-/** Maximum and default number of items on a page. */
+/** Maximum number of results on a page, and the default except for `searchText` (20). */
 export const MAX_PAGE_SIZE = 100
 
 /**
- * Maximum number of conversations that a query compares for one page. The page can then be short or empty,
- * and still have a next one.
+ * Maximum number of conversations that a query compares for one page. A query that reaches it can return
+ * fewer than `limit` conversations, or none, with a `cursor`.
  */
 export const MOST_LOOKED_AT = 1_000
 
-/** Maximum number of items that a count visits, unless it is exact. */
+/** Maximum number of conversations or items that a count visits, unless `exact` is true. */
 export const MOST_COUNTED = 10_000
 
-/** How to count. */
+/** Options of a count. */
 export interface CountOptions {
   /** Whether to count all, instead of stopping at {@link MOST_COUNTED}. Default: false. */
   readonly exact?: boolean
@@ -28,7 +28,7 @@ export interface Count {
   readonly more: boolean
 }
 
-/** Which events of a conversation to find. An event must match every criterion that is set. */
+/** Filter for events of a conversation. An event must match every criterion. */
 export interface EventFilter {
   readonly conversationId: string
   /** Kinds to find. An empty list matches no event. */
@@ -49,7 +49,7 @@ export interface EventFilter {
   readonly leafId?: string
 }
 
-/** A query for one page of events in the tree, which excludes quarantined lines and repeated ids. */
+/** A query for one page of events. Quarantined lines and events outside the tree are never found. */
 export interface EventQuery extends EventFilter {
   /** By (instant, seq), ascending or descending. Default: timestamp. */
   readonly order?: 'timestamp' | 'timestamp_desc'
@@ -67,8 +67,9 @@ export interface EventQuery extends EventFilter {
 }
 
 /**
- * A page. To get the next one, repeat the query with its `cursor`, which is null at the end. Only the last
- * page has fewer than `limit` items, unless `maxBytes` or the number of compared conversations bounds it.
+ * A page. To get the next page, repeat the query with the page's `cursor`, which is null on the last page.
+ * Only the last page has fewer than `limit` items, unless `maxBytes` or the number of compared conversations
+ * bounds it.
  */
 export interface Page<T> {
   readonly items: readonly T[]

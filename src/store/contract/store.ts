@@ -20,8 +20,8 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
 /**
  * Stores conversations: records, logs, leases, snapshots, and a program's own items.
  *
- * **A conversation** is a record and a log. Facts have positions `seq`, from 0 without gaps; the log's
- * version is their number. The record contains HEAD. A reader sees all of an append or nothing of it.
+ * **A conversation** is a record and a log. Facts have positions `seq`, from 0 without gaps; the version of
+ * the log is the number of facts. The record contains HEAD. A reader sees all of an append or nothing of it.
  *
  * **Acknowledged is durable.** A resolved call survives a kill of the process, and with the adapter's
  * durable setting (the default) a power failure. The memory store ends with its process.
@@ -29,15 +29,15 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * **Order.** `seq` orders facts. Time order is (instant in microseconds, seq); an unreadable timestamp
  * counts as the previous instant (design D10, D15).
  *
- * **Processes.** Several stores, in any processes, may use the same data unless the adapter excludes it.
- * Each reads what another acknowledged. Concurrent calls succeed or fail alone, and never wait forever.
+ * **Processes.** Several stores, in any processes, may use the same data unless the adapter excludes it. Each
+ * reads what another acknowledged. Concurrent calls succeed or fail independently, and never wait forever.
  *
  * **Ids** are compared by character, including case, spaces and Unicode forms. Looking up an invalid id
  * returns null; writing one throws `invalid_id`. All texts are ordered by code points.
  *
- * **Values** that are returned are frozen or fresh JSON, except snapshot bytes; arguments may change after
- * the call. Bodies, metadata and items keep field order and any Unicode (NUL and lone surrogates too), up to
- * an event's maximum size and depth.
+ * **Values** that are returned are frozen or fresh JSON, except snapshot bytes. Arguments are copied: the
+ * caller may change them after the call. Bodies, metadata and items keep field order and any Unicode (NUL and
+ * lone surrogates too), up to an event's maximum size and depth.
  *
  * **Times** of events have microseconds, from the year 0 to 9999. Records, leases and items use the store's
  * clock.
@@ -47,11 +47,13 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  *
  * **Errors** are `ColloquyError`s with a code: `invalid_argument`, `invalid_query`, `invalid_cursor`,
  * `invalid_id`, `unknown_conversation`, `conversation_exists`, `version_conflict`, `id_conflict`,
- * `unknown_parent`, `invalid_event`, `transient_event`, `lease_lost`, and from the database `store_busy`,
- * `store_full`, `store_read_only`, `store_unavailable`, `store_newer`, `store_closed`. After `store_busy`
- * and `store_unavailable`, retry: ids identify a committed append. `invalid_argument` and `invalid_query`
- * name the field in `data.field`, such as `limit` or `tags.a`. A failed call changes nothing.
- * `colloquy/store-kit` throws all except the database's.
+ * `unknown_parent`, `unknown_event`, `invalid_event`, `transient_event`, `lease_lost`, `store_closed`, and
+ * from the database `store_busy`, `store_full`, `store_read_only`, `store_unavailable`, `store_newer`. After
+ * `store_busy` and `store_unavailable`, retry. If the append was committed, its ids are recognized and
+ * nothing is appended twice. `invalid_argument` and `invalid_query` name the field in `data.field`, such as
+ * `limit` or `tags.a`. A failed call changes nothing, except that a call that failed with `store_unavailable`
+ * may have been committed. The functions of `colloquy/store-kit` throw or create all errors except the
+ * database's.
  * @example
  * const store = memoryStore()
  * await store.createConversation({ id: 'c', tags: { team: 'a' } })
@@ -274,12 +276,12 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   close(): Promise<void>
 }
 
-/** A store that `await using` closes at the end of its block. All stores of this package are. */
+/** A store that `await using` closes at the end of its block. All stores of this package are disposable. */
 export interface DisposableStore extends Store {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Where a read starts, and its direction. */
+/** Options of `read`. */
 export interface ReadOptions {
   /** Position of the first fact. Default: 0, or the last when reading backward. */
   readonly from?: number
@@ -297,7 +299,10 @@ export type Wake = (conversationId?: string) => void
 /** Ends a watch; may be called more than once. */
 export type Unwatch = () => void
 
-/** A lease on a conversation. A new owner gets a higher generation, and appends under older ones fail. */
+/**
+ * A lease on a conversation. Each lease that is not a renewal has a higher generation, and appends under an
+ * older generation fail.
+ */
 export interface Lease {
   readonly conversationId: string
   readonly owner: string
@@ -323,13 +328,13 @@ export interface SnapshotPart {
   readonly bytes: Uint8Array
 }
 
-/** How a snapshot is saved. */
+/** Options of `saveSnapshot`. */
 export interface SaveSnapshotOptions {
   /** Removes all other parts, so that the saved parts are the whole snapshot. Default: false. */
   readonly complete?: boolean
 }
 
-/** Expected log version: `any`, `none` (no events yet), or exactly this number of events. */
+/** Expected log version: `any`, `none` (an empty log), or the number of facts in the log. */
 export type ExpectedVersion = 'any' | 'none' | number
 
 /** A stored body and its replacement. */

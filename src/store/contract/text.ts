@@ -6,10 +6,13 @@ export const TEXT_ROLES = ['system', 'user', 'assistant', 'tool'] as const
 /** Role of a text, as the model sees it. */
 export type TextRole = (typeof TEXT_ROLES)[number]
 
-/** Maximum number of hits that `rank` orders at once: the newest first, then as many before them. */
+/**
+ * Number of hits that `rank` sorts together: first the newest 1,000 hits, sorted by rank, then the next
+ * 1,000.
+ */
 export const MAX_RANKED = 1_000
 
-/** What to search for, and where. */
+/** Filter of a text search. */
 export interface TextFilter {
   /**
    * The user's text. All terms and quoted phrases (`"a phrase"`) must occur; `-term` and `-"a phrase"` must
@@ -59,7 +62,7 @@ export interface TextHit {
 /** A page of hits. */
 export type TextPage = Page<TextHit>
 
-/** How many events are indexed, of how many. */
+/** Number of indexed events, and number of all events. */
 export interface TextIndex {
   readonly indexed: number
   readonly total: number

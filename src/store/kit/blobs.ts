@@ -40,8 +40,8 @@ export interface SplitBody {
 export type Digests = Map<string, Pick<BlobReference, 'hash' | 'bytes'>>
 
 /**
- * Splits a body into JSON and its strings of more than {@link LARGE_STRING} characters. Null if it has none.
- * O(values), and O(characters) of the strings.
+ * Splits a body into JSON and its well-formed strings of more than {@link LARGE_STRING} characters. Returns
+ * null without such strings. O(values), and O(characters) of the strings.
  * @param digests known digests; new ones are added
  * @example
  * splitBody({ kind: 'PauseEvent', id: 'p' }) // null
@@ -106,10 +106,10 @@ export const freezeBlobs = (strings: readonly BlobReference[]): readonly BlobRef
   )
 
 /**
- * Returns a copy of a value with some strings replaced; other objects and lists are shared. O(fields on the
- * way).
- * @param strings paths of the strings, grouped by object or list
- * @throws TypeError if a path does not exist.
+ * Returns a copy of a value in which `textOf` replaces the strings at some paths; objects and lists off the
+ * paths are shared. O(fields of the copied objects).
+ * @param strings the paths; strings of one object or list must be adjacent
+ * @throws TypeError if a path leads through a value that is not an object or list
  */
 export function replaceStrings<S extends Pick<BlobReference, 'path'>>(
   value: JsonValue,
@@ -169,17 +169,20 @@ export async function digestOfPieces(pieces: AsyncIterable<Uint8Array>): Promise
   return hash.digest('hex')
 }
 
-/** Whether `get` reads references. @throws `invalid_argument`. */
+/** Checks options of `get`; returns whether to read references. @throws `invalid_argument`. */
 export function checkGetOptions(options: GetOptions = {}): boolean {
   checkOptionNames(options, { blobs: true })
   return checkBlobs(options.blobs, invalidArgument)
 }
 
-/** Whether to read references. @throws `invalid_argument`, or what `refuse` throws. */
+/**
+ * Checks the option `blobs`; returns whether to read references. @throws what `refuse` throws;
+ * `invalid_query` by default.
+ */
 export const checkBlobs = (blobs: unknown, refuse?: Refuse): boolean =>
   checkOneOf('blobs', blobs, ['whole', 'refs'] as const satisfies readonly BlobMode[], refuse) === 'refs'
 
-/** Checks a range within a blob of this number of bytes. O(1). @throws `invalid_argument`. */
+/** Checks a byte range and limits it to `length`. O(1). @throws `invalid_argument`. */
 export function checkRange(
   { start, end }: BlobRange = {},
   length: number = Number.MAX_SAFE_INTEGER,

@@ -9,7 +9,7 @@ import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/page.
 /** The kinds of rows: events of one append, a changed record, a deleted conversation. */
 export const FEED_CHANGE = { events: 0, changed: 1, deleted: 2 } as const
 
-/** A row of the feed. Rows are never changed, so that the row before a reader identifies its position. */
+/** A row of the feed. Rows never change, so the last row that a reader has read identifies its position. */
 export interface FeedRow {
   readonly position: string
   /** A random number: after a restore, the row at this position may have another one. */
@@ -27,7 +27,7 @@ export interface FeedRow {
 
 interface FeedPosition extends Pick<FeedRow, 'position' | 'witness' | 'until'> {}
 
-/** A checked query. */
+/** A checked query of the feed. */
 export interface CheckedFeedQuery {
   readonly shard: number | null
   readonly limit: number
@@ -86,8 +86,8 @@ export const HOLD_TIME = 30 * 86_400_000
 export const VISITED_ROWS = 2_000
 
 /**
- * Returns the lowest position in each shard that a follower still has to read, as numbers; null without a
- * follower. O(items).
+ * Returns for each shard the lowest position of a follower, which the feed must keep, as one or two numbers;
+ * null for a shard without followers. O(items).
  * @example
  * heldPositions([])[0] // null
  */
@@ -122,13 +122,13 @@ export interface FeedPart {
   readonly until: number
 }
 
-/** What is on a page, and where the next one begins. */
+/** The parts of a page, and the position of the next page. */
 export interface FeedPlan {
   readonly parts: readonly FeedPart[]
   readonly page: Omit<FeedPage, 'items'>
 }
 
-/** Returns the page after all rows. @param last the last row, if there is one */
+/** Returns the empty page at the end of the feed. @param last the last row, if there is one */
 export function feedEnd({ scope }: CheckedFeedQuery, last: FeedRow | undefined): FeedPage {
   return { items: [], next: cursorAt(scope, last ?? null), more: false, reset: false }
 }

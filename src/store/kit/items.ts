@@ -86,7 +86,7 @@ export function checkChanges(changes: readonly ItemChange[]): CheckedChange[] {
   })
 }
 
-/** Returns the error `version_conflict` of an item that has another version, or none (null). */
+/** Returns the error `version_conflict` for an item with another `version`; null if it does not exist. */
 export const itemConflict = (
   { collection, id }: Pick<ItemChange, 'collection' | 'id'>,
   version: number | null,
@@ -126,7 +126,8 @@ const QUERY = {
 } satisfies Record<keyof ItemQuery, true>
 
 /**
- * Checks a query of items, and adds defaults. O(length). @throws `invalid_query`, `invalid_cursor`.
+ * Checks a query of items, and adds defaults. O(length). @throws `invalid_query`, `invalid_cursor`;
+ * `invalid_argument` for an unknown option.
  * @example
  * const item = itemOf({ collection: 'jobs', id: 'j' }, { body: {}, keys: {} }, 1, null)
  * const cursor = itemCursor(checkItemQuery('jobs'), item)
@@ -161,7 +162,7 @@ export const checkItemFilter = (collection: string, filter: ItemFilter = {}): Ch
 export const itemCursor = ({ scope, by }: CheckedItemQuery, { keys, id }: Item): string =>
   encodeCursor(scope, [by === null ? id : (keys[by] ?? ''), id])
 
-/** Returns a page from all items of a collection, in any order. O(n log n). */
+/** Returns the page of a query. `items` are all items of the collection, in any order. O(n log n). */
 export function pageOfItems(items: Iterable<Item>, query: CheckedItemQuery): Page<Item> {
   const { by, value, from, below, after, descending, limit } = query
   const sign = descending ? -1 : 1

@@ -45,7 +45,7 @@ export function checkParts(parts: readonly SnapshotPart[]): void {
   }
 }
 
-/** A checked query, with defaults. */
+/** A checked query of leases, with defaults. */
 export interface CheckedLeaseQuery {
   readonly expired: boolean
   readonly after: string | null
@@ -59,7 +59,7 @@ export const checkLeaseQuery = (query: LeaseQuery = {}): CheckedLeaseQuery => ({
   limit: checkInteger('limit', query.limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE, invalidArgument),
 })
 
-/** Checks the owner of a lease and its milliseconds. O(length). @throws `invalid_id`, `invalid_argument`. */
+/** Checks the owner and the `ttl` of a lease. O(length). @throws `invalid_id`, `invalid_argument`. */
 export function checkLease(owner: string, ttl: number): void {
   if (typeof owner !== 'string' || !isLegalId(owner)) {
     const rule = '1 to 200 characters of well-formed Unicode, without control characters'
@@ -70,8 +70,8 @@ export function checkLease(owner: string, ttl: number): void {
 }
 
 /**
- * Returns the lease that a request gets, or null while another owner holds a live one. A renewal keeps the
- * generation; any other gets the next. O(1).
+ * Returns the lease that a request gets, or null while another owner holds a live one. A renewal of a live
+ * lease keeps the generation; any other request increases it. O(1).
  * @param latest the latest lease; null without one, or after its release
  * @param generation number of leases so far
  * @param now milliseconds since 1970
@@ -114,8 +114,8 @@ export const MOST_TAGS = 100
 export type Clock = () => bigint
 
 /**
- * Returns the system's time in microseconds. Up to 1,000 calls in a millisecond return different times, so
- * that new records have an order. O(1).
+ * Returns the system's time in microseconds. The first 1,000 calls in a millisecond return different times,
+ * so that new records have an order. O(1).
  * @example
  * microsNow() > 1_700_000_000_000_000n // true
  */
@@ -204,7 +204,8 @@ export function newRecord(conversation: NewConversation, now: bigint): Conversat
 
 /**
  * Returns a record with the fields of a patch, frozen. Its time of change never decreases. O(size).
- * @throws `invalid_argument` with `data.field`; `version_conflict` if the metadata differ from `expected`.
+ * @throws `invalid_argument` with `data.field`; `invalid_id` for the owner; `version_conflict` if the
+ *   metadata differ from `expected`.
  * @example
  * patchRecord(newRecord({ id: 'c', public: true }, 0n), { title: 'T' }, 1n).public // true
  */

@@ -111,7 +111,7 @@ export function insertSorted<T>(list: T[], item: T, compare: (a: T, b: T) => num
     )
 }
 
-/** A stretch of a sorted list that is walked one item after the other. */
+/** A range of a sorted list, read item by item. */
 export interface Walk<T> {
   readonly list: readonly T[]
   index: number

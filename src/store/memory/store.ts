@@ -498,8 +498,8 @@ export interface MemoryStoreOptions {
 }
 
 /**
- * Returns a store in memory, which ends with its process. All other stores behave like it. Each call takes
- * one turn of the event loop, so that none sees half of another.
+ * Returns a store in memory, which ends with its process. All other stores behave like it. Each call runs in
+ * one turn of the event loop, so no call sees half of another.
  *
  * `append` costs O(1) for each fact, or O(n) moves for an earlier time; `get` O(1); a page of `search` O(log
  * n + limit) at any depth, and more with a text or path filter; `listLeases` O(conversations).

@@ -30,11 +30,12 @@ export type {
  * statement at a time, until its connection is lost. `close` ends the pool of a URL, and leaves a passed
  * client open.
  *
- * `append` is one round trip, O(log n) for each fact; a few more after another process's append, and if a
- * fact is already in the log or names a parent other than HEAD. Concurrent appends share a round trip and its
- * disk sync. A page of `search` is two round trips. Snapshots and appends do not wait for each other.
- * @throws each call throws `store_unavailable`, also for a missing driver, and `store_newer` for a schema of
- *   a later version.
+ * `append` costs O(log n) for each fact, in one round trip; a few more round trips after another process's
+ * append, and if a fact is already in the log or names a parent other than HEAD. Concurrent appends share a
+ * round trip and its disk sync. A page of `search` costs two round trips; more with `leafId`, and for large
+ * bodies. Snapshots and appends do not wait for each other.
+ * @throws `invalid_argument` for invalid options; each call throws the database's errors: `store_unavailable`
+ *   also for a missing driver, `store_newer` for a schema of a later version.
  * @example
  * const store = postgresStore({ url: 'postgres://localhost/app' })
  * store.name // 'postgres'

@@ -4,7 +4,7 @@ import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/erro
 import { invalidWithin } from '../kit/errors.ts'
 import type { Change, SqlValue, SqlStep, Work } from '../sql/dialect.ts'
 
-/** A bound value. Texts are well-formed and without NUL, because some drivers change others. */
+/** A bound value. Texts are well-formed and without NUL, because some drivers change other texts. */
 export type SqliteValue = null | number | bigint | string | Uint8Array
 
 /** A prepared statement. Its `?` are bound in order. */
@@ -14,8 +14,8 @@ export interface SqliteStatement {
 }
 
 /**
- * An open database: `DatabaseSync` of node:sqlite, or `Database` of better-sqlite3 or bun:sqlite. Integers
- * are read as numbers, which is their default.
+ * An open database: `DatabaseSync` of node:sqlite, or `Database` of better-sqlite3 or bun:sqlite. It must
+ * return integers as numbers, the default of these drivers.
  */
 export interface SqliteDatabase {
   exec(sql: string): unknown

@@ -470,7 +470,7 @@ export const FEED_LAST = `${feedSql('> 0')} ORDER BY position DESC LIMIT 1`
 
 /**
  * Reads at most a number of rows from a position: the first row, and the rows of a shard (null for all). An
- * index of shards would cost every append.
+ * index of shards would slow down every append.
  */
 export const FEED_ROWS = `SELECT feed.*, coalesce(feed.id, log.conversation_id) AS conversationId, log.number IS NOT NULL AS isThere
   FROM (${feedSql('>= ?')} ORDER BY position LIMIT ?) AS feed LEFT JOIN colloquy_log AS log ON log.number = feed.log

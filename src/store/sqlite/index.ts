@@ -186,7 +186,7 @@ export type SqliteStoreOptions = (
 /**
  * Returns a store in SQLite: a file, `:memory:`, or an open database of `node:sqlite`, better-sqlite3 or
  * bun:sqlite. Several processes can share a file. The first call opens it and creates the `colloquy_…`
- * tables; there can be other tables too. After `store_unavailable`, the next call opens it again.
+ * tables; there can be other tables too. After `store_unavailable`, the next call opens a file again.
  *
  * An open database belongs to the store until `close`, which leaves it open: it is switched to write-ahead
  * logging, and no other code may hold a transaction on it. Its encoding must be UTF-8, the default; UTF-16,
@@ -194,8 +194,9 @@ export type SqliteStoreOptions = (
  * because file locks do not separate two drivers.
  *
  * `append` costs O(log n) per fact, and one disk sync per turn of the event loop; `get` O(log n); a page of
- * `search` O(log n + limit) per kind and source in the log, at any depth, with any filter except text. Calls
- * block the calling thread.
+ * `search` O(log n + limit) per kind and source in the log, and per path segment in the page with `leafId`,
+ * at any depth. A text filter, or `leafId` in a log whose times decrease, may read every event. Calls block
+ * the calling thread.
  * @throws `invalid_argument` for invalid options; each call throws the database's errors.
  * @example
  * const store = sqliteStore({ file: ':memory:' })

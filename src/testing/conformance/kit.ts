@@ -41,7 +41,7 @@ const CASES_BY_CALL = {
 
 const CHECKS: readonly Check[] = Object.values(CASES_BY_CALL).flat()
 
-/** The cases of some methods. A new store can pass one part after the other. */
+/** Name of a part of the kit: the cases of related methods. A new store can pass the parts one by one. */
 export type ConformancePart = keyof typeof CASES_BY_CALL
 
 /** The store to test. */
@@ -86,7 +86,7 @@ export interface ConformanceCase {
 /**
  * Returns the cases that every store must pass: each sentence of `Store`'s contract, the laws C and S, and
  * the required load. Run them in sequence; on a slow disk a case may need some seconds.
- * @throws Error for a skip without a reason, or of an unknown case.
+ * @throws Error for a skip of an unknown case, or without a reason.
  * @example
  * const cases = storeConformance({ name: 'mine', open: async () => Promise.reject(new Error('not yet')) })
  * // for (const { name, run } of cases) it(name, run)

@@ -17,7 +17,7 @@ import {
 } from './script.ts'
 import { Driver, type DrivenServer, type DriveModel, newModel } from './driver.ts'
 
-/** A command for `fc.asyncModelRun`. */
+/** A command for a server, for `fc.asyncModelRun`. */
 export type ServerCommand = fc.AsyncCommand<DriveModel, Driver>
 
 /** Options of `serverCommands`. */
@@ -49,8 +49,8 @@ class DeedCommand implements ServerCommand {
 
 /**
  * Generates commands for `fc.asyncModelRun`: messages (even during a reply), approvals, rejections, pauses,
- * interrupts, resumes, navigation, edits, forks, condensation, two clients at once, restarts and crashes.
- * Every list fits every server.
+ * interrupts, resumes, navigation, edits, forks, condensation, two clients at once, restarts and crashes. Any
+ * list can be sent to any server.
  * @example
  * const [commands] = fc.sample(serverCommands({ lacks: { crash: 'it cannot be killed' } }), 1)
  * [...commands].every((command) => !String(command).includes('crash')) // true
@@ -85,10 +85,11 @@ export interface DriveOptions extends ServerCommandsOptions {
 }
 
 /**
- * Sends arbitrary commands to a server with an arbitrary model, and checks the laws whenever it is at rest:
- * acknowledged events are in the log once and in order, and do not change; search returns what the live stream sent;
- * the log keeps its laws; pauses hold; no call is executed twice; the provider rejects nothing; restarts
- * change nothing.
+ * Sends random commands to a server with a random model. At random moments, before restarts and at the end,
+ * it waits until all conversations are at rest and checks the laws: acknowledged messages are in the log once
+ * and in order; events do not change; search and the live stream return the same events; the log obeys its
+ * laws; no agent event follows a pause; no call is executed twice without a second approval; the provider
+ * rejects no request; a restart changes nothing.
  * @throws Error with the broken law, its text, and the commands, seed and log of the smallest failing
  *   case.
  * @example

@@ -458,7 +458,7 @@ interface DrivenConversation {
   seen: readonly Event[]
 }
 
-/** What the driver expects of a server. */
+/** The state that the driver expects of a server. */
 export interface DriveModel {
   readonly conversations: DrivenConversation[]
   readonly approvals: Map<string, number>

@@ -19,7 +19,7 @@ export interface DriveCase {
   readonly tool: DriveTool
 }
 
-/** What happened in a case. */
+/** A case, and what happened in it. */
 export interface PlayedCase extends DriveCase {
   readonly touched: ReadonlyMap<string, number>
   readonly requestCount: () => number
@@ -28,7 +28,10 @@ export interface PlayedCase extends DriveCase {
 
 export const TOUCH = { name: 'touch', argument: 'key' }
 
-/** Returns a model that plays a script with a unique key for each tool call, and a record of it. */
+/**
+ * Returns a case whose model plays a script with a unique key for each tool call, and which counts requests
+ * and executed calls.
+ */
 export function playCase(
   turns: readonly ModelTurn[],
   { name, argument }: Pick<DriveTool, 'name' | 'argument'> = TOUCH,

@@ -80,9 +80,10 @@ const asJson = (status: number, body: Wire, headers: Readonly<Record<string, str
   Response.json(body, { status, headers })
 
 /**
- * Returns a provider for tests that speaks each grammar, at `/v1/messages`, `/v1/chat/completions`,
- * `/v1/responses` and `/v1beta/models/NAME:generateContent`. It rejects requests as the provider does: those
- * that violate the grammar, and those with signed parts after a changed prefix. Each request costs O(its
+ * Returns a provider for tests that implements each provider's API at its path: `/v1/messages`,
+ * `/v1/chat/completions`, `/v1/responses`, `/v1beta/models/NAME:generateContent` and
+ * `:streamGenerateContent`, `/v1beta/interactions`, `/model/NAME/converse` and `converse-stream`. It rejects
+ * requests that violate the API's rules, and signed parts after a changed prefix. Each request costs O(its
  * length).
  * @param model returns the replies; the default calls the first tool that it knows and reports the result
  * @example

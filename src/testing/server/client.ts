@@ -7,7 +7,7 @@ import type { Status } from '../../state/status.ts'
 import { LawBroken } from '../failure.ts'
 import { isObject } from '../../event/json.ts'
 
-/** How a server is reached, also over WebSocket. */
+/** Address of a server, and the WebSocket implementation. */
 export interface ServerClientOptions extends ServerAddress {
   /** Default: the global one. */
   readonly WebSocket?: typeof WebSocket
@@ -44,14 +44,17 @@ export interface EventQuery extends EventFilterQuery {
   readonly limit?: number | undefined
 }
 
-/** How a message is sent. */
+/** Options of `say`. */
 export interface SayOptions {
   /** Whether to start a run. Default: true. */
   readonly run?: boolean
   readonly key?: string
 }
 
-/** Sends commands. Each resolves with the status, and rejects only without a response; see `bodyOf`. */
+/**
+ * Sends requests. Methods that return `Received` resolve with the response, whatever its status, and reject
+ * only if there is none; `bodyOf` checks the status.
+ */
 export interface ServerClient {
   readonly address: ServerAddress
   readonly send: <T = unknown>(method: string, path: string, requested?: Asked) => Promise<Received<T>>
@@ -96,7 +99,7 @@ export function bodyOf<T>({ status, body }: Received<T>): T {
 }
 
 /**
- * Returns a client of the interface of docs/interface.md.
+ * Returns a client for the interface in docs/interface.md.
  * @example
  * const server = (request: Request) => Response.json({ asked: new URL(request.url).pathname })
  * const client = serverClient({ url: 'http://localhost', fetch: server })
@@ -169,10 +172,10 @@ export interface Received<T = unknown> {
   readonly headers: Headers
 }
 
-/** Query parameters. A list repeats the name; undefined leaves it out. */
+/** Query parameters. A list repeats the name; null and undefined are left out. */
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>
 
-/** How a server is reached. */
+/** Address and credentials of a server. */
 export interface ServerAddress {
   readonly url: string
   /** Sends requests; a server in this process can pass its own. Default: the global one. */
@@ -182,7 +185,7 @@ export interface ServerAddress {
   readonly apiKey?: string
 }
 
-/** A request to a server. */
+/** Query, body, headers and signal of a request. */
 export interface Asked {
   readonly query?: Query
   readonly body?: unknown
@@ -368,7 +371,7 @@ export function connectSocket(
   }
 }
 
-/** Where a stream begins: as for a socket, or after the frame with an id. */
+/** Where a server-sent event stream begins: as for a socket, or after the frame with the id `lastEventId`. */
 export interface StreamQuery extends LiveQuery {
   readonly lastEventId?: string
 }

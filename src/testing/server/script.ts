@@ -2,7 +2,7 @@
 
 import type { Model, ModelPart, ModelTurn, RequestBody } from '../../messages/model.ts'
 
-/** What a scripted model does on one request, after `wait` milliseconds. */
+/** Reply of a scripted model to one request, after `wait` milliseconds. */
 export type ScriptedTurn = ModelTurn & { readonly wait?: number }
 
 /** A tool call of a scripted model. */
@@ -18,7 +18,7 @@ const BEGIN = 'SCRIPT '
 const END = ' END'
 
 /**
- * Returns a user's text that makes a scripted model play these turns.
+ * Returns the text of a user message that makes a scripted model play these turns.
  * @example
  * const text = scriptOf([{ says: ['Hello'] }])
  * const request = { messages: [{ role: 'user', content: text }] }
@@ -29,8 +29,8 @@ const END = ' END'
 export const scriptOf = (turns: readonly ScriptedTurn[]): string => `${BEGIN}${JSON.stringify(turns)}${END}`
 
 /**
- * Returns the next turn of the latest script in the messages, which has one turn for each reply since.
- * Without a script, or after its end, the turn says so. O(messages).
+ * Returns the turn to play next: in the latest script of the messages, the turn whose index is the number of
+ * replies after it. Without a script, or after its last turn, returns a reply that states this. O(messages).
  */
 export function turnOf(messages: readonly SentMessage[]): ScriptedTurn {
   const index = messages.findLastIndex(
@@ -45,7 +45,7 @@ export function turnOf(messages: readonly SentMessage[]): ScriptedTurn {
   return turns[replies] ?? { says: ['The script is over.'] }
 }
 
-/** Plays the scripts in users' messages, in any grammar: the model of a `fakeProvider`. */
+/** Model for a `fakeProvider` that plays the scripts in user messages, in any grammar. */
 export const playScripts: Model = async (request) => {
   const turn = turnOf(messagesIn(request))
   if (turn.wait !== undefined) await new Promise((resolve) => setTimeout(resolve, turn.wait))
@@ -64,7 +64,7 @@ export function messagesIn({ messages, input, contents }: RequestBody): readonly
 const isOfModel = ({ role, type }: SentMessage & { readonly type?: string }): boolean =>
   role === undefined ? type !== 'function_call_output' : role === 'assistant' || role === 'model'
 
-/** Returns the texts of some content. */
+/** Returns the text of a message's content, joined. */
 export function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''

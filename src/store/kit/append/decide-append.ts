@@ -18,9 +18,9 @@ import { invalidArgument } from '../query/check-value.ts'
 import { instantIn } from '../query/time-zone.ts'
 
 /**
- * A series of entries, each the parent of the next. An entry continues its parent's lane if the parent is
- * the last entry of the tree; otherwise it opens a lane. Between two entries of a lane there are only
- * ConversationStateUpdateEvents, each in a lane of its own.
+ * A series of entries, each the parent of the next. An entry continues its parent's lane if the parent is the
+ * last entry that can be HEAD; otherwise it opens a lane. Between two entries of a lane there are only
+ * ConversationStateUpdateEvents, each in a lane of its own, and entries outside the tree.
  */
 export interface Lane {
   readonly lane: number
@@ -28,7 +28,7 @@ export interface Lane {
   readonly parent: LaneOrigin | null
 }
 
-/** The entry at which a lane begins; the path to the root continues there. */
+/** The parent of a lane's first entry, at which the path to the root continues. */
 export interface LaneOrigin {
   readonly lane: number
   readonly seq: number
@@ -59,9 +59,9 @@ export interface TreeNode {
 }
 
 /**
- * Returns the path from a leaf to its root as segments. An entry is on the path if its lane is among them
- * and its position not after the segment's. O(segments).
- * @param parentOf returns where a lane begins; null at a root
+ * Returns the path from a leaf to its root as segments. An entry is on the path if a segment has its lane,
+ * and its position is not after `upTo`. O(segments).
+ * @param parentOf returns the parent of a lane's first entry; null for a root
  * @example
  * const leaf = { lane: 5, seq: 8, time: 80n }
  * const segments = pathSegments(leaf, (lane) => (lane === 5 ? { lane: 0, seq: 2, time: 20n } : null))
@@ -208,7 +208,8 @@ export interface AppendDecision {
 
 /**
  * Decides what an append writes, as `Store.append` specifies. Read the context in the transaction that
- * writes. O(log n) for each fact; a move of HEAD to a state update reads each state update above it.
+ * writes. O(log n) for each fact; a move of HEAD to a state update reads the state updates up to its nearest
+ * ancestor that can be HEAD.
  * @throws `invalid_event`, `transient_event`, `invalid_id`, `id_conflict`, `version_conflict`, `lease_lost`,
  *   `unknown_parent`, `unknown_event`, `invalid_argument` for invalid options.
  * @example
@@ -261,8 +262,9 @@ export function decideAppend(
 }
 
 /**
- * Returns the ids that a decision may need: of the facts, their parents, and targets of HEAD. A store that
- * loads them in advance also loads their ancestors, up to the next that can be HEAD. O(facts).
+ * Returns the ids in the facts that a decision may look up: their own, their parents' and targets of HEAD. A
+ * store that loads them in advance must also load their ancestors, up to the nearest that can be HEAD.
+ * O(facts).
  * @example
  * [...idsToLoad([{ kind: 'PauseEvent', id: 'b', parent_id: 'a' }])] // ['b', 'a']
  */

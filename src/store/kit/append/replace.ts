@@ -39,7 +39,10 @@ export function checkReplacements(replacements: readonly Replacement[]): Checked
   })
 }
 
-/** Checks that a stored event is the one to replace. @throws `unknown_event`; `version_conflict`. */
+/**
+ * Checks that a stored body is `before`. @throws `unknown_event` if there is none; `version_conflict` if it
+ * differs.
+ */
 export function checkReplaced(
   conversationId: string,
   { id, before }: CheckedReplacement,

@@ -37,7 +37,8 @@ export function checkOptionNames<T extends object>(
 }
 
 /**
- * Returns the known name that is most like a mistyped one, or null. O(names · letters²).
+ * Returns the known name nearest to a mistyped one; null if none is within two edits. O(names · log names ·
+ * letters²).
  * @example
  * nearestName('serch', ['search', 'serve']) // 'search'
  */

@@ -40,7 +40,7 @@ export interface CheckedConversationFilter {
   readonly updatedUntil: bigint | null
 }
 
-/** The rows that a list reads, and what it compares each with. */
+/** The range of rows that a list reads, and the filter for each row. */
 export interface Walk {
   readonly by: 'createdAt' | 'updatedAt'
   /** The key whose conversations are read; null for all. */
@@ -92,7 +92,8 @@ const OPTIONS = {
 } satisfies Record<keyof ConversationQuery, true>
 
 /**
- * Checks a filter of conversations. O(tags). @throws `invalid_query` with `data.field`.
+ * Checks a filter of conversations. O(tags). @throws `invalid_query` with `data.field`; `invalid_argument`
+ * for an unknown option.
  * @example
  * checkConversationFilter({ titleContains: 'Plan' }).titleContains // 'plan'
  */
@@ -133,7 +134,8 @@ export function checkConversationFilter(filter: ConversationFilter = {}): Checke
 
 /**
  * Checks a query of conversations. O(tags + length of the cursor).
- * @throws `invalid_query` with `data.field`; `invalid_cursor` with `data.reason`.
+ * @throws `invalid_query` with `data.field`; `invalid_cursor` with `data.reason`; `invalid_argument` for an
+ *   unknown option.
  * @example
  * const query = checkConversationQuery({ tags: { team: 'a' }, limit: 1 })
  * const record = newRecord({ id: 'c', tags: { team: 'a' } }, 0n)
@@ -149,7 +151,10 @@ export function checkConversationQuery(query: ConversationQuery = {}): CheckedCo
   return { ...filter, ...page, by: order.startsWith('created_at') ? 'createdAt' : 'updatedAt' }
 }
 
-/** Returns the walk of a list: by creation time over a key, or by time of change over all. O(1). */
+/**
+ * Returns the walk of a list: by creation time over the conversations with one key, or by time of change over
+ * all conversations. O(1).
+ */
 export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk {
   const { titleContains, public: open, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
   const [first = null, ...rest] = filter.keys
@@ -177,7 +182,7 @@ export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk 
       }
 }
 
-/** Returns the walk of a count: over a key, or over times of change. O(1). */
+/** Returns the walk of a count: over the conversations with one key, or over a range of times. O(1). */
 export const countWalkOf = (filter: CheckedConversationFilter): Walk => {
   const { keys, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
   const isByChange =
@@ -189,8 +194,9 @@ export const countWalkOf = (filter: CheckedConversationFilter): Walk => {
 }
 
 /**
- * Returns a page of the records that a walk found: up to one more than the limit. O(limit).
- * @param looked the last position that was read, if the walk ended at its maximum number of rows
+ * Returns a page of the matches of a walk. O(limit).
+ * @param matches at most `limit` + 1 records; the additional one shows that a page follows
+ * @param looked the last position read, if the walk ended at {@link MOST_LOOKED_AT}
  */
 export function lookedPage(
   query: CheckedConversationQuery,
@@ -204,7 +210,10 @@ export function lookedPage(
   return { items, cursor: looked && encodeCursor(query.scope, [String(looked.time), looked.id]) }
 }
 
-/** Returns the count after some rows were read: one more than the maximum at most, unless it is exact. */
+/**
+ * Returns the result of a count. `looked` is the number of rows read, at most {@link MOST_COUNTED} + 1 unless
+ * `exact`.
+ */
 export const lookedCount = (count: number, looked: number, exact: boolean): Count =>
   exact || looked <= MOST_COUNTED
     ? { count, more: false }

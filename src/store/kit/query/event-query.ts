@@ -68,7 +68,8 @@ const OPTIONS = {
 } satisfies Record<keyof EventQuery, true>
 
 /**
- * Checks a filter of events. O(kinds). @throws `invalid_query` with `data.field`.
+ * Checks a filter of events. O(kinds). @throws `invalid_query` with `data.field`; `invalid_argument` for an
+ * unknown option.
  * @example
  * checkEventFilter({ conversationId: 'c', timestampGte: '1970-01-01T00:00:01Z' }).from // 1000000n
  */
@@ -89,7 +90,8 @@ export function checkEventFilter(filter: EventFilter): CheckedEventFilter {
 
 /**
  * Checks a query of events. O(kinds + length of the cursor).
- * @throws `invalid_query` with `data.field`; `invalid_cursor` with `data.reason`.
+ * @throws `invalid_query` with `data.field`; `invalid_cursor` with `data.reason`; `invalid_argument` for an
+ *   unknown option.
  * @example
  * const query = checkEventQuery({ conversationId: 'c' })
  * query.limit // 100

@@ -58,7 +58,7 @@ const comparePlaces = (a: EventPlace, b: EventPlace): number =>
   a.time === b.time ? a.seq - b.seq : a.time < b.time ? -1 : 1
 
 /**
- * Returns the ascending order of records in a list: by time, then by id. O(1).
+ * Returns a function that compares records by time, then by id. O(1).
  * @example
  * const [a, b] = ['a', 'b'].map((id) => newRecord({ id }, 0n))
  * [b, a].toSorted(compareRecords('createdAt')).map(({ id }) => id) // ['a', 'b']

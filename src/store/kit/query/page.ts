@@ -147,7 +147,7 @@ function placeIn<Place>(list: PagedList<string, Place>, scope: string, cursor: s
 }
 
 /**
- * Returns a page from at most `limit` + 1 items: one more than the page has shows that there is a next one.
+ * Returns a page of at most `limit` items. An additional item in `matches` shows that a page follows.
  * O(limit).
  * @example
  * pageOf(['a', 'b', 'c'], 2, (last) => `after ${last}`) // { items: ['a', 'b'], cursor: 'after b' }

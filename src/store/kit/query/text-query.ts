@@ -85,7 +85,8 @@ const OPTIONS = {
 } satisfies Record<keyof TextQuery, true>
 
 /**
- * Checks a text search. O(length). @throws `invalid_query` with `data.field`; `invalid_cursor`.
+ * Checks a text search. O(length). @throws `invalid_query` with `data.field`; `invalid_cursor`;
+ * `invalid_argument` for an unknown option.
  * @example
  * const query = checkTextQuery({ query: 'deploy' })
  * const line = lineOf('Deploy it.')
@@ -235,7 +236,7 @@ export const fitsText = (
   includes.every(({ piece }) => line.includes(piece)) && !excludes.some(({ piece }) => line.includes(piece))
 
 /**
- * Returns the rank of a line: more for frequent terms, less for a long text. An integer, equal in every
+ * Returns the score of a line: higher for frequent terms, lower for long texts. An integer, the same in every
  * database. It depends on the line alone, so that pages are stable while others append. O(length · clauses).
  */
 export const scoreText = (line: string, size: number, includes: readonly TextClause[]): number =>
@@ -250,8 +251,8 @@ const MOST_WIDENED = 6
 const millisOf = (time: bigint): bigint => (time - (((time % 1000n) + 1000n) % 1000n)) / 1000n
 
 /**
- * Returns a text's position in the index: its millisecond, then its `seq`. If the position is used, try
- * again with the next `attempt`, which draws from a wider range.
+ * Returns a position in the index for a text: its millisecond, then `seq` and a random part. If another text
+ * has the position, try again with the next `attempt`, which chooses at random from a wider range.
  */
 export function textPlace(time: bigint, seq: number, attempt: number): bigint {
   const range = Number(PER_MILLI) * 4 ** Math.min(attempt, MOST_WIDENED)
@@ -262,7 +263,7 @@ export function textPlace(time: bigint, seq: number, attempt: number): bigint {
 
 /** Returns the lowest position of a time's millisecond. */
 export const firstPlace = (time: bigint): bigint => millisOf(time) * PER_MILLI
-/** Returns the position after all of a time's millisecond. */
+/** Returns a position above all positions of a time's millisecond. */
 export const placeBehind = (time: bigint): bigint =>
   (millisOf(time) + 1n) * PER_MILLI + PER_MILLI * 4n ** BigInt(MOST_WIDENED)
 
