@@ -31,7 +31,8 @@ export const READERS_FAULTS: readonly Fault[] = [
     name: 'a place is kept before the handler has ended',
     file: 'conversation/follow/follow.ts',
     find: 'const isDone = items.length === 0',
-    replace: 'if (page !== null) await shard.keep(page.next)\n      const isDone = items.length === 0',
+    replace:
+      'if (page !== null) await this.#save(shard, { cursor: page.next })\n        const isDone = items.length === 0',
   },
   {
     name: 'what came while a shard was read is not looked at',

@@ -13,43 +13,23 @@ import { delayAfter, limitConcurrency, pause, type RunInOrder, serialQueue } fro
 import type { EngineContext } from '../engine-context.ts'
 import { type LoggedEvent, toLogged } from '../logged-event.ts'
 
-interface HeldShard {
-  readonly number: number
-  /** How far it was read, as a cursor of the feed; null at the start. */
-  readonly cursor: string | null
-  /** Whether it starts over, and no handler knows yet. */
-  readonly isReset: boolean
-  /** Aborted when the shard is to be released, after the current call. */
-  readonly ending: AbortSignal
-  /** Aborted when another process may hold it. */
-  readonly lost: AbortSignal
-  /** Stores a cursor and renews the lease. Concurrent calls share a transaction. */
-  readonly save: (cursor: string | null) => Promise<void>
-  /** Stores a cursor to start over from. On failure the old one stays. */
-  readonly startOver: (cursor: string) => Promise<void>
-}
-
 interface Progress {
+  /** How far the shard was read, as a cursor of the feed; null at the start. */
   readonly cursor: string | null
+  /** The shard starts over, and no handler knows yet. */
   readonly reset?: true
 }
 
-interface ShareOptions {
-  readonly store: Store
-  readonly name: string
-  readonly from: 'start' | 'now'
-  readonly member: string
-  readonly leaseTtl: number
-  readonly read: (shard: HeldShard) => Promise<void>
-  readonly onError: (error: unknown) => void
-}
-
-interface OwnedShard {
+/** A shard that this process holds. */
+interface Shard {
+  /** Id of its item: its number. */
   readonly id: string
   version: number
   progress: Progress
   isSaved: boolean
+  /** Aborted when the shard is to be released, after the current call. */
   readonly ending: AbortController
+  /** Aborted when another process may hold it. */
   readonly lost: AbortController
   done: Promise<void>
 }
@@ -59,7 +39,7 @@ const membersOf = (name: string): string => `follow-members:${name}`
 const shardId = (shard: number): string => String(shard).padStart(2, '0')
 
 /** Stores where a follower begins, unless it has begun. O(1). @throws the store's errors. */
-export async function storeStart(store: Store, name: string, from: ShareOptions['from']): Promise<void> {
+export async function storeStart(store: Store, name: string, from: FollowerParts['from']): Promise<void> {
   const collection = shardsOf(name)
   if ((await store.getItem(collection, shardId(0))) !== null) return
   const numbers = Array.from({ length: SHARDS }, (_, shard) => shard)
@@ -86,8 +66,8 @@ export async function storeStart(store: Store, name: string, from: ShareOptions[
  * unexpired items, renewed with their leases.
  */
 class Share {
-  readonly #options: ShareOptions
-  readonly #owned = new Map<string, OwnedShard>()
+  readonly #parts: FollowerParts
+  readonly #owned = new Map<string, Shard>()
   /** Writes run in order, since each one needs the version of the previous. */
   readonly #inOrder = serialQueue()
   #saving: Promise<void> | null = null
@@ -97,38 +77,37 @@ class Share {
   /** Until when shards may be released or expire, since the number of processes changed. */
   #unsettledUntil = 0
 
-  constructor(options: ShareOptions) {
-    this.#options = options
+  constructor(parts: FollowerParts) {
+    this.#parts = parts
   }
 
   get size(): number {
     return this.#owned.size
   }
 
-  async hold(closing: AbortSignal): Promise<void> {
-    const { leaseTtl, onError } = this.#options
+  async hold(): Promise<void> {
+    const { store, name, member, leaseTtl, closing, onError } = this.#parts
     while (!closing.aborted) {
       let next = leaseTtl / 3
       try {
-        next = await this.#renew(closing)
-        await this.#claimUntil(performance.now() + next, closing)
+        next = await this.#renew()
+        await this.#claimUntil(performance.now() + next)
         continue
       } catch (error) {
         if (hasCode(error, 'store_closed')) break
-        onError(error)
+        onError(error, [])
       }
       await pause(next, closing)
     }
     await this.#release([...this.#owned.values()])
     clearTimeout(this.#expiry)
-    const { store, name, member } = this.#options
     // Otherwise it expires.
     await store.changeItems([{ collection: membersOf(name), id: member, put: null }]).catch(() => undefined)
   }
 
   /** Renews leases, then claims or releases shards until even. Returns milliseconds until the next time. */
-  async #renew(closing: AbortSignal): Promise<number> {
-    const { name, member, leaseTtl } = this.#options
+  async #renew(): Promise<number> {
+    const { store, name, from, member, leaseTtl } = this.#parts
     const membership = { collection: membersOf(name), id: member, put: { body: {}, dueIn: leaseTtl } }
     const requestedAt = performance.now()
     const put = await this.#inOrder(() => this.#write([...this.#owned.values()], membership))
@@ -146,28 +125,29 @@ class Share {
     const staying = [...this.#owned.values()].filter(({ ending }) => !ending.signal.aborted)
     if (staying.length > share) void this.#release(staying.slice(share))
     // A restored database may not know this follower yet.
-    if (this.#owned.size === 0) await storeStart(this.#options.store, name, this.#options.from)
-    await this.#claim(closing)
+    if (this.#owned.size === 0) await storeStart(store, name, from)
+    await this.#claim()
     return Math.min(leaseTtl / 3, Math.max(1, nextEnd - now + 1))
   }
 
-  async #claimUntil(end: number, closing: AbortSignal): Promise<void> {
+  async #claimUntil(end: number): Promise<void> {
+    const { leaseTtl, closing } = this.#parts
     for (let now = performance.now(); now < end && !closing.aborted; now = performance.now()) {
       const isSoon = this.#owned.size < this.#share && now < this.#unsettledUntil
-      await pause(Math.min(isSoon ? this.#options.leaseTtl / 30 : Infinity, end - now), closing)
-      if (isSoon) await this.#claim(closing)
+      await pause(Math.min(isSoon ? leaseTtl / 30 : Infinity, end - now), closing)
+      if (isSoon) await this.#claim()
     }
   }
 
-  async #claim(closing: AbortSignal): Promise<void> {
-    const { store, name, leaseTtl } = this.#options
+  async #claim(): Promise<void> {
+    const { store, name, leaseTtl, closing } = this.#parts
     const limit = this.#share - this.#owned.size
     if (limit <= 0 || closing.aborted) return
     for (const item of await store.claimItems(shardsOf(name), { ttl: leaseTtl, limit })) this.#own(item)
   }
 
   async #countMembers(now: number): Promise<{ readonly live: number; readonly nextEnd: number }> {
-    const { store, name, member } = this.#options
+    const { store, name, member } = this.#parts
     const collection = membersOf(name)
     let live = 1
     let nextEnd = Infinity
@@ -186,7 +166,7 @@ class Share {
 
   #own({ id, version, body }: Item): void {
     const { cursor, reset } = body
-    const shard: OwnedShard = {
+    const shard: Shard = {
       id,
       version,
       progress: { cursor: typeof cursor === 'string' ? cursor : null, ...(reset === true && { reset }) },
@@ -198,30 +178,67 @@ class Share {
     // Its lease expired here, and no other process claimed it.
     this.#lose(id)
     this.#owned.set(id, shard)
-    shard.done = this.#options.read({
-      number: Number(id),
-      get cursor() {
-        return shard.progress.cursor
-      },
-      get isReset() {
-        return shard.progress.reset === true
-      },
-      ending: shard.ending.signal,
-      lost: shard.lost.signal,
-      save: (cursor) => this.#save(shard, { cursor }),
-      startOver: async (cursor) => {
-        const before = shard.progress
-        try {
-          await this.#save(shard, { cursor, reset: true })
-        } catch (error) {
-          shard.progress = before
-          throw error
-        }
-      },
-    })
+    shard.done = this.#read(shard)
   }
 
-  #save(shard: OwnedShard, progress: Progress): Promise<void> {
+  /** Reads a shard until it is released or lost. Never rejects. */
+  async #read(shard: Shard): Promise<void> {
+    const { store, limit, news, limited, handler, closing, onError } = this.#parts
+    const number = Number(shard.id)
+    const ending = shard.ending.signal
+    const signal = AbortSignal.any([closing, shard.lost.signal])
+    const deliver = async (items: readonly FollowItem[]): Promise<boolean> => {
+      if (ending.aborted) return false
+      await handler(items, { signal })
+      return true
+    }
+    let failures = 0
+    let more = true
+    while (!ending.aborted) {
+      if (!more) await news.wait(number, ending)
+      if (ending.aborted) return
+      let items: readonly FollowItem[] = []
+      try {
+        const { cursor, reset } = shard.progress
+        const after = cursor === null ? {} : { after: cursor }
+        const page = reset === true ? null : await store.feed({ shard: number, limit, ...after })
+        if (page?.reset === true) {
+          // Stored before it is delivered: otherwise the shard's next owner might continue after a handler
+          // has dropped everything.
+          await this.#startOver(shard, page.next)
+          more = true
+          continue
+        }
+        items = page?.items.map(toFollowItem) ?? [{ type: 'reset', shard: number }]
+        const isDone = items.length === 0 || (await limited(() => deliver(items)))
+        if (!isDone || shard.lost.signal.aborted) return
+        items = []
+        const next = page === null ? cursor : page.next
+        if (page === null || next !== cursor) await this.#save(shard, { cursor: next })
+        more = page?.more ?? true
+        failures = 0
+      } catch (error) {
+        if (signal.aborted) return
+        more = true
+        onError(error, items)
+        failures += 1
+        await pause(delayAfter(failures, this.#parts), ending)
+      }
+    }
+  }
+
+  async #startOver(shard: Shard, cursor: string): Promise<void> {
+    const before = shard.progress
+    try {
+      await this.#save(shard, { cursor, reset: true })
+    } catch (error) {
+      shard.progress = before
+      throw error
+    }
+  }
+
+  /** Stores how far a shard was read, and renews its lease. Concurrent calls share a transaction. */
+  #save(shard: Shard, progress: Progress): Promise<void> {
     shard.progress = progress
     shard.isSaved = false
     this.#saving ??= this.#inOrder(async () => {
@@ -232,11 +249,11 @@ class Share {
   }
 
   async #write(
-    shards: readonly OwnedShard[],
+    shards: readonly Shard[],
     membership?: ItemChange,
-    dueIn = this.#options.leaseTtl,
+    dueIn = this.#parts.leaseTtl,
   ): Promise<Item | null | undefined> {
-    const { store, name } = this.#options
+    const { store, name } = this.#parts
     const collection = shardsOf(name)
     for (;;) {
       const owned = shards.filter((shard) => this.#owned.get(shard.id) === shard)
@@ -262,14 +279,14 @@ class Share {
     }
   }
 
-  async #release(shards: readonly OwnedShard[]): Promise<void> {
+  async #release(shards: readonly Shard[]): Promise<void> {
     for (const { ending } of shards) ending.abort()
     await Promise.all(shards.map(({ done }) => done))
     try {
       await this.#inOrder(() => this.#write(shards, undefined, 0))
     } catch (error) {
       // Otherwise they expire.
-      if (!hasCode(error, 'store_closed')) this.#options.onError(error)
+      if (!hasCode(error, 'store_closed')) this.#parts.onError(error, [])
     }
     for (const shard of shards) if (this.#owned.get(shard.id) === shard) this.#owned.delete(shard.id)
   }
@@ -360,6 +377,7 @@ export async function follow(
 ): Promise<Follower> {
   context.check()
   checkOptionNames(options, OPTIONS)
+  const { signal, ...given } = options
   const all = {
     from: 'start' as const,
     limit: MAX_PAGE_SIZE,
@@ -369,9 +387,9 @@ export async function follow(
     retryDelay: 1_000,
     maxRetryDelay: 60_000,
     onError: rejectUnhandled,
-    ...options,
+    ...given,
   }
-  const { name, limit, signal, onError, leaseTtl, pollInterval } = all
+  const { name, limit, onError, pollInterval } = all
   if (!isLegalId(name) || name.length > NAME_LENGTH)
     invalidArgument('name', `must be 1 to ${NAME_LENGTH} printable characters`)
   for (const field of NUMBER_OPTIONS)
@@ -383,21 +401,12 @@ export async function follow(
   await storeStart(store, name, all.from)
   const over = new AbortController()
   const closing = AbortSignal.any([over.signal, context.closing, ...(signal === undefined ? [] : [signal])])
-  const onStoreError = (error: unknown): void => onError(error, [])
   const news = new News(store)
   const limited = limitConcurrency(all.concurrency)
-  const share = new Share({
-    store,
-    name,
-    from: all.from,
-    member: context.newOwner(),
-    leaseTtl,
-    read: (shard) => readShard(shard, { ...all, store, news, limited, handler, closing }),
-    onError: onStoreError,
-  })
-  const polling = news.poll(pollInterval, closing, onStoreError)
+  const share = new Share({ ...all, store, member: context.newOwner(), news, limited, handler, closing })
+  const polling = news.poll(pollInterval, closing, (error) => onError(error, []))
   const closed = context.track(
-    share.hold(closing).then(() => {
+    share.hold().then(() => {
       over.abort()
       return polling
     }),
@@ -437,66 +446,13 @@ export interface Following {
 /** Receives items of one shard, in order. If it throws, they are delivered again. */
 export type FollowHandler = (items: readonly FollowItem[], following: Following) => Promise<void> | void
 
-interface ShardReader {
+interface FollowerParts extends Required<Omit<FollowOptions, 'signal'>> {
   readonly store: Store
+  readonly member: string
   readonly news: News
-  readonly limit: number
   readonly limited: RunInOrder
   readonly handler: FollowHandler
-  readonly onError: (error: unknown, items: readonly FollowItem[]) => void
-  readonly retryDelay: number
-  readonly maxRetryDelay: number
   readonly closing: AbortSignal
-}
-
-/** Reads a shard until it is released or lost. Never rejects. */
-async function readShard(shard: HeldShard, reader: ShardReader): Promise<void> {
-  const { news, closing } = reader
-  const signal = AbortSignal.any([closing, shard.lost])
-  let failures = 0
-  let more = true
-  while (!shard.ending.aborted) {
-    if (!more) await news.wait(shard.number, shard.ending)
-    if (shard.ending.aborted) return
-    let items: readonly FollowItem[] = []
-    try {
-      const after = shard.cursor === null ? {} : { after: shard.cursor }
-      const query = { shard: shard.number, limit: reader.limit, ...after }
-      const page = shard.isReset ? null : await reader.store.feed(query)
-      if (page?.reset === true) {
-        // Stored before it is delivered: otherwise the shard's next owner might continue after a handler has
-        // dropped everything.
-        await shard.startOver(page.next)
-        more = true
-        continue
-      }
-      items = page?.items.map(toFollowItem) ?? [{ type: 'reset', shard: shard.number }]
-      const isDone = items.length === 0 || (await reader.limited(() => handle(shard, reader, items, signal)))
-      if (!isDone || shard.lost.aborted) return
-      items = []
-      const next = page === null ? shard.cursor : page.next
-      if (page === null || next !== shard.cursor) await shard.save(next)
-      more = page?.more ?? true
-      failures = 0
-    } catch (error) {
-      if (signal.aborted) return
-      more = true
-      reader.onError(error, items)
-      failures += 1
-      await pause(delayAfter(failures, reader), shard.ending)
-    }
-  }
-}
-
-async function handle(
-  { ending }: HeldShard,
-  { handler }: ShardReader,
-  items: readonly FollowItem[],
-  signal: AbortSignal,
-): Promise<boolean> {
-  if (ending.aborted) return false
-  await handler(items, { signal })
-  return true
 }
 
 const toFollowItem = (item: FeedItem): FollowItem =>
