@@ -32,7 +32,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
   event: ['@noble/hashes/sha2.js', '@noble/hashes/utils.js', 'zod'],
   'context/redaction': ['@noble/hashes/hmac.js', '@noble/hashes/sha2.js', '@noble/hashes/utils.js'],
-  conversation: ['eventemitter3', 'ulid'],
+  conversation: ['ulid'],
   'conversation/shell': ['node:child_process', 'node:os'],
   store: ['eventemitter3'],
   'store/sqlite': ['node:sqlite', 'node:fs'],

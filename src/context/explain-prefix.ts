@@ -31,12 +31,12 @@ const FRONT: readonly (readonly [string, 'system' | 'tools'])[] = [
 export function explainPrefix(previous: object, next: object): PrefixChange | null {
   const [before, now] = [requestFields(previous), requestFields(next)]
   for (const [field, position] of FRONT) {
-    const path = difference(before[field] ?? null, now[field] ?? null, '')
+    const path = difference(before[field] ?? null, now[field] ?? null)
     if (path !== null) return { in: position, path }
   }
   const [was, is] = [before, now].map(messagesIn) as [readonly unknown[], readonly unknown[]]
   for (const [index, message] of was.entries()) {
-    const path = index === was.length - 1 ? grown(message, is[index]) : difference(message, is[index], '')
+    const path = index === was.length - 1 ? grown(message, is[index]) : difference(message, is[index])
     if (path !== null) return { in: 'message', message: index, path }
   }
   return null
@@ -57,11 +57,11 @@ const messagesIn = ({ messages, input, contents }: RequestFields): readonly unkn
 
 /** The difference between last messages; the content may have grown at its end. */
 function grown(was: unknown, is: unknown): string | null {
-  if (!isObject(was) || !isObject(is)) return difference(was, is, '')
+  if (!isObject(was) || !isObject(is)) return difference(was, is)
   const key = 'parts' in was ? 'parts' : 'content'
   const [before, now] = [was[key], is[key]]
-  if (!Array.isArray(before) || !Array.isArray(now)) return difference(was, is, '')
-  return difference(was, { ...is, [key]: now.slice(0, before.length) }, '')
+  if (!Array.isArray(before) || !Array.isArray(now)) return difference(was, is)
+  return difference(was, { ...is, [key]: now.slice(0, before.length) })
 }
 
 /** Path steps to tools, their functions, system parts, messages, and blocks, even inside results. */
@@ -70,26 +70,30 @@ const STEPS = /\.?\b(content|parts|source|function)\b|\[\d+\]/g
 /** In other places, such as arguments or a schema, the model reads `cache_control`. */
 const mayBeMarked = (path: string): boolean => path.replace(STEPS, '') === ''
 
-function difference(was: unknown, is: unknown, path: string): string | null {
+type Ignores = (path: string, key: string) => boolean
+
+const ignoresMarks: Ignores = (path, key) => key === 'cache_control' && mayBeMarked(path)
+
+/** Path of the first difference between two values, or null. A missing field equals an undefined one. */
+function difference(was: unknown, is: unknown, path = '', ignores = ignoresMarks): string | null {
   if (was === is) return null
   if (Array.isArray(was) && Array.isArray(is)) {
     for (let index = 0; index < Math.max(was.length, is.length); index += 1) {
-      const inner = difference(was[index], is[index], `${path}[${index}]`)
+      const inner = difference(was[index], is[index], `${path}[${index}]`, ignores)
       if (inner !== null) return inner
     }
     return null
   }
   if (!isObject(was) || !isObject(is)) return path
-  const keys = new Set([...Object.keys(was), ...Object.keys(is)])
-  if (mayBeMarked(path)) keys.delete('cache_control')
-  for (const key of keys) {
-    const inner = difference(was[key], is[key], path === '' ? key : `${path}.${key}`)
+  for (const key of new Set([...Object.keys(was), ...Object.keys(is)])) {
+    if (was[key] === is[key] || ignores(path, key)) continue
+    const inner = difference(was[key], is[key], path === '' ? key : `${path}.${key}`, ignores)
     if (inner !== null) return inner
   }
   return null
 }
 
-const MARK = 'cache_prompt'
+const ignoresCachePrompt: Ignores = (_, key) => key === 'cache_prompt'
 
 /**
  * Returns how many leading messages two requests share, not counting cache marks: the part that a provider's
@@ -104,23 +108,7 @@ const MARK = 'cache_prompt'
 export function stablePrefix(previous: readonly NeutralMessage[], next: readonly NeutralMessage[]): number {
   const limit = Math.min(previous.length, next.length)
   let count = 0
-  while (count < limit && isEqualValue(previous[count], next[count])) count += 1
+  while (count < limit && difference(previous[count], next[count], '', ignoresCachePrompt) === null)
+    count += 1
   return count
 }
-
-function isEqualValue(one: unknown, other: unknown): boolean {
-  if (one === other) return true
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false
-  if (Array.isArray(one) || Array.isArray(other)) {
-    if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false
-    return one.every((value, index) => isEqualValue(value, other[index]))
-  }
-  const [left, right] = [messageFields(one), messageFields(other)]
-  return (
-    left.size === right.size &&
-    [...left].every(([key, value]) => right.has(key) && isEqualValue(value, right.get(key)))
-  )
-}
-
-const messageFields = (value: object): Map<string, unknown> =>
-  new Map(Object.entries(value).filter(([key, field]) => key !== MARK && field !== undefined))

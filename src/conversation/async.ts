@@ -1,7 +1,5 @@
 /** Queues, concurrency limits, waits, retry delays, event streams and listeners. */
 
-import { EventEmitter } from 'eventemitter3'
-
 /** Runs a task when it is its turn, and returns its result. */
 export type RunInOrder = <T>(work: () => Promise<T>) => Promise<T>
 
@@ -141,32 +139,27 @@ export function eventResponse(
 
 /** A set of callbacks. */
 export class Listeners<T> {
-  readonly #emitter = new EventEmitter<'news'>()
+  readonly #listeners = new Set<{ readonly call: (news: T) => void }>()
+
+  /** Adds a listener, even a duplicate; returns its removal. O(1). */
+  add(call: (news: T) => void): () => void {
+    const listener = { call }
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
 
   /**
-   * Adds a listener, even a duplicate; returns its removal. An error of a listener becomes an unhandled
-   * rejection, and the others are still called. O(listeners) to remove.
+   * Calls all listeners; those added meanwhile are called the next time. Never throws: an error of a listener
+   * becomes an unhandled rejection, and the others are still called. O(listeners).
    */
-  add(call: (news: T) => void): () => void {
-    let listens = true
-    const guarded = (news: T): void => {
-      // An emitter still calls what was removed while it was calling.
-      if (!listens) return
+  tell(news: T): void {
+    for (const listener of [...this.#listeners]) {
+      if (!this.#listeners.has(listener)) continue
       try {
-        call(news)
+        listener.call(news)
       } catch (error) {
         void Promise.reject(error)
       }
     }
-    this.#emitter.on('news', guarded)
-    return () => {
-      listens = false
-      this.#emitter.off('news', guarded)
-    }
-  }
-
-  /** Calls all listeners; those added meanwhile are called the next time. Never throws. O(listeners). */
-  tell(news: T): void {
-    this.#emitter.emit('news', news)
   }
 }
