@@ -153,7 +153,8 @@ export class Listeners<T> {
    * becomes an unhandled rejection, and the others are still called. O(listeners).
    */
   tell(news: T): void {
-    for (const listener of [...this.#listeners]) {
+    const listeners = [...this.#listeners]
+    for (const listener of listeners) {
       if (!this.#listeners.has(listener)) continue
       try {
         listener.call(news)
