@@ -12,8 +12,8 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
     name: 'a snapshot forgets which call a message completes',
     file: 'state/snapshot/record.ts',
-    find: '...(unit[3] !== undefined &&',
-    replace: '...(unit[3] === -1 &&',
+    find: '...(completes !== undefined && { completes: entryAt<ActionEvent>(completes) })',
+    replace: '',
   },
   {
     name: 'the fold goes on where nothing is held',
@@ -66,8 +66,9 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
     name: 'a snapshot forgets that a batch had errors only',
     file: 'state/snapshot/record.ts',
-    find: "return ['batch', rank, unit.responseId, unit.thinking, unit.onlyErrors, calls, results]",
-    replace: "return ['batch', rank, unit.responseId, unit.thinking, true, calls, results]",
+    find: 'const { calls, byCallId: _, results, ...fields } = unit',
+    replace:
+      'const { calls, byCallId: _, results, ...others } = unit\n  const fields = { ...others, onlyErrors: true }',
   },
   {
     name: 'a snapshot forgets the prompt that the view forgot',
@@ -112,12 +113,6 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
     replace: 'return kindFrom(code)\n',
   },
   {
-    name: 'time is read from the wrong place after a restart',
-    file: 'log/columnar/columns.ts',
-    find: 'start = end\n',
-    replace: 'start = end + (at === 9 ? 1 : 0)\n',
-  },
-  {
     name: 'a batch of a snapshot holds its answers as calls of their own',
     file: 'state/snapshot/record.ts',
     find: '({ entry: entryAt(seq), call: entryAt(call) })',
@@ -132,8 +127,8 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
     name: 'parts since a length begin one too late',
     file: 'state/snapshot.ts',
-    find: 'let index = Math.floor(from / size)',
-    replace: 'let index = Math.ceil(from / size)',
+    find: 'const first = Math.floor(from / size)\n  const chunks',
+    replace: 'const first = Math.floor(from / size) + 1\n  const chunks',
   },
   {
     name: 'the index of a snapshot finds the first call of an id only',

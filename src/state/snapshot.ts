@@ -4,7 +4,7 @@ import { ColloquyError } from '../event/errors.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { quote } from '../event/text.ts'
 import type { Event } from '../event/types.ts'
-import { Chunk, type ColumnRow, columnRow, writeChunk } from '../log/columnar/chunk.ts'
+import { Chunk, columnRow, writeChunk } from '../log/columnar/chunk.ts'
 import { ColumnarEntry, ColumnarLog } from '../log/columnar/columnar-log.ts'
 import { keyAt } from '../log/columnar/columns.ts'
 import { type Seal, sealOf } from '../log/columnar/sealed.ts'
@@ -26,42 +26,22 @@ import {
 } from './snapshot/record.ts'
 import type { Checkpoint, State } from './state.ts'
 
-const NO_SEAL: Seal = [0, 0]
-
-/**
- * Seals of complete chunks, by last entry, which belongs to one version of one log and so identifies
- * everything before it.
- */
+/** Seals of complete chunks, by last entry, which belongs to one version of one log. */
 const seals = new WeakMap<Checkpoint, { readonly size: number; readonly seal: Seal }>()
 
-/**
- * Returns the chunks from a position. O(length - from + chunk); once O(length) when earlier chunks were
- * neither read nor written with this log.
- */
-function chunksFrom(log: Log<Checkpoint>, from: number, size: number): Uint8Array[] {
-  const { length } = log.entries
-  const chunks: Uint8Array[] = []
-  let link: Seal | null = null
-  for (let index = Math.floor(from / size); index * size < length; index += 1) {
-    link ??= sealBefore(log, index, size)
-    const bytes = chunkAt(log, index, size, link)
-    chunks.push(bytes)
-    link = sealOf(bytes)
-  }
-  return chunks
+/** Returns the chunks from one on. O(their length). */
+function chunksFrom(log: Log<Checkpoint>, first: number, size: number): Uint8Array[] {
+  const count = Math.ceil(log.entries.length / size)
+  return Array.from({ length: Math.max(0, count - first) }, (_, i) => chunkAt(log, first + i, size))
 }
 
-function lastSeal(log: Log<Checkpoint>, size: number, chunks: readonly Uint8Array[]): Seal {
-  const last = chunks.at(-1)
-  return last === undefined ? sealBefore(log, log.entries.length / size, size) : sealOf(last)
-}
-
-function chunkAt(log: Log<Checkpoint>, index: number, size: number, link: Seal): Uint8Array {
+function chunkAt(log: Log<Checkpoint>, index: number, size: number): Uint8Array {
   const first = index * size
   const known = completeAt(log, index, size)
   if (known !== undefined) return known.bytes
   const end = Math.min(first + size, log.entries.length)
-  const bytes = writeChunk(CHUNK_LABEL, { first, size, link }, rowsOf(log, first, end))
+  const rows = log.entries.slice(first, end).map((entry) => columnRow(entry, droppedAt(log, entry)))
+  const bytes = writeChunk(CHUNK_LABEL, { first, size }, rows)
   const last = log.entries.get(first + size - 1)
   if (last !== undefined) seals.set(last, { size, seal: sealOf(bytes) })
   return bytes
@@ -73,39 +53,19 @@ function completeAt(log: Log<Checkpoint>, index: number, size: number): Chunk | 
   return fits ? chunk : undefined
 }
 
-function sealBefore(log: Log<Checkpoint>, index: number, size: number): Seal {
-  // Search back to a known seal, then forward: a chunk names its predecessor.
-  let position = index
-  let link = knownSeal(log, position - 1, size)
-  while (link === undefined) {
-    position -= 1
-    link = knownSeal(log, position - 1, size)
-  }
-  for (; position < index; position += 1) link = sealOf(chunkAt(log, position, size, link))
-  return link
-}
-
-function knownSeal(log: Log<Checkpoint>, index: number, size: number): Seal | undefined {
-  if (index < 0) return NO_SEAL
+/** The seal of a complete chunk. O(1) if this process has read or written the chunk. */
+function sealAt(log: Log<Checkpoint>, index: number, size: number): Seal {
   const complete = completeAt(log, index, size)
   if (complete !== undefined) return complete.seal
   const last = log.entries.get((index + 1) * size - 1)
   const known = last === undefined ? undefined : seals.get(last)
-  return known?.size === size ? known.seal : undefined
-}
-
-/** Rows of a range: from the columnar log as far as it reaches, then from the entries. */
-function rowsOf(log: Log<Checkpoint>, from: number, to: number): ColumnRow[] {
-  const { columns } = log.index
-  const known = Math.max(from, Math.min(to, columnarLength(log)))
-  const rows = columns?.rows(from, known) ?? []
-  for (const checkpoint of log.entries.slice(known, to))
-    rows.push(columnRow(checkpoint, droppedAt(log, checkpoint)))
-  return rows
+  return known?.size === size ? known.seal : sealOf(chunkAt(log, index, size))
 }
 
 /** Why the result at this checkpoint is not in the view. Null when it is, or when there is no result. */
 function droppedAt(log: Log<Checkpoint>, checkpoint: Checkpoint) {
+  const { seq } = checkpoint
+  if (seq < columnarLength(log)) return log.index.columns?.chunkOf(seq).dropped(seq) ?? null
   const last = checkpoint.branch.dropped.last()
   return last?.entry === checkpoint ? whyDropped(log, last) : null
 }
@@ -153,12 +113,13 @@ export function encodeParts(
 ): SnapshotPart[] {
   const { log } = state
   const from = since > 0 && since <= log.entries.length ? Math.floor(since) : 0
-  const chunks = chunksFrom(log, from, size)
-  const record = stateRecord(state, { size, seal: lastSeal(log, size, chunks), createdAt })
-  const first = Math.floor(from / size) + 1
+  const first = Math.floor(from / size)
+  const chunks = chunksFrom(log, first, size)
+  const known = Array.from({ length: first }, (_, index) => sealAt(log, index, size))
+  const record = stateRecord(state, { size, seals: [...known, ...chunks.map(sealOf)], createdAt })
   return [
     { part: 0, bytes: writeHead(record, bodiesOf(state.branch), withBodies) },
-    ...chunks.map((bytes, index) => ({ part: first + index, bytes })),
+    ...chunks.map((bytes, index) => ({ part: first + index + 1, bytes })),
   ]
 }
 
@@ -218,7 +179,7 @@ export function evict(state: State): State {
   const chunks = bytes.map((each, index) =>
     existing[index]?.bytes === each ? existing[index] : (Chunk.open(CHUNK_LABEL, each) as Chunk),
   )
-  const record = stateRecord(state, { size, seal: lastSeal(log, size, bytes), createdAt: '' })
+  const record = stateRecord(state, { size, seals: bytes.map(sealOf), createdAt: '' })
   return stateOver({ record, bodies: bodiesOf(branch), chunks, conversationId })
 }
 
@@ -268,21 +229,19 @@ function readParts(parts: readonly SnapshotPart[], conversationId: string): Save
   const first = byNumber.get(0)
   const head = first === undefined ? null : readHead(first)
   if (head === null || head.record.conversationId !== conversationId) return null
-  const { length, size, seal } = head.record
+  const { length, size, seals } = head.record
   const chunks: Chunk[] = []
-  let link: Seal = NO_SEAL
-  for (let position = 0; position < length; position += size) {
-    const bytes = byNumber.get(chunks.length + 1)
+  for (const [index, seal] of seals.entries()) {
+    const first = index * size
+    const bytes = byNumber.get(index + 1)
     const chunk = bytes === undefined ? null : Chunk.open(CHUNK_LABEL, bytes)
-    // A chunk names its predecessor, and the head names the last chunk, so parts of two logs or states never
-    // match.
-    if (chunk === null || chunk.first !== position || chunk.size !== size || !isEqualSeal(chunk.link, link))
+    // The head names every chunk, so parts of two logs or states never match.
+    if (chunk === null || !isEqualSeal(chunk.seal, seal)) return null
+    if (chunk.first !== first || chunk.size !== size || chunk.count !== Math.min(size, length - first))
       return null
-    if (chunk.count !== Math.min(size, length - position)) return null
     chunks.push(chunk)
-    link = chunk.seal
   }
-  return isEqualSeal(link, seal) ? { ...head, chunks, conversationId } : null
+  return seals.length === Math.ceil(length / size) ? { ...head, chunks, conversationId } : null
 }
 
 /**

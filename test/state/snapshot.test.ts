@@ -239,12 +239,13 @@ describe('the parts', () => {
     expect(decodeSnapshot([old[0] as SnapshotPart, ...now.slice(1)], '')).toBeNull()
   })
 
-  it('of another log with the same ids do not fit, whichever part it is', () => {
+  it('of another log with the same ids do not fit, whichever part differs', () => {
     const other = encodeSnapshot(replay(events.with(3, pause('p3', { timestamp: '2027-01-01T00:00:00Z' }))))
     const parts = encodeSnapshot(state)
-    for (const [n, part] of other.entries()) {
-      if (n > 0) expect(decodeSnapshot(parts.with(n, part), '')).toBeNull()
-    }
+    const differing = other.flatMap(({ bytes }, n) => (String(bytes) === String(parts[n]?.bytes) ? [] : [n]))
+    expect(differing).toContain(0)
+    expect(differing.length).toBeGreaterThan(1)
+    for (const n of differing) expect(decodeSnapshot(parts.with(n, other[n] as SnapshotPart), '')).toBeNull()
     expect(decodeSnapshot([other[0] as SnapshotPart, ...parts.slice(1)], '')).toBeNull()
     expect(decodeSnapshot(other, '')).not.toBeNull()
   })
@@ -316,6 +317,6 @@ describe('the version of the fold', () => {
   it('is raised when the fold or the form of a part changes: then write the new pair here', () => {
     const bytes = encodeParts(replay(LOG), 0, 4).map((part) => [...part.bytes].join())
     const print = hashText([encodeState(replay(LOG)), ...bytes].join('\n'))
-    expect([FOLD_VERSION, print]).toEqual([10, '3db80b134ade7722'])
+    expect([FOLD_VERSION, print]).toEqual([11, 'ea32a6b311da478b'])
   })
 })

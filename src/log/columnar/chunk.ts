@@ -1,17 +1,24 @@
 /** One chunk of a columnar log, read row by row from its bytes. */
 
-import { type DropReason, type Entry, eventKindOf, kindOf, type LogWarning } from '../entry.ts'
+import {
+  callIdOf,
+  type DropReason,
+  type Entry,
+  eventKindOf,
+  kindOf,
+  type LogWarning,
+  responseIdOf,
+} from '../entry.ts'
 import {
   type Key,
   writeKeys,
   bytesIn,
-  writeTimes,
   KEY_SECTIONS,
   type KeyColumn,
-  keyAt,
   readKeys,
   wordsIn,
-  Times,
+  Texts,
+  writeTexts,
 } from './columns.ts'
 import { type Label, type Seal, seal, aligned, sealOf, unseal } from './sealed.ts'
 import { EVENT_KINDS, KINDS } from '../../event/kinds.ts'
@@ -38,7 +45,6 @@ export class Chunk {
   readonly first: number
   readonly count: number
   readonly size: number
-  readonly link: Seal
   readonly dropCount: number
   readonly ids: KeyColumn
   readonly callIds: KeyColumn
@@ -49,19 +55,18 @@ export class Chunk {
   readonly #above: Int32Array
   readonly #flags: Uint8Array
   readonly #codes: Uint8Array
-  readonly #times: Times
+  readonly #times: Texts
   readonly #rareText: Uint8Array
   #rare: RareFacts | null = null
 
   private constructor(bytes: Uint8Array, sections: readonly Uint8Array[]) {
     const none = new Uint8Array(0)
     const words = (index: number) => wordsIn(sections[index] ?? none)
-    const [first = 0, count = 0, size = 0, one = 0, other = 0, dropCount = 0] = words(0)
+    const [first = 0, count = 0, size = 0, dropCount = 0] = words(0)
     this.bytes = bytes
     this.first = first
     this.count = count
     this.size = size
-    this.link = [one, other]
     this.dropCount = dropCount
     this.#parents = words(1)
     this.#depths = words(2)
@@ -69,7 +74,7 @@ export class Chunk {
     this.#above = words(4)
     this.#flags = sections[5] ?? none
     this.#codes = sections[6] ?? none
-    this.#times = new Times(count, sections[7] ?? none, sections[8] ?? none)
+    this.#times = new Texts(sections[7] ?? none, sections[8] ?? none)
     this.#rareText = sections[9] ?? none
     const [ids, callIds, responseIds] = [0, 1, 2].map((n) =>
       readKeys(sections.slice(PLAIN_SECTIONS + n * KEY_SECTIONS)),
@@ -130,7 +135,8 @@ export class Chunk {
   }
 
   timestamp(seq: number): string | null {
-    return this.#times.at(seq - this.first)
+    const time = this.#times.at(seq - this.first)
+    return time === '' ? null : time
   }
 
   warnings(seq: number): readonly LogWarning[] {
@@ -139,25 +145,6 @@ export class Chunk {
 
   allWarnings(): readonly LogWarning[] {
     return this.#rareFacts().warnings
-  }
-
-  row(seq: number): ColumnRow {
-    return {
-      id: keyAt(this.ids, seq),
-      timestamp: this.timestamp(seq),
-      kind: this.kind(seq),
-      isEvent: this.isEvent(seq),
-      inTree: this.inTree(seq),
-      canBeHead: this.canBeHead(seq),
-      parent: this.parent(seq),
-      depth: this.depth(seq),
-      jump: this.jump(seq),
-      above: this.above(seq),
-      callId: keyAt(this.callIds, seq),
-      responseId: keyAt(this.responseIds, seq),
-      dropped: this.dropped(seq),
-      warnings: this.warnings(seq),
-    }
   }
 
   #has(seq: number, flag: number): boolean {
@@ -200,14 +187,12 @@ interface Rare {
 interface ChunkPosition {
   readonly first: number
   readonly size: number
-  /** Seal of the previous chunk, by which a chunk identifies everything before it. */
-  readonly link: Seal
 }
 
 /** Serializes a chunk. O(rows). */
 export function writeChunk(
   label: Label,
-  { first, size, link }: ChunkPosition,
+  { first, size }: ChunkPosition,
   rows: readonly ColumnRow[],
 ): Uint8Array {
   const numbers = (of: (row: ColumnRow) => number) => bytesIn(column(new Int32Array(rows.length), rows, of))
@@ -225,14 +210,14 @@ export function writeChunk(
   }
   const dropCount = rows.filter((row) => row.dropped !== null).length
   return seal(label, [
-    bytesIn(Int32Array.of(first, rows.length, size, ...link, dropCount)),
+    bytesIn(Int32Array.of(first, rows.length, size, dropCount)),
     numbers((row) => row.parent),
     numbers((row) => row.depth),
     numbers((row) => row.jump),
     numbers((row) => row.above),
     small(flagsOf),
     small((row) => kindCode(row.kind)),
-    ...writeTimes(rows.map((row) => row.timestamp)),
+    ...writeTexts(rows.map((row) => row.timestamp ?? '')),
     new TextEncoder().encode(encodeRare(rows, first)),
     ...keys((row) => row.id),
     ...keys((row) => row.callId),
@@ -285,9 +270,8 @@ export interface ColumnRow {
   readonly warnings: readonly LogWarning[]
 }
 
-/** Row of an entry with its body. O(1). */
+/** Row of an entry, with or without its body. O(1). */
 export function columnRow(entry: Entry, dropped: DropReason | null): ColumnRow {
-  const action = entry.inTree && entry.event?.kind === 'ActionEvent' ? entry.event : null
   return {
     id: entry.id,
     timestamp: entry.timestamp,
@@ -299,8 +283,8 @@ export function columnRow(entry: Entry, dropped: DropReason | null): ColumnRow {
     depth: entry.depth,
     jump: entry.jump?.seq ?? -1,
     above: entry.above?.seq ?? -1,
-    callId: action?.tool_call_id ?? null,
-    responseId: action?.llm_response_id ?? null,
+    callId: callIdOf(entry),
+    responseId: responseIdOf(entry),
     dropped,
     warnings: entry.warnings,
   }

@@ -2,7 +2,7 @@
 
 import type { Event } from '../../event/types.ts'
 import type { Entry, EvictedBody, LogWarning, UnitOrder } from '../entry.ts'
-import type { Chunk, ColumnRow } from './chunk.ts'
+import type { Chunk } from './chunk.ts'
 import { keyAt, type KeyColumn, KeyIndex } from './columns.ts'
 
 /** Number of entries that are created together: the width of a vector's leaf. */
@@ -49,11 +49,6 @@ export class ColumnarLog {
     const end = Math.min(start + LEAF, this.length)
     for (let seq = start; seq < end; seq += 1) this.entry(seq)
     return (this.#leaves[start / LEAF] ?? []) as readonly Entry[]
-  }
-
-  /** Rows of a range. O(rows · log chunk). */
-  rows(from: number, to: number): ColumnRow[] {
-    return Array.from({ length: to - from }, (_, index) => this.chunkOf(from + index).row(from + index))
   }
 
   parent(seq: number): number {
