@@ -15,7 +15,7 @@ import { sandboxOperations } from './control-plane/sandbox-operations.ts'
 import { startOperations } from './control-plane/start-operations.ts'
 import { inheritedOf } from './control-plane/app-metadata.ts'
 import { createPlane, type ControlPlane, type ControlPlaneOptions } from './control-plane/control-plane.ts'
-import { agentEvents, ownEvents } from './agent-server/event-operations.ts'
+import { ownEvents } from './agent-server/event-operations.ts'
 import { createApp } from './http/app.ts'
 import { type AllowOrigin, allowOrigins } from './http/cors.ts'
 import { openApi } from './http/openapi.ts'
@@ -30,7 +30,6 @@ import { WorkingCalls } from './conversations/working-calls.ts'
 import { callOperations, CallTokens } from './agent-server/call-operations.ts'
 import { Live, type LiveOptions } from './live/live.ts'
 import { streamOperations } from './live/stream.ts'
-import { switchProfile } from './agent-server/agent-operations.ts'
 import { emptyListOperations } from './empty-lists.ts'
 import {
   type Credits,
@@ -247,7 +246,6 @@ export function createService(options: ServiceOptions): Service {
   const all: Operation[] = [
     ...sharedEvents(shared),
     ...ownEvents(engine.store),
-    ...agentEvents(engine.store),
     ...blobOperations(engine.store),
     ...deletionOperations(controlPlane),
     ...lifecycleOperations(lifecycle, findLlm, {
@@ -255,7 +253,6 @@ export function createService(options: ServiceOptions): Service {
       inherit: (source) => inheritedOf(sandboxes, source),
       prepare: (record) => makeFolder(sandboxes, record),
     }),
-    switchProfile(lifecycle, findLlm, 'switch_app_conversation_profile', '/api/v1/app-conversations'),
     ...callOperations(lifecycle, callTokens, requireUser),
     ...streamOperations(live, identify),
     ...appConversationOperations(controlPlane),

@@ -10,13 +10,22 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { analyzerBody, llmBody, profileBody, questionBody, secretsBody } from './request-schema.ts'
 import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
 import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
-import { type BodySpec, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
+import { objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { onConversation } from './run-operations.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import { memoryStore } from '../../store/memory/store.ts'
 
 const operation = operationsIn('Conversations')
 const RESPONSE = objectOf({ response: string })
+
+const CHANGE = {
+  description: 'Applies to runs that start from now on',
+  otherwise: {
+    404: 'Unknown conversation, or unknown profile',
+    409: 'Earlier secrets were encrypted with another secret',
+  },
+}
 
 export type FindLlm = (name: string) => Promise<JsonObject | null>
 
@@ -46,85 +55,60 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
       response: await askAside(lifecycle, path.conversation_id, question, signal),
     }),
   }),
-  changing(lifecycle, 'secrets', {
+  onConversation(lifecycle, 'secrets', {
+    ...CHANGE,
     operationId: 'update_conversation_secrets',
     summary: 'Set Secrets For The Agent',
     body: secretsBody,
-    plan:
-      ({ secrets }) =>
-      (start) => ({
+    async work({ conversation }, { secrets }) {
+      await lifecycle.starts.change(conversation.id, (start) => ({
         ...start,
         secrets: { ...(isObject(start['secrets']) && start['secrets']), ...(secrets as JsonObject) },
-      }),
+      }))
+      // Secrets are not shown.
+      await conversation.append(updateEvent('secrets', null))
+    },
   }),
-  changing(lifecycle, 'security_analyzer', {
+  onConversation(lifecycle, 'security_analyzer', {
+    ...CHANGE,
     operationId: 'set_conversation_security_analyzer',
     summary: 'Set Security Analyzer',
     body: analyzerBody,
-    plan: (body) => (start) => ({ ...start, security_analyzer: body.security_analyzer as JsonObject | null }),
+    async work({ conversation }, body) {
+      const security_analyzer = body.security_analyzer as JsonObject | null
+      const { start } = await lifecycle.starts.change(conversation.id, (before) => ({
+        ...before,
+        security_analyzer,
+      }))
+      await conversation.append(updateEvent('security_analyzer', start['security_analyzer'] ?? null))
+    },
   }),
-  changing(lifecycle, 'switch_llm', {
+  onConversation(lifecycle, 'switch_llm', {
+    ...CHANGE,
     operationId: 'switch_conversation_llm',
     summary: 'Switch The Model',
     body: llmBody,
-    plan:
-      ({ llm }) =>
-      (start) =>
-        withLlm(start, llm as JsonObject),
+    work: ({ conversation }, { llm }) => switchLlm(lifecycle, conversation, llm as JsonObject),
   }),
-  switchProfile(lifecycle, findLlm),
+  ...(['/api/conversations', '/api/v1/app-conversations'] as const).map((base) =>
+    operation(`post ${base}/{conversation_id}/switch_profile`, {
+      ...CHANGE,
+      operationId: `switch_${base === '/api/conversations' ? '' : 'app_'}conversation_profile`,
+      summary: 'Switch To The Model Of A Profile',
+      body: profileBody,
+      async handle({ path, body: { profile_name: name } }) {
+        const { conversation } = await openConversation(lifecycle, path.conversation_id)
+        const llm = await findLlm(name)
+        if (llm === null) throw new HttpProblem(404, 'Profile not found.')
+        await switchLlm(lifecycle, conversation, llm)
+      },
+    }),
+  ),
 ]
 
-export const switchProfile = (
-  lifecycle: Lifecycle,
-  findLlm: FindLlm,
-  operationId = 'switch_conversation_profile',
-  base?: Changing<never>['base'],
-): Operation =>
-  changing(lifecycle, 'switch_profile', {
-    ...(base !== undefined && { base }),
-    operationId,
-    summary: 'Switch To The Model Of A Profile',
-    body: profileBody,
-    async plan({ profile_name: name }) {
-      const llm = await findLlm(name)
-      if (llm === null) throw new HttpProblem(404, 'Profile not found.')
-      return (start) => withLlm(start, llm)
-    },
-  })
-
-type Change = (start: JsonObject) => JsonObject
-
-interface Changing<B> {
-  /** Default: `/api/conversations`. */
-  readonly base?: `/${string}`
-  readonly operationId: string
-  readonly summary: string
-  readonly body: BodySpec<B>
-  readonly plan: (body: B) => Change | Promise<Change>
-}
-
-function changing<B>(
-  lifecycle: Lifecycle,
-  verb: string,
-  { base = '/api/conversations', plan, ...spec }: Changing<B>,
-): Operation {
-  return operation(`post ${base}/{conversation_id}/${verb}`, {
-    ...spec,
-    description: 'Applies to runs that start from now on',
-    otherwise: {
-      404: 'Unknown conversation, or unknown profile',
-      409: 'Earlier secrets were encrypted with another secret',
-    },
-    async handle({ path, body: request }) {
-      const { conversation } = await openConversation(lifecycle, path.conversation_id)
-      const { start } = await lifecycle.starts.change(conversation.id, await plan(request))
-      const key = ['switch_llm', 'switch_profile'].includes(verb) ? 'agent' : verb
-      // The current value, as the conversation shows it; secrets are not shown.
-      const value = key === 'secrets' ? null : (start[key] ?? null)
-      await conversation.append(updateEvent(key, value))
-    },
-  })
+async function switchLlm({ starts }: Lifecycle, conversation: Conversation, llm: JsonObject): Promise<void> {
+  const { start } = await starts.change(conversation.id, (before) => withLlm(before, llm))
+  await conversation.append(updateEvent('agent', start['agent'] ?? null))
 }
 
 function withLlm(start: JsonObject, llm: JsonObject): JsonObject {

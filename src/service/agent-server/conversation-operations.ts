@@ -1,5 +1,6 @@
 /** Operations on conversation records: create, get, search, count, update, delete and fork. */
 
+import { trajectoryOperations } from './event-operations.ts'
 import { mapConcurrent } from '../../conversation/async.ts'
 import { updateEvent } from '../../conversation/decide.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -22,7 +23,7 @@ import {
   isArchived,
   UNKNOWN_CONVERSATION,
 } from '../conversations/info.ts'
-import { COUNTED, countReply, exact, listPage } from '../conversations/listing.ts'
+import { countReply, exact, listPage, COUNTED } from '../conversations/listing.ts'
 import { changeRecord, findConversation } from '../conversations/find-conversation.ts'
 import { jsonResponse } from '../http/app.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
@@ -50,11 +51,10 @@ import {
   texts,
   withDefault,
 } from '../http/parameters.ts'
-import { agentOperations, type FindLlm } from './agent-operations.ts'
+import { type FindLlm, agentOperations } from './agent-operations.ts'
 import { create, fork, type Inherit } from './create.ts'
-import { trajectoryOperations } from './event-operations.ts'
 import { forkBody, startBody, updateBody } from './request-schema.ts'
-import { confirmationOperations, controlOperations, messageOperations } from './run-operations.ts'
+import { onConversation, runOperations } from './run-operations.ts'
 
 const topic = 'Conversations'
 const operation = operationsIn(topic)
@@ -250,13 +250,10 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
     handle: ({ path }) => upkeep.delete(path.conversation_id),
   }),
   ...(['archive', 'unarchive'] as const).map((verb) =>
-    operation(`post /api/conversations/{conversation_id}/${verb}`, {
+    onConversation(lifecycle, verb, {
       operationId: `${verb}_conversation`,
-      summary: verb === 'archive' ? 'Archive Conversation' : 'Unarchive Conversation',
       returns: INFO_SCHEMA,
-      otherwise: UNKNOWN_CONVERSATION,
-      async handle({ path }) {
-        const { conversation } = await openConversation(lifecycle, path.conversation_id)
+      async work({ conversation }) {
         await changeRecord(lifecycle.engine.store, conversation.id, ({ metadata }) => ({
           metadata: { ...metadata, archived: verb === 'archive' },
         }))
@@ -271,8 +268,8 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
     returns: INFO_SCHEMA,
     otherwise: { 404: 'Unknown conversation or event', 409: 'The id is taken' },
     async handle({ path, body = {} }) {
-      const { conversation: source } = await openConversation(lifecycle, path.conversation_id)
-      return describeConversation(lifecycle, await fork(lifecycle, source, body, upkeep.inherit))
+      const { conversation } = await openConversation(lifecycle, path.conversation_id)
+      return describeConversation(lifecycle, await fork(lifecycle, conversation, body, upkeep.inherit))
     },
   }),
 ]
@@ -371,7 +368,5 @@ export const lifecycleOperations = (lifecycle: Lifecycle, findLlm: FindLlm, upke
   ...agentOperations(lifecycle, findLlm),
   ...trajectoryOperations(lifecycle),
   ...conversationOperations(lifecycle, upkeep),
-  ...controlOperations(lifecycle),
-  ...confirmationOperations(lifecycle),
-  ...messageOperations(lifecycle),
+  ...runOperations(lifecycle),
 ]

@@ -8,44 +8,33 @@ import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { UNKNOWN_CONVERSATION, wholeInfoOf } from '../conversations/info.ts'
 import { folderLayout, trajectory } from '../conversations/trajectory.ts'
 import {
-  BLOBS_QUERY,
   EVENT,
   EVENT_OR_NULL,
   EVENT_PAGE,
   type EventPageBody,
+  type FilterValues,
   filterOf,
   FILTERS,
   getEvents,
   type PageValues,
-  PAGING,
   searchPage,
+  BLOBS_QUERY,
+  PAGING,
 } from '../events/pages.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
 import { listOf, operationsIn, type Operation, int, string } from '../http/operation.ts'
-import { dateTime, oneOf, optional, type Parameter, text, texts } from '../http/parameters.ts'
+import {
+  dateTime,
+  oneOf,
+  optional,
+  type Parameter,
+  type Parameters,
+  text,
+  texts,
+} from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 
 const operation = operationsIn('Events')
-
-const PAGE = { returns: EVENT_PAGE, otherwise: UNKNOWN_CONVERSATION }
-const COUNT = { returns: int, otherwise: UNKNOWN_CONVERSATION }
-
-const batchGetEvents = (
-  store: Store,
-  route: `get /api/${'v1/conversation' | 'conversations'}/{conversation_id}/events`,
-  name: string,
-): Operation =>
-  operation(route, {
-    name,
-    query: { id: texts() },
-    returns: listOf(EVENT_OR_NULL),
-    otherwise: { ...TOO_MANY_IDS, ...TOO_LARGE, ...UNKNOWN_CONVERSATION },
-    async handle({ path, query }) {
-      checkIds(query.id, 'events')
-      const { id } = await getConversationOr404(store, path.conversation_id)
-      return getEvents(store, id, query.id)
-    },
-  })
 
 /** A page of events. `id` may be written in any form. @throws HttpProblem 404. */
 async function ownPage(store: Store, id: string, query: PageValues): Promise<EventPageBody> {
@@ -55,25 +44,6 @@ async function ownPage(store: Store, id: string, query: PageValues): Promise<Eve
   const { id: storedId } = await getConversationOr404(store, id)
   return searchPage(store, filterOf(storedId, query), query)
 }
-
-export const ownEvents = (store: Store): Operation[] => [
-  operation('get /api/v1/conversation/{conversation_id}/events/search', {
-    name: 'search_events',
-    query: { ...FILTERS, ...PAGING, ...BLOBS_QUERY },
-    ...PAGE,
-    handle: ({ path, query }) => ownPage(store, path.conversation_id, query),
-  }),
-  operation('get /api/v1/conversation/{conversation_id}/events/count', {
-    name: 'count_events',
-    query: FILTERS,
-    ...COUNT,
-    async handle({ path, query }) {
-      const { id } = await getConversationOr404(store, path.conversation_id)
-      return store.count(filterOf(id, query))
-    },
-  }),
-  batchGetEvents(store, 'get /api/v1/conversation/{conversation_id}/events', 'batch_get_events'),
-]
 
 /** A kind by its name, or by the path of its class; only the name counts. */
 const kindName = (): Parameter<EventKind> => {
@@ -93,24 +63,46 @@ const AGENT_FILTERS = {
   timestamp__lt: optional(dateTime()),
 } as const
 
-/** The operations on events under the agent server's prefix. */
-export const agentEvents = (store: Store): Operation[] => [
-  operation('get /api/conversations/{conversation_id}/events/search', {
-    name: 'search_conversation_events',
-    query: { ...AGENT_FILTERS, ...PAGING, ...BLOBS_QUERY },
-    ...PAGE,
-    handle: async ({ path, query: { kind: kind__eq, ...query } }) =>
-      await ownPage(store, path.conversation_id, { kind__eq, ...query }),
+/** The search, the count and the reads by id of one interface, which has its own filters. */
+const eventOperations = <F extends Parameters>(
+  store: Store,
+  base: 'v1/conversation' | 'conversations',
+  noun: string,
+  filters: F,
+): Operation[] => [
+  operation(`get /api/${base}/{conversation_id}/events/search`, {
+    name: `search_${noun}`,
+    query: { ...filters, ...PAGING, ...BLOBS_QUERY },
+    returns: EVENT_PAGE,
+    otherwise: UNKNOWN_CONVERSATION,
+    handle: ({ path, query }) => ownPage(store, path.conversation_id, query as object as PageValues),
   }),
-  operation('get /api/conversations/{conversation_id}/events/count', {
-    name: 'count_conversation_events',
-    query: AGENT_FILTERS,
-    ...COUNT,
-    async handle({ path, query: { kind: kind__eq, ...query } }) {
+  operation(`get /api/${base}/{conversation_id}/events/count`, {
+    name: `count_${noun}`,
+    query: filters,
+    returns: int,
+    otherwise: UNKNOWN_CONVERSATION,
+    async handle({ path, query }) {
       const { id } = await getConversationOr404(store, path.conversation_id)
-      return store.count(filterOf(id, { kind__eq, ...query }))
+      return store.count(filterOf(id, query as object as FilterValues))
     },
   }),
+  operation(`get /api/${base}/{conversation_id}/events`, {
+    name: `batch_get_${noun}`,
+    query: { id: texts() },
+    returns: listOf(EVENT_OR_NULL),
+    otherwise: { ...TOO_MANY_IDS, ...TOO_LARGE, ...UNKNOWN_CONVERSATION },
+    async handle({ path, query }) {
+      checkIds(query.id, 'events')
+      const { id } = await getConversationOr404(store, path.conversation_id)
+      return getEvents(store, id, query.id)
+    },
+  }),
+]
+
+export const ownEvents = (store: Store): Operation[] => [
+  ...eventOperations(store, 'v1/conversation', 'events', FILTERS),
+  ...eventOperations(store, 'conversations', 'conversation_events', AGENT_FILTERS),
   operation('get /api/conversations/{conversation_id}/events/{event_id}', {
     name: 'get_conversation_event',
     returns: EVENT,
@@ -138,9 +130,4 @@ export const trajectoryOperations = (lifecycle: Lifecycle): Operation[] => [
       return trajectory(store, record, await wholeInfoOf(store, record, state), folderLayout(record))
     },
   }),
-  batchGetEvents(
-    lifecycle.engine.store,
-    'get /api/conversations/{conversation_id}/events',
-    'batch_get_conversation_events',
-  ),
 ]

@@ -2,7 +2,6 @@
 
 import type { Conversation } from '../../conversation/conversation.ts'
 import { decideApprove, decideReject, openCallsOf } from '../../conversation/decide.ts'
-
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
 import { findEventIn, type Log } from '../../log/log.ts'
@@ -14,6 +13,7 @@ import {
   describeConversation,
   type Lifecycle,
   newEventId,
+  type OpenConversation,
   openConversation,
   sendMessage,
 } from '../conversations/conversations.ts'
@@ -43,91 +43,147 @@ const operation = operationsIn('Conversations')
 /** Maximum milliseconds that an interrupt waits for the run to end; the log already contains it. */
 const INTERRUPT_WAIT = 5_000
 
-export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
-  verb(
-    lifecycle,
-    'run',
-    'Run Conversation',
-    async (conversation) => {
+interface OnConversation<B> {
+  readonly operationId: string
+  /** Default: Conversations. */
+  readonly tag?: string
+  readonly summary?: string
+  readonly body?: BodySpec<B>
+  readonly returns?: JsonObject
+  readonly otherwise?: Operation['otherwise']
+  readonly work: (opened: OpenConversation, body: B) => Promise<Reply>
+}
+
+/** An operation on a conversation, which is opened first. */
+export const onConversation = <B = undefined>(
+  lifecycle: Lifecycle,
+  name: string,
+  { work, otherwise, ...spec }: OnConversation<B>,
+): Operation =>
+  operation(`post /api/conversations/{conversation_id}/${name}`, {
+    ...spec,
+    otherwise: { ...UNKNOWN_CONVERSATION, ...otherwise },
+    handle: async ({ path, body }) => work(await openConversation(lifecycle, path.conversation_id), body),
+  })
+
+/** A decision that needs a run is rejected as a whole if no slot is free. */
+const FULL = { 429: 'Too many runs' }
+const NOT_PENDING = { 409: 'No call waits for confirmation, or a call is not pending' }
+
+export const runOperations = (lifecycle: Lifecycle): Operation[] => [
+  onConversation(lifecycle, 'run', {
+    operationId: 'run_conversation',
+    otherwise: { 409: 'The conversation is running, or there is no agent', ...FULL },
+    async work({ conversation }) {
       const { header, log } = await conversation.state()
       // To run a conversation that waits for confirmation is to approve; the log contains the approval before
       // the run.
       if (header.status !== 'waiting_for_confirmation')
-        await lifecycle.runs.start(conversation, log.entries.length)
-      else {
-        lifecycle.runs.checkAgent()
-        await lifecycle.runs.request(conversation.id, async (reserve) => ({
-          conversation,
-          from: await appendDecision(conversation, approveAll, reserve),
-        }))
-      }
+        return lifecycle.runs.start(conversation, log.entries.length)
+      lifecycle.runs.checkAgent()
+      await lifecycle.runs.request(conversation.id, async (reserve) => ({
+        conversation,
+        from: await appendDecision(conversation, approveAll, reserve),
+      }))
     },
-    {
-      409: 'The conversation is running, or there is no agent',
-      429: 'Too many runs',
-    },
-  ),
-  verb(lifecycle, 'pause', 'Pause Conversation', (conversation) => pause(lifecycle, conversation)),
-  verb(lifecycle, 'interrupt', 'Interrupt Conversation', async (conversation) => {
-    await conversation.interrupt()
-    if (lifecycle.runs.has(conversation.id)) await lifecycle.runs.ended(conversation.id, INTERRUPT_WAIT)
   }),
-  verb(lifecycle, 'resume', 'Resume Conversation', (conversation) => conversation.resume()),
-  verb(lifecycle, 'condense', 'Request A Condensation', (conversation) =>
-    conversation.append({ kind: 'CondensationRequest', source: 'environment' }),
-  ),
-  operation('post /api/conversations/{conversation_id}/navigate', {
+  onConversation(lifecycle, 'pause', {
+    operationId: 'pause_conversation',
+    work: ({ conversation }) => pause(lifecycle, conversation),
+  }),
+  onConversation(lifecycle, 'interrupt', {
+    operationId: 'interrupt_conversation',
+    async work({ conversation }) {
+      await conversation.interrupt()
+      if (lifecycle.runs.has(conversation.id)) await lifecycle.runs.ended(conversation.id, INTERRUPT_WAIT)
+    },
+  }),
+  onConversation(lifecycle, 'resume', {
+    operationId: 'resume_conversation',
+    async work({ conversation }) {
+      await conversation.resume()
+    },
+  }),
+  onConversation(lifecycle, 'condense', {
+    operationId: 'condense_conversation',
+    summary: 'Request A Condensation',
+    async work({ conversation }) {
+      await conversation.append({ kind: 'CondensationRequest', source: 'environment' })
+    },
+  }),
+  onConversation(lifecycle, 'navigate', {
     operationId: 'navigate_conversation',
     summary: 'Move HEAD',
     body: navigateBody,
     returns: INFO_SCHEMA,
     otherwise: { 404: 'Unknown conversation or event', 409: 'The conversation is running' },
-    async handle({ path, body }) {
-      const { conversation } = await openConversation(lifecycle, path.conversation_id)
+    async work({ conversation }, body) {
       // Null moves before the first event.
       await conversation.navigate(body?.event_id ?? null)
       return describeConversation(lifecycle, conversation)
     },
   }),
-  operation('post /api/conversations/{conversation_id}/confirmation_policy', {
+  onConversation(lifecycle, 'confirmation_policy', {
     operationId: 'set_confirmation_policy',
     body: policyBody,
-    otherwise: UNKNOWN_CONVERSATION,
-    async handle({ path, body }) {
-      const { conversation } = await openConversation(lifecycle, path.conversation_id)
+    async work({ conversation }, body) {
       await conversation.setConfirmationPolicy(body.policy as JsonObject | null)
     },
   }),
-]
-
-/**
- * Pauses a conversation. A paused one receives another PauseEvent only if a run requested since has not
- * begun: the log lacks that request.
- */
-async function pause({ runs }: Lifecycle, conversation: Conversation): Promise<void> {
-  const events = await conversation.pause()
-  if (events.length > 0 || (await conversation.state()).header.status !== 'paused') return
-  if (await runs.isWanted(conversation.id)) await conversation.append({ kind: 'PauseEvent', source: 'user' })
-}
-
-function verb(
-  lifecycle: Lifecycle,
-  name: string,
-  summary: string,
-  work: (conversation: Conversation) => Promise<unknown>,
-  otherwise: Operation['otherwise'] = {},
-): Operation {
-  return operation(`post /api/conversations/{conversation_id}/${name}`, {
-    operationId: `${name}_conversation`,
-    summary,
-    otherwise: { ...UNKNOWN_CONVERSATION, ...otherwise },
-    async handle({ path }): Promise<Reply> {
-      await work((await openConversation(lifecycle, path.conversation_id)).conversation)
+  onConversation(lifecycle, 'events/respond_to_confirmation', {
+    operationId: 'respond_to_confirmation',
+    tag: 'Events',
+    body: confirmationBody,
+    otherwise: { ...NOT_PENDING, ...FULL },
+    async work({ conversation }, { accept, reason }) {
+      // A second rejection, such as a double click, changes nothing.
+      if (!accept) {
+        await appendDecision(conversation, (state) => rejectAll(state, reason))
+        return
+      }
+      await lifecycle.runs.request(conversation.id, async (reserve) => {
+        const { header, log } = await conversation.state()
+        // The calls are approved, but the process that acknowledged it died before it ran them.
+        const isAgain = header.status === 'idle' && granted(header.callStatuses, 'approved').size > 0
+        if (!isAgain) return { conversation, from: await appendDecision(conversation, approveAll, reserve) }
+        await reserve(null)
+        return { conversation, from: log.entries.length }
+      })
     },
-  })
-}
-
-export const messageOperations = (lifecycle: Lifecycle): Operation[] => [
+  }),
+  onConversation(lifecycle, 'events/approve', {
+    operationId: 'approve_actions',
+    tag: 'Events',
+    body: approveBody,
+    otherwise: { ...NOT_PENDING, ...FULL },
+    async work({ conversation }, { action_ids }) {
+      await lifecycle.runs.request(conversation.id, async (reserve) => {
+        let isIdle = false
+        const decide = (state: State): readonly Event[] => {
+          const events = decideApprove(state, action_ids)
+          // No status is appended while other calls wait.
+          isIdle = state.header.status === 'idle' || events.some(isStatusUpdate)
+          return events
+        }
+        const reserveIfIdle: Reserve = async (eventId) => {
+          if (isIdle) await reserve(eventId)
+        }
+        const end = await appendDecision(conversation, decide, reserveIfIdle)
+        return { conversation, from: isIdle ? end : null }
+      })
+    },
+  }),
+  onConversation(lifecycle, 'events/reject', {
+    operationId: 'reject_actions',
+    tag: 'Events',
+    body: rejectBody,
+    otherwise: NOT_PENDING,
+    async work({ conversation }, { action_ids, reason }) {
+      const { log } = await conversation.state()
+      const open = action_ids.filter((id) => !isRejected(log, id))
+      if (open.length > 0) await conversation.reject(open, reason)
+    },
+  }),
   operation('post /api/conversations/{conversation_id}/events', {
     operationId: 'send_message',
     tag: 'Events',
@@ -148,86 +204,18 @@ export const messageOperations = (lifecycle: Lifecycle): Operation[] => [
   }),
 ]
 
-export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
-  decision(
-    lifecycle,
-    ['respond_to_confirmation', 'respond_to_confirmation', 'Respond To Confirmation'],
-    confirmationBody,
-    async (conversation, { accept, reason }) => {
-      // A second rejection, such as a double click, changes nothing.
-      if (!accept) return appendDecision(conversation, (state) => rejectAll(state, reason))
-      return lifecycle.runs.request(conversation.id, async (reserve) => {
-        const { header, log } = await conversation.state()
-        // The calls are approved, but the process that acknowledged it died before it ran them.
-        const isAgain = header.status === 'idle' && granted(header.callStatuses, 'approved').size > 0
-        if (!isAgain) return { conversation, from: await appendDecision(conversation, approveAll, reserve) }
-        await reserve(null)
-        return { conversation, from: log.entries.length }
-      })
-    },
-    FULL,
-  ),
-  decision(
-    lifecycle,
-    ['approve', 'approve_actions', 'Approve Actions'],
-    approveBody,
-    (conversation, { action_ids }) =>
-      lifecycle.runs.request(conversation.id, async (reserve) => {
-        let isIdle = false
-        const decide = (state: State): readonly Event[] => {
-          const events = decideApprove(state, action_ids)
-          // No status is appended while other calls wait.
-          isIdle = state.header.status === 'idle' || events.some(isStatusUpdate)
-          return events
-        }
-        const reserveIfIdle: Reserve = async (eventId) => {
-          if (isIdle) await reserve(eventId)
-        }
-        const end = await appendDecision(conversation, decide, reserveIfIdle)
-        return { conversation, from: isIdle ? end : null }
-      }),
-    FULL,
-  ),
-  decision(
-    lifecycle,
-    ['reject', 'reject_actions', 'Reject Actions'],
-    rejectBody,
-    async (conversation, { action_ids, reason }) => {
-      const { log } = await conversation.state()
-      const open = action_ids.filter((id) => !isRejected(log, id))
-      if (open.length > 0) await conversation.reject(open, reason)
-    },
-  ),
-]
+/**
+ * Pauses a conversation. A paused one receives another PauseEvent only if a run requested since has not
+ * begun: the log lacks that request.
+ */
+async function pause({ runs }: Lifecycle, conversation: Conversation): Promise<void> {
+  const events = await conversation.pause()
+  if (events.length > 0 || (await conversation.state()).header.status !== 'paused') return
+  if (await runs.isWanted(conversation.id)) await conversation.append({ kind: 'PauseEvent', source: 'user' })
+}
 
 const isStatusUpdate = (event: Event): boolean =>
   event.kind === 'ConversationStateUpdateEvent' && event.key === 'execution_status'
-
-/** A decision that needs a run is rejected as a whole if no slot is free. */
-const FULL = { 429: 'Too many runs' }
-
-function decision<B>(
-  lifecycle: Lifecycle,
-  [verb, operationId, summary]: readonly [verb: string, operationId: string, summary: string],
-  body: BodySpec<B>,
-  work: (conversation: Conversation, body: B) => Promise<unknown>,
-  otherwise: Operation['otherwise'] = {},
-): Operation {
-  return operation(`post /api/conversations/{conversation_id}/events/${verb}`, {
-    operationId,
-    tag: 'Events',
-    summary,
-    body,
-    otherwise: {
-      ...UNKNOWN_CONVERSATION,
-      409: 'No call waits for confirmation, or a call is not pending',
-      ...otherwise,
-    },
-    async handle({ path, body: request }) {
-      await work((await openConversation(lifecycle, path.conversation_id)).conversation, request)
-    },
-  })
-}
 
 /** Approves all waiting calls that can be executed. @throws HttpProblem 409 if none waits. */
 function approveAll(state: State): readonly Event[] {

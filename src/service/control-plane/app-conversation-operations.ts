@@ -9,7 +9,7 @@ import type { Store } from '../../store/contract/store.ts'
 import { openConversation, sendMessage } from '../conversations/conversations.ts'
 import { findConversation, getConversationOr404 } from '../conversations/find-conversation.ts'
 import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
-import { COUNTED, countReply, exact, listPage } from '../conversations/listing.ts'
+import { countReply, exact, listPage, COUNTED } from '../conversations/listing.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
 import {
   listOf,
@@ -22,13 +22,19 @@ import {
   int,
   string,
 } from '../http/operation.ts'
-import { type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
+import { CURSOR_PAGING, type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
 import { boolean, dateTime, optional, text, texts, type ValuesOf, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { ControlPlane } from './control-plane.ts'
-import { AT_ONCE, changeConversation, describeApp, describeApps, sandboxOf } from './app-conversations.ts'
+import {
+  APP_CONVERSATION,
+  AT_ONCE,
+  changeConversation,
+  describeApp,
+  describeApps,
+  sandboxOf,
+} from './app-conversations.ts'
 import { MAX_PENDING, MAX_PENDING_TEXT } from './pending-messages.ts'
-import { APP_CONVERSATION, CURSOR_PAGING } from './replies.ts'
 import { pendingBody, sendBody, updateBody } from '../request-schema.ts'
 import { SANDBOX_STATUSES, type SandboxStatus } from './sandbox-provider.ts'
 

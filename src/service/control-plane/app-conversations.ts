@@ -1,3 +1,5 @@
+import { STATUSES } from '../../state/status.ts'
+import { int, bool, instant, string, objectOf, maybe, listOf } from '../http/operation.ts'
 import { mapConcurrent, type RunInOrder } from '../../conversation/async.ts'
 import { updateEvent } from '../../conversation/decide.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
@@ -8,7 +10,7 @@ import { childIdsOf } from '../conversations/listing.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { appOf, withApp } from './app-metadata.ts'
 import type { AppUpdate } from '../request-schema.ts'
-import { NO_STATE, type SandboxState } from './sandbox-provider.ts'
+import { SANDBOX_STATUSES, NO_STATE, type SandboxState } from './sandbox-provider.ts'
 import type { Sandboxes } from './sandboxes.ts'
 
 /** The parts that describe conversations. */
@@ -16,6 +18,47 @@ export interface ControlPlaneContext {
   readonly lifecycle: Lifecycle
   readonly sandboxes: Sandboxes
 }
+
+const SHARED: JsonObject = {
+  id: string,
+  created_by_user_id: maybe(string),
+  selected_repository: maybe(string),
+  selected_branch: maybe(string),
+  git_provider: maybe(string),
+  title: maybe(string),
+  pr_number: listOf(int),
+  llm_model: maybe(string),
+  metrics: maybe({ type: 'object' }),
+  parent_conversation_id: maybe(string),
+  sub_conversation_ids: listOf(string),
+}
+
+export const SHARED_CONVERSATION = objectOf({
+  ...SHARED,
+  sandbox_id: string,
+  created_at: string,
+  updated_at: string,
+})
+
+export const APP_CONVERSATION = objectOf({
+  ...SHARED,
+  sandbox_id: maybe(string),
+  trigger: maybe(string),
+  agent_kind: string,
+  public: bool,
+  tags: { type: 'object', additionalProperties: string },
+  created_at: instant,
+  updated_at: instant,
+  sandbox_status: { type: 'string', enum: SANDBOX_STATUSES },
+  execution_status: maybe({ type: 'string', enum: STATUSES }),
+  conversation_url: maybe(string),
+  session_api_key: maybe(string),
+  acp_server: maybe(string),
+  launched_agent_profile: maybe({ type: 'object' }),
+  observability_metadata: { type: 'object' },
+  observability_tags: listOf(string),
+  observability_span_name: maybe(string),
+})
 
 /** Maximum conversations to look up or open at once: a page must not evict those in use. */
 export const AT_ONCE = 10

@@ -1,5 +1,6 @@
 /** Operations on shared conversations, summaries, downloads and files. */
 
+import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
 import { finalResponse } from '../../context/final-response.ts'
 import { redactText } from '../../context/redaction/redact-text.ts'
 import type { RedactionRules } from '../../context/redaction/rules.ts'
@@ -14,19 +15,18 @@ import type { Store } from '../../store/contract/store.ts'
 import { memoryStore } from '../../store/memory/store.ts'
 import { ifDeleted } from '../conversations/conversations.ts'
 import { findPublicConversation, getConversationOr404, shownId } from '../conversations/find-conversation.ts'
-import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
 import { shownText } from '../conversations/secrets.ts'
 import { FLAT, trajectory } from '../conversations/trajectory.ts'
 import {
   EVENT_OR_NULL,
   EVENT_PAGE,
   filterOf,
-  FILTERS,
   getEvents,
-  PAGING,
   searchPage,
+  FILTERS,
+  PAGING,
 } from '../events/pages.ts'
-import { batchGet, checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
+import { checkIds, batchGet, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
 import {
   listOf,
   maybe,
@@ -38,16 +38,15 @@ import {
   bool,
   int,
 } from '../http/operation.ts'
-import { pageInBytes } from '../http/page-bytes.ts'
+import { CURSOR_PAGING, pageInBytes } from '../http/page-bytes.ts'
 import { optional, text, texts, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from '../sandbox-files/contract.ts'
 import { CHANGES, changesOf, DIFF, diffOf } from '../sandbox-files/git-operations.ts'
 import { originOf } from './app-conversation-operations.ts'
-import { AT_ONCE, describeApp } from './app-conversations.ts'
+import { SHARED_CONVERSATION, AT_ONCE, describeApp } from './app-conversations.ts'
 import { appOf } from './app-metadata.ts'
 import type { ControlPlane } from './control-plane.ts'
-import { CURSOR_PAGING, SHARED_CONVERSATION } from './replies.ts'
 
 const HIDDEN: readonly EventKind[] = EVENT_KINDS.filter((kind) => !KINDS[kind].searchable)
 

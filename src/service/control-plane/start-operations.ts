@@ -4,20 +4,41 @@ import { mapConcurrent } from '../../conversation/async.ts'
 import { parseInstant } from '../../event/time.ts'
 import type { Count } from '../../store/contract/query.ts'
 import { decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/page.ts'
-import { COUNTED, countReply, exact } from '../conversations/listing.ts'
+import { countReply, exact, COUNTED } from '../conversations/listing.ts'
 import { batchGet } from '../http/batch-get.ts'
-import { listOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
-import { type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
+import {
+  instant,
+  string,
+  objectOf,
+  maybe,
+  listOf,
+  operationsIn,
+  type Operation,
+  pageOfSchema,
+} from '../http/operation.ts'
+import { CURSOR_PAGING, type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
 import { dateTime, oneOf, optional, text, type ValuesOf, withDefault } from '../http/parameters.ts'
 import { originOf } from './app-conversation-operations.ts'
 import { AT_ONCE } from './app-conversations.ts'
 import type { ControlPlane } from './control-plane.ts'
-import { CURSOR_PAGING, START_TASK } from './replies.ts'
 import { startBody } from '../request-schema.ts'
-import { type StoredTask, publicTask } from './start-tasks.ts'
+import { publicTask, type StoredTask, TASK_STATUSES } from './start-tasks.ts'
 
 const tag = 'Conversations'
 const operation = operationsIn(tag)
+
+const START_TASK = objectOf({
+  id: string,
+  created_by_user_id: maybe(string),
+  status: { type: 'string', enum: TASK_STATUSES },
+  detail: maybe(string),
+  app_conversation_id: maybe(string),
+  sandbox_id: maybe(string),
+  agent_server_url: maybe(string),
+  request: { type: 'object' },
+  created_at: instant,
+  updated_at: instant,
+})
 
 const FILTERS = { conversation_id__eq: optional(text()), created_at__gte: optional(dateTime()) } as const
 

@@ -25,7 +25,7 @@ export interface Lifecycle {
   readonly starts: Starts
 }
 
-interface OpenConversation extends Look {
+export interface OpenConversation extends Look {
   readonly conversation: Conversation
 }
 

@@ -33,8 +33,10 @@ export const EVENT: JsonObject = { $ref: '#/components/schemas/Event' }
 export const EVENT_PAGE: JsonObject = { $ref: '#/components/schemas/EventPage' }
 export const EVENT_OR_NULL: JsonObject = maybe(EVENT)
 
-interface FilterValues {
-  readonly kind__eq: EventKind | null
+export interface FilterValues {
+  readonly kind__eq?: EventKind | null
+  /** The name of `kind__eq` in the agent server's interface. */
+  readonly kind?: EventKind | null
   readonly timestamp__gte: string | null
   readonly timestamp__lt: string | null
   readonly source?: Source | null
@@ -55,7 +57,7 @@ export interface EventPageBody extends PageBody<Event> {
 /** The store omits hidden kinds, so pages are full whenever enough events exist. */
 export function filterOf(
   conversationId: string,
-  { kind__eq, timestamp__gte, timestamp__lt, source = null, body = null }: FilterValues,
+  { kind = null, kind__eq = kind, timestamp__gte, timestamp__lt, source = null, body = null }: FilterValues,
   hidden: readonly EventKind[] = [],
 ): EventFilter {
   return {

@@ -1,6 +1,6 @@
 /** Limits the size of responses: a hundred large events could exceed the maximum length of a string. */
 
-import { MOST_LOOKED_AT, type Page } from '../../store/contract/query.ts'
+import { MAX_PAGE_SIZE, MOST_LOOKED_AT, type Page } from '../../store/contract/query.ts'
 import { integer, optional, text, type ValuesOf, withDefault } from './parameters.ts'
 import { HttpProblem } from './problem.ts'
 
@@ -47,6 +47,11 @@ export interface PageBody<T> {
   readonly items: readonly T[]
   readonly next_page_id: string | null
 }
+
+export const CURSOR_PAGING = {
+  page_id: optional(text()),
+  limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
+} as const
 
 /** The query of a list by name; `page_id` is the last name of the previous page. */
 export const NAME_PAGING = {
