@@ -13,15 +13,15 @@ export interface Violation extends Finding {
   readonly rule: string
 }
 
-/** One row of a provider's table. `V` is what its validator reads from a request, once. */
-export interface Rule<V> {
-  readonly id: string
-  readonly rule: string
-  /** Documentation or error text of the provider; "inferred" marks a rule that no source states. */
-  readonly source: string
-  /** Total: reports any JSON, and never throws. */
-  readonly check: (view: V) => Iterable<Finding>
-}
+/**
+ * A rule as a text, its source, and the check. The source is the documentation or an error text of the provider;
+ * "inferred" marks a rule that no source states. The check never throws. `V` is what a validator reads from a
+ * request, once.
+ */
+export type Rule<V> = readonly [rule: string, source: string, check: (view: V) => Iterable<Finding>]
+
+/** A provider's rules by their ids. */
+export type Rules<V> = Readonly<Record<string, Rule<V>>>
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -306,25 +306,24 @@ export function formRules<V extends { readonly request: unknown }>(
   source: string,
   sources: Readonly<Partial<Record<keyof typeof FORM | 'json-only' | 'text-well-formed', string>>> = {},
   { root = '', accept }: { readonly root?: string; readonly accept?: (value: unknown) => boolean } = {},
-): readonly Rule<V>[] {
-  return [
-    {
-      id: 'json-only',
-      rule: 'The request is plain JSON, except bytes where the client takes them.',
-      source: sources['json-only'] ?? source,
-      check: ({ request }) => notJson(request, root, accept),
-    },
-    {
-      id: 'text-well-formed',
-      rule: 'No string has a lone surrogate.',
-      source: sources['text-well-formed'] ?? 'inferred: UTF-8 has no bytes for a lone surrogate',
-      check: ({ request }) => illFormedText(request, root),
-    },
-    ...(Object.keys(FORM) as (keyof typeof FORM)[])
-      .filter((id) => id !== 'known-role' || id in sources)
-      .map((id) => {
-        const [fault, rule] = FORM[id]
-        return { id, rule, source: sources[id] ?? source, check: faults(shape, root, fault) }
-      }),
-  ]
+): Rules<V> {
+  const form = Object.entries(FORM)
+    .filter(([id]) => id !== 'known-role' || id in sources)
+    .map(([id, [fault, rule]]): [string, Rule<V>] => [
+      id,
+      [rule, sources[id as keyof typeof FORM] ?? source, faults(shape, root, fault)],
+    ])
+  return {
+    'json-only': [
+      'The request is plain JSON, except bytes where the client takes them.',
+      sources['json-only'] ?? source,
+      ({ request }) => notJson(request, root, accept),
+    ],
+    'text-well-formed': [
+      'No string has a lone surrogate.',
+      sources['text-well-formed'] ?? 'inferred: UTF-8 has no bytes for a lone surrogate',
+      ({ request }) => illFormedText(request, root),
+    ],
+    ...Object.fromEntries(form),
+  }
 }

@@ -1,7 +1,7 @@
 /** What the rules of several providers have in common, and the judge that applies a table of rules. */
 
 import { asList, asObject, isObject } from './request-form.ts'
-import type { Finding, JsonObject, Rule, Violation } from './request-form.ts'
+import type { Finding, JsonObject, Rule, Rules, Violation } from './request-form.ts'
 
 export function anthropicFileFault(type: unknown, body: JsonObject): string | undefined {
   if (type === 'container_upload') return blank(body['file_id'])
@@ -111,12 +111,10 @@ const BLANK = new RegExp(`^[${SPACES}]*$`, 'u')
 const SPACE_AT_END = new RegExp(`[${SPACES}]$`, 'u')
 
 /** Returns all violations of all rules, in table order; empty for a valid request. */
-export function judge<V>(rules: readonly Rule<V>[], view: V): Violation[] {
-  const violations: Violation[] = []
-  for (const { id, check } of rules)
-    for (const { path, message } of check(view)) violations.push({ rule: id, path, message })
-  return violations
-}
+export const judge = <V>(rules: Rules<V>, view: V): Violation[] =>
+  Object.entries(rules).flatMap(([rule, [, , check]]) =>
+    Array.from(check(view), ({ path, message }) => ({ rule, path, message })),
+  )
 
 const SHARED = {
   'system-first': [
@@ -138,11 +136,13 @@ export const sharedRules = <
   V extends { readonly turns: readonly Turn[]; readonly messages?: readonly RequestMessage[] },
 >(
   sources: Readonly<Partial<Record<keyof typeof SHARED, string>>>,
-): readonly Rule<V>[] =>
-  Object.entries(sources).map(([id, source]) => {
-    const [rule, check] = SHARED[id as keyof typeof SHARED]
-    return { id, rule, source, check: ({ turns, messages = [] }) => check(turns, messages) }
-  })
+): Rules<V> =>
+  Object.fromEntries(
+    Object.entries(sources).map(([id, source]): [string, Rule<V>] => {
+      const [rule, check] = SHARED[id as keyof typeof SHARED]
+      return [id, [rule, source, ({ turns, messages = [] }) => check(turns, messages)]]
+    }),
+  )
 
 /** Yields a finding for each item with a fault, at a field of it. */
 export function* each<I extends { readonly path: string }>(

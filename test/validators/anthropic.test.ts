@@ -297,7 +297,9 @@ const broken: Broken[] = [
 
 testTables({
   validate: (request) => validateAnthropic(request),
-  rules: anthropicRules.filter((rule) => !blockRules.includes(rule) && !serverRules.includes(rule)),
+  rules: Object.fromEntries(
+    Object.entries(anthropicRules).filter(([id]) => !(id in blockRules) && !(id in serverRules)),
+  ),
   good,
   broken,
   elsewhere: ['ends-with-user'],

@@ -321,6 +321,6 @@ const broken: Broken[] = [
   },
 ]
 
-const elsewhere = serverRules.map(({ id }) => id)
+const elsewhere = Object.keys(serverRules)
 
 testTables({ validate: validateOpenAiResponses, rules: openAiResponsesRules, good, broken, elsewhere })

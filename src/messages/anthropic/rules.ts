@@ -14,7 +14,7 @@ import {
   notUser,
   sharedRules,
 } from '../rules.ts'
-import type { Finding, JsonObject, Part, Rule, Violation } from '../request-form.ts'
+import type { Finding, JsonObject, Part, Rules, Violation } from '../request-form.ts'
 import type { Turn } from '../rules.ts'
 import {
   absent,
@@ -32,26 +32,21 @@ import {
 } from '../shape.ts'
 import { KINDS, REPLY_FIELDS, RESULT_FIELDS, USER_FIELDS } from './blocks.ts'
 
-export const serverRules: readonly Rule<View>[] = [
-  {
-    id: 'server-results-follow-calls',
-    rule: 'The result of a server tool has the call of that tool before it, in its turn or in one that its turn continues.',
-    source:
-      'error: "unexpected `tool_use_id` found in `advisor_tool_result` blocks: …. Each `advisor_tool_result` block must have a corresponding `server_tool_use` block before it."',
-    check: ({ messages }) => pairFindings(messages).filter(({ half }) => half === 'result'),
-  },
-  {
-    id: 'server-calls-with-results',
-    rule: 'The call of a server tool has its result in its turn or in one that continues it, unless the request itself asks the model to continue.',
-    source:
-      'error: "`web_search` tool use with id `srvtoolu_…` was found without a corresponding `web_search_tool_result` block"; the same of other tools inferred',
-    check: ({ messages }) => pairFindings(messages).filter(({ half }) => half === 'call'),
-  },
-  {
-    id: 'server-call-once',
-    rule: 'No two calls of server tools share an id.',
-    source: 'inferred from "`tool_use` ids must be unique"',
-    check({ blocks }) {
+export const serverRules: Rules<View> = {
+  'server-results-follow-calls': [
+    'The result of a server tool has the call of that tool before it, in its turn or in one that its turn continues.',
+    'error: "unexpected `tool_use_id` found in `advisor_tool_result` blocks: …. Each `advisor_tool_result` block must have a corresponding `server_tool_use` block before it."',
+    ({ messages }) => pairFindings(messages).filter(({ half }) => half === 'result'),
+  ],
+  'server-calls-with-results': [
+    'The call of a server tool has its result in its turn or in one that continues it, unless the request itself asks the model to continue.',
+    'error: "`web_search` tool use with id `srvtoolu_…` was found without a corresponding `web_search_tool_result` block"; the same of other tools inferred',
+    ({ messages }) => pairFindings(messages).filter(({ half }) => half === 'call'),
+  ],
+  'server-call-once': [
+    'No two calls of server tools share an id.',
+    'inferred from "`tool_use` ids must be unique"',
+    ({ blocks }) => {
       const seen = new Set<string>()
       return each(blocks, (block) => {
         const pair = serverPair(block)
@@ -60,12 +55,11 @@ export const serverRules: readonly Rule<View>[] = [
         return isRepeated && 'id of an earlier call'
       })
     },
-  },
-  {
-    id: 'caller-known',
-    rule: 'A call made by a server tool names a call of that tool before it.',
-    source: 'inferred from the two above: `caller.tool_id` is the id of a server_tool_use',
-    check({ blocks }) {
+  ],
+  'caller-known': [
+    'A call made by a server tool names a call of that tool before it.',
+    'inferred from the two above: `caller.tool_id` is the id of a server_tool_use',
+    ({ blocks }) => {
       const seen = new Set<unknown>()
       return each(
         blocks,
@@ -77,8 +71,8 @@ export const serverRules: readonly Rule<View>[] = [
         '.caller',
       )
     },
-  },
-]
+  ],
+}
 
 /** A user message that has only results continues the reply before it; any other user message ends it. */
 function pairFindings(messages: readonly Message[]): (Finding & { readonly half: 'call' | 'result' })[] {
@@ -104,124 +98,103 @@ function pairFindings(messages: readonly Message[]): (Finding & { readonly half:
   return out
 }
 
-export const blockRules: readonly Rule<View>[] = [
-  {
-    id: 'text-nonblank',
-    rule: 'Every text block, inside of results too, has more than white space.',
-    source: 'errors: "messages: text content blocks must be non-empty", "… must contain non-whitespace text"',
-    check: ({ blocks, inner }) =>
+export const blockRules: Rules<View> = {
+  'text-nonblank': [
+    'Every text block, inside of results too, has more than white space.',
+    'errors: "messages: text content blocks must be non-empty", "… must contain non-whitespace text"',
+    ({ blocks, inner }) =>
       each([...blocks, ...inner], ({ type, body }) => type === 'text' && blankFault(body['text'])),
-  },
-  {
-    id: 'system-nonblank',
-    rule: 'The system field is left out, or each text in it has more than white space.',
-    source:
-      'errors: "system: text content blocks must be non-empty" (also for a string, t8y2/dbx#1298), "system: … must contain non-whitespace text"; empty array inferred',
-    *check({ request, system }) {
+  ],
+  'system-nonblank': [
+    'The system field is left out, or each text in it has more than white space.',
+    'errors: "system: text content blocks must be non-empty" (also for a string, t8y2/dbx#1298), "system: … must contain non-whitespace text"; empty array inferred',
+    function* ({ request, system }) {
       if (system.length === 0 && asObject(request)['system'] !== undefined)
         yield { path: 'system', message: 'empty' }
       yield* each(system, ({ body }) => blankFault(body['text']))
     },
-  },
-  {
-    id: 'final-space',
-    rule: 'A final assistant message does not end in white space.',
-    source: 'error: "messages: final assistant content cannot end with trailing whitespace"',
-    check: ({ messages }) =>
+  ],
+  'final-space': [
+    'A final assistant message does not end in white space.',
+    'error: "messages: final assistant content cannot end with trailing whitespace"',
+    ({ messages }) =>
       each(
         assistants(messages.slice(-1)).flatMap(({ blocks }) => blocks.slice(-1)),
         ({ body: { text } }) => {
           return typeof text === 'string' && endsInSpace(text) && 'ends in white space'
         },
       ),
-  },
-  {
-    id: 'thinking-signed',
-    rule: 'Thinking carries its signature, redacted thinking its data; the thinking text itself may be empty.',
-    source:
-      'SDK: "Thinking blocks must be passed back unmodified … a modified block results in a 400"; display "omitted" gives signed empty thinking',
-    *check({ blocks }) {
+  ],
+  'thinking-signed': [
+    'Thinking carries its signature, redacted thinking its data; the thinking text itself may be empty.',
+    'SDK: "Thinking blocks must be passed back unmodified … a modified block results in a 400"; display "omitted" gives signed empty thinking',
+    function* ({ blocks }) {
       for (const [kind, key] of [
         ['thinking', 'signature'],
         ['redacted_thinking', 'data'],
       ] as const)
         yield* each(blocks, ({ type, body }) => type === kind && body[key] === '' && 'empty', `.${key}`)
     },
-  },
-  {
-    id: 'thinking-first',
-    rule: 'An assistant turn with thinking in it begins with thinking; assistant messages in a row are one turn.',
-    source:
-      'error: "If an assistant message contains any thinking blocks, the first block must be thinking or redacted_thinking. Found text."; SDK: consecutive turns are combined',
-    *check({ messages }) {
+  ],
+  'thinking-first': [
+    'An assistant turn with thinking in it begins with thinking; assistant messages in a row are one turn.',
+    'error: "If an assistant message contains any thinking blocks, the first block must be thinking or redacted_thinking. Found text."; SDK: consecutive turns are combined',
+    function* ({ messages }) {
       for (const turn of assistantTurns(messages))
         yield* each(
           turn.filter(isThinking).slice(0, 1),
           (thinking) => thinking !== turn[0] && `turn begins with ${String(turn[0]?.type)}`,
         )
     },
-  },
-  {
-    id: 'thinking-not-last',
-    rule: 'The last block of an assistant message is not thinking.',
-    source:
-      'error: "messages.17: The final block in an assistant message cannot be `thinking`."; redacted inferred',
-    check: ({ messages }) =>
+  ],
+  'thinking-not-last': [
+    'The last block of an assistant message is not thinking.',
+    'error: "messages.17: The final block in an assistant message cannot be `thinking`."; redacted inferred',
+    ({ messages }) =>
       each(
         messages.flatMap(({ blocks }) => blocks.slice(-1)),
         (block) => isThinking(block) && 'last block',
       ),
-  },
-  {
-    id: 'thinking-leads-loop',
-    rule: 'Where thinking is on, the calls whose results end the request follow thinking.',
-    source:
-      'error: "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)"',
-    check({ target, messages }) {
+  ],
+  'thinking-leads-loop': [
+    'Where thinking is on, the calls whose results end the request follow thinking.',
+    'error: "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)"',
+    ({ target, messages }) => {
       const [calling, closing] = messages.slice(-2)
       const isLoop = closing?.blocks.some(({ type }) => type === 'tool_result') ?? false
       const first = target.thinking === true && isLoop ? (calling?.blocks.slice(0, 1) ?? []) : []
       return each(first, (block) => !isThinking(block) && `found ${String(block.type)}`)
     },
-  },
-  {
-    id: 'error-result',
-    rule: 'A result with is_error has content, and text only.',
-    source:
-      'errors: "tool_result: content cannot be empty if `is_error` is true", "all content must be type `text` if `is_error` is true"',
-    *check({ results }) {
+  ],
+  'error-result': [
+    'A result with is_error has content, and text only.',
+    'errors: "tool_result: content cannot be empty if `is_error` is true", "all content must be type `text` if `is_error` is true"',
+    function* ({ results }) {
       const errors = results.filter(({ body }) => body['is_error'] === true)
       yield* each(errors, ({ body: { content = '' } }) => isContentEmpty(content) && 'empty', '.content')
       for (const { inner } of errors)
         yield* each(inner, ({ type }) => type !== 'text' && `${String(type)} in an error`)
     },
-  },
-  {
-    id: 'image-source',
-    rule: 'An image is base64 data of a jpeg, png, gif or webp, or an https URL.',
-    source:
-      'SDK type Base64ImageSource; errors: "image.source.base64: image cannot be empty", "Invalid media type"; https inferred',
-    check: ({ blocks, inner }) =>
+  ],
+  'image-source': [
+    'An image is base64 data of a jpeg, png, gif or webp, or an https URL.',
+    'SDK type Base64ImageSource; errors: "image.source.base64: image cannot be empty", "Invalid media type"; https inferred',
+    ({ blocks, inner }) =>
       each(
         [...blocks, ...inner],
         ({ type, body }) => type === 'image' && sourceFault(asObject(body['source'])),
         '.source',
       ),
-  },
-  {
-    id: 'file-source',
-    rule: 'A document is a PDF, plain text, texts and images, an https URL or an uploaded file; neither it nor a search result is blank.',
-    source:
-      'SDK types Base64PDFSource, PlainTextSource and so on; "title" of 1 to 500 characters in the API reference',
-    check: ({ blocks, inner }) =>
-      each([...blocks, ...inner], ({ type, body }) => anthropicFileFault(type, body)),
-  },
-  {
-    id: 'citations-agree',
-    rule: 'Citations are enabled on all documents and search results of a request, or on none.',
-    source:
-      'Citations, in the guides: "citations must be enabled on all or none of the documents within a request"',
-    check({ blocks, inner }) {
+  ],
+  'file-source': [
+    'A document is a PDF, plain text, texts and images, an https URL or an uploaded file; neither it nor a search result is blank.',
+    'SDK types Base64PDFSource, PlainTextSource and so on; "title" of 1 to 500 characters in the API reference',
+    ({ blocks, inner }) => each([...blocks, ...inner], ({ type, body }) => anthropicFileFault(type, body)),
+  ],
+  'citations-agree': [
+    'Citations are enabled on all documents and search results of a request, or on none.',
+    'Citations, in the guides: "citations must be enabled on all or none of the documents within a request"',
+    ({ blocks, inner }) => {
       const citable = [...blocks, ...inner].filter(
         ({ type }) => type === 'document' || type === 'search_result',
       )
@@ -231,24 +204,21 @@ export const blockRules: readonly Rule<View>[] = [
         (block) => cites(block) !== isFirstCiting && `citations ${cites(block) ? 'enabled' : 'left out'}`,
       )
     },
-  },
-  {
-    id: 'cache-breakpoints',
-    rule: 'At most four blocks carry cache_control.',
-    source: 'error: "A maximum of 4 blocks with cache_control may be provided. Found 5."',
-    check({ system, blocks, inner }) {
+  ],
+  'cache-breakpoints': [
+    'At most four blocks carry cache_control.',
+    'error: "A maximum of 4 blocks with cache_control may be provided. Found 5."',
+    ({ system, blocks, inner }) => {
       const marked = [...system, ...blocks, ...inner].filter(
         ({ body }) => (body['cache_control'] ?? null) !== null,
       )
       return each(marked.slice(4), () => `${marked.length} breakpoints`)
     },
-  },
-  {
-    id: 'cache-longest-first',
-    rule: 'No block cached for an hour follows one cached for five minutes, which is the default.',
-    source:
-      "error: \"messages.0.content.4.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`.\"",
-    check({ system, blocks }) {
+  ],
+  'cache-longest-first': [
+    'No block cached for an hour follows one cached for five minutes, which is the default.',
+    "error: \"messages.0.content.4.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`.\"",
+    ({ system, blocks }) => {
       let isShort = false
       return each(
         [...system, ...blocks],
@@ -261,8 +231,8 @@ export const blockRules: readonly Rule<View>[] = [
         '.cache_control.ttl',
       )
     },
-  },
-]
+  ],
+}
 
 const isContentEmpty = (content: unknown): boolean =>
   content === '' || (Array.isArray(content) && content.length === 0)
@@ -390,7 +360,7 @@ const resultRefs = (message?: Message) => refs(message === undefined ? [] : resu
 const refs = (blocks: readonly Block[], key: string) =>
   blocks.map(({ path, body }) => ({ id: body[key], path }))
 
-export const anthropicRules: readonly Rule<View>[] = [
+export const anthropicRules: Rules<View> = {
   ...formRules<View>(shape, 'SDK types MessageParam and ContentBlockParam', {
     'json-only': 'error: "The request body is not valid JSON"',
     'text-well-formed': 'error: "The request body is not valid JSON: no low surrogate in string"',
@@ -402,36 +372,31 @@ export const anthropicRules: readonly Rule<View>[] = [
     'known-role': 'SDK type MessageParam',
     'known-kind': 'SDK type ContentBlockParam, less what the library never sends',
   }),
-  {
-    id: 'messages-nonempty',
-    rule: 'There is at least one message.',
-    source: 'error: "messages: at least one message is required"',
-    check: ({ request }) => nonEmpty(asObject(request)['messages'], 'messages'),
-  },
-  {
-    id: 'system-role',
-    rule: 'System text goes into the system field, or with newer models into messages.',
-    source: 'error of models before Claude Opus 4.8: "role \'system\' is not supported on this model"',
-    check: ({ target, messages }) =>
+  'messages-nonempty': [
+    'There is at least one message.',
+    'error: "messages: at least one message is required"',
+    ({ request }) => nonEmpty(asObject(request)['messages'], 'messages'),
+  ],
+  'system-role': [
+    'System text goes into the system field, or with newer models into messages.',
+    'error of models before Claude Opus 4.8: "role \'system\' is not supported on this model"',
+    ({ target, messages }) =>
       each(messages, ({ role }) => target.systemMessages !== true && role === 'system' && 'system'),
-  },
-  {
-    id: 'system-place',
-    rule: 'A system message is last or before an assistant message; no two are adjacent.',
-    source:
-      'Placement rules of mid-conversation system messages: "Must either be the last entry in `messages` or be followed by an assistant turn"; "Consecutive system messages are not allowed"',
-    check: ({ messages }) =>
+  ],
+  'system-place': [
+    'A system message is last or before an assistant message; no two are adjacent.',
+    'Placement rules of mid-conversation system messages: "Must either be the last entry in `messages` or be followed by an assistant turn"; "Consecutive system messages are not allowed"',
+    ({ messages }) =>
       each(messages, ({ role }, index) => {
         const next = messages[index + 1]
         const fits = role !== 'system' || next === undefined || next.role === 'assistant'
         return !fits && `before ${String(next.role)}`
       }),
-  },
-  {
-    id: 'block-of-role',
-    rule: 'Thinking and calls are in assistant messages, images and results in user messages.',
-    source: 'error: "\'image\' blocks are not permitted within assistant turns" (SEMOSS/Semoss#2323)',
-    *check({ messages }) {
+  ],
+  'block-of-role': [
+    'Thinking and calls are in assistant messages, images and results in user messages.',
+    'error: "\'image\' blocks are not permitted within assistant turns" (SEMOSS/Semoss#2323)',
+    function* ({ messages }) {
       for (const { role, blocks } of messages)
         yield* each(
           blocks,
@@ -439,34 +404,29 @@ export const anthropicRules: readonly Rule<View>[] = [
             (OWNERS.get(type) ?? role) !== role && `${String(type)} in a message of ${String(role)}`,
         )
     },
-  },
-  {
-    id: 'user-first',
-    rule: 'The history begins with a user message.',
-    source: 'error: "messages: first message must use the \\"user\\" role" (lobehub/lobehub#1601)',
-    check: ({ messages }) => each(messages.slice(0, 1), notUser('begins with')),
-  },
-  {
-    id: 'message-nonempty',
-    rule: 'Every message except a final assistant message has content.',
-    source:
-      'error: "all messages must have non-empty content except for the optional final assistant message"',
-    check: ({ messages }) =>
+  ],
+  'user-first': [
+    'The history begins with a user message.',
+    'error: "messages: first message must use the \\"user\\" role" (lobehub/lobehub#1601)',
+    ({ messages }) => each(messages.slice(0, 1), notUser('begins with')),
+  ],
+  'message-nonempty': [
+    'Every message except a final assistant message has content.',
+    'error: "all messages must have non-empty content except for the optional final assistant message"',
+    ({ messages }) =>
       each(
         messages,
         ({ role, content }, index) =>
           isContentEmpty(content) && !(role === 'assistant' && index === messages.length - 1) && 'empty',
         '.content',
       ),
-  },
-  {
-    id: 'ends-with-user',
-    rule: 'If the model accepts no prefill, the last message is from the user.',
-    source:
-      'error: "This model does not support assistant message prefill. The conversation must end with a user message."',
-    check: ({ target, messages }) =>
+  ],
+  'ends-with-user': [
+    'If the model accepts no prefill, the last message is from the user.',
+    'error: "This model does not support assistant message prefill. The conversation must end with a user message."',
+    ({ target, messages }) =>
       each(assistants(messages.slice(-1)), () => target.prefill === false && 'ends with the assistant'),
-  },
+  ],
   ...sharedRules<View>({
     'calls-have-results':
       'error: "`tool_use` ids were found without `tool_result` blocks immediately after: …. Each `tool_use` block must have a corresponding `tool_result` block in the next message."',
@@ -475,28 +435,23 @@ export const anthropicRules: readonly Rule<View>[] = [
     'one-result-each': 'error: "each tool_use must have a single result" (QwenLM/qwen-code#8163)',
     'call-ids-unique': 'error: "messages.1.content.1: `tool_use` ids must be unique"',
   }),
-  {
-    id: 'call-id-charset',
-    rule: 'A call id has one or more letters, digits, underscores and dashes.',
-    source: 'error: "messages.1.content.1.tool_use.id: String should match pattern \'^[a-zA-Z0-9_-]+$\'"',
-    *check({ calls, results }) {
+  'call-id-charset': [
+    'A call id has one or more letters, digits, underscores and dashes.',
+    'error: "messages.1.content.1.tool_use.id: String should match pattern \'^[a-zA-Z0-9_-]+$\'"',
+    function* ({ calls, results }) {
       yield* each(calls, ({ body }) => nameFault(body['id'], Infinity), '.id')
       yield* each(results, ({ body }) => nameFault(body['tool_use_id'], Infinity), '.tool_use_id')
     },
-  },
-  {
-    id: 'call-name',
-    rule: 'A tool name has 1 to 128 letters, digits, underscores and dashes.',
-    source:
-      'error: "tools.18.custom.name: String should have at most 128 characters"; in tool_use itself up to 200 (openclaw/openclaw#13134)',
-    check: ({ calls }) => each(calls, ({ body }) => nameFault(body['name'], 128), '.name'),
-  },
-  {
-    id: 'results-first',
-    rule: 'In a user message the results are first.',
-    source:
-      'error: "Messages following tool_use blocks must begin with a matching number of tool_result blocks"; text before a result gives the error of calls-have-results (QwenLM/qwen-code#8161)',
-    *check({ messages }) {
+  ],
+  'call-name': [
+    'A tool name has 1 to 128 letters, digits, underscores and dashes.',
+    'error: "tools.18.custom.name: String should have at most 128 characters"; in tool_use itself up to 200 (openclaw/openclaw#13134)',
+    ({ calls }) => each(calls, ({ body }) => nameFault(body['name'], 128), '.name'),
+  ],
+  'results-first': [
+    'In a user message the results are first.',
+    'error: "Messages following tool_use blocks must begin with a matching number of tool_result blocks"; text before a result gives the error of calls-have-results (QwenLM/qwen-code#8161)',
+    function* ({ messages }) {
       for (const { role, blocks } of messages) {
         const other = blocks.findIndex(({ type }) => type !== 'tool_result')
         yield* each(
@@ -510,13 +465,11 @@ export const anthropicRules: readonly Rule<View>[] = [
         )
       }
     },
-  },
-  {
-    id: 'calls-last',
-    rule: 'Only calls follow a call; up to the last thinking before another call, texts and thinking may.',
-    source:
-      'vercel/ai#13019 for server tool blocks (error of calls-have-results); stacklok/mecatl#1465 for text at the end; UKGovernmentBEIS/inspect_ai#4922 for thinking between calls, which must not be moved; gotgenes/pi-anthropic-auth#66 for text between calls',
-    *check({ messages }) {
+  ],
+  'calls-last': [
+    'Only calls follow a call; up to the last thinking before another call, texts and thinking may.',
+    'vercel/ai#13019 for server tool blocks (error of calls-have-results); stacklok/mecatl#1465 for text at the end; UKGovernmentBEIS/inspect_ai#4922 for thinking between calls, which must not be moved; gotgenes/pi-anthropic-auth#66 for text between calls',
+    function* ({ messages }) {
       for (const { blocks } of assistants(messages)) {
         const last = blocks.findLastIndex(({ type }) => type === 'tool_use')
         const bound = blocks.findLastIndex((block, index) => index < last && isThinking(block))
@@ -531,10 +484,10 @@ export const anthropicRules: readonly Rule<View>[] = [
         })
       }
     },
-  },
+  ],
   ...blockRules,
   ...serverRules,
-]
+}
 
 const OWNERS = new Map<unknown, string>([
   ['thinking', 'assistant'],

@@ -2,7 +2,7 @@
 
 import { asList, asObject, customShape, formRules, listed, oneData, written } from '../request-form.ts'
 import { blankFault, each, judge, nameFault, notUser, sharedRules, repeats, turnsOf } from '../rules.ts'
-import type { OneField, Rule, Violation } from '../request-form.ts'
+import type { OneField, Rules, Violation } from '../request-form.ts'
 import type { Step } from '../rules.ts'
 import { either, listOf, object, oneOf, open, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf } from '../shape.ts'
@@ -99,52 +99,44 @@ function stepOf({ path, role, kind, data: { toolUseId: id, type } }: Block): Ste
   return kind === 'toolResult' ? { result: { id, path } } : 'break'
 }
 
-export const bedrockRules: readonly Rule<View>[] = [
+export const bedrockRules: Rules<View> = {
   ...formRules<View>(
     request,
     'API reference of Converse; types of @aws-sdk/client-bedrock-runtime 3.1164',
     {},
     { accept: (value) => value instanceof Uint8Array },
   ),
-  {
-    id: 'user-ends',
-    rule: 'The conversation begins and ends with the user.',
-    source:
-      'error: "A conversation must start with a user message."; at the end: "does not support assistant message prefill"',
-    check: ({ messages }) => each([messages[0] ?? NO_MESSAGE, messages.at(-1) ?? NO_MESSAGE], notUser('of')),
-  },
-  {
-    id: 'content-nonempty',
-    rule: 'A message and a result of a call have content.',
-    source:
-      'error: "The content field in the Message object at messages.0 is empty. Add a ContentBlock object"; inferred for results',
-    *check({ messages, blocks }) {
+  'user-ends': [
+    'The conversation begins and ends with the user.',
+    'error: "A conversation must start with a user message."; at the end: "does not support assistant message prefill"',
+    ({ messages }) => each([messages[0] ?? NO_MESSAGE, messages.at(-1) ?? NO_MESSAGE], notUser('of')),
+  ],
+  'content-nonempty': [
+    'A message and a result of a call have content.',
+    'error: "The content field in the Message object at messages.0 is empty. Add a ContentBlock object"; inferred for results',
+    function* ({ messages, blocks }) {
       yield* each(messages, (each) => each.blocks.length === 0 && 'no content')
       yield* each(blocks, ({ role, kind, data }) => {
         const isEmpty = asList(data['content'])[0] === undefined
         return role === 'user' && kind === 'toolResult' && isEmpty && 'no content'
       })
     },
-  },
-  {
-    id: 'text-nonblank',
-    rule: 'No text of a system prompt, a user or a result is blank.',
-    source: 'error: "The text field in the ContentBlock object at messages.0.content.0 is blank."',
-    check: ({ blocks }) =>
-      each(blocks, ({ role, body: { text } }) => role !== 'assistant' && blankFault(text)),
-  },
-  {
-    id: 'blocks-by-role',
-    rule: 'Calls and reasoning are of the assistant, results of the user, except those of tools that the provider executes.',
-    source:
-      'error: "User messages cannot contain tool uses"; "Assistant messages cannot contain tool results" inferred',
-    check: ({ blocks }) =>
+  ],
+  'text-nonblank': [
+    'No text of a system prompt, a user or a result is blank.',
+    'error: "The text field in the ContentBlock object at messages.0.content.0 is blank."',
+    ({ blocks }) => each(blocks, ({ role, body: { text } }) => role !== 'assistant' && blankFault(text)),
+  ],
+  'blocks-by-role': [
+    'Calls and reasoning are of the assistant, results of the user, except those of tools that the provider executes.',
+    'error: "User messages cannot contain tool uses"; "Assistant messages cannot contain tool results" inferred',
+    ({ blocks }) =>
       each(blocks, ({ role, kind, data: { type } }) => {
         const isOfUser = kind === 'toolResult' && type === undefined
         const isOfModel = kind === 'toolUse' || kind === 'reasoningContent'
         return (role === 'assistant' ? isOfUser : isOfModel) && `of role ${String(role)}`
       }),
-  },
+  ],
   ...sharedRules<View>({
     'roles-alternate': 'error: "A conversation must alternate between user and assistant roles."',
     'calls-have-results': 'error: "Expected toolResult blocks at messages.2.content for the following Ids"',
@@ -154,22 +146,19 @@ export const bedrockRules: readonly Rule<View>[] = [
     'call-ids-unique':
       'error: "The messages contain duplicate toolUse Ids"; for Claude "tool_use ids must be unique"',
   }),
-  {
-    id: 'names',
-    rule: 'Ids of calls and names of tools have 1 to 64 letters, digits, underscores and dashes.',
-    source: 'API reference of ToolUseBlock: pattern [a-zA-Z0-9_-]+, length 1 to 64',
-    *check({ blocks }) {
+  names: [
+    'Ids of calls and names of tools have 1 to 64 letters, digits, underscores and dashes.',
+    'API reference of ToolUseBlock: pattern [a-zA-Z0-9_-]+, length 1 to 64',
+    function* ({ blocks }) {
       const calls = blocks.filter(({ kind, data: { type } }) => kind === 'toolUse' && type === undefined)
       for (const name of ['toolUseId', 'name'])
         yield* each(calls, ({ data }) => nameFault(data[name]), `.toolUse.${name}`)
     },
-  },
-  {
-    id: 'reasoning',
-    rule: 'Reasoning has its signature, and is not the last block of a message.',
-    source:
-      'ReasoningTextBlock: "include the text and its signature unmodified"; for Claude "The final block in an assistant message cannot be `thinking`."',
-    *check({ messages, blocks }) {
+  ],
+  reasoning: [
+    'Reasoning has its signature, and is not the last block of a message.',
+    'ReasoningTextBlock: "include the text and its signature unmodified"; for Claude "The final block in an assistant message cannot be `thinking`."',
+    function* ({ messages, blocks }) {
       yield* each(blocks, ({ kind, data: { reasoningText } }) => {
         const isUnsigned = reasoningText !== undefined && !asObject(reasoningText)['signature']
         return kind === 'reasoningContent' && isUnsigned && 'no signature'
@@ -177,13 +166,11 @@ export const bedrockRules: readonly Rule<View>[] = [
       const last = messages.flatMap((each) => each.blocks.slice(-1))
       yield* each(last, ({ kind }) => kind === 'reasoningContent' && 'the last block')
     },
-  },
-  {
-    id: 'documents',
-    rule: 'A message with a document has a text, and no two documents share a name.',
-    source:
-      'guide on Converse: "you must also include a text content block"; error: "The document names must be unique"',
-    *check({ messages }) {
+  ],
+  documents: [
+    'A message with a document has a text, and no two documents share a name.',
+    'guide on Converse: "you must also include a text content block"; error: "The document names must be unique"',
+    function* ({ messages }) {
       const documents = messages.flatMap((each) => each.blocks.filter(({ kind }) => kind === 'document'))
       yield* repeats(
         documents.map(({ path, data }) => ({ path, id: data['name'] })),
@@ -194,16 +181,15 @@ export const bedrockRules: readonly Rule<View>[] = [
         return kinds.includes('document') && !kinds.includes('text') && 'a document without a text'
       })
     },
-  },
-  {
-    id: 'bytes',
-    rule: 'The bytes of an image are a byte array, and not empty.',
-    source: 'type ImageSource of the AWS client: bytes is a Uint8Array',
-    check: ({ blocks }) =>
+  ],
+  bytes: [
+    'The bytes of an image are a byte array, and not empty.',
+    'type ImageSource of the AWS client: bytes is a Uint8Array',
+    ({ blocks }) =>
       each(blocks, ({ kind, data }) => {
         const { bytes: value, s3Location } = asObject(data['source'])
         const isSome = value instanceof Uint8Array && value.length > 0
         return kind === 'image' && !isSome && s3Location === undefined && 'no bytes'
       }),
-  },
-]
+  ],
+}

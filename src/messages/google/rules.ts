@@ -2,7 +2,7 @@
 
 import { asList, asObject, customShape, faultsOf, formRules, listed, oneData } from '../request-form.ts'
 import { each, functionNameFault, isBase64, judge, nonEmpty, notUser, repeats, sameRole } from '../rules.ts'
-import type { Finding, OneField, Part, Rule, Violation } from '../request-form.ts'
+import type { Finding, OneField, Part, Rules, Violation } from '../request-form.ts'
 import { listOf, object, oneOf, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf } from '../shape.ts'
 import { MORE } from './blocks.ts'
@@ -70,7 +70,7 @@ function viewOf(request: unknown) {
 
 export const validateGoogle = (request: unknown): Violation[] => judge(googleRules, viewOf(request))
 
-export const googleRules: readonly Rule<View>[] = [
+export const googleRules: Rules<View> = {
   ...formRules<View>(shape, 'SDK types Content, Part, Blob, FunctionCall and FunctionResponse', {
     'json-only': 'error: "Invalid JSON payload received"',
     'text-well-formed':
@@ -82,61 +82,49 @@ export const googleRules: readonly Rule<View>[] = [
     'known-kind':
       'error: "contents[2].parts[1].data: required oneof field \'data\' must have one initialized field"',
   }),
-  {
-    id: 'contents-nonempty',
-    rule: 'There is at least one content.',
-    source: 'error: "contents is not specified"',
-    check: ({ request }) => nonEmpty(asObject(request)['contents'], 'contents'),
-  },
-  {
-    id: 'parts-nonempty',
-    rule: 'A content has at least one part, and so has the system instruction.',
-    source:
-      'errors: "contents.parts must not be empty", "must include at least one parts field, which describes the prompt input"',
-    *check({ request, contents }) {
+  'contents-nonempty': [
+    'There is at least one content.',
+    'error: "contents is not specified"',
+    ({ request }) => nonEmpty(asObject(request)['contents'], 'contents'),
+  ],
+  'parts-nonempty': [
+    'A content has at least one part, and so has the system instruction.',
+    'errors: "contents.parts must not be empty", "must include at least one parts field, which describes the prompt input"',
+    function* ({ request, contents }) {
       const { systemInstruction } = asObject(request)
       const system = { path: 'systemInstruction', body: asObject(systemInstruction) }
       for (const { path, body } of [system, ...contents]) yield* nonEmpty(body['parts'], `${path}.parts`)
     },
-  },
-  {
-    id: 'text-nonempty',
-    rule: 'A text is not empty, except with a signature.',
-    source:
-      'error: "Unable to submit request because Model input cannot be empty"; guide on thought signatures: a part with an empty text can have one',
-    check: ({ parts }) =>
+  ],
+  'text-nonempty': [
+    'A text is not empty, except with a signature.',
+    'error: "Unable to submit request because Model input cannot be empty"; guide on thought signatures: a part with an empty text can have one',
+    ({ parts }) =>
       each(
         parts,
         ({ body: { text, thoughtSignature } }) => text === '' && thoughtSignature === undefined && 'empty',
         '.text',
       ),
-  },
-  {
-    id: 'user-first',
-    rule: 'The contents begin with the user.',
-    source:
-      'error: "Please ensure that function call turn comes immediately after a user turn or after a function response turn"; inferred for texts',
-    check: ({ contents }) => each(contents.slice(0, 1), notUser('begins with')),
-  },
-  {
-    id: 'user-last',
-    rule: 'The contents end with the user.',
-    source: 'error: "Requests ending with a model turn are not supported."',
-    check: ({ contents }) => each(contents.slice(-1), notUser('ends with')),
-  },
-  {
-    id: 'models-apart',
-    rule: 'No content of the model follows another one directly.',
-    source:
-      'error: "Please ensure that function call turn comes immediately after a user turn or after a function response turn"',
-    check: ({ contents }) => sameRole(contents, 'model'),
-  },
-  {
-    id: 'parts-by-role',
-    rule: 'Calls, thoughts and signatures are of the model, results of the user.',
-    source:
-      'error: "Please ensure that function response turn comes immediately after a function call turn"; guide on function calling: role user for function responses',
-    *check({ contents }) {
+  ],
+  'user-first': [
+    'The contents begin with the user.',
+    'error: "Please ensure that function call turn comes immediately after a user turn or after a function response turn"; inferred for texts',
+    ({ contents }) => each(contents.slice(0, 1), notUser('begins with')),
+  ],
+  'user-last': [
+    'The contents end with the user.',
+    'error: "Requests ending with a model turn are not supported."',
+    ({ contents }) => each(contents.slice(-1), notUser('ends with')),
+  ],
+  'models-apart': [
+    'No content of the model follows another one directly.',
+    'error: "Please ensure that function call turn comes immediately after a user turn or after a function response turn"',
+    ({ contents }) => sameRole(contents, 'model'),
+  ],
+  'parts-by-role': [
+    'Calls, thoughts and signatures are of the model, results of the user.',
+    'error: "Please ensure that function response turn comes immediately after a function call turn"; guide on function calling: role user for function responses',
+    function* ({ contents }) {
       for (const { role, parts } of contents) {
         const others =
           role === 'model' ? ['functionResponse'] : ['functionCall', 'thought', 'thoughtSignature']
@@ -144,25 +132,21 @@ export const googleRules: readonly Rule<View>[] = [
           yield* each(parts, ({ body }) => body[name] !== undefined && `${name} of role ${String(role)}`)
       }
     },
-  },
-  {
-    id: 'results-alone',
-    rule: 'A content with results has no other parts.',
-    source:
-      'error of Vertex AI, which names something else: "Requests ending with a model turn are not supported." (Prism-Shadow/agenthub#189, dust-tt/dust#32270)',
-    check: ({ contents }) =>
+  ],
+  'results-alone': [
+    'A content with results has no other parts.',
+    'error of Vertex AI, which names something else: "Requests ending with a model turn are not supported." (Prism-Shadow/agenthub#189, dust-tt/dust#32270)',
+    ({ contents }) =>
       each(
         contents,
         ({ parts, results }) =>
           results.length > 0 && results.length < parts.length && 'results and other parts',
       ),
-  },
-  {
-    id: 'calls-have-results',
-    rule: 'The content after calls has one result for each of them, with the same names in the same order.',
-    source:
-      'error: "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn."; order inferred, as ids are optional',
-    check: ({ contents }) =>
+  ],
+  'calls-have-results': [
+    'The content after calls has one result for each of them, with the same names in the same order.',
+    'error: "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn."; order inferred, as ids are optional',
+    ({ contents }) =>
       each(contents, ({ calls }, index) => {
         const results = contents[index + 1]?.results ?? []
         return (
@@ -171,24 +155,21 @@ export const googleRules: readonly Rule<View>[] = [
           `${calls.length} calls, ${results.length} results, or different names`
         )
       }),
-  },
-  {
-    id: 'results-follow-calls',
-    rule: 'Results directly follow a content with calls.',
-    source: 'error: "Please ensure that function response turn comes immediately after a function call turn"',
-    check: ({ contents }) =>
+  ],
+  'results-follow-calls': [
+    'Results directly follow a content with calls.',
+    'error: "Please ensure that function response turn comes immediately after a function call turn"',
+    ({ contents }) =>
       each(
         contents,
         ({ results }, index) =>
           results.length > 0 && (contents[index - 1]?.calls ?? []).length === 0 && 'no calls directly before',
       ),
-  },
-  {
-    id: 'ids-pair',
-    rule: 'A result has the id of its call, or none if the call has none.',
-    source:
-      'SDK type FunctionResponse: "Populated by the client to match the corresponding function call `id`."',
-    *check({ contents }) {
+  ],
+  'ids-pair': [
+    'A result has the id of its call, or none if the call has none.',
+    'SDK type FunctionResponse: "Populated by the client to match the corresponding function call `id`."',
+    function* ({ contents }) {
       for (const [index, { calls }] of contents.entries())
         yield* each(contents[index + 1]?.results ?? [], ({ body }, position) => {
           const { id } = asObject(body['functionResponse'])
@@ -198,12 +179,11 @@ export const googleRules: readonly Rule<View>[] = [
           )
         })
     },
-  },
-  {
-    id: 'call-ids-unique',
-    rule: 'No two calls of the request share an id.',
-    source: 'SDK type FunctionCall: "The unique id of the function call."',
-    check: ({ contents }) =>
+  ],
+  'call-ids-unique': [
+    'No two calls of the request share an id.',
+    'SDK type FunctionCall: "The unique id of the function call."',
+    ({ contents }) =>
       repeats(
         contents
           .flatMap(({ calls }) => calls)
@@ -214,13 +194,11 @@ export const googleRules: readonly Rule<View>[] = [
           .filter(({ id }) => id !== undefined),
         'id of an earlier call',
       ),
-  },
-  {
-    id: 'function-name',
-    rule: 'A function name has 1 to 64 letters, digits, underscores, dots, colons and dashes, and begins with a letter or an underscore.',
-    source:
-      'error: "Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64."',
-    *check({ contents }) {
+  ],
+  'function-name': [
+    'A function name has 1 to 64 letters, digits, underscores, dots, colons and dashes, and begins with a letter or an underscore.',
+    'error: "Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64."',
+    function* ({ contents }) {
       for (const field of ['functionCall', 'functionResponse'])
         for (const { calls, results } of contents)
           yield* each(
@@ -229,25 +207,21 @@ export const googleRules: readonly Rule<View>[] = [
             `.${field}.name`,
           )
     },
-  },
-  {
-    id: 'first-call-signed',
-    rule: 'The first call of a content has a signature.',
-    source:
-      'error: "Function call is missing a thought_signature in functionCall parts"; guide on thought signatures: of parallel calls the first one has it, and each step has one',
-    check: ({ contents }) =>
+  ],
+  'first-call-signed': [
+    'The first call of a content has a signature.',
+    'error: "Function call is missing a thought_signature in functionCall parts"; guide on thought signatures: of parallel calls the first one has it, and each step has one',
+    ({ contents }) =>
       each(
         contents.flatMap(({ calls }) => calls.slice(0, 1)),
         ({ body: { thoughtSignature } }) =>
           (typeof thoughtSignature !== 'string' || thoughtSignature === '') && 'no signature',
       ),
-  },
-  {
-    id: 'response-says-which',
-    rule: 'A response has either output or error.',
-    source:
-      'SDK type FunctionResponse: "Use \\"output\\" key to specify function output and \\"error\\" key to specify error details"',
-    check: ({ contents }) =>
+  ],
+  'response-says-which': [
+    'A response has either output or error.',
+    'SDK type FunctionResponse: "Use \\"output\\" key to specify function output and \\"error\\" key to specify error details"',
+    ({ contents }) =>
       each(
         contents.flatMap(({ results }) => results),
         ({ body }) => {
@@ -256,13 +230,11 @@ export const googleRules: readonly Rule<View>[] = [
         },
         '.functionResponse.response',
       ),
-  },
-  {
-    id: 'media',
-    rule: 'Bytes are base64 of a type that the model reads, and an address is an https URL.',
-    source:
-      'error: "MIME type must be image/png, image/jpeg, image/webp, image/heic, or image/heif."; gif: microsoft/vscode#286628',
-    *check({ parts }) {
+  ],
+  media: [
+    'Bytes are base64 of a type that the model reads, and an address is an https URL.',
+    'error: "MIME type must be image/png, image/jpeg, image/webp, image/heic, or image/heif."; gif: microsoft/vscode#286628',
+    function* ({ parts }) {
       for (const { path, body } of parts) {
         const { parts: inner } = asObject(body['functionResponse'])
         const blobs = [body, ...asList(inner).map(asObject)].map(({ inlineData }) => inlineData)
@@ -273,8 +245,8 @@ export const googleRules: readonly Rule<View>[] = [
           yield { path: `${path}.fileData.fileUri`, message: 'not an https URL' }
       }
     },
-  },
-]
+  ],
+}
 
 const TYPES = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif', 'application/pdf'].concat(
   ['wav', 'mp3', 'mpeg', 'aiff', 'aac', 'ogg', 'flac'].map((name) => `audio/${name}`),

@@ -2,7 +2,7 @@
 
 import { asObject, byKey, formRules, listed, shapesOf, storedFields, written } from '../request-form.ts'
 import { each, functionNameFault, isBase64, judge, nonEmpty, sharedRules, turnsOf } from '../rules.ts'
-import type { Finding, Part, Rule, Violation } from '../request-form.ts'
+import type { Finding, Part, Rules, Violation } from '../request-form.ts'
 import type { Step } from '../rules.ts'
 import { boolean, byType, either, listOf, object, objects, open, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf, Typed } from '../shape.ts'
@@ -67,25 +67,23 @@ function stepOf({ path, body: { type, id, call_id } }: Part): Step {
   return type === 'user_input' ? 'break' : 'assistant'
 }
 
-export const interactionsRules: readonly Rule<View>[] = [
+export const interactionsRules: Rules<View> = {
   ...formRules<View>(shape, 'types Step and Content of @google/genai 3.1'),
-  {
-    id: 'user-ends',
-    rule: 'The input is not empty, begins with the user, and ends with the user or a result.',
-    source: 'guide on stateless conversations: the history, then the new input; the beginning is inferred',
-    *check({ request, steps }) {
+  'user-ends': [
+    'The input is not empty, begins with the user, and ends with the user or a result.',
+    'guide on stateless conversations: the history, then the new input; the beginning is inferred',
+    function* ({ request, steps }) {
       if (!Array.isArray(asObject(request)['input'])) return
       const [first, last] = [steps[0], steps.at(-1)]
       if (first?.body['type'] !== 'user_input')
         yield { path: 'input[0]', message: 'does not begin with a user input' }
       if (!USER.has(last?.body['type'])) yield { path: last?.path ?? 'input', message: 'ends with the model' }
     },
-  },
-  {
-    id: 'content-nonempty',
-    rule: 'An input and an output have content, and a text is not empty.',
-    source: 'inferred: generateContent refuses both ("must not be empty")',
-    *check({ steps, contents }) {
+  ],
+  'content-nonempty': [
+    'An input and an output have content, and a text is not empty.',
+    'inferred: generateContent refuses both ("must not be empty")',
+    function* ({ steps, contents }) {
       for (const { path, body } of steps) yield* nonEmpty(body['content'], path)
       yield* each(
         contents,
@@ -93,7 +91,7 @@ export const interactionsRules: readonly Rule<View>[] = [
         '.text',
       )
     },
-  },
+  ],
   ...sharedRules<View>({
     'calls-have-results':
       'guide on function calling: call_id is the id of the call; the position is inferred from generateContent',
@@ -101,30 +99,26 @@ export const interactionsRules: readonly Rule<View>[] = [
     'results-follow-calls': 'type FunctionResultStep: "ID to match the ID from the function call block."',
     'call-ids-unique': 'type FunctionCallStep: "A unique ID for this specific tool call."',
   }),
-  {
-    id: 'function-name',
-    rule: 'A function name has 1 to 64 letters, digits, underscores, dots, colons and dashes, and begins with a letter or an underscore.',
-    source: 'type FunctionDeclaration, which allows 128 since version 2',
-    check: ({ steps }) =>
+  'function-name': [
+    'A function name has 1 to 64 letters, digits, underscores, dots, colons and dashes, and begins with a letter or an underscore.',
+    'type FunctionDeclaration, which allows 128 since version 2',
+    ({ steps }) =>
       each(
         steps,
         ({ body: { type, name } }) => String(type).startsWith('function_') && functionNameFault(name),
         '.name',
       ),
-  },
-  {
-    id: 'thought-signed',
-    rule: 'A thought has a signature.',
-    source: 'googleapis/js-genai#1735: a thought with a summary and an empty signature is refused with 400',
-    check: ({ steps }) =>
+  ],
+  'thought-signed': [
+    'A thought has a signature.',
+    'googleapis/js-genai#1735: a thought with a summary and an empty signature is refused with 400',
+    ({ steps }) =>
       each(steps, ({ body: { type, signature } }) => type === 'thought' && !signature && 'no signature'),
-  },
-  {
-    id: 'first-call-signed',
-    rule: 'The first call of a turn has a signature, or a signed thought before it in the turn.',
-    source:
-      'earendil-works/pi#2172: unsigned calls are refused with 400, and skip_thought_signature_validator is accepted',
-    check({ steps }) {
+  ],
+  'first-call-signed': [
+    'The first call of a turn has a signature, or a signed thought before it in the turn.',
+    'earendil-works/pi#2172: unsigned calls are refused with 400, and skip_thought_signature_validator is accepted',
+    ({ steps }) => {
       let isSigned = false
       return each(steps, ({ body: { type, signature } }) => {
         if (USER.has(type)) isSigned = false
@@ -132,16 +126,15 @@ export const interactionsRules: readonly Rule<View>[] = [
         return type === 'function_call' && !isSigned && 'no signature'
       })
     },
-  },
-  {
-    id: 'media',
-    rule: 'Bytes are base64; media of a user has one source, a known type, and an https URL if it has an address.',
-    source: 'types ImageContent, AudioContent, DocumentContent and VideoContent; one source is inferred',
-    *check({ contents }) {
+  ],
+  media: [
+    'Bytes are base64; media of a user has one source, a known type, and an https URL if it has an address.',
+    'types ImageContent, AudioContent, DocumentContent and VideoContent; one source is inferred',
+    function* ({ contents }) {
       for (const part of contents) yield* mediaFaults(part)
     },
-  },
-]
+  ],
+}
 
 function* mediaFaults({ path, body, of }: View['contents'][number]): Generator<Finding> {
   const { type, data, uri, mime_type } = body

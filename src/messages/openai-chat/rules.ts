@@ -16,7 +16,7 @@ import {
   turnsOf,
   userFirst,
 } from '../rules.ts'
-import type { Rule, Violation } from '../request-form.ts'
+import type { Rules, Violation } from '../request-form.ts'
 import type { Step } from '../rules.ts'
 import { listOf, object, oneOf, nullable as orNull, string as text } from '../shape.ts'
 import type { Shape, ShapeOf } from '../shape.ts'
@@ -98,7 +98,7 @@ function viewOf(request: unknown) {
 
 export const validateOpenAiChat = (request: unknown): Violation[] => judge(openAiChatRules, viewOf(request))
 
-export const openAiChatRules: readonly Rule<View>[] = [
+export const openAiChatRules: Rules<View> = {
   ...formRules<View>(
     shape,
     'SDK type ChatCompletionMessageParam',
@@ -115,24 +115,20 @@ export const openAiChatRules: readonly Rule<View>[] = [
     },
     { root: 'messages' },
   ),
-  {
-    id: 'messages-nonempty',
-    rule: 'There is at least one message.',
-    source: 'error: "Invalid \'messages\': empty array. Expected an array with minimum length 1"',
-    check: ({ request }) => nonEmpty(request, 'messages'),
-  },
-  {
-    id: 'user-first',
-    rule: 'After the system message the history begins with a user message.',
-    source: 'inferred: OpenAI accepts any order, the providers behind compatible servers do not',
-    check: ({ messages }) => userFirst(messages, 'messages'),
-  },
-  {
-    id: 'content-nonempty',
-    rule: "System and user text, content arrays and text parts are not empty; a tool's text may be.",
-    source:
-      'OpenAPI: content arrays have minItems 1; "" in system and user messages and text parts: inferred',
-    *check({ messages, parts }) {
+  'messages-nonempty': [
+    'There is at least one message.',
+    'error: "Invalid \'messages\': empty array. Expected an array with minimum length 1"',
+    ({ request }) => nonEmpty(request, 'messages'),
+  ],
+  'user-first': [
+    'After the system message the history begins with a user message.',
+    'inferred: OpenAI accepts any order, the providers behind compatible servers do not',
+    ({ messages }) => userFirst(messages, 'messages'),
+  ],
+  'content-nonempty': [
+    "System and user text, content arrays and text parts are not empty; a tool's text may be.",
+    'OpenAPI: content arrays have minItems 1; "" in system and user messages and text parts: inferred',
+    function* ({ messages, parts }) {
       for (const { path, content } of messages) yield* nonEmpty(content, `${path}.content`)
       yield* each(
         messages,
@@ -141,13 +137,11 @@ export const openAiChatRules: readonly Rule<View>[] = [
       )
       yield* each(parts, ({ body }) => body['text'] === '' && 'empty text part')
     },
-  },
-  {
-    id: 'assistant-content-or-calls',
-    rule: 'An assistant message without tool calls has content or a refusal.',
-    source:
-      'API reference: "content … Required unless tool_calls or function_call is specified"; error: "expected a string, got null"',
-    check: ({ messages }) =>
+  ],
+  'assistant-content-or-calls': [
+    'An assistant message without tool calls has content or a refusal.',
+    'API reference: "content … Required unless tool_calls or function_call is specified"; error: "expected a string, got null"',
+    ({ messages }) =>
       each(
         messages,
         ({ role, content, body: { tool_calls, refusal } }) =>
@@ -158,29 +152,25 @@ export const openAiChatRules: readonly Rule<View>[] = [
           'no content, no refusal and no tool calls',
         '.content',
       ),
-  },
-  {
-    id: 'reasoning-with-calls',
-    rule: 'Only assistant messages with tool calls have the reasoning_content of compatible servers.',
-    source:
-      'DeepSeek, thinking mode with tool calls: reasoning_content "must be passed back"; without them its reasoner refuses it',
-    check: ({ messages }) =>
+  ],
+  'reasoning-with-calls': [
+    'Only assistant messages with tool calls have the reasoning_content of compatible servers.',
+    'DeepSeek, thinking mode with tool calls: reasoning_content "must be passed back"; without them its reasoner refuses it',
+    ({ messages }) =>
       each(
         messages,
         ({ body: { reasoning_content, tool_calls } }) =>
           reasoning_content !== undefined && tool_calls === undefined && 'reasoning without tool calls',
         '.reasoning_content',
       ),
-  },
-  {
-    id: 'tool-calls-nonempty',
-    rule: 'A tool_calls array, when there is one, has at least one call.',
-    source:
-      'error: "Invalid \'messages[1].tool_calls\': empty array. Expected an array with minimum length 1" (openai/openai-node#1341)',
-    *check({ messages }) {
+  ],
+  'tool-calls-nonempty': [
+    'A tool_calls array, when there is one, has at least one call.',
+    'error: "Invalid \'messages[1].tool_calls\': empty array. Expected an array with minimum length 1" (openai/openai-node#1341)',
+    function* ({ messages }) {
       for (const { path, body } of messages) yield* nonEmpty(body['tool_calls'], `${path}.tool_calls`)
     },
-  },
+  ],
   ...sharedRules<View>({
     'system-first': "inferred: the library's own promise, and what stricter compatible servers demand",
     'calls-have-results':
@@ -192,46 +182,35 @@ export const openAiChatRules: readonly Rule<View>[] = [
     'call-ids-unique':
       'error of compatible servers: "duplicate tool_call_id" (openclaw/openclaw#47136); across turns inferred',
   }),
-  {
-    id: 'call-id-length',
-    rule: 'A call id has 1 to 40 characters.',
-    source:
-      'error: "Invalid \'messages[1].tool_calls[0].id\': string too long. Expected a string with maximum length 40"',
-    check: ({ calls }) => each(calls, ({ id }) => lengthFault(id, 40), '.id'),
-  },
-  {
-    id: 'call-id-charset',
-    rule: 'A call id is made of visible ASCII characters.',
-    source: 'inferred: OpenAI states no pattern, and ids like functions.bash:0 must pass',
-    check: ({ calls }) =>
-      each(calls, ({ id }) => typeof id === 'string' && !/^[!-~]*$/.test(id) && id, '.id'),
-  },
-  {
-    id: 'call-name',
-    rule: 'A function name has 1 to 64 letters, digits, underscores and dashes.',
-    source:
-      "error: \"Invalid 'messages[9].tool_calls[0].function.name': … the pattern '^[a-zA-Z0-9_-]+$'\"; SDK: maximum length of 64",
-    check: ({ calls }) => each(calls, ({ name }) => nameFault(name), '.function.name'),
-  },
-  {
-    id: 'message-name',
-    rule: 'The name of a message has 1 to 64 letters, digits, underscores and dashes.',
-    source:
-      'error: "Invalid \'messages[5].name\': string does not match pattern" (FlowiseAI/Flowise#2948); length inferred',
-    check: ({ messages }) => each(messages, ({ body }) => nameFault(body['name']), '.name'),
-  },
-  {
-    id: 'arguments-object',
-    rule: 'The arguments of a call are the JSON text of an object.',
-    source: 'API reference: "The arguments to call the function with … in JSON format"; object inferred',
-    check: ({ calls }) => each(calls, ({ args }) => argumentsFault(args), '.function.arguments'),
-  },
-  {
-    id: 'images-from-user',
-    rule: 'Only user messages have images, files and audio.',
-    source:
-      "error: \"Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL\"",
-    check: ({ parts }) =>
+  'call-id-length': [
+    'A call id has 1 to 40 characters.',
+    'error: "Invalid \'messages[1].tool_calls[0].id\': string too long. Expected a string with maximum length 40"',
+    ({ calls }) => each(calls, ({ id }) => lengthFault(id, 40), '.id'),
+  ],
+  'call-id-charset': [
+    'A call id is made of visible ASCII characters.',
+    'inferred: OpenAI states no pattern, and ids like functions.bash:0 must pass',
+    ({ calls }) => each(calls, ({ id }) => typeof id === 'string' && !/^[!-~]*$/.test(id) && id, '.id'),
+  ],
+  'call-name': [
+    'A function name has 1 to 64 letters, digits, underscores and dashes.',
+    "error: \"Invalid 'messages[9].tool_calls[0].function.name': … the pattern '^[a-zA-Z0-9_-]+$'\"; SDK: maximum length of 64",
+    ({ calls }) => each(calls, ({ name }) => nameFault(name), '.function.name'),
+  ],
+  'message-name': [
+    'The name of a message has 1 to 64 letters, digits, underscores and dashes.',
+    'error: "Invalid \'messages[5].name\': string does not match pattern" (FlowiseAI/Flowise#2948); length inferred',
+    ({ messages }) => each(messages, ({ body }) => nameFault(body['name']), '.name'),
+  ],
+  'arguments-object': [
+    'The arguments of a call are the JSON text of an object.',
+    'API reference: "The arguments to call the function with … in JSON format"; object inferred',
+    ({ calls }) => each(calls, ({ args }) => argumentsFault(args), '.function.arguments'),
+  ],
+  'images-from-user': [
+    'Only user messages have images, files and audio.',
+    "error: \"Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL\"",
+    ({ parts }) =>
       each(
         parts,
         ({ role, body }) =>
@@ -239,19 +218,16 @@ export const openAiChatRules: readonly Rule<View>[] = [
           role !== 'user' &&
           `image in a message with role ${String(role)}`,
       ),
-  },
-  {
-    id: 'file-source',
-    rule: 'A file is a named data URL or an id, and audio is base64.',
-    source: 'SDK types ChatCompletionContentPart.File and ChatCompletionContentPartInputAudio',
-    check: ({ parts }) => each(parts, ({ body }) => chatFileFault(body)),
-  },
-  {
-    id: 'image-url',
-    rule: 'An image is an http(s) URL or a base64 data URL of a jpeg, png, gif or webp.',
-    source:
-      "errors: \"Expected a base64-encoded data URL with an image MIME type … but got empty base64-encoded bytes\", \"unsupported image … ['png', 'jpeg', 'gif', 'webp']\"",
-    check: ({ parts }) =>
+  ],
+  'file-source': [
+    'A file is a named data URL or an id, and audio is base64.',
+    'SDK types ChatCompletionContentPart.File and ChatCompletionContentPartInputAudio',
+    ({ parts }) => each(parts, ({ body }) => chatFileFault(body)),
+  ],
+  'image-url': [
+    'An image is an http(s) URL or a base64 data URL of a jpeg, png, gif or webp.',
+    "errors: \"Expected a base64-encoded data URL with an image MIME type … but got empty base64-encoded bytes\", \"unsupported image … ['png', 'jpeg', 'gif', 'webp']\"",
+    ({ parts }) =>
       each(parts, ({ body }) => imageUrlFault(asObject(body['image_url'])['url'], ANY_URL), '.image_url.url'),
-  },
-]
+  ],
+}

@@ -27,7 +27,7 @@ import {
   turnsOf,
   userFirst,
 } from '../rules.ts'
-import type { ByKey, Rule, Violation } from '../request-form.ts'
+import type { ByKey, Rules, Violation } from '../request-form.ts'
 import type { Step } from '../rules.ts'
 import {
   anything,
@@ -43,12 +43,11 @@ import {
 import type { Shape, ShapeOf } from '../shape.ts'
 import { KINDS } from './blocks.ts'
 
-export const serverRules: readonly Rule<View>[] = [
-  {
-    id: 'server-pairs',
-    rule: 'A call that a server may execute has its output before the next user message, except that a program and a search may wait for it at the end; an output has its call.',
-    source: 'inferred from "No tool call found for … with call_id …" and "No tool output found for …"',
-    *check({ items }) {
+export const serverRules: Rules<View> = {
+  'server-pairs': [
+    'A call that a server may execute has its output before the next user message, except that a program and a search may wait for it at the end; an output has its call.',
+    'inferred from "No tool call found for … with call_id …" and "No tool output found for …"',
+    function* ({ items }) {
       const open = new Map<string, { readonly path: string; readonly waits: boolean }>()
       for (const { path, type, role, body } of items) {
         const id = body['call_id']
@@ -64,13 +63,11 @@ export const serverRules: readonly Rule<View>[] = [
       }
       for (const { path, waits } of open.values()) if (!waits) yield { path, message: 'without an output' }
     },
-  },
-  {
-    id: 'async-pairs',
-    rule: 'An async call has at most one output, anywhere after it.',
-    source:
-      'developers.openai.com/api/docs/guides/async-tool-calling; SDK type ResponseFunctionToolCall.async',
-    check({ items }) {
+  ],
+  'async-pairs': [
+    'An async call has at most one output, anywhere after it.',
+    'developers.openai.com/api/docs/guides/async-tool-calling; SDK type ResponseFunctionToolCall.async',
+    ({ items }) => {
       const isAsync = asyncIds(items)
       const open = new Set<unknown>()
       return each(items, ({ type, body: { call_id: id } }) => {
@@ -79,12 +76,11 @@ export const serverRules: readonly Rule<View>[] = [
         return !isCall(type) && isOutput(type) && !open.delete(id) && 'without an async call that waits'
       })
     },
-  },
-  {
-    id: 'approval-follows-request',
-    rule: 'An approval settles an earlier request, once.',
-    source: 'inferred: an approval names its request by id, and a server approves one call of a tool',
-    check({ items }) {
+  ],
+  'approval-follows-request': [
+    'An approval settles an earlier request, once.',
+    'inferred: an approval names its request by id, and a server approves one call of a tool',
+    ({ items }) => {
       const requests = new Set<unknown>()
       return each(items, ({ type, body: { id, approval_request_id } }) => {
         if (type === 'mcp_approval_request') requests.add(id)
@@ -92,8 +88,8 @@ export const serverRules: readonly Rule<View>[] = [
         return isApproval && !requests.delete(approval_request_id) && 'without a request that waits'
       })
     },
-  },
-]
+  ],
+}
 
 const cached = { prompt_cache_breakpoint: orNull(object) as Shape<never> }
 const detail = oneOf('low', 'high', 'auto', 'original', null) as Shape<'low' | 'high' | 'auto' | 'original'>
@@ -305,7 +301,7 @@ const AFTER_REASONING: readonly string[] = [
   'local_shell_call',
 ]
 
-export const openAiResponsesRules: readonly Rule<View>[] = [
+export const openAiResponsesRules: Rules<View> = {
   ...formRules<View>(shape, 'SDK type ResponseInputItem; Open Responses schema, ItemParam', {
     'json-only': 'error: "We could not parse the JSON body of your request"',
     'text-well-formed': 'inferred from Chat Completions and from strict JSON parsers',
@@ -316,31 +312,25 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
     'known-role': 'SDK type EasyInputMessage',
     'known-kind': 'SDK type ResponseInputItem, less what the library never sends',
   }),
-  {
-    id: 'input-nonempty',
-    rule: 'The input has at least one item.',
-    source: 'pydantic/pydantic-ai#3470: a request without input is refused, even with instructions',
-    check: ({ input }) => nonEmpty(input, 'input'),
-  },
-  {
-    id: 'instructions-nonblank',
-    rule: 'Instructions are null or not blank.',
-    source: 'inferred: null means no instructions',
-    check: ({ request }) =>
-      each([{ path: 'instructions' }], ({ path }) => blankFault(asObject(request)[path])),
-  },
-  {
-    id: 'user-first',
-    rule: 'After the system message the input begins with a user message.',
-    source: 'inferred: OpenAI accepts any order, the providers behind compatible servers do not',
-    check: ({ items }) => userFirst(items, 'input'),
-  },
-  {
-    id: 'content-nonempty',
-    rule: "Message texts, content and output arrays and text parts are not empty; an output's text may be.",
-    source:
-      'inferred: the schema has no lower bound, an empty assistant message breaks pairing (CLIProxyAPI#2132)',
-    *check({ items, parts }) {
+  'input-nonempty': [
+    'The input has at least one item.',
+    'pydantic/pydantic-ai#3470: a request without input is refused, even with instructions',
+    ({ input }) => nonEmpty(input, 'input'),
+  ],
+  'instructions-nonblank': [
+    'Instructions are null or not blank.',
+    'inferred: null means no instructions',
+    ({ request }) => each([{ path: 'instructions' }], ({ path }) => blankFault(asObject(request)[path])),
+  ],
+  'user-first': [
+    'After the system message the input begins with a user message.',
+    'inferred: OpenAI accepts any order, the providers behind compatible servers do not',
+    ({ items }) => userFirst(items, 'input'),
+  ],
+  'content-nonempty': [
+    "Message texts, content and output arrays and text parts are not empty; an output's text may be.",
+    'inferred: the schema has no lower bound, an empty assistant message breaks pairing (CLIProxyAPI#2132)',
+    function* ({ items, parts }) {
       yield* each(items, ({ type, content }) => type === 'message' && content === '' && 'empty', '.content')
       for (const { type, path, content } of items) if (type !== 'reasoning') yield* nonEmpty(content, path)
       yield* each(
@@ -348,47 +338,41 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
         ({ body: { text, refusal } }) => (text === '' || refusal === '') && 'empty text part',
       )
     },
-  },
-  {
-    id: 'part-of-role',
-    rule: 'Assistant content is output_text and refusal, all other content is input_text, input_image and input_file.',
-    source: "error: \"Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.\"",
-    check: ({ parts }) =>
+  ],
+  'part-of-role': [
+    'Assistant content is output_text and refusal, all other content is input_text, input_image and input_file.',
+    "error: \"Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.\"",
+    ({ parts }) =>
       each(parts, ({ type, role, body: { type: kind } }) => {
         const isOfModel = kind === 'output_text' || kind === 'refusal'
         const fits = type !== 'message' || isOfModel === (role === 'assistant')
         return !fits && `${String(kind)} in a message of ${String(role)}`
       }),
-  },
-  {
-    id: 'images-from-user',
-    rule: 'Only user messages and call outputs have images.',
-    source:
-      'Open Responses schema: system and developer content is input_text; SDK: call outputs may be text, image or file',
-    check: ({ parts }) =>
+  ],
+  'images-from-user': [
+    'Only user messages and call outputs have images.',
+    'Open Responses schema: system and developer content is input_text; SDK: call outputs may be text, image or file',
+    ({ parts }) =>
       each(parts, ({ type, role, body: { type: kind } }) => {
         const isFile = kind === 'input_image' || kind === 'input_file'
         return type === 'message' && role !== 'user' && isFile && `image from ${String(role)}`
       }),
-  },
-  {
-    id: 'image-url',
-    rule: 'An image is an http(s) URL or a base64 data URL of a jpeg, png, gif or webp.',
-    source:
-      'error: "Invalid \'input[101].content[1].image_url\'. Expected a base64-encoded data URL with an image MIME type … but got empty base64-encoded bytes"',
-    check: ({ parts }) => each(parts, ({ body }) => imageUrlFault(body['image_url'], ANY_URL), '.image_url'),
-  },
-  {
-    id: 'file-source',
-    rule: 'A file has one source: a named data URL, an address, or an id; so has an image.',
-    source: 'SDK types ResponseInputFile and ResponseInputImage; guide "File inputs"',
-    check: ({ parts }) =>
+  ],
+  'image-url': [
+    'An image is an http(s) URL or a base64 data URL of a jpeg, png, gif or webp.',
+    'error: "Invalid \'input[101].content[1].image_url\'. Expected a base64-encoded data URL with an image MIME type … but got empty base64-encoded bytes"',
+    ({ parts }) => each(parts, ({ body }) => imageUrlFault(body['image_url'], ANY_URL), '.image_url'),
+  ],
+  'file-source': [
+    'A file has one source: a named data URL, an address, or an id; so has an image.',
+    'SDK types ResponseInputFile and ResponseInputImage; guide "File inputs"',
+    ({ parts }) =>
       each(parts, ({ body }) => {
         if (body['type'] === 'input_file') return inputFileFault(body)
         const isOne = (body['image_url'] === undefined) !== (body['file_id'] === undefined)
         return body['type'] === 'input_image' && !isOne && 'neither an address nor an id, or both'
       }),
-  },
+  ],
   ...sharedRules<View>({
     'system-first': "inferred: the library's own promise",
     'calls-have-results':
@@ -397,61 +381,51 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
     'one-result-each':
       'error: "Duplicate function_call_output for call_id \'…\'. Each function_call must have exactly one matching function_call_output" (a compatible server, NousResearch/hermes-agent#102629)',
   }),
-  {
-    id: 'call-ids-unique',
-    rule: 'No two calls of the request share a call_id.',
-    source:
-      'error of compatible servers: "Duplicate \'call_id\'" (earendil-works/pi#9057); openai/gpt-oss#309',
-    check: ({ calls }) => repeats(calls, 'id of an earlier call'),
-  },
-  {
-    id: 'call-id-length',
-    rule: 'A call_id has 1 to 64 characters.',
-    source:
-      'errors: "Invalid \'input[95].call_id\': string too long. Expected a string with maximum length 64", "empty string. Expected a string with minimum length 1"',
-    check: ({ items }) => each(items, ({ body }) => lengthFault(body['call_id'], 64), '.call_id'),
-  },
-  {
-    id: 'call-id-charset',
-    rule: 'A call_id is made of visible ASCII characters.',
-    source: 'inferred: the schema states a length and no pattern',
-    check: ({ items }) =>
+  'call-ids-unique': [
+    'No two calls of the request share a call_id.',
+    'error of compatible servers: "Duplicate \'call_id\'" (earendil-works/pi#9057); openai/gpt-oss#309',
+    ({ calls }) => repeats(calls, 'id of an earlier call'),
+  ],
+  'call-id-length': [
+    'A call_id has 1 to 64 characters.',
+    'errors: "Invalid \'input[95].call_id\': string too long. Expected a string with maximum length 64", "empty string. Expected a string with minimum length 1"',
+    ({ items }) => each(items, ({ body }) => lengthFault(body['call_id'], 64), '.call_id'),
+  ],
+  'call-id-charset': [
+    'A call_id is made of visible ASCII characters.',
+    'inferred: the schema states a length and no pattern',
+    ({ items }) =>
       each(
         items,
         ({ body: { call_id } }) => typeof call_id === 'string' && !/^[!-~]*$/.test(call_id) && call_id,
         '.call_id',
       ),
-  },
-  {
-    id: 'call-name',
-    rule: 'A function name has 1 to 64 letters, digits, underscores and dashes.',
-    source: 'Open Responses schema, FunctionCallItemParam.name: 1 to 64, ^[a-zA-Z0-9_-]+$',
-    check: ({ calls }) => each(calls, ({ body }) => nameFault(body['name']), '.name'),
-  },
-  {
-    id: 'arguments-object',
-    rule: 'The arguments of a call are the JSON text of an object.',
-    source: 'SDK: "A JSON string of the arguments to pass to the function"; object inferred',
-    check: ({ calls }) => each(calls, ({ body }) => argumentsFault(body['arguments']), '.arguments'),
-  },
-  {
-    id: 'item-ids-unique',
-    rule: 'No two items share an id.',
-    source: 'error: "Duplicate item found with id …. Remove duplicate items from your input and try again."',
-    check: ({ items }) =>
+  ],
+  'call-name': [
+    'A function name has 1 to 64 letters, digits, underscores and dashes.',
+    'Open Responses schema, FunctionCallItemParam.name: 1 to 64, ^[a-zA-Z0-9_-]+$',
+    ({ calls }) => each(calls, ({ body }) => nameFault(body['name']), '.name'),
+  ],
+  'arguments-object': [
+    'The arguments of a call are the JSON text of an object.',
+    'SDK: "A JSON string of the arguments to pass to the function"; object inferred',
+    ({ calls }) => each(calls, ({ body }) => argumentsFault(body['arguments']), '.arguments'),
+  ],
+  'item-ids-unique': [
+    'No two items share an id.',
+    'error: "Duplicate item found with id …. Remove duplicate items from your input and try again."',
+    ({ items }) =>
       repeats(
         items
           .map(({ path, body }) => ({ id: body['id'], path: `${path}.id` }))
           .filter(({ id }) => id !== undefined),
         'id of an earlier item',
       ),
-  },
-  {
-    id: 'item-id-form',
-    rule: 'An item id, when given, has up to 64 letters, digits, underscores and dashes and begins as its kind does.',
-    source:
-      'errors: "Invalid \'input[66].id\': … Expected an ID that begins with \'rs\'", "… that contains letters, numbers, underscores, or dashes", "… string too long. Expected a string with maximum length 64"',
-    check: ({ items }) =>
+  ],
+  'item-id-form': [
+    'An item id, when given, has up to 64 letters, digits, underscores and dashes and begins as its kind does.',
+    'errors: "Invalid \'input[66].id\': … Expected an ID that begins with \'rs\'", "… that contains letters, numbers, underscores, or dashes", "… string too long. Expected a string with maximum length 64"',
+    ({ items }) =>
       each(
         items,
         ({ type, body: { id } }) => {
@@ -461,25 +435,22 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
         },
         '.id',
       ),
-  },
-  {
-    id: 'reasoning-followed',
-    rule: 'A reasoning item is directly before the assistant message, the call or the server tool item that it led to.',
-    source: "error: \"Item 'rs_…' of type 'reasoning' was provided without its required following item.\"",
-    check: ({ items }) =>
+  ],
+  'reasoning-followed': [
+    'A reasoning item is directly before the assistant message, the call or the server tool item that it led to.',
+    "error: \"Item 'rs_…' of type 'reasoning' was provided without its required following item.\"",
+    ({ items }) =>
       each(items, ({ type }, index) => {
         const next = items[index + 1]
         const fits = next?.role === 'assistant' || AFTER_REASONING.includes(String(next?.type))
         return type === 'reasoning' && !fits && `followed by ${String(next?.role ?? next?.type ?? 'nothing')}`
       }),
-  },
+  ],
   ...serverRules,
-  {
-    id: 'reasoning-content-empty',
-    rule: 'A reasoning item has no content: only its summary and its encrypted content are sent back.',
-    source:
-      'error: "Invalid \'input[39].content\': array too long. Expected an array with maximum length 0" (musistudio/claude-code-router#1783)',
-    check: ({ items }) =>
+  'reasoning-content-empty': [
+    'A reasoning item has no content: only its summary and its encrypted content are sent back.',
+    'error: "Invalid \'input[39].content\': array too long. Expected an array with maximum length 0" (musistudio/claude-code-router#1783)',
+    ({ items }) =>
       each(
         items,
         ({ type, content }) =>
@@ -488,5 +459,5 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
           'not an empty array',
         '.content',
       ),
-  },
-]
+  ],
+}
