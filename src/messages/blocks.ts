@@ -22,6 +22,10 @@ export interface Kind {
 
 export type Kinds = Readonly<Record<string, Kind>>
 
+/** A kind of a model's parts that is stored whole, with these fields. */
+export const wholePart = <const N extends Fields>(needs: N) =>
+  ({ in: 'part', side: 'assistant', needs }) as const
+
 export interface GrammarKinds {
   readonly grammar: GrammarName
   /** What names the kind of a part: its `type`, or the name of its only field. */

@@ -1,7 +1,7 @@
 /** Anthropic Messages: kinds of blocks, limits and types, for writer and readers. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import type { Kinds } from '../blocks.ts'
+import { type Kinds, wholePart } from '../blocks.ts'
 import type { CacheControl } from '../cache-marks.ts'
 import { type FileRef, isAddress, isPdf } from '../files.ts'
 import { pairParts } from '../pairs.ts'
@@ -142,20 +142,16 @@ function sourceOf(file: FileRef): JsonObject | null {
   return isAddress(from.url, true) ? { type: 'url', url: from.url } : null
 }
 
-const PART = { in: 'part', side: 'assistant' } as const
 const CALLER = { caller: absent(object) } as const
 const CALL = { id: id, name: string, input: object } as const
-const RESULT = {
-  ...PART,
-  needs: { tool_use_id: id, content: anything, ...CALLER },
-} as const
+const RESULT = wholePart({ tool_use_id: id, content: anything, ...CALLER })
 
 export const KINDS = {
   text: { in: 'standard', side: 'both', more: { citations: objects } },
   thinking: { in: 'standard', side: 'assistant' },
   redacted_thinking: { in: 'standard', side: 'assistant' },
   tool_use: { in: 'standard', side: 'assistant', more: { caller: object, toolset_name: string } },
-  server_tool_use: { ...PART, needs: { ...CALL, ...CALLER } },
+  server_tool_use: wholePart({ ...CALL, ...CALLER }),
   web_search_tool_result: RESULT,
   web_fetch_tool_result: RESULT,
   advisor_tool_result: RESULT,
@@ -163,31 +159,21 @@ export const KINDS = {
   bash_code_execution_tool_result: RESULT,
   text_editor_code_execution_tool_result: RESULT,
   tool_search_tool_result: RESULT,
-  mcp_tool_use: {
-    ...PART,
-    needs: { ...CALL, server_name: string },
-  },
-  mcp_tool_result: {
-    ...PART,
-    needs: { tool_use_id: id, content: optional(anything), is_error: absent(boolean) },
-  },
-  mcp_tool_listing: {
-    ...PART,
-    needs: { mcp_server_name: string, tools: objects },
-  },
+  mcp_tool_use: wholePart({ ...CALL, server_name: string }),
+  mcp_tool_result: wholePart({ tool_use_id: id, content: optional(anything), is_error: absent(boolean) }),
+  mcp_tool_listing: wholePart({ mcp_server_name: string, tools: objects }),
   container_upload: { in: 'part', side: 'both', needs: { file_id: string } },
   compaction: {
-    ...PART,
-    needs: {
+    ...wholePart({
       content: absent(string),
       encrypted_content: absent(string),
       // A requested compaction must precede everything, which a continued history cannot ensure.
       signature: absent(oneOf()),
       tool_changes: absent(objects),
-    },
+    }),
     signed: 'encrypted_content',
   },
-  fallback: { ...PART, needs: { from: object, to: object, trigger: optional(anything) } },
+  fallback: wholePart({ from: object, to: object, trigger: optional(anything) }),
 } as const satisfies Kinds
 
 export const LIMITS: Limits = {

@@ -1,6 +1,6 @@
 /** Reads replies of Google's Gemini as events. */
 
-import { quoteEnd } from '../../event/json.ts'
+import { isObject, quoteEnd } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
@@ -28,7 +28,7 @@ interface ArgumentPieces {
 
 type Path = readonly (string | number)[]
 
-/** Each piece costs O(its length). */
+/** Each piece costs O(its length). Objects have no prototype, so that any name is safe. */
 function argumentPieces(): ArgumentPieces {
   const root = newObject()
   let isOpen = true
@@ -47,7 +47,6 @@ function argumentPieces(): ArgumentPieces {
   }
 }
 
-/** Without a prototype, so that any name is safe. */
 const newObject = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>
 
 /** A step of a path; of a quoted one only the start, since a long match overflows an engine's stack. */
@@ -93,44 +92,34 @@ function setPiece(root: object, path: Path, piece: RawObject): boolean {
     const next = path[depth + 1]
     const slots = target as Record<string | number, unknown>
     if (next !== undefined) target = slots[step] ??= typeof next === 'number' ? [] : newObject()
-    else return set(slots, step, piece)
+    else {
+      const value = valueAfter(slots[step], piece)
+      if (value !== undefined) slots[step] = value
+    }
   }
-  return false
+  return path.length > 0
 }
 
 const canHold = (target: unknown, step: string | number): boolean =>
   Array.isArray(target)
     ? typeof step === 'number' && step <= target.length
-    : typeof step === 'string' &&
-      typeof target === 'object' &&
-      target !== null &&
-      !(target instanceof StreamedText)
+    : typeof step === 'string' && isObject(target) && !(target instanceof StreamedText)
 
-function set(slots: Record<string | number, unknown>, step: string | number, piece: RawObject): boolean {
-  const { stringValue, numberValue, boolValue, nullValue } = piece
+function valueAfter(before: unknown, { stringValue, numberValue, boolValue, nullValue }: RawObject): unknown {
   if (typeof stringValue === 'string') {
-    const before = slots[step]
-    if (before instanceof StreamedText) before.add(stringValue)
-    else slots[step] = new StreamedText(stringValue)
-    return true
+    const text = before instanceof StreamedText ? before : new StreamedText()
+    text.pieces.push(stringValue)
+    return text
   }
   const value = typeof numberValue === 'number' ? numberValue : boolValue
-  if (value !== undefined) slots[step] = value
-  else if (nullValue !== undefined) slots[step] = null
-  return true
+  return value === undefined && nullValue !== undefined ? null : value
 }
 
 /** A text that may continue; joined when it is written, so that the cost is linear. */
 class StreamedText {
-  readonly #pieces: string[]
-  constructor(first: string) {
-    this.#pieces = [first]
-  }
-  add(piece: string): void {
-    this.#pieces.push(piece)
-  }
+  readonly pieces: string[] = []
   toJSON(): string {
-    return this.#pieces.join('')
+    return this.pieces.join('')
   }
 }
 

@@ -1,7 +1,7 @@
 /** OpenAI Chat Completions: kinds of parts and limits, for writer and readers. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import type { Kinds } from '../blocks.ts'
+import { type Kinds, wholePart } from '../blocks.ts'
 import { AUDIO, type FileRef, isPdf } from '../files.ts'
 import type { AcceptedKind, Limits, PartTable } from '../limits.ts'
 import {
@@ -71,28 +71,18 @@ export const KINDS = {
   },
   /** The old form of a call, which no server writes any more. */
   function_call: { in: 'words', side: 'assistant' },
-  annotations: { in: 'part', side: 'assistant', needs: { annotations: objects } },
+  annotations: wholePart({ annotations: objects }),
   /** The server deletes its audio after a while, and then refuses its id. */
   audio: { in: 'words', side: 'assistant' },
   /** Marks a reply with reasoning: the text is in the field that all events have. */
   reasoning_content: { in: 'part', side: 'assistant' },
   reasoning: { in: 'part', side: 'assistant' },
   /** Thinking of Claude, as LiteLLM passes it on. */
-  thinking_blocks: {
-    in: 'part',
-    side: 'assistant',
-    needs: { thinking_blocks: objects },
-    signed: 'thinking_blocks',
-  },
+  thinking_blocks: { ...wholePart({ thinking_blocks: objects }), signed: 'thinking_blocks' },
   /** Signed reasoning, as routers pass it on. */
-  reasoning_details: {
-    in: 'part',
-    side: 'assistant',
-    needs: { reasoning_details: objects },
-    signed: 'reasoning_details',
-  },
+  reasoning_details: { ...wholePart({ reasoning_details: objects }), signed: 'reasoning_details' },
   /** Data of the server, such as Gemini's thought signatures. */
-  extra_content: { in: 'part', side: 'assistant', needs: { extra_content: object } },
+  extra_content: wholePart({ extra_content: object }),
 } as const satisfies Kinds
 
 export const LIMITS: Limits = {

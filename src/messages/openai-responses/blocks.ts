@@ -2,7 +2,7 @@
 
 import type { JsonObject, ReasoningItemModel } from '../../event/shapes.ts'
 import { isWellFormed, type RawObject, objectsOf, stringOf } from '../text.ts'
-import type { Kinds } from '../blocks.ts'
+import { type Kinds, wholePart } from '../blocks.ts'
 import { type FileRef, isPdf } from '../files.ts'
 import { memoize } from '../digest.ts'
 import type { AssistantMessage } from '../message.ts'
@@ -150,7 +150,6 @@ function write({ from, name, mediaType }: FileRef): JsonObject | null {
   }
 }
 
-const PART = { in: 'part', side: 'assistant' } as const
 const MCP = { id: id, server_label: string, name: string, arguments: string } as const
 const SEARCH = {
   id: absent(string),
@@ -178,50 +177,31 @@ export const KINDS = {
     side: 'assistant',
     more: { caller: object, namespace: string, async: boolean },
   },
-  file_search_call: {
-    ...PART,
-    needs: { id: id, queries: listOf(string), status: string, results: absent(objects) },
-  },
-  web_search_call: { ...PART, needs: { id: id, action: object, status: string } },
-  code_interpreter_call: {
-    ...PART,
-    needs: { id: id, container_id: string, status: string, code: absent(string), outputs: absent(objects) },
-  },
-  image_generation_call: {
-    ...PART,
-    needs: { id: id, status: string, result: absent(string) },
-  },
-  mcp_list_tools: {
-    ...PART,
-    needs: { id: id, server_label: string, tools: objects, error: optional(anything) },
-  },
-  mcp_call: {
-    ...PART,
-    needs: {
-      ...MCP,
-      output: absent(string),
-      approval_request_id: absent(string),
-      error: optional(anything),
-      status: absent(string),
-    },
-  },
-  mcp_approval_request: {
-    ...PART,
-    needs: MCP,
-  },
-  program: {
-    ...PART,
-    needs: { id: id, call_id: id, code: string, fingerprint: string },
-  },
-  program_output: {
-    ...PART,
-    needs: { id: id, call_id: id, result: string, status: string },
-  },
-  tool_search_call: { ...PART, needs: { ...SEARCH, arguments: anything } },
-  tool_search_output: { ...PART, needs: { ...SEARCH, tools: objects } },
+  file_search_call: wholePart({ id: id, queries: listOf(string), status: string, results: absent(objects) }),
+  web_search_call: wholePart({ id: id, action: object, status: string }),
+  code_interpreter_call: wholePart({
+    id: id,
+    container_id: string,
+    status: string,
+    code: absent(string),
+    outputs: absent(objects),
+  }),
+  image_generation_call: wholePart({ id: id, status: string, result: absent(string) }),
+  mcp_list_tools: wholePart({ id: id, server_label: string, tools: objects, error: optional(anything) }),
+  mcp_call: wholePart({
+    ...MCP,
+    output: absent(string),
+    approval_request_id: absent(string),
+    error: optional(anything),
+    status: absent(string),
+  }),
+  mcp_approval_request: wholePart(MCP),
+  program: wholePart({ id: id, call_id: id, code: string, fingerprint: string }),
+  program_output: wholePart({ id: id, call_id: id, result: string, status: string }),
+  tool_search_call: wholePart({ ...SEARCH, arguments: anything }),
+  tool_search_output: wholePart({ ...SEARCH, tools: objects }),
   compaction: {
-    ...PART,
-    needs: { id: absent(string), encrypted_content: string },
+    ...wholePart({ id: absent(string), encrypted_content: string }),
     signed: 'encrypted_content',
   },
   custom_tool_call: CALL,
@@ -233,11 +213,8 @@ export const KINDS = {
     ...CALL,
     needs: { call_id: id, operation: object, status: string },
   },
-  shell_call_output: { ...PART, needs: { call_id: id, output: objects } },
-  apply_patch_call_output: {
-    ...PART,
-    needs: { call_id: id, status: string, output: absent(string) },
-  },
+  shell_call_output: wholePart({ call_id: id, output: objects }),
+  apply_patch_call_output: wholePart({ call_id: id, status: string, output: absent(string) }),
   function_call_output: CLIENT_ITEM,
   custom_tool_call_output: CLIENT_ITEM,
   computer_call_output: CLIENT_ITEM,
