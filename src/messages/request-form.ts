@@ -238,57 +238,49 @@ export const storedFields = (table: Kinds): Record<string, Fields> =>
     ),
   )
 
+interface Visit {
+  readonly value: unknown
+  readonly path: string
+  /** Name of its field; empty in a list. */
+  readonly name: string
+  /** Whether it contains itself. */
+  readonly isCycle: boolean
+}
+
+/** Yields a value and everything in it. */
+function* walk(value: unknown, path: string, name = '', ancestors: unknown[] = []): Generator<Visit> {
+  const isCycle = ancestors.includes(value)
+  yield { value, path, name, isCycle }
+  if (isCycle || !(Array.isArray(value) || isObject(value))) return
+  ancestors.push(value)
+  if (Array.isArray(value))
+    for (const [index, child] of value.entries()) yield* walk(child, `${path}[${index}]`, '', ancestors)
+  else for (const [key, child] of Object.entries(value)) yield* walk(child, join(path, key), key, ancestors)
+  ancestors.pop()
+}
+
 /** Finds values that are not JSON: undefined, functions, class instances, infinite numbers, cycles. */
-export function notJson(
-  value: unknown,
-  path: string,
+export function* notJson(
+  root: unknown,
+  rootPath: string,
   accept: (value: unknown) => boolean = () => false,
-): Finding[] {
-  const findings: Finding[] = []
-  const ancestors: unknown[] = []
-  const visit = (value: unknown, path: string): void => {
-    if (value === null || typeof value === 'string' || typeof value === 'boolean' || accept(value)) return
-    if (typeof value === 'number') {
-      if (!Number.isFinite(value)) findings.push({ path, message: `${value} is not a JSON number` })
-    } else if (ancestors.includes(value)) findings.push({ path, message: 'cycle' })
-    else if (Array.isArray(value) || isObject(value)) {
-      ancestors.push(value)
-      eachChild(value, path, visit)
-      ancestors.pop()
-    } else findings.push({ path, message: `${typeof value} is not a JSON value` })
+): Generator<Finding> {
+  for (const { value, path, isCycle } of walk(root, rootPath)) {
+    if (value === null || typeof value === 'string' || typeof value === 'boolean' || accept(value)) continue
+    if (isCycle) yield { path, message: 'cycle' }
+    else if (typeof value === 'number') {
+      if (!Number.isFinite(value)) yield { path, message: `${value} is not a JSON number` }
+    } else if (!Array.isArray(value) && !isObject(value))
+      yield { path, message: `${typeof value} is not a JSON value` }
   }
-  visit(value, path)
-  return findings
 }
 
 /** Finds strings and field names with a lone surrogate; strict JSON parsers refuse the whole body. */
-export function illFormedText(value: unknown, path: string): Finding[] {
-  const findings: Finding[] = []
-  const ancestors: unknown[] = []
-  const visit = (value: unknown, path: string, name: string): void => {
-    if (!name.isWellFormed()) findings.push({ path, message: 'lone surrogate in field name' })
-    if (typeof value === 'string') {
-      if (!value.isWellFormed()) findings.push({ path, message: 'lone surrogate in string' })
-    } else if ((Array.isArray(value) || isObject(value)) && !ancestors.includes(value)) {
-      ancestors.push(value)
-      eachChild(value, path, visit)
-      ancestors.pop()
-    }
-  }
-  visit(value, path, '')
-  return findings
-}
-
-function eachChild(
-  value: readonly unknown[] | Readonly<Record<string, unknown>>,
-  path: string,
-  visit: (child: unknown, path: string, name: string) => void,
-): void {
-  if (Array.isArray(value)) {
-    for (const [index, child] of value.entries()) visit(child, `${path}[${index}]`, '')
-  } else {
-    for (const [name, child] of Object.entries(value))
-      visit(child, path === '' ? name : `${path}.${name}`, name)
+export function* illFormedText(root: unknown, rootPath: string): Generator<Finding> {
+  for (const { value, path, name } of walk(root, rootPath)) {
+    if (!name.isWellFormed()) yield { path, message: 'lone surrogate in field name' }
+    if (typeof value === 'string' && !value.isWellFormed())
+      yield { path, message: 'lone surrogate in string' }
   }
 }
 

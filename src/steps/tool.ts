@@ -5,7 +5,7 @@ import type { ChildReply, ChildRequest } from '../conversation/run/step.ts'
 import { ColloquyError } from '../event/errors.ts'
 import type { Content, JsonObject, JsonValue, Observation, ToolDefinition } from '../event/shapes.ts'
 import type { ActionEvent } from '../event/types.ts'
-import { actionKind } from '../messages/text.ts'
+import { actionKind, stringOf } from '../messages/text.ts'
 
 /** One error that a schema found in a value. */
 export interface SchemaIssue {
@@ -178,24 +178,10 @@ export function providerDescription(tool: ProviderTool): ProviderTool {
 }
 
 /** Returns a provider's tool that a step executes, or null. Nothing checks its arguments. */
-export function executableOf({
-  execute,
-  name,
-  description,
-  repeatable,
-  background: isBackground,
-  resume,
-}: ProviderTool): StepTool | null {
+export function executableOf(tool: ProviderTool): StepTool | null {
+  const { execute, name, description } = tool
   if (typeof execute !== 'function' || typeof name !== 'string') return null
-  return {
-    name,
-    description: typeof description === 'string' ? description : '',
-    parameters: {},
-    execute,
-    ...(repeatable === true && { repeatable }),
-    ...(isBackground === true && { background: true }),
-    ...(typeof resume === 'function' && { resume }),
-  }
+  return { ...tool, name, description: stringOf(description), execute, parameters: {} } as StepTool
 }
 
 /**

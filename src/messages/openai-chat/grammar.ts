@@ -2,10 +2,10 @@
 
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'
-import { collectOpenAIChat, fromOpenAIChat } from './read.ts'
+import { collectOpenAIChat, ENDINGS, fromOpenAIChat } from './read.ts'
 import { toOpenAIChat } from './write.ts'
 import { validateOpenAiChat } from './rules.ts'
-import { argumentText, errorsBy, halves } from '../provider.ts'
+import { argumentText, errorsBy, halves, reasonOf } from '../provider.ts'
 import type { ReplyAbout, SpokenProvider, Wire } from '../provider.ts'
 
 export const openaiError = errorsBy(
@@ -31,11 +31,8 @@ const joinTexts = (contents: readonly Wire[]): string =>
 const callsOf = (contents: readonly Wire[]): readonly Wire[] =>
   contents.filter(({ type }) => type === 'function')
 
-function finishOf(contents: readonly Wire[], { end }: ReplyAbout): string {
-  if (end === 'truncated') return 'length'
-  if (end === 'filtered') return 'content_filter'
-  return callsOf(contents).length > 0 ? 'tool_calls' : 'stop'
-}
+const finishOf = (contents: readonly Wire[], about: ReplyAbout): string =>
+  reasonOf(ENDINGS, about) ?? (callsOf(contents).length > 0 ? 'tool_calls' : 'stop')
 
 const REFUSAL = 'I will not.'
 

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
   CUSTOM,
+  endingBy,
   failedWith,
   failureOf,
   moreOf,
@@ -13,7 +14,7 @@ import {
   replyPart,
   replyReader,
 } from '../reply.ts'
-import type { ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
+import type { Endings, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, isWhitespace, objectOf, objectsOf, stringOf } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
@@ -279,13 +280,14 @@ const REASONING = ['reasoning_content', 'reasoning'] as const
 
 const KNOWN = ['role', 'content', 'refusal', 'tool_calls', 'reasoning_content', 'reasoning'] as const
 
+export const ENDINGS: Endings = { length: 'truncated', content_filter: 'filtered' }
+
 function endingOf(choice: RawObject, { refusal }: RawObject): ReplyOutcome | null {
   const reason = stringOf(choice['finish_reason'])
   // A proxy reports this way that its server failed in the middle.
   if (reason === 'error') return failureOf(choice) ?? failedWith(null)
-  if (reason === 'length') return { type: 'truncated', reason }
-  if (reason === 'content_filter') return { type: 'filtered', reason }
-  return typeof refusal === 'string' && refusal !== '' ? { type: 'refused', explanation: refusal } : null
+  const isRefused = typeof refusal === 'string' && refusal !== ''
+  return endingBy(ENDINGS, reason) ?? (isRefused ? { type: 'refused', explanation: refusal } : null)
 }
 
 /** Content is a text, or a list of parts; a collected list has texts among its parts. */

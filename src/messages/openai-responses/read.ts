@@ -386,34 +386,21 @@ const mergeMore = (outer: JsonObject | null, inner: JsonObject | null): JsonObje
 const defaultCaller = (item: RawObject): string[] =>
   objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : []
 
-interface CallReader {
-  readonly tool: string | null
-  readonly argumentsIn: (item: RawObject) => string
-}
-
-const fieldReader = (tool: string | null, field: string): CallReader => ({
-  tool,
-  argumentsIn: (item) => textOfInput(item[field]),
-})
-
-const CALL_READERS: ReadonlyMap<unknown, CallReader> = /* @__PURE__ */ new Map([
-  ['custom_tool_call', /* @__PURE__ */ fieldReader(null, 'input')],
-  ['shell_call', /* @__PURE__ */ fieldReader('shell', 'action')],
-  ['local_shell_call', /* @__PURE__ */ fieldReader('local_shell', 'action')],
-  ['apply_patch_call', /* @__PURE__ */ fieldReader('apply_patch', 'operation')],
-  [
-    'computer_call',
-    {
-      tool: 'computer',
-      argumentsIn: ({ action, actions }) => textOfInput(actions === undefined ? { action } : { actions }),
-    },
-  ],
-])
+/** The tools of typed calls, and the fields with their arguments. A custom call names its tool. */
+const TYPED_CALLS: ReadonlyMap<unknown, readonly [tool: string | null, field: string]> =
+  /* @__PURE__ */ new Map([
+    ['custom_tool_call', [null, 'input']],
+    ['shell_call', ['shell', 'action']],
+    ['local_shell_call', ['local_shell', 'action']],
+    ['apply_patch_call', ['apply_patch', 'operation']],
+    ['computer_call', ['computer', 'actions']],
+  ])
 
 /** Returns the tool and the arguments of a typed call; null for other items. O(size). */
 function readCall(item: RawObject): { readonly name: string; readonly arguments: string } | null {
-  const reader = CALL_READERS.get(item['type'])
-  return reader === undefined
-    ? null
-    : { name: reader.tool ?? stringOf(item['name']), arguments: reader.argumentsIn(item) }
+  const [tool, field] = TYPED_CALLS.get(item['type']) ?? []
+  if (field === undefined) return null
+  const { name, action, actions } = item
+  const input = field !== 'actions' ? item[field] : actions === undefined ? { action } : { actions }
+  return { name: tool ?? stringOf(name), arguments: textOfInput(input) }
 }
