@@ -102,8 +102,7 @@ export const blockRules: Rules<View> = {
   'text-nonblank': [
     'Every text block, inside of results too, has more than white space.',
     'errors: "messages: text content blocks must be non-empty", "… must contain non-whitespace text"',
-    ({ blocks, inner }) =>
-      each([...blocks, ...inner], ({ type, body }) => type === 'text' && blankFault(body['text'])),
+    ({ all }) => each(all, ({ type, body }) => type === 'text' && blankFault(body['text'])),
   ],
   'system-nonblank': [
     'The system field is left out, or each text in it has more than white space.',
@@ -119,10 +118,8 @@ export const blockRules: Rules<View> = {
     'error: "messages: final assistant content cannot end with trailing whitespace"',
     ({ messages }) =>
       each(
-        assistants(messages.slice(-1)).flatMap(({ blocks }) => blocks.slice(-1)),
-        ({ body: { text } }) => {
-          return typeof text === 'string' && endsInSpace(text) && 'ends in white space'
-        },
+        lastBlocks(assistants(messages.slice(-1))),
+        ({ body: { text } }) => typeof text === 'string' && endsInSpace(text) && 'ends in white space',
       ),
   ],
   'thinking-signed': [
@@ -150,11 +147,7 @@ export const blockRules: Rules<View> = {
   'thinking-not-last': [
     'The last block of an assistant message is not thinking.',
     'error: "messages.17: The final block in an assistant message cannot be `thinking`."; redacted inferred',
-    ({ messages }) =>
-      each(
-        messages.flatMap(({ blocks }) => blocks.slice(-1)),
-        (block) => isThinking(block) && 'last block',
-      ),
+    ({ messages }) => each(lastBlocks(messages), (block) => isThinking(block) && 'last block'),
   ],
   'thinking-leads-loop': [
     'Where thinking is on, the calls whose results end the request follow thinking.',
@@ -179,25 +172,19 @@ export const blockRules: Rules<View> = {
   'image-source': [
     'An image is base64 data of a jpeg, png, gif or webp, or an https URL.',
     'SDK type Base64ImageSource; errors: "image.source.base64: image cannot be empty", "Invalid media type"; https inferred',
-    ({ blocks, inner }) =>
-      each(
-        [...blocks, ...inner],
-        ({ type, body }) => type === 'image' && sourceFault(asObject(body['source'])),
-        '.source',
-      ),
+    ({ all }) =>
+      each(all, ({ type, body }) => type === 'image' && sourceFault(asObject(body['source'])), '.source'),
   ],
   'file-source': [
     'A document is a PDF, plain text, texts and images, an https URL or an uploaded file; neither it nor a search result is blank.',
     'SDK types Base64PDFSource, PlainTextSource and so on; "title" of 1 to 500 characters in the API reference',
-    ({ blocks, inner }) => each([...blocks, ...inner], ({ type, body }) => anthropicFileFault(type, body)),
+    ({ all }) => each(all, ({ type, body }) => anthropicFileFault(type, body)),
   ],
   'citations-agree': [
     'Citations are enabled on all documents and search results of a request, or on none.',
     'Citations, in the guides: "citations must be enabled on all or none of the documents within a request"',
-    ({ blocks, inner }) => {
-      const citable = [...blocks, ...inner].filter(
-        ({ type }) => type === 'document' || type === 'search_result',
-      )
+    ({ all }) => {
+      const citable = all.filter(({ type }) => type === 'document' || type === 'search_result')
       const [isFirstCiting] = citable.map(cites)
       return each(
         citable,
@@ -208,10 +195,8 @@ export const blockRules: Rules<View> = {
   'cache-breakpoints': [
     'At most four blocks carry cache_control.',
     'error: "A maximum of 4 blocks with cache_control may be provided. Found 5."',
-    ({ system, blocks, inner }) => {
-      const marked = [...system, ...blocks, ...inner].filter(
-        ({ body }) => (body['cache_control'] ?? null) !== null,
-      )
+    ({ system, all }) => {
+      const marked = [...system, ...all].filter(({ body }) => (body['cache_control'] ?? null) !== null)
       return each(marked.slice(4), () => `${marked.length} breakpoints`)
     },
   ],
@@ -236,6 +221,9 @@ export const blockRules: Rules<View> = {
 
 const isContentEmpty = (content: unknown): boolean =>
   content === '' || (Array.isArray(content) && content.length === 0)
+
+const lastBlocks = (messages: readonly Message[]): Block[] =>
+  messages.flatMap(({ blocks }) => blocks.slice(-1))
 
 const assistants = (messages: readonly Message[]): Message[] =>
   messages.filter(({ role }) => role === 'assistant')
@@ -291,11 +279,12 @@ const shape = record({
 const messagesIn = (list: unknown) =>
   listed(list, 'messages').map((message) => {
     const { role, content } = message.body
-    return { ...message, role, content, blocks: blocksOf(content, `${message.path}.content`) }
+    return { ...message, role, content, blocks: blocksOf(content, `${message.path}.content`, role) }
   })
 
 interface Block extends Part {
   readonly type: unknown
+  readonly role: unknown
 }
 type Message = ReturnType<typeof messagesIn>[number]
 type View = ReturnType<typeof viewOf>
@@ -303,16 +292,18 @@ type View = ReturnType<typeof viewOf>
 function viewOf(request: unknown, target: Target) {
   const body = asObject(request)
   const messages = messagesIn(body['messages'])
+  const blocks = messages.flatMap((message) => message.blocks)
   const results = messages.flatMap(resultsOf)
   return {
     request,
     target,
     messages,
-    system: blocksOf(body['system'], 'system'),
-    blocks: messages.flatMap(({ blocks }) => blocks),
+    system: blocksOf(body['system'], 'system', 'system'),
+    blocks,
+    /** Those in results too. */
+    all: [...blocks, ...results.flatMap(({ inner }) => inner)],
     calls: messages.flatMap(callsOf),
     results,
-    inner: results.flatMap(({ inner }) => inner),
     turns: turnsIn(messages),
   }
 }
@@ -330,10 +321,10 @@ function serverPair({ type, body }: Block): { readonly call: boolean; readonly i
 
 const isThinking = ({ type }: Block): boolean => type === 'thinking' || type === 'redacted_thinking'
 
-function blocksOf(content: unknown, path: string): Block[] {
+function blocksOf(content: unknown, path: string, role: unknown): Block[] {
   if (content === '') return []
-  if (typeof content === 'string') return [{ path, type: 'text', body: { text: content } }]
-  return listed(content, path).map((part) => ({ ...part, type: part.body['type'] }))
+  if (typeof content === 'string') return [{ path, role, type: 'text', body: { text: content } }]
+  return listed(content, path).map((part) => ({ ...part, role, type: part.body['type'] }))
 }
 
 const callsOf = ({ role, blocks }: Message): Block[] =>
@@ -342,7 +333,7 @@ const callsOf = ({ role, blocks }: Message): Block[] =>
 const resultsOf = ({ role, blocks }: Message) =>
   (role === 'user' ? blocks.filter(({ type }) => type === 'tool_result') : []).map((result) => {
     const { content } = result.body
-    const inner = typeof content === 'string' ? [] : blocksOf(content, `${result.path}.content`)
+    const inner = typeof content === 'string' ? [] : blocksOf(content, `${result.path}.content`, role)
     return { ...result, inner }
   })
 
@@ -396,14 +387,12 @@ export const anthropicRules: Rules<View> = {
   'block-of-role': [
     'Thinking and calls are in assistant messages, images and results in user messages.',
     'error: "\'image\' blocks are not permitted within assistant turns" (SEMOSS/Semoss#2323)',
-    function* ({ messages }) {
-      for (const { role, blocks } of messages)
-        yield* each(
-          blocks,
-          ({ type }) =>
-            (OWNERS.get(type) ?? role) !== role && `${String(type)} in a message of ${String(role)}`,
-        )
-    },
+    ({ blocks }) =>
+      each(
+        blocks,
+        ({ type, role }) =>
+          (OWNERS.get(type) ?? role) !== role && `${String(type)} in a message of ${String(role)}`,
+      ),
   ],
   'user-first': [
     'The history begins with a user message.',

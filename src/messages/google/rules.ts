@@ -2,7 +2,7 @@
 
 import { asList, asObject, customShape, faultsOf, formRules, listed, oneData } from '../request-form.ts'
 import { each, functionNameFault, isBase64, judge, nonEmpty, notUser, repeats, sameRole } from '../rules.ts'
-import type { Finding, OneField, Part, Rules, Violation } from '../request-form.ts'
+import type { Finding, OneField, Rules, Violation } from '../request-form.ts'
 import { listOf, object, oneOf, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf } from '../shape.ts'
 import { MORE } from './blocks.ts'
@@ -59,13 +59,18 @@ function viewOf(request: unknown) {
   const { contents: list, systemInstruction } = asObject(request)
   const contents = listed(list, 'contents').map(({ path, body }) => {
     const parts = listed(body['parts'], `${path}.parts`)
-    const partsWith = (name: string) => parts.filter((part) => part.body[name] !== undefined)
+    const partsWith = (name: string) =>
+      parts
+        .filter((part) => part.body[name] !== undefined)
+        .map(({ path, body }) => ({ path, body, data: asObject(body[name]) }))
     const [calls, results] = [partsWith('functionCall'), partsWith('functionResponse')]
     return { path, body, role: body['role'], parts, calls, results }
   })
   const system = listed(asObject(systemInstruction)['parts'], 'systemInstruction.parts')
   const parts = [...system, ...contents.flatMap((content) => content.parts)]
-  return { request, contents, parts }
+  const calls = contents.flatMap((content) => content.calls)
+  const results = contents.flatMap((content) => content.results)
+  return { request, contents, parts, calls, results }
 }
 
 export const validateGoogle = (request: unknown): Violation[] => judge(googleRules, viewOf(request))
@@ -151,7 +156,7 @@ export const googleRules: Rules<View> = {
         const results = contents[index + 1]?.results ?? []
         return (
           calls.length > 0 &&
-          namesIn(calls, 'functionCall') !== namesIn(results, 'functionResponse') &&
+          namesIn(calls) !== namesIn(results) &&
           `${calls.length} calls, ${results.length} results, or different names`
         )
       }),
@@ -171,41 +176,29 @@ export const googleRules: Rules<View> = {
     'SDK type FunctionResponse: "Populated by the client to match the corresponding function call `id`."',
     function* ({ contents }) {
       for (const [index, { calls }] of contents.entries())
-        yield* each(contents[index + 1]?.results ?? [], ({ body }, position) => {
-          const { id } = asObject(body['functionResponse'])
+        yield* each(contents[index + 1]?.results ?? [], ({ data: { id } }, position) => {
           const call = calls[position]
-          return (
-            call !== undefined && asObject(call.body['functionCall'])['id'] !== id && `the id ${String(id)}`
-          )
+          return call !== undefined && call.data['id'] !== id && `the id ${String(id)}`
         })
     },
   ],
   'call-ids-unique': [
     'No two calls of the request share an id.',
     'SDK type FunctionCall: "The unique id of the function call."',
-    ({ contents }) =>
-      repeats(
-        contents
-          .flatMap(({ calls }) => calls)
-          .map(({ path, body }) => ({
-            id: asObject(body['functionCall'])['id'],
-            path: `${path}.functionCall.id`,
-          }))
-          .filter(({ id }) => id !== undefined),
+    ({ calls }) => {
+      const ids = calls.map(({ path, data: { id } }) => ({ id, path: `${path}.functionCall.id` }))
+      return repeats(
+        ids.filter(({ id }) => id !== undefined),
         'id of an earlier call',
-      ),
+      )
+    },
   ],
   'function-name': [
     'A function name has 1 to 64 letters, digits, underscores, dots, colons and dashes, and begins with a letter or an underscore.',
     'error: "Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64."',
-    function* ({ contents }) {
-      for (const field of ['functionCall', 'functionResponse'])
-        for (const { calls, results } of contents)
-          yield* each(
-            [...calls, ...results],
-            ({ body }) => functionNameFault(asObject(body[field])['name']),
-            `.${field}.name`,
-          )
+    function* ({ calls, results }) {
+      yield* each(calls, ({ data }) => functionNameFault(data['name']), '.functionCall.name')
+      yield* each(results, ({ data }) => functionNameFault(data['name']), '.functionResponse.name')
     },
   ],
   'first-call-signed': [
@@ -221,11 +214,11 @@ export const googleRules: Rules<View> = {
   'response-says-which': [
     'A response has either output or error.',
     'SDK type FunctionResponse: "Use \\"output\\" key to specify function output and \\"error\\" key to specify error details"',
-    ({ contents }) =>
+    ({ results }) =>
       each(
-        contents.flatMap(({ results }) => results),
-        ({ body }) => {
-          const response = asObject(asObject(body['functionResponse'])['response'])
+        results,
+        ({ data }) => {
+          const response = asObject(data['response'])
           return 'output' in response === 'error' in response && 'neither output nor error, or both'
         },
         '.functionResponse.response',
@@ -262,5 +255,5 @@ function* typeFaults(mimeType: unknown, path: string): Generator<Finding> {
   if (typeof mimeType === 'string' && !TYPES.includes(mimeType)) yield { path, message: mimeType }
 }
 
-const namesIn = (parts: readonly Part[], field: string): string =>
-  JSON.stringify(parts.map(({ body }) => asObject(body[field])['name'] ?? null))
+const namesIn = (parts: View['calls']): string =>
+  JSON.stringify(parts.map(({ data }) => data['name'] ?? null))
