@@ -1,6 +1,6 @@
 /**
- * Writes as several writers until it is killed: `node fault-writer.ts TARGET NAME TIMEOUT`. Reports on standard output,
- * and executes commands from standard input, which ends with the run.
+ * Writes as several writers until it is killed: `node fault-writer.ts TARGET NAME TIMEOUT PAUSE`. Reports on
+ * standard output, and executes commands from standard input, which ends with the run.
  */
 
 import { writeSync } from 'node:fs'
@@ -19,8 +19,9 @@ export type Report =
   | readonly [type: 'failed', code: string, ms: number]
   | readonly [type: 'leased' | 'held']
 
-const [, , target = '', name = '', timeoutText = ''] = process.argv
+const [, , target = '', name = '', timeoutText = '', pauseText = ''] = process.argv
 const timeout = Number(timeoutText)
+const pause = Number(pauseText)
 
 /** Synchronous, so that nothing reported is lost in a kill. */
 const say = (...report: Report): void => void writeSync(1, `${JSON.stringify(report)}\n`)
@@ -67,7 +68,7 @@ async function write(writer: number): Promise<void> {
   for (;;) {
     if (isHeld) await sleep(20)
     else await append(CONVERSATIONS[writer % CONVERSATIONS.length] ?? '', `${name}.${writer}.${(count += 1)}`)
-    await sleep(5)
+    await sleep(pause)
   }
 }
 
