@@ -288,6 +288,8 @@ for (const [name, open] of Object.entries(STORES))
     })
 
     it('ends as without a crash, when the process ends before or after any of its writes', async () => {
+      // One store for all cases, each with its own thread: opening one takes longer than a case.
+      const store = await open()
       for (const isDelta of [false, true]) {
         let count = 0
         const pending = new Set<Promise<unknown>>()
@@ -305,8 +307,8 @@ for (const [name, open] of Object.entries(STORES))
           }) satisfies Partial<Items>
         const runTo = async (end: number, isAfter: boolean): Promise<void> => {
           count = 0
-          const store = await open()
-          const config = { ...THREAD, durability: 'sync' as const }
+          const thread_id = `${isDelta} ${end} ${isAfter}`
+          const config = { configurable: { ...THREAD.configurable, thread_id }, durability: 'sync' as const }
           const first = graphOf(colloquySaver({ store: crashing(store, end, isAfter) as never }), isDelta)
           const crash = await first.graph.invoke(inputOf('input'), config).catch(String)
           expect(crash).toContain('the process has ended')
@@ -321,15 +323,11 @@ for (const [name, open] of Object.entries(STORES))
           ])
           // Nothing but the step that was interrupted is done again.
           expect(made.filter((id) => first.made.includes(id)).length).toBeLessThanOrEqual(2)
-          await store.close()
-          giveBack()
         }
-        const whole = await open()
         count = 0
-        const saver = colloquySaver({ store: crashing(whole, Infinity, true) as never })
-        await graphOf(saver, isDelta).graph.invoke(inputOf('input'), { ...THREAD, durability: 'sync' })
-        await whole.close()
-        giveBack()
+        const saver = colloquySaver({ store: crashing(store, Infinity, true) as never })
+        const whole = { configurable: { ...THREAD.configurable, thread_id: `${isDelta} whole` } }
+        await graphOf(saver, isDelta).graph.invoke(inputOf('input'), { ...whole, durability: 'sync' })
         const writes = count
         expect(writes).toBeGreaterThan(10)
         for (let end = 1; end <= writes; end += 1) {
@@ -337,6 +335,8 @@ for (const [name, open] of Object.entries(STORES))
           if (end < writes) await runTo(end, true)
         }
       }
+      await store.close()
+      giveBack()
     })
   })
 
