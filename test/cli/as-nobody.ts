@@ -1,9 +1,11 @@
 /**
- * Runs commands in a process with an unprivileged user. Argument: JSON lists of command arguments; prints
- * the outcomes as JSON.
+ * Runs commands in a process with an unprivileged user. Each line of input is a JSON list of a command's
+ * arguments; prints its outcome as a line of JSON.
  */
 
 import { flushCompileCache } from 'node:module'
+import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
 import type { Sink } from '../../src/cli/print/io.ts'
 import { run } from '../../src/cli/run.ts'
 
@@ -24,11 +26,9 @@ async function outcomeOf(argv: readonly string[]): Promise<object> {
   let [out, err] = ['', '']
   const stdout: Sink = { isTTY: false, write: async (text) => void (out += text) }
   const stderr: Sink = { isTTY: false, write: async (text) => void (err += text) }
-  const code = await run(argv, { stdin: process.stdin, stdout, stderr, env: {} })
+  const code = await run(argv, { stdin: Readable.from([]), stdout, stderr, env: {} })
   return { code, out, err }
 }
 
-const outcomes: object[] = []
-for (const argv of JSON.parse(process.argv[2] ?? '[]') as string[][]) outcomes.push(await outcomeOf(argv))
-process.stdout.write(`${JSON.stringify(outcomes)}\n`)
-process.stdin.destroy()
+for await (const line of createInterface({ input: process.stdin }))
+  process.stdout.write(`${JSON.stringify(await outcomeOf(JSON.parse(line)))}\n`)

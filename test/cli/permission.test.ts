@@ -1,11 +1,12 @@
 /** Read-only databases, and what reading one leaves behind. */
 
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
-import { describe, expect, inject, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { colloquy, folder, lines, type Outcome, output } from './world.ts'
 
@@ -16,14 +17,14 @@ const MAIN = join(inject('built'), 'cli/main.ts')
 const LOG = lines(output('m', 'Hello'), output('n', 'Hello again'))
 
 /** Runs commands one after another as an unprivileged user. */
-async function allAsNobody(argvs: readonly (readonly string[])[]): Promise<Outcome[]> {
-  const { stdout } = await promisify(execFile)(process.execPath, [CHILD, JSON.stringify(argvs)])
-  return JSON.parse(stdout) as Outcome[]
-}
+const nobody = spawn(process.execPath, [CHILD], { stdio: ['pipe', 'pipe', 'inherit'] })
+const outcomes = createInterface({ input: nobody.stdout })[Symbol.asyncIterator]()
+afterAll(() => void nobody.stdin.end())
 
 async function asNobody(...argv: readonly string[]): Promise<Outcome> {
-  const [outcome] = await allAsNobody([argv])
-  return outcome as Outcome
+  nobody.stdin.write(`${JSON.stringify(argv)}\n`)
+  const { value = '' } = await outcomes.next()
+  return JSON.parse(value) as Outcome
 }
 
 /** Runs a command as the user of the tests; rejects if it fails. */
@@ -122,16 +123,14 @@ describe('a database that may only be read', () => {
       ['db', 'is a directory, not a database'],
       ['none/x.db', 'cannot be created: its folder does not exist'],
     ] as const
-    const outcomes = await allAsNobody(
-      cases.flatMap(([name]) => [
-        ['serve', '--port', '0', '--db', index(name)],
-        ['import', index('c.jsonl'), '--db', index(name), '--json'],
-      ]),
-    )
-    for (const [n, [name, says]] of cases.entries()) {
+    for (const [name, says] of cases) {
       const db = index(name)
-      expect(outcomes[2 * n]).toEqual({ code: 1, out: '', err: `colloquy: ${db}: ${says}\n` })
-      const { code = 0, out = '', err = '' } = outcomes[2 * n + 1] ?? {}
+      expect(await asNobody('serve', '--port', '0', '--db', db)).toEqual({
+        code: 1,
+        out: '',
+        err: `colloquy: ${db}: ${says}\n`,
+      })
+      const { code, out, err } = await asNobody('import', index('c.jsonl'), '--db', db, '--json')
       expect([code, err]).toEqual([1, `colloquy: ${index('c.jsonl')}: ${db}: ${says}\n`])
       expect(JSON.parse(out)).toMatchObject({ file: index('c.jsonl'), error: { message: `${db}: ${says}` } })
     }
@@ -141,9 +140,8 @@ describe('a database that may only be read', () => {
     const index = await position()
     chmodSync(index('db/my.db'), 0)
     const argvs = [['conversations'], ['serve', '--port', '0'], ['import', index('c.jsonl')]]
-    for (const { code, err } of await allAsNobody(
-      argvs.map((argv) => [...argv, '--db', index('db/my.db')]),
-    )) {
+    for (const argv of argvs) {
+      const { code, err } = await asNobody(...argv, '--db', index('db/my.db'))
       expect([code, err]).toEqual([
         1,
         expect.stringContaining(`${index('db/my.db')}: permission denied (EACCES)\n`),
