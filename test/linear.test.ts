@@ -43,10 +43,13 @@ function holdGrowth(work: (text: string) => unknown, texts: readonly MakeText[],
   const short = texts.map((make) => make(1_024))
   // The first searches include compiling the pattern.
   for (const text of short) work(text)
-  const costs = texts.map((make, index) => ({
-    make,
-    cost: Math.min(...[1, 2, 3].map(() => costOf(() => work(short[index] ?? '')))),
-  }))
+  const costOfShort = (index: number): number => costOf(() => work(short[index] ?? ''))
+  // Noise only adds, so the most expensive text is among the first, measured again.
+  const costs = texts
+    .map((make, index) => ({ make, index, cost: costOfShort(index) }))
+    .toSorted((a, b) => b.cost - a.cost)
+    .slice(0, 100)
+    .map((one) => ({ ...one, cost: Math.min(one.cost, costOfShort(one.index), costOfShort(one.index)) }))
   for (const { make } of costs.toSorted((a, b) => b.cost - a.cost).slice(0, 1)) {
     expect({ text: make(20), ...overgrowth(work, make, { noise }) }).toEqual({ text: make(20) })
   }
@@ -83,7 +86,7 @@ describe('the stack of an engine, in which it keeps each turn that is counted or
     const fixed = String(/(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/)
     // These match at most 2^20 characters.
     const bounded = [')+)|((?:(?!', ')[\\\\p{L}\\\\p{M}\\\\p{N}_])+)|\\\\p{RI}{2}|\\\\p{ExtPict}']
-    expect(overflowing(partsOfPatterns()).filter((part) => !bounded.includes(part))).toEqual([fixed])
+    expect(overflowing(partsOfPatterns(FOUND)).filter((part) => !bounded.includes(part))).toEqual([fixed])
     expect(tokensOf('é'.repeat(LONG)).length).toBeGreaterThan(1_000)
     expect(/(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/.test('\\'.repeat(LONG))).toBe(false)
   })

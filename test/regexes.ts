@@ -60,13 +60,13 @@ export const overflowing = (sources: readonly string[]): string[] =>
   sources.filter((source) => /\)(?:[*+]|\{\d+,\})|\{(?:[4-9]|\d\d+),\}/.test(plainOf(source)))
 
 /** All patterns, and all strings of the files that build patterns. */
-export function partsOfPatterns(): string[] {
+export function partsOfPatterns(patterns: readonly Found[]): string[] {
   const composing = new Set(
-    regexesOfSource().flatMap(({ location: position, regex }) => (regex === null ? [position] : [])),
+    patterns.flatMap(({ location: position, regex }) => (regex === null ? [position] : [])),
   )
   return [
     ...new Set([
-      ...regexesOfSource().flatMap(({ regex }) => (regex === null ? [] : [String(regex)])),
+      ...patterns.flatMap(({ regex }) => (regex === null ? [] : [String(regex)])),
       ...[...composing].flatMap((file) => textsIn(readFileSync(join(SRC, file), 'utf8'))),
     ]),
   ]
