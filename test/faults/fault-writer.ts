@@ -75,7 +75,7 @@ async function write(writer: number): Promise<void> {
 /** Writes while it holds the lease. Ids contain the generation, which must never decrease along the log. */
 async function writeLeased(): Promise<void> {
   for (;;) {
-    await sleep(20)
+    await sleep(Math.max(20, pause))
     if (isHeld) continue
     const lease = (await insist(() => store.acquireLease(LEASED, name, LEASE_TTL)))?.value ?? null
     if (lease === null) continue

@@ -8,7 +8,7 @@ it('24 writers lose and double nothing, and wait for no call without end, whatev
   const outcomes: Outcome[] = []
   const program = join(inject('built'), 'test/fault-writer.ts')
   // Faults meet calls at any pace; a faster one only keeps both processors busy.
-  await runAll(0, (outcome) => void outcomes.push(outcome), { program, pause: 20 })
+  await runAll(0, (outcome) => void outcomes.push(outcome), { program, pause: 40 })
   expect(outcomes).toHaveLength(11)
   expect(outcomes.filter((outcome) => !isClean(outcome))).toEqual([])
 })
