@@ -4,8 +4,8 @@
 
 import { nullOn } from '../event/errors.ts'
 import type { BlobMode } from '../store/contract/blobs.ts'
-import { checkBlobs } from '../store/kit/blobs.ts'
-import { checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
+import { BLOB_MODES } from '../store/kit/blobs.ts'
+import { checkOneOf, checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
 import { checkConversationId, microsNow } from '../store/kit/record.ts'
 import { initialHeader } from '../state/header.ts'
@@ -200,7 +200,7 @@ export function createEngine(options: EngineOptions): Engine {
     invalidArgument('cacheBytes', 'must be a number of bytes from 0')
   const bytes = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(cacheBytes)))
   if (typeof store?.append !== 'function') invalidArgument('store', 'must be a store, such as memoryStore()')
-  const mode = checkBlobs(blobs, invalidArgument) ? 'refs' : 'whole'
+  const mode = checkOneOf('blobs', blobs, BLOB_MODES, invalidArgument) ?? 'whole'
   const context = new EngineContext(store, { newId, clock }, bytes, shareReplies, leaseTtl, mode)
   const create: Engine['create'] = async (record = {}) => {
     context.check()

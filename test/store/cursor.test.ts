@@ -8,7 +8,6 @@ import {
   encodeCursor,
   fromBase64Url,
   scopeOf,
-  seal,
   toBase64Url,
   type CursorFault,
 } from '../../src/store/kit/query/page.ts'
@@ -91,7 +90,7 @@ describe('a cursor', () => {
     const changed = `${cursor.slice(0, middle)}${cursor[middle] === 'A' ? 'B' : 'A'}${cursor.slice(middle + 1)}`
     expect(faultOf('scope', changed)).toBe('altered')
     expect(faultOf('scope', `${cursor}AAAA`)).toBe('altered')
-    expect(faultOf('scope', seal(['0', hashText('scope'), '1', '2']))).toBe('outdated')
+    expect(faultOf('scope', sealed(`0 ${hashText('scope')} 1 2`))).toBe('outdated')
     for (const text of ['', 'event-17', '41', '{"a":1}', 'é', '\ud800', 'AAAA', '=']) {
       expect(faultOf('scope', text), text).toBe('malformed')
     }

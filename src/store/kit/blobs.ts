@@ -17,13 +17,7 @@ import type {
 } from '../contract/blobs.ts'
 import type { StoredEvent } from '../contract/query.ts'
 import type { Store } from '../contract/store.ts'
-import {
-  checkInteger,
-  checkOneOf,
-  checkOptionNames,
-  invalidArgument,
-  type Refuse,
-} from './query/check-value.ts'
+import { checkInteger, checkOneOf, checkOptionNames, invalidArgument } from './query/check-value.ts'
 
 /** A long string and its reference. */
 export interface LargeString extends BlobReference {
@@ -43,19 +37,6 @@ export type Digests = Map<string, Pick<BlobReference, 'hash' | 'bytes'>>
  * Splits a body into JSON and its well-formed strings of more than {@link LARGE_STRING} characters. Returns
  * null without such strings. O(values), and O(characters) of the strings.
  * @param digests known digests; new ones are added
- * @example
- * splitBody({ kind: 'PauseEvent', id: 'p' }) // null
- * const llm_message = { role: 'user', content: [{ text: 'x'.repeat(65_537) }] }
- * const fact = { kind: 'MessageEvent', id: 'm', source: 'user', llm_message }
- * const [{ hash, path, bytes }] = blobsOf(fact)
- * [path.join('.'), bytes] // ['llm_message.content.0.text', 65537]
- * replaceStrings(fact, blobsOf(fact), () => blobText(hash)).llm_message.content[0].text.slice(0, 14) // 'colloquy:blob/'
- * const store = memoryStore()
- * await store.createConversation({ id: 'c' })
- * await store.append('c', [fact])
- * const text = await blobReader(store, 'c')(hash)
- * text.length // 65537
- * [checkBlobs('refs'), checkRange({ end: 9 }, 4)] // [true, { from: 0, to: 4 }]
  */
 export function splitBody(fact: Fact, digests?: Digests): SplitBody | null {
   if (!hasLargeString(fact)) return null
@@ -172,15 +153,10 @@ export async function digestOfPieces(pieces: AsyncIterable<Uint8Array>): Promise
 /** Checks options of `get`; returns whether to read references. @throws `invalid_argument`. */
 export function checkGetOptions(options: GetOptions = {}): boolean {
   checkOptionNames(options, { blobs: true })
-  return checkBlobs(options.blobs, invalidArgument)
+  return checkOneOf('blobs', options.blobs, BLOB_MODES, invalidArgument) === 'refs'
 }
 
-/**
- * Checks the option `blobs`; returns whether to read references. @throws what `refuse` throws;
- * `invalid_query` by default.
- */
-export const checkBlobs = (blobs: unknown, refuse?: Refuse): boolean =>
-  checkOneOf('blobs', blobs, ['whole', 'refs'] as const satisfies readonly BlobMode[], refuse) === 'refs'
+export const BLOB_MODES = ['whole', 'refs'] as const satisfies readonly BlobMode[]
 
 /** Checks a byte range and limits it to `length`. O(1). @throws `invalid_argument`. */
 export function checkRange(
@@ -228,6 +204,14 @@ export function textContent({ text, bytes }: LargeString, range?: BlobRange): Bl
 /**
  * Returns a function that reads long strings, for `resolveBlobs`: null if no event of the conversation has
  * it. O(bytes).
+ * @example
+ * const store = memoryStore()
+ * await store.createConversation({ id: 'c' })
+ * const llm_message = { role: 'user', content: [{ text: 'x'.repeat(65_537) }] }
+ * await store.append('c', [{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }])
+ * const [event] = await store.read('c', { blobs: 'refs' })
+ * const text = await blobReader(store, 'c')(event.blobs[0].hash)
+ * text.length // 65537
  */
 export const blobReader =
   (store: Pick<Store, 'readBlob'>, conversationId: string) =>

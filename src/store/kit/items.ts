@@ -1,10 +1,8 @@
 /** Checks arguments of item methods, for all adapters alike. */
 
 import { ColloquyError, type ErrorCode, hasCode } from '../../event/errors.ts'
-import { copyJson } from '../../event/freeze.ts'
 import { isLegalId } from '../../event/ids.ts'
-import { isObject } from '../../event/json.ts'
-import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, NewItem } from '../contract/items.ts'
 import { MAX_PAGE_SIZE, type Page } from '../contract/query.ts'
 import {
@@ -16,8 +14,8 @@ import {
   invalidArgument,
   invalidQuery,
 } from './query/check-value.ts'
-import { decodeCursor, encodeCursor, pageOf, scopeOf } from './query/page.ts'
-import { compareIds, isKeepable } from './record.ts'
+import { type CheckedPage, encodeCursor, inOrder, pageOf, placeAfter, scopeOf } from './query/page.ts'
+import { checkJsonObject, compareIds, isKeepable } from './record.ts'
 
 /** A checked change, with defaults and frozen copies of its values. */
 export interface CheckedChange {
@@ -37,15 +35,11 @@ export interface CheckedItem {
 }
 
 /** A checked query: at most `limit` items after `after`, by (key, id), or by id if `by` is null. */
-export interface CheckedItemQuery {
+export interface CheckedItemQuery extends CheckedPage<ItemPlace> {
   readonly by: string | null
   readonly value: string | null
   readonly from: string | null
   readonly below: string | null
-  readonly descending: boolean
-  readonly limit: number
-  readonly after: ItemPlace | null
-  readonly scope: string
 }
 
 /** The position of an item in a list. */
@@ -148,8 +142,10 @@ export function checkItemQuery(collection: string, query: ItemQuery = {}): Check
   }
   const limit = checkInteger('limit', query.limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE)
   const scope = scopeOf('items', collection, filter)
-  const cursor = checkText('cursor', query.cursor)
-  return { ...filter, limit, scope, after: cursor === null ? null : placeIn(scope, cursor) }
+  const after = placeAfter(scope, query.cursor, ([key = '', id = '']) =>
+    isLegalId(id) && isKeepable(key, MOST_VALUE) ? { key, id } : null,
+  )
+  return { ...filter, limit, scope, after }
 }
 
 /** Checks a filter of items, and returns it as a query. O(length). @throws `invalid_query`. */
@@ -164,26 +160,24 @@ export const itemCursor = ({ scope, by }: CheckedItemQuery, { keys, id }: Item):
 
 /** Returns the page of a query. `items` are all items of the collection, in any order. O(n log n). */
 export function pageOfItems(items: Iterable<Item>, query: CheckedItemQuery): Page<Item> {
-  const { by, value, from, below, after, descending, limit } = query
-  const sign = descending ? -1 : 1
-  const order = (key: string, id: string, than: ItemPlace): number =>
-    sign * (compareIds(key, than.key) || compareIds(id, than.id))
-  const page = [...items]
-    .flatMap((item) => {
-      // A key may be named as what every object has.
-      const key = by === null ? item.id : Object.hasOwn(item.keys, by) ? item.keys[by] : undefined
-      if (key === undefined) return []
-      const isIn =
-        (value === null || key === value) &&
-        (from === null || compareIds(key, from) >= 0) &&
-        (below === null || compareIds(key, below) < 0) &&
-        (after === null || order(key, item.id, after) > 0)
-      return isIn ? [{ key, id: item.id, item }] : []
-    })
-    .toSorted((a, b) => order(a.key, a.id, b))
-    .map(({ item }) => item)
+  const { by, value, from, below, limit } = query
+  const places = [...items].flatMap((item) => {
+    // A key may be named as what every object has.
+    const key = by === null ? item.id : Object.hasOwn(item.keys, by) ? item.keys[by] : undefined
+    const isIn =
+      key !== undefined &&
+      (value === null || key === value) &&
+      (from === null || compareIds(key, from) >= 0) &&
+      (below === null || compareIds(key, below) < 0)
+    return isIn ? [{ key, id: item.id, item }] : []
+  })
+  const page = inOrder(places, query, compareItems).map(({ item }) => item)
   return pageOf(page, limit, (last) => itemCursor(query, last))
 }
+
+/** Compares two positions in a list of items. O(length). */
+export const compareItems = (a: ItemPlace, b: ItemPlace): number =>
+  compareIds(a.key, b.key) || compareIds(a.id, b.id)
 
 /** Returns at most `limit` due items, the longest due first. O(n log n). */
 export const dueItems = (items: Iterable<Item>, now: number, limit: number): Item[] =>
@@ -191,14 +185,6 @@ export const dueItems = (items: Iterable<Item>, now: number, limit: number): Ite
     .filter(({ dueAt }) => dueAt !== null && dueAt <= now)
     .toSorted((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0) || compareIds(a.id, b.id))
     .slice(0, limit)
-
-function placeIn(scope: string, cursor: string): ItemPlace {
-  const [key = '', id = ''] = decodeCursor(scope, cursor)
-  if (isLegalId(id) && isKeepable(key, MOST_VALUE)) return { key, id }
-  throw new ColloquyError('invalid_cursor', 'Invalid cursor: it does not contain a position.', {
-    reason: 'altered',
-  })
-}
 
 function checkValue(field: string, input: Given): string | null {
   const text = checkText(field, input)
@@ -211,18 +197,11 @@ function checkName(field: string, name: Given): void {
   invalidArgument(field, 'must be 1 to 200 characters of well-formed Unicode, without control characters')
 }
 
-function checkNewItem({ body, keys = {}, dueIn }: NewItem): CheckedItem {
-  const { value, issues } = copyJson(body)
-  const [first] = issues
-  if (first !== undefined)
-    return invalidArgument(['body', ...first.loc].join('.'), `cannot be kept: ${first.msg.slice(0, -1)}`)
-  if (!isObject(value as JsonValue)) return invalidArgument('body', 'must be an object')
-  return {
-    body: value as JsonObject,
-    keys: checkKeys(keys),
-    dueIn: checkInteger('dueIn', dueIn, 0, MOST_TIME, null, invalidArgument),
-  }
-}
+const checkNewItem = ({ body, keys = {}, dueIn }: NewItem): CheckedItem => ({
+  body: checkJsonObject('body', body),
+  keys: checkKeys(keys),
+  dueIn: checkInteger('dueIn', dueIn, 0, MOST_TIME, null, invalidArgument),
+})
 
 function checkKeys(keys: Given): Readonly<Record<string, string>> {
   if (typeof keys !== 'object' || keys === null) return invalidArgument('keys', 'must be an object')

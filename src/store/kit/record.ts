@@ -61,10 +61,7 @@ export const checkLeaseQuery = (query: LeaseQuery = {}): CheckedLeaseQuery => ({
 
 /** Checks the owner and the `ttl` of a lease. O(length). @throws `invalid_id`, `invalid_argument`. */
 export function checkLease(owner: string, ttl: number): void {
-  if (typeof owner !== 'string' || !isLegalId(owner)) {
-    const rule = '1 to 200 characters of well-formed Unicode, without control characters'
-    throw new ColloquyError('invalid_id', `The owner of a lease must be ${rule}.`, { owner })
-  }
+  checkConversationId('owner', owner)
   if (!(Number.isSafeInteger(ttl) && ttl > 0))
     invalidArgument('ttl', 'must be a whole number of milliseconds above 0')
 }
@@ -189,7 +186,7 @@ export function newRecord(conversation: NewConversation, now: bigint): Conversat
     title: checkTitle(conversation.title ?? null),
     public: checkBoolean('public', conversation.public, invalidArgument) ?? false,
     tags: checkTags(conversation.tags ?? {}),
-    metadata: checkMetadata(conversation.metadata ?? {}),
+    metadata: checkJsonObject('metadata', conversation.metadata ?? {}),
     timeZone: checkTimeZone(conversation.timeZone ?? null),
     parentConversationId: parent,
     sandboxId,
@@ -227,7 +224,7 @@ export function patchRecord(
     ...(title !== undefined && { title: checkTitle(title) }),
     ...(open !== undefined && { public: checkBoolean('public', open, invalidArgument) ?? false }),
     ...(tags !== undefined && { tags: checkTags(tags) }),
-    ...(metadata !== undefined && { metadata: checkMetadata(metadata) }),
+    ...(metadata !== undefined && { metadata: checkJsonObject('metadata', metadata) }),
     ...(timeZone !== undefined && { timeZone: checkTimeZone(timeZone) }),
     updatedAt: laterOf(record.updatedAt, now),
   })
@@ -273,7 +270,7 @@ function checkTitle(title: Given): string | null {
 }
 
 function checkTags(tags: Given): Readonly<Record<string, string>> {
-  const copy = checkMetadata(tags, 'tags')
+  const copy = checkJsonObject('tags', tags)
   const entries = Object.entries(copy)
   if (entries.length > MOST_TAGS) invalidArgument('tags', `must have at most ${MOST_TAGS} entries`)
   for (const [key, value] of entries) {
@@ -301,8 +298,9 @@ export function checkCreatedAt(input: Given): bigint | undefined {
 /** Between these, {@link formatInstant} writes times that sort as text. */
 const [YEAR_0, YEAR_10000] = [-62_167_219_200_000_000n, 253_402_300_800_000_000n]
 
-function checkMetadata(metadata: Given, field = 'metadata'): JsonObject {
-  const { value, issues } = copyJson(metadata)
+/** Returns a frozen copy of an object. O(size). @throws `invalid_argument`. */
+export function checkJsonObject(field: string, input: Given): JsonObject {
+  const { value, issues } = copyJson(input)
   const [first] = issues
   if (first !== undefined)
     return invalidArgument([field, ...first.loc].join('.'), `cannot be kept: ${first.msg.slice(0, -1)}`)

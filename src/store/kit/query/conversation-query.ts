@@ -7,11 +7,13 @@ import type {
   ConversationQuery,
   ConversationRecord,
 } from '../../contract/conversation-record.ts'
-import { type Count, MOST_COUNTED, type Page } from '../../contract/query.ts'
+import { type Count, MAX_PAGE_SIZE, MOST_COUNTED, type Page } from '../../contract/query.ts'
 import { isKeepable, MOST_TAG, STATUS, TAG_KEY } from '../record.ts'
 import {
   checkBoolean,
   checkId,
+  checkInteger,
+  checkOneOf,
   checkOptionNames,
   checkInstant,
   checkText,
@@ -19,7 +21,7 @@ import {
   invalidQuery,
 } from './check-value.ts'
 import { foldText } from './message-text.ts'
-import { type CheckedPage, checkPage, encodeCursor, type PagedList } from './page.ts'
+import { type CheckedPage, encodeCursor, placeAfter, scopeOf, timeInKey } from './page.ts'
 
 /** A key by which conversations can be listed: its name and value. */
 export type ListKey = readonly [name: string, value: string]
@@ -65,14 +67,7 @@ export interface ConversationPlace {
   readonly id: string
 }
 
-type Order = 'created_at' | 'created_at_desc' | 'updated_at' | 'updated_at_desc'
-
-const CONVERSATIONS: PagedList<Order, ConversationPlace> = {
-  name: 'conversations',
-  orders: ['created_at', 'created_at_desc', 'updated_at', 'updated_at_desc'],
-  defaultOrder: 'created_at_desc',
-  placeOf: (time, id) => (isLegalId(id) ? { time, id } : null),
-}
+const ORDERS = ['created_at', 'created_at_desc', 'updated_at', 'updated_at_desc'] as const
 
 const OPTIONS = {
   titleContains: true,
@@ -147,8 +142,19 @@ export function checkConversationFilter(filter: ConversationFilter = {}): Checke
  */
 export function checkConversationQuery(query: ConversationQuery = {}): CheckedConversationQuery {
   const filter = checkConversationFilter(query)
-  const { order, ...page } = checkPage(CONVERSATIONS, filter, query)
-  return { ...filter, ...page, by: order.startsWith('created_at') ? 'createdAt' : 'updatedAt' }
+  const order = checkOneOf('order', query.order, ORDERS) ?? 'created_at_desc'
+  const scope = scopeOf('conversations', order, filter)
+  return {
+    ...filter,
+    by: order.startsWith('created_at') ? 'createdAt' : 'updatedAt',
+    descending: order.endsWith('_desc'),
+    limit: checkInteger('limit', query.limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE),
+    scope,
+    after: placeAfter(scope, query.cursor, ([digits = '', id = '']) => {
+      const time = timeInKey(digits)
+      return time !== null && isLegalId(id) ? { time, id } : null
+    }),
+  }
 }
 
 /**
@@ -156,30 +162,14 @@ export function checkConversationQuery(query: ConversationQuery = {}): CheckedCo
  * all conversations. O(1).
  */
 export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk {
-  const { titleContains, public: open, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
-  const [first = null, ...rest] = filter.keys
-  const requested = { titleContains, public: open }
-  return by === 'createdAt'
-    ? {
-        ...requested,
-        by,
-        key: first,
-        keys: rest,
-        from: createdFrom,
-        until: createdUntil,
-        otherFrom: updatedFrom,
-        otherUntil: updatedUntil,
-      }
-    : {
-        ...requested,
-        by,
-        key: null,
-        keys: filter.keys,
-        from: updatedFrom,
-        until: updatedUntil,
-        otherFrom: createdFrom,
-        otherUntil: createdUntil,
-      }
+  const { titleContains, public: open, keys } = filter
+  const created = [filter.createdFrom, filter.createdUntil] as const
+  const updated = [filter.updatedFrom, filter.updatedUntil] as const
+  const [[from, until], [otherFrom, otherUntil]] =
+    by === 'createdAt' ? [created, updated] : [updated, created]
+  const key = by === 'createdAt' ? (keys[0] ?? null) : null
+  const rest = key === null ? keys : keys.slice(1)
+  return { by, key, keys: rest, titleContains, public: open, from, until, otherFrom, otherUntil }
 }
 
 /** Returns the walk of a count: over the conversations with one key, or over a range of times. O(1). */

@@ -12,10 +12,10 @@ import {
   invalidArgument,
   invalidQuery,
 } from './check-value.ts'
-import { checkBlobs } from '../blobs.ts'
-import { type CheckedPage, checkPage, encodeCursor, type PagedList } from './page.ts'
+import { BLOB_MODES } from '../blobs.ts'
+import { type CheckedPage, encodeCursor, placeAfter, scopeOf, timeInKey } from './page.ts'
 import { foldText } from './message-text.ts'
-import type { EventFilter, EventQuery, StoredEvent } from '../../contract/query.ts'
+import { type EventFilter, type EventQuery, MAX_PAGE_SIZE, type StoredEvent } from '../../contract/query.ts'
 import type { ReadOptions } from '../../contract/store.ts'
 
 /** A checked filter, which all stores read in the same way. Null matches all. */
@@ -42,13 +42,6 @@ export interface CheckedEventQuery extends CheckedEventFilter, CheckedPage<Event
 export interface EventPlace {
   readonly time: bigint
   readonly seq: number
-}
-
-const EVENTS: PagedList<'timestamp' | 'timestamp_desc', EventPlace> = {
-  name: 'events',
-  orders: ['timestamp', 'timestamp_desc'],
-  defaultOrder: 'timestamp',
-  placeOf: (time, seq) => (/^\d{1,15}$/.test(seq) ? { time, seq: Number(seq) } : null),
 }
 
 const OPTIONS = {
@@ -99,9 +92,20 @@ export function checkEventFilter(filter: EventFilter): CheckedEventFilter {
  */
 export function checkEventQuery(query: EventQuery): CheckedEventQuery {
   const filter = checkEventFilter(query)
-  const { order: _, ...page } = checkPage(EVENTS, filter, query)
-  const maxBytes = checkInteger('maxBytes', query.maxBytes, 1, Number.MAX_SAFE_INTEGER, null)
-  return { ...filter, ...page, maxBytes, refs: checkBlobs(query.blobs) }
+  const order = checkOneOf('order', query.order, ['timestamp', 'timestamp_desc']) ?? 'timestamp'
+  const scope = scopeOf('events', order, filter)
+  return {
+    ...filter,
+    descending: order === 'timestamp_desc',
+    limit: checkInteger('limit', query.limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE),
+    scope,
+    after: placeAfter(scope, query.cursor, ([digits = '', seq = '']) => {
+      const time = timeInKey(digits)
+      return time !== null && /^\d{1,15}$/.test(seq) ? { time, seq: Number(seq) } : null
+    }),
+    maxBytes: checkInteger('maxBytes', query.maxBytes, 1, Number.MAX_SAFE_INTEGER, null),
+    refs: checkOneOf('blobs', query.blobs, BLOB_MODES) === 'refs',
+  }
 }
 
 /** Returns the cursor of the page after this event. O(length of the scope). */
@@ -126,7 +130,7 @@ export function checkReadOptions(options: ReadOptions): {
     backward:
       checkOneOf('direction', options.direction, ['forward', 'backward'], invalidArgument) === 'backward',
     limit: checkInteger('limit', options.limit, 1, Number.MAX_SAFE_INTEGER, 1000, invalidArgument),
-    refs: checkBlobs(options.blobs, invalidArgument),
+    refs: checkOneOf('blobs', options.blobs, BLOB_MODES, invalidArgument) === 'refs',
   }
 }
 

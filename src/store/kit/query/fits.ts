@@ -11,6 +11,7 @@ import {
   type CheckedConversationFilter,
   type CheckedConversationQuery,
   conversationCursor,
+  type ConversationPlace,
   keysOf,
 } from './conversation-query.ts'
 import {
@@ -20,7 +21,7 @@ import {
   type EventPlace,
 } from './event-query.ts'
 import { foldText, messageText } from './message-text.ts'
-import { countWithin, pageOf } from './page.ts'
+import { countWithin, inOrder, pageOf } from './page.ts'
 
 /**
  * Whether an event matches a filter, except for the conversation and `leafId` (see `pathSegments`). O(1), or
@@ -41,20 +42,16 @@ export function fitsEvent({ fact, inTree, time: digits }: StoredEvent, filter: C
 
 /** Returns a page from all events that match, in any order. O(n log n). */
 export function pageOfEvents(fitting: readonly StoredEvent[], query: CheckedEventQuery): EventPage {
-  const { after, descending, limit, maxBytes, refs } = query
-  const order = (a: EventPlace, b: EventPlace): number =>
-    descending ? comparePlaces(b, a) : comparePlaces(a, b)
-  const result = fitting
-    .map((event) => ({ event, time: BigInt(event.time), seq: event.seq }))
-    .filter((index) => after === null || order(index, after) > 0)
-    .toSorted(order)
+  const { limit, maxBytes, refs } = query
+  const places = fitting.map((event) => ({ event, time: BigInt(event.time), seq: event.seq }))
+  const result = inOrder(places, query, compareEvents)
     .slice(0, limit + 1)
     .map(({ event }) => (refs ? withReferences(event) : event))
   const count = countWithin(result, limit, maxBytes, ({ fact }) => JSON.stringify(fact).length)
   return pageOf(result, count, (last) => eventCursor(query, last))
 }
 
-const comparePlaces = (a: EventPlace, b: EventPlace): number =>
+const compareEvents = (a: EventPlace, b: EventPlace): number =>
   a.time === b.time ? a.seq - b.seq : a.time < b.time ? -1 : 1
 
 /**
@@ -92,17 +89,14 @@ export function pageOfRecords(
   fitting: readonly ConversationRecord[],
   query: CheckedConversationQuery,
 ): Page<ConversationRecord> {
-  const { by, descending, after, limit } = query
-  const upwards = compareRecords(by)
-  const isBeyond = (record: ConversationRecord): boolean => {
-    if (after === null) return true
-    const time = recordTime(record, by)
-    const order = time === after.time ? compareIds(record.id, after.id) : time < after.time ? -1 : 1
-    return descending ? order < 0 : order > 0
-  }
-  const matches = fitting.filter(isBeyond).toSorted((a, b) => (descending ? upwards(b, a) : upwards(a, b)))
-  return pageOf(matches, limit, (last) => conversationCursor(query, last))
+  const places = fitting.map((record) => ({ record, time: recordTime(record, query.by), id: record.id }))
+  const matches = inOrder(places, query, comparePlaces).map(({ record }) => record)
+  return pageOf(matches, query.limit, (last) => conversationCursor(query, last))
 }
+
+/** Compares two positions in a list of conversations. O(1). */
+export const comparePlaces = (a: ConversationPlace, b: ConversationPlace): number =>
+  a.time === b.time ? compareIds(a.id, b.id) : a.time < b.time ? -1 : 1
 
 /** A time of a record, in microseconds since 1970. O(1). */
 export const recordTime = (record: ConversationRecord, by: CheckedConversationQuery['by']): bigint =>

@@ -3,9 +3,9 @@
 import { ColloquyError } from '../../../event/errors.ts'
 import { hashText } from '../../../event/text.ts'
 import type { ConversationQuery, ConversationRecord } from '../../contract/conversation-record.ts'
-import { MAX_PAGE_SIZE, type Page } from '../../contract/query.ts'
+import type { Page } from '../../contract/query.ts'
 import type { Store } from '../../contract/store.ts'
-import { checkInteger, checkOneOf, checkText, type Given } from './check-value.ts'
+import { checkText, type Given } from './check-value.ts'
 
 /** Increased whenever the meaning of a cursor's content changes. */
 const VERSION = '1'
@@ -29,7 +29,10 @@ const FAULTS: Readonly<Record<CursorFault, string>> = {
  * decodeCursor('s', encodeCursor('s', ['17', 'a b'])) // ['17', 'a b']
  */
 export function encodeCursor(scope: string, key: readonly string[]): string {
-  return seal([VERSION, hashText(scope), ...key])
+  // All versions use this form, so each recognizes the others.
+  const body = [VERSION, hashText(scope), ...key].map(encodeURIComponent).join(' ')
+  const sealed = `${body} ${hashText(body)}`
+  return toBase64Url(`${sealed.length} ${sealed}`)
 }
 
 /**
@@ -54,13 +57,6 @@ export function scopeOf(list: string, order: string, filter: object): string {
     return [key, value instanceof Set ? [...value] : value]
   })
   return JSON.stringify([list, order, plain])
-}
-
-/** Joins parts with length and checksum. All versions use this form, so each recognizes the others. */
-export function seal(parts: readonly string[]): string {
-  const body = parts.map(encodeURIComponent).join(' ')
-  const sealed = `${body} ${hashText(body)}`
-  return toBase64Url(`${sealed.length} ${sealed}`)
 }
 
 function unseal(cursor: string): readonly string[] {
@@ -99,15 +95,6 @@ export function fromBase64Url(encoded: string): string | undefined {
   return toBase64Url(text) === encoded ? text : undefined
 }
 
-export interface PagedList<Order extends string, Place> {
-  readonly name: string
-  /** Names of descending orders end in `_desc`. */
-  readonly orders: readonly Order[]
-  readonly defaultOrder: Order
-  /** The position that a cursor names; null for a key that no item of the list can have. */
-  placeOf(time: bigint, key: string): Place | null
-}
-
 /** A checked request for a page: at most `limit` items after the position `after`. */
 export interface CheckedPage<Place> {
   readonly descending: boolean
@@ -118,33 +105,23 @@ export interface CheckedPage<Place> {
 }
 
 /**
- * Checks the paging of a list. O(size of the filter + length of the cursor).
- * @throws `invalid_query` naming the field in `data.field`; `invalid_cursor` with the reason in
- *   `data.reason`.
+ * Returns the position in the cursor of a query; null without a cursor. O(length).
+ * @param placeOf returns the position of a key; null for a key that no item of the list can have
+ * @throws `invalid_query` for a cursor that is not text; `invalid_cursor` with the reason in `data.reason`.
  */
-export function checkPage<Order extends string, Place>(
-  list: PagedList<Order, Place>,
-  filter: object,
-  query: { readonly order?: Given; readonly limit?: Given; readonly cursor?: Given },
-): CheckedPage<Place> & { readonly order: Order } {
-  const order = checkOneOf('order', query.order, list.orders) ?? list.defaultOrder
-  const limit = checkInteger('limit', query.limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE)
-  const scope = scopeOf(list.name, order, filter)
-  const cursor = checkText('cursor', query.cursor)
-  const after = cursor === null ? null : placeIn(list, scope, cursor)
-  return { order, descending: order.endsWith('_desc'), limit, scope, after }
+export function placeAfter<Place>(
+  scope: string,
+  input: Given,
+  placeOf: (key: readonly string[]) => Place | null,
+): Place | null {
+  const cursor = checkText('cursor', input)
+  if (cursor === null) return null
+  // The checksum is not a signature: a client that knows it can seal any key.
+  return placeOf(decodeCursor(scope, cursor)) ?? refuseCursor('altered')
 }
 
-function placeIn<Place>(list: PagedList<string, Place>, scope: string, cursor: string): Place {
-  const [time = '', key = ''] = decodeCursor(scope, cursor)
-  // The checksum is not a signature: a client that knows it can write a cursor, and must still get an error
-  // of ours.
-  const position = /^-?\d{1,18}$/.test(time) ? list.placeOf(BigInt(time), key) : null
-  if (position !== null) return position
-  throw new ColloquyError('invalid_cursor', 'Invalid cursor: it does not contain a position.', {
-    reason: 'altered',
-  })
-}
+/** The time in a key; null for any other text. */
+export const timeInKey = (text: string): bigint | null => (/^-?\d{1,18}$/.test(text) ? BigInt(text) : null)
 
 /**
  * Returns a page of at most `limit` items. An additional item in `matches` shows that a page follows.
@@ -157,6 +134,16 @@ export function pageOf<T>(matches: readonly T[], limit: number, cursorOf: (last:
   const items = matches.slice(0, limit)
   const last = matches.length > limit ? items.at(-1) : undefined
   return { items, cursor: last === undefined ? null : cursorOf(last) }
+}
+
+/** Returns the items after the position of a query, in its order. O(n log n). */
+export function inOrder<Place, T extends Place>(
+  items: readonly T[],
+  { after, descending }: Pick<CheckedPage<Place>, 'after' | 'descending'>,
+  compare: (a: Place, b: Place) => number,
+): T[] {
+  const order = descending ? (a: Place, b: Place): number => compare(b, a) : compare
+  return items.filter((item) => after === null || order(item, after) > 0).toSorted(order)
 }
 
 /**
