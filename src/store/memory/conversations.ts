@@ -7,7 +7,6 @@ import { conversationExists, unknownConversation } from '../kit/errors.ts'
 import {
   type CheckedConversationFilter,
   type CheckedConversationQuery,
-  type ConversationPlace,
   countWalkOf,
   keysOf,
   type ListKey,
@@ -16,68 +15,10 @@ import {
   type Walk,
   walkOf,
 } from '../kit/query/conversation-query.ts'
-import { compareRecords, fitsRecord, recordTime } from '../kit/query/fits.ts'
+import { comparePlaces, compareRecords, fitsRecord, recordTime } from '../kit/query/fits.ts'
 import { compareIds } from '../kit/record.ts'
-import { type MemoryLog, newLog, type LogRow } from './log.ts'
+import { type MemoryLog, newLog } from './log.ts'
 import { SortedList } from './sorted.ts'
-
-/** The records that a walk goes through, in its order upwards; null for none. */
-export type Walked = (walk: Walk) => SortedList<Kept> | null
-
-/** Returns one page. O(log n + visited records). */
-export function listConversations(walked: Walked, query: CheckedConversationQuery): Page<ConversationRecord> {
-  const walk = walkOf(query, query.by)
-  const matches: ConversationRecord[] = []
-  let looked = 0
-  for (const record of recordsOf(walked, walk, query)) {
-    if (fitsRecord(record, query)) matches.push(record)
-    looked += 1
-    if (matches.length > query.limit) break
-    if (looked === MOST_LOOKED_AT) return lookedPage(query, matches, placeOf(record, query.by))
-  }
-  return lookedPage(query, matches, null)
-}
-
-/** Counts the records that match a filter. O(visited records). */
-export function countConversations(walked: Walked, filter: CheckedConversationFilter, exact: boolean): Count {
-  const walk = countWalkOf(filter)
-  let count = 0
-  let looked = 0
-  for (const record of recordsOf(walked, walk, { descending: false, after: null })) {
-    if (fitsRecord(record, filter)) count += 1
-    looked += 1
-    if (!exact && looked > MOST_COUNTED) break
-  }
-  return lookedCount(count, looked, exact)
-}
-
-const placeOf = (record: ConversationRecord, by: Walk['by']): ConversationPlace => ({
-  time: recordTime(record, by),
-  id: record.id,
-})
-
-function* recordsOf(
-  walked: Walked,
-  walk: Walk,
-  { descending, after }: Pick<CheckedConversationQuery, 'descending' | 'after'>,
-): Generator<ConversationRecord, void, undefined> {
-  const { by, from, until } = walk
-  const list = walked(walk)
-  if (list === null) return
-  const order = (record: ConversationRecord, { time, id }: ConversationPlace): number => {
-    const ownTime = recordTime(record, by)
-    return ownTime === time ? compareIds(record.id, id) : ownTime < time ? -1 : 1
-  }
-  const isEarly = (record: ConversationRecord): boolean => from !== null && recordTime(record, by) < from
-  const isLate = (record: ConversationRecord): boolean => until !== null && recordTime(record, by) >= until
-  const walkFrom = descending
-    ? list.before(({ record }) => !isLate(record) && (after === null || order(record, after) < 0))
-    : list.from(({ record }) => isEarly(record) || (after !== null && order(record, after) <= 0))
-  for (const { record } of walkFrom) {
-    if (descending ? isEarly(record) : isLate(record)) return
-    yield record
-  }
-}
 
 export interface Kept {
   record: ConversationRecord
@@ -130,20 +71,20 @@ export class Conversations {
     this.#updated.add(stored)
   }
 
-  delete(id: string): boolean {
-    const stored = this.#kept.get(id)
-    if (stored !== undefined) this.#unlist(stored)
-    return this.#kept.delete(id)
+  /** O(log n · keys). */
+  delete(stored: Kept): void {
+    this.#unlist(stored)
+    this.#kept.delete(stored.record.id)
   }
 
-  /** The rows of all logs. O(events). */
-  rows(): LogRow[] {
-    return [...this.#kept.values()].flatMap(({ log }) => log.rows)
+  /** O(conversations). */
+  logs(): MemoryLog[] {
+    return [...this.#kept.values()].map(({ log }) => log)
   }
 
   /** Events of all logs. O(conversations). */
   get events(): number {
-    return [...this.#kept.values()].reduce((sum, { log }) => sum + log.rows.length, 0)
+    return this.logs().reduce((sum, { rows }) => sum + rows.length, 0)
   }
 
   /** Returns the leases that were not returned, in the order of ids. O(conversations). */
@@ -153,10 +94,46 @@ export class Conversations {
       .toSorted((a, b) => compareIds(a.conversationId, b.conversationId))
   }
 
-  /** The conversations that a walk goes through, in its order upwards; null for none. O(1). */
-  walked({ by, key }: Walk): SortedList<Kept> | null {
-    if (key !== null) return this.#keyed.get(keyName(key)) ?? null
-    return by === 'createdAt' ? this.#created : this.#updated
+  /** Returns one page. O(log n + visited records). */
+  page(query: CheckedConversationQuery): Page<ConversationRecord> {
+    const matches: ConversationRecord[] = []
+    let looked = 0
+    for (const { record } of this.#walk(walkOf(query, query.by), query)) {
+      if (fitsRecord(record, query)) matches.push(record)
+      looked += 1
+      if (matches.length > query.limit) break
+      if (looked === MOST_LOOKED_AT)
+        return lookedPage(query, matches, { time: recordTime(record, query.by), id: record.id })
+    }
+    return lookedPage(query, matches, null)
+  }
+
+  /** Counts the records that match a filter. O(visited records). */
+  count(filter: CheckedConversationFilter, exact: boolean): Count {
+    let [count, looked] = [0, 0]
+    for (const { record } of this.#walk(countWalkOf(filter), { descending: false, after: null })) {
+      if (fitsRecord(record, filter)) count += 1
+      looked += 1
+      if (!exact && looked > MOST_COUNTED) break
+    }
+    return lookedCount(count, looked, exact)
+  }
+
+  /** The conversations that a walk visits. O(log n) for the first. */
+  #walk(
+    { by, key, from, until }: Walk,
+    { descending, after }: Pick<CheckedConversationQuery, 'descending' | 'after'>,
+  ): Iterable<Kept> {
+    const all = by === 'createdAt' ? this.#created : this.#updated
+    const list = key === null ? all : this.#keyed.get(keyName(key))
+    if (list === undefined) return []
+    const timeOf = ({ record }: Kept): bigint => recordTime(record, by)
+    return list.between({
+      isEarly: (stored) => from !== null && timeOf(stored) < from,
+      isLate: (stored) => until !== null && timeOf(stored) >= until,
+      order: after && ((stored) => comparePlaces({ time: timeOf(stored), id: stored.record.id }, after)),
+      descending,
+    })
   }
 
   #list(stored: Kept): void {
@@ -175,7 +152,7 @@ export class Conversations {
     for (const key of keysOf(stored.record)) {
       const list = this.#keyed.get(keyName(key))
       list?.delete(stored)
-      if (list?.isEmpty === true) this.#keyed.delete(keyName(key))
+      if (list?.first === undefined) this.#keyed.delete(keyName(key))
     }
   }
 }

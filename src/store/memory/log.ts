@@ -1,8 +1,10 @@
 /** One log in memory, with the ordered lists that searches walk. */
 
+import { freezeJson } from '../../event/freeze.ts'
 import { type EventKind, KINDS } from '../../event/kinds.ts'
-import { isQuarantined } from '../../event/quarantine.ts'
-import type { Source } from '../../event/shapes.ts'
+import { type Fact, isQuarantined } from '../../event/quarantine.ts'
+import type { JsonValue, Source } from '../../event/shapes.ts'
+import type { Event } from '../../event/types.ts'
 import type { StoredEvent } from '../contract/query.ts'
 import {
   type AppendContext,
@@ -14,9 +16,10 @@ import {
   pathSegments,
   type TreeNode,
 } from '../kit/append/decide-append.ts'
+import { blobsOf, type Digests, type LargeString, replaceStrings, withReferences } from '../kit/blobs.ts'
 import type { CheckedEventFilter, CheckedEventQuery } from '../kit/query/event-query.ts'
 import { messageText } from '../kit/query/message-text.ts'
-import { firstFrom, insertSorted, merge, type Walk } from './sorted.ts'
+import { merge, type Range, SortedList } from './sorted.ts'
 
 /** A stored entry, with the tree node that its children refer to. */
 export interface LogRow {
@@ -31,7 +34,7 @@ export interface LogRow {
 interface Group {
   readonly kind: EventKind
   readonly source: Source
-  readonly rows: LogRow[]
+  readonly rows: SortedList<LogRow>
 }
 
 type Groups = Map<string, Group>
@@ -40,28 +43,28 @@ export interface MemoryLog {
   readonly rows: LogRow[]
   readonly ids: Map<string, number>
   readonly lanes: Map<number, LaneOrigin | null>
-  readonly all: LogRow[]
+  /** The long strings of its events, by hash. */
+  readonly strings: Map<string, LargeString>
+  /** All events that a search finds, and the same by kind and source. */
+  readonly all: SortedList<LogRow>
   readonly groups: Groups
   readonly laneGroups: Map<number, Groups>
   tip: LogTip
 }
 
-export function newLog(): MemoryLog {
-  return {
-    rows: [],
-    ids: new Map(),
-    lanes: new Map(),
-    all: [],
-    groups: new Map(),
-    laneGroups: new Map(),
-    tip: EMPTY_TIP,
-  }
-}
+export const newLog = (): MemoryLog => ({
+  rows: [],
+  ids: new Map(),
+  lanes: new Map(),
+  strings: new Map(),
+  all: new SortedList(compareRows),
+  groups: new Map(),
+  laneGroups: new Map(),
+  tip: EMPTY_TIP,
+})
 
-export function compareRows(a: LogRow, b: LogRow): number {
-  if (a.time !== b.time) return a.time < b.time ? -1 : 1
-  return a.event.seq - b.event.seq
-}
+export const compareRows = (a: LogRow, b: LogRow): number =>
+  a.time === b.time ? a.event.seq - b.event.seq : a.time < b.time ? -1 : 1
 
 export function contextIn(
   log: MemoryLog,
@@ -91,119 +94,111 @@ function piecesTo(log: MemoryLog, leafId: string): readonly PathSegment[] {
 export const eventOf = ({ event, refs }: LogRow, asRefs = false): StoredEvent =>
   asRefs ? (refs ?? event) : event
 
-/** Writes a decided append. O(1) for each fact with the latest time, O(n) moves for an earlier one. */
-export function writeDecision(
-  log: MemoryLog,
-  decision: AppendDecision,
-  keep: (event: StoredEvent) => Pick<LogRow, 'event' | 'refs'>,
-): void {
+/** Writes a decided append. O(1) for each fact with the latest time, O(log n) for an earlier one. */
+export function writeDecision(log: MemoryLog, decision: AppendDecision): void {
+  const digests: Digests = new Map()
   for (const { lane, parent } of decision.opened) log.lanes.set(lane, parent)
-  for (const { event: added, time, node } of decision.added) {
-    const { event, refs } = keep(added)
-    const row: LogRow = { event, refs, time, node }
+  for (const { event, time, node } of decision.added) {
+    const row: LogRow = { ...kept(log, event, digests), time, node }
     log.rows.push(row)
     if (node === null) continue
     log.ids.set(node.id, event.seq)
     if (isQuarantined(event.fact)) continue
-    const { kind } = event.fact
-    const source = (event.fact.source ?? KINDS[kind].defaultSource) as Source
-    insertSorted(log.all, row, compareRows)
-    insertSorted(groupIn(log.groups, kind, source).rows, row, compareRows)
+    log.all.add(row)
+    addTo(log.groups, event.fact, row)
     const inLane = log.laneGroups.get(node.lane) ?? new Map<string, Group>()
     log.laneGroups.set(node.lane, inLane)
-    insertSorted(groupIn(inLane, kind, source).rows, row, compareRows)
+    addTo(inLane, event.fact, row)
   }
   log.tip = decision.tip
 }
 
-function groupIn(groups: Groups, kind: EventKind, source: Source): Group {
-  const key = `${kind} ${source}`
-  const known = groups.get(key)
-  if (known !== undefined) return known
-  const group: Group = { kind, source, rows: [] }
-  groups.set(key, group)
-  return group
+/** Replaces bodies, and forgets the long strings that no event has any more. O(events). */
+export function replaceFacts(log: MemoryLog, replaced: readonly (readonly [LogRow, Fact])[]): void {
+  const digests: Digests = new Map()
+  for (const [row, fact] of replaced) {
+    Object.assign(row, kept(log, Object.freeze({ ...row.event, fact }), digests))
+    delete row.text
+  }
+  const used = new Set(log.rows.flatMap(({ refs }) => refs?.blobs ?? []).map(({ hash }) => hash))
+  for (const hash of log.strings.keys()) if (!used.has(hash)) log.strings.delete(hash)
 }
 
-/** A list that may have results, and its bounds in time and in position. */
-interface Stretch {
-  readonly rows: readonly LogRow[]
-  readonly upTo: number
-  readonly until: bigint | null
+/** The event to keep, with the strings that the log has already, and the same with references. O(values). */
+function kept(log: MemoryLog, event: StoredEvent, digests: Digests): Pick<LogRow, 'event' | 'refs'> {
+  const strings = blobsOf(event.fact, digests)
+  if (strings.length === 0) return { event, refs: null }
+  for (const one of strings) if (!log.strings.has(one.hash)) log.strings.set(one.hash, one)
+  const textOf = ({ hash, text }: LargeString): string => log.strings.get(hash)?.text ?? text
+  const fact = replaceStrings(event.fact as object as JsonValue, strings, textOf)
+  freezeJson(fact)
+  return {
+    event: Object.freeze({ ...event, fact: fact as object as Fact }),
+    refs: withReferences(event, strings),
+  }
+}
+
+function addTo(groups: Groups, { kind, source: named }: Event, row: LogRow): void {
+  const source = (named ?? KINDS[kind].defaultSource) as Source
+  const key = `${kind} ${source}`
+  const group = groups.get(key) ?? { kind, source, rows: new SortedList(compareRows) }
+  groups.set(key, group)
+  group.rows.add(row)
 }
 
 /**
- * Returns at most `limit` events after the query's position, in its order. Merges lists: one, or one for each
- * kind and source, in each path segment. O(lists · log n + limit · log lists). A text filter also visits the
- * messages in between; a path filter also visits later entries of its lanes that have earlier times.
+ * Returns at most `limit` events after the query's position, in its order. Merges lists: one for each kind and
+ * source, in each path segment. O(lists · log n + limit · log lists). A text filter also visits the messages in
+ * between; a path filter also visits later entries of its lanes that have earlier times.
  */
 export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: number): LogRow[] {
   const { after, descending } = query
-  const walks = stretches(log, query).map((stretch): Walk<LogRow> => {
-    let [low, high] = bounds(stretch, query)
-    if (after !== null) {
-      const { time, seq } = after
-      const isBefore = (row: LogRow): boolean =>
-        row.time !== time ? row.time < time : descending ? row.event.seq < seq : row.event.seq <= seq
-      if (descending) high = Math.min(high, firstFrom(stretch.rows, isBefore))
-      else low = Math.max(low, firstFrom(stretch.rows, isBefore))
-    }
-    if (low >= high) return { list: stretch.rows, index: 0, end: 0, step: 1 }
-    return descending
-      ? { list: stretch.rows, index: high - 1, end: low - 1, step: -1 }
-      : { list: stretch.rows, index: low, end: high, step: 1 }
-  })
-  const compare = descending ? (a: LogRow, b: LogRow): number => compareRows(b, a) : compareRows
+  const order =
+    after === null
+      ? null
+      : ({ time, event }: LogRow): number =>
+          time === after.time ? event.seq - after.seq : time < after.time ? -1 : 1
+  const walks = stretches(log, query).map(({ rows, ...bounds }) =>
+    rows.between({ ...bounds, order, descending }),
+  )
   const fits = fitness(log, query)
   const matches: LogRow[] = []
-  for (const row of merge(walks, compare)) {
+  for (const row of merge(walks, descending ? (a, b) => compareRows(b, a) : compareRows))
     if (fits(row) && matches.push(row) === limit) break
-  }
   return matches
 }
 
 /** Counts the events that match a filter. O(lists · log n), and the visits of {@link searchLog}. */
 export function countLog(log: MemoryLog, filter: CheckedEventFilter): number {
   const fits = fitness(log, filter)
-  const plain = filter.text === null && filter.leafId === null
   let count = 0
-  for (const stretch of stretches(log, filter)) {
-    const [low, high] = bounds(stretch, filter)
-    if (plain) count += Math.max(0, high - low)
-    else for (let index = low; index < high; index += 1) if (fits(stretch.rows[index] as LogRow)) count += 1
+  for (const { rows, isEarly, isLate } of stretches(log, filter)) {
+    if (filter.text === null && filter.leafId === null)
+      count += Math.max(0, rows.rank((row) => !isLate(row)) - rows.rank(isEarly))
+    else
+      for (const row of rows.between({ isEarly, isLate, order: null, descending: false }))
+        if (fits(row)) count += 1
   }
   return count
 }
 
-function stretches(log: MemoryLog, filter: CheckedEventFilter): Stretch[] {
-  const { kinds, source, leafId } = filter
-  const wanted = (group: Group): boolean =>
-    (kinds === null || kinds.has(group.kind)) && (source === null || group.source === source)
-  const whole = { upTo: log.rows.length, until: null }
-  if (leafId === null) {
-    if (kinds === null && source === null) return [{ rows: log.all, ...whole }]
-    return [...log.groups.values()].filter(wanted).map(({ rows }) => ({ rows, ...whole }))
-  }
-  return piecesTo(log, leafId).flatMap(({ lane, upTo, until }) =>
-    [...(log.laneGroups.get(lane)?.values() ?? [])]
-      .filter(wanted)
-      .map(({ rows }) => ({ rows, upTo, until: log.tip.inOrder ? until : null })),
-  )
-}
+/** A list that may have results, and which rows are before and behind them. */
+type Stretch = Pick<Range<LogRow>, 'isEarly' | 'isLate'> & Pick<Group, 'rows'>
 
-function bounds(stretch: Stretch, { from, until }: CheckedEventFilter): [number, number] {
-  const { rows } = stretch
-  const low = from === null ? 0 : firstFrom(rows, ({ time }) => time < from)
-  const high = until === null ? rows.length : firstFrom(rows, ({ time }) => time < until)
-  const last = stretch.until
-  if (last === null) return [low, high]
-  return [
-    low,
-    Math.min(
-      high,
-      firstFrom(rows, ({ time }) => time <= last),
-    ),
-  ]
+function stretches(log: MemoryLog, filter: CheckedEventFilter): Stretch[] {
+  const { kinds, source, leafId, from, until } = filter
+  const isEarly = ({ time }: LogRow): boolean => from !== null && time < from
+  const isLate = ({ time }: LogRow): boolean => until !== null && time >= until
+  if (leafId === null && kinds === null && source === null) return [{ rows: log.all, isEarly, isLate }]
+  const fitting = (groups: Groups | undefined): Group[] =>
+    [...(groups?.values() ?? [])].filter(
+      (group) => (kinds?.has(group.kind) ?? true) && (source ?? group.source) === group.source,
+    )
+  if (leafId === null) return fitting(log.groups).map(({ rows }) => ({ rows, isEarly, isLate }))
+  return piecesTo(log, leafId).flatMap(({ lane, until: last }) => {
+    const isBehind = (row: LogRow): boolean => isLate(row) || (log.tip.inOrder && row.time > last)
+    return fitting(log.laneGroups.get(lane)).map(({ rows }) => ({ rows, isEarly, isLate: isBehind }))
+  })
 }
 
 /** Filters that the lists do not apply: the text, and entries after the path has left their lane. */

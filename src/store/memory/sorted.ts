@@ -1,6 +1,16 @@
 /** Lists kept in order, with binary search. */
 
-const MOST = 512
+/** Maximum number of items in a chunk. */
+const CHUNK = 512
+
+/** The items that a walk passes: those that are neither early nor late, after a position. */
+export interface Range<T> {
+  isEarly(item: T): boolean
+  isLate(item: T): boolean
+  /** Compares an item with the position after which the walk begins. Null to begin at the first item. */
+  readonly order: ((item: T) => number) | null
+  readonly descending: boolean
+}
 
 /** Items in a strict order, in chunks: a change moves the items of one chunk. */
 export class SortedList<T> {
@@ -11,76 +21,64 @@ export class SortedList<T> {
     this.#compare = compare
   }
 
-  get isEmpty(): boolean {
-    return this.#chunks.length === 0
+  get first(): T | undefined {
+    return this.#chunks[0]?.[0]
   }
 
-  /** O(log n). */
+  /** O(1) at the end, O(log n) elsewhere. */
   add(item: T): void {
-    const index = Math.min(this.#chunkOf(item), Math.max(0, this.#chunks.length - 1))
-    const chunk = this.#chunks[index]
-    if (chunk === undefined) {
-      this.#chunks.push([item])
-      return
-    }
-    chunk.splice(this.#placeIn(chunk, item), 0, item)
-    if (chunk.length > MOST) this.#chunks.splice(index + 1, 0, chunk.splice(MOST / 2))
+    const { index, nth } = this.#find((other) => this.#compare(other, item) < 0)
+    const chunk = (this.#chunks[index] ??= [])
+    chunk.splice(nth, 0, item)
+    if (chunk.length > CHUNK) this.#chunks.splice(index + 1, 0, chunk.splice(CHUNK / 2))
   }
 
-  /** Takes out the one that compares as this one does, if it is there. O(log n). */
+  /** Removes the item that compares as equal, if there is one. O(log n). */
   delete(item: T): void {
-    const index = this.#chunkOf(item)
-    const chunk = this.#chunks[index]
-    if (chunk === undefined) return
-    const position = this.#placeIn(chunk, item)
-    if (position === chunk.length || this.#compare(chunk[position] as T, item) !== 0) return
-    chunk.splice(position, 1)
+    const { index, nth } = this.#find((other) => this.#compare(other, item) < 0)
+    const chunk = this.#chunks[index] ?? []
+    if (nth === chunk.length || this.#compare(chunk[nth] as T, item) !== 0) return
+    chunk.splice(nth, 1)
     if (chunk.length === 0) this.#chunks.splice(index, 1)
   }
 
+  /** Returns the number of items before a position, whose items are the first in order. O(n / 512). */
+  rank(isBefore: (item: T) => boolean): number {
+    const { index, nth } = this.#find(isBefore)
+    return this.#chunks.slice(0, index).reduce((sum, { length }) => sum + length, nth)
+  }
+
   /**
-   * The items from a position on. O(log n) for the first, O(1) for each further one. The list must not change
+   * Yields the items of a range. O(log n) for the first, O(1) for each other one. The list must not change
    * meanwhile.
-   * @param isBefore true for the items before the position, which are the first in order
    */
-  *from(isBefore: (item: T) => boolean): Generator<T, void, undefined> {
-    let index = firstFrom(this.#chunks, (chunk) => isBefore(chunk.at(-1) as T))
-    for (
-      let nth = firstFrom(this.#chunks[index] ?? [], isBefore);
-      index < this.#chunks.length;
-      index += 1, nth = 0
-    ) {
-      const chunk = this.#chunks[index] ?? []
-      for (; nth < chunk.length; nth += 1) yield chunk[nth] as T
+  *between({ isEarly, isLate, order, descending }: Range<T>): Generator<T, void, undefined> {
+    let { index, nth } = this.#find((item) =>
+      descending
+        ? !isLate(item) && (order === null || order(item) < 0)
+        : isEarly(item) || (order !== null && order(item) <= 0),
+    )
+    const step = descending ? -1 : 1
+    if (descending) nth -= 1
+    for (let chunk = this.#chunks[index]; chunk !== undefined; chunk = this.#chunks[index]) {
+      for (; nth >= 0 && nth < chunk.length; nth += step) {
+        const item = chunk[nth] as T
+        if (descending ? isEarly(item) : isLate(item)) return
+        yield item
+      }
+      index += step
+      nth = descending ? (this.#chunks[index]?.length ?? 0) - 1 : 0
     }
   }
 
-  *before(isBefore: (item: T) => boolean): Generator<T, void, undefined> {
-    let index = firstFrom(this.#chunks, (chunk) => isBefore(chunk.at(-1) as T))
-    let nth = firstFrom(this.#chunks[index] ?? [], isBefore)
-    for (; index >= 0; index -= 1, nth = this.#chunks[index]?.length ?? 0) {
-      const chunk = this.#chunks[index] ?? []
-      while (nth > 0) yield chunk[(nth -= 1)] as T
-    }
+  /** Finds the first item that is not before a position; the end of the last chunk if all are. */
+  #find(isBefore: (item: T) => boolean): { readonly index: number; readonly nth: number } {
+    const last = this.#chunks.at(-1)
+    if (last !== undefined && isBefore(last.at(-1) as T))
+      return { index: this.#chunks.length - 1, nth: last.length }
+    const index = firstFrom(this.#chunks, (chunk) => isBefore(chunk.at(-1) as T))
+    return { index, nth: firstFrom(this.#chunks[index] ?? [], isBefore) }
   }
-
-  #chunkOf(item: T): number {
-    return firstFrom(this.#chunks, (chunk) => this.#compare(chunk.at(-1) as T, item) < 0)
-  }
-
-  #placeIn(chunk: readonly T[], item: T): number {
-    return firstFrom(chunk, (other) => this.#compare(other, item) < 0)
-  }
-}
-
-/** Returns the first items, up to a limit. O(limit). */
-export function firstOf<T>(items: Iterable<T>, limit: number): T[] {
-  const first: T[] = []
-  for (const item of items) {
-    first.push(item)
-    if (first.length === limit) break
-  }
-  return first
 }
 
 /**
@@ -99,55 +97,23 @@ export function firstFrom<T>(list: readonly T[], isBefore: (item: T) => boolean)
   return low
 }
 
-/** Puts an item where it belongs, after its equals. O(1) at the end, where nearly all go; O(n) moves elsewhere. */
-export function insertSorted<T>(list: T[], item: T, compare: (a: T, b: T) => number): void {
-  const last = list.at(-1)
-  if (last === undefined || compare(last, item) <= 0) list.push(item)
-  else
-    list.splice(
-      firstFrom(list, (other) => compare(other, item) <= 0),
-      0,
-      item,
-    )
-}
-
-/** A range of a sorted list, read item by item. */
-export interface Walk<T> {
-  readonly list: readonly T[]
-  index: number
-  readonly end: number
-  readonly step: 1 | -1
-}
-
-/** The items of several walks in one order. O(log walks) for each item, O(walks · log walks) before the first. */
-export function* merge<T>(walks: readonly Walk<T>[], compare: (a: T, b: T) => number): Generator<T> {
-  // A binary heap, the walk with the next item on top: the path of a log that went back often is as many walks as
-  // events.
-  const heap = walks.filter((walk) => walk.index !== walk.end)
-  const next = (walk: Walk<T>): T => walk.list[walk.index] as T
-  const sink = (from: number): void => {
-    let index = from
-    for (;;) {
-      let least = index
-      for (const child of [2 * index + 1, 2 * index + 2]) {
-        const below = heap[child]
-        if (below !== undefined && compare(next(below), next(heap[least] as Walk<T>)) < 0) least = child
-      }
-      if (least === index) return
-      const moved = heap[index] as Walk<T>
-      heap[index] = heap[least] as Walk<T>
-      heap[least] = moved
-      index = least
-    }
+/** Yields the items of several walks in one strict order. O(log walks) for each. */
+export function* merge<T>(
+  walks: readonly IterableIterator<T>[],
+  compare: (a: T, b: T) => number,
+): Generator<T, void, undefined> {
+  const [first, ...others] = walks
+  if (first !== undefined && others.length === 0) return yield* first
+  type Next = { readonly item: T; readonly walk: IterableIterator<T> }
+  const queue = new SortedList<Next>((a, b) => compare(a.item, b.item))
+  const advance = (walk: Next['walk']): void => {
+    const next = walk.next()
+    if (next.done !== true) queue.add({ item: next.value, walk })
   }
-  for (let index = heap.length >>> 1; index >= 0; index -= 1) sink(index)
-  for (let top = heap[0]; top !== undefined; top = heap[0]) {
-    yield next(top)
-    top.index += top.step
-    if (top.index === top.end) {
-      const last = heap.pop() as Walk<T>
-      if (heap.length > 0) heap[0] = last
-    }
-    sink(0)
+  for (const walk of walks) advance(walk)
+  for (let next = queue.first; next !== undefined; next = queue.first) {
+    yield next.item
+    queue.delete(next)
+    advance(next.walk)
   }
 }

@@ -1,62 +1,32 @@
 /** The reference store: plain lists that end with the process, and that every adapter is compared with. */
 
-import { freezeJson } from '../../event/freeze.ts'
 import type { Fact } from '../../event/quarantine.ts'
-import { digestOf } from '../../event/sha-256.ts'
-import type { JsonValue } from '../../event/shapes.ts'
-import type { BlobAudit, BlobContent, BlobRange, GetOptions } from '../contract/blobs.ts'
+import type { GetOptions } from '../contract/blobs.ts'
 import { FOLLOWERS, SHARDS } from '../contract/feed.ts'
 import type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, Items } from '../contract/items.ts'
-import { type CountOptions, MOST_COUNTED, type StoredEvent } from '../contract/query.ts'
+import {
+  type Count,
+  type CountOptions,
+  MOST_COUNTED,
+  type Page,
+  type StoredEvent,
+} from '../contract/query.ts'
 import type { AppendResult, DisposableStore } from '../contract/store.ts'
 import { MAX_RANKED, type TextPage, type TextQuery, type TextRole } from '../contract/text.ts'
-import { decideAppend, type PlacedEvent } from '../kit/append/decide-append.ts'
-import { checkReplaced, checkReplacements } from '../kit/append/replace.ts'
-import {
-  blobsOf,
-  checkGetOptions,
-  checkRange,
-  type Digests,
-  type LargeString,
-  replaceStrings,
-  textContent,
-  withReferences,
-} from '../kit/blobs.ts'
-import { refuseWithin, storeClosed } from '../kit/errors.ts'
+import type { PlacedEvent } from '../kit/append/decide-append.ts'
+import { checkRange, textContent } from '../kit/blobs.ts'
 import {
   type CheckedFeedQuery,
-  checkFeedQuery,
   checkFeedRows,
-  feedEnd,
   type FeedRow,
-  fillFeed,
   heldPositions,
   HOLD_TIME,
   positionNumber,
-  planFeed,
-  rowsFor,
-  shardOf,
-  FEED_CHANGE,
 } from '../kit/feed.ts'
-import {
-  checkChanges,
-  checkClaim,
-  type CheckedItemQuery,
-  checkItemFilter,
-  checkItemQuery,
-  itemConflict,
-  itemCursor,
-  itemOf,
-} from '../kit/items.ts'
-import {
-  checkConversationFilter,
-  checkConversationQuery,
-  checkExact,
-  lookedCount,
-} from '../kit/query/conversation-query.ts'
-import { checkEventFilter, checkEventQuery, checkReadOptions, eventCursor } from '../kit/query/event-query.ts'
+import * as kit from '../kit/index.ts'
+import { type CheckedItemQuery, compareItems, itemCursor, type ItemPlace } from '../kit/items.ts'
 import { fitsRecord } from '../kit/query/fits.ts'
-import { countWithin, pageOf } from '../kit/query/page.ts'
+import { countWithin } from '../kit/query/page.ts'
 import {
   type CheckedTextQuery,
   checkTextQuery,
@@ -68,38 +38,19 @@ import {
   type TextSource,
 } from '../kit/query/text-query.ts'
 import { eventText, lineOf, sizeOfLine } from '../kit/query/text-tokens.ts'
-import {
-  checkLease,
-  checkLeaseQuery,
-  checkParts,
-  checkStatus,
-  type Clock,
-  compareIds,
-  laterOf,
-  microsNow,
-  newRecord,
-  nextLease,
-  patchRecord,
-} from '../kit/record.ts'
-import { Watches } from '../kit/watches.ts'
-import {
-  Conversations,
-  countConversations,
-  type Kept,
-  listConversations,
-  type Walked,
-} from './conversations.ts'
+import type { Clock } from '../kit/record.ts'
+import { Conversations, type Kept } from './conversations.ts'
 import {
   contextIn,
   countLog,
   eventOf,
-  type MemoryLog,
   type LogRow,
+  replaceFacts,
   rowOf,
   searchLog,
   writeDecision,
 } from './log.ts'
-import { firstFrom, firstOf, SortedList } from './sorted.ts'
+import { firstFrom, SortedList } from './sorted.ts'
 
 interface TextRow {
   readonly position: bigint
@@ -168,7 +119,9 @@ class MemoryTexts {
   #source(query: CheckedTextQuery): TextSource<never, never> {
     const below = (position: bigint | null, count: number): TextRow[] => {
       const rows: TextRow[] = []
-      for (const row of this.#rows.before((one) => position === null || one.position < position))
+      const isLate = (one: TextRow): boolean => position !== null && one.position >= position
+      const range = { isEarly: () => false, isLate, order: null, descending: true }
+      for (const row of this.#rows.between(range))
         if (matchesText(row, query) && rows.push(row) === count) break
       return rows
     }
@@ -214,8 +167,7 @@ function matchesText({ kept: stored, event, role, line }: TextRow, query: Checke
   )
 }
 
-interface Listed {
-  readonly key: string
+interface Listed extends ItemPlace {
   readonly item: Item
 }
 
@@ -226,175 +178,138 @@ interface Collection {
   readonly due: SortedList<Item>
 }
 
-function memoryItems(clock: Clock): Items & { followers(): Item[] } {
-  const collections = new Map<string, Collection>()
-  let version = 0
-  const now = (): number => Number(clock() / 1000n)
-  const remove = (collection: string, id: string): void => {
-    const stored = collections.get(collection)
+class MemoryItems implements Items {
+  readonly #collections = new Map<string, Collection>()
+  readonly #clock: Clock
+  #version = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** The positions of followers that were active lately. */
+  followers(): Item[] {
+    return [...this.#collections]
+      .filter(([name]) => name.startsWith(FOLLOWERS))
+      .flatMap(([, { byId }]) => [...byId.values()])
+      .filter(({ dueAt }) => (dueAt ?? 0) > this.#now() - HOLD_TIME)
+  }
+
+  async getItem(collection: string, id: string): Promise<Item | null> {
+    return this.#find(collection, id) ?? null
+  }
+
+  async changeItems(inputs: readonly ItemChange[]): Promise<(Item | null)[]> {
+    const changes = kit.checkChanges(inputs)
+    for (const change of changes) {
+      const version = this.#find(change.collection, change.id)?.version ?? null
+      if (change.expected !== undefined && change.expected !== version)
+        throw kit.itemConflict(change, version)
+    }
+    const now = this.#now()
+    return changes.map((change) => {
+      const { put } = change
+      if (put === null) this.#remove(change)
+      if (put === null || put === undefined) return null
+      return this.#put(change, put, put.dueIn === null ? null : now + put.dueIn)
+    })
+  }
+
+  async listItems(collection: string, input?: ItemQuery): Promise<Page<Item>> {
+    const query = kit.checkItemQuery(collection, input)
+    const matches = firstOf(this.#walk(collection, query), query.limit + 1).map(({ item }) => item)
+    return kit.pageOf(matches, query.limit, (last) => itemCursor(query, last))
+  }
+
+  async countItems(collection: string, filter?: ItemFilter, options: CountOptions = {}): Promise<Count> {
+    const exact = kit.checkExact(options.exact)
+    const items = this.#walk(collection, kit.checkItemFilter(collection, filter))
+    const count = firstOf(items, exact ? Infinity : MOST_COUNTED + 1).length
+    return kit.lookedCount(count, count, exact)
+  }
+
+  async claimItems(collection: string, claim: ItemClaim): Promise<Item[]> {
+    const { ttl, limit } = kit.checkClaim(collection, claim)
+    const now = this.#now()
+    const isLate = ({ dueAt }: Item): boolean => (dueAt ?? 0) > now
+    const range = { isEarly: () => false, isLate, order: null, descending: false }
+    const due = this.#collections.get(collection)?.due.between(range) ?? []
+    return firstOf(due, limit).map((item) => this.#put(item, item, now + ttl))
+  }
+
+  #now(): number {
+    return Number(this.#clock() / 1000n)
+  }
+
+  #find(collection: string, id: string): Item | undefined {
+    return this.#collections.get(collection)?.byId.get(id)
+  }
+
+  /** The items of a list, in the order of a query. O(log n) for the first. */
+  #walk(collection: string, query: CheckedItemQuery): Iterable<Listed> {
+    const { by, value, from, below, after, descending } = query
+    const list = this.#collections.get(collection)?.lists.get(by ?? '')
+    return (
+      list?.between({
+        isEarly: ({ key }) =>
+          (value !== null && kit.compareIds(key, value) < 0) ||
+          (from !== null && kit.compareIds(key, from) < 0),
+        isLate: ({ key }) =>
+          (value !== null && kit.compareIds(key, value) > 0) ||
+          (below !== null && kit.compareIds(key, below) >= 0),
+        order: after && ((listed) => compareItems(listed, after)),
+        descending,
+      }) ?? []
+    )
+  }
+
+  #remove({ collection, id }: Pick<Item, 'collection' | 'id'>): void {
+    const stored = this.#collections.get(collection)
     const item = stored?.byId.get(id)
     if (stored === undefined || item === undefined) return
     stored.byId.delete(id)
     if (item.dueAt !== null) stored.due.delete(item)
-    for (const [name, key] of placesOf(item)) stored.lists.get(name)?.delete({ key, item })
+    for (const [name, key] of keysOf(item)) stored.lists.get(name)?.delete({ key, id, item })
   }
-  const put = (input: Omit<Item, 'version'>, dueAt: number | null): Item => {
-    remove(input.collection, input.id)
-    const item = itemOf(input, input, (version += 1), dueAt)
-    const stored = collections.get(item.collection) ?? emptyCollection()
-    collections.set(item.collection, stored)
-    stored.byId.set(item.id, item)
+
+  #put(
+    name: Pick<Item, 'collection' | 'id'>,
+    value: Pick<Item, 'body' | 'keys'>,
+    dueAt: number | null,
+  ): Item {
+    this.#remove(name)
+    const item = kit.itemOf(name, value, (this.#version += 1), dueAt)
+    const { collection, id } = item
+    const stored = this.#collections.get(collection) ?? {
+      byId: new Map<string, Item>(),
+      lists: new Map<string, SortedList<Listed>>(),
+      due: new SortedList<Item>((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0) || kit.compareIds(a.id, b.id)),
+    }
+    this.#collections.set(collection, stored)
+    stored.byId.set(id, item)
     if (dueAt !== null) stored.due.add(item)
-    for (const [name, key] of placesOf(item)) {
-      const list = stored.lists.get(name) ?? new SortedList<Listed>(compareListed)
+    for (const [name, key] of keysOf(item)) {
+      const list = stored.lists.get(name) ?? new SortedList<Listed>(compareItems)
       stored.lists.set(name, list)
-      list.add({ key, item })
+      list.add({ key, id, item })
     }
     return item
   }
-  const walk = (collection: string, query: CheckedItemQuery): Generator<Listed, void, undefined> =>
-    walkList(collections.get(collection)?.lists.get(query.by ?? ''), query)
-  return {
-    /** The positions of followers that were active lately. */
-    followers: () =>
-      [...collections]
-        .filter(([name]) => name.startsWith(FOLLOWERS))
-        .flatMap(([, { byId }]) => [...byId.values()])
-        .filter(({ dueAt }) => (dueAt ?? 0) > now() - HOLD_TIME),
-
-    async getItem(collection, id) {
-      return collections.get(collection)?.byId.get(id) ?? null
-    },
-
-    async changeItems(inputs: readonly ItemChange[]) {
-      const changes = checkChanges(inputs)
-      for (const change of changes) {
-        const result = collections.get(change.collection)?.byId.get(change.id)?.version ?? null
-        if (change.expected !== undefined && change.expected !== result) throw itemConflict(change, result)
-      }
-      const time = now()
-      return changes.map(({ collection, id, put: next }) => {
-        if (next === null) remove(collection, id)
-        if (next === null || next === undefined) return null
-        const dueAt = next.dueIn === null ? null : time + next.dueIn
-        return put({ collection, id, body: next.body, keys: next.keys, dueAt }, dueAt)
-      })
-    },
-
-    async listItems(collection: string, input?: ItemQuery) {
-      const query = checkItemQuery(collection, input)
-      const matches = firstOf(walk(collection, query), query.limit + 1).map(({ item }) => item)
-      return pageOf(matches, query.limit, (last) => itemCursor(query, last))
-    },
-
-    async countItems(collection: string, filter?: ItemFilter, { exact: options }: CountOptions = {}) {
-      const exact = checkExact(options)
-      let count = 0
-      for (const _ of walk(collection, checkItemFilter(collection, filter))) {
-        count += 1
-        if (!exact && count > MOST_COUNTED) break
-      }
-      return lookedCount(count, count, exact)
-    },
-
-    async claimItems(collection: string, claim: ItemClaim) {
-      const { ttl, limit } = checkClaim(collection, claim)
-      const time = now()
-      const first = firstOf(collections.get(collection)?.due.from(() => false) ?? [], limit)
-      return first.filter(({ dueAt }) => (dueAt ?? 0) <= time).map((item) => put(item, time + ttl))
-    },
-  }
 }
 
-const emptyCollection = (): Collection => ({
-  byId: new Map(),
-  lists: new Map(),
-  due: new SortedList<Item>((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0) || compareIds(a.id, b.id)),
-})
-
-const placesOf = ({ id, keys }: Item): readonly (readonly [name: string, key: string])[] => [
+const keysOf = ({ id, keys }: Item): readonly (readonly [name: string, key: string])[] => [
   ['', id],
   ...Object.entries(keys),
 ]
 
-const compareListed = (a: Listed, b: Listed): number =>
-  compareIds(a.key, b.key) || compareIds(a.item.id, b.item.id)
-
-/** The matching items after the cursor of a query, in order. O(log n) for the first. */
-function* walkList(
-  list: SortedList<Listed> | undefined,
-  { value, from, below, after, descending }: CheckedItemQuery,
-): Generator<Listed, void, undefined> {
-  if (list === undefined) return
-  const order = ({ key, item }: Listed): number =>
-    after === null ? 0 : compareIds(key, after.key) || compareIds(item.id, after.id)
-  const isEarly = ({ key }: Listed): boolean =>
-    (value !== null && compareIds(key, value) < 0) || (from !== null && compareIds(key, from) < 0)
-  const isLate = ({ key }: Listed): boolean =>
-    (value !== null && compareIds(key, value) > 0) || (below !== null && compareIds(key, below) >= 0)
-  const walk = descending
-    ? list.before((listed) => !isLate(listed) && (after === null || order(listed) < 0))
-    : list.from((listed) => isEarly(listed) || (after !== null && order(listed) <= 0))
-  for (const listed of walk) {
-    if (descending ? isEarly(listed) : isLate(listed)) return
-    yield listed
+/** Returns the first items, up to a limit. O(limit). */
+function firstOf<T>(items: Iterable<T>, limit: number): T[] {
+  const first: T[] = []
+  for (const item of items) {
+    first.push(item)
+    if (first.length === limit) break
   }
-}
-
-class MemoryBlobs {
-  readonly #held = new Map<string, { readonly string: LargeString; readonly uses: Map<MemoryLog, number> }>()
-
-  /** The event to keep, with the texts that are held already, and the same with references. O(values). */
-  add(log: MemoryLog, event: StoredEvent, digests: Digests): Pick<LogRow, 'event' | 'refs'> {
-    const strings = blobsOf(event.fact, digests)
-    if (strings.length === 0) return { event, refs: null }
-    for (const string of new Map(strings.map((one) => [one.hash, one])).values()) {
-      const entry = this.#held.get(string.hash) ?? { string, uses: new Map() }
-      this.#held.set(string.hash, entry)
-      entry.uses.set(log, (entry.uses.get(log) ?? 0) + 1)
-    }
-    const textOf = ({ hash, text }: LargeString): string => this.#held.get(hash)?.string.text ?? text
-    const fact = replaceStrings(event.fact as object as JsonValue, strings, textOf)
-    freezeJson(fact)
-    return {
-      event: Object.freeze({ ...event, fact: fact as object as Fact }),
-      refs: withReferences(event, strings),
-    }
-  }
-
-  /** Ends the use by an event of a log. O(strings). */
-  remove(log: MemoryLog, { refs }: Pick<LogRow, 'refs'>): void {
-    for (const hash of new Set(refs?.blobs?.map((one) => one.hash))) {
-      const uses = this.#held.get(hash)?.uses
-      const remaining = (uses?.get(log) ?? 0) - 1
-      if (remaining > 0) uses?.set(log, remaining)
-      else uses?.delete(log)
-      if (uses?.size === 0) this.#held.delete(hash)
-    }
-  }
-
-  /** A blob of a log. @throws `invalid_argument`. */
-  read(log: MemoryLog | undefined, hash: string, range?: BlobRange): BlobContent | null {
-    checkRange(range)
-    const entry = this.#held.get(hash)
-    return entry !== undefined && log !== undefined && entry.uses.has(log)
-      ? textContent(entry.string, range)
-      : null
-  }
-
-  audit(rows: readonly LogRow[]): BlobAudit {
-    const entry = [...this.#held]
-    const used = new Set(rows.flatMap(({ refs }) => refs?.blobs ?? []).map(({ hash }) => hash))
-    const lacking = rows.filter(({ refs }) => refs?.blobs?.some(({ hash }) => !this.#held.has(hash)))
-    return {
-      blobs: entry.length,
-      bytes: entry.reduce((sum, [, { string }]) => sum + string.bytes, 0),
-      events: rows.filter(({ refs }) => refs !== null).length,
-      unused: entry.flatMap(([hash]) => (used.has(hash) ? [] : [hash])),
-      damaged: entry.flatMap(([hash, { string }]) => (digestOf(string.text).hash === hash ? [] : [hash])),
-      missing: lacking.map(({ event }) => ({ conversationId: event.conversationId, seq: event.seq })),
-    }
-  }
+  return first
 }
 
 interface ChangeRow extends Pick<FeedRow, 'conversationId' | 'change' | 'from'> {
@@ -428,29 +343,31 @@ class MemoryFeed {
   trim(held: readonly (readonly bigint[] | null)[], startOf: StartOf): void {
     if (this.#all.length <= this.#keep || this.#all.length < 2 * this.#trimmedSize) return
     this.#all = this.#all.filter((row) => {
-      const shard = shardOf(row.conversationId)
+      const shard = kit.shardOf(row.conversationId)
       const isHeld = row.index >= Number(held[shard]?.[0] ?? Infinity)
       const stays = isHeld || row.index >= this.#end - this.#keep || this.#rowOf(row, startOf).isThere
-      if (!stays && row.change === FEED_CHANGE.deleted) this.#removed[shard] = row.index
+      if (!stays && row.change === kit.FEED_CHANGE.deleted) this.#removed[shard] = row.index
       return stays
     })
     this.#shards = Array.from({ length: SHARDS }, () => [])
-    for (const row of this.#all) this.#shards[shardOf(row.conversationId)]?.push(row)
+    for (const row of this.#all) this.#shards[kit.shardOf(row.conversationId)]?.push(row)
     this.#trimmedSize = this.#all.length
   }
 
-  appended(conversationId: string, from: number, until: number): void {
+  add(conversationId: string, change: number, from = 0, until = 1): void {
     const last = this.#all.at(-1)
-    if (last?.conversationId === conversationId && last.change === FEED_CHANGE.events) last.until = until
-    else this.#push(conversationId, FEED_CHANGE.events, from, until)
-  }
-
-  changed(conversationId: string): void {
-    this.#push(conversationId, FEED_CHANGE.changed, 0, 1)
-  }
-
-  deleted(conversationId: string): void {
-    this.#push(conversationId, FEED_CHANGE.deleted, 0, 1)
+    if (
+      change === kit.FEED_CHANGE.events &&
+      last?.change === change &&
+      last.conversationId === conversationId
+    ) {
+      last.until = until
+      return
+    }
+    const row = { conversationId, change, from, until, index: this.#end }
+    this.#end += 1
+    this.#all.push(row)
+    this.#shards[kit.shardOf(conversationId)]?.push(row)
   }
 
   /** Returns a page's rows; `startOf` is the position of a conversation's creation. O(limit + log n). */
@@ -460,7 +377,7 @@ class MemoryFeed {
     const start = firstFrom(rows, ({ index }) => index < from)
     const removed = query.shard === null ? Math.max(...this.#removed) : (this.#removed[query.shard] ?? 0)
     return rows
-      .slice(start, start + rowsFor(query))
+      .slice(start, start + kit.rowsFor(query))
       .map((row) => ({ ...this.#rowOf(row, startOf), isBehind: row.index < removed }))
   }
 
@@ -478,13 +395,6 @@ class MemoryFeed {
     const isThere = (startOf(conversationId) ?? Number.POSITIVE_INFINITY) <= index
     return { ...row, position: String(index), witness: this.#witness, isThere }
   }
-
-  #push(conversationId: string, change: number, from: number, until: number): void {
-    const row = { conversationId, change, from, until, index: this.#end }
-    this.#end += 1
-    this.#all.push(row)
-    this.#shards[shardOf(conversationId)]?.push(row)
-  }
 }
 
 /** Options of a memory store. */
@@ -501,7 +411,7 @@ export interface MemoryStoreOptions {
  * Returns a store in memory, which ends with its process. All other stores behave like it. Each call runs in
  * one turn of the event loop, so no call sees half of another.
  *
- * `append` costs O(1) for each fact, or O(n) moves for an earlier time; `get` O(1); a page of `search` O(log
+ * `append` costs O(1) for each fact, or O(log n) for an earlier time; `get` O(1); a page of `search` O(log
  * n + limit) at any depth, and more with a text or path filter; `listLeases` O(conversations).
  * @throws `invalid_argument` for invalid options.
  * @example
@@ -513,17 +423,16 @@ export interface MemoryStoreOptions {
  * await store.close()
  */
 export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
-  const clock = options.clock ?? microsNow
+  const clock = options.clock ?? kit.microsNow
   const conversations = new Conversations()
-  const items = memoryItems(clock)
+  const items = new MemoryItems(clock)
   const feed = new MemoryFeed(checkFeedRows(options.feedRows))
-  const blobs = new MemoryBlobs()
-  const watches = new Watches()
+  const watches = new kit.Watches()
   const texts = new MemoryTexts(options.fullText === true)
   let closed = false
   const open = <T>(stored: T): T => {
     if (!closed) return stored
-    throw storeClosed()
+    throw kit.storeClosed()
   }
 
   const findEvents = (
@@ -531,7 +440,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
     ids: readonly string[],
     options?: GetOptions,
   ): (StoredEvent | null)[] => {
-    const refs = checkGetOptions(options)
+    const refs = kit.checkGetOptions(options)
     const log = open(conversations).find(conversationId)?.log
     return ids.map((id) => {
       const row = log && rowOf(log, id)
@@ -541,26 +450,23 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
 
   const startOf: StartOf = (id) => conversations.find(id)?.feedStart
 
-  const walked: Walked = (walk) => open(conversations).walked(walk)
-
   return {
     name: 'memory',
 
     async append(conversationId, facts, options = {}): Promise<AppendResult> {
       const stored = open(conversations).get(conversationId)
-      refuseWithin(options)
+      kit.refuseWithin(options)
       const { log, record, lease } = stored
       const about = { conversationId, createdAt: record.createdAt, timeZone: record.timeZone, lease }
-      const decision = decideAppend(contextIn(log, about), facts, options)
+      const decision = kit.decideAppend(contextIn(log, about), facts, options)
       const { version, head } = decision.tip
       const headId = head?.id ?? null
       if (decision.added.length > 0) {
-        const digests: Digests = new Map()
-        writeDecision(log, decision, (event) => blobs.add(log, event, digests))
+        writeDecision(log, decision)
         texts.add(stored, decision.added)
-        const updatedAt = laterOf(record.updatedAt, clock())
+        const updatedAt = kit.laterOf(record.updatedAt, clock())
         conversations.appended(stored, Object.freeze({ ...record, version, headId, updatedAt }))
-        feed.appended(conversationId, version - decision.added.length, version)
+        feed.add(conversationId, kit.FEED_CHANGE.events, version - decision.added.length, version)
         watches.wake(conversationId)
       }
       return { events: decision.events, version, headId }
@@ -569,18 +475,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
     async replaceEvents(conversationId, replacements) {
       const stored = open(conversations).get(conversationId)
       const { log } = stored
-      const checked = checkReplacements(replacements).map((one) => {
+      const replaced = kit.checkReplacements(replacements).map((one): [LogRow, Fact] => {
         const row = rowOf(log, one.id)
-        checkReplaced(conversationId, one, row?.event)
-        return { row: row as LogRow, after: one.after }
+        kit.checkReplaced(conversationId, one, row?.event)
+        return [row as LogRow, one.after]
       })
-      const digests: Digests = new Map()
-      for (const { row, after } of checked) {
-        const before = { refs: row.refs }
-        Object.assign(row, blobs.add(log, Object.freeze({ ...row.event, fact: after }), digests))
-        delete row.text
-        blobs.remove(log, before)
-      }
+      replaceFacts(log, replaced)
       texts.remove(stored)
       texts.add(stored, log.rows)
       stored.snapshot.clear()
@@ -588,7 +488,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
 
     async read(conversationId, options = {}): Promise<StoredEvent[]> {
       const { rows } = open(conversations).get(conversationId).log
-      const { from, backward, limit, refs } = checkReadOptions(options)
+      const { from, backward, limit, refs } = kit.checkReadOptions(options)
       const end = backward ? Math.min(rows.length, (from ?? rows.length) + 1) : (from ?? 0) + limit
       const part = rows
         .slice(backward ? Math.max(0, end - limit) : (from ?? 0), end)
@@ -606,7 +506,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
 
     async search(query) {
       const log = open(conversations).find(query.conversationId)?.log
-      const checked = checkEventQuery(query)
+      const checked = kit.checkEventQuery(query)
       const rows = log === undefined ? [] : searchLog(log, checked, checked.limit + 1)
       const matches = rows.map((row) => eventOf(row, checked.refs))
       const count = countWithin(
@@ -615,12 +515,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
         checked.maxBytes,
         ({ fact }) => JSON.stringify(fact).length,
       )
-      return pageOf(matches, count, (last) => eventCursor(checked, last))
+      return kit.pageOf(matches, count, (last) => kit.eventCursor(checked, last))
     },
 
     async count(filter) {
       const log = open(conversations).find(filter.conversationId)?.log
-      const checked = checkEventFilter(filter)
+      const checked = kit.checkEventFilter(filter)
       return log === undefined ? 0 : countLog(log, checked)
     },
 
@@ -632,9 +532,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
     },
 
     async createConversation(conversation) {
-      const record = newRecord(conversation, clock())
+      const record = kit.newRecord(conversation, clock())
       open(conversations).add(record, feed.end)
-      feed.changed(record.id)
+      feed.add(record.id, kit.FEED_CHANGE.changed)
       return record
     },
 
@@ -643,16 +543,16 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
     },
 
     async listConversations(query) {
-      return listConversations(walked, checkConversationQuery(query))
+      return open(conversations).page(kit.checkConversationQuery(query))
     },
 
     async countConversations(filter, { exact } = {}) {
-      return countConversations(walked, checkConversationFilter(filter), checkExact(exact))
+      return open(conversations).count(kit.checkConversationFilter(filter), kit.checkExact(exact))
     },
 
     async setStatus(id, status, version) {
       const stored = open(conversations).find(id)
-      const checked = checkStatus(status)
+      const checked = kit.checkStatus(status)
       if (stored === undefined || stored.record.version !== version) return false
       conversations.change(stored, Object.freeze({ ...stored.record, status: checked }))
       return true
@@ -660,31 +560,27 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
 
     async updateConversation(id, patch, options) {
       const stored = open(conversations).get(id)
-      conversations.change(stored, patchRecord(stored.record, patch, clock(), options))
-      feed.changed(id)
+      conversations.change(stored, kit.patchRecord(stored.record, patch, clock(), options))
+      feed.add(id, kit.FEED_CHANGE.changed)
       return stored.record
     },
 
     async deleteConversation(id) {
       const stored = open(conversations).find(id)
-      const was = conversations.delete(id)
-      if (stored !== undefined) {
-        texts.remove(stored)
-        for (const row of stored.log.rows) blobs.remove(stored.log, row)
-      }
-      if (was) {
-        feed.deleted(id)
-        feed.trim(heldPositions(items.followers()), startOf)
-        watches.wake(id)
-      }
-      return was
+      if (stored === undefined) return false
+      conversations.delete(stored)
+      texts.remove(stored)
+      feed.add(id, kit.FEED_CHANGE.deleted)
+      feed.trim(heldPositions(items.followers()), startOf)
+      watches.wake(id)
+      return true
     },
 
     async acquireLease(conversationId, owner, ttl) {
       const stored = open(conversations).get(conversationId)
-      checkLease(owner, ttl)
+      kit.checkLease(owner, ttl)
       const now = Number(clock() / 1000n)
-      const lease = nextLease(stored.lease, stored.generation, { conversationId, owner, ttl, now })
+      const lease = kit.nextLease(stored.lease, stored.generation, { conversationId, owner, ttl, now })
       if (lease === null) return null
       stored.lease = lease
       stored.generation = lease.generation
@@ -705,12 +601,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
 
     async listLeases(query) {
       const stored = open(conversations)
-      const { expired, after, limit } = checkLeaseQuery(query)
+      const { expired, after, limit } = kit.checkLeaseQuery(query)
       const now = Number(clock() / 1000n)
       return stored
         .leases()
         .filter(({ conversationId: id, expiresAt }) => {
-          const isLeft = after === null || compareIds(id, after) > 0
+          const isLeft = after === null || kit.compareIds(id, after) > 0
           return isLeft && (!expired || expiresAt <= now)
         })
         .slice(0, limit)
@@ -718,7 +614,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
 
     async saveSnapshot(conversationId, parts, options = {}) {
       const stored = open(conversations)
-      checkParts(parts)
+      kit.checkParts(parts)
       const { snapshot } = stored.get(conversationId)
       if (options.complete === true) snapshot.clear()
       for (const { part, bytes } of parts) snapshot.set(part, new Uint8Array(bytes))
@@ -739,19 +635,25 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
     },
 
     async readBlob(id, hash, range) {
-      return blobs.read(open(conversations).find(id)?.log, hash, range)
+      const string = open(conversations).find(id)?.log.strings.get(hash)
+      checkRange(range)
+      return string === undefined ? null : textContent(string, range)
     },
 
     async auditBlobs() {
-      return blobs.audit(open(conversations).rows())
+      const logs = open(conversations).logs()
+      const strings = [...new Map(logs.flatMap((log) => [...log.strings])).values()]
+      const bytes = strings.reduce((sum, one) => sum + one.bytes, 0)
+      const events = logs.flatMap(({ rows }) => rows.filter(({ refs }) => refs !== null)).length
+      return { ...kit.NO_BLOBS, blobs: strings.length, bytes, events }
     },
 
     async feed(query) {
       const stored = open(conversations)
-      const checked = checkFeedQuery(query)
-      if (checked.fromEnd) return feedEnd(checked, feed.last(checked))
+      const checked = kit.checkFeedQuery(query)
+      if (checked.fromEnd) return kit.feedEnd(checked, feed.last(checked))
       const rows = feed.rows(checked, startOf)
-      return fillFeed(planFeed(checked, rows), ({ row, from, until }) =>
+      return kit.fillFeed(kit.planFeed(checked, rows), ({ row, from, until }) =>
         (stored.find(row.conversationId)?.log.rows ?? []).slice(from, until).map(({ event }) => event),
       )
     },
