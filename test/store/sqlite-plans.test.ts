@@ -183,6 +183,9 @@ it('every key begins with the log or the conversation, except those of the lists
       .map(([, columns = '']) => columns)
       .filter((columns) => !/^(log|number|conversation_id)\b/.test(columns)),
   ).toEqual([
+    'hash, start',
+    'collection, id',
+    'collection, name, value, id',
     'created_at, conversation_id',
     'parent_conversation_id, created_at, conversation_id',
     'status, created_at, conversation_id',
@@ -191,10 +194,7 @@ it('every key begins with the log or the conversation, except those of the lists
     'public, created_at, conversation_id',
     'name, value, created_at, conversation_id',
     'updated_at, conversation_id',
-    'hash, start',
     'hash, log',
-    'collection, id',
     'collection, due_at, id',
-    'collection, name, value, id',
   ])
 })

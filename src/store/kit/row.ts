@@ -19,67 +19,54 @@ export interface BodyStrings {
   readonly texts: ReadonlyMap<string, string> | null
 }
 
+/** An event as it is stored. */
+export interface EventRow {
+  readonly seq: number
+  readonly id: string | null
+  readonly parent_id: string | null
+  readonly lane: number | null
+  readonly kind: string | null
+  /** In digits: it may be more than a driver's number holds. */
+  readonly time: string
+  readonly body: string
+  readonly blobs: string | null
+}
+
 /**
  * Returns a stored event, frozen. O(length of the body).
  * @param strings the strings that `splitBody` took from the body
  * @throws `store_unavailable` for a damaged body.
- * @example
- * const position = { conversationId: 'c', seq: 0, id: 'p', parentId: null, inTree: true, time: '0' }
- * readEvent(position, '{"kind":"PauseEvent"}').fact // { kind: 'PauseEvent' }
  */
-export function readEvent(
-  position: Omit<StoredEvent, 'fact' | 'blobs'>,
-  body: string,
-  strings?: BodyStrings,
-): StoredEvent {
-  const { conversationId, seq, id, parentId, inTree, time } = position
+export function readEvent(conversationId: string, row: EventRow, strings?: BodyStrings): StoredEvent {
+  const { seq, id, parent_id: parentId, lane, time, body } = row
   const fact = readFact(conversationId, seq, body, strings)
   freezeJson(fact as object as JsonValue)
-  const event = { conversationId, seq, id, fact, parentId, inTree, time }
+  const event = { conversationId, seq, id, fact, parentId, inTree: lane !== null, time }
   if (strings?.texts !== null) return Object.freeze(event)
   return Object.freeze({ ...event, blobs: freezeBlobs(strings.references) })
 }
 
 /** The fact of a stored event as {@link readEvent} reads it, not frozen. @throws as it does. */
 export function readFact(conversationId: string, seq: number, body: string, strings?: BodyStrings): Fact {
-  const name = (): Named => ({
-    what: `The body at position ${seq} of ${JSON.stringify(conversationId)}`,
-    data: { conversationId, seq },
-  })
-  const fact = parsed(body, name)
-  return (strings === undefined ? fact : filled(fact, strings, name)) as object as Fact
-}
-
-function filled(
-  body: JsonValue & object,
-  { references, texts }: BodyStrings,
-  name: () => Named,
-): JsonValue & object {
   try {
-    return replaceStrings(body, references, ({ hash }) => texts?.get(hash) ?? blobText(hash)) as JsonValue &
-      object
+    const fact = parsed(body)
+    if (strings === undefined) return fact as object as Fact
+    const { references, texts } = strings
+    const whole = replaceStrings(fact, references, ({ hash }) => texts?.get(hash) ?? blobText(hash))
+    return whole as object as Fact
   } catch (cause) {
-    throw damaged(name(), cause)
+    const what = `The body at position ${seq} of ${JSON.stringify(conversationId)}`
+    throw damaged(what, { conversationId, seq }, cause)
   }
 }
 
-interface Named {
-  readonly what: string
-  readonly data: Readonly<Record<string, unknown>>
+function parsed(text: string): JsonValue & object {
+  const value = JSON.parse(text) as JsonValue
+  if (typeof value === 'object' && value !== null) return value
+  throw new TypeError('The text is not a JSON object.')
 }
 
-function parsed(text: string, name: () => Named): JsonValue & object {
-  let cause: unknown
-  try {
-    const value = JSON.parse(text) as JsonValue
-    if (typeof value === 'object' && value !== null) return value
-  } catch (error) {
-    cause = error
-  }
-  throw damaged(name(), cause)
-}
-
-function damaged({ what, data }: Named, cause: unknown): ColloquyError {
+function damaged(what: string, data: Readonly<Record<string, unknown>>, cause: unknown): ColloquyError {
   const message = `${what} is not a JSON object. Restore the database from a backup.`
   return new ColloquyError('store_unavailable', message, data, { cause })
 }
@@ -103,17 +90,15 @@ export interface RecordRow {
 
 /** The record of a row, frozen. O(size). @throws `store_unavailable` for one that was damaged. */
 export function readRecord(row: RecordRow): ConversationRecord {
-  const conversationId = row.conversation_id
-  const name = (field: string): Named => ({
-    what: `The ${field} of conversation ${JSON.stringify(conversationId)}`,
-    data: { conversationId },
-  })
+  const id = row.conversation_id
+  const read = (field: 'tags' | 'metadata'): JsonObject =>
+    readObject(row[field], `The ${field} of conversation ${JSON.stringify(id)}`, { conversationId: id })
   return Object.freeze({
-    id: conversationId,
+    id,
     title: row.title,
     public: row.public === 1,
-    tags: readNamed(row.tags, () => name('tags')) as ConversationRecord['tags'],
-    metadata: readNamed(row.metadata, () => name('metadata')),
+    tags: read('tags') as ConversationRecord['tags'],
+    metadata: read('metadata'),
     timeZone: row.time_zone,
     parentConversationId: row.parent_conversation_id,
     sandboxId: row.sandbox_id,
@@ -126,17 +111,13 @@ export function readRecord(row: RecordRow): ConversationRecord {
   })
 }
 
-/**
- * Parses an object, and freezes it. O(length). @throws `store_unavailable` for a damaged text.
- * @example
- * readObject('{"a":1}') // { a: 1 }
- */
-export function readObject(text: string): JsonObject {
-  return readNamed(text, () => ({ what: 'A record of the database', data: {} }))
-}
-
-export function readNamed(text: string, name: () => Named): JsonObject {
-  const value = parsed(text, name)
-  freezeJson(value)
-  return value as JsonObject
+/** Parses an object, and freezes it. O(length). @throws `store_unavailable` for a damaged text. */
+export function readObject(text: string, what: string, data: Readonly<Record<string, unknown>>): JsonObject {
+  try {
+    const value = parsed(text)
+    freezeJson(value)
+    return value as JsonObject
+  } catch (cause) {
+    throw damaged(what, data, cause)
+  }
 }

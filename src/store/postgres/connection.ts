@@ -96,13 +96,12 @@ export class Connection {
     if ('confirm' in step) return this.query(BARRIER)
     if ('callback' in step) throw new Error('A step has no transaction of its own.')
     if ('sql' in step) return this.query(step.sql, step.values)
-    const { row, columns, effects } = step.change
+    const { row, effects } = step.change
     const parts = [
       `changed AS (${row.sql})`,
       ...effects.map(({ sql }, index) => `effect_${index} AS (${sql})`),
     ]
-    const selected = columns.map((column) => `changed.${column}`).join(', ')
-    const sql = `WITH ${parts.join(', ')} SELECT ${selected} FROM changed, ${DURABLE}`
+    const sql = `WITH ${parts.join(', ')} SELECT changed.* FROM changed, ${DURABLE}`
     const values = [row, ...effects].flatMap((one) => one.values)
     for (let attempt = 0; ; attempt += 1) {
       try {

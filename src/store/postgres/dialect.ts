@@ -2,13 +2,11 @@
 
 import { type FeedPage, SHARDS } from '../contract/feed.ts'
 import type { Item, ItemClaim } from '../contract/items.ts'
-import type { StoredEvent } from '../contract/query.ts'
 import {
   type CheckedFeedQuery,
   feedEnd,
   type FeedPart,
   type FeedRow,
-  fillFeed,
   planFeed,
   rowsFor,
   FEED_CHANGE,
@@ -16,22 +14,25 @@ import {
 } from '../kit/feed.ts'
 import { type CheckedChange, itemConflict, itemOf } from '../kit/items.ts'
 import { compareIds } from '../kit/record.ts'
-import type { Bigint } from '../kit/row.ts'
+import type { Bigint, EventRow } from '../kit/row.ts'
 import {
   all,
   confirm,
+  DESCENDING,
   type Dialect,
   type EventRange,
   type FeedTrimmer,
   first,
+  NOTHING,
   type RangeForm,
+  sql,
   type SqlValue,
   type Statement,
   statement,
   type Table,
   type Work,
 } from '../sql/dialect.ts'
-import { blobReads, type EventRow, storedEvent } from '../sql/blobs.ts'
+import { blobReads } from '../sql/blobs.ts'
 import { EVENT_COLUMNS } from '../sql/events.ts'
 import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 
@@ -89,13 +90,10 @@ export function postgresDialect(schema: string): Dialect {
         order: [...key.map(([column]) => column), time, 'conversation_id'],
       }
     },
-    own: (name) => name,
-    withIds: (columns) => (conversationId, ids) =>
-      statement(
-        `SELECT ${columns} FROM ${elements} CROSS JOIN ${table('log')} AS l ${withId} WHERE l.conversation_id = ?`,
-        ids,
-        conversationId,
-      ),
+    withIds: (columns) => {
+      const text = `SELECT ${columns} FROM ${elements} CROSS JOIN ${table('log')} AS l ${withId} WHERE l.conversation_id = ?`
+      return (conversationId, ids) => statement(text, ids, conversationId)
+    },
     kinds: table('event'),
     firstUnindexed: () => null,
     // By a trigger, see `drop_events`.
@@ -111,69 +109,55 @@ export function postgresDialect(schema: string): Dialect {
 }
 
 /** Passes rows as one value: a list for each column takes several times as long to `unnest`. */
-const RANGES = `json_to_recordset(CAST(? AS json))
+function rowsOf(ranges: readonly EventRange[]): Statement {
+  const rows = ranges.map(({ kind, source, lane, low, high }) => {
+    const times = { low_time: String(low.time), high_time: String(high.time) }
+    return { kind, source, lane, low_seq: String(low.seq), high_seq: String(high.seq), ...times }
+  })
+  return sql`json_to_recordset(CAST(${JSON.stringify(rows)} AS json))
     AS r (kind text, source text, lane int, low_time bigint, low_seq bigint, high_time bigint, high_seq bigint)`
-
-const rangesText = (ranges: readonly EventRange[]): string =>
-  JSON.stringify(
-    ranges.map(({ kind, source, lane, low, high }) => {
-      const times = { low_time: String(low.time), high_time: String(high.time) }
-      return { kind, source, lane, low_seq: String(low.seq), high_seq: String(high.seq), ...times }
-    }),
-  )
+}
 
 /**
- * Bounds and order begin with all columns of one index, so no other index has the order. A walk of positions
- * also hides the conditions of partial indexes.
+ * The rows of a range `r`, in order. Bounds and order begin with all columns of one index, so no other index has
+ * the order. A walk of positions also hides the conditions of partial indexes.
  */
 function rangeSql(
+  event: string,
   form: RangeForm,
   ranges: readonly EventRange[],
-): { readonly where: string; readonly order: string; readonly values: SqlValue[] } {
-  const columns = form.isByKind ? 'e.kind, e.source, e.time, e.seq' : 'e.seq'
+  selected: string,
+): Statement {
+  const { isByKind, text } = form
+  const columns = isByKind ? 'e.kind, e.source, e.time, e.seq' : 'e.seq'
   const bound = (name: string): string =>
-    form.isByKind ? `r.kind, r.source, r.${name}_time, r.${name}_seq` : `r.${name}_seq`
-  const way = form.descending ? ' DESC' : ''
-  return {
-    where: `e.log = ? AND ${form.isByKind ? 'e.kind IS NOT NULL' : "coalesce(e.kind, '') <> ''"}
-      AND (${columns}) > (${bound('low')}) AND (${columns}) < (${bound('high')})
-      ${ranges.some(({ lane }) => lane !== null) ? `AND e.lane ${form.isByKind ? '=' : 'IS NOT DISTINCT FROM'} r.lane` : ''}
-      ${form.text === null ? '' : 'AND strpos(e.message, ?) > 0'}`,
-    order: columns.replaceAll(/(?=,|$)/g, way),
-    values: [String(form.log), ...(form.text === null ? [] : [form.text])],
-  }
+    isByKind ? `r.kind, r.source, r.${name}_time, r.${name}_seq` : `r.${name}_seq`
+  const isFound = isByKind ? 'e.kind IS NOT NULL' : "coalesce(e.kind, '') <> ''"
+  const isInLane = `AND e.lane ${isByKind ? '=' : 'IS NOT DISTINCT FROM'} r.lane`
+  return sql`SELECT ${statement(selected)} FROM ${statement(event)} AS e WHERE e.log = ${String(form.log)}
+    AND ${statement(`${isFound} AND (${columns}) > (${bound('low')}) AND (${columns}) < (${bound('high')})
+    ${ranges.some(({ lane }) => lane !== null) ? isInLane : ''}`)}
+    ${text === null ? NOTHING : sql`AND strpos(e.message, ${text}) > 0`}
+    ORDER BY ${statement(columns.replaceAll(/(?=,|$)/g, form.descending ? ' DESC' : ''))}`
 }
 
 function pageOfRanges(
   event: string,
   form: RangeForm,
   ranges: readonly EventRange[],
-  columns: string,
+  columns: Statement,
   limit: number,
 ): Statement {
-  const { where, order, values } = rangeSql(form, ranges)
-  const way = form.descending ? ' DESC' : ''
-  return statement(
-    `SELECT ${columns} FROM ${RANGES} CROSS JOIN LATERAL (
-      SELECT * FROM ${event} AS e WHERE ${where} ORDER BY ${order} LIMIT ?
-    ) AS e ORDER BY e.time${way}, e.seq${way} LIMIT ?`,
-    rangesText(ranges),
-    ...values,
-    limit,
-    limit,
-  )
+  const way = form.descending ? DESCENDING : NOTHING
+  return sql`SELECT ${columns} FROM ${rowsOf(ranges)} CROSS JOIN LATERAL (
+      ${rangeSql(event, form, ranges, '*')} LIMIT ${limit}
+    ) AS e ORDER BY e.time${way}, e.seq${way} LIMIT ${limit}`
 }
 
-function countRanges(event: string, form: RangeForm, ranges: readonly EventRange[]): Statement {
-  const { where, order, values } = rangeSql(form, ranges)
-  return statement(
-    `SELECT coalesce(sum(e.count), 0) AS count FROM ${RANGES} CROSS JOIN LATERAL (
-      SELECT count(*) AS count FROM (SELECT 1 AS one FROM ${event} AS e WHERE ${where} ORDER BY ${order}) AS e
-    ) AS e`,
-    rangesText(ranges),
-    ...values,
-  )
-}
+const countRanges = (event: string, form: RangeForm, ranges: readonly EventRange[]): Statement =>
+  sql`SELECT coalesce(sum(e.count), 0) AS count FROM ${rowsOf(ranges)} CROSS JOIN LATERAL (
+    SELECT count(*) AS count FROM (${rangeSql(event, form, ranges, '1 AS one')}) AS e
+  ) AS e`
 
 const numberOf = (value: Bigint | null | undefined): number | null =>
   value === null || value === undefined ? null : Number(value)
@@ -185,27 +169,22 @@ export function* changeItems(
   now: bigint | null,
 ): Work<(Item | null)[]> {
   if (changes.length === 0) return []
+  const values = changes.map(({ collection, id, expected, put }, index) => ({
+    nth: index + 1,
+    collection,
+    id,
+    expected: expected === null ? 0 : expected,
+    put: put === undefined ? null : put !== null,
+    due_in: put?.dueIn,
+    keys: JSON.stringify(put?.keys ?? {}),
+    body: JSON.stringify(put?.body ?? null),
+  }))
   const rows = yield* all<{
     readonly nth: number
     readonly put_version: Bigint | null
     readonly put_due_at: Bigint | null
     readonly fits: boolean
-  }>(
-    `SELECT * FROM ${schema}.change_items(CAST(? AS json), ?)`,
-    JSON.stringify(
-      changes.map(({ collection, id, expected, put }, index) => ({
-        nth: index + 1,
-        collection,
-        id,
-        expected: expected === null ? 0 : expected,
-        put: put === undefined ? null : put !== null,
-        due_in: put?.dueIn,
-        keys: JSON.stringify(put?.keys ?? {}),
-        body: JSON.stringify(put?.body ?? null),
-      })),
-    ),
-    now,
-  )
+  }>(`SELECT * FROM ${schema}.change_items(CAST(? AS json), ?)`, JSON.stringify(values), now)
   const byNumber = new Map(rows.map((row) => [row.nth - 1, row]))
   return changes.map((change, index) => {
     const row = byNumber.get(index)
@@ -227,22 +206,18 @@ export function* claimItems(
   { ttl, limit }: Required<ItemClaim>,
   now: bigint | null,
 ): Work<Item[]> {
-  const time = `coalesce(CAST(? AS bigint), ${NOW}) / 1000`
+  const time = sql`coalesce(CAST(${now} AS bigint), ${statement(NOW)}) / 1000`
+  const item = statement(`${schema}.item`)
   const rows = yield* all<ItemRow & { readonly was: Bigint }>(
-    `WITH due AS MATERIALIZED (
-      SELECT i.ctid AS address, i.id, i.due_at AS was FROM ${schema}.item i
-      WHERE i.collection = ? AND i.due_at <= (SELECT ${time})
-      ORDER BY i.due_at, i.id LIMIT (SELECT CAST(? AS bigint)) FOR UPDATE SKIP LOCKED
+    sql`WITH due AS MATERIALIZED (
+      SELECT i.ctid AS address, i.id, i.due_at AS was FROM ${item} i
+      WHERE i.collection = ${collection} AND i.due_at <= (SELECT ${time})
+      ORDER BY i.due_at, i.id LIMIT (SELECT CAST(${limit} AS bigint)) FOR UPDATE SKIP LOCKED
     )
-    UPDATE ${schema}.item i SET version = DEFAULT, due_at = ${time} + CAST(? AS bigint)
-    FROM due, ${DURABLE} WHERE i.ctid = ANY (ARRAY(SELECT address FROM due)) AND i.collection = ? AND i.id = due.id
-    RETURNING ${ITEM_COLUMNS}, due.was`,
-    collection,
-    now,
-    limit,
-    now,
-    ttl,
-    collection,
+    UPDATE ${item} i SET version = DEFAULT, due_at = ${time} + CAST(${ttl} AS bigint)
+    FROM due, ${statement(DURABLE)}
+    WHERE i.ctid = ANY (ARRAY(SELECT address FROM due)) AND i.collection = ${collection} AND i.id = due.id
+    RETURNING ${statement(ITEM_COLUMNS)}, due.was`,
   )
   return rows.toSorted((a, b) => Number(a.was) - Number(b.was) || compareIds(a.id, b.id)).map(itemOfRow)
 }
@@ -297,34 +272,31 @@ export function* readFeed(schema: string, query: CheckedFeedQuery): Work<FeedPag
   const rows = yield* all<Row>(rowsSql(schema, shard, true, 'ASC'), moment, position, rowsFor(query))
   const plan = planFeed(query, rows.map(rowOf))
   if (plan.page.reset) yield* settleFeed(schema)
-  const events = yield* eventsOfParts(schema, plan.parts)
+  const wanted = plan.parts.filter(({ row }) => row.change === FEED_CHANGE.events)
+  const events = wanted.length === 0 ? [] : yield* eventsOfParts(schema, wanted)
   if (rows.length > (after === null ? 0 : 1)) yield* confirm()
-  return fillFeed(plan, (part) => events.get(part) ?? [])
+  return yield* blobReads(postgresDialect(schema)).fillPage(
+    plan,
+    events,
+    ({ nth }) => wanted[nth - 1] as FeedPart,
+  )
 }
 
 /** Whatever the planner knows of lengths, each part is a range of the key. */
-function* eventsOfParts(schema: string, parts: readonly FeedPart[]): Work<Map<FeedPart, StoredEvent[]>> {
-  const wanted = parts.filter(({ row }) => row.change === FEED_CHANGE.events)
-  const events = new Map(wanted.map((part): [FeedPart, StoredEvent[]] => [part, []]))
-  if (wanted.length === 0) return events
-  const rows = yield* all<EventRow & { readonly nth: number }>(
+const eventsOfParts = (
+  schema: string,
+  parts: readonly FeedPart[],
+): Work<readonly (EventRow & { readonly nth: number })[]> =>
+  all(
     `SELECT ${EVENT_COLUMNS}, w.nth::integer AS nth
     FROM unnest(CAST(? AS bigint[]), CAST(? AS integer[]), CAST(? AS integer[])) WITH ORDINALITY AS w (log, first, beyond, nth)
     CROSS JOIN LATERAL (
       SELECT * FROM ${schema}.event e WHERE e.log = w.log AND e.seq >= w.first AND e.seq < w.beyond ORDER BY e.seq LIMIT 100
     ) e ORDER BY w.nth, e.seq`,
-    wanted.map(({ row }) => String(row.log)),
-    wanted.map(({ from }) => String(from)),
-    wanted.map(({ until }) => String(until)),
+    parts.map(({ row }) => String(row.log)),
+    parts.map(({ from }) => String(from)),
+    parts.map(({ until }) => String(until)),
   )
-  const partOf = ({ nth }: { readonly nth: number }): FeedPart => wanted[nth - 1] as FeedPart
-  const { readBodies } = blobReads(postgresDialect(schema))
-  const conversationOf = (row: { readonly nth: number }): string => partOf(row).row.conversationId
-  yield* readBodies(rows, conversationOf, false, (row, strings) =>
-    events.get(partOf(row))?.push(storedEvent(conversationOf(row), row, strings)),
-  )
-  return events
-}
 
 /**
  * Makes a dump's rows readable where transaction numbers are lower than at its origin: the dump precedes

@@ -145,7 +145,6 @@ function schemaStatements(schema: string): string[] {
         eventKey: ',\n  PRIMARY KEY (log, seq)',
         feedPosition: '\n  moment bigint NOT NULL,\n  position bigint NOT NULL GENERATED ALWAYS AS IDENTITY,',
         feedKey: ',\n  PRIMARY KEY (shard, moment, position)',
-        textLog: 'bigint NOT NULL',
       },
       '',
     ),

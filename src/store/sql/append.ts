@@ -17,9 +17,8 @@ import {
 } from '../kit/append/decide-append.ts'
 import { messageText } from '../kit/query/message-text.ts'
 import { formatInstant } from '../kit/record.ts'
-import type { Bigint } from '../kit/row.ts'
+import type { Bigint, EventRow } from '../kit/row.ts'
 import { IN_ORDER, type Work } from './dialect.ts'
-import type { EventRow } from './blobs.ts'
 import type { eventReads } from './events.ts'
 
 export interface LogRow {
@@ -186,8 +185,8 @@ export class KnownLog implements AppendContext {
   }
 
   /** Looks ids up, and upwards from an entry that cannot be HEAD to the next that can. */
-  *load(ids: Iterable<string>, again = false): Work<void> {
-    let missing = [...ids].filter((id) => again || !this.#nodes.has(id))
+  *load(ids: Iterable<string>): Work<void> {
+    let missing = [...ids].filter((id) => !this.#nodes.has(id))
     while (missing.length > 0) {
       for (const id of missing) this.#nodes.set(id, null)
       const rows = (yield* this.#reads.rowsWithIds(this.conversationId, missing)).filter(

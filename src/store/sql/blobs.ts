@@ -3,7 +3,6 @@
 import { ColloquyError, isColloquyError } from '../../event/errors.ts'
 import { isLegalId } from '../../event/ids.ts'
 import type { BlobAudit, BlobContent, BlobRange, BlobReference } from '../contract/blobs.ts'
-import type { StoredEvent } from '../contract/query.ts'
 import {
   checkRange,
   damagedBlob,
@@ -12,22 +11,12 @@ import {
   type LargeString,
   readReferences,
 } from '../kit/blobs.ts'
+import type { FeedPage } from '../contract/feed.ts'
+import { type FeedPart, type FeedPlan, fillFeed } from '../kit/feed.ts'
 import { utf8Pieces } from '../../event/sha-256.ts'
-import { type Bigint, type BodyStrings, readEvent } from '../kit/row.ts'
+import { type Bigint, type BodyStrings, type EventRow, readEvent } from '../kit/row.ts'
 import { compareIds } from '../kit/record.ts'
 import { all, type Dialect, type Engine, first, statement, type Work } from './dialect.ts'
-
-export interface EventRow {
-  readonly seq: number
-  readonly id: string | null
-  readonly parent_id: string | null
-  readonly lane: number | null
-  readonly kind: string | null
-  /** In digits: it may be more than a driver's number holds. */
-  readonly time: string
-  readonly body: string
-  readonly blobs: string | null
-}
 
 type BodyRow = Pick<EventRow, 'seq' | 'body' | 'blobs'>
 
@@ -176,14 +165,25 @@ export function blobReads(d: Dialect) {
     return results
   }
 
+  /** The planned page of the feed, with the events of its rows in order. O(bytes). */
+  function* fillPage<R extends EventRow>(
+    plan: FeedPlan,
+    rows: readonly R[],
+    partOf: (row: R) => FeedPart,
+  ): Work<FeedPage> {
+    const conversationOf = (row: R): string => partOf(row).row.conversationId
+    const read = yield* readBodies(rows, conversationOf, false, (row, strings) => ({
+      part: partOf(row),
+      event: readEvent(conversationOf(row), row, strings),
+    }))
+    const events = Map.groupBy(read, ({ part }) => part)
+    return fillFeed(plan, (part) => (events.get(part) ?? []).map(({ event }) => event))
+  }
+
   function* isUsed(conversationId: string, hash: string): Work<boolean> {
-    const [result] = yield* all(
-      `SELECT u.hash FROM ${use} AS u JOIN ${log} AS l ON l.number = u.log
-      WHERE u.hash = ? AND l.conversation_id = ? LIMIT 1`,
-      hash,
-      conversationId,
-    )
-    return result !== undefined
+    const used = `SELECT u.hash FROM ${use} AS u JOIN ${log} AS l ON l.number = u.log
+      WHERE u.hash = ? AND l.conversation_id = ? LIMIT 1`
+    return (yield* all(used, hash, conversationId)).length > 0
   }
 
   async function readBlob(
@@ -295,13 +295,7 @@ export function blobReads(d: Dialect) {
     }
   }
 
-  return { readBodies, readBlob, audit }
-}
-
-/** The event of a row. Frozen. O(length of the body). @throws `store_unavailable` for a body that was damaged. */
-export function storedEvent(conversationId: string, row: EventRow, strings?: BodyStrings): StoredEvent {
-  const { seq, id, parent_id: parentId, lane, time, body } = row
-  return readEvent({ conversationId, seq, id, parentId, inTree: lane !== null, time }, body, strings)
+  return { readBodies, fillPage, readBlob, audit }
 }
 
 const hashesOf = (blobs: string | null): ReadonlySet<string> => {

@@ -22,13 +22,11 @@ export interface Statement {
 }
 
 /**
- * A row change and its atomic effects. If `row` returns no row (`columns`), nothing else happens. Effects
- * select from `changed`, which holds that row; they do not see each other's changes and must touch different
- * rows.
+ * A row change and its atomic effects. If `row` returns no row, nothing else happens. Effects select from
+ * `changed`, which holds that row; they do not see each other's changes and must touch different rows.
  */
 export interface Change {
   readonly row: Statement
-  readonly columns: readonly string[]
   readonly effects: readonly Statement[]
 }
 
@@ -45,23 +43,51 @@ export type SqlStep =
 /** A unit of work. An engine carries out its steps and resumes it with their rows. */
 export type Work<T> = Generator<SqlStep, T, readonly object[]>
 
-/** All rows of a statement. The caller knows which columns it selects. */
-export function* all<R extends object>(sql: string, ...values: SqlValue[]): Work<readonly R[]> {
-  return (yield { sql, values }) as readonly R[]
+/**
+ * Writes a statement. A part that is a statement becomes part of the text; any other one is bound as a value.
+ * O(length). Statements of hot paths are constant texts with values apart.
+ */
+export function sql(texts: TemplateStringsArray, ...parts: readonly (SqlValue | Statement)[]): Statement {
+  let [text = ''] = texts
+  const values: SqlValue[] = []
+  for (let index = 0; index < parts.length; index += 1) {
+    const part = parts[index] ?? null
+    if (part !== null && typeof part === 'object' && 'sql' in part) {
+      text += part.sql
+      values.push(...part.values)
+    } else {
+      text += '?'
+      values.push(part)
+    }
+    text += texts[index + 1] ?? ''
+  }
+  return { sql: text, values }
 }
 
-/** The first row of a statement. */
-export function* first<R extends object>(sql: string, ...values: SqlValue[]): Work<R | undefined> {
-  return ((yield { sql, values }) as readonly R[])[0]
+export const statement = (sql: string, ...values: SqlValue[]): Statement => ({ sql, values })
+
+/** Parts of statements. */
+export const [NOTHING, DESCENDING] = [statement(''), statement(' DESC')]
+
+/** All rows of a statement, or of a text and its values. The caller knows which columns it selects. */
+export function* all<R extends object>(query: Statement | string, ...values: SqlValue[]): Work<readonly R[]> {
+  return (yield typeof query === 'string' ? { sql: query, values } : query) as readonly R[]
+}
+
+/** The first row of {@link all}. */
+export function* first<R extends object>(
+  query: Statement | string,
+  ...values: SqlValue[]
+): Work<R | undefined> {
+  return ((yield typeof query === 'string' ? { sql: query, values } : query) as readonly R[])[0]
 }
 
 /** The row of a change, or undefined when nothing was changed. */
 export function* change<R extends object>(
   row: Statement,
-  columns: readonly string[],
   effects: readonly Statement[] = [],
 ): Work<R | undefined> {
-  return ((yield { change: { row, columns, effects } }) as readonly R[])[0]
+  return ((yield { change: { row, effects } }) as readonly R[])[0]
 }
 
 /** Waits until what was read would survive the loss of the server. */
@@ -69,14 +95,16 @@ export function* confirm(): Work<void> {
   yield { confirm: true }
 }
 
-export const statement = (sql: string, ...values: SqlValue[]): Statement => ({ sql, values })
+/** Statements or conditions in one text, with a separator. */
+export const joined = (parts: readonly Statement[], separator: string): Statement => ({
+  sql: parts.map((part) => part.sql).join(separator),
+  values: parts.flatMap((part) => part.values),
+})
 
 /** The conditions of a row that has to meet all. */
 export function allOf(conditions: readonly (Statement | false)[]): Statement {
   const parts = conditions.filter((part) => part !== false)
-  const values: SqlValue[] = []
-  for (const part of parts) values.push(...part.values)
-  return { sql: parts.map(({ sql }) => sql).join(' AND ') || '1 = 1', values }
+  return parts.length === 0 ? statement('1 = 1') : joined(parts, ' AND ')
 }
 
 /** Whether the times of a log never go back, and then whether searches find all of its events. */
@@ -124,7 +152,6 @@ export interface Dialect {
     /** The last instant, which is left out upwards. */
     readonly end: bigint
   }): Statement & { readonly order: readonly string[] }
-  own(table: Table): string
   /** Selects columns of log `l` and of its events `e` in the tree that have one of some ids, a JSON array. */
   withIds(columns: string): (conversationId: string, ids: string) => Statement
   /** The table with the kinds and sources of indexed events. */
@@ -132,7 +159,7 @@ export interface Dialect {
   /** Position of the first event of a log that is not indexed by id and kind; null if all are. Searches read these events. */
   firstUnindexed(version: number): number | null
   deleteEvents(conversationId: string): readonly Statement[]
-  pageOfRanges(form: RangeForm, ranges: readonly EventRange[], columns: string, limit: number): Statement
+  pageOfRanges(form: RangeForm, ranges: readonly EventRange[], columns: Statement, limit: number): Statement
   countRanges(form: RangeForm, ranges: readonly EventRange[]): Statement
   /** What only text `t` of an existing conversation fits; or empty. */
   readonly textFits: string

@@ -14,9 +14,20 @@ import {
 } from '../kit/query/event-query.ts'
 import { readReferences } from '../kit/blobs.ts'
 import { countWithin, pageOf } from '../kit/query/page.ts'
-import type { Bigint } from '../kit/row.ts'
-import { blobReads, type EventRow, storedEvent } from './blobs.ts'
-import { all, type Dialect, type EventRange, first, IN_ORDER, type RangeForm, type Work } from './dialect.ts'
+import { type Bigint, type EventRow, readEvent } from '../kit/row.ts'
+import { blobReads } from './blobs.ts'
+import {
+  all,
+  type Dialect,
+  type EventRange,
+  first,
+  IN_ORDER,
+  NOTHING,
+  type RangeForm,
+  sql,
+  statement,
+  type Work,
+} from './dialect.ts'
 
 export const EVENT_COLUMNS =
   'e.seq, e.id, e.parent_id, e.lane, e.kind, CAST(e.time AS text) AS time, e.body, e.blobs'
@@ -54,7 +65,7 @@ export function eventReads(d: Dialect) {
   const log = d.table('log')
   const found = (body: string): string =>
     EVENT_COLUMNS.replace('e.body', `${body} AS body, octet_length(e.body) AS bytes`)
-  const result = found(`CASE WHEN octet_length(e.body) <= ${LARGE_BODY} THEN e.body END`)
+  const result = statement(found(`CASE WHEN octet_length(e.body) <= ${LARGE_BODY} THEN e.body END`))
   const forward = `SELECT ${EVENT_COLUMNS} FROM ${event} AS e WHERE e.log = ? AND e.seq >= ? AND e.seq <= ? ORDER BY e.seq`
   const backward = `${forward} DESC`
   const number = `SELECT number, version, in_order FROM ${log} WHERE conversation_id = ?`
@@ -95,7 +106,7 @@ export function eventReads(d: Dialect) {
     conversationId: string,
   ): Work<{ readonly number: number; readonly version: number; readonly inOrder: number } | undefined> {
     if (!isLegalId(conversationId)) return undefined
-    const row = yield* first<{
+    const [row] = yield* all<{
       readonly number: Bigint
       readonly version: number
       readonly in_order: number
@@ -109,7 +120,7 @@ export function eventReads(d: Dialect) {
       rows,
       () => conversationId,
       refs,
-      (row, strings) => storedEvent(conversationId, row, strings),
+      (row, strings) => readEvent(conversationId, row, strings),
     )
 
   /** The facts of a log from one position to another. O(log n + result). */
@@ -142,8 +153,7 @@ export function eventReads(d: Dialect) {
   function* rowsWithIds(conversationId: string, ids: readonly string[]): Work<readonly EventRow[]> {
     const legal = ids.filter((id) => isLegalId(id))
     if (legal.length === 0 || !isLegalId(conversationId)) return []
-    const { sql, values } = byIds(conversationId, JSON.stringify(legal))
-    return yield* all<EventRow>(sql, ...values)
+    return yield* all<EventRow>(byIds(conversationId, JSON.stringify(legal)))
   }
 
   /** The events of the tree with these ids, null for each that is missing. O(ids · log n). */
@@ -211,11 +221,8 @@ export function eventReads(d: Dialect) {
   /** Of more ranges than fit in a statement, those of kinds and sources that the log has. */
   function* presentOf({ log }: RangeForm, ranges: readonly EventRange[]): Work<readonly EventRange[]> {
     const kinds = JSON.stringify([...new Set(ranges.map(({ kind }) => kind))])
-    const rows = yield* all<Readonly<Record<string, unknown>>>(
-      sourcesOfKinds,
-      ...SOURCES.map(() => log),
-      kinds,
-    )
+    const logs = SOURCES.map(() => log)
+    const rows = yield* all<Readonly<Record<string, unknown>>>(sourcesOfKinds, ...logs, kinds)
     const found = new Map(rows.map((row) => [row['kind'], row]))
     return ranges.filter(({ kind, source }) => found.get(kind)?.[source ?? ''] === 1)
   }
@@ -224,12 +231,10 @@ export function eventReads(d: Dialect) {
   function* findInTail(form: RangeForm, ranges: readonly EventRange[]): Work<FoundRow[]> {
     const { log, text, firstUnindexed } = form
     if (firstUnindexed === null || ranges.length === 0) return []
+    const kinds = JSON.stringify([...new Set(ranges.map(({ kind }) => kind))])
+    const hasText = text === null ? NOTHING : sql` AND ${statement(d.find)}(e.message, ${text}) > 0`
     const rows = yield* all<FoundRow & { readonly source: string }>(
-      tail + (text === null ? '' : ` AND ${d.find}(e.message, ?) > 0`),
-      log,
-      firstUnindexed,
-      JSON.stringify([...new Set(ranges.map(({ kind }) => kind))]),
-      ...(text === null ? [] : [text]),
+      sql`${statement(tail, log, firstUnindexed, kinds)}${hasText}`,
     )
     return rows.filter(({ kind, source, lane, time, seq }) => {
       const place = { time: BigInt(time), seq }
@@ -250,8 +255,8 @@ export function eventReads(d: Dialect) {
     const unindexed = form.firstUnindexed === null ? [] : yield* findInTail(form, allRanges)
     const rows: FoundRow[][] = unindexed.length === 0 ? [] : [unindexed]
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
-      const { sql, values } = d.pageOfRanges(form, ranges.slice(start, start + MAX_RANGES), result, limit)
-      rows.push([...(yield* all<FoundRow>(sql, ...values))])
+      const page = d.pageOfRanges(form, ranges.slice(start, start + MAX_RANGES), result, limit)
+      rows.push([...(yield* all<FoundRow>(page))])
     }
     if (rows.length === 1 && unindexed.length === 0) return rows[0] ?? []
     const sign = form.descending ? -1 : 1
@@ -312,8 +317,8 @@ export function eventReads(d: Dialect) {
     const ranges = isLong ? yield* presentOf(form, allRanges) : allRanges
     let sum = (yield* findInTail(form, allRanges)).length
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
-      const { sql, values } = d.countRanges(form, ranges.slice(start, start + MAX_RANGES))
-      sum += Number((yield* first<{ readonly count: Bigint }>(sql, ...values))?.count ?? 0)
+      const counted = d.countRanges(form, ranges.slice(start, start + MAX_RANGES))
+      sum += Number((yield* first<{ readonly count: Bigint }>(counted))?.count ?? 0)
     }
     return sum
   }

@@ -7,7 +7,7 @@ import { type CheckedReplacement, checkReplaced } from '../kit/append/replace.ts
 import { unknownConversation } from '../kit/errors.ts'
 import { messageText } from '../kit/query/message-text.ts'
 import { saveBlobs } from './blobs.ts'
-import { type Dialect, first, statement, type Work } from './dialect.ts'
+import { type Dialect, first, sql, statement, type Work } from './dialect.ts'
 import type { eventReads } from './events.ts'
 import { textRow, type TextRow } from './texts.ts'
 
@@ -52,14 +52,11 @@ function* replaceEvent(
   const time = BigInt(event.time)
   const split = splitBody(fact)
   yield statement(`DELETE FROM ${d.table('blob_use')} WHERE log = ? AND seq = ?`, log, seq)
-  yield statement(
-    `UPDATE ${d.table('event')} SET body = ?, blobs = ?, message = ? WHERE log = ? AND seq = ?`,
-    split === null ? JSON.stringify(fact) : split.body,
-    split === null ? null : referencesText(split.strings),
-    isQuarantined(fact) ? null : messageText(fact),
-    log,
-    seq,
-  )
+  const body = split === null ? JSON.stringify(fact) : split.body
+  const blobs = split === null ? null : referencesText(split.strings)
+  const message = isQuarantined(fact) ? null : messageText(fact)
+  yield sql`UPDATE ${statement(d.table('event'))} SET body = ${body}, blobs = ${blobs}, message = ${message}
+    WHERE log = ${log} AND seq = ${seq}`
   if (split !== null) yield* saveBlobs(d, log, seq, split.strings)
   yield* replaceText(event, time)
 }

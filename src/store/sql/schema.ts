@@ -13,7 +13,6 @@ interface ColumnTypes {
   readonly eventKey: string
   readonly feedPosition: string
   readonly feedKey: string
-  readonly textLog: string
 }
 
 /**
@@ -37,31 +36,13 @@ interface ColumnTypes {
  * (a search of all events walks positions where times never go back); conversations by creation, by change, and by creation of each key.
  */
 export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, indexPrefix: string): string[] {
-  const {
-    text,
-    int,
-    big,
-    bytes,
-    identityKey,
-    identity,
-    tableOptions,
-    eventPosition: eventPlace,
-    eventKey,
-    feedPosition: feedPlace,
-    feedKey,
-    textLog,
-  } = types
+  const { text, int, big, bytes } = types
   const t = (name: Table): string => dialect.table(name)
-  const create = (name: Table, columns: string): string =>
-    `CREATE TABLE ${t(name)} (${columns}\n)${tableOptions}`
-  const index = (name: string, table: Table, columns: string, where = ''): string =>
-    `CREATE INDEX ${indexPrefix}${name} ON ${t(table)} (${columns})${where}`
-  const ofConversation = `${big} NOT NULL REFERENCES ${t('conversation')} (number) ON DELETE CASCADE`
-  return [
-    create(
-      'conversation',
-      `
-  number ${identityKey},
+  const conversationKey = `${big} PRIMARY KEY REFERENCES ${t('conversation')} (number) ON DELETE CASCADE`
+  const ofLog = `log ${big} NOT NULL REFERENCES ${t('log')} (number) ON DELETE CASCADE`
+  const tables: Readonly<Record<string, string>> = {
+    [t('conversation')]: `
+  number ${types.identityKey},
   conversation_id ${text} NOT NULL UNIQUE,
   title ${text},
   title_folded ${text},
@@ -73,26 +54,15 @@ export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, in
   owner ${text},
   status ${text},
   created_at ${big} NOT NULL`,
-    ),
-    index('conversation_created', 'conversation', 'created_at, conversation_id'),
-    ...['parent_conversation_id', 'status', 'sandbox_id', 'owner', 'public'].map((column) =>
-      index(`conversation_${column.split('_')[0]}`, 'conversation', `${column}, created_at, conversation_id`),
-    ),
-    create(
-      'tag',
-      `
-  number ${ofConversation},
+    [t('tag')]: `
+  number ${big} NOT NULL REFERENCES ${t('conversation')} (number) ON DELETE CASCADE,
   conversation_id ${text} NOT NULL,
   name ${text} NOT NULL,
   value ${text} NOT NULL,
   created_at ${big} NOT NULL,
   PRIMARY KEY (number, name)`,
-    ),
-    index('conversation_tag', 'tag', 'name, value, created_at, conversation_id'),
-    create(
-      'log',
-      `
-  number ${big} PRIMARY KEY REFERENCES ${t('conversation')} (number) ON DELETE CASCADE,
+    [t('log')]: `
+  number ${conversationKey},
   conversation_id ${text} NOT NULL UNIQUE,
   created_at ${big} NOT NULL,
   updated_at ${big} NOT NULL,
@@ -111,12 +81,7 @@ export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, in
   lease_owner ${text},
   lease_generation ${int} NOT NULL DEFAULT 0,
   lease_expires_at ${big}`,
-    ),
-    index('log_updated', 'log', 'updated_at, conversation_id'),
-    index('log_lease', 'log', 'conversation_id', ' WHERE lease_owner IS NOT NULL'),
-    create(
-      'event',
-      `${eventPlace}
+    [t('event')]: `${types.eventPosition}
   id ${text},
   parent_id ${text},
   time ${big} NOT NULL,
@@ -125,89 +90,93 @@ export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, in
   source ${text},
   message ${text},
   body ${text} NOT NULL,
-  blobs ${text}${eventKey}`,
-    ),
-    create(
-      'blob',
-      `
+  blobs ${text}${types.eventKey}`,
+    [t('blob')]: `
   hash ${text} PRIMARY KEY,
   bytes ${big} NOT NULL`,
-    ),
-    create(
-      'blob_piece',
-      `
+    [t('blob_piece')]: `
   hash ${text} NOT NULL REFERENCES ${t('blob')} (hash) ON DELETE CASCADE,
   start ${big} NOT NULL,
   base64 ${int} NOT NULL,
   bytes ${bytes} NOT NULL,
   PRIMARY KEY (hash, start)`,
-    ),
-    create(
-      'blob_use',
-      `
-  log ${big} NOT NULL REFERENCES ${t('log')} (number) ON DELETE CASCADE,
+    [t('blob_use')]: `
+  ${ofLog},
   seq ${int} NOT NULL,
   hash ${text} NOT NULL REFERENCES ${t('blob')} (hash),
   PRIMARY KEY (log, seq, hash)`,
-    ),
-    index('blob_use_hash', 'blob_use', 'hash, log'),
-    create(
-      'lane',
-      `
-  log ${big} NOT NULL REFERENCES ${t('log')} (number) ON DELETE CASCADE,
+    [t('lane')]: `
+  ${ofLog},
   lane ${int} NOT NULL,
   time ${big} NOT NULL,
   parent_lane ${int},
   parent_seq ${int},
   parent_time ${big},
   PRIMARY KEY (log, lane)`,
-    ),
-    create(
-      'snapshot',
-      `
-  number ${big} PRIMARY KEY REFERENCES ${t('conversation')} (number) ON DELETE CASCADE,
+    [t('snapshot')]: `
+  number ${conversationKey},
   generation ${int} NOT NULL`,
-    ),
-    create(
-      'snapshot_part',
-      `
+    [t('snapshot_part')]: `
   number ${big} NOT NULL REFERENCES ${t('snapshot')} (number) ON DELETE CASCADE,
   generation ${int} NOT NULL,
   part ${int} NOT NULL,
   bytes ${bytes} NOT NULL,
   PRIMARY KEY (number, generation, part)`,
-    ),
-    create(
-      'item',
-      `
-  version ${identity},
+    [t('item')]: `
+  version ${types.identity},
   collection ${text} NOT NULL,
   id ${text} NOT NULL,
   keys ${text} NOT NULL,
   due_at ${big},
   body ${text} NOT NULL,
   UNIQUE (collection, id)`,
-    ),
-    index('item_due', 'item', 'collection, due_at, id', ' WHERE due_at IS NOT NULL'),
-    create(
-      'item_key',
-      `
+    [t('item_key')]: `
   collection ${text} NOT NULL,
   name ${text} NOT NULL,
   value ${text} NOT NULL,
   id ${text} NOT NULL,
   PRIMARY KEY (collection, name, value, id)`,
-    ),
-    create(
-      'feed',
-      `${feedPlace}
+    [t('feed')]: `${types.feedPosition}
   shard ${int} NOT NULL,
   witness ${big} NOT NULL,
   number ${big} NOT NULL,
   conversation_id ${text} NOT NULL,
   change ${int} NOT NULL,
   from_seq ${int} NOT NULL,
-  until_seq ${int} NOT NULL${feedKey}`,
+  until_seq ${int} NOT NULL${types.feedKey}`,
+    [t('text')]: `
+  number ${big} PRIMARY KEY,
+  log ${big} NOT NULL,
+  seq ${int} NOT NULL,
+  time ${big} NOT NULL,
+  role ${int} NOT NULL,
+  size ${int} NOT NULL,
+  line ${text} NOT NULL`,
+  }
+  const keyColumns = ['parent_conversation_id', 'status', 'sandbox_id', 'owner', 'public']
+  const indexes: readonly (readonly [name: string, table: Table, columns: string])[] = [
+    ['conversation_created', 'conversation', '(created_at, conversation_id)'],
+    ...keyColumns.map(
+      (column) =>
+        [
+          `conversation_${column.split('_')[0]}`,
+          'conversation',
+          `(${column}, created_at, conversation_id)`,
+        ] as const,
+    ),
+    ['conversation_tag', 'tag', '(name, value, created_at, conversation_id)'],
+    ['log_updated', 'log', '(updated_at, conversation_id)'],
+    ['log_lease', 'log', '(conversation_id) WHERE lease_owner IS NOT NULL'],
+    ['blob_use_hash', 'blob_use', '(hash, log)'],
+    ['item_due', 'item', '(collection, due_at, id) WHERE due_at IS NOT NULL'],
+    ['text_log', 'text', '(log, number)'],
+  ]
+  return [
+    ...Object.entries(tables).map(
+      ([name, columns]) => `CREATE TABLE ${name} (${columns}\n)${types.tableOptions}`,
+    ),
+    ...indexes.map(
+      ([name, table, columns]) => `CREATE INDEX ${indexPrefix}${name} ON ${t(table)} ${columns}`,
     ),
     `CREATE VIEW ${t('conversations')} AS
       SELECT c.conversation_id AS id, c.title, c.owner, c.public, c.tags, c.metadata, c.parent_conversation_id,
@@ -217,17 +186,5 @@ export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, in
       SELECT l.conversation_id, e.seq AS position, e.id, e.parent_id, e.kind, e.source, e.time AS created_at,
         e.lane IS NOT NULL AS in_tree, e.body
       FROM ${t('log')} AS l JOIN ${t('event')} AS e ON e.log = l.number`,
-    create(
-      'text',
-      `
-  number ${big} PRIMARY KEY,
-  log ${textLog},
-  seq ${int} NOT NULL,
-  time ${big} NOT NULL,
-  role ${int} NOT NULL,
-  size ${int} NOT NULL,
-  line ${text} NOT NULL`,
-    ),
-    index('text_log', 'text', 'log, number'),
   ]
 }

@@ -17,7 +17,7 @@ import {
   checkItemFilter,
   checkItemQuery,
 } from '../kit/items.ts'
-import { checkLeaseQuery, newRecord } from '../kit/record.ts'
+import { checkCreatedAt, checkLeaseQuery, newRecord } from '../kit/record.ts'
 import {
   checkConversationFilter,
   checkConversationQuery,
@@ -82,7 +82,9 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
       engine.clock(),
     )
     yield* ownConditions.feedRows.trim(
-      heldPositions(rows.map(({ id, body }) => ({ id, body: readObject(body) }))),
+      heldPositions(
+        rows.map(({ id, body }) => ({ id, body: readObject(body, 'The position of a follower', { id }) })),
+      ),
     )
   }
   const searched = (): ReturnType<typeof textReads> => texts ?? noFullText()
@@ -114,8 +116,8 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
     textIndex: async () => read(searched().count),
 
     createConversation: async (conversation) => {
-      newRecord(conversation, 0n)
-      return write(() => conversations.create(conversation))
+      const [record, created] = [newRecord(conversation, 0n), checkCreatedAt(conversation.createdAt)]
+      return write(() => conversations.create(record, created))
     },
     getConversation: async (id) => read(() => conversations.find(id)),
     listConversations: async (query) => read(conversations.list, checkConversationQuery(query)),

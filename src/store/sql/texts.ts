@@ -12,7 +12,7 @@ import {
   type TextSource,
 } from '../kit/query/text-query.ts'
 import { eventText, lineOf, sizeOfLine } from '../kit/query/text-tokens.ts'
-import { type Bigint, readFact } from '../kit/row.ts'
+import { type Bigint, type EventRow, readFact } from '../kit/row.ts'
 import { keyColumn } from './conversations.ts'
 import {
   all,
@@ -24,7 +24,7 @@ import {
   type SqlStep,
   type Work,
 } from './dialect.ts'
-import { blobReads, type EventRow } from './blobs.ts'
+import { blobReads } from './blobs.ts'
 import type { eventReads } from './events.ts'
 
 export interface TextRow {

@@ -119,13 +119,13 @@ export class Connection {
     return steps.next(rows)
   }
 
-  #change({ row, columns, effects }: Change): readonly object[] {
+  #change({ row, effects }: Change): readonly object[] {
     const rows = this.all<Readonly<Record<string, SqlValue>>>(row.sql, ...row.values)
     const [changed] = rows
     if (changed === undefined) return rows
-    const stored = columns.map((column) => changed[column] ?? null)
+    const columns = Object.keys(changed)
     const head = `WITH changed (${columns.join(', ')}) AS (SELECT ${columns.map(() => '?').join(', ')}) `
-    for (const { sql, values } of effects) this.all(head + sql, ...stored, ...values)
+    for (const { sql, values } of effects) this.all(head + sql, ...Object.values(changed), ...values)
     return rows
   }
 
@@ -230,20 +230,8 @@ const RESULTS: Readonly<Record<number, string>> = {
   26: 'NOTADB',
 }
 
-/** The files next to the database cannot be created or used: recovery, lock, initialisation, folder. */
-const FOLDER_FAULTS: readonly unknown[] = [
-  264,
-  520,
-  1288,
-  1544,
-  'SQLITE_READONLY_RECOVERY',
-  'SQLITE_READONLY_CANTLOCK',
-  'SQLITE_READONLY_CANTINIT',
-  'SQLITE_READONLY_DIRECTORY',
-]
-
 /** The file under an open connection is another one, or was deleted. */
-const MOVED = { name: 'SQLITE_READONLY_DBMOVED', number: 1032 } as const
+const MOVED: readonly unknown[] = [1032, 'SQLITE_READONLY_DBMOVED']
 
 type Meaning = readonly [code: ErrorCode, message: string]
 
@@ -269,6 +257,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   IOERR: ['store_unavailable', 'The disk reports an error. Fix the cause, then retry.'],
 }
 
+/** For a fault of the files next to the database, which has an extended code of READONLY. */
 const FOLDER_FAULT: Meaning = [
   'store_read_only',
   'SQLite cannot write the files next to the database that even reads require. Get permission to write in its folder.',
@@ -291,12 +280,13 @@ export function toStoreError(error: unknown): unknown {
   const detail = typeof message === 'string' ? message : ''
   if (number === undefined && name === null && !isClosed(code, detail)) return error
   const primary = RESULTS[(number ?? 0) & 0xff] ?? name?.split('_')[1] ?? ''
-  const isMoved = number === MOVED.number || name === MOVED.name
-  const meaning = FOLDER_FAULTS.includes(number ?? name) ? FOLDER_FAULT : (MEANINGS[primary] ?? OTHER)
-  const [ownValue, text] = isMoved ? OTHER : meaning
+  const isExtended = (number ?? 0) > 0xff || name?.split('_')[2] !== undefined
+  const isFolder = primary === 'READONLY' && isExtended
+  const known = isFolder ? FOLDER_FAULT : (MEANINGS[primary] ?? OTHER)
+  const [meaning, sentence] = MOVED.includes(number ?? name) ? OTHER : known
   return new ColloquyError(
-    ownValue,
-    `${text} SQLite reports: ${detail}.`,
+    meaning,
+    `${sentence} SQLite reports: ${detail}.`,
     { sqlite: name ?? number },
     { cause: error },
   )

@@ -9,8 +9,8 @@ import { unknownConversation } from '../kit/errors.ts'
 import {
   type CheckedFeedQuery,
   feedEnd,
+  type FeedPart,
   type FeedRow,
-  fillFeed,
   positionNumber,
   planFeed,
   rowsFor,
@@ -21,7 +21,7 @@ import {
 } from '../kit/feed.ts'
 import type { AppendDecision } from '../kit/append/decide-append.ts'
 import { type CheckedChange, type CheckedItem, itemConflict, itemOf } from '../kit/items.ts'
-import { readObject } from '../kit/row.ts'
+import { type EventRow, readObject } from '../kit/row.ts'
 import {
   KnownLog,
   LOG_COLUMNS,
@@ -35,11 +35,15 @@ import {
 import { isTaken } from './database.ts'
 import {
   all,
+  DESCENDING,
   type Dialect,
   type EventRange,
   type FeedTrimmer,
   first,
+  joined,
+  NOTHING,
   type RangeForm,
+  sql,
   type SqlValue,
   type Statement,
   statement,
@@ -48,7 +52,7 @@ import {
 import { EVENT_COLUMNS, eventReads } from '../sql/events.ts'
 import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 import { schemaOf } from '../sql/schema.ts'
-import { blobReads, type EventRow, saveBlobs, storedEvent } from '../sql/blobs.ts'
+import { blobReads, saveBlobs } from '../sql/blobs.ts'
 import { type Digests, referencesText, splitBody } from '../kit/blobs.ts'
 import { textRow } from '../sql/texts.ts'
 import { TEXT_SCHEMA, writeTexts } from './texts.ts'
@@ -60,6 +64,8 @@ const table = (name: string): string => `colloquy_${name}`
  * visit the rest. Existing databases depend on it.
  */
 const INDEXED_AT_ONCE = 32
+
+const INDEXED = statement(String(INDEXED_AT_ONCE))
 
 const indexedEnd = (version: number): number => version - (version % INDEXED_AT_ONCE)
 
@@ -85,16 +91,11 @@ export const SQLITE: Dialect = {
       order: [time, 'conversation_id'],
     }
   },
-  own: table,
   deleteEvents: (conversationId) => [
     // Positions of the feed outlive their events, so that no reader loses its own.
-    statement(
-      `INSERT INTO colloquy_feed (position, shard, witness, number, conversation_id, change, from_seq, until_seq)
-      SELECT e.number, ?, e.witness, e.log, ?, ${FEED_CHANGE.events}, e.seq, e.seq + 1
-      FROM changed CROSS JOIN colloquy_event AS e ON e.log = changed.number`,
-      shardOf(conversationId),
-      conversationId,
-    ),
+    sql`INSERT INTO colloquy_feed (position, shard, witness, number, conversation_id, change, from_seq, until_seq)
+    SELECT e.number, ${shardOf(conversationId)}, e.witness, e.log, ${conversationId}, ${FEED_CHANGE.events}, e.seq, e.seq + 1
+    FROM changed CROSS JOIN colloquy_event AS e ON e.log = changed.number`,
     ...['event', 'event_id', 'event_kind'].map((name) =>
       statement(`DELETE FROM ${table(name)} WHERE log = (SELECT changed.number FROM changed)`),
     ),
@@ -105,18 +106,13 @@ export const SQLITE: Dialect = {
     ),
   ],
   withIds: (columns) => (conversationId, ids) =>
-    statement(
-      `SELECT ${columns} FROM json_each(?) AS listed CROSS JOIN colloquy_log AS l
-      CROSS JOIN colloquy_event_id AS i ON i.log = l.number AND i.id = listed.value
-      CROSS JOIN colloquy_event AS e ON e.number = i.number WHERE l.conversation_id = ?
-      UNION ALL SELECT ${columns} FROM colloquy_log AS l
-      CROSS JOIN colloquy_event AS e ON e.log = l.number AND e.seq >= l.version - l.version % ${INDEXED_AT_ONCE}
-      WHERE l.conversation_id = ? AND e.lane IS NOT NULL AND e.id IN (SELECT listed.value FROM json_each(?) AS listed)`,
-      ids,
-      conversationId,
-      conversationId,
-      ids,
-    ),
+    sql`SELECT ${statement(columns)} FROM json_each(${ids}) AS listed CROSS JOIN colloquy_log AS l
+    CROSS JOIN colloquy_event_id AS i ON i.log = l.number AND i.id = listed.value
+    CROSS JOIN colloquy_event AS e ON e.number = i.number WHERE l.conversation_id = ${conversationId}
+    UNION ALL SELECT ${statement(columns)} FROM colloquy_log AS l
+    CROSS JOIN colloquy_event AS e ON e.log = l.number AND e.seq >= l.version - l.version % ${INDEXED}
+    WHERE l.conversation_id = ${conversationId} AND e.lane IS NOT NULL
+      AND e.id IN (SELECT listed.value FROM json_each(${ids}) AS listed)`,
   kinds: 'colloquy_event_kind',
   firstUnindexed: (version) => (version % INDEXED_AT_ONCE === 0 ? null : indexedEnd(version)),
   pageOfRanges,
@@ -143,7 +139,6 @@ export const SCHEMA: readonly string[] = [
       eventKey: '',
       feedPosition: '\n  position INTEGER PRIMARY KEY,',
       feedKey: '',
-      textLog: 'INTEGER NOT NULL',
     },
     'colloquy_',
   ),
@@ -163,66 +158,51 @@ export const SCHEMA: readonly string[] = [
 function boundsOf({ low, high }: EventRange): Statement[] {
   const [isLowPart, isHighPart] = [low.seq >= 0, high.seq >= 0]
   if (isLowPart && low.time === high.time)
-    return [statement('w.time = ? AND w.seq > ? AND w.seq < ?', low.time, low.seq, high.seq)]
+    return [sql`w.time = ${low.time} AND w.seq > ${low.seq} AND w.seq < ${high.seq}`]
   return [
-    ...(isLowPart ? [statement('w.time = ? AND w.seq > ?', low.time, low.seq)] : []),
-    statement(`w.time ${isLowPart ? '>' : '>='} ? AND w.time < ?`, low.time, high.time),
-    ...(isHighPart ? [statement('w.time = ? AND w.seq < ?', high.time, high.seq)] : []),
+    ...(isLowPart ? [sql`w.time = ${low.time} AND w.seq > ${low.seq}`] : []),
+    sql`w.time ${statement(isLowPart ? '>' : '>=')} ${low.time} AND w.time < ${high.time}`,
+    ...(isHighPart ? [sql`w.time = ${high.time} AND w.seq < ${high.seq}`] : []),
   ]
 }
 
+const PLACES = statement('w.time AS time, w.seq AS seq, w.number AS number')
+const COUNT = statement('count(*) AS count')
+const WITH_EVENT = statement('CROSS JOIN colloquy_event AS e ON e.number = w.number')
+const [EVENT, WALKED] = [statement('e'), statement('w')]
+
 /** The index by position is named, so that no statistics cause another one, and sorting. */
-function rangeStatements(form: RangeForm, range: EventRange, columns: string): Statement[] {
+function rangeStatements(form: RangeForm, range: EventRange, columns: Statement): Statement[] {
   const { log, isByKind, text } = form
-  const { kind, source, lane } = range
-  const bounds = isByKind
-    ? boundsOf(range)
-    : [statement('w.seq > ? AND w.seq < ?', range.low.seq, range.high.seq)]
-  const from = !isByKind
-    ? 'colloquy_event AS w INDEXED BY colloquy_event_seq WHERE w.kind IS NOT NULL AND w.log = ?'
-    : lane === null && text === null
-      ? 'colloquy_event_kind AS w WHERE w.log = ?'
-      : 'colloquy_event_kind AS w CROSS JOIN colloquy_event AS e ON e.number = w.number WHERE w.log = ?'
-  const event = isByKind ? 'e' : 'w'
-  return bounds.map((bounds) =>
-    statement(
-      `SELECT ${columns} FROM ${from}${isByKind ? ' AND w.kind = ? AND w.source = ?' : ''} AND ${bounds.sql}${
-        lane === null ? '' : ` AND ${event}.lane = ?`
-      }${text === null ? '' : ` AND instr(${event}.message, ?) > 0`}`,
-      log,
-      ...(isByKind ? [kind, source] : []),
-      ...bounds.values,
-      ...(lane === null ? [] : [lane]),
-      ...(text === null ? [] : [text]),
-    ),
-  )
+  const { kind, source, lane, low, high } = range
+  const event = isByKind ? EVENT : WALKED
+  const joinedEvent = lane !== null || text !== null ? WITH_EVENT : NOTHING
+  const rows = isByKind
+    ? sql`colloquy_event_kind AS w ${joinedEvent} WHERE w.log = ${log} AND w.kind = ${kind} AND w.source = ${source}`
+    : sql`colloquy_event AS w INDEXED BY colloquy_event_seq WHERE w.kind IS NOT NULL AND w.log = ${log}`
+  const bounds = isByKind ? boundsOf(range) : [sql`w.seq > ${low.seq} AND w.seq < ${high.seq}`]
+  const isInLane = lane === null ? NOTHING : sql` AND ${event}.lane = ${lane}`
+  const hasText = text === null ? NOTHING : sql` AND instr(${event}.message, ${text}) > 0`
+  return bounds.map((bound) => sql`SELECT ${columns} FROM ${rows} AND ${bound}${isInLane}${hasText}`)
 }
 
 /** Each range is walked in its own stretch of the index, and SQLite merges the walks without sorting. */
 function pageOfRanges(
   form: RangeForm,
   ranges: readonly EventRange[],
-  columns: string,
+  columns: Statement,
   limit: number,
 ): Statement {
-  const walked = 'w.time AS time, w.seq AS seq, w.number AS number'
-  const parts = ranges.flatMap((range) => rangeStatements(form, range, walked))
-  const way = form.descending ? ' DESC' : ''
-  const order = form.isByKind ? `time${way}, seq${way}` : `seq${way}`
-  return statement(
-    `SELECT ${columns} FROM (${parts.map(({ sql }) => sql).join(' UNION ALL ')} ORDER BY ${order} LIMIT ?) AS range
-    CROSS JOIN colloquy_event AS e ON e.number = range.number`,
-    ...parts.flatMap(({ values }) => values),
-    limit,
-  )
+  const parts = ranges.flatMap((range) => rangeStatements(form, range, PLACES))
+  const way = form.descending ? DESCENDING : NOTHING
+  const order = form.isByKind ? sql`time${way}, seq${way}` : sql`seq${way}`
+  return sql`SELECT ${columns} FROM (${joined(parts, ' UNION ALL ')} ORDER BY ${order} LIMIT ${limit}) AS range
+    CROSS JOIN colloquy_event AS e ON e.number = range.number`
 }
 
 function countRanges(form: RangeForm, ranges: readonly EventRange[]): Statement {
-  const parts = ranges.flatMap((range) => rangeStatements(form, range, 'count(*) AS count'))
-  return statement(
-    `SELECT sum(count) AS count FROM (${parts.map(({ sql }) => sql).join(' UNION ALL ')})`,
-    ...parts.flatMap(({ values }) => values),
-  )
+  const parts = ranges.flatMap((range) => rangeStatements(form, range, COUNT))
+  return sql`SELECT sum(count) AS count FROM (${joined(parts, ' UNION ALL ')})`
 }
 
 const events = eventReads(SQLITE)
@@ -374,9 +354,6 @@ const FIND_ITEM = 'SELECT version, keys FROM colloquy_item WHERE collection = ? 
 /** The row's number is the version: it is unique. */
 const PUT_ITEM = `REPLACE INTO colloquy_item (collection, id, keys, due_at, body) VALUES (?, ?, ?, ?, ?) RETURNING version`
 
-const DUE_ITEMS = `SELECT ${ITEM_COLUMNS} FROM colloquy_item AS i INDEXED BY colloquy_item_due
-  WHERE i.collection = ? AND i.due_at <= ? ORDER BY i.due_at, i.id LIMIT ?`
-
 /** Changes items, all or none; `now` in milliseconds. @throws `version_conflict`. */
 export function* changeItems(changes: readonly CheckedChange[], now: number): Work<(Item | null)[]> {
   const before: (HeldItem | null)[] = []
@@ -406,8 +383,12 @@ export function* claimItems(
   { ttl, limit }: Required<ItemClaim>,
   now: number,
 ): Work<Item[]> {
+  const due = yield* all<ItemRow>(
+    sql`SELECT ${statement(ITEM_COLUMNS)} FROM colloquy_item AS i INDEXED BY colloquy_item_due
+    WHERE i.collection = ${collection} AND i.due_at <= ${now} ORDER BY i.due_at, i.id LIMIT ${limit}`,
+  )
   const items: Item[] = []
-  for (const row of yield* all<ItemRow>(DUE_ITEMS, collection, now, limit)) {
+  for (const row of due) {
     const { body, keys } = itemOfRow(row)
     items.push(yield* putItem(row, row, { body, keys, dueIn: ttl }, now))
   }
@@ -434,24 +415,19 @@ function* changeKeys(
 ): Work<void> {
   let before: Readonly<Record<string, string>> = {}
   try {
-    before = readObject(heldKeys) as Item['keys']
+    before = readObject(heldKeys, 'An item', { collection, id }) as Item['keys']
   } catch {
     // The row is damaged: searches all of the collection for its keys.
     yield statement('DELETE FROM colloquy_item_key WHERE collection = ? AND id = ?', collection, id)
   }
-  const key = 'collection = ? AND name = ? AND value = ? AND id = ?'
   for (const [name, value] of Object.entries(before))
     if (after[name] !== value)
-      yield statement(`DELETE FROM colloquy_item_key WHERE ${key}`, collection, name, value, id)
+      yield sql`DELETE FROM colloquy_item_key
+        WHERE collection = ${collection} AND name = ${name} AND value = ${value} AND id = ${id}`
   for (const [name, value] of Object.entries(after))
     if (before[name] !== value)
-      yield statement(
-        'INSERT INTO colloquy_item_key (collection, name, value, id) VALUES (?, ?, ?, ?)',
-        collection,
-        name,
-        value,
-        id,
-      )
+      yield sql`INSERT INTO colloquy_item_key (collection, name, value, id)
+        VALUES (${collection}, ${name}, ${value}, ${id})`
 }
 
 /** The positions of the feed: those of events, and those of other changes and of deleted events. */
@@ -484,16 +460,6 @@ const IS_BEHIND = `SELECT 1 FROM colloquy_feed AS mark WHERE mark.position < 0 A
 const FEED_EVENTS = `SELECT ${EVENT_COLUMNS}, e.number FROM json_each(?) AS listed
   CROSS JOIN colloquy_event AS e ON e.number = listed.value`
 
-/** Rows of deleted conversations in a range of positions that no follower holds. */
-const REMOVE_FEED = `DELETE FROM colloquy_feed AS feed WHERE feed.position > ? AND feed.position <= ?
-  AND feed.position < coalesce(json_extract(?, '$[' || feed.shard || ']'), feed.position + 1)
-  AND NOT EXISTS (SELECT 1 FROM colloquy_log AS log WHERE log.number = feed.number)
-  RETURNING shard, position, change`
-
-/** A row with a negative position for each shard: `number` is the position of the last removed deletion. */
-const MARK_REMOVED = `INSERT INTO colloquy_feed (position, shard, witness, number, conversation_id, change, from_seq, until_seq)
-  VALUES (-1 - ?, ?, 0, ?, '', ${FEED_CHANGE.deleted}, 0, 0) ON CONFLICT (position) DO UPDATE SET number = max(number, excluded.number)`
-
 /** Returns the function that removes rows of deleted conversations, and continues where it was left. */
 export function feedTrimmer(keep: number): FeedTrimmer {
   let from = 0
@@ -504,20 +470,24 @@ export function feedTrimmer(keep: number): FeedTrimmer {
   const trim: FeedTrimmer['trim'] = function* (held) {
     const end = yield* findEnd()
     const visited = yield* first<Pick<FeedEnd, 'position'>>(
-      `SELECT position FROM colloquy_feed WHERE position > ? AND position <= ? ORDER BY position LIMIT 1 OFFSET ${VISITED_ROWS - 1}`,
-      from,
-      end,
+      sql`SELECT position FROM colloquy_feed WHERE position > ${from} AND position <= ${end}
+      ORDER BY position LIMIT 1 OFFSET ${VISITED_ROWS - 1}`,
     )
     const to = visited?.position ?? end
     const bounds = JSON.stringify(held.map((position) => position && Number(position[0])))
+    // Rows of deleted conversations that no follower holds.
     const removed = yield* all<Pick<FeedEnd, 'position' | 'change'> & { readonly shard: number }>(
-      REMOVE_FEED,
-      from,
-      to,
-      bounds,
+      sql`DELETE FROM colloquy_feed AS feed WHERE feed.position > ${from} AND feed.position <= ${to}
+        AND feed.position < coalesce(json_extract(${bounds}, '$[' || feed.shard || ']'), feed.position + 1)
+        AND NOT EXISTS (SELECT 1 FROM colloquy_log AS log WHERE log.number = feed.number)
+      RETURNING shard, position, change`,
     )
+    // A row with a negative position for each shard: `number` is the position of the last removed deletion.
     for (const { shard, position, change } of removed)
-      if (change === FEED_CHANGE.deleted) yield statement(MARK_REMOVED, shard, shard, position)
+      if (change === FEED_CHANGE.deleted)
+        yield sql`INSERT INTO colloquy_feed (position, shard, witness, number, conversation_id, change, from_seq, until_seq)
+          VALUES (-1 - ${shard}, ${shard}, 0, ${position}, '', ${change}, 0, 0)
+          ON CONFLICT (position) DO UPDATE SET number = max(number, excluded.number)`
     from = to < end ? to : 0
   }
   return {
@@ -555,15 +525,15 @@ export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
   const from = positionNumber(query)
   // First, since a unit of work repeats its first statement in a transaction.
   const isBehind = (yield* first(IS_BEHIND, shard, from)) !== undefined
-  const rows = yield* all<FeedEntry>(FEED_ROWS, from, from, looked, from, shard, rowsFor(query))
+  const found = yield* all<FeedEntry>(FEED_ROWS, from, from, looked, from, shard, rowsFor(query))
   // The page of a shard with few rows ends after its maximum of visited rows.
   const end =
-    shard === null || rows.length === rowsFor(query)
+    shard === null || found.length === rowsFor(query)
       ? undefined
       : yield* first<FeedEnd>(FEED_VISITED, from, from, looked - 1)
   const plan = planFeed(
     query,
-    rows.map((row) => rowOf(row, isBehind)),
+    found.map((row) => rowOf(row, isBehind)),
     end && rowOf({ ...end, conversationId: '', isThere: 0 }),
   )
   const parts = new Map(
@@ -571,24 +541,9 @@ export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
       part.row.change === FEED_CHANGE.events ? [[Number(part.row.position), part]] : [],
     ),
   )
-  const bodies = yield* all<EventRow & { readonly number: number }>(
-    FEED_EVENTS,
-    JSON.stringify([...parts.keys()]),
-  )
-  const conversationOf = ({ number }: { readonly number: number }): string =>
-    parts.get(number)?.row.conversationId ?? ''
-  const events = new Map(
-    yield* blobReads(SQLITE).readBodies(
-      bodies,
-      conversationOf,
-      false,
-      (row, strings) => [parts.get(row.number), storedEvent(conversationOf(row), row, strings)] as const,
-    ),
-  )
-  return fillFeed(plan, (part) => {
-    const event = events.get(part)
-    return event === undefined ? [] : [event]
-  })
+  const numbers = JSON.stringify([...parts.keys()])
+  const rows = yield* all<EventRow & { readonly number: number }>(FEED_EVENTS, numbers)
+  return yield* blobReads(SQLITE).fillPage(plan, rows, ({ number }) => parts.get(number) as FeedPart)
 }
 
 const rowOf = (row: FeedEntry, isBehind = false): FeedRow => ({

@@ -67,19 +67,18 @@ export class Runner {
   readonly read = async <T>(work: () => Work<T>): Promise<T> => {
     if (this.isClosed) throw storeClosed()
     const deadline = performance.now() + this.#timeout
-    const read = (connection: Connection): T => connection.read(work)
     this.#reads += 1
     const isFree = this.#connection !== null && !this.#connection.isInTransaction
     if (isFree && this.#connection !== null && this.#reads % READS_PER_TURN !== 0) {
       try {
-        return this.#attempt(this.#connection, read)
+        return this.#attempt(this.#connection, (connection) => connection.read(work))
       } catch (error) {
         if (!hasCode(error, 'store_busy')) throw error
       }
     }
     return this.#track(async () => {
       await new Promise((resolve) => setImmediate(resolve))
-      return this.#retry(deadline, read)
+      return this.#retry(deadline, (connection) => connection.read(work))
     })
   }
 
