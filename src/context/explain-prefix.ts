@@ -17,6 +17,7 @@ const FRONT: readonly (readonly [string, 'system' | 'tools'])[] = [
   ['tools', 'tools'],
   ['system', 'system'],
   ['systemInstruction', 'system'],
+  ['system_instruction', 'system'],
   ['instructions', 'system'],
 ]
 
@@ -46,8 +47,8 @@ type RequestFields = Readonly<Record<string, unknown>>
 
 function requestFields(request: object): RequestFields {
   if (Array.isArray(request)) return { messages: request }
-  const { config } = request as RequestFields
-  return { ...(isObject(config) ? config : {}), ...request }
+  const { config, toolConfig } = request as RequestFields
+  return { ...(isObject(config) && config), ...(isObject(toolConfig) && toolConfig), ...request }
 }
 
 const messagesIn = ({ messages, input, contents }: RequestFields): readonly unknown[] => {
@@ -96,10 +97,10 @@ function difference(was: unknown, is: unknown, path = '', ignores = ignoresMarks
 const ignoresCachePrompt: Ignores = (_, key) => key === 'cache_prompt'
 
 /**
- * Returns how many leading messages two requests share, not counting cache marks: the part that a provider's
- * cache can serve. Between condensations these are all of `previous`, except a last user message that grew
- * (law K6). If a user wrote during a reply, the stable part ends before that message, because the reply
- * precedes it (`reply.after`). O(parts) for messages of the same log, which share objects.
+ * Returns the number of leading messages that two requests share, ignoring cache marks: the part that a
+ * provider's cache can serve. Between condensations these are all of `previous`, except a last user message
+ * that grew (law K6). If a user wrote during a reply, the stable part ends before that message, because the
+ * reply precedes it (`reply.after`). O(parts) for messages of the same log, which share objects.
  * @example
  * const hi = { role: 'user', content: [{ text: 'hi' }], name: null }
  * const more = { role: 'user', content: [{ text: 'hi' }, { text: 'there' }], name: null }

@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from 'vitest'
 import { explainPrefix } from '../../src/context/explain-prefix.ts'
-import { digestOfTools } from '../../src/messages/index.ts'
+import { GRAMMARS } from '../../src/messages/grammars.ts'
+import { digestOfTools, type NeutralMessage } from '../../src/messages/index.ts'
 
 const text = (text: string) => ({ type: 'text', text: text })
 const user = (...output: string[]) => ({ role: 'user', content: output.map(text) })
@@ -36,6 +37,24 @@ describe('explainPrefix', () => {
     ],
   ])('names %s', (_, next, expected) => {
     expect(explainPrefix(request, next)).toEqual(expected)
+  })
+
+  it.each(GRAMMARS)('finds another system prompt in a request of $name', ({ write }) => {
+    const sent = (prompt: string): object => {
+      const system: NeutralMessage = { role: 'system', content: [{ text: prompt }] }
+      return write([system, { role: 'user', content: [{ text: 'a' }], name: null }])
+    }
+    expect(explainPrefix(sent('s'), sent('s'))).toBe(null)
+    expect(explainPrefix(sent('s'), sent('t'))?.in).toMatch(/^(system|message)$/)
+  })
+
+  it("finds another tool in Bedrock's configuration of tools", () => {
+    const [sent, other] = ['ls', 'cat'].map((name) => ({ toolConfig: { tools: [{ toolSpec: { name } }] } }))
+    expect(explainPrefix(sent as object, { ...sent })).toBe(null)
+    expect(explainPrefix(sent as object, other as object)).toEqual({
+      in: 'tools',
+      path: '[0].toolSpec.name',
+    })
   })
 
   it('reads lists and inputs too', () => {
