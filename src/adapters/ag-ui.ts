@@ -34,10 +34,11 @@ export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'o
 }
 
 /**
- * Yields a run as AG-UI events: `RUN_STARTED`, the shared state, a snapshot of the messages, the streamed
- * reply, state changes, and a snapshot with event ids. The last is `RUN_ERROR` or `RUN_FINISHED`: success,
- * cancelled, or an interrupt for each call that waits for a user. A client that was disconnected can start
- * again and loses nothing. Ending the stream does not end the run. O(branch) for a snapshot.
+ * Yields a run as AG-UI events: `RUN_STARTED`, the shared state if there is one, a snapshot of the messages,
+ * the streamed reply, state changes, and a final snapshot with event ids. The last event is `RUN_ERROR`, or
+ * `RUN_FINISHED` with its outcome: success, cancelled, or an interrupt for each call that waits for a user. A
+ * client that was disconnected can start again and loses nothing. Ending the stream does not end the run.
+ * O(branch) for a snapshot.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
@@ -151,9 +152,9 @@ export const agUiResponse = (conversation: Conversation, options: AgUiOptions): 
 /**
  * Appends the input of an AG-UI run: new user messages, results of client calls, a changed state, and
  * decisions in `resume`. Repeating it appends nothing. Run the conversation afterwards, and pass the result
- * as `input`. O(input).
- * @throws ColloquyError `invalid_argument` for an invalid input, `unknown_call` for a `resume` of a call
- *   that does not wait.
+ * as `input`. O(input), and with `state` O(state updates since the last change of the shared state).
+ * @throws ColloquyError `invalid_argument` for an invalid input, `unknown_call` for a `resume` of a call that
+ *   is not pending, such as a repeated one after the run.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()

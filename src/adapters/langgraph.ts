@@ -35,7 +35,8 @@ const BATCH = 100
  * throws `id_conflict` when another run has moved the thread. Pending writes are idempotent by task and
  * index. `serde` writes values as bytes; the default is LangGraph's serializer. `getTuple` is O(size of the
  * values).
- * @throws ColloquyError `invalid_argument` for a configuration without `thread_id`; the store's errors.
+ * @throws ColloquyError `invalid_argument` without a store, and in `put` and `putWrites` for a configuration
+ *   without `thread_id`; the store's errors.
  * @example
  * const saver = colloquySaver({ store: memoryStore() })
  * await saver.getTuple({ configurable: { thread_id: 'thread-1' } }) // undefined

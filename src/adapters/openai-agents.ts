@@ -41,11 +41,12 @@ interface Change<T> {
  * Returns a session of the OpenAI Agents SDK over a conversation.
  *
  * Items are stored as events that every reader understands, and returned unchanged; events of other writers
- * are returned as items. `popItem`, `clearSession` and rewrites only move HEAD, and `conversation.navigate`
- * undoes them. Changes are atomic, and repeated after a conflict. `getItems` is O(events of the branch).
+ * are returned as items. `popItem`, `clearSession` and rewrites delete nothing: they move HEAD, and
+ * `conversation.navigate` moves it back. Changes are atomic, and retried after a conflict. `getItems` is
+ * O(events of the branch).
  * @throws ColloquyError the conversation's errors; `id_conflict` when an operation id was used for another
- *   transaction, or the suffix to replace is not the end of the history; `invalid_argument` for a
- *   transaction that is not JSON.
+ *   transaction, or the history does not end with `expectedSuffix`; `invalid_argument` for an invalid
+ *   transaction.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const session = colloquySession({ conversation: await engine.create() })

@@ -8,7 +8,7 @@ import { type Block, blocksBefore, blocksOf, withUnits } from './blocks.ts'
 import { checkNumber } from './check-number.ts'
 import { counted, type CountTokens } from './estimate.ts'
 
-/** Returns the messages of a state, to be counted: `toMessages` with the options with which they are sent. */
+/** Returns the messages of a state as the program sends them, such as `toMessages` with its options. */
 export type WriteMessages = (state: State) => readonly NeutralMessage[]
 
 /** Options of `fitToBudget`. */
@@ -43,9 +43,9 @@ export interface NoFit {
 }
 
 /**
- * Leaves out the start of a view, as few whole stretches (design U5) as possible, so that its messages fit a
- * budget. The system prompt, the last user message and the first `keepFirst` events always stay. Changes
- * neither the state nor the log.
+ * Leaves out as few stretches (design U5) as possible from the start of a view, so that its messages fit a
+ * budget. The system prompt, the last user message and the first `keepFirst` events always stay; if they
+ * exceed the budget, the result has the type `refuse`. Changes neither the state nor the log.
  *
  * O(log n) calls of the counter, each O(view). If a counter counts more for fewer messages, the budget is
  * still kept, but more may be left out than necessary.

@@ -8,8 +8,8 @@ import { checkNumber } from './check-number.ts'
 /**
  * Marks at most four parts with `cache_prompt`, Anthropic's maximum: the first part of the system prompt,
  * which conversations share; its last part; the end of the stable prefix, which was the end of the previous
- * request; and the end. Pass the result to `toAnthropic`. Empty parts, thinking and calls are not marked.
- * O(parts).
+ * request; and the end of this request. Other marks are removed. Pass the result to `toAnthropic`. Empty
+ * parts, thinking and calls are not marked. O(parts).
  * @param stable number of leading messages that the previous request had too:
  *   `stablePrefix(previous, messages)`
  * @throws ColloquyError `invalid_argument` for an invalid number.

@@ -10,7 +10,7 @@ import { isObject } from '../event/json.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 import { checkNumber } from './check-number.ts'
 
-/** Returns the tokens of messages. Must not return more for fewer messages. */
+/** Counts the tokens of messages. Must not return more for fewer messages. */
 export type CountTokens = (messages: readonly NeutralMessage[]) => number
 
 /**

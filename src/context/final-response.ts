@@ -5,8 +5,8 @@ import type { State } from '../state/state.ts'
 import { shownOf } from './text.ts'
 
 /**
- * Returns the agent's latest message with content, or its latest finish call, on HEAD's branch. Empty if
- * there is neither. O(events since then).
+ * Returns the text of the agent's last message with content, or of its last finish call if that is later, on
+ * HEAD's branch. Empty without either, or for a finish call without a message. O(events since then).
  * @throws ColloquyError `evicted` if a snapshot or `evict` left out a body that may be the response.
  * @example
  * const llm_message = { role: 'assistant', content: [{ text: 'Done.' }] }

@@ -10,7 +10,7 @@ import { counted, type CountTokens, estimateTokens } from './estimate.ts'
 
 /** Options of `observationMasking`. */
 export interface MaskingOptions {
-  /** Maximum tokens of a request. Default: 128,000. */
+  /** Tokens of a request, from which the default of `stride` is derived. Default: 128,000. */
   readonly budget?: number
   /**
    * Minimum tokens to save at once. Less is not masked, because each change costs the provider's cache and
@@ -29,12 +29,13 @@ export interface MaskingOptions {
 const PLACEHOLDER = '[An old result was removed here to save tokens.]'
 
 /**
- * Returns a function that replaces old tool results in messages by a short text, when they exceed a budget.
- * Calls stay, and so do `is_error` and results that are no longer than the placeholder.
+ * Returns a function that replaces old tool results in messages with a placeholder, whenever that saves at
+ * least `stride` tokens. Calls stay, and so do `is_error`, the `keepLast` latest results, and results that
+ * are no longer than the placeholder.
  *
  * The function depends only on the messages: a masked result stays masked, and earlier messages change at
  * most tokens / stride times. Masking twice changes nothing (law K7). O(content).
- * @throws ColloquyError `invalid_argument` for invalid numbers, also of the counter.
+ * @throws ColloquyError `invalid_argument` for an invalid number, and later if the counter returns one.
  * @example
  * const mask = observationMasking({ keepLast: 0, stride: 1, placeholder: '[old]' })
  * const result = { role: 'tool', content: [{ text: 'a long result' }], tool_call_id: 'c', name: 'ls', is_error: false }

@@ -27,8 +27,8 @@ export interface StuckDetector {
 
 /**
  * Returns a detector of loops on HEAD's branch since the last user message. A step is a reply in the view
- * with its calls and results. Thoughts, pauses, hooks, state updates and forgotten events do not count.
- * Calls that were not executed are compared by their arguments; repeated refusals are equal results.
+ * with its calls and results. Thoughts, pauses, hooks, state updates and forgotten events do not count. Calls
+ * without an action are compared by their arguments. All rejections count as equal results.
  *
  * Each query is O(content of the latest steps), whatever the length of the log.
  * @throws ColloquyError `invalid_argument` unless each threshold is an integer from 1, or Infinity.

@@ -26,8 +26,8 @@ export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
   listPendingCallsIn(state.branch.pendingCalls).map(({ entry }) => entry)
 
 /**
- * Returns a PauseEvent if something could run, else nothing (design section 3). A paused conversation is
- * paused again after a message, and while a run is `live`, because that run may have been requested before
+ * Returns a PauseEvent if something could run, else an empty list (design section 3). A paused conversation
+ * is paused again after a message, and while a run is `live`, because that run may have been requested before
  * the pause. O(1).
  * @example
  * decidePause(initialState()) // [{ kind: 'PauseEvent', source: 'user' }]
@@ -42,8 +42,9 @@ export function decidePause({ header: { status }, log: { head } }: State, live =
 
 /**
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the
- * InterruptEvent. Empty if nothing runs. Calls of a waiting or paused conversation stay pending, unless a
- * run is `live`: the run of a finished conversation may still be working. O(k log k) for k pending calls.
+ * InterruptEvent. An idle conversation gets only the InterruptEvent, unless a run is `live`. A paused or
+ * finished one is interrupted only if a run is `live`, because that run may still be working. Otherwise
+ * empty: calls of a waiting conversation always stay pending. O(k log k) for k pending calls.
  * @example
  * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
  */
@@ -69,8 +70,8 @@ const isInterrupted = (head: Entry): boolean =>
   eventKindOf(head) === 'InterruptEvent' || (head.event !== null && replyOf(head.event)?.interrupted === true)
 
 /**
- * Returns the event that ends a pause. The status becomes idle, or finished if the final reply arrived
- * during the pause and nothing is left to answer.
+ * Returns the event that ends a pause; empty without a pause. The status becomes idle, or finished if there
+ * is nothing to answer, for example because the final reply arrived during the pause.
  * @example
  * decideResume(replay([{ kind: 'PauseEvent' }]))[0].value // 'idle'
  */
@@ -81,8 +82,9 @@ export function decideResume({ header, branch }: State): Event[] {
 }
 
 /**
- * Returns the approval of pending calls, by the ids of their actions. The status becomes idle when each
- * executable call is approved. O(k log k) for k pending calls.
+ * Returns the approval of pending calls, by the ids of their actions. A waiting conversation becomes idle
+ * when every executable call is approved. Empty if the calls are approved already. O(k log k) for k pending
+ * calls.
  * @throws ColloquyError `unknown_call` for an id that is not a pending, executable call of HEAD's branch.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
@@ -110,9 +112,10 @@ export function decideApprove(state: State, actionIds: readonly string[]): Event
 }
 
 /**
- * Returns the rejections of pending calls, in log order. If all others are approved, the status becomes
- * idle. O(k log k) for k pending calls.
+ * Returns the rejections of pending calls, in log order. A waiting conversation becomes idle if all other
+ * calls are approved. O(k log k) for k pending calls.
  * @param actionIds default: all pending calls of HEAD's branch
+ * @param reason default: `User rejected the action.`
  * @throws ColloquyError `unknown_call` for an id that is not a pending call of HEAD's branch.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
@@ -214,8 +217,8 @@ export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the error of the
  * run. Empty unless the status is running: calls of waiting or paused conversations stay pending. Call it
  * only when no run is live. O(k log k) for k pending calls.
- * @param unstarted ids of calls that did not start, unless the log records their start; the model reads
- *   that they had no effect
+ * @param unstarted ids of calls that count as not started, unless the log records their start or approval;
+ *   their results tell the model that they had no effect. Default: none
  * @example
  * decideRecover(replay([{ kind: 'PauseEvent' }])) // []
  */

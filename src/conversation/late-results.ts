@@ -22,10 +22,11 @@ export const isUnplaced = (event: Event): event is ToolResultEvent | MessageEven
   (isToolResult(event) || completionOf(event) !== null) && (event.parent_id ?? null) === null
 
 /**
- * Returns the events to append for results that arrive late: a result whose call is not pending on HEAD's
- * branch is placed on the latest branch where the call is pending. HEAD, status, error and call statuses are
- * restored afterwards, because nothing happened on HEAD's branch. Other events keep their order and get
- * derived ids, because HEAD may return to one of them. O(log n) per event, O(n) per late result.
+ * Returns the events to append for results that arrive late: a result whose call is not on HEAD's branch is
+ * placed on the latest branch where the call is pending, or else on the call's latest branch. HEAD, status,
+ * error and call statuses are restored afterwards, because nothing happened on HEAD's branch. Other events
+ * keep their order and get derived ids, because HEAD may return to one of them. O(log n) per event, O(n) per
+ * late result.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls',
@@ -119,7 +120,9 @@ export function workingTip({ log, branch }: State, actionId: string): Entry | nu
 /**
  * Returns the message that completes a working call, on HEAD's branch if the call is working there, else
  * on the latest branch where it is. Empty if the message exists. O(n).
- * @param id id of the message; null to complete a call that was already completed on another branch
+ * @param outcome default: `done`
+ * @param id id of the message (default: `completionId(actionId)`); null to complete a call that was already
+ *   completed on another branch
  * @throws ColloquyError `unknown_call` for a call that is not working; `evicted` when a snapshot or `evict`
  *   left out the branches.
  * @example

@@ -62,10 +62,10 @@ const FINISH: Partial<Record<Status, Extract<UIChunk, { type: 'finish' }>['finis
 }
 
 /**
- * Yields the reply to a user's message as chunks of the AI SDK: existing parts, then new ones, token by
- * token if the step publishes deltas, until no run is active. Ending the stream does not stop the run;
+ * Yields the reply to a user's message as chunks of the AI SDK: existing parts, then new ones, token by token
+ * if the step publishes deltas, until no run is active. Ending the stream does not stop the run;
  * `conversation.interrupt()` does. If HEAD leaves the branch, or the log cannot be read, an error chunk ends
- * the stream. O(reply + view) per event.
+ * the stream. Yields nothing without a user message. O(reply + view) per event.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
@@ -278,11 +278,12 @@ export interface UIReceiveOptions extends UIMessagesOptions {
 
 /**
  * Stores what `useChat` posted, and returns which reply to stream. A new message is appended under its id,
- * an edited one on a new branch; a repeated post appends nothing. `regenerate` moves HEAD back to the
- * latest version of the user's message. Decisions about calls, and outputs of `pageTools`, are read from all
- * assistant messages. Run the conversation afterwards. O(depth) for `regenerate` after an edit.
- * @throws ColloquyError `invalid_argument` for an invalid body; `already_running` when it would change the
- *   past during a run; the errors of `append`.
+ * and by default rejects the calls that wait (`waiting`). An edited message is appended on a new branch. A
+ * repeated post appends nothing. `regenerate` moves HEAD back to the latest version of the user's message.
+ * Decisions about calls, and outputs of `pageTools`, are read from all assistant messages. Run the
+ * conversation afterwards. O(depth) for `regenerate` after an edit.
+ * @throws ColloquyError `invalid_argument` for an invalid body; `already_running` for an edit or `regenerate`
+ *   during a run; the errors of `append`.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()

@@ -11,16 +11,18 @@ import type { Check } from './shape-schema.ts'
 import type { Event } from './types.ts'
 
 /**
- * An event, or the issues of an invalid value. Warnings do not make a value invalid. They report an action
- * or observation of a published kind without its fields (design D14) and, in a log, unknown fields.
+ * An event, or the issues of an invalid value. Warnings do not make a value invalid. They report an action or
+ * observation of a published kind whose fields do not fit it (design D14). An unknown field makes a value
+ * invalid; only `loadLine` and `loadValue` accept it, with a warning.
  */
 export type Decoded =
   | { readonly ok: true; readonly event: Event; readonly warnings: readonly Issue[] }
   | { readonly ok: false; readonly issues: readonly Issue[] }
 
 /**
- * Decodes a value as an event, and returns a deep-frozen copy with the same fields (see {@link withDefaults}
- * and {@link loadValue}). Never throws, and never changes its input (law E). O(size).
+ * Decodes a value as an event. Returns a deep-frozen copy with the same fields, or the issues of an invalid
+ * value (see also {@link withDefaults} and {@link loadValue}). Never throws, and never changes its input (law
+ * E). O(size).
  * @example
  * decodeEvent({ kind: 'PauseEvent', id: 'p1' }) // { ok: true, event: { kind: 'PauseEvent', id: 'p1' }, warnings: [] }
  */
@@ -30,8 +32,8 @@ export function decodeEvent(value: unknown): Decoded {
 }
 
 /**
- * Decodes a line of JSON text as a deep-frozen event. Never throws. O(length), little more than
- * `JSON.parse`.
+ * Decodes a line of JSON text. Returns a deep-frozen event, or the issues of an invalid line. Never throws.
+ * O(length), little more than `JSON.parse`.
  * @example
  * decodeLine('{"kind":"PauseEvent"}').ok // true
  */

@@ -3,7 +3,7 @@
 import type { Event } from './types.ts'
 
 /**
- * Returns an event as JSON text, with its fields in order. Decoding it returns an equal event (law E).
+ * Returns an event as JSON text. Its fields keep their order. Decoding it returns an equal event (law E).
  * O(size).
  * @example
  * encodeEvent({ kind: 'PauseEvent', id: 'p1' }) // '{"kind":"PauseEvent","id":"p1"}'
@@ -15,8 +15,8 @@ export function encodeEvent(event: Event): string {
 type Encoded = string | { readonly value: unknown }
 
 /**
- * Returns JSON without spaces, with sorted keys, so that equal values have equal texts. What is not JSON is
- * left out of objects, and null elsewhere. O(size · log keys), at any depth.
+ * Returns JSON without spaces, with sorted keys, so that equal values have equal texts. A value that is not
+ * JSON is omitted from an object, and null elsewhere. O(size · log keys), at any depth.
  * @example
  * canonicalJson({ b: 1, a: [true, null] }) // '{"a":[true,null],"b":1}'
  */

@@ -35,8 +35,8 @@ export const keyedId = (
 ): string => `${kind}-${hashText(`${conversationId}\n${key}`)}`
 
 /**
- * Returns the id of an event without one, derived from conversation, position and body, so that each import
- * and replay derives the same (design D15). O(size).
+ * Derives an id for an event that has none, from conversation, position and body, so that each import and
+ * replay derives the same id (design D15). O(size).
  * @example
  * deriveEventId('c1', 7, { kind: 'PauseEvent' }) // 'derived-7-…'
  */

@@ -4,7 +4,7 @@ import { maskSecrets, mentionsSecret } from './mask.ts'
 import type { JsonValue } from './shapes.ts'
 import type { Problem } from './shape-schema.ts'
 
-/** One problem of a value. */
+/** One problem with a value. */
 export interface Issue {
   readonly loc: readonly (string | number)[]
   readonly msg: string

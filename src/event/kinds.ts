@@ -70,7 +70,7 @@ export function isEventKind(value: unknown): value is EventKind {
 }
 
 /**
- * Whether an event is a tool result: an observation, a rejection, or an error of the scaffold. O(1).
+ * Whether an event is a tool result: an observation, a rejection, or an AgentErrorEvent. O(1).
  * @example
  * isToolResult({ kind: 'AgentErrorEvent', tool_name: 'ls', tool_call_id: 'c1', error: 'no such tool' }) // true
  */

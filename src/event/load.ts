@@ -34,8 +34,8 @@ export function loadLine(text: string): Loaded {
 }
 
 /**
- * Decodes a value, after upcasting it; a value that cannot be decoded is quarantined as JSON text, in which
- * null replaces what is not JSON. Never throws, and never changes its input. O(size).
+ * Decodes a value, after upcasting it; a value that cannot be decoded is quarantined as JSON text, with null
+ * in place of values that are not JSON. Never throws, and never changes its input. O(size).
  * @example
  * loadValue({ kind: 'Nonsense', id: 'n1' }).fact.raw // '{"kind":"Nonsense","id":"n1"}'
  */

@@ -31,7 +31,8 @@ export function isQuarantined(fact: Fact): fact is Quarantined {
 
 /**
  * Quarantines a line, with the id, parent and kind of its JSON. Id and parent are left out unless the id is
- * legal, and the parent is a string, null or missing. Frozen, not copied. O(length of the id).
+ * legal, and the parent is a string, null or missing. The result is frozen; `issues` is not copied. O(length
+ * of the id).
  * @param raw the line's text
  * @param issues why it is not an event
  * @param value the line's JSON; undefined when it is invalid

@@ -22,8 +22,8 @@ const EARLY_ENDS: ReadonlySet<unknown> = new Set<EarlyEnd>([
 export const isEarlyEnd = (value: unknown): value is EarlyEnd => EARLY_ENDS.has(value)
 
 /**
- * What is recorded of a reply. `after` is on each of its events, everything else on the first. Logs of other
- * producers have no records.
+ * The record of a reply. `after` is on each of its events (if true, only on the first), everything else on
+ * the first. Logs of other producers have no records.
  */
 export interface ReplyRecord {
   /** Id of the event under HEAD at the model call; null for an empty log, true for this event's parent. */

@@ -50,7 +50,7 @@ export const imageContent = z.looseObject({
 
 const OTHER_KIND = 'Must not be text or image, which have their own fields.'
 
-/** A part of any other kind: only its kind is checked, the other fields are its provider's. */
+/** A part of any other kind: only `type` is checked; the provider defines the other fields. */
 export const openPart = z.looseObject({
   type: z.string().check(z.minLength(1), z.regex(/^(?!(?:text|image)$)/, { error: OTHER_KIND, abort: true })),
 })

@@ -44,12 +44,15 @@ export interface OpenPart {
 }
 
 /**
- * A part of a message or tool result: see `isTextPart`, `isImagePart`, `isOpenPart`. Without `type`, the
- * fields decide.
+ * A part of a message or tool result: see `isTextPart`, `isImagePart`, `isOpenPart`. Without `type`, a part
+ * with `image_urls` has images, and any other is a text.
  */
 export type Content = TextContent | ImageContent | OpenPart
 
-/** A model's reasoning, signed by its provider. It is sent back byte for byte or not at all. */
+/**
+ * A model's reasoning, with its provider's signature if it has one. It is sent back byte for byte or not at
+ * all.
+ */
 export interface ThinkingBlock {
   readonly type?: 'thinking'
   readonly thinking: string

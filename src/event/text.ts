@@ -53,7 +53,7 @@ export function hashLanes(text: string): Lanes {
 export const hex32 = (lane: number): string => (lane >>> 0).toString(16).padStart(8, '0')
 
 /**
- * Returns the text that stands for a long string in a body. A body may contain such text anyway: only the
+ * Returns the reference that replaces a long string in a body. A body may contain such text anyway: only the
  * `blobs` of a stored event identify references. O(1).
  */
 export const blobText = (hash: string): string => `colloquy:blob/${hash}`

@@ -120,8 +120,8 @@ export interface LLMCompletionLogEvent extends EventBase {
 }
 
 /**
- * A tool call of the agent. An `action` of null cannot be executed. All calls of one reply have the same
- * `llm_response_id`.
+ * A tool call of the agent. A call with `action: null` cannot be executed. All calls of one reply have the
+ * same `llm_response_id`.
  */
 export interface ActionEvent extends EventBase {
   readonly kind: 'ActionEvent'
@@ -155,7 +155,10 @@ export interface MessageEvent extends EventBase {
   readonly critic_result?: CriticResult | null
 }
 
-/** The error result of a call that the scaffold could not run. It refers to the call, not the action. */
+/**
+ * The error result of a call that could not be executed. It has the `tool_call_id` of the call, but no
+ * `action_id`.
+ */
 export interface AgentErrorEvent extends EventBase {
   readonly kind: 'AgentErrorEvent'
   readonly source?: Source
@@ -175,7 +178,7 @@ export interface ObservationEvent extends EventBase {
   readonly extended_content?: readonly TextContent[]
 }
 
-/** A call that a user or a hook rejected. */
+/** The result of a call that a user or a hook rejected. */
 export interface UserRejectObservation extends EventBase {
   readonly kind: 'UserRejectObservation'
   readonly source?: Source

@@ -234,8 +234,8 @@ const FINDERS: readonly Finder[] = [
  * abandoned branches, condensations that forgot the task, likely secrets. Each lists its evidence; `explain`
  * explains one event.
  *
- * O(n log n + size). It also writes two requests for each of the latest 64 past changes, and at most
- * 12 + 2 · log2(n) per grammar, each O(content of the view).
+ * O(n log n + size). It also writes two requests for each of the latest 64 events that change earlier
+ * messages, and at most 12 + 2 · log2(n) per grammar, each O(content of the view).
  * @param log a state, or a log as for `checkLog`; only lines show what JSON parsing lost
  * @throws ColloquyError `evicted` for a state with evicted bodies.
  * @example

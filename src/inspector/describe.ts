@@ -44,7 +44,7 @@ export interface Described {
   readonly text: string
 }
 
-/** Maximum length of a role. */
+/** Maximum length of `Described.role`, in characters. */
 export const ROLE_WIDTH = 11
 
 /**
@@ -73,7 +73,7 @@ export function reasonOf(quarantined: Quarantined | null): string {
 export const glimpseIssue = ({ loc, msg }: Issue): string =>
   glimpse(`${loc.length === 0 ? '' : `${loc.join('.')}: `}${msg}`)
 
-/** Describes an event on one line, without secrets: they are masked before the text is cut. O(length). */
+/** Describes an event on one line. Every `encrypted_content` is masked before the text is cut. O(length). */
 export function describeEvent(original: Event): Described {
   const event = maskSecrets(original)
   switch (event.kind) {

@@ -12,7 +12,7 @@ const ELLIPSIS = '…'
 // The core masks the field in JSON; a text for people may quote it anywhere.
 const SECRET = /(encrypted_content\\*["']?\s*[:=]\s*)(\\*["'])[^]*?(?:\2|$)/g
 
-/** Replaces each quoted encrypted content by null. O(length). */
+/** Replaces each quoted `encrypted_content` with null. O(length). */
 export function hideSecrets(text: string): string {
   return text.includes('encrypted_content') ? text.replace(SECRET, '$1null') : text
 }
@@ -23,16 +23,20 @@ function picture(char: string): string {
   return code === 0x7f ? '\u2421' : '\ufffd'
 }
 
-/** Replaces every character that could control a terminal, also line ends, by a visible one. O(length). */
+/**
+ * Replaces every character that could control a terminal or hide text, including line ends, with a visible
+ * one. O(length).
+ */
 export function safe(text: string): string {
   return PRINTABLE_ASCII.test(text) ? text : text.replace(UNSAFE, picture)
 }
 
-/** Replaces white space by single spaces, and trims. O(length). */
+/** Collapses white space to single spaces, and trims. O(length). */
 export const onOneLine = (text: string): string => text.replace(SPACE, ' ').trim()
 
 /**
- * Returns the start of a text on one line, safe to print. O(1).
+ * Returns the first 2,000 UTF-16 units of a text on one line, without `encrypted_content` and safe to print.
+ * O(1).
  * @example
  * glimpse('a\n\tb') // 'a b'
  * onOneLine(' a  b ') // 'a b'

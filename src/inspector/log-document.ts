@@ -7,7 +7,7 @@ import type { FindingOptions } from '../explain/findings.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { hideSecrets } from './glimpse.ts'
 
-/** A problem of an event that was loaded. */
+/** A problem with a loaded event. */
 export interface LogIssue {
   readonly seq: number
   readonly issue: Issue
@@ -94,9 +94,9 @@ export const inPage = (value: unknown): string => JSON.stringify(value).replaceA
 const DATA_MARK = '<!--data-->'
 
 /**
- * Yields the page of the inspector in pieces. A page with logs opens without a server; a page without
- * requests them. The logs are JSON without `<`, which the browser cannot parse as markup or script. O(size
- * of the logs).
+ * Yields the page of the inspector in pieces. A page with logs opens without a server; a page without logs
+ * requests them from its `source`. The logs are JSON without `<`, which the browser cannot parse as markup or
+ * script. O(size of the logs).
  * @param template as `npm run build` makes it
  * @example
  * const head = { title: 'c', conversation: 'c', name: 'c', parent: null, call: null, lines: null, issues: [], notes: [] }

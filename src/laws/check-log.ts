@@ -53,8 +53,8 @@ export interface CheckOptions {
 }
 
 /**
- * Reports where a log differs from that of a correct server, in log order. Accepts lines of JSON text,
- * facts, or results of `loadLine`; only lines show what JSON parsing loses (E8). Never throws.
+ * Reports where a log differs from a correct server's log, in log order. Accepts lines of JSON text, facts,
+ * or results of `loadLine`; only lines show what JSON parsing loses (E8). Never throws.
  *
  * O(n log n) for n facts, and O(view) per condensation; with `grammars`, it also writes at most
  * 12 + 2 · log2(n) requests per grammar, each O(content of the view).

@@ -73,7 +73,7 @@ export interface Entry {
   readonly evicted?: EvictedBody
 }
 
-/** What is still known of an event whose body was evicted. */
+/** Facts about an event that remain after its body was evicted. */
 export interface EvictedBody {
   readonly kind: string | null
   readonly isEvent: boolean
@@ -85,7 +85,7 @@ export interface EvictedBody {
   readonly eachCall: (report: (seq: number, toolCallId: string) => void) => void
 }
 
-/** An entry with a decoded event, as every event of a view is. */
+/** An entry with a decoded event. Every item of a view is one. */
 export interface EventEntry<E extends Event = Event> extends Entry {
   readonly id: string
   readonly event: E

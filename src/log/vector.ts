@@ -15,8 +15,8 @@ type LeafMaker<T> = (start: number) => readonly T[]
 const NO_NODES: Node = Object.freeze([])
 
 /**
- * A persistent list: a change returns a new version, and old versions never change. A trie of 32 branches:
- * push O(1) amortised; get and prefix O(log n).
+ * A persistent list: a change returns a new version, and old versions never change. A trie with 32 children
+ * per node. Push is O(1) amortised; get and prefix are O(log n).
  * @example
  * const one = vectorOf(["a"]);
  * const two = one.push("b");

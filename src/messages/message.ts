@@ -19,7 +19,9 @@ export interface SystemMessage {
   readonly content: readonly TextContent[]
 }
 
-/** A message of the role user: a user's text and images, or a summary. */
+/**
+ * A message with the role `user`: a user's text and images, a summary, or the completion of a working call.
+ */
 export interface UserMessage {
   readonly role: 'user'
   readonly content: readonly Content[]
@@ -68,8 +70,8 @@ export interface ToolMessage {
 export type NeutralMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 /**
- * Keeps messages and requests that were written, so that the next request costs only what is new. Made by
- * `requestCache`. Nothing in it outlives the events in memory.
+ * Keeps written messages and requests, so that the next request only writes what is new. `requestCache`
+ * creates it. It keeps nothing longer than the events are in memory.
  */
 export interface RequestCache {
   readonly messages: (state: State, options: MessageOptions) => NeutralMessage[]

@@ -108,8 +108,8 @@ export type RequestBody = Readonly<Record<string, unknown>>
 export type Model = (request: RequestBody, requestNumber: number) => ModelTurn | Promise<ModelTurn>
 
 /**
- * Returns a model that plays the turns in order, and then repeats `rest`.
- * @param rest the turn after the last one
+ * Returns a scripted model that plays the turns in order, and then repeats `rest`.
+ * @param rest the turn after the last one; default: `{ says: ['Done.'] }`
  * @example
  * const model = playTurns([{ says: [{ call: 'ls', args: {} }] }])
  * model({}, 1) // { says: [{ call: 'ls', args: {} }] }

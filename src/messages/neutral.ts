@@ -115,8 +115,8 @@ function assistantMessage(event: MessageEvent): RenderedMessage | null {
  * From one condensation to the next, an append changes no earlier message, except that it can add to the last
  * one (law V). Three things break this: a pending batch; a new system prompt; and a reply that records its
  * request, because it is placed before the messages that arrived while the model worked. O(view), O(content).
- * @throws ColloquyError `pending_calls` when a call in the view is pending and `pending` is `refuse`;
- *   `data.calls` has their ids.
+ * @throws ColloquyError `pending_calls` when the branch has a pending call and `pending` is `refuse`;
+ *   `data.calls` has the ids of all such calls.
  * @example
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])

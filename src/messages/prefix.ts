@@ -82,7 +82,7 @@ export function reasoningDigest(item: ReasoningItemModel): Digest {
   )
 }
 
-/** Options of writing messages in a provider's grammar. */
+/** Options for writing messages in a provider's grammar. */
 export interface WriteOptions {
   /**
    * Tools as passed to the provider. Replies made with others lose their signed parts. Default: not checked.
@@ -163,7 +163,7 @@ const RECORDS = new WeakMap<object, RequestRecord>()
 
 /**
  * Returns the record of a request that this process wrote. Accepts the request, a copy with the same message
- * list, or that list. Null for other requests, and if nothing was proved. O(1).
+ * list, or that list. Null for other requests, and for those written with `prove: false`. O(fields).
  * @example
  * const request = toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }])
  * requestRecord({ model: 'any', ...request }).grammar // 'anthropic'

@@ -4,7 +4,7 @@ import { isObject } from '../event/json.ts'
 import type { ReplyRecord } from '../event/reply.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 
-/** Tokens of one reply. `input` includes the cache's tokens, `output` those of reasoning. */
+/** Tokens of one reply. `input` includes cached tokens, and `output` includes reasoning tokens. */
 export interface ReplyTokens {
   readonly input: number
   readonly output: number

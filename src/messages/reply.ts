@@ -325,7 +325,7 @@ const storeParts = (order: readonly OrderedPart[]): JsonObject[] =>
     return { [part.kind]: part.index, ...(part.more === null ? {} : { more: part.more }) }
   })
 
-/** Facts that a reply needs for its record, but does not contain. */
+/** Facts about a reply that the reply does not contain: its request, state and tools. */
 export interface ReadOptions {
   /** The request as `toX` wrote it, or a spread copy; its digests become part of the record. */
   readonly request?: object

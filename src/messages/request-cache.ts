@@ -49,10 +49,11 @@ const RECENT_POINTS = 8
 const SPACING = 64
 
 /**
- * Returns a cache for `toMessages` and the request writers, for any number of conversations. A request with
- * the options of an earlier one then costs O(what differs) and two copies of the message list; after a move
- * of HEAD, at most 64 messages are written again. The requests are equal byte for byte. Messages and blocks
- * of frozen events are frozen and shared; the lists belong to the caller.
+ * Returns a cache for `toMessages` and the request writers, for any number of conversations. If an earlier
+ * request had the same options, a request costs O(what differs) and two copies of the message list; after a
+ * move of HEAD, at most 64 more messages are written. It keeps four requests with different options per
+ * conversation. The requests equal those written without a cache, byte for byte. Messages and blocks of
+ * frozen events are frozen and shared; the lists belong to the caller.
  * @example
  * const cache = requestCache()
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user',

@@ -172,8 +172,9 @@ const READ_KINDS: readonly EventKind[] = [
 /**
  * Returns HEAD's branch as a list of items for a user interface, in log order: prompts, messages,
  * condensations, errors, pauses, and calls with their status and result, also pending and forgotten ones.
- * Without `encrypted_content` and signatures. For another branch, pass `switchTo(state, leafId)`. Results
- * without a call are in `listDroppedResults`. O(path + view + content), and O(view) per condensation.
+ * Items contain no `encrypted_content` and no signatures. For another branch, pass `switchTo(state, leafId)`.
+ * `listDroppedResults` lists results without a call. O(path + view + content), and O(view) per condensation;
+ * with `progress`, also O(log) if calls have worked.
  * @throws ColloquyError `unknown_event` for an unknown id in `after`; `evicted` when the state is from a
  *   snapshot or `evict` and lacks a body.
  * @example
@@ -237,7 +238,7 @@ export interface TreeTimelineItem {
 
 /**
  * Returns the timeline of a conversation and its subagents. A subagent's items follow the call that opened
- * it; if that is unknown or not on HEAD's branch, they are at the end of its parent's. O(`toTimeline` of
+ * it; if that call is unknown or not on HEAD's branch, they follow the items of its parent. O(`toTimeline` of
  * all).
  * @throws ColloquyError `evicted`, see `toTimeline`.
  * @example

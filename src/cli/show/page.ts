@@ -41,7 +41,7 @@ export type Subject<Name extends FileCommand> = RequestOf<Name> & {
   readonly title: string
 }
 
-/** Shows a recording as JSON, and as lines for people. @throws FileError, ColloquyError */
+/** Shows a recording as JSON or as lines of text. @throws FileError, ColloquyError */
 export interface View<Name extends FileCommand> {
   readonly json: (subject: Subject<Name>) => Readonly<Record<string, unknown>>
   readonly show: (page: Page, subject: Subject<Name>) => Iterable<string>

@@ -32,7 +32,7 @@ export interface RefusalReason {
   readonly cause?: unknown
 }
 
-/** What a condenser decided. */
+/** A condenser's decision. */
 export type CondenserDecision =
   | { readonly type: 'keep' }
   /** Append at HEAD. Shortens the view, clears a request, and removes only listed events. */

@@ -28,11 +28,11 @@ const LEAST = 2
 const ROOM = 1 / 4
 
 /**
- * Decides which events of a view to forget, and why, without calling a model. What stays is the first
- * events, the summary and the end of the view: together about half of the limit, or of the view if the log
- * requests a condensation. Required events stay where they are, and the summary follows all forgotten
- * events. If little is left to forget between start and end, a request or a token limit keeps only the
- * required events.
+ * Decides which events of a view to forget, and why, without calling a model. Returns `keep` within the
+ * limits, and `refuse` if nothing can be forgotten. The first events, the summary and the end of the view
+ * stay: together about half of the limit, or of the view if the log requests a condensation. The system
+ * prompt, the last user message and pending calls always stay, and the summary follows all forgotten events.
+ * If too little can be forgotten that way, a request or a token limit keeps only these.
  *
  * O(view), and with `maxTokens` O(log n) calls of the counter, each O(view).
  * @throws ColloquyError `invalid_argument` for invalid limits; the errors of the caller's functions.

@@ -26,8 +26,8 @@ export interface Summary {
 }
 
 /**
- * Writes a summary, usually by sending `request.prompt` to a model. If it throws, it is called again with
- * less text.
+ * Writes a summary, usually by sending `request.prompt` to a model. If it throws, or the summary is too long,
+ * it is called again with less text, up to `retries` times.
  */
 export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promise<string | Summary>
 
@@ -43,12 +43,13 @@ export interface RollingOptions extends CondensationLimits, SummaryBudget {
 }
 
 /**
- * Returns a condenser that replaces the middle of a view by a summary, as `planCondensation` decides. The
+ * Returns a condenser that replaces the middle of a view with a summary, as `planCondensation` decides. The
  * summariser reads all forgotten events and the previous summary. A blank summary is refused. With
  * `maxTokens`, the next request never exceeds that limit.
  *
- * After a failure in the log, the summariser waits for 16 events, doubled with each further failure up to
- * 512. A request in the log and the token limit do not wait. O(`planCondensation`), and the summariser.
+ * After a failure that the log records, the condenser waits for 16 events before it calls the summariser
+ * again. Each further failure doubles the wait, up to 512. A required condensation (a request in the log, or
+ * the token limit) does not wait. Costs `planCondensation` and the calls of the summariser.
  * @throws ColloquyError `invalid_argument` for invalid options.
  * @example
  * const condenser = rollingCondenser({ maxEvents: 8, summarise: async ({ events }) => `${events.length} messages` })

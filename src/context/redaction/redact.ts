@@ -306,10 +306,11 @@ const NO_IDS: ReadonlySet<string> = new Set()
  * Masks every secret in a fact's texts and keys, in numbers of fields that accept any value, and in nested
  * JSON. Returns the same object if it has no secret, else a frozen copy. Masking twice changes nothing. O(size).
  *
- * Ids, references, kinds, roles, times, enums, token ids and required fields stay. So the log
- * keeps its view, its pairs of call and result, and its status, and events and JSON arguments remain valid. A signature covers the whole reply: a
- * masked reply loses all its signatures, its `encrypted_content` is null, and only the kinds of its `parts`
- * are kept. For a reply of several events use `redactLog`; a redacting store does this within one append.
+ * Ids, references, kinds, roles, times, enums, token ids, and the names of required fields stay. So the log
+ * keeps its view, its pairs of call and result, and its status, and events and JSON arguments remain valid. A
+ * signature covers the whole reply: a masked reply loses all its signatures, its `encrypted_content` is null,
+ * and only the kinds of its `parts` are kept. For a reply of several events use `redactLog`; a redacting
+ * store does this within one append.
  * @example
  * const rules = redactionRules({ fields: ['password'] })
  * const error = { kind: 'AgentErrorEvent', tool_name: 'login', tool_call_id: 'c', error: '{"password":"hunter2"}' }
@@ -329,8 +330,9 @@ export interface RedactLogOptions {
 }
 
 /**
- * Redacts a log, as `redact`. Returns the same list if nothing is redacted. An event without an id gets the
- * id that is derived from its original body (design D15), so that references stay valid. O(size).
+ * Redacts each fact of a log as `redact` does, and removes the signatures of all events of a masked reply.
+ * Returns the same list if nothing is redacted. A redacted event without an id gets the id that is derived
+ * from its original body (design D15), so that references stay valid. O(size).
  * @example
  * redactLog([{ kind: 'PauseEvent' }], redactionRules()) // [{ kind: 'PauseEvent' }]
  */

@@ -42,8 +42,8 @@ export interface RedactionRules {
 /**
  * Compiles rules for `redact`. Without options, these are the well-known forms and the default field names.
  * O(size of the options).
- * @throws ColloquyError `invalid_rules` for a secret that is too short or part of every mask, an empty key,
- *   or an unknown name.
+ * @throws ColloquyError `invalid_rules` for a secret of fewer than 8 characters or one that is part of the
+ *   mask's own text, an empty key, or an unknown built-in pattern.
  * @example
  * const rules = redactionRules({ secrets: ['correct horse battery'] })
  * rules.mask('correct horse battery') // '[redacted]'

@@ -17,7 +17,7 @@ export interface HookInput {
   readonly message_id?: string
 }
 
-/** What a hook decided. Without fields, it does not object. */
+/** The result of a hook. An empty object blocks nothing. */
 export interface HookOutcome {
   /** Whether to stop the call, message or end that the hook was called for. Default: false. */
   readonly blocked?: boolean

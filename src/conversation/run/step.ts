@@ -83,8 +83,8 @@ export interface StepInput {
 export type Yielded = Event | readonly Event[] | Reply
 
 /**
- * Executes the approved calls and yields their results; or, if there are none, calls the model and yields
- * its reply. `anthropicStep` and the other functions of `colloquy/steps` return one.
+ * Executes the approved calls and yields their results; or, if there are none, calls the model and yields its
+ * reply. `anthropicStep` and the other `…Step` functions of `colloquy/steps` return one.
  */
 export interface Step {
   (

@@ -256,8 +256,8 @@ function checks(schemas: Readonly<Record<string, z.ZodMiniType>>): ReadonlyMap<s
 }
 
 /**
- * Whether an action is of a published kind and has that kind's fields. Others are valid events, but decode
- * with a warning (design D14). O(size) for a new object, then O(1).
+ * Whether an action is of this published kind and has its fields. With other fields it is still valid, but
+ * decodes with a warning (design D14). O(size) for a new object, then O(1).
  * @example
  * const action = { kind: 'TerminalAction', command: 'ls' }
  * isAction(action, 'TerminalAction') && action.command // 'ls'
@@ -271,8 +271,8 @@ export function isAction<K extends PublishedAction['kind']>(
 }
 
 /**
- * Whether an observation is of a published kind and has that kind's fields. Others are valid events, but
- * decode with a warning (design D14). O(size) for a new object, then O(1).
+ * Whether an observation is of this published kind and has its fields. With other fields it is still valid,
+ * but decodes with a warning (design D14). O(size) for a new object, then O(1).
  * @example
  * const observation = { kind: 'TerminalObservation', exit_code: 1 }
  * isObservation(observation, 'TerminalObservation') && observation.exit_code // 1

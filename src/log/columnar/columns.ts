@@ -10,7 +10,7 @@ const BLOCK = 8_192
 export const bytesIn = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength)
 
-/** 32-bit numbers of a section. */
+/** Returns a section as 32-bit integers, without a copy. */
 export const wordsIn = ({ buffer, byteOffset, byteLength }: Uint8Array): Int32Array =>
   new Int32Array(buffer, byteOffset, byteLength >>> 2)
 

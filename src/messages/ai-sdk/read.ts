@@ -19,9 +19,10 @@ export interface AiSdkStep {
  * parts are sent back in order with provider data (`providerMetadata` becomes `providerOptions`). So are
  * calls that the provider executed, with their results.
  *
- * Invalid and denied calls are not executed, nor are the last call of a truncated reply and all calls of a
- * filtered one. Calls that the SDK executed have their results. Sources, citations and approvals are kept in
- * `reply.metadata`, because the SDK rejects them in a request. Never throws. O(length).
+ * Invalid and denied calls are not executed, nor are a call at the end of a truncated reply and all calls of
+ * a refused, filtered or failed one. Calls that the SDK executed are read with their results. Sources,
+ * citations and approvals are kept in `reply.metadata`, because the SDK rejects them in a request. Never
+ * throws. O(length).
  * @param reply a `StepResult`, or the whole result if it has only one step
  * @example
  * const step = { content: [{ type: 'text', text: 'hi' }], finishReason: 'stop' }

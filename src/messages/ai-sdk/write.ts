@@ -22,10 +22,11 @@ import type {
 } from './blocks.ts'
 
 /**
- * Writes messages for the AI SDK, valid for any log (law M). Set `allowSystemInMessages` if they begin with
- * system messages, or pass those as `instructions`. Thinking with Anthropic's signature, and provider data,
- * are sent while their reply's prefix is unchanged; a reply without thinking sends its reasoning as text.
- * OpenAI's reasoning items are left out: the SDK would send only their ids. O(content).
+ * Writes messages for the AI SDK, valid for any log (law M). If they begin with system messages, pass
+ * `allowSystemInMessages` to the SDK, or pass those as its `instructions`. Thinking with Anthropic's
+ * signature, and provider data, are sent while their reply's prefix is unchanged; unsigned thinking, or else
+ * plain reasoning, is sent as a reasoning part without provider data. OpenAI's reasoning items are left out:
+ * the SDK would send only their ids. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toAiSdk([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]

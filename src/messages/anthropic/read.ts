@@ -34,8 +34,8 @@ const BEGINS: ReadonlyMap<unknown, RawObject | undefined> = new Map(
 
 /**
  * Reads the stream events of `@anthropic-ai/sdk` (`stream: true`), and returns the same reply as
- * `fromAnthropic`. Without a stop reason the reply is `broken_off`; with an `error` event, `failed`.
- * O(length).
+ * `fromAnthropic`. Without a stop reason and `message_stop` the reply is `broken_off`; with an `error` event,
+ * `failed`. O(length).
  * @example
  * const stream = collectAnthropic()
  * stream.push({ type: 'message_start', message: { id: 'msg_1', content: [] } })
@@ -112,13 +112,13 @@ export interface AnthropicReply {
 
 /**
  * Reads a whole reply of Anthropic: its events and outcome. Thinking, texts and calls are sent back in order,
- * byte for byte. A blank text, which the provider rejects, is left out unless a signed part is bound to it.
- * The last call of a truncated reply and all calls of a refused one are not executed.
+ * byte for byte. A blank text, which the provider rejects, is left out unless a signed part is bound to it. A
+ * call at the end of a truncated reply and all calls of a refused or failed one are not executed.
  *
  * Other blocks (server tools and their results, compaction …) are stored in `reply.parts` as `other`,
  * additional fields of texts and calls (citations, callers) as `more`. Both are sent back unchanged. After a
- * call, only calls are sent, because the provider rejects anything else. Thinking bound to an unknown kind is
- * left out. Never throws. O(length).
+ * call, only calls are sent, because the provider rejects anything else. Signed thinking is left out if a
+ * block before it has an unknown kind. Never throws. O(length).
  * @param reply a `Message`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]

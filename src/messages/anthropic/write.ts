@@ -23,7 +23,8 @@ import {
  * Writes system prompt and messages of a Messages request, valid for any log (law M). A reply is sent back
  * unchanged, thinking byte for byte, while its prefix is unchanged; otherwise without signed parts. Unsigned
  * thinking is sent back to its model if `signs` is false. Adjacent messages of a role are merged. The first
- * four parts with `cache_prompt` become breakpoints; four is the provider's maximum. O(content).
+ * parts with `cache_prompt` become breakpoints, up to the provider's maximum of four, which includes the
+ * marks of `tools` and `cached`. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // { messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] }

@@ -15,9 +15,10 @@ export interface BedrockReply {
 }
 
 /**
- * Reads a whole reply of Bedrock: its events and outcome. Reasoning, texts with citations, and calls are
- * sent back in order; files, and calls that the provider executed, are sent back unchanged. The model is
- * recorded from the request, because replies do not name it. Never throws. O(length).
+ * Reads a whole reply of Bedrock: its events and outcome. Reasoning, texts with citations, and calls are sent
+ * back in order; files, and calls that the provider executed, are sent back unchanged. A call at the end of a
+ * truncated reply and all calls of a filtered or failed one are not executed. The model is recorded from
+ * `options.request`, because replies do not name it. Never throws. O(length).
  * @param reply a `ConverseResponse`
  * @example
  * const message = { role: 'assistant', content: [{ text: 'hi' }] }

@@ -18,8 +18,8 @@ const EMPTY_RESULT = '[The result is empty.]'
 
 /**
  * Writes system prompt and messages of a `Converse` request, valid for any log (law M). Signed reasoning is
- * sent back while its reply's prefix is unchanged. Unsigned reasoning, addresses of images and cache marks
- * are left out. A request with calls also needs a `toolConfig`. O(content).
+ * sent back while its reply's prefix is unchanged. Unsigned reasoning and cache marks are left out; a
+ * placeholder text replaces an image with a URL. A request with calls also needs a `toolConfig`. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { messages } = toBedrock([{ role: 'user', content: [{ text: 'hi' }], name: null }])

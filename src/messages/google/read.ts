@@ -132,7 +132,7 @@ interface StreamedPart {
 /**
  * Reads the stream chunks of `generateContentStream` of `@google/genai`, and returns the same reply as
  * `fromGoogle`. Adjacent unsigned texts are joined, and so are the pieces of a call's arguments. Without a
- * finish reason the reply is `broken_off`; with an `error`, `failed`. O(length).
+ * finish or block reason the reply is `broken_off`; with an `error`, `failed`. O(length).
  * @example
  * const stream = collectGoogle()
  * stream.push({ candidates: [{ content: { parts: [{ text: 'hi' }] } }] })[0].content // 'hi'
@@ -206,8 +206,8 @@ export interface GoogleReply {
 
 /**
  * Reads the first candidate of a Gemini reply: its events and outcome. Thoughts, texts and calls are sent
- * back in order with their signatures; other parts (files, executed code, provider tools) unchanged. The
- * last call of a truncated reply and all calls of a filtered one are not executed.
+ * back in order with their signatures; other parts (files, executed code, provider tools) unchanged. A call
+ * at the end of a truncated reply and all calls of a filtered or failed one are not executed.
  *
  * A missing call id is generated, but not sent. Empty unsigned texts are left out. Grounding and citations
  * are kept in `reply.metadata`. For a blocked prompt, the message is empty. Never throws. O(length).

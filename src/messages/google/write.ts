@@ -18,8 +18,9 @@ import type { GoogleContent, GooglePart, GoogleRequest } from './rules.ts'
 /**
  * Writes system instruction and contents of a `generateContent` request, valid for any log (law M). A reply
  * is sent back unchanged, each signature on its part, while its prefix is unchanged; otherwise without
- * signatures. A first call without a signature gets the provider's placeholder, which newer models require.
- * The results of a reply are one content; images in them require Gemini 3 or later. O(content).
+ * signatures. If the first call of a reply has no signature, it gets the provider's placeholder, which newer
+ * models require. The results of a reply are one content; images in them require Gemini 3 or later.
+ * O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { contents } = toGoogle([{ role: 'user', content: [{ text: 'hi' }], name: null }])

@@ -16,8 +16,8 @@ export interface InteractionsReply {
 /**
  * Reads a Gemini interaction: its events and outcome. Thoughts, texts and calls are sent back in order with
  * their signatures; files, and steps of the provider's tools, are sent back unchanged. Repeated input is
- * ignored. The last call of a truncated reply is not executed, nor are calls whose results are in the
- * interaction. Never throws. O(length).
+ * ignored. A call at the end of a truncated interaction and all calls of a failed one are not executed. Calls
+ * whose results are in the interaction are read with them. Never throws. O(length).
  * @param reply an `Interaction`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]

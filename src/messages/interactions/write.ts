@@ -20,8 +20,9 @@ type InteractionsBlock = InteractionsContent | InteractionsStep
 /**
  * Writes system instruction and steps of an `interactions.create` request, valid for any log (law M). The
  * steps are the whole history, so that `store: false` can be set. A reply is sent back with its signatures
- * while its prefix is unchanged. Unsigned thoughts, which the provider rejects, are left out. A first call
- * without a signed thought before it gets the provider's placeholder. O(content).
+ * while its prefix is unchanged. Unsigned thoughts, which the provider rejects, are left out. If neither the
+ * first call of a reply nor a thought before it is signed, the provider's placeholder precedes the call.
+ * O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { input } = toInteractions([{ role: 'user', content: [{ text: 'hi' }], name: null }])

@@ -221,13 +221,14 @@ export interface ChatReply {
 }
 
 /**
- * Reads the first choice of a Chat Completions reply: its events and outcome. Plain reasoning of servers
- * (`reasoning_content`, `reasoning`, `thinking` parts) is sent back to its model in the same field. The last
- * call of a truncated reply and all calls of a refused or filtered one are not executed.
+ * Reads the first choice of a Chat Completions reply: its events and outcome. Plain reasoning
+ * (`reasoning_content` or `reasoning`) is sent back to its model in the same field; text of `thinking` parts
+ * is only read. The last call of a truncated reply and all calls of a refused, filtered or failed one are not
+ * executed.
  *
- * A refusal is read as text with `more: { type: 'refusal' }` in `reply.parts`, and a custom call as not
- * executable. Other content (annotations, signed reasoning …) is stored there as `other`, additions to calls
- * (thought signatures) as `more`. All of it is sent back unchanged, except audio, of which the transcript is
+ * A refusal is read as text with `more: { type: 'refusal' }` in `reply.parts`, and a custom call cannot be
+ * executed. Other content (annotations, signed reasoning …) is stored there as `other`, additions to calls
+ * (thought signatures) as `more`. All of it is sent back unchanged, except audio: only its transcript is
  * sent. Never throws. O(length).
  * @param reply a `ChatCompletion`
  * @example

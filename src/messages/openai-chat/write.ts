@@ -22,10 +22,10 @@ type ReplyPart =
   | JsonObject
 
 /**
- * Writes the messages of a Chat Completions request, valid for any log (law M). Thinking and signed
- * reasoning are left out, because this grammar has no place for them. Server-specific fields are sent back
- * to their model, `reasoning_content` only with calls unless an option changes that. Images of tool results
- * follow in a user message. O(content).
+ * Writes the messages of a Chat Completions request, valid for any log (law M). Thinking and reasoning items
+ * of other grammars are left out, because this grammar has no place for them. Server-specific fields are sent
+ * back to their model, signed ones while their reply's prefix is unchanged, and `reasoning_content` only with
+ * calls unless `options.reasoning` changes that. Images of tool results follow in a user message. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toOpenAIChat([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]

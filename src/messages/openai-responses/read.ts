@@ -237,16 +237,16 @@ export interface ResponsesReply {
 }
 
 /**
- * Reads a whole reply of OpenAI Responses: its events and outcome. A reasoning item belongs to the call
- * after it, or to the message; it is sent back if it has encrypted content
- * (`include: ['reasoning.encrypted_content']`). A truncated call and all calls of a filtered reply are not
- * executed.
+ * Reads a whole reply of OpenAI Responses: its events and outcome. A reasoning item belongs to the call after
+ * it, or to the message; it is sent back if it has encrypted content (`include:
+ * ['reasoning.encrypted_content']`). An incomplete call and all calls of a refused, filtered or failed reply
+ * are not executed.
  *
  * A refusal is read as text with `more: { type: 'refusal' }` in `reply.parts`. Other items (searches, MCP,
- * compaction …) and reasoning without a call are stored there as `other`; a message's annotations, phase,
- * and id (where it matters) as `more`. All of it is sent back unchanged, except log probabilities. Typed
+ * compaction …) and further reasoning items are stored there as `other`; a message's annotations, phase, and
+ * id (if the provider needs it) as `more`. All of it is sent back unchanged, except log probabilities. Typed
  * client calls (`shell_call`, `local_shell_call`, `apply_patch_call`, `computer_call`) are read as calls of
- * `shell`, `local_shell`, `apply_patch` or `computer`, and custom calls as not executable. Never throws.
+ * `shell`, `local_shell`, `apply_patch` or `computer`. Custom calls cannot be executed. Never throws.
  * O(length).
  * @param reply a `Response`
  * @example

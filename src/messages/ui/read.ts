@@ -11,9 +11,11 @@ interface ClientMessage {
 }
 
 /**
- * Returns the event of a user's `UIMessage`, with its id, so that sending it again appends nothing. Images
- * become images, and other files keep the AI SDK's form; other parts are ignored. O(length).
- * @throws ColloquyError `invalid_argument` for a message that is empty or not a user's.
+ * Returns the event of a user's `UIMessage`, with its id, so that sending it again appends nothing. Image
+ * files become image parts, and other files keep the AI SDK's form; parts other than text and files are
+ * ignored. O(length).
+ * @throws ColloquyError `invalid_argument` for a message that is empty, is not a user's, or has a file
+ *   without `url` or `mediaType`.
  * @example
  * const event = fromUIMessage({ id: 'm', role: 'user', parts: [{ type: 'text', text: 'hi' }] })
  * event.llm_message.content // [{ type: 'text', text: 'hi' }]

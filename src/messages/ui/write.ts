@@ -73,10 +73,11 @@ function addressesIn(part: Content, link: Link): (readonly [address: string, tex
 }
 
 /**
- * Returns HEAD's branch for the AI SDK's `useChat`: each user message under its event's id, and one
- * assistant message for the whole turn after it, with that id and `-reply`. A reply belongs to the messages
- * that its model had read (`reply.after`). Calls become `tool-NAME` parts, other items `data-…` parts; a
- * pause or interrupt follows the reply that it ended. System prompts are left out. O(path + content).
+ * Returns HEAD's branch for the AI SDK's `useChat`: each user message under its event's id, and one assistant
+ * message for the whole turn after it, under that id with the suffix `-reply`. A reply is in the turn of the
+ * last user message that its model had read (`reply.after`). Calls become `tool-NAME` parts, other items
+ * `data-…` parts; a pause or interrupt follows the reply that it ended. System prompts are left out. O(path +
+ * view + content), O(view) per condensation, and O(log) if calls have worked.
  * @param options.pageTools tools that the page executes: their waiting calls are `input-available`
  * @throws ColloquyError `evicted` when the state is from a snapshot or `evict` and lacks a body; see
  *   `Conversation.read`.
