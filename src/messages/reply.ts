@@ -507,7 +507,7 @@ export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions)
   const response = id === '' ? `reply-${after ?? 'first'}` : id
   const reasoningFields = {
     ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
-    ...thinkingOf(message),
+    ...(message.thinking_blocks.length > 0 && { thinking_blocks: message.thinking_blocks }),
   }
   const { calls } = ordered
   if (calls.length === 0) {
@@ -567,9 +567,6 @@ const observation = (
   action_id: ends.tool_call_id,
   observation: { kind: 'ToolObservation', content: [{ type: 'text', text }], is_error: isError },
 })
-
-const thinkingOf = ({ thinking_blocks }: AssistantMessage) =>
-  thinking_blocks.length === 0 ? {} : { thinking_blocks }
 
 function messageOf(
   { texts, thinking, calls, reasoning }: OrderedParts,

@@ -79,7 +79,7 @@ export function requestCache(): RequestCache {
       const open = earlier ?? startKnown(key, writer, messages, options)
       const from = Math.max(open.request.lead, open.settled.length)
       // A late prompt replaces the first one, where a grammar accepts one only.
-      if (!writer.limits.appends && hasPrompt(messages, from)) return null
+      if (!writer.limits.appends && messages.slice(from).some(({ role }) => role === 'system')) return null
       const request = continueRequest(open, messages, from, writer.limits.pairOf)
       if (open.points.length > 0) requests.set(first, [open, ...others].slice(0, MAX_REQUESTS))
       if (onPrefix !== undefined) requestRecord(request)?.leftOut.forEach((remaining) => onPrefix(remaining))
@@ -110,12 +110,6 @@ function rewind(
   if (point.last !== undefined) list[point.written - 1] = point.last
   for (const [index, state] of point.states.entries()) Object.assign(request.parts[index]?.state ?? {}, state)
   return true
-}
-
-function hasPrompt(messages: readonly NeutralMessage[], from: number): boolean {
-  for (let index = from; index < messages.length; index += 1)
-    if (messages[index]?.role === 'system') return true
-  return false
 }
 
 function startKnown<Request extends object, Block extends object, M extends object>(
@@ -208,8 +202,7 @@ function addPoint(open: KnownRequest, messages: readonly NeutralMessage[], index
 
 /** Freezes the messages since the last point, and the last one before it, which may have been replaced. */
 function freezeNew({ list, points }: KnownRequest): void {
-  for (let index = Math.max(0, (points.at(-1)?.written ?? 0) - 1); index < list.length; index += 1)
-    freeze(list[index])
+  list.slice(Math.max(0, (points.at(-1)?.written ?? 0) - 1)).forEach(freeze)
 }
 
 const isShared = (message: NeutralMessage): boolean =>

@@ -85,7 +85,7 @@ export function* batchMessages(
     yield resultMessage(entry.event, call.event, options.maxResultLength)
   }
   for (const call of batch.calls) {
-    if (!results.has(call.seq)) yield closedMessage(call.event, options.reason)
+    if (!results.has(call.seq)) yield messageFor(call.event, [textContentOf(options.reason)], true)
   }
 }
 
@@ -148,10 +148,6 @@ function contentWithin(result: ToolResultEvent, maxLength: number): readonly Con
   const content = clipped(contentOf(result), maxLength)
   CLIPPED_RESULTS.set(result, { maxLength, content })
   return content
-}
-
-function closedMessage(call: ActionEvent, reason: string): ToolMessage {
-  return messageFor(call, [textContentOf(reason)], true)
 }
 
 function messageFor(call: ActionEvent, content: readonly Content[], is_error: boolean): ToolMessage {

@@ -66,9 +66,8 @@ function isDataUrl(url: unknown): string | undefined {
 export const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
 /** Whether a text is base64 in its standard alphabet, padded, and of at least one byte. */
-export function isBase64(data: string): boolean {
-  return data.length > 0 && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
-}
+export const isBase64 = (data: string): boolean =>
+  data.length > 0 && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
 
 export const ANY_URL = ['https:', 'http:', 'data:']
 
@@ -89,13 +88,9 @@ function dataUrlFault(url: string): string | undefined {
 }
 
 /** Whether a text has only white space in JavaScript or Python (which adds U+0085 and U+001C to U+001F). */
-export function isBlank(value: string): boolean {
-  return BLANK.test(value)
-}
+export const isBlank = (value: string): boolean => BLANK.test(value)
 
-export function endsInSpace(value: string): boolean {
-  return SPACE_AT_END.test(value)
-}
+export const endsInSpace = (value: string): boolean => SPACE_AT_END.test(value)
 
 export function parseObject(value: string): object | undefined {
   try {

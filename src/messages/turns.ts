@@ -158,12 +158,7 @@ function assistantTurn(
     name: toolName(source.name, limits.toolNameLength),
     source,
   }))
-  const open = new Map<string, Call[]>()
-  for (const call of calls.toReversed()) {
-    const same = open.get(call.source.id)
-    if (same === undefined) open.set(call.source.id, [call])
-    else same.push(call)
-  }
+  const open = Map.groupBy(calls.toReversed(), ({ source }) => source.id)
   const results: Result[] = []
   for (const { tool_call_id, content, is_error, working } of toolMessages) {
     const call = open.get(tool_call_id)?.pop()

@@ -50,14 +50,9 @@ export function googleStep({ client: { models }, config = {}, ...options }: Goog
 }
 
 const describeTools = (tools: readonly ToolDescription[]): object[] =>
-  tools.length === 0
-    ? []
-    : [
-        {
-          functionDeclarations: tools.map(({ name, description, parameters }) => ({
-            name,
-            description,
-            parametersJsonSchema: parameters,
-          })),
-        },
-      ]
+  tools.length === 0 ? [] : [{ functionDeclarations: tools.map(declarationOf) }]
+
+const declarationOf = ({ parameters, ...tool }: ToolDescription): object => ({
+  ...tool,
+  parametersJsonSchema: parameters,
+})

@@ -10,7 +10,7 @@ import { COMMON_LIMITS, hasOwnParts, signatureOf } from '../reply-parts.ts'
 import { boolean, object, open, string } from '../shape.ts'
 import { objectOf } from '../text.ts'
 
-const AUDIO: ReadonlySet<string> = new Set(
+export const AUDIO: ReadonlySet<string> = new Set(
   ['wav', 'mp3', 'mpeg', 'aiff', 'aac', 'ogg', 'flac'].map((name) => `audio/${name}`),
 )
 

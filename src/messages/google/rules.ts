@@ -5,7 +5,7 @@ import { each, functionNameFault, isBase64, judge, nonEmpty, notUser, repeats, s
 import type { Finding, OneField, Rules, Violation } from '../request-form.ts'
 import { listOf, object, oneOf, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf } from '../shape.ts'
-import { MORE } from './blocks.ts'
+import { AUDIO, MORE } from './blocks.ts'
 
 const blob = record({ mimeType: string, data: string, displayName: optional(string) })
 const inline = { inlineData: blob } as const
@@ -241,9 +241,8 @@ export const googleRules: Rules<View> = {
   ],
 }
 
-const TYPES = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif', 'application/pdf'].concat(
-  ['wav', 'mp3', 'mpeg', 'aiff', 'aac', 'ogg', 'flac'].map((name) => `audio/${name}`),
-)
+const IMAGES = ['png', 'jpeg', 'webp', 'heic', 'heif'].map((name) => `image/${name}`)
+const TYPES = [...IMAGES, ...AUDIO, 'application/pdf']
 
 function* blobFaults(blob: unknown, path: string): Generator<Finding> {
   const { mimeType, data } = asObject(blob)

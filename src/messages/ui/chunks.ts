@@ -144,7 +144,7 @@ function outcomeChunks(part: UIToolPart): UIChunk[] {
     case 'approval-requested':
       return [{ type: 'tool-approval-request', approvalId: part.approval.id, toolCallId }]
     case 'approval-responded':
-      return [...approvalRequest(part.approval.id, toolCallId), approval(part.approval)]
+      return decisionChunks(part.approval, toolCallId)
     case 'output-available':
       return [
         {
@@ -157,24 +157,17 @@ function outcomeChunks(part: UIToolPart): UIChunk[] {
     case 'output-error':
       return [{ type: 'tool-output-error', toolCallId, errorText: part.errorText }]
     case 'output-denied':
-      return [
-        ...approvalRequest(part.approval.id, toolCallId),
-        approval(part.approval),
-        { type: 'tool-output-denied', toolCallId },
-      ]
+      return [...decisionChunks(part.approval, toolCallId), { type: 'tool-output-denied', toolCallId }]
     default:
       return []
   }
 }
 
 /** A decision needs its request first. */
-const approvalRequest = (approvalId: string, toolCallId: string): UIChunk[] => [
+const decisionChunks = (
+  { id: approvalId, approved, reason }: { id: string; approved: boolean; reason?: string },
+  toolCallId: string,
+): UIChunk[] => [
   { type: 'tool-approval-request', approvalId, toolCallId },
+  { type: 'tool-approval-response', approvalId, approved, ...(reason !== undefined && { reason }) },
 ]
-
-const approval = (input: { id: string; approved: boolean; reason?: string }): UIChunk => ({
-  type: 'tool-approval-response',
-  approvalId: input.id,
-  approved: input.approved,
-  ...(input.reason === undefined ? {} : { reason: input.reason }),
-})
