@@ -48,14 +48,14 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'unsigned thinking is sent',
     file: 'messages/reply-parts.ts',
-    find: 'return signature && isWellFormed(signature) && isWellFormed(thinking) ? { thinking, signature } : null',
-    replace: "return isWellFormed(thinking) ? { thinking, signature: signature ?? '' } : null",
+    find: 'return signature && signature.isWellFormed() && thinking.isWellFormed() ? { thinking, signature } : null',
+    replace: "return thinking.isWellFormed() ? { thinking, signature: signature ?? '' } : null",
   },
   {
     name: 'signed thinking is put right',
     file: 'messages/reply-parts.ts',
-    find: 'isWellFormed(thinking) ? { thinking, signature } : null',
-    replace: 'isWellFormed(thinking) ? { thinking: thinking.trim(), signature } : null',
+    find: 'thinking.isWellFormed() ? { thinking, signature } : null',
+    replace: 'thinking.isWellFormed() ? { thinking: thinking.trim(), signature } : null',
   },
   {
     name: 'a history may begin with the assistant',
@@ -146,8 +146,8 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'what a server tool said is told in words to the server itself',
     file: 'messages/reply-parts.ts',
-    find: 'return isReturnable(limits, ref.value) ? [ref] : unsent(ref)',
-    replace: 'return unsent(ref)',
+    find: "ref.kind === 'other' && !isReturnable(limits, ref.value) ? unsent(ref) : [ref]",
+    replace: "ref.kind === 'other' ? unsent(ref) : [ref]",
   },
   {
     name: 'words between two thoughts are trimmed',

@@ -2,7 +2,7 @@
 
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
-import { isWellFormed, isWhitespace, objectOf as readObject } from './text.ts'
+import { isWhitespace, objectOf as readObject } from './text.ts'
 import { decodeBase64, decodeText, isTextFile } from './text-files.ts'
 
 /** Image formats that every provider reads. */
@@ -312,7 +312,7 @@ const fileReading = (
 })
 
 const isText = (value: JsonValue | undefined): value is string =>
-  typeof value === 'string' && !isWhitespace(value) && isWellFormed(value)
+  typeof value === 'string' && !isWhitespace(value) && value.isWellFormed()
 
 const textOrNull = (value: JsonValue | undefined): string | null => (isText(value) ? value : null)
 

@@ -30,7 +30,6 @@ import type {
 } from './limits.ts'
 import type { AssistantMessage } from './message.ts'
 import { textPiece, textPieces } from './pieces.ts'
-import { isWellFormed } from './text.ts'
 
 const THINKING_KINDS: readonly PartKind[] = ['thinking', 'text', 'call']
 
@@ -78,8 +77,8 @@ export function signatureOf(
   const block = kind === 'thinking' ? thoughtAt(message, grammar, index) : null
   const stored = Object.hasOwn(accepted[kind] ?? {}, field) ? more?.[field] : null
   const signature = kind === 'thinking' ? block?.signature : stored
-  const isSound = typeof signature === 'string' && signature !== '' && isWellFormed(signature)
-  return isSound && isWellFormed(block?.thinking ?? '') ? signature : null
+  const isSound = typeof signature === 'string' && signature !== '' && signature.isWellFormed()
+  return isSound && (block?.thinking ?? '').isWellFormed() ? signature : null
 }
 
 export const textsOfPart = (part: Content, exact: boolean): TextPiece[] =>
@@ -107,7 +106,9 @@ export function partsOf(message: AssistantMessage, limits: Limits): PartsInOrder
   const refs =
     ownRefs === null
       ? withPlaceholders(limits.order(message, counts), isOwn ? [] : othersOf(message))
-      : ownRefs.flatMap((ref): readonly PartRef[] => (ref.kind === 'other' ? ownPart(ref, limits) : [ref]))
+      : ownRefs.flatMap((ref): readonly PartRef[] =>
+          ref.kind === 'other' && !isReturnable(limits, ref.value) ? unsent(ref) : [ref],
+        )
   const arranged = ownRefs === null ? null : limits.arrange?.(message, refs, limits)
   return signedOf(message, arranged ?? refs, limits)
 }
@@ -140,10 +141,6 @@ function countsOf(message: AssistantMessage, kinds: readonly PartKind[]): PartCo
   for (const kind of kinds)
     counts[kind] = kind === 'reasoning' ? reasoningItems(message).length : lengths[kind]
   return counts
-}
-
-function ownPart(ref: OtherRef, limits: Limits): OtherRef[] {
-  return isReturnable(limits, ref.value) ? [ref] : unsent(ref)
 }
 
 /** Returns the placeholder of a part; nothing for reasoning. */
@@ -298,9 +295,9 @@ export function returnable(
   block: ThinkingBlock | RedactedThinkingBlock,
 ): { readonly thinking: string; readonly signature: string } | { readonly data: string } | null {
   if (!('thinking' in block))
-    return block.data !== '' && isWellFormed(block.data) ? { data: block.data } : null
+    return block.data !== '' && block.data.isWellFormed() ? { data: block.data } : null
   const { thinking, signature } = block
-  return signature && isWellFormed(signature) && isWellFormed(thinking) ? { thinking, signature } : null
+  return signature && signature.isWellFormed() && thinking.isWellFormed() ? { thinking, signature } : null
 }
 
 const TEXT_FIELDS: readonly string[] =

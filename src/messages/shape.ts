@@ -6,7 +6,7 @@
 import { isObject } from '../event/json.ts'
 import type { JsonValue } from '../event/shapes.ts'
 import { isAddress, isBase64, readImage } from './files.ts'
-import { isWellFormed, isWhitespace } from './text.ts'
+import { isWhitespace } from './text.ts'
 
 /**
  * Whether a value has a shape. To a judge (grammar rules pass one) the shape describes itself, and the judge
@@ -136,7 +136,7 @@ export const typed = <const F extends Fields>(
   either(forms.map((fields) => record({ type: string, ...fields }))) as never
 
 /** Text without lone surrogates. */
-export const text = /* @__PURE__ */ where(string, isWellFormed)
+export const text = /* @__PURE__ */ where(string, (value) => value.isWellFormed())
 
 export const visibleText = /* @__PURE__ */ where(text, (value) => !isWhitespace(value))
 

@@ -116,11 +116,6 @@ export function trimTrailing(text: string): string {
   return text.slice(0, end)
 }
 
-/** Whether a text can be sent byte for byte. O(length). */
-export function isWellFormed(text: string): boolean {
-  return text.isWellFormed()
-}
-
 /** Removes the middle of a text longer than `limit`, with a notice between head and tail. */
 export function clip(text: string, limit: number): string {
   if (text.length <= limit) return text

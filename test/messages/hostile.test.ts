@@ -21,7 +21,6 @@ import { toMessages } from '../../src/messages/neutral.ts'
 import type { ChatToolCall } from '../../src/messages/openai-chat/rules.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
-import { isWellFormed } from '../../src/messages/text.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { initialState, type State } from '../../src/state/state.ts'
 import { isPending } from '../../src/view/units.ts'
@@ -121,7 +120,7 @@ function look(state: State, messages: readonly NeutralMessage[]): void {
   count('the assistant first', messages.find(({ role }) => role !== 'system')?.role === 'assistant')
   count(
     'a lone surrogate',
-    messages.some(({ content }) => content.some((part) => isTextPart(part) && !isWellFormed(part.text))),
+    messages.some(({ content }) => content.some((part) => isTextPart(part) && !part.text.isWellFormed())),
   )
 }
 

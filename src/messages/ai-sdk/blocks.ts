@@ -27,14 +27,14 @@ import {
 } from '../shape.ts'
 import type { Shape, ShapeOf, Typed } from '../shape.ts'
 import { COMMON_LIMITS, isSignedThinking } from '../reply-parts.ts'
-import { isWellFormed, isWhitespace } from '../text.ts'
+import { isWhitespace } from '../text.ts'
 import { resumesPaused } from '../turns.ts'
 
 const options = {
   providerOptions: optional(
     where(mapOf(object), (value) => {
       const text = JSON.stringify(value)
-      return !/\\ud[89a-f]/.test(text) && isWellFormed(text)
+      return !/\\ud[89a-f]/.test(text) && text.isWellFormed()
     }),
   ),
 }

@@ -1,7 +1,7 @@
 /** OpenAI Responses: kinds of items and limits, for writer and readers. */
 
 import type { JsonObject, ReasoningItemModel } from '../../event/shapes.ts'
-import { isWellFormed, type RawObject, objectsOf, stringOf } from '../text.ts'
+import { type RawObject, objectsOf, stringOf } from '../text.ts'
 import { type Kinds, wholePart } from '../blocks.ts'
 import { type FileRef, isPdf } from '../files.ts'
 import { memoize } from '../digest.ts'
@@ -255,7 +255,7 @@ export const LIMITS: Limits = {
 export function isSendable(item: ReasoningItemModel | undefined): boolean {
   const { id, encrypted_content } = item ?? {}
   return (
-    typeof id === 'string' && REASONING_ID.test(id) && !!encrypted_content && isWellFormed(encrypted_content)
+    typeof id === 'string' && REASONING_ID.test(id) && !!encrypted_content && encrypted_content.isWellFormed()
   )
 }
 

@@ -10,7 +10,6 @@ import type { State } from '../../state/state.ts'
 import { readPart } from '../files.ts'
 import { placeholderOf } from '../pieces.ts'
 import { mapStrings } from '../resolve-blobs.ts'
-import { isWellFormed } from '../text.ts'
 import { toTimeline } from '../timeline.ts'
 import type { CallItem, MessageItem, ProgressItem, TimelineItem } from '../timeline.ts'
 import { isContent } from './chunks.ts'
@@ -42,7 +41,7 @@ function linkOf(conversationId: string, { blobs, service = '' }: UIMessagesOptio
   return (part, text) => {
     if (blobs !== 'refs') return null
     let hash = REFERENCE.exec(text)?.[1]
-    if (text.length > LARGE_STRING && isWellFormed(text)) {
+    if (text.length > LARGE_STRING && text.isWellFormed()) {
       const known = hashes.get(part) ?? new Map<string, string>()
       hash = known.get(text) ?? digestOf(text).hash
       hashes.set(part, known.set(text, hash))
