@@ -18,7 +18,7 @@ import { anthropicStep, openaiChatStep, openaiResponsesStep, type StepTool } fro
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import { driveServer } from '../../src/testing/drive/commands.ts'
+import { driveServer } from '../../src/testing/drive/drive-server.ts'
 import type { DrivenServer } from '../../src/testing/drive/driver.ts'
 import type { DriveCase } from '../../src/testing/drive/script.ts'
 import type { ServerClientOptions } from '../../src/testing/server/client.ts'

@@ -1,4 +1,4 @@
-/** Executes the commands of a case on a server, and records what the server acknowledged. */
+/** Executes the commands of a case on a server, records what the server acknowledged, and checks the laws. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { hold, LawBroken } from '../failure.ts'
@@ -51,14 +51,18 @@ interface Portrait {
   readonly isCut: boolean
 }
 
-/** Sends commands to a server, and records what the server acknowledged. Made by `driveServer`. */
 export class Driver {
   readonly #server: DrivenServer
   readonly #timeout: number
   readonly played: PlayedCase
-  readonly done: string[] = []
+  readonly conversations: DrivenConversation[] = []
+  readonly approvals = new Map<string, number>()
+  readonly #done: string[] = []
   #freed = 0
   #isPair = false
+  /** Counts acknowledged actions, so that their order is known. */
+  #now = 0
+  starts = 1
   client: ServerClient
 
   constructor(server: DrivenServer, played: PlayedCase, timeout: number) {
@@ -83,28 +87,28 @@ export class Driver {
     return this.played.hangs() > this.#freed
   }
 
-  async begin(model: DriveModel): Promise<void> {
-    model.conversations.push(newConversation(bodyOf(await this.client.create()).id))
+  async begin(): Promise<void> {
+    this.conversations.push(newConversation(bodyOf(await this.client.create()).id))
   }
 
   /** Plays one step. @throws LawBroken, with all steps so far. */
-  async play(model: DriveModel, deeds: Deeds): Promise<void> {
-    this.done.push(deeds.map(describeDeed).join(' & '))
+  async play(deeds: Deeds): Promise<void> {
+    this.#done.push(deeds.map(describeDeed).join(' & '))
     try {
       this.#isPair = deeds.length > 1
-      await Promise.all(deeds.map((deed) => this.#do(model, deed)))
+      await Promise.all(deeds.map((deed) => this.#do(deed)))
       // The order of concurrent deeds is unknown.
-      if (deeds.length > 1) for (const each of model.conversations) forget(each)
+      if (deeds.length > 1) for (const each of this.conversations) forget(each)
     } catch (error) {
       throw this.#told(error)
     }
   }
 
   /** Waits until the server is at rest, and checks all laws. @throws LawBroken, as `play`. */
-  async look(model: DriveModel): Promise<void> {
+  async look(): Promise<void> {
     try {
-      for (const conversation of model.conversations) await this.rest(conversation)
-      await checkAll(this, model)
+      for (const conversation of this.conversations) await this.rest(conversation)
+      await checkAll(this)
     } catch (error) {
       throw this.#told(error)
     }
@@ -114,56 +118,56 @@ export class Driver {
     if (!(error instanceof LawBroken) || error.message.includes(AFTER)) return error
     const detail = error.message.slice(error.law.length + 2)
     const { facts, cause } = error
-    return new LawBroken(error.law, `${detail}${AFTER}${this.done.join(', ')}`, { facts, cause })
+    return new LawBroken(error.law, `${detail}${AFTER}${this.#done.join(', ')}`, { facts, cause })
   }
 
-  async #do(model: DriveModel, deed: Deed): Promise<void> {
+  async #do(deed: Deed): Promise<void> {
     for (let n = 0; n < deed.turns; n += 1) await turn()
-    const { conversations } = model
+    const { conversations } = this
     const of = conversations.at(-1 - (deed.on % conversations.length)) as DrivenConversation
     if (!LEAVES_HEAD.has(deed.do)) of.head = undefined
     if (ENDS_PAUSE.has(deed.do)) forget(of)
     switch (deed.do) {
       case 'look':
-        return this.look(model)
+        return this.look()
       case 'restart':
       case 'crash':
-        return this.#restart(model, deed.do)
+        return this.#restart(deed.do)
       case 'send':
       case 'turn':
-        return this.#say(model, of, deed.do === 'turn')
+        return this.#say(of, deed.do === 'turn')
       case 'back':
       case 'edit':
-        return this.#back(model, of, deed)
+        return this.#back(of, deed)
       case 'fork':
-        return this.#fork(model, of, deed)
+        return this.#fork(of, deed)
       case 'approve':
       case 'reject':
-        return this.#respond(model, of, deed.do === 'approve')
+        return this.#respond(of, deed.do === 'approve')
       case 'policy':
-        await this.#ask(model, () => this.client.setPolicy(of.id, POLICIES[deed.n % POLICIES.length] ?? null))
+        await this.#ask(() => this.client.setPolicy(of.id, POLICIES[deed.n % POLICIES.length] ?? null))
         return
       case 'pause':
       case 'interrupt':
-        return this.#stop(model, of, deed.do)
+        return this.#stop(of, deed.do)
       default: {
         const { do: verb } = deed
-        await this.#ask(model, () => this.client[verb](of.id))
+        await this.#ask(() => this.client[verb](of.id))
       }
     }
   }
 
   /** Null where the deed did not fit, or its effect is unknown because the server ended. */
-  async #ask<T>(model: DriveModel, request: () => Promise<Received<T>>): Promise<T | null> {
-    const { starts } = model
+  async #ask<T>(request: () => Promise<Received<T>>): Promise<T | null> {
+    const { starts } = this
     let received: Received<T>
     try {
       received = await request()
     } catch (error) {
-      if (starts !== model.starts) return null
+      if (starts !== this.starts) return null
       throw new LawBroken('W1', `the server sent no response: ${String(error)}`, { cause: error })
     }
-    if (starts !== model.starts || REFUSED.includes(received.status)) return null
+    if (starts !== this.starts || REFUSED.includes(received.status)) return null
     try {
       return bodyOf(received)
     } catch (error) {
@@ -171,17 +175,17 @@ export class Driver {
     }
   }
 
-  async #say(model: DriveModel, of: DrivenConversation, run: boolean): Promise<void> {
-    const begun = (model.now += 1)
+  async #say(of: DrivenConversation, run: boolean): Promise<void> {
+    const begun = (this.#now += 1)
     const text = `message ${begun}`
-    const { starts } = model
-    const taken = await this.#ask(model, () => this.client.say(of.id, text, { run }))
-    if (taken === null && starts === model.starts) return
-    of.sent.push({ text, isSure: taken !== null, begun, ended: (model.now += 1) })
+    const { starts } = this
+    const taken = await this.#ask(() => this.client.say(of.id, text, { run }))
+    if (taken === null && starts === this.starts) return
+    of.sent.push({ text, isSure: taken !== null, begun, ended: (this.#now += 1) })
   }
 
-  async #back(model: DriveModel, of: DrivenConversation, { do: verb, n }: Deed): Promise<void> {
-    const { starts } = model
+  async #back(of: DrivenConversation, { do: verb, n }: Deed): Promise<void> {
+    const { starts } = this
     const messages = await this.client
       .events(of.id, { kind: 'MessageEvent', ...(verb === 'edit' && { source: 'user' }) })
       .catch(() => [])
@@ -189,50 +193,50 @@ export class Driver {
     if (message === undefined) return
     const parent = message.parent_id === '__root__' ? null : (message.parent_id ?? null)
     const position = verb === 'edit' ? parent : (message.id ?? null)
-    const moved = await this.#ask(model, () => this.client.navigate(of.id, position))
-    if (moved === null || starts !== model.starts) return
-    if (verb === 'edit') await this.#say(model, of, true)
+    const moved = await this.#ask(() => this.client.navigate(of.id, position))
+    if (moved === null || starts !== this.starts) return
+    if (verb === 'edit') await this.#say(of, true)
     else of.head = position
   }
 
-  async #fork(model: DriveModel, of: DrivenConversation, { n }: Deed): Promise<void> {
+  async #fork(of: DrivenConversation, { n }: Deed): Promise<void> {
     const messages = await this.client.events(of.id, { kind: 'MessageEvent' }).catch(() => [])
     const from = n === 0 ? undefined : messages.at(-n)?.id
-    const made = await this.#ask(model, () =>
+    const made = await this.#ask(() =>
       this.client.fork(of.id, from === undefined ? {} : { from_event_id: from }),
     )
-    if (made !== null) model.conversations.push(newConversation(made.id))
+    if (made !== null) this.conversations.push(newConversation(made.id))
   }
 
-  async #respond(model: DriveModel, of: DrivenConversation, accept: boolean): Promise<void> {
-    const waiting = (await this.#ask(model, () => this.client.get(of.id)))?.pending_action_ids ?? []
-    const input = await this.#ask(model, () => this.client.respond(of.id, accept))
+  async #respond(of: DrivenConversation, accept: boolean): Promise<void> {
+    const waiting = (await this.#ask(() => this.client.get(of.id)))?.pending_action_ids ?? []
+    const input = await this.#ask(() => this.client.respond(of.id, accept))
     if (input === null || !accept) return
-    for (const id of waiting) model.approvals.set(id, (model.approvals.get(id) ?? 0) + 1)
+    for (const id of waiting) this.approvals.set(id, (this.approvals.get(id) ?? 0) + 1)
   }
 
-  async #stop(model: DriveModel, of: DrivenConversation, verb: 'pause' | 'interrupt'): Promise<void> {
-    const before = await this.#ask(model, () => this.client.get(of.id))
-    const done = await this.#ask(model, () => this.client[verb](of.id))
+  async #stop(of: DrivenConversation, verb: 'pause' | 'interrupt'): Promise<void> {
+    const before = await this.#ask(() => this.client.get(of.id))
+    const done = await this.#ask(() => this.client[verb](of.id))
     if (done === null) return
     of.agentEvents = null
-    const info = await this.#ask(model, () => this.client.get(of.id))
+    const info = await this.#ask(() => this.client.get(of.id))
     if (info === null) return
     const { execution_status: status } = info
     // A finished or waiting conversation cannot be paused.
-    if (status === 'paused') of.pausedAt = model.now += 1
+    if (status === 'paused') of.pausedAt = this.#now += 1
     else if (before !== null && isLive(before) && isLive(info) && !this.#isPair)
       throw new LawBroken('I3', `a ${verb} was acknowledged, and the conversation is ${status}`)
   }
 
-  async #restart(model: DriveModel, how: 'restart' | 'crash'): Promise<void> {
+  async #restart(how: 'restart' | 'crash'): Promise<void> {
     if (this.#server.restart === undefined) return
-    if (how === 'restart') await this.look(model)
-    const before = how === 'restart' ? await this.#portraits(model) : null
-    model.starts += 1
+    if (how === 'restart') await this.look()
+    const before = how === 'restart' ? await this.#portraits() : null
+    this.starts += 1
     this.client = serverClient(await this.#server.restart(how === 'restart' ? 'stop' : 'kill'))
     if (before === null) return
-    const after = await this.#portraits(model)
+    const after = await this.#portraits()
     const position = before.findIndex(({ text, isCut }, index) => !isCut && text !== after[index]?.text)
     if (position >= 0)
       throw new LawBroken(
@@ -242,9 +246,9 @@ export class Driver {
   }
 
   /** What a restart must not change. A hanging step is excluded: pause and resume make it idle. */
-  async #portraits(model: DriveModel): Promise<readonly Portrait[]> {
+  async #portraits(): Promise<readonly Portrait[]> {
     const out: Portrait[] = []
-    for (const { id } of model.conversations) {
+    for (const { id } of this.conversations) {
       const info = bodyOf(await this.client.get(id))
       const { execution_status, event_count, leaf_event_id, pending_action_ids } = info
       const all = { id, execution_status, event_count, leaf_event_id, pending_action_ids }
@@ -299,10 +303,10 @@ const TRIES = 5
 const jsonTexts = (events: readonly Event[]): string[] => events.map((event) => JSON.stringify(event))
 
 /** @throws LawBroken, with the log. */
-async function checkAll(driver: Driver, model: DriveModel): Promise<void> {
+async function checkAll(driver: Driver): Promise<void> {
   const [fault] = driver.requests.flatMap(({ refused }) => refused)
   const logs: (readonly Event[])[] = []
-  for (const of of model.conversations) {
+  for (const of of driver.conversations) {
     const log = await readBoth(driver, of)
     logs.push(log)
     try {
@@ -319,7 +323,7 @@ async function checkAll(driver: Driver, model: DriveModel): Promise<void> {
     }
     of.seen = log
   }
-  checkCalls(driver, model, logs)
+  checkCalls(driver, logs)
 }
 
 /** M12 for signed blocks, else the law of the grammar. */
@@ -389,7 +393,7 @@ function checkPause(of: DrivenConversation, status: string, log: readonly Event[
 }
 
 /** No call is executed twice, without being in a log, or after a rejection. */
-function checkCalls(driver: Driver, model: DriveModel, logs: readonly (readonly Event[])[]): void {
+function checkCalls(driver: Driver, logs: readonly (readonly Event[])[]): void {
   const { name, argument } = driver.played.tool
   const isTouch = (event: Event): event is ActionEvent =>
     event.kind === 'ActionEvent' && event.tool_name === name
@@ -403,7 +407,7 @@ function checkCalls(driver: Driver, model: DriveModel, logs: readonly (readonly 
       if (key === undefined) continue
       known.set(key, log)
       if (event.kind !== 'ActionEvent') ends.set(key, (ends.get(key) ?? new Set()).add(event.kind))
-      else agreed.set(key, (agreed.get(key) ?? 0) + (model.approvals.get(event.id ?? '') ?? 0))
+      else agreed.set(key, (agreed.get(key) ?? 0) + (driver.approvals.get(event.id ?? '') ?? 0))
     }
   }
   for (const [key, times] of driver.touched()) {
@@ -414,7 +418,7 @@ function checkCalls(driver: Driver, model: DriveModel, logs: readonly (readonly 
     const kinds = [...(ends.get(key) ?? [])]
     const isRejected = kinds.length === 1 && kinds[0] === 'UserRejectObservation'
     // After a crash, an executed call may lose its result and be rejected later.
-    if (isRejected && model.starts === 1)
+    if (isRejected && driver.starts === 1)
       throw new LawBroken('P7', `${key} was rejected, and executed`, { facts })
   }
 }
@@ -458,22 +462,11 @@ interface DrivenConversation {
   seen: readonly Event[]
 }
 
-/** The state that the driver expects of a server. */
-export interface DriveModel {
-  readonly conversations: DrivenConversation[]
-  readonly approvals: Map<string, number>
-  now: number
-  starts: number
-}
-
-/** Returns what the driver expects of a server without conversations. */
-export const newModel = (): DriveModel => ({ conversations: [], approvals: new Map(), now: 0, starts: 1 })
-
-const newConversation = (id: string, seen: readonly Event[] = []): DrivenConversation => ({
+const newConversation = (id: string): DrivenConversation => ({
   id,
   sent: [],
   pausedAt: null,
   agentEvents: null,
   head: undefined,
-  seen,
+  seen: [],
 })

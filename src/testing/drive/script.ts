@@ -22,7 +22,6 @@ export interface DriveCase {
 /** A case, and what happened in it. */
 export interface PlayedCase extends DriveCase {
   readonly touched: ReadonlyMap<string, number>
-  readonly requestCount: () => number
   readonly hangs: () => number
 }
 
@@ -34,20 +33,18 @@ export const TOUCH = { name: 'touch', argument: 'key' }
  */
 export function playCase(
   turns: readonly ModelTurn[],
-  { name, argument }: Pick<DriveTool, 'name' | 'argument'> = TOUCH,
+  { name, argument }: Pick<DriveTool, 'name' | 'argument'>,
 ): PlayedCase {
   const remaining = [...turns]
   const touched = new Map<string, number>()
   let requestCount = 0
   let hanging = 0
-  const touch = (key: string): void => void touched.set(key, (touched.get(key) ?? 0) + 1)
   const keyed = (part: ModelPart, index: number): ModelPart =>
     typeof part === 'string' || !('call' in part) || part.call !== name || typeof part.args === 'string'
       ? part
       : { ...part, args: { [argument]: `key ${requestCount}.${index}` } }
   return {
     touched,
-    requestCount: () => requestCount,
     hangs: () => hanging,
     model() {
       requestCount += 1
@@ -66,50 +63,14 @@ export function playCase(
       parameters: { type: 'object', properties: { [argument]: { type: 'string' } }, required: [argument] },
       execute({ [argument]: key }) {
         if (typeof key !== 'string') throw new TypeError(`The ${argument} must be a text.`)
-        touch(key)
+        touched.set(key, (touched.get(key) ?? 0) + 1)
         return `left ${key}`
       },
     },
   }
 }
 
-/** One random command that `driveServer` sends. */
-export interface Deed {
-  readonly do:
-    | 'send'
-    | 'turn'
-    | 'run'
-    | 'pause'
-    | 'interrupt'
-    | 'resume'
-    | 'approve'
-    | 'reject'
-    | 'policy'
-    | 'back'
-    | 'edit'
-    | 'fork'
-    | 'condense'
-    | 'restart'
-    | 'crash'
-    | 'look'
-  /** The conversation, counted from the latest. */
-  readonly on: number
-  readonly n: number
-  readonly turns: number
-}
-
-/** One deed, or two at once. */
-export type Deeds = readonly [Deed] | readonly [Deed, Deed]
-
-const deed = (kinds: readonly (readonly [number, Deed['do']])[]): fc.Arbitrary<Deed> =>
-  shape<Deed>({
-    do: weighed<Deed['do']>(...kinds.map(([weight, name]) => [weight, fc.constant(name)] as const)),
-    on: fc.constantFrom(0, 0, 0, 1, 2),
-    n: fc.nat(3),
-    turns: fc.constantFrom(0, 0, 1, 3, 10, 30),
-  })
-
-const WEIGHTS: Readonly<Record<Deed['do'], number>> = {
+const WEIGHTS = {
   turn: 10,
   send: 3,
   run: 3,
@@ -128,16 +89,37 @@ const WEIGHTS: Readonly<Record<Deed['do'], number>> = {
   crash: 2,
 }
 
-export function deeds(kinds: ReadonlySet<Deed['do']>): fc.Arbitrary<Deeds> {
+/** One random command that `driveServer` sends. */
+export interface Deed {
+  readonly do: keyof typeof WEIGHTS
+  /** The conversation, counted from the latest. */
+  readonly on: number
+  readonly n: number
+  readonly turns: number
+}
+
+/** Commands that a server lacks, each with the reason. */
+export type DriveLacks = Readonly<Partial<Record<Deed['do'], string>>>
+
+/** One deed, or two at once. */
+export type Deeds = readonly [Deed] | readonly [Deed, Deed]
+
+const deed = (kinds: readonly (readonly [number, Deed['do']])[]): fc.Arbitrary<Deed> =>
+  shape<Deed>({
+    do: weighed<Deed['do']>(...kinds.map(([weight, name]) => [weight, fc.constant(name)] as const)),
+    on: fc.constantFrom(0, 0, 0, 1, 2),
+    n: fc.nat(3),
+    turns: fc.constantFrom(0, 0, 1, 3, 10, 30),
+  })
+
+export function deeds(lacks: DriveLacks): fc.Arbitrary<Deeds> {
   const weights = Object.entries(WEIGHTS)
-    .filter(([name]) => kinds.has(name as Deed['do']))
     .map(([name, weight]) => [weight, name as Deed['do']] as const)
+    .filter(([, name]) => lacks[name] === undefined)
   const one = deed(weights)
   const apart = deed(weights.filter(([, name]) => name !== 'look' && name !== 'restart' && name !== 'crash'))
   return weighed<Deeds>([6, fc.tuple(one)], [1, fc.tuple(apart, apart)])
 }
-
-export const ALL_DEEDS = Object.keys(WEIGHTS) as readonly Deed['do'][]
 
 export const describeDeed = ({ do: name, on, n, turns }: Deed): string =>
   `${name}(${[on > 0 ? `on: ${on}` : '', n > 0 ? `n: ${n}` : '', turns > 0 ? `turns: ${turns}` : ''].filter((text) => text !== '').join(', ')})`
