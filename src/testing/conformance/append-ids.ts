@@ -8,7 +8,7 @@ import type { Event } from '../../event/types.ts'
 import { replay } from '../../state/reduce.ts'
 import type { StoredEvent } from '../../store/contract/query.ts'
 import { hostileLog } from '../hostile-log.ts'
-import { equal, holds, rejects } from './assert.ts'
+import { equal, holds, rejects, rejectsEach } from './assert.ts'
 import { type Check, it, test } from './check.ts'
 import { begin, idsOf, leaf, pause, pauses, pluck, say, storable, update } from './facts.ts'
 
@@ -305,10 +305,8 @@ export const APPEND_IDS: readonly Check[] = [
       { ...action, security_risk: 'LOW' },
       pause('m'),
     ]
-    for (const event of others) {
-      const error = await rejects('id_conflict', JSON.stringify(event), () => store.append(id, [event]))
-      equal(error.data['id'], event.id, 'the id in the error')
-    }
+    const append = (event: Event) => store.append(id, [event])
+    await rejectsEach('id_conflict', others, append, (event) => ({ id: event.id }))
   }),
   test('append: a batch is appended whole or not at all', async (store) => {
     const id = await begin(store, 'c', [say('m', 'one')])
@@ -351,9 +349,11 @@ export const APPEND_IDS: readonly Check[] = [
   it('append: an id must be there and legal', async (store, id) => {
     const { id: _, ...without } = pause('x')
     await rejects('invalid_id', 'no id', () => store.append(id, [without]))
-    for (const wrong of ['', '__root__', 'a\u0000b', 'a\nb', '\ud800', 'x'.repeat(201)]) {
-      await rejects('invalid_id', JSON.stringify(wrong), () => store.append(id, [pause(wrong)]))
-    }
+    await rejectsEach(
+      'invalid_id',
+      ['', '__root__', 'a\u0000b', 'a\nb', '\ud800', 'x'.repeat(201)],
+      (wrong) => store.append(id, [pause(wrong)]),
+    )
     equal((await store.append(id, [pause('x'.repeat(200))])).version, 1, 'the longest legal id')
   }),
   it('append: a StreamingDeltaEvent is refused, also by an import', async (store, id) => {

@@ -8,8 +8,8 @@ import type { Event, PauseEvent } from '../../event/types.ts'
 import type { StoredEvent } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { anyEvent } from '../event.ts'
-import { equal, holds, rejects } from './assert.ts'
-import { type Check, it, test } from './check.ts'
+import { equal, holds, rejects, rejectsEach } from './assert.ts'
+import { alsoInTwoProcesses, type Check, it, test } from './check.ts'
 import { begin, idsOf, leaf, pause, pauses, pluck, say, storable, update } from './facts.ts'
 
 const WRITERS = 8
@@ -19,10 +19,10 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolv
 const lost = (id: string): PauseEvent => pause(id, { parent_id: 'nowhere' })
 
 /** Every writer expects the same version. Returns the number of winners; fails on any other outcome. */
-async function race(stores: readonly Store[], id: string, version: number): Promise<number> {
+async function race(store: Store, other: Store, id: string, version: number): Promise<number> {
   const outcomes = await Promise.allSettled(
     Array.from({ length: WRITERS }, (_, i) =>
-      (stores[i % stores.length] as Store).append(id, [pause(`v${version}w${i}`)], {
+      (i % 2 === 0 ? store : other).append(id, [pause(`v${version}w${i}`)], {
         expected: version === 0 && i % 2 === 0 ? 'none' : version,
       }),
     ),
@@ -39,28 +39,32 @@ async function race(stores: readonly Store[], id: string, version: number): Prom
   return outcomes.length - lost.length
 }
 
-async function racesHaveOneWinner(stores: readonly Store[], id: string): Promise<void> {
+async function racesHaveOneWinner(store: Store, other: Store): Promise<void> {
+  const id = await begin(store, 'c')
   for (let version = 0; version < 6; version += 1) {
-    const winners = await race(stores, id, version)
+    const winners = await race(store, other, id, version)
     equal(winners, 1, `winners of ${WRITERS} writers who all expected version ${version}`)
   }
-  const events = await (stores[0] as Store).read(id)
+  const events = await store.read(id)
   equal(pluck(events, 'seq'), [0, 1, 2, 3, 4, 5], 'positions')
 }
 
 /** Every writer accepts any version; no append is lost, and none creates a branch. */
-async function allLandInLine(stores: readonly Store[], id: string): Promise<void> {
+async function allLandInLine(store: Store, other: Store): Promise<void> {
+  const id = await begin(store, 'c')
   const rounds = 6
   await Promise.all(
     Array.from({ length: WRITERS }, async (_, i) => {
-      const store = stores[i % stores.length] as Store
       for (let round = 0; round < rounds; round += 1) {
-        const { events } = await store.append(id, [pause(`w${i}r${round}a`), pause(`w${i}r${round}b`)])
+        const { events } = await (i % 2 === 0 ? store : other).append(id, [
+          pause(`w${i}r${round}a`),
+          pause(`w${i}r${round}b`),
+        ])
         equal(events.length, 2, 'events that an append returns')
       }
     }),
   )
-  const events = await (stores[0] as Store).read(id)
+  const events = await store.read(id)
   const positions = [...Array(WRITERS * rounds * 2).keys()]
   equal(pluck(events, 'seq'), positions, 'positions of all that was acknowledged')
   for (const [i, event] of events.entries()) {
@@ -68,7 +72,7 @@ async function allLandInLine(stores: readonly Store[], id: string): Promise<void
     equal(event.parentId, events[i - 1]?.id ?? null, what)
     if (i % 2 === 1) equal(event.id, events[i - 1]?.id?.replace('a', 'b'), 'a batch stays together')
   }
-  equal((await (stores[0] as Store).getConversation(id))?.headId, events.at(-1)?.id, 'HEAD')
+  equal((await store.getConversation(id))?.headId, events.at(-1)?.id, 'HEAD')
 }
 
 export const APPEND_VERSION: readonly Check[] = [
@@ -86,28 +90,24 @@ export const APPEND_VERSION: readonly Check[] = [
     equal((await store.append(other, [pause('a')], { expected: 0 })).version, 1, '0, for an empty log')
   }),
   it('append: an invalid expected version is invalid_argument', async (store, id) => {
-    for (const expected of [-1, 0.5, Number.NaN, 'some' as 'any']) {
-      await rejects('invalid_argument', String(expected), () => store.append(id, [pause('a')], { expected }))
-    }
+    await rejectsEach('invalid_argument', [-1, 0.5, Number.NaN, 'some' as 'any'], (expected) =>
+      store.append(id, [pause('a')], { expected }),
+    )
   }),
-  {
-    name: 'append: of many writers with one expected version exactly one wins',
-    run: async ({ store }) => racesHaveOneWinner([store], await begin(store, 'c')),
-  },
-  {
-    name: 'append: of many writers in two processes with one expected version exactly one wins',
-    reopens: true,
-    run: async ({ store, reopen }) => racesHaveOneWinner([store, await reopen()], await begin(store, 'c')),
-  },
-  {
-    name: 'append: writers who expect no version all land, in one line',
-    run: async ({ store }) => allLandInLine([store], await begin(store, 'c')),
-  },
-  {
-    name: 'append: writers in two processes who expect no version all land, in one line',
-    reopens: true,
-    run: async ({ store, reopen }) => allLandInLine([store, await reopen()], await begin(store, 'c')),
-  },
+  ...alsoInTwoProcesses(
+    [
+      'append: of many writers with one expected version exactly one wins',
+      'append: of many writers in two processes with one expected version exactly one wins',
+    ],
+    racesHaveOneWinner,
+  ),
+  ...alsoInTwoProcesses(
+    [
+      'append: writers who expect no version all land, in one line',
+      'append: writers in two processes who expect no version all land, in one line',
+    ],
+    allLandInLine,
+  ),
   it('append: the same event from many writers at once is appended once', async (store, id) => {
     const all = await Promise.all(Array.from({ length: WRITERS }, () => store.append(id, pauses(3))))
     for (const { events, version } of all) {
@@ -151,8 +151,9 @@ export const APPEND_VERSION: readonly Check[] = [
     await new Promise((resolve) => setTimeout(resolve, 2))
     await begin(store, 'c')
     await store.append(id, pauses(3, 'y'))
-    for (const options of [{ expected: 3, createdAt }, { createdAt }])
-      await rejects('version_conflict', 'another log', () => store.append(id, pauses(1, 'z'), options))
+    await rejectsEach('version_conflict', [{ expected: 3, createdAt }, { createdAt }], (options) =>
+      store.append(id, pauses(1, 'z'), options),
+    )
     const now = (await store.getConversation(id))?.createdAt ?? ''
     equal((await store.append(id, pauses(1, 'z'), { expected: 3, createdAt: now })).version, 4, 'version')
   }),
@@ -329,11 +330,12 @@ export const APPEND_TREE: readonly Check[] = [
   test('tree: a parent that is unknown, later or the event itself is unknown_parent', async (store) => {
     const id = await begin(store, 'c', [pause('a')])
     await begin(store, 'd', [pause('there')])
-    for (const parent of ['nowhere', 'there', 'b', 'later', '', 'a\u0000', '\ud800', 'x'.repeat(300)]) {
-      const batch = [pause('b', { parent_id: parent }), pause('later')]
-      const error = await rejects('unknown_parent', JSON.stringify(parent), () => store.append(id, batch))
-      equal(error.data['parentId'], parent, 'the parent in the error')
-    }
+    await rejectsEach(
+      'unknown_parent',
+      ['nowhere', 'there', 'b', 'later', '', 'a\u0000', '\ud800', 'x'.repeat(300)],
+      (parent) => store.append(id, [pause('b', { parent_id: parent }), pause('later')]),
+      (parentId) => ({ parentId }),
+    )
     equal((await store.getConversation(id))?.version, 1, 'the version after them all')
   }),
   test('tree: a state update never becomes HEAD, and can be a parent when it is named', async (store) => {
@@ -381,9 +383,11 @@ export const APPEND_TREE: readonly Check[] = [
   }),
   test('tree: leaf_event_id of an unknown event is unknown_event', async (store) => {
     const id = await begin(store, 'c', [pause('a')])
-    for (const target of ['nowhere', 'x', 7, ['a'], '', 'a\u0000', '\ud800', 'a-summary']) {
-      await rejects('unknown_event', JSON.stringify(target), () => store.append(id, [leaf('x', target)]))
-    }
+    await rejectsEach(
+      'unknown_event',
+      ['nowhere', 'x', 7, ['a'], '', 'a\u0000', '\ud800', 'a-summary'],
+      (target) => store.append(id, [leaf('x', target)]),
+    )
     const without: Event = { kind: 'ConversationStateUpdateEvent', id: 'x', key: 'leaf_event_id' }
     await rejects('unknown_event', 'no value', () => store.append(id, [without]))
     equal((await store.getConversation(id))?.headId, 'a', 'HEAD after them all')

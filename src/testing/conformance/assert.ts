@@ -28,6 +28,24 @@ export async function rejects(
   throw new Error(`${what}: should fail with ${code}, but ${outcome}`)
 }
 
+/** Fails unless a call fails with this error, and with these of its data, for each of the values. */
+export async function rejectsEach<T>(
+  code: ErrorCode,
+  values: Iterable<T>,
+  call: (value: T) => Promise<unknown> | void,
+  dataOf: (value: T) => Readonly<Record<string, unknown>> = () => ({}),
+): Promise<void> {
+  for (const value of values) {
+    const { data } = await rejects(code, show(value), () => call(value))
+    for (const [name, expected] of Object.entries(dataOf(value)))
+      equal(
+        (data as Readonly<Record<string, unknown>>)[name],
+        expected,
+        `${name} in the error of ${show(value)}`,
+      )
+  }
+}
+
 function isEqual(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false

@@ -9,8 +9,8 @@ import type { StoredEvent } from '../../store/contract/query.ts'
 import { replaceStrings } from '../../store/kit/blobs.ts'
 import { digestOf } from '../../event/sha-256.ts'
 import { blobText, LARGE_STRING } from '../../event/text.ts'
-import { equal, holds, rejects } from './assert.ts'
-import { type Check, it, test } from './check.ts'
+import { equal, holds, rejects, rejectsEach } from './assert.ts'
+import { type Check, it, reopening, test } from './check.ts'
 import { begin, pause, pluck, say, update } from './facts.ts'
 
 const long = (start: string, length: number = LARGE_STRING + 1): string =>
@@ -198,8 +198,11 @@ export const BLOBS: readonly Check[] = [
       for (const one of ['other', 'none', '']) equal(await store.readBlob(one, hash), null, `by ${one}`)
       for (const one of ['', 'x', hash.toUpperCase(), `${hash}0`, 7 as unknown as string])
         equal(await store.readBlob(id, one), null, `the hash ${String(one)}`)
-      for (const range of [{ start: -1 }, { start: 0.5 }, { start: 2, end: 1 }, { end: Number.NaN }])
-        await rejects('invalid_argument', JSON.stringify(range), () => store.readBlob(id, hash, range))
+      await rejectsEach(
+        'invalid_argument',
+        [{ start: -1 }, { start: 0.5 }, { start: 2, end: 1 }, { end: Number.NaN }],
+        (range) => store.readBlob(id, hash, range),
+      )
     }
   }),
   it('blobs: an event that is appended again is known by its long strings, and another one is a conflict', async (store, id) => {
@@ -261,10 +264,9 @@ export const BLOBS: readonly Check[] = [
     await isSound(store, 'without any')
     equal((await store.auditBlobs()).blobs, 0, 'the number of blobs')
   }),
-  {
-    name: 'blobs: what was acknowledged is there for others who open the data',
-    reopens: true,
-    async run({ store, reopen }) {
+  reopening(
+    'blobs: what was acknowledged is there for others who open the data',
+    async (store, { reopen }) => {
       const id = await begin(store, 'c', LONG_FACTS)
       const before = await store.read(id)
       const again = await reopen()
@@ -277,5 +279,5 @@ export const BLOBS: readonly Check[] = [
       equal(deleted, null, 'a blob that another deleted')
       await isSound(store, 'after the deletion by another')
     },
-  },
+  ),
 ]

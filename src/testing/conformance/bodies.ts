@@ -6,7 +6,7 @@ import type { JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { anyEvent } from '../event.ts'
 import { equal, holds, rejects } from './assert.ts'
-import { type Check, it, test, type Trial } from './check.ts'
+import { type Check, it, large, test, type Trial } from './check.ts'
 import { begin, idsOf, pause, say, storable, update } from './facts.ts'
 import { searchAll } from './pages.ts'
 
@@ -171,22 +171,18 @@ const textOfFact = (fact: unknown): string | undefined =>
     .join('')
 
 export const BODIES_KEPT: readonly Check[] = [
-  {
-    name: 'bodies: ten mebibytes are returned whole',
-    large: true,
-    async run({ store }) {
-      const id = await begin(store, 'c')
-      const text = '0123456789abcdef'.repeat(10 * 65_536)
-      await store.append(id, [pause('a'), say('big', text), pause('b')])
-      holds(textOfFact((await store.get(id, 'big'))?.fact) === text, 'get returned another text')
-      const isSame = textOfFact((await store.read(id, { from: 1, limit: 1 }))[0]?.fact) === text
-      holds(isSame, 'read returned another text')
-      const { items } = await store.search({ conversationId: id, text: 'F0123', limit: 1 })
-      equal(idsOf(items), ['big'], 'what its text finds')
-      holds(textOfFact(items[0]?.fact) === text, 'search returned another text')
-      equal((await store.append(id, [say('big', text)])).version, 3, 'the version when it is appended again')
-    },
-  },
+  large('bodies: ten mebibytes are returned whole', async (store) => {
+    const id = await begin(store, 'c')
+    const text = '0123456789abcdef'.repeat(10 * 65_536)
+    await store.append(id, [pause('a'), say('big', text), pause('b')])
+    holds(textOfFact((await store.get(id, 'big'))?.fact) === text, 'get returned another text')
+    const isSame = textOfFact((await store.read(id, { from: 1, limit: 1 }))[0]?.fact) === text
+    holds(isSame, 'read returned another text')
+    const { items } = await store.search({ conversationId: id, text: 'F0123', limit: 1 })
+    equal(idsOf(items), ['big'], 'what its text finds')
+    holds(textOfFact(items[0]?.fact) === text, 'search returned another text')
+    equal((await store.append(id, [say('big', text)])).version, 3, 'the version when it is appended again')
+  }),
   it('bodies: Unicode text is returned unchanged, including lone surrogates and NUL', async (store, id) => {
     const value: JsonValue = Object.fromEntries(ODD_TEXTS.map((text) => [text, [text]]))
     const facts = [

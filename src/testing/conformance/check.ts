@@ -32,11 +32,25 @@ export interface Check {
   run(trial: Trial): Promise<void>
 }
 
-export const test = (name: string, run: (store: Store, trial: Trial) => Promise<void>): Check => ({
-  name,
-  run: (trial) => run(trial.store, trial),
-})
+type Run = (store: Store, trial: Trial) => Promise<void>
+
+export const test = (name: string, run: Run): Check => ({ name, run: (trial) => run(trial.store, trial) })
 
 /** A check of an empty conversation. */
 export const it = (name: string, run: (store: Store, id: string) => Promise<void>): Check =>
   test(name, async (store) => run(store, await begin(store, 'c')))
+
+/** A check that opens its data again. */
+export const reopening = (name: string, run: Run): Check => ({ ...test(name, run), reopens: true })
+
+/** A check that tests only large data. */
+export const large = (name: string, run: Run): Check => ({ ...test(name, run), large: true })
+
+/** Two checks: of one process alone, and of two processes, each with its own name. */
+export const alsoInTwoProcesses = (
+  [alone, together]: readonly [string, string],
+  run: (store: Store, other: Store, trial: Trial) => Promise<void>,
+): Check[] => [
+  test(alone, (store, trial) => run(store, store, trial)),
+  reopening(together, async (store, trial) => run(store, await trial.reopen(), trial)),
+]

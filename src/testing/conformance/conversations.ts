@@ -2,7 +2,7 @@
 
 import type { ConversationQuery, NewConversation } from '../../store/contract/conversation-record.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
-import { equal, holds, rejects } from './assert.ts'
+import { equal, holds, rejects, rejectsEach } from './assert.ts'
 import { type Check, test } from './check.ts'
 import { begin, leaf, pause, pauses, NO_TEXTS } from './facts.ts'
 
@@ -77,17 +77,11 @@ export const CONVERSATIONS: readonly Check[] = [
       store.createConversation({ id: 'c', title: 'second' }),
     )
     equal(await store.getConversation('c'), before, 'the record after')
-    for (const id of [
-      '',
-      '__root__',
-      'a\u0000',
-      'a\n',
-      '\ud800',
-      'x'.repeat(201),
-      undefined as unknown as string,
-    ]) {
-      await rejects('invalid_id', JSON.stringify(id), () => store.createConversation({ id }))
-    }
+    await rejectsEach(
+      'invalid_id',
+      ['', '__root__', 'a\u0000', 'a\n', '\ud800', 'x'.repeat(201), undefined as unknown as string],
+      (id) => store.createConversation({ id }),
+    )
     await rejects('invalid_id', 'a parent', () =>
       store.createConversation({ id: 'd', parentConversationId: '' }),
     )
@@ -118,15 +112,16 @@ export const CONVERSATIONS: readonly Check[] = [
       ['metadata.f', { f: () => 1 }],
       ['timeZone', 'Mars/Olympus'],
     ]
-    for (const [path, value] of wrong) {
-      const field = path.split('.')[0] as string
-      const create = () => store.createConversation({ id: 'd', [field]: value })
-      const created = await rejects('invalid_argument', `${path} of a new one`, create)
-      equal(created.data['field'], path, 'the field')
-      const patch = () => store.updateConversation('c', { [field]: value })
-      const patched = await rejects('invalid_argument', `${path} in a patch`, patch)
-      equal(patched.data['field'], path, 'the field')
-    }
+    for (const write of [
+      (fields: object) => store.createConversation({ id: 'd', ...fields }),
+      (fields: object) => store.updateConversation('c', fields),
+    ])
+      await rejectsEach(
+        'invalid_argument',
+        wrong,
+        ([path, value]) => write({ [path.split('.')[0] as string]: value }),
+        ([path]) => ({ field: path }),
+      )
     equal(await store.getConversation('d'), null, 'the result')
   }),
   test('record: null for what is not there', async (store) => {
@@ -199,12 +194,12 @@ export const CONVERSATIONS: readonly Check[] = [
     equal(await ids({}), ['old', 'now', 'late'], 'the list')
     equal(await ids({ createdAtLt: '2002-01-01T00:00:00Z' }), ['old'], 'those before')
     await store.append('old', [pause('a')], { createdAt: old.createdAt })
-    for (const createdAt of ['', 'today', 'x', null, 7, '+010000-01-01T00:00:00Z'] as string[]) {
-      const error = await rejects('invalid_argument', JSON.stringify(createdAt), () =>
-        store.createConversation({ id: 'd', createdAt }),
-      )
-      equal(error.data['field'], 'createdAt', 'the field')
-    }
+    await rejectsEach(
+      'invalid_argument',
+      ['', 'today', 'x', null, 7, '+010000-01-01T00:00:00Z'] as string[],
+      (createdAt) => store.createConversation({ id: 'd', createdAt }),
+      () => ({ field: 'createdAt' }),
+    )
   }),
   test('record: an append changes version, HEAD and updatedAt, a repeated one nothing', async (store) => {
     const { createdAt } = await store.createConversation({ id: 'c', title: 'T' })

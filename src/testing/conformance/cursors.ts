@@ -1,11 +1,12 @@
 /** Cursor checks (laws C): pages partition the result, and only the query's own cursor is accepted. */
 
-import type { EventPage, EventQuery } from '../../store/contract/query.ts'
+import type { EventQuery } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { equal, holds, rejects } from './assert.ts'
-import { type Check, test } from './check.ts'
+import { allPages } from '../../store/kit/query/page.ts'
+import { equal, holds, rejects, rejectsEach } from './assert.ts'
+import { type Check, reopening, test } from './check.ts'
 import { begin, idsOf, pause, pauses, say } from './facts.ts'
-import { allPages, searchAll } from './pages.ts'
+import { fullPages, searchAll } from './pages.ts'
 
 const mixed = (count: number, prefix: string, hour = '00') =>
   Array.from({ length: count }, (_, i) =>
@@ -45,39 +46,25 @@ export const CURSORS: readonly Check[] = [
         equal(whole.length, sizes.length, 'events found')
         for (const maxBytes of [1, 1_000, 100_000, 10_000_000]) {
           const matches: (string | null)[] = []
-          let cursor: string | null = null
-          do {
-            const page: EventPage = await store.search({
-              ...query,
-              maxBytes,
-              ...(cursor !== null && { cursor }),
-            })
-            const bytes = page.items.map(({ fact }) => JSON.stringify(fact).length)
+          for await (const items of allPages((start) => store.search({ ...query, maxBytes, ...start }))) {
+            const bytes = items.map(({ fact }) => JSON.stringify(fact).length)
             const before = bytes.slice(0, -1).reduce((sum, each) => sum + each, 0)
-            holds(page.items.length > 0, `a page of at most ${maxBytes} bytes held nothing`)
+            holds(items.length > 0, `a page of at most ${maxBytes} bytes held nothing`)
             holds(before < maxBytes + 2_000, `a page of at most ${maxBytes} bytes continued after ${before}`)
-            matches.push(...idsOf(page.items))
-            cursor = page.cursor
-          } while (cursor !== null)
+            matches.push(...idsOf(items))
+          }
           equal(matches, whole, `pages of ${maxBytes} bytes, ${order}`)
         }
       }
     }
-    await rejects('invalid_query', 'no bytes', () =>
-      store.search({ conversationId: id, maxBytes: 0 }).then(() => undefined),
-    )
+    await rejects('invalid_query', 'no bytes', () => store.search({ conversationId: id, maxBytes: 0 }))
   }),
   test('cursor: null exactly when nothing is left', async (store) => {
     const id = await begin(store, 'c', mixed(20, 'p'))
     for (const order of ORDERS) {
-      for (const [limit, more] of [
-        [19, true],
-        [20, false],
-        [21, false],
-        [100, false],
-      ] as const) {
+      for (const limit of [19, 20, 21, 100]) {
         const { cursor: next } = await store.search({ conversationId: id, order, limit })
-        equal(next !== null, more, `a cursor after the first ${limit} of 20, ${order}`)
+        equal(next !== null, limit < 20, `a cursor after the first ${limit} of 20, ${order}`)
       }
     }
     // What the filter hides must not keep the cursor alive: seven pauses, then no other.
@@ -111,7 +98,7 @@ export const CURSORS: readonly Check[] = [
         const query = { conversationId: id, order, limit: 3, ...more }
         const there = idsOf(await searchAll(store, query))
         let pages = 0
-        const result = await allPages(3, async (cursor) => {
+        const result = await fullPages(3, async (cursor) => {
           const page = await store.search({ ...query, ...cursor })
           pages += 1
           // Earlier than all, in between and later than all: an offset would shift, a time alone would skip.
@@ -147,12 +134,12 @@ export const CURSORS: readonly Check[] = [
       { timestampLt: '2027-01-01T00:00:00Z' },
       { leafId: 'p19' },
     ]
-    for (const change of changes) {
-      const error = await rejects('invalid_cursor', JSON.stringify(change), () =>
-        store.search({ ...query, cursor, ...change }),
-      )
-      equal(error.data['reason'], 'foreign', 'the reason in the error')
-    }
+    await rejectsEach(
+      'invalid_cursor',
+      changes,
+      (change) => store.search({ ...query, cursor, ...change }),
+      () => ({ reason: 'foreign' }),
+    )
     await rejects('invalid_cursor', 'a cursor of events, for conversations', () =>
       store.listConversations({ cursor }),
     )
@@ -194,24 +181,19 @@ export const CURSORS: readonly Check[] = [
       wrong.add(cursor.slice(0, index))
       wrong.add(cursor.slice(0, index) + (cursor[index] === 'A' ? 'B' : 'A') + cursor.slice(index + 1))
     }
-    for (const text of wrong) {
-      if (text === cursor) continue
-      await rejects('invalid_cursor', JSON.stringify(text), () =>
-        store.search({ conversationId: id, cursor: text }),
-      )
-    }
+    wrong.delete(cursor)
+    await rejectsEach('invalid_cursor', wrong, (text) => store.search({ conversationId: id, cursor: text }))
     const rest = idsOf((await store.search({ conversationId: id, cursor })).items)
     equal(rest, ['p2', 'p3', 'p4'], 'the cursor itself')
   }),
-  {
-    name: 'cursor: it lasts while the conversation does, also in another process',
-    reopens: true,
-    async run({ store, reopen }) {
+  reopening(
+    'cursor: it lasts while the conversation does, also in another process',
+    async (store, { reopen }) => {
       const id = await begin(store, 'c', pauses(5))
       const cursor = await cursorOf(store, { conversationId: id, limit: 2 })
       const again = await reopen()
       const second = idsOf((await again.search({ conversationId: id, cursor })).items)
       equal(second, ['p2', 'p3', 'p4'], 'the second page')
     },
-  },
+  ),
 ]

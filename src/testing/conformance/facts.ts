@@ -6,6 +6,7 @@ import type { ConversationStateUpdateEvent, Event, MessageEvent, PauseEvent } fr
 import type { Item, ItemChange, ItemQuery } from '../../store/contract/items.ts'
 import type { StoredEvent } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
+import { allPages } from '../../store/kit/query/page.ts'
 import { holds } from './assert.ts'
 
 type Identity = Pick<Event, 'timestamp' | 'parent_id'>
@@ -83,18 +84,12 @@ export const writeItem = (id: string, expected: number | null, n: number): ItemC
 
 /** The ids on all pages of a list. */
 export async function walk(store: Store, query: ItemQuery = {}): Promise<string[]> {
+  const { limit = 2 } = query
   const ids: string[] = []
-  let cursor: string | null = null
-  do {
-    const page: Awaited<ReturnType<Store['listItems']>> = await store.listItems('c', {
-      limit: 2,
-      ...query,
-      ...(cursor !== null && { cursor }),
-    })
-    holds(page.items.length <= (query.limit ?? 2), 'a page holds no more than its limit')
-    ids.push(...page.items.map(({ id }) => id))
-    cursor = page.cursor
-  } while (cursor !== null)
+  for await (const items of allPages((start) => store.listItems('c', { ...query, limit, ...start }))) {
+    holds(items.length <= limit, 'a page holds no more than its limit')
+    ids.push(...pluck(items, 'id'))
+  }
   return ids
 }
 

@@ -2,8 +2,8 @@
 
 import { type FeedItem, type FeedQuery, SHARDS } from '../../store/contract/feed.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { equal, holds, rejects } from './assert.ts'
-import { type Check, test, type Trial } from './check.ts'
+import { equal, holds, rejects, rejectsEach } from './assert.ts'
+import { type Check, reopening, test, type Trial } from './check.ts'
 import { begin, pauses } from './facts.ts'
 
 const word = (item: FeedItem): string =>
@@ -165,10 +165,9 @@ export const FEED: readonly Check[] = [
     await store.updateConversation('a', {})
     equal((await followAll(trial, 2, { after: next })).words, ['a s0', 'a changed'], 'what is told')
   }),
-  {
-    name: 'feed: a place is good in the same store opened again, and a reset in another',
-    reopens: true,
-    async run(trial) {
+  reopening(
+    'feed: a place is good in the same store opened again, and a reset in another',
+    async (_, trial) => {
       await fill(trial)
       const { next } = await trial.store.feed({ limit: 5 })
       const again = { ...trial, store: await trial.reopen() }
@@ -180,11 +179,10 @@ export const FEED: readonly Check[] = [
       equal([page.items, page.more, page.reset], [[], true, true], 'in one that holds the same')
       equal((await followAll(other, ALL, { after: page.next })).words.length, ALL, 'what it begins with then')
     },
-  },
-  {
-    name: 'feed: nothing is missed and all is in order while many write in two processes',
-    reopens: true,
-    async run({ store, reopen }) {
+  ),
+  reopening(
+    'feed: nothing is missed and all is in order while many write in two processes',
+    async (store, { reopen }) => {
       const stores = [store, await reopen()] as const
       const ids = ['a', 'b', 'c']
       for (const id of ids) await begin(store, id)
@@ -205,18 +203,15 @@ export const FEED: readonly Check[] = [
       }
       equal(items.filter(({ type }) => type === 'changed').length, changes, 'number of reported changes')
     },
-  },
+  ),
   test('feed: an invalid query is rejected', async (store, trial) => {
     await fill(trial)
-    for (const limit of [0, -1, 0.5, 101, Number.NaN])
-      await rejects('invalid_query', `limit ${limit}`, () => store.feed({ limit }))
-    for (const shard of [-1, SHARDS, 0.5])
-      await rejects('invalid_query', `shard ${shard}`, () => store.feed({ shard }))
+    await rejectsEach('invalid_query', [0, -1, 0.5, 101, Number.NaN], (limit) => store.feed({ limit }))
+    await rejectsEach('invalid_query', [-1, SHARDS, 0.5], (shard) => store.feed({ shard }))
     await rejects('invalid_query', 'from', () => store.feed({ from: 'now' as 'end' }))
     const { next } = await store.feed({ shard: 1 })
     await rejects('invalid_cursor', 'of another shard', () => store.feed({ shard: 2, after: next }))
     await rejects('invalid_cursor', 'the cursor of a shard for all', () => store.feed({ after: next }))
-    for (const after of ['', 'x', `${next}A`])
-      await rejects('invalid_cursor', JSON.stringify(after), () => store.feed({ shard: 1, after }))
+    await rejectsEach('invalid_cursor', ['', 'x', `${next}A`], (after) => store.feed({ shard: 1, after }))
   }),
 ]

@@ -1,10 +1,10 @@
 /** Checks of items: stored values, versions, concurrent writers, claims, lists and refusals. */
 
 import type { ItemChange } from '../../store/contract/items.ts'
-import type { Store } from '../../store/contract/store.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
-import { equal, holds, rejects } from './assert.ts'
-import { type Check, test } from './check.ts'
+import { equal, holds, rejects, rejectsEach } from './assert.ts'
+import { type Check, reopening, test } from './check.ts'
+import { allPages } from '../../store/kit/query/page.ts'
 import { after, LONG, NO_TEXTS, pluck, put, SHORT, version, walk, writeItem } from './facts.ts'
 
 const of = (id: string): Pick<ItemChange, 'collection' | 'id'> => ({ collection: 'c', id })
@@ -207,19 +207,13 @@ export const ITEM_LISTS: readonly Check[] = [
     const stay = Array.from({ length: 9 }, (_, i) => `s${i}`)
     for (const id of stay) await put(store, id, {}, { keys: { by: id } })
     const seen: string[] = []
-    let cursor: string | null = null
-    for (let round = 0; ; round += 1) {
-      const page: Awaited<ReturnType<Store['listItems']>> = await store.listItems('c', {
-        by: 'by',
-        limit: 2,
-        ...(cursor !== null && { cursor }),
-      })
-      seen.push(...page.items.map(({ id }) => id))
-      cursor = page.cursor
-      if (cursor === null) break
+    let round = 0
+    for await (const items of allPages((start) => store.listItems('c', { by: 'by', limit: 2, ...start }))) {
+      seen.push(...pluck(items, 'id'))
       await put(store, `s${round}a`, {}, { keys: { by: `s${round}a` } })
       await put(store, 's0', { round }, { keys: { by: 's0' } })
       await store.changeItems([{ collection: 'c', id: `s${round - 1}a`, put: null }])
+      round += 1
     }
     const stayed = seen.filter((id) => stay.includes(id))
     equal(stayed, stay, 'those that stayed')
@@ -241,32 +235,29 @@ export const ITEM_LISTS: readonly Check[] = [
       { collection: 'c', id: 'first', put },
     ]
     const first = { collection: 'c', id: 'first', put }
-    for (const one of bad) {
-      const call = () => store.changeItems([first, one as ItemChange])
-      await rejects('invalid_argument', `refused change ${bad.indexOf(one)}`, call)
-    }
+    await rejectsEach('invalid_argument', bad, (one) => store.changeItems([first, one as ItemChange]))
     const many = Array.from({ length: 101 }, (_, i) => ({ ...first, id: `m${i}` }))
     await rejects('invalid_argument', 'too many', () => store.changeItems(many))
     equal((await store.changeItems(many.slice(1))).length, 100, 'as many as may be')
     equal((await store.listItems('c', { from: 'm100', below: 'm2' })).items.length, 10, 'that are there')
     equal(await store.getItem('c', 'first'), null, 'an item of a rejected change')
-    for (const ttl of [0, -1, 1.5, Number.NaN])
-      await rejects('invalid_argument', `a ttl of ${ttl}`, () => store.claimItems('c', { ttl }))
-    for (const query of [{ limit: 0 }, { limit: 101 }, { by: 'A' }, { value: '\u0000' }, { by: '' }])
-      await rejects('invalid_query', JSON.stringify(query), () => store.listItems('c', query))
+    await rejectsEach('invalid_argument', [0, -1, 1.5, Number.NaN], (ttl) => store.claimItems('c', { ttl }))
+    await rejectsEach(
+      'invalid_query',
+      [{ limit: 0 }, { limit: 101 }, { by: 'A' }, { value: '\u0000' }, { by: '' }],
+      (query) => store.listItems('c', query),
+    )
     const { cursor } = await store.listItems('c', { limit: 1 })
-    for (const query of [{ descending: true }, { from: 'a' }, { by: 'name' }])
-      await rejects('invalid_cursor', 'foreign', () =>
-        store.listItems('c', { ...query, cursor: cursor ?? '' }),
-      )
+    await rejectsEach('invalid_cursor', [{ descending: true }, { from: 'a' }, { by: 'name' }], (query) =>
+      store.listItems('c', { ...query, cursor: cursor ?? '' }),
+    )
     await rejects('invalid_cursor', 'of another one', () => store.listItems('d', { cursor: cursor ?? '' }))
     for (const id of ['\u0000', 'a\n', '', ...NO_TEXTS])
       equal(await store.getItem('c', id), null, 'an id that none has')
   }),
-  {
-    name: 'items: they are there when the data is opened again, and a claim is held by who has its version',
-    reopens: true,
-    async run({ store, reopen }) {
+  reopening(
+    'items: they are there when the data is opened again, and a claim is held by who has its version',
+    async (store, { reopen }) => {
       const stored = await put(store, 'kept', { a: 1 }, { keys: { by: 'x' } })
       const gone = await put(store, 'gone', {})
       await store.changeItems([{ collection: 'c', id: 'gone', put: null }])
@@ -286,5 +277,5 @@ export const ITEM_LISTS: readonly Check[] = [
       const taken = await again.claimItems('c', { ttl: LONG })
       equal(pluck(taken, 'id'), ['work'], 'items that another process claims')
     },
-  },
+  ),
 ]

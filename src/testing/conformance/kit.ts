@@ -100,10 +100,8 @@ export function storeConformance(options: ConformanceOptions): ConformanceCase[]
   }
   const checks = (parts?.flatMap((part): readonly Check[] => CASES_BY_CALL[part]) ?? CHECKS)
     .filter((check) => fullText || !TEXTS.includes(check))
-    .filter(
-      ({ reopens, large }) =>
-        (reopens !== true || options.reopen !== undefined) && (large !== true || size === 'whole'),
-    )
+    .filter(({ reopens }) => reopens !== true || options.reopen !== undefined)
+    .filter(({ large }) => large !== true || size === 'whole')
   return checks.map((check) => {
     const reason = skip.find(({ case: name }) => name === check.name)?.reason ?? null
     if (reason === null) return { name: check.name, skipped: null, run: () => tryOn(check, options) }

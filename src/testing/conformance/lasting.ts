@@ -2,7 +2,7 @@
 
 import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
-import { type Check, test } from './check.ts'
+import { type Check, reopening, test, type Trial } from './check.ts'
 import { begin, leaf, pause, pauses, pluck, say } from './facts.ts'
 import { searchAll } from './pages.ts'
 
@@ -30,25 +30,22 @@ async function fill(store: Store): Promise<readonly string[]> {
   return ids
 }
 
+async function keepsEverything(store: Store, { reopen }: Pick<Trial, 'reopen'>): Promise<void> {
+  const ids = await fill(store)
+  const before = await everything(store, ids)
+  const again = await reopen()
+  equal(await everything(again, ids), before, 'everything')
+  equal(pluck((await again.listConversations({ order: 'created_at' })).items, 'id'), ids, 'the list')
+}
+
 export const LASTING: readonly Check[] = [
-  ...[false, true].map((closes): Check => ({
-    name: closes
-      ? 'reopen: after it was closed as well'
-      : 'reopen: all that was acknowledged is there, without having been closed',
-    reopens: true,
-    async run({ store, reopen }) {
-      const ids = await fill(store)
-      const before = await everything(store, ids)
-      if (closes) await store.close()
-      const again = await reopen()
-      equal(await everything(again, ids), before, 'everything')
-      equal(pluck((await again.listConversations({ order: 'created_at' })).items, 'id'), ids, 'the list')
-    },
-  })),
-  {
-    name: 'reopen: the log continues: version, HEAD, branches, known ids, generation',
-    reopens: true,
-    async run({ store, reopen }) {
+  reopening('reopen: all that was acknowledged is there, without having been closed', keepsEverything),
+  reopening('reopen: after it was closed as well', async (store, { reopen }) =>
+    keepsEverything(store, { reopen: () => store.close().then(reopen) }),
+  ),
+  reopening(
+    'reopen: the log continues: version, HEAD, branches, known ids, generation',
+    async (store, { reopen }) => {
       await fill(store)
       const lease = await store.acquireLease('c', 'me', 600_000)
       if (lease === null) throw new Error('the lease should be granted')
@@ -66,7 +63,7 @@ export const LASTING: readonly Check[] = [
       equal(last, 'zz', 'the log, seen from the first')
       equal((await store.append('c', [pause('y')])).events[0]?.parentId, 'zz', 'HEAD, seen from the first')
     },
-  },
+  ),
   test('close: every later call is store_closed, except another close', async (store) => {
     const conversationId = await begin(store, 'c', pauses(3))
     const lease = await store.acquireLease(conversationId, 'me', 1000)

@@ -1,6 +1,6 @@
 /** Checks of run leases: who holds one, for how long, and which appends it keeps out. */
 
-import { equal, holds, rejects } from './assert.ts'
+import { equal, holds, rejects, rejectsEach } from './assert.ts'
 import type { Lease } from '../../store/contract/store.ts'
 import { type Check, it, test } from './check.ts'
 import { after, begin, idsOf, pause, pluck } from './facts.ts'
@@ -104,11 +104,10 @@ export const LEASES: readonly Check[] = [
     await rejects('unknown_conversation', 'an unknown conversation', () =>
       store.acquireLease('d', 'me', LONG),
     )
-    for (const owner of ['', 'a\u0000', '\ud800'])
-      await rejects('invalid_id', JSON.stringify(owner), () => store.acquireLease(id, owner, LONG))
-    for (const ttl of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-      await rejects('invalid_argument', String(ttl), () => store.acquireLease(id, 'me', ttl))
-    }
+    await rejectsEach('invalid_id', ['', 'a\u0000', '\ud800'], (owner) => store.acquireLease(id, owner, LONG))
+    await rejectsEach('invalid_argument', [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY], (ttl) =>
+      store.acquireLease(id, 'me', ttl),
+    )
     equal(await store.getLease('d'), null, 'the lease of an unknown conversation')
     const none = { conversationId: 'd', owner: 'me', generation: 1, expiresAt: 0 }
     for (const lease of [none, { ...none, conversationId: id }])
@@ -159,10 +158,12 @@ export const LEASES: readonly Check[] = [
   }),
   it('lease: an invalid list query is invalid_argument', async (store, id) => {
     await store.acquireLease(id, 'me', LONG)
-    for (const limit of [0, -1, 0.5, 101, Number.NaN])
-      await rejects('invalid_argument', `limit ${limit}`, () => store.listLeases({ limit }))
-    for (const position of ['', 'a\u0000', '\ud800'])
-      await rejects('invalid_argument', JSON.stringify(position), () => store.listLeases({ after: position }))
+    await rejectsEach('invalid_argument', [0, -1, 0.5, 101, Number.NaN], (limit) =>
+      store.listLeases({ limit }),
+    )
+    await rejectsEach('invalid_argument', ['', 'a\u0000', '\ud800'], (position) =>
+      store.listLeases({ after: position }),
+    )
     equal((await store.listLeases({ after: 'a', limit: 100 })).length, 1, 'the most that a page holds')
   }),
 ]

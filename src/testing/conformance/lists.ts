@@ -8,11 +8,12 @@ import type {
 import { MOST_LOOKED_AT } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { compareIds } from '../../store/kit/record.ts'
-import { equal, holds, rejects } from './assert.ts'
-import { type Check, test } from './check.ts'
-import { begin, pause, put } from './facts.ts'
+import { allPages } from '../../store/kit/query/page.ts'
+import { equal, holds, rejects, rejectsEach } from './assert.ts'
+import { type Check, large, test } from './check.ts'
+import { begin, pause, pluck, put } from './facts.ts'
 import { followAll } from './feed.ts'
-import { allPages } from './pages.ts'
+import { fullPages } from './pages.ts'
 
 const ORDERS: readonly ConversationOrder[] = [
   'created_at',
@@ -25,7 +26,7 @@ const listAll = (
   store: Store,
   query: ConversationFilter & { readonly order?: ConversationOrder },
   limit: number,
-) => allPages(limit, (cursor) => store.listConversations({ ...query, limit, ...cursor }))
+) => fullPages(limit, (cursor) => store.listConversations({ ...query, limit, ...cursor }))
 
 function sortRecords(records: readonly ConversationRecord[], order: ConversationOrder): ConversationRecord[] {
   const by = order.startsWith('created') ? 'createdAt' : 'updatedAt'
@@ -150,7 +151,7 @@ export const LISTS: readonly Check[] = [
       const there = Array.from({ length: 12 }, (_, i) => `${order}${i}`)
       for (const id of there) await store.createConversation({ id, title: order })
       let pages = 0
-      const result = await allPages(3, async (cursor) => {
+      const result = await fullPages(3, async (cursor) => {
         const page = await store.listConversations({ titleContains: order, order, limit: 3, ...cursor })
         pages += 1
         if (pages < 6) await store.createConversation({ id: `${order}-new${pages}`, title: order })
@@ -176,12 +177,12 @@ export const LISTS: readonly Check[] = [
       { tags: { a: '' } },
       { createdAtLt: '2999-01-01T00:00:00Z' },
     ] as const
-    for (const change of changes) {
-      const error = await rejects('invalid_cursor', JSON.stringify(change), () =>
-        store.listConversations({ cursor, ...change }),
-      )
-      equal(error.data['reason'], 'foreign', 'the reason in the error')
-    }
+    await rejectsEach(
+      'invalid_cursor',
+      changes,
+      (change) => store.listConversations({ cursor, ...change }),
+      () => ({ reason: 'foreign' }),
+    )
     await rejects('invalid_cursor', 'an altered one', () => store.listConversations({ cursor: `${cursor}A` }))
     await rejects('invalid_cursor', 'an id', () => store.listConversations({ cursor: 'c2' }))
     const wrong = [
@@ -192,9 +193,7 @@ export const LISTS: readonly Check[] = [
       { public: 1 as unknown as boolean },
       { tags: { a: 1 as unknown as string } },
     ]
-    for (const query of wrong) {
-      await rejects('invalid_query', JSON.stringify(query), () => store.listConversations(query))
-    }
+    await rejectsEach('invalid_query', wrong, (query) => store.listConversations(query))
     await rejects('invalid_query', 'counted', () => store.countConversations({ updatedAtLt: 'today' }))
   }),
 ]
@@ -202,54 +201,47 @@ export const LISTS: readonly Check[] = [
 /** The ids that a list finds, page after page; pages may be short, and end. */
 async function walk(store: Store, filter: ConversationFilter, limit: number): Promise<string[]> {
   const ids: string[] = []
-  let cursor: string | null = null
-  for (let pages = 0; ; pages += 1) {
-    const query = { ...filter, order: 'created_at', limit: 7 } as const
-    const page: Awaited<ReturnType<Store['listConversations']>> = await store.listConversations(
-      cursor === null ? query : { ...query, cursor },
-    )
-    ids.push(...page.items.map(({ id }) => id))
-    holds(pages < limit, `a walk of ${JSON.stringify(filter)} should need at most ${limit} pages`)
-    if (page.cursor === null) return ids
-    cursor = page.cursor
+  let pages = 0
+  const query = { ...filter, order: 'created_at', limit: 7 } as const
+  for await (const items of allPages((start) => store.listConversations({ ...query, ...start }))) {
+    ids.push(...pluck(items, 'id'))
+    pages += 1
+    holds(pages <= limit, `a walk of ${JSON.stringify(filter)} should need at most ${limit} pages`)
   }
+  return ids
 }
 
 export const LIST_BOUNDS: readonly Check[] = [
-  {
-    name: 'list: a rare value is found, by pages that may be short and have a cursor',
-    large: true,
-    async run({ store }) {
-      const count = MOST_LOOKED_AT + 150
-      const rare = new Set([3, 500, MOST_LOOKED_AT - 1, MOST_LOOKED_AT, count - 1])
-      for (let index = 0; index < count; index += 50) {
-        const made = Array.from({ length: 50 }, (_, i) =>
-          store.createConversation({
-            id: `c${index + i}`,
-            title: index + i === count - 1 ? 'The last needle' : rare.has(index + i) ? 'The needle' : 'hay',
-            tags: { half: String((index + i) % 2), ...(rare.has(index + i) && { rare: 'yes' }) },
-          }),
-        )
-        await Promise.all(made)
-      }
-      const there = [...rare].map((nth) => `c${nth}`).toSorted()
-      for (const filter of [
-        { titleContains: 'NEEDLE' },
-        { tags: { rare: 'yes' } },
-        { titleContains: 'needle', tags: { rare: 'yes' } },
-      ])
-        equal((await walk(store, filter, 5)).toSorted(), there, JSON.stringify(filter))
-      const odd = there.filter((id) => Number(id.slice(1)) % 2 === 1)
-      const ids = (await walk(store, { titleContains: 'needle', tags: { half: '1' } }, 5)).toSorted()
-      equal(ids, odd, 'with another filter')
-      equal(await walk(store, { titleContains: 'last' }, 5), [`c${count - 1}`], 'what the last one has')
-      equal(await walk(store, { titleContains: 'no such' }, 5), [], 'what none has')
-      const half = (await walk(store, { tags: { half: '0' } }, count)).length
-      equal(half, count / 2, 'what many have, in pages that are full')
-      equal(await store.countConversations({ titleContains: 'needle' }), { count: 5, more: false }, 'counted')
-      equal(await store.countConversations({}, { exact: true }), { count, more: false }, 'counted exactly')
-    },
-  },
+  large('list: a rare value is found, by pages that may be short and have a cursor', async (store) => {
+    const count = MOST_LOOKED_AT + 150
+    const rare = new Set([3, 500, MOST_LOOKED_AT - 1, MOST_LOOKED_AT, count - 1])
+    for (let index = 0; index < count; index += 50) {
+      const made = Array.from({ length: 50 }, (_, i) =>
+        store.createConversation({
+          id: `c${index + i}`,
+          title: index + i === count - 1 ? 'The last needle' : rare.has(index + i) ? 'The needle' : 'hay',
+          tags: { half: String((index + i) % 2), ...(rare.has(index + i) && { rare: 'yes' }) },
+        }),
+      )
+      await Promise.all(made)
+    }
+    const there = [...rare].map((nth) => `c${nth}`).toSorted()
+    for (const filter of [
+      { titleContains: 'NEEDLE' },
+      { tags: { rare: 'yes' } },
+      { titleContains: 'needle', tags: { rare: 'yes' } },
+    ])
+      equal((await walk(store, filter, 5)).toSorted(), there, JSON.stringify(filter))
+    const odd = there.filter((id) => Number(id.slice(1)) % 2 === 1)
+    const ids = (await walk(store, { titleContains: 'needle', tags: { half: '1' } }, 5)).toSorted()
+    equal(ids, odd, 'with another filter')
+    equal(await walk(store, { titleContains: 'last' }, 5), [`c${count - 1}`], 'what the last one has')
+    equal(await walk(store, { titleContains: 'no such' }, 5), [], 'what none has')
+    const half = (await walk(store, { tags: { half: '0' } }, count)).length
+    equal(half, count / 2, 'what many have, in pages that are full')
+    equal(await store.countConversations({ titleContains: 'needle' }), { count: 5, more: false }, 'counted')
+    equal(await store.countConversations({}, { exact: true }), { count, more: false }, 'counted exactly')
+  }),
   test('list: a status belongs to a version of the log, and does not change the conversation', async (store, trial) => {
     await begin(store, 'c')
     await store.createConversation({ id: 'd', status: 'idle' })
@@ -276,8 +268,9 @@ export const LIST_BOUNDS: readonly Check[] = [
     equal(later, 0, 'counted later')
     await store.deleteConversation('c')
     equal([await listed('paused'), (await store.countConversations()).count], [[], 1], 'when it is gone')
-    for (const status of ['', 'No', 'x'.repeat(41), 7 as unknown as string])
-      await rejects('invalid_argument', JSON.stringify(status), () => store.setStatus('d', status, 0))
+    await rejectsEach('invalid_argument', ['', 'No', 'x'.repeat(41), 7 as unknown as string], (status) =>
+      store.setStatus('d', status, 0),
+    )
     await rejects('invalid_argument', 'created', () => store.createConversation({ id: 'e', status: '' }))
     await rejects('invalid_id', 'a sandbox', () => store.createConversation({ id: 'e', sandboxId: '' }))
   }),

@@ -9,7 +9,7 @@ import type { Store } from '../../store/contract/store.ts'
 import { holds } from './assert.ts'
 
 /** Returns all items of a list. Fails on a non-final empty or short page, or an endless list. */
-export async function allPages<T>(
+export async function fullPages<T>(
   limit: number,
   page: (cursor: { readonly cursor?: string }) => Promise<Page<T>>,
 ): Promise<T[]> {
@@ -33,7 +33,7 @@ export async function allPages<T>(
 }
 
 export function searchAll(store: Store, query: EventQuery): Promise<StoredEvent[]> {
-  return allPages(query.limit ?? 100, (cursor) => store.search({ ...query, ...cursor }))
+  return fullPages(query.limit ?? 100, (cursor) => store.search({ ...query, ...cursor }))
 }
 
 export function searchNaively(log: readonly StoredEvent[], filter: EventFilter): StoredEvent[] {

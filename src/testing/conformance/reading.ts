@@ -1,8 +1,8 @@
 /** Checks of read, get and getMany. */
 
 import { parseInstant } from '../../event/time.ts'
-import { equal, rejects } from './assert.ts'
-import { type Check, it, test } from './check.ts'
+import { equal, rejects, rejectsEach } from './assert.ts'
+import { type Check, it, large, test } from './check.ts'
 import { begin, idsOf, NO_TEXTS, pause, pauses, pluck, say } from './facts.ts'
 
 export const READING: readonly Check[] = [
@@ -68,9 +68,7 @@ export const READING: readonly Check[] = [
       { limit: Number.NaN },
       { direction: 'up' as 'forward' },
     ]
-    for (const options of wrong) {
-      await rejects('invalid_argument', JSON.stringify(options), () => store.read(id, options))
-    }
+    await rejectsEach('invalid_argument', wrong, (options) => store.read(id, options))
   }),
   test('get: the event of an id, null for all else', async (store) => {
     const id = await begin(store, 'c', [pause('a'), say('m', 'x')])
@@ -104,17 +102,13 @@ export const READING: readonly Check[] = [
     equal(await store.getMany(id, []), [], 'nothing asked')
     equal(await store.getMany('nowhere', ['a', 'b']), [null, null], 'in an unknown conversation')
   }),
-  {
-    name: 'getMany: thousands at once',
-    large: true,
-    async run({ store }) {
-      const id = await begin(store, 'c', pauses(40))
-      const requested = Array.from({ length: 40_000 }, (_, i) => `p${i % 50}`)
-      const expected = requested.map((each, i) => (i % 50 < 40 ? each : null))
-      const ids = (await store.getMany(id, requested)).map((event) => event?.id ?? null)
-      equal(ids, expected, 'ids')
-    },
-  },
+  large('getMany: thousands at once', async (store) => {
+    const id = await begin(store, 'c', pauses(40))
+    const requested = Array.from({ length: 40_000 }, (_, i) => `p${i % 50}`)
+    const expected = requested.map((each, i) => (i % 50 < 40 ? each : null))
+    const ids = (await store.getMany(id, requested)).map((event) => event?.id ?? null)
+    equal(ids, expected, 'ids')
+  }),
   test('conversations: the same ids in two of them are two events', async (store) => {
     const [one, two] = [
       await begin(store, 'c', pauses(3)),

@@ -8,7 +8,7 @@ import type { EventFilter, StoredEvent } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { formatInstant } from '../../store/kit/record.ts'
 import { hostileLog } from '../hostile-log.ts'
-import { equal, rejects } from './assert.ts'
+import { equal, rejects, rejectsEach } from './assert.ts'
 import { type Check, it, test } from './check.ts'
 import { begin, idsOf, leaf, pause, pauses, pluck, say, storable, update } from './facts.ts'
 import { searchAll, searchNaively } from './pages.ts'
@@ -230,20 +230,23 @@ export const TIMES: readonly Check[] = [
     equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'e', 'f', 'b', 'd'], 'order')
   }),
   it('time: a bound that cannot be read is invalid_query', async (store, id) => {
-    for (const text of [
+    const wrong = [
       '',
       'yesterday',
       '2026-01-01',
       '2026-02-30T00:00:00Z',
       '2026-01-01T24:00:00Z',
       '1767225600',
-    ]) {
-      const gte = await rejects('invalid_query', text, () =>
-        store.search({ conversationId: id, timestampGte: text }),
-      )
-      equal(gte.data['field'], 'timestampGte', 'the field in the error')
-      await rejects('invalid_query', text, () => store.count({ conversationId: id, timestampLt: text }))
-    }
+    ]
+    await rejectsEach(
+      'invalid_query',
+      wrong,
+      (text) => store.search({ conversationId: id, timestampGte: text }),
+      () => ({ field: 'timestampGte' }),
+    )
+    await rejectsEach('invalid_query', wrong, (text) =>
+      store.count({ conversationId: id, timestampLt: text }),
+    )
   }),
 ]
 
@@ -422,11 +425,12 @@ export const SEARCHING: readonly Check[] = [
       { conversationId: undefined },
       { conversationId: 'c\u0000' },
     ]
-    for (const fields of wrong) {
-      const call = () => store.search({ conversationId, ...fields })
-      const error = await rejects('invalid_query', JSON.stringify(fields), call)
-      equal(error.data['field'], Object.keys(fields)[0], 'the field in the error')
-    }
+    await rejectsEach(
+      'invalid_query',
+      wrong,
+      (fields) => store.search({ conversationId, ...fields }),
+      (fields) => ({ field: Object.keys(fields)[0] }),
+    )
     await rejects('invalid_query', 'counted', () =>
       store.count({ conversationId, kinds: ['Pause' as 'PauseEvent'] }),
     )

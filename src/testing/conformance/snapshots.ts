@@ -2,7 +2,7 @@
 
 import type { SnapshotPart, Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
-import { type Check, it, test } from './check.ts'
+import { alsoInTwoProcesses, type Check, it, large, reopening, test } from './check.ts'
 import { begin, pause, pauses } from './facts.ts'
 
 const part = (number: number, ...bytes: readonly number[]): SnapshotPart => ({
@@ -70,19 +70,15 @@ export const SNAPSHOTS: readonly Check[] = [
     const sorted = parts.toSorted((a, b) => a.part - b.part)
     await has(store, id, sorted, 'as saved')
   }),
-  {
-    name: 'snapshot: two mebibytes are returned whole, next to small parts',
-    large: true,
-    async run({ store }) {
-      const id = await begin(store, 'c')
-      const bytes = Uint8Array.from({ length: 2 * 1_048_576 }, (_, i) => (i * 31 + (i >>> 8)) & 255)
-      const parts = [part(0, 1, 2), { part: 1, bytes }, part(2, 3)]
-      await store.saveSnapshot(id, parts)
-      await has(store, id, parts, 'as saved')
-      await store.saveSnapshot(id, [part(2, 4, 4)])
-      await has(store, id, [...parts.slice(0, 2), part(2, 4, 4)], 'after a small one was replaced')
-    },
-  },
+  large('snapshot: two mebibytes are returned whole, next to small parts', async (store) => {
+    const id = await begin(store, 'c')
+    const bytes = Uint8Array.from({ length: 2 * 1_048_576 }, (_, i) => (i * 31 + (i >>> 8)) & 255)
+    const parts = [part(0, 1, 2), { part: 1, bytes }, part(2, 3)]
+    await store.saveSnapshot(id, parts)
+    await has(store, id, parts, 'as saved')
+    await store.saveSnapshot(id, [part(2, 4, 4)])
+    await has(store, id, [...parts.slice(0, 2), part(2, 4, 4)], 'after a small one was replaced')
+  }),
   it('snapshot: a save replaces the parts it names, and with complete removes all others', async (store, id) => {
     await store.saveSnapshot(id, [part(0, 1), part(1, 1, 1), part(2, 1)])
     await store.saveSnapshot(id, [part(1, 2), part(3, 2)])
@@ -182,30 +178,24 @@ export const SNAPSHOTS: readonly Check[] = [
     }
     await has(store, id, [part(0, 1)], 'after them all')
   }),
-  {
-    name: 'snapshot: of complete ones saved at once one is there, whole, at any time',
-    run: ({ store }) => neverMixes(store, store),
-  },
-  {
-    name: 'snapshot: of complete ones saved by two processes at once one is there, whole, at any time',
-    reopens: true,
-    run: async ({ store, reopen }) => neverMixes(store, await reopen()),
-  },
-  {
-    name: 'reopen: a snapshot is there, as it was saved last',
-    reopens: true,
-    async run({ store, reopen }) {
-      const id = await begin(store, 'c', pauses(2))
-      await store.saveSnapshot(id, [part(0, 1), part(1, 1), part(2, 0, 255)])
-      await store.saveSnapshot(id, [part(0), part(1, 2)])
-      const again = await reopen()
-      await has(again, id, [part(0), part(1, 2), part(2, 0, 255)], 'opened again')
-      await again.saveSnapshot(id, [part(1, 3)], { complete: true })
-      await has(store, id, [part(1, 3)], 'seen from the first')
-      await store.close()
-      const last = await reopen()
-      await has(last, id, [part(1, 3)], 'opened after it was closed')
-      equal([await last.deleteSnapshot(id), await again.deleteSnapshot(id)], [true, false], 'deleting it')
-    },
-  },
+  ...alsoInTwoProcesses(
+    [
+      'snapshot: of complete ones saved at once one is there, whole, at any time',
+      'snapshot: of complete ones saved by two processes at once one is there, whole, at any time',
+    ],
+    neverMixes,
+  ),
+  reopening('reopen: a snapshot is there, as it was saved last', async (store, { reopen }) => {
+    const id = await begin(store, 'c', pauses(2))
+    await store.saveSnapshot(id, [part(0, 1), part(1, 1), part(2, 0, 255)])
+    await store.saveSnapshot(id, [part(0), part(1, 2)])
+    const again = await reopen()
+    await has(again, id, [part(0), part(1, 2), part(2, 0, 255)], 'opened again')
+    await again.saveSnapshot(id, [part(1, 3)], { complete: true })
+    await has(store, id, [part(1, 3)], 'seen from the first')
+    await store.close()
+    const last = await reopen()
+    await has(last, id, [part(1, 3)], 'opened after it was closed')
+    equal([await last.deleteSnapshot(id), await again.deleteSnapshot(id)], [true, false], 'deleting it')
+  }),
 ]

@@ -8,10 +8,11 @@ import type { Store } from '../../store/contract/store.ts'
 import { fitsText, parseTextQuery, scoreText } from '../../store/kit/query/text-query.ts'
 import { lineOf, sizeOfLine } from '../../store/kit/query/text-tokens.ts'
 import { formatInstant } from '../../store/kit/record.ts'
-import { equal, holds, rejects } from './assert.ts'
-import { type Check, test } from './check.ts'
+import { allPages } from '../../store/kit/query/page.ts'
+import { equal, holds, rejects, rejectsEach } from './assert.ts'
+import { type Check, reopening, test } from './check.ts'
 import { pause, say } from './facts.ts'
-import { allPages } from './pages.ts'
+import { fullPages } from './pages.ts'
 import { anyText } from '../text.ts'
 
 interface Text {
@@ -55,7 +56,7 @@ const factOf = ({ id, role, text, second }: Text): Fact =>
   role === 'tool' ? result(id, text, second) : messageFact(id, role, text, second)
 
 const findAll = (store: Store, query: TextQuery): Promise<TextHit[]> =>
-  allPages(query.limit ?? 20, (cursor) => store.searchText({ ...query, ...cursor }))
+  fullPages(query.limit ?? 20, (cursor) => store.searchText({ ...query, ...cursor }))
 
 const placesOf = (hits: readonly { readonly conversationId: string; readonly id: string }[]): string[] =>
   hits.map(({ conversationId, id }) => `${conversationId} ${id}`)
@@ -350,23 +351,15 @@ export const TEXTS: readonly Check[] = [
       )
       const all = await fill(store, order, texts, 100)
       const seen: string[] = []
-      let cursor: string | null = null
       let pages = 0
-      do {
-        const page = await store.searchText({
-          query: 'word',
-          order,
-          limit: 7,
-          owner: 'ann',
-          ...(cursor !== null && { cursor }),
-        })
-        seen.push(...placesOf(page.items))
-        cursor = page.cursor
+      const query = { query: 'word', order, owner: 'ann' }
+      for await (const items of allPages((start) => store.searchText({ ...query, limit: 7, ...start }))) {
+        seen.push(...placesOf(items))
         pages += 1
         await store.append(`a${order}`, [messageFact(`new${pages}`, 'user', 'word word word', 1_000 + pages)])
         await store.append(`a${order}`, [messageFact(`old${pages}`, 'user', 'word', pages)])
-      } while (cursor !== null)
-      const before = placesOf(findNaively(all, { query: 'word', order, owner: 'ann' }))
+      }
+      const before = placesOf(findNaively(all, query))
       equal(new Set(seen).size, seen.length, `${order}: a hit was shown twice`)
       const known = seen.filter((index) => before.includes(index))
       equal(known, before, `${order}: those that were there`)
@@ -415,21 +408,9 @@ export const TEXTS: readonly Check[] = [
   test('text: what is not in the tree, is no text, or was refused is not found; the index is complete', async (store) => {
     await store.createConversation({ id: 'c' })
     await store.append('c', [messageFact('m', 'user', 'here', 1), { kind: 'PauseEvent', id: 'here' }])
-    await store.append(
-      'c',
-      [
-        messageFact('m', 'user', 'here, but under an id that is taken', 2),
-        {
-          raw: '{"kind":"here"}',
-          line: 1,
-          id: 'q',
-          parent_id: null,
-          event_kind: null,
-          issues: [],
-        } as unknown as Fact,
-      ].slice(0, 1),
-      { mode: 'import' },
-    )
+    await store.append('c', [messageFact('m', 'user', 'here, but under an id that is taken', 2)], {
+      mode: 'import',
+    })
     await rejects('id_conflict', 'a taken id', () =>
       store.append('c', [messageFact('m', 'user', 'here again', 3)]),
     )
@@ -457,12 +438,12 @@ export const TEXTS: readonly Check[] = [
       { public: 'yes' },
       { includeResults: 1 },
     ]
-    for (const fields of wrong) {
-      const error = await rejects('invalid_query', JSON.stringify(fields), () =>
-        store.searchText({ query: 'a', ...fields }),
-      )
-      equal(error.data['field'], Object.keys(fields)[0], 'the field in the error')
-    }
+    await rejectsEach(
+      'invalid_query',
+      wrong,
+      (fields) => store.searchText({ query: 'a', ...fields }),
+      (fields) => ({ field: Object.keys(fields)[0] }),
+    )
     await rejects('invalid_argument', 'an unknown option', () =>
       store.searchText({ query: 'a', text: 'b' } as TextQuery),
     )
@@ -477,24 +458,19 @@ export const TEXTS: readonly Check[] = [
         { query: 'a', order, cursor: `${cursor}x` },
         { query: 'a', order, cursor: 'x' },
       ]
-      for (const query of others)
-        await rejects('invalid_cursor', JSON.stringify(query), () => store.searchText(query))
+      await rejectsEach('invalid_cursor', others, (query) => store.searchText(query))
       const second = await store.searchText({ query: 'A', order, limit: 5, cursor })
       equal(second.items.length, 1, 'the same words')
     }
   }),
-  {
-    name: 'text: another process finds what this one has appended',
-    reopens: true,
-    async run({ store, reopen }) {
-      await open(store)
-      await fill(store, '', [[0, 'user', 'first word']])
-      const other = await reopen()
-      equal(placesOf(await findAll(other, { query: 'word' })), ['a e0'], 'what was there')
-      await store.append('b', [messageFact('n', 'user', 'second word', 9)])
-      equal(placesOf(await findAll(other, { query: 'word' })), ['b n', 'a e0'], 'what was added')
-      await other.deleteConversation('b')
-      equal(placesOf(await findAll(store, { query: 'word' })), ['a e0'], 'what was deleted')
-    },
-  },
+  reopening('text: another process finds what this one has appended', async (store, { reopen }) => {
+    await open(store)
+    await fill(store, '', [[0, 'user', 'first word']])
+    const other = await reopen()
+    equal(placesOf(await findAll(other, { query: 'word' })), ['a e0'], 'what was there')
+    await store.append('b', [messageFact('n', 'user', 'second word', 9)])
+    equal(placesOf(await findAll(other, { query: 'word' })), ['b n', 'a e0'], 'what was added')
+    await other.deleteConversation('b')
+    equal(placesOf(await findAll(store, { query: 'word' })), ['a e0'], 'what was deleted')
+  }),
 ]

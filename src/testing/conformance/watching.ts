@@ -2,7 +2,7 @@
 
 import type { Store, Unwatch } from '../../store/contract/store.ts'
 import { equal } from './assert.ts'
-import { type Check, test, type Trial } from './check.ts'
+import { alsoInTwoProcesses, type Check, test, type Trial } from './check.ts'
 import { begin, pause } from './facts.ts'
 
 function wait(
@@ -20,7 +20,7 @@ function wait(
   })
 }
 
-async function isWoken(watchTimeout: number, watching: Store, writing: Store): Promise<void> {
+async function isWoken(watching: Store, writing: Store, { watchTimeout }: Trial): Promise<void> {
   const id = await begin(writing, 'c')
   const ids = ['a', 'b', 'd']
   const ends: Unwatch[] = []
@@ -34,7 +34,7 @@ async function isWoken(watchTimeout: number, watching: Store, writing: Store): P
   for (const unwatch of [...ends, ...ends]) unwatch()
 }
 
-async function areAllWoken({ store, watchTimeout }: Trial): Promise<void> {
+async function areAllWoken(store: Store, { watchTimeout }: Trial): Promise<void> {
   const ids = [await begin(store, 'c'), await begin(store, 'd')]
   const result = new Set<string>()
   const ends: Unwatch[] = []
@@ -65,7 +65,7 @@ async function leadsTo(
 }
 
 /** Watches a conversation while another store deletes it and creates one of equal length. */
-async function followsDeletion(watchTimeout: number, watching: Store, writing: Store): Promise<void> {
+async function followsDeletion(watching: Store, writing: Store, { watchTimeout }: Trial): Promise<void> {
   const id = await begin(writing, 'c')
   const showsOnly = (ownValue: string) => async (): Promise<boolean> => {
     const events =
@@ -92,28 +92,21 @@ async function followsDeletion(watchTimeout: number, watching: Store, writing: S
 }
 
 export const WATCHING: readonly Check[] = [
-  {
-    name: 'watch: an append wakes the watches of the conversation',
-    run: ({ store, watchTimeout }) => isWoken(watchTimeout, store, store),
-  },
-  {
-    name: 'watch: an append in another process wakes as well',
-    reopens: true,
-    run: async ({ store, reopen, watchTimeout }) => isWoken(watchTimeout, store, await reopen()),
-  },
-  {
-    name: 'watch: a deletion wakes, and so does recreation under the id',
-    run: ({ store, watchTimeout }) => followsDeletion(watchTimeout, store, store),
-  },
-  {
-    name: 'watch: a deletion in another process wakes, and so does recreation under the id',
-    reopens: true,
-    run: async ({ store, reopen, watchTimeout }) => followsDeletion(watchTimeout, store, await reopen()),
-  },
-  {
-    name: 'watch: an append to any conversation wakes who watches all of them',
-    run: areAllWoken,
-  },
+  ...alsoInTwoProcesses(
+    [
+      'watch: an append wakes the watches of the conversation',
+      'watch: an append in another process wakes as well',
+    ],
+    isWoken,
+  ),
+  ...alsoInTwoProcesses(
+    [
+      'watch: a deletion wakes, and so does recreation under the id',
+      'watch: a deletion in another process wakes, and so does recreation under the id',
+    ],
+    followsDeletion,
+  ),
+  test('watch: an append to any conversation wakes who watches all of them', areAllWoken),
   test('watch: several watches, of a conversation that is yet to be, each ended by itself', async (store, {
     watchTimeout,
   }) => {
