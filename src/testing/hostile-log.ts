@@ -7,12 +7,175 @@ import * as fc from 'fast-check'
 import { deriveEventId, ROOT } from '../event/ids.ts'
 import { EVENT_KINDS } from '../event/kinds.ts'
 import type { Fact, Quarantined } from '../event/quarantine.ts'
-import type { JsonObject } from '../event/shapes.ts'
+import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { Event, EventOf } from '../event/types.ts'
 import { STATUSES } from '../state/status.ts'
 import { BODIES, frozen } from './event.ts'
-import { always, shape, weighed } from './shape.ts'
+import { always, weighed } from './shape.ts'
 import { anyText } from './text.ts'
+
+/**
+ * Generates any log: events and undecodable lines in any order, with any parents. Usually 0 to 40 facts, at
+ * most 120.
+ * @example
+ * fc.assert(fc.property(hostileLog(), facts => replay(facts).log.entries.length === facts.length))
+ */
+export function hostileLog(): fc.Arbitrary<readonly Fact[]> {
+  return weighed([11, phrases(18)], [1, phrases(60)]).map((list) =>
+    writeHostileLog(list.flat().slice(0, 120)),
+  )
+}
+
+const phrases = (maxLength: number) => fc.array(phrase(), { maxLength, size: 'max' })
+
+/** The log so far. A step is written from it, so that it can name earlier facts. */
+interface Written {
+  readonly facts: Fact[]
+  /** The id of each fact, derived ones included; null for a line without one. */
+  readonly ids: (string | null)[]
+  readonly calls: { readonly index: number; readonly callId: string; readonly response: string }[]
+  /** Indices of calls with a result. */
+  readonly ended: Set<number>
+}
+
+type From<T> = (written: Written) => T
+
+type Step = From<Fact>
+
+/** Writes the facts of the steps. Total: a step without a target uses an unknown id. */
+function writeHostileLog(steps: readonly Step[]): readonly Fact[] {
+  const written: Written = { facts: [], ids: [], calls: [], ended: new Set() }
+  for (const write of steps) {
+    const fact = frozen(write(written))
+    const index = written.facts.length
+    written.facts.push(fact)
+    written.ids.push(fact.id ?? ('quarantined' in fact ? null : deriveEventId('', index, fact)))
+    if ('kind' in fact && fact.kind === 'ActionEvent')
+      written.calls.push({ index, callId: fact.tool_call_id, response: fact.llm_response_id })
+  }
+  return written.facts
+}
+
+/** The index of an earlier fact, or null. */
+type Index = From<number | null>
+
+const factBack =
+  (n: number): Index =>
+  ({ facts: { length } }) =>
+    length === 0 ? null : (length - 1 - n + 512) % length
+
+const callBack =
+  (n: number): Index =>
+  ({ calls }) =>
+    calls.at(-1 - (n % Math.max(1, calls.length)))?.index ?? null
+
+const openCallBack =
+  (n: number): Index =>
+  ({ calls, ended }) => {
+    const open = calls.filter(({ index }) => !ended.has(index))
+    return open.at(-1 - (n % Math.max(1, open.length)))?.index ?? null
+  }
+
+/** An id that a step names. */
+type Ref = From<string>
+
+const idAt =
+  (index: Index): Ref =>
+  (written) =>
+    written.ids[index(written) ?? -1] ?? 'nowhere'
+
+const summaryOf =
+  (index: Index): Ref =>
+  (written) =>
+    `${idAt(index)(written)}-summary`
+
+const near = (): fc.Arbitrary<Index> => weighed([4, fc.nat(2)], [2, fc.nat(6)], [1, fc.nat(40)]).map(factBack)
+const back = (): fc.Arbitrary<Ref> => near().map(idAt)
+const summaryBack = (): fc.Arbitrary<Ref> => near().map(summaryOf)
+const backTo = (max: number): fc.Arbitrary<Ref> => fc.nat(max).map((n) => idAt(factBack(n)))
+const latestSummary = (): fc.Arbitrary<Ref> => always(summaryOf(factBack(0)))
+const textual = (...texts: readonly string[]): fc.Arbitrary<Ref> =>
+  fc.constantFrom(...texts).map((text) => () => text)
+
+/** Identity and parent. Nearly always the defaults: one anomaly at a time shows its effect. */
+const placing = (id = anyId()): fc.Arbitrary<From<Pick<Event, 'id' | 'timestamp' | 'parent_id'>>> =>
+  fc.tuple(id, anyParent(), anyTime()).map(([idOf, parentOf, timeOf]) => (written) => {
+    const ownId = idOf(written)?.slice(0, 200)
+    const timestamp = timeOf(written)
+    const parent = parentOf(written, ownId ?? 'self')
+    return {
+      ...(ownId !== undefined && { id: ownId }),
+      ...(timestamp !== undefined && { timestamp }),
+      ...(parent !== undefined && { parent_id: parent }),
+    }
+  })
+
+const nextId: Ref = ({ facts }) => `e${facts.length}`
+
+const anyId = (): fc.Arbitrary<From<string | undefined>> =>
+  weighed<From<string | undefined>>(
+    [60, always(nextId)],
+    [2, always(() => undefined)],
+    [1, back()],
+    [1, summaryBack()],
+    [1, textual('__proto__', 'e1', 'e2-summary', 'é 😀')],
+  )
+
+type ParentOf = (written: Written, ownId: string) => string | null | undefined
+
+const anyParent = (): fc.Arbitrary<ParentOf> =>
+  weighed<ParentOf>(
+    [50, always(() => undefined)],
+    [4, back()],
+    [
+      2,
+      fc.constantFrom<ParentOf>(
+        () => null,
+        () => ROOT,
+        (_, ownId) => ownId,
+        ({ facts }) => `e${facts.length + 2}`,
+      ),
+    ],
+    [1, weighed([1, textual('', 'unknown', 'toString')], [1, summaryBack()])],
+  )
+
+const secondsAfter = (second: number): string =>
+  `2026-01-01T00:${String(Math.floor(second / 60)).padStart(2, '0')}:${String(second % 60).padStart(2, '0')}Z`
+
+const anyTime = (): fc.Arbitrary<From<string | undefined>> =>
+  weighed<From<string | undefined>>(
+    [30, always(({ facts }: Written) => secondsAfter(facts.length))],
+    [
+      3,
+      fc.constantFrom<From<string | undefined>>(
+        () => undefined,
+        () => secondsAfter(0),
+        ({ facts }) => secondsAfter(120 - facts.length),
+        () => '2026-13-01T00:00:00Z',
+      ),
+    ],
+  )
+
+const placed = (body: fc.Arbitrary<From<Event>>, id?: Parameters<typeof placing>[0]): fc.Arbitrary<Step> =>
+  fc.tuple(placing(id), body).map(([place, write]): Step => (written) => ({
+    ...write(written),
+    ...place(written),
+  }))
+
+const plain = (body: fc.Arbitrary<Event>, id?: Parameters<typeof placing>[0]): fc.Arbitrary<Step> =>
+  placed(
+    body.map((event) => () => event),
+    id,
+  )
+
+const kind = (...kinds: readonly (typeof EVENT_KINDS)[number][]): fc.Arbitrary<Step> =>
+  plain(fc.oneof(...kinds.map((each): fc.Arbitrary<Event> => BODIES[each]())))
+
+const anyMessage = (): fc.Arbitrary<Event> =>
+  BODIES.MessageEvent().chain((body) =>
+    fc.constantFrom('user', 'user', 'environment').map((source) => ({ ...body, source })),
+  )
+const message = (): fc.Arbitrary<Step> => plain(anyMessage())
 
 type Action = EventOf<'ActionEvent'>
 
@@ -33,168 +196,23 @@ const wordless = (): fc.Arbitrary<Action> =>
 const wordy = (): fc.Arbitrary<Action> =>
   BODIES.ActionEvent().map((body) => ({ ...body, thought: [{ text: 'then this' }] }))
 
-const ownValue = () =>
-  weighed<Call['callId']>([3, always({ as: 'fresh' })], [2, always({ as: 'text', text: 'c0' })])
-const same = (body = BODIES.ActionEvent()) => call(always({ as: 'same' }), body, ownValue())
-const fresh = (body = BODIES.ActionEvent()) => call(always({ as: 'fresh' }), body, ownValue())
-/** Calls of a new or the latest reply, with the event that they saw. */
-const freshAt = (back: fc.Arbitrary<Ref>) =>
-  call(always({ as: 'fresh' }), BODIES.ActionEvent(), ownValue(), { after: requested(back) })
-const sameAt = (back: fc.Arbitrary<Ref>) =>
-  call(always({ as: 'same' }), wordless(), ownValue(), { after: requested(back) })
-const backTo = (max: number, summary = false): fc.Arbitrary<Ref> =>
-  fc.nat(max).map((n) => ({ to: 'back', n, summary }))
-
-const opens = () =>
-  call(always({ as: 'fresh' }), wordless(), ownValue(), {
-    end: weighed([4, waits(1, 2)], [1, always({ outcome: 'paused' })]),
-  })
-const brings = () => call(always({ as: 'fresh' }), wordless(), ownValue(), { end: waits(-2, -1) })
-const paused = (back: fc.Arbitrary<Ref>) => replyStep(requested(back), always({ outcome: 'paused' }))
-
-const underIdOf = (of: fc.Arbitrary<Ref>) =>
-  fc.tuple(messageStep(), of).map(([{ placing, saying }, ref]): Step => ({
-    placing: { ...placing, id: { as: 'ref', ref } },
-    saying,
-  }))
-
-const error = () => result(['AgentErrorEvent'])
-
-/** A few related steps, so that rare situations occur often enough; their placings still separate them. */
-const phrase = (): fc.Arbitrary<readonly Step[]> => {
-  const one = weighed(
-    [7, kind('MessageEvent')],
-    [5, call(anyResponse())],
-    [2, replyStep()],
-    [1, call(anyResponse(), BODIES.ActionEvent(), undefined, { after: requested() })],
-    [6, anyAnswer()],
-    [2, condensation()],
-    [2, head()],
-    [1, working()],
-    [1, completion()],
-    [1, progress()],
-    [2, statusStep()],
-    [2, kind('CondensationRequest', 'CondensationSummaryEvent')],
-    [1, kind('SystemPromptEvent')],
-    [1, kind('PauseEvent', 'InterruptEvent', 'ConversationErrorEvent')],
-    [1, kind(...EVENT_KINDS)],
-    [2, broken()],
-  ).map((step) => [step])
-  const related: readonly (readonly [weight: number, ...steps: fc.Arbitrary<Step>[]])[] = [
-    [2, fresh(), same(), anyAnswer(), anyAnswer()],
-    [2, messageStep(), messageStep(), replyStep(requested(backTo(3))), replyStep(requested(backTo(4)))],
-    [
-      2,
-      freshAt(backTo(0)),
-      messageStep(),
-      sameAt(backTo(2)),
-      latest(),
-      latest(),
-      replyStep(requested(backTo(5))),
-    ],
-    [1, messageStep(), freshAt(backTo(1)), latest(), messageStep(), sameAt(backTo(4)), latest()],
-    [2, messageStep(), messageStep(), condensation(backTo(4), 1), replyStep(requested(backTo(4)))],
-    [1, freshAt(backTo(0)), error(), messageStep(), sameAt(backTo(3)), condensation(backTo(2), 1), latest()],
-    [2, fresh(), same(), anyAnswer(), same(), anyAnswer(), condensation(backTo(4), 1)],
-    [1, fresh(), error(), same(wordless())],
-    [1, fresh(), error(), same(wordy())],
-    [3, fresh(thinking()), latest(), fresh(wordless()), latest(), condensation(backTo(3), 1)],
-    [
-      1,
-      opens(),
-      latest(),
-      weighed([2, paused(backTo(0))], [1, opens()]),
-      latest(),
-      brings(),
-      latest(),
-      condensation(backTo(5), 1),
-    ],
-    [2, opens(), latest(), brings(), latest(), fresh(wordless()), latest(), condensation(backTo(5), 1)],
-    [
-      1,
-      paused(backTo(0)),
-      weighed([1, paused(backTo(0))], [2, replyStep(requested(backTo(0)))]),
-      condensation(backTo(1), 1),
-    ],
-    [1, fresh(), condensation(backTo(0), 1), anyAnswer()],
-    [2, condensation(backTo(3), 1), condensation(backTo(0, true), 1)],
-    [2, fresh(), update('execution_status', always('waiting_for_confirmation')), latest()],
-    [1, kind('PauseEvent'), fresh(), fresh()],
-    [1, kind('ConversationErrorEvent'), kind('MessageEvent')],
-    [1, condensation(backTo(3), 1), underIdOf(backTo(0, true))],
-    [2, kind('SystemPromptEvent'), messageStep(), kind('SystemPromptEvent'), condensation(backTo(0), 1)],
-    [3, fresh(), working(), progress(), messageStep(), completion()],
-    [2, fresh(), same(), working(), completion(), working(), completion(), completion()],
-    [1, fresh(), working(), condensation(backTo(0), 1), progress(), head(backTo(2)), completion()],
-    [2, update('execution_status', always('running')), head(backTo(1)), kind('MessageEvent')],
-  ]
-  return weighed<readonly Step[]>(
-    [20, one],
-    ...related.map(([weight, ...steps]) => [weight, fc.tuple(...steps)] as const),
-  )
-}
-
-const phrases = (maxLength: number) => fc.array(phrase(), { maxLength, size: 'max' })
-
-/**
- * Generates any log: events and undecodable lines in any order, with any parents. Usually 0 to 40 facts, at
- * most 120.
- * @example
- * fc.assert(fc.property(hostileLog(), facts => replay(facts).log.entries.length === facts.length))
- */
-export function hostileLog(): fc.Arbitrary<readonly Fact[]> {
-  return weighed([11, phrases(18)], [1, phrases(60)]).map((list) =>
-    writeHostileLog(list.flat().slice(0, 120)),
-  )
-}
-
-const say = (saying: fc.Arbitrary<Saying>): fc.Arbitrary<Step> =>
-  fc.tuple(placing(), saying).map(([where, what]) => ({ placing: where, saying: what }))
-
-type Call = Extract<Saying, { readonly say: 'call' }>
-
-const pooledCallId = (): fc.Arbitrary<Call['callId']> =>
-  weighed<Call['callId']>(
-    [2, always({ as: 'fresh' })],
-    [3, fc.constantFrom('c0', 'c1', 'c2', '').map((each) => ({ as: 'text', text: each }))],
-  )
-
-const call = (
-  response: fc.Arbitrary<Call['response']>,
-  body = BODIES.ActionEvent(),
-  callId = pooledCallId(),
-  { after, end }: { readonly after?: fc.Arbitrary<Asked>; readonly end?: fc.Arbitrary<JsonObject> } = {},
-): fc.Arbitrary<Step> =>
-  say(
-    shape({
-      say: always('call'),
-      body,
-      response,
-      callId,
-      ...(after === undefined ? {} : { after }),
-      ...(end === undefined ? {} : { end }),
-    }),
-  )
+/** The record of a reply, or null for a reply without one. */
+type RecordOf = From<JsonObject | null>
 
 /** The event that a reply saw: usually a recent fact, sometimes a later, unknown or invalid one. */
-const requested = (position = back()): fc.Arbitrary<Asked> =>
-  weighed<Asked>(
-    [12, position],
+const requested = (ref = back()): fc.Arbitrary<From<JsonValue>> =>
+  weighed<From<JsonValue>>(
+    [12, ref],
     [1, summaryBack()],
-    [2, always('later')],
-    [2, always(true)],
+    [2, always(({ facts }: Written) => `e${facts.length + 1}`)],
+    [2, always(() => true)],
     [1, textual('unknown', 'e1')],
-    [1, always(null)],
-    [1, always(7)],
+    [1, always(() => null)],
+    [1, always(() => 7)],
   )
 
-const ends = (): fc.Arbitrary<JsonObject> =>
-  weighed<JsonObject>(
-    [4, always({})],
-    [2, always({ interrupted: true })],
-    [2, fc.constantFrom('truncated', 'paused', 'refused', 'filtered').map((outcome) => ({ outcome }))],
-    [1, fc.constantFrom('done', 'TRUNCATED', true, null, ['paused']).map((outcome) => ({ outcome }))],
-  )
+const saw = (ref?: fc.Arbitrary<Ref>): fc.Arbitrary<RecordOf> =>
+  requested(ref).map((after) => (written) => ({ after: after(written) }))
 
 const waits = (min: number, max: number): fc.Arbitrary<JsonObject> =>
   weighed<JsonObject>(
@@ -202,446 +220,291 @@ const waits = (min: number, max: number): fc.Arbitrary<JsonObject> =>
     [1, fc.constantFrom(1.5, '1', true, null, 2 ** 60).map((count) => ({ waits: count }))],
   )
 
-const replyStep = (after = requested(), end = ends()): fc.Arbitrary<Step> =>
-  say(
-    shape({
-      say: always('reply'),
-      body: BODIES.MessageEvent().map((body) => ({ ...body, source: 'agent' as const })),
-      after,
-      end,
+const pausedEnd = (): fc.Arbitrary<JsonObject> => always({ outcome: 'paused' })
+
+const anyEnd = (): fc.Arbitrary<JsonObject> =>
+  weighed<JsonObject>(
+    [4, always({})],
+    [2, always({ interrupted: true })],
+    [2, fc.constantFrom('truncated', 'paused', 'refused', 'filtered').map((outcome) => ({ outcome }))],
+    [1, fc.constantFrom('done', 'TRUNCATED', true, null, ['paused']).map((outcome) => ({ outcome }))],
+  )
+
+/** The id of a call; null for a new one. */
+const anyCallId = (): fc.Arbitrary<string | null> =>
+  weighed([2, always(null)], [3, fc.constantFrom('c0', 'c1', 'c2', '')])
+const mostlyNewCallId = (): fc.Arbitrary<string | null> => weighed([3, always(null)], [2, always('c0')])
+
+const freshReply: Ref = ({ facts }) => `r${facts.length}`
+const sameReply: Ref = (written) => written.calls.at(-1)?.response ?? freshReply(written)
+const anyReply = (): fc.Arbitrary<Ref> =>
+  weighed([4, always(sameReply)], [3, always(freshReply)], [2, textual('r0', '', '')])
+
+const call = (
+  response: fc.Arbitrary<Ref>,
+  body = BODIES.ActionEvent(),
+  callId = anyCallId(),
+  record: fc.Arbitrary<RecordOf> = always(() => null),
+): fc.Arbitrary<Step> =>
+  placed(
+    fc.tuple(body, response, callId, record).map(([action, responseOf, knownId, recordOf]) => (written) => {
+      const id = knownId ?? `c${written.facts.length}`
+      const reply = recordOf(written)
+      // A provider's id of a call may differ from the id in the log.
+      const providerId = knownId === null && { id }
+      return {
+        ...action,
+        tool_call_id: id,
+        tool_call: { ...action.tool_call, ...providerId, ...(reply !== null && { reply }) },
+        llm_response_id: responseOf(written),
+      }
     }),
   )
 
-const messageStep = (): fc.Arbitrary<Step> =>
-  say(
-    BODIES.MessageEvent().chain((body) =>
-      fc
-        .constantFrom('user' as const, 'user' as const, 'environment' as const)
-        .map((source): Saying => ({ say: 'event', body: { ...body, source } })),
+const fresh = (body?: fc.Arbitrary<Action>, record?: fc.Arbitrary<RecordOf>): fc.Arbitrary<Step> =>
+  call(always(freshReply), body, mostlyNewCallId(), record)
+const same = (body?: fc.Arbitrary<Action>, record?: fc.Arbitrary<RecordOf>): fc.Arbitrary<Step> =>
+  call(always(sameReply), body, mostlyNewCallId(), record)
+/** Calls whose reply waits for results of the provider's own tools, or brings them. */
+const ending = (end: fc.Arbitrary<JsonObject>): fc.Arbitrary<Step> =>
+  fresh(
+    wordless(),
+    end.map((fields) => () => fields),
+  )
+const opens = (): fc.Arbitrary<Step> => ending(weighed([4, waits(1, 2)], [1, pausedEnd()]))
+const brings = (): fc.Arbitrary<Step> => ending(waits(-2, -1))
+
+const reply = (after = requested(), end = anyEnd()): fc.Arbitrary<Step> =>
+  placed(
+    fc.tuple(BODIES.MessageEvent(), after, end).map(([body, afterOf, fields]) => (written) => ({
+      ...body,
+      source: 'agent',
+      llm_message: { ...body.llm_message, reply: { after: afterOf(written), ...fields } },
+    })),
+  )
+const replyTo = (ref: fc.Arbitrary<Ref>): fc.Arbitrary<Step> => reply(requested(ref))
+const paused = (): fc.Arbitrary<Step> => reply(requested(backTo(0)), pausedEnd())
+
+const anyCall = (): fc.Arbitrary<Index> =>
+  weighed([9, fc.nat(2).map(openCallBack)], [2, fc.nat(6).map(callBack)], [1, near()])
+const latestCall = (): fc.Arbitrary<Index> => always(openCallBack(0))
+
+type Result = EventOf<'ObservationEvent' | 'UserRejectObservation' | 'AgentErrorEvent'>
+
+const anyResult = (): fc.Arbitrary<Result> =>
+  weighed<Result>(
+    [2, BODIES.ObservationEvent()],
+    [1, BODIES.UserRejectObservation()],
+    [1, BODIES.AgentErrorEvent()],
+  )
+
+/** The action that a result names: its own call, none, or any other event. */
+type NamedBy = (call: Index) => Ref
+
+const anyName = (): fc.Arbitrary<NamedBy> =>
+  weighed<NamedBy>(
+    [8, always(idAt)],
+    [2, always(() => () => 'nothing')],
+    [1, back().map((other) => () => other)],
+  )
+
+const result = (
+  body = anyResult(),
+  call = anyCall(),
+  name = anyName(),
+  callId: fc.Arbitrary<string | null> = weighed<string | null>(
+    [8, always(null)],
+    [1, fc.constantFrom('c0', 'c1', 'c-unknown')],
+  ),
+): fc.Arbitrary<Step> =>
+  placed(
+    fc.tuple(body, call, name, callId).map(([event, indexOf, nameOf, knownId]) => (written) => {
+      // Before the call ends, because the name may refer to an open call.
+      const action_id = nameOf(indexOf)(written)
+      const index = indexOf(written)
+      if (index !== null) written.ended.add(index)
+      const ended = written.calls.find((each) => each.index === index)
+      const link = { ...event, tool_call_id: knownId ?? ended?.callId ?? 'c-none' }
+      return link.kind === 'AgentErrorEvent' ? link : { ...link, action_id }
+    }),
+  )
+const latest = (): fc.Arbitrary<Step> => result(anyResult(), latestCall())
+const error = (): fc.Arbitrary<Step> => result(BODIES.AgentErrorEvent())
+
+const working = (): fc.Arbitrary<Step> => {
+  const body = BODIES.ObservationEvent().map((event) => ({
+    ...event,
+    observation: { kind: 'WorkingObservation', content: [], task: 1 },
+  }))
+  return result(body, anyCall(), always(idAt), always(null))
+}
+
+/** Completions and reports of progress, with the id of a call and fields that may override it. */
+const ofCall = (
+  fields: fc.Arbitrary<JsonObject>,
+  write: (value: JsonObject) => Event,
+): fc.Arbitrary<Step> => {
+  const calls = weighed([6, fc.nat(2).map(callBack)], [1, near()])
+  return placed(
+    fc.tuple(calls, fields).map(
+      ([index, more]) =>
+        (written) =>
+          write({ action_id: idAt(index)(written), ...more }),
     ),
-  )
-
-const anyResponse = (): fc.Arbitrary<Call['response']> =>
-  weighed<Call['response']>(
-    [4, always({ as: 'same' })],
-    [3, always({ as: 'fresh' })],
-    [2, fc.constantFrom('r0', '').map((each) => ({ as: 'text', text: each }))],
-  )
-
-type AnswerKind = 'ObservationEvent' | 'UserRejectObservation' | 'AgentErrorEvent'
-
-const anyCall = () =>
-  weighed<Ref>(
-    [9, fc.nat(2).map((n) => ({ to: 'open', n }))],
-    [2, fc.nat(6).map((n) => ({ to: 'call', n }))],
-    [1, back()],
-  )
-
-const result = (kinds: readonly AnswerKind[], which = anyCall()): fc.Arbitrary<Step> => {
-  const bodies = kinds.map((kind): fc.Arbitrary<Extract<Saying, { say: 'result' }>['body']> => BODIES[kind]())
-  const body = fc.constantFrom(...bodies).chain((each) => each)
-  return say(
-    shape({
-      say: always('result'),
-      body,
-      call: which,
-      names: weighed<'call' | 'nothing' | 'other'>(
-        [8, always('call')],
-        [2, always('nothing')],
-        [1, always('other')],
-      ),
-      other: back(),
-      callId: weighed<string | null>([8, always(null)], [1, fc.constantFrom('c0', 'c1', 'c-unknown')]),
-    }),
   )
 }
 
-const ANSWERS: readonly AnswerKind[] = [
-  'ObservationEvent',
-  'ObservationEvent',
-  'UserRejectObservation',
-  'AgentErrorEvent',
-]
-
-const anyAnswer = () => result(ANSWERS)
-const latest = () => result(ANSWERS, always({ to: 'open', n: 0 }))
-
-const working = () =>
-  say(
-    fc.tuple(BODIES.ObservationEvent(), anyCall()).map(([body, which]): Saying => ({
-      say: 'result',
-      body: { ...body, observation: { kind: 'WorkingObservation', content: [], task: 1 } },
-      call: which,
-      names: 'call',
-      other: { to: 'back', n: 0 },
-      callId: null,
-    })),
-  )
-
-const completion = () =>
-  say(
-    shape({
-      say: always('completion'),
-      call: weighed<Ref>([6, fc.nat(2).map((n) => ({ to: 'call', n }))], [1, back()]),
-      field: weighed<JsonObject>(
-        [6, fc.constantFrom('done', 'failed', 'cancelled', 'lost').map((outcome) => ({ outcome }))],
-        [1, fc.constantFrom<JsonObject>({ outcome: 7 }, { action_id: null }, { tool_call_id: 1 })],
-      ),
+const completion = (): fc.Arbitrary<Step> =>
+  ofCall(
+    weighed<JsonObject>(
+      [6, fc.constantFrom('done', 'failed', 'cancelled', 'lost').map((outcome) => ({ outcome }))],
+      [1, fc.constantFrom<JsonObject>({ outcome: 7 }, { action_id: null }, { tool_call_id: 1 })],
+    ),
+    (completes) => ({
+      kind: 'MessageEvent',
+      source: 'environment',
+      llm_message: { role: 'user', content: [{ type: 'text', text: 'it is done' }], completes },
     }),
   )
 
-const progress = () =>
-  say(
-    shape({
-      say: always('progress'),
-      call: weighed<Ref>([6, fc.nat(2).map((n) => ({ to: 'call', n }))], [1, back()]),
-      field: fc.constantFrom<JsonObject>(
-        { progress: 0.5 },
-        { task: 2, content: 'half' },
-        { action_id: 4 },
-        {},
-      ),
+const progress = (): fc.Arbitrary<Step> =>
+  ofCall(
+    fc.constantFrom<JsonObject>({ progress: 0.5 }, { task: 2, content: 'half' }, { action_id: 4 }, {}),
+    (value) => ({
+      kind: 'ConversationStateUpdateEvent',
+      source: 'environment',
+      key: 'call_progress',
+      value,
     }),
   )
 
-const anyListed = () => weighed<Ref>([6, back()], [1, summaryBack()], [1, textual('unknown', 'e0', 'e1')])
+const anyListed = (): fc.Arbitrary<Ref> =>
+  weighed([6, back()], [1, summaryBack()], [1, textual('unknown', 'e0', 'e1')])
 
 const condensation = (listed = anyListed(), minLength = 0): fc.Arbitrary<Step> => {
   const offset = weighed<number | null>([8, fc.nat(9)], [1, fc.constantFrom(null, 99)])
-  const body = fc
-    .tuple(BODIES.Condensation(), offset, anyText())
-    .map(([each, index, summary]) => ({ ...each, summary_offset: index, summary }))
   const list = fc.array(listed, { minLength, maxLength: Math.max(minLength, 4) })
-  return say(shape({ say: always('condensation'), body, list }))
+  return placed(
+    fc
+      .tuple(BODIES.Condensation(), offset, anyText(), list)
+      .map(([body, summary_offset, summary, refs]) => (written) => ({
+        ...body,
+        summary_offset,
+        summary,
+        forgotten_event_ids: [...new Set(refs.map((ref) => ref(written)))],
+      })),
+  )
 }
+const condenses = (listed: fc.Arbitrary<Ref>): fc.Arbitrary<Step> => condensation(listed, 1)
 
-const head = (position = back()): fc.Arbitrary<Step> =>
-  say(
-    weighed<Ref | null | 7 | 'absent'>(
-      [9, position],
-      [2, always(null)],
+const head = (ref = back()): fc.Arbitrary<Step> =>
+  placed(
+    weighed<From<JsonValue | undefined>>(
+      [9, ref],
+      [2, always(() => null)],
       [
         2,
-        weighed<Ref | 7 | 'absent'>(
+        weighed<From<JsonValue | undefined>>(
           [2, summaryBack()],
-          [1, always(7)],
-          [1, always('absent')],
+          [1, always(() => 7)],
+          [1, always(() => undefined)],
           [2, textual('later', 'e99')],
         ),
       ],
-    ).map((value) => ({ say: 'head', value })),
+    ).map((target) => (written) => {
+      const value = target(written)
+      const move = { kind: 'ConversationStateUpdateEvent', key: 'leaf_event_id' } as const
+      return value === undefined ? move : { ...move, value }
+    }),
   )
 
-const update = (key: string, value: fc.Arbitrary<string | null | object>): fc.Arbitrary<Step> =>
-  say(
-    value.map((each) => ({
-      say: 'event',
-      body: { kind: 'ConversationStateUpdateEvent', key, value: each as string | null },
-    })),
-  )
+const update = (key: string, value: fc.Arbitrary<JsonValue>): fc.Arbitrary<Step> =>
+  plain(value.map((each) => ({ kind: 'ConversationStateUpdateEvent', key, value: each })))
 
-const statusStep = (): fc.Arbitrary<Step> => {
+const status = (): fc.Arbitrary<Step> => {
   const named = weighed<string | null>(
     [6, fc.constantFrom(...STATUSES)],
     [1, fc.constantFrom('IDLE', '', null)],
   )
-  return weighed(
-    [5, update('execution_status', named)],
-    [
-      1,
-      update(
-        'full_state',
-        fc.oneof(
-          named.map((execution_status) => ({ execution_status })),
-          always(null),
-          always([]),
-          always({}),
-        ),
-      ),
-    ],
+  const whole = fc.oneof(
+    named.map((execution_status) => ({ execution_status })),
+    fc.constantFrom<JsonValue>(null, [], {}),
   )
-}
-
-const kind = (...kinds: readonly (typeof EVENT_KINDS)[number][]): fc.Arbitrary<Step> =>
-  say(
-    fc.oneof(
-      ...kinds.map((each): fc.Arbitrary<Saying> => BODIES[each]().map((body) => ({ say: 'event', body }))),
-    ),
-  )
-
-const broken = (): fc.Arbitrary<Step> =>
-  say(
-    shape({
-      say: always('broken'),
-      readable: fc.boolean(),
-      kind: fc.constantFrom(null, 'FutureEvent', 'ActionEvent', 'ConversationStateUpdateEvent'),
-      raw: fc.constantFrom('{"kind":"FutureEvent"}', '{', '', '{"kind":"ActionEvent"}'),
-    }),
-  )
-
-const near = (): fc.Arbitrary<number> => weighed([4, fc.nat(2)], [2, fc.nat(6)], [1, fc.nat(40)])
-const back = (): fc.Arbitrary<Ref> => near().map((n) => ({ to: 'back', n }))
-const summaryBack = (): fc.Arbitrary<Ref> => near().map((n) => ({ to: 'back', n, summary: true }))
-const textual = (...texts: readonly string[]): fc.Arbitrary<Ref> =>
-  fc.constantFrom(...texts).map((each) => ({ to: 'text', text: each }))
-
-const id = (): fc.Arbitrary<Placing['id']> =>
-  weighed<Placing['id']>(
-    [60, always({ as: 'fresh' })],
-    [2, always({ as: 'absent' })],
-    [1, back().map((ref) => ({ as: 'ref', ref }))],
-    [1, summaryBack().map((ref) => ({ as: 'ref', ref }))],
-    [1, textual('__proto__', 'e1', 'e2-summary', 'é 😀').map((ref) => ({ as: 'ref', ref }))],
-  )
-
-const parent = (): fc.Arbitrary<Placing['parent']> =>
-  weighed<Placing['parent']>(
-    [50, always({ as: 'absent' })],
-    [4, back().map((ref) => ({ as: 'ref', ref }))],
-    [2, fc.constantFrom('null', 'root', 'self', 'later').map((as) => ({ as }))],
-    [
-      1,
-      weighed([1, textual('', 'unknown', 'toString')], [1, summaryBack()]).map((ref) => ({ as: 'ref', ref })),
-    ],
-  )
-
-const placing = (): fc.Arbitrary<Placing> =>
-  shape({
-    id: id(),
-    parent: parent(),
-    time: weighed<Placing['time']>(
-      [30, always('next')],
-      [3, fc.constantFrom('absent', 'same', 'earlier', 'unreadable')],
-    ),
-  })
-
-interface Written {
-  readonly facts: Fact[]
-  /** The id of each fact, derived ones included; null for a line without one. */
-  readonly ids: (string | null)[]
-  readonly calls: { readonly index: number; readonly callId: string; readonly response: string }[]
-  readonly ended: Set<number>
-}
-
-/** Writes the facts of the steps. Total: a step without a target uses an unknown id. */
-function writeHostileLog(steps: readonly Step[]): readonly Fact[] {
-  const written: Written = { facts: [], ids: [], calls: [], ended: new Set() }
-  for (const { placing, saying } of steps) {
-    const fact = frozen(
-      saying.say === 'broken'
-        ? brokenLine(written, placing, saying)
-        : { ...eventOf(written, saying), ...placed(written, placing) },
-    )
-    const index = written.facts.length
-    written.facts.push(fact)
-    written.ids.push(fact.id ?? ('quarantined' in fact ? null : deriveEventId('', index, fact)))
-    if ('kind' in fact && fact.kind === 'ActionEvent') {
-      written.calls.push({ index: index, callId: fact.tool_call_id, response: fact.llm_response_id })
-    }
-  }
-  return written.facts
-}
-
-function position(written: Written, ref: Ref): number | null {
-  if (ref.to === 'text') return null
-  if (ref.to === 'back')
-    return written.facts.length === 0 ? null : (written.facts.length - 1 - ref.n + 512) % written.facts.length
-  const calls =
-    ref.to === 'call' ? written.calls : written.calls.filter((call) => !written.ended.has(call.index))
-  return calls.at(-1 - (ref.n % Math.max(1, calls.length)))?.index ?? null
-}
-
-function idOf(written: Written, ref: Ref): string {
-  if (ref.to === 'text') return ref.text
-  const index = position(written, ref)
-  const id = (index === null ? null : written.ids[index]) ?? 'nowhere'
-  return ref.summary === true ? `${id}-summary` : id
-}
-
-function askedAt(written: Written, requested: Asked): string | true | null | 7 {
-  if (requested === 'later') return `e${written.facts.length + 1}`
-  return requested === null || requested === true || requested === 7 ? requested : idOf(written, requested)
-}
-
-const recordOf = (
-  written: Written,
-  { after, end }: { readonly after?: Asked; readonly end?: JsonObject },
-): JsonObject => ({ ...(after === undefined ? {} : { after: askedAt(written, after) }), ...end })
-
-function placed(written: Written, placing: Placing): Pick<Event, 'id' | 'timestamp' | 'parent_id'> {
-  const index = written.facts.length
-  const { id, parent, time } = placing
-  const ownId =
-    id.as === 'fresh' ? `e${index}` : id.as === 'ref' ? idOf(written, id.ref).slice(0, 200) : undefined
-  return {
-    ...(ownId === undefined ? {} : { id: ownId }),
-    ...timestampField(index, time),
-    ...(parent.as === 'absent' ? {} : { parent_id: parentIdOf(written, parent, ownId ?? 'self') }),
-  }
-}
-
-function timestampField(timestamp: number, time: Placing['time']): { readonly timestamp?: string } {
-  if (time === 'absent') return {}
-  if (time === 'unreadable') return { timestamp: '2026-13-01T00:00:00Z' }
-  const second = time === 'next' ? timestamp : time === 'same' ? 0 : 120 - timestamp
-  const clock = `${String(Math.floor(second / 60)).padStart(2, '0')}:${String(second % 60).padStart(2, '0')}`
-  return { timestamp: `2026-01-01T00:${clock}Z` }
-}
-
-function parentIdOf(written: Written, parent: Placing['parent'], ownValue: string): string | null {
-  if (parent.as === 'null') return null
-  if (parent.as === 'root') return ROOT
-  if (parent.as === 'self') return ownValue
-  if (parent.as === 'ref') return idOf(written, parent.ref)
-  return `e${written.facts.length + 2}`
-}
-
-function eventOf(written: Written, saying: Exclude<Saying, { readonly say: 'broken' }>): Event {
-  switch (saying.say) {
-    case 'event':
-      return saying.body
-    case 'call': {
-      const { body, response, callId } = saying
-      const id = callId.as === 'fresh' ? `c${written.facts.length}` : callId.text
-      return {
-        ...body,
-        tool_call_id: id,
-        tool_call: {
-          ...body.tool_call,
-          // A provider's id of a call may differ from the id in the log.
-          ...(callId.as === 'fresh' && { id }),
-          ...(saying.after === undefined && saying.end === undefined
-            ? {}
-            : { reply: recordOf(written, saying) }),
-        },
-        llm_response_id:
-          response.as === 'text'
-            ? response.text
-            : ((response.as === 'same' ? written.calls.at(-1)?.response : undefined) ??
-              `r${written.facts.length}`),
-      }
-    }
-    case 'reply': {
-      const { body } = saying
-      const reply = recordOf(written, saying)
-      return { ...body, llm_message: { ...body.llm_message, reply } as typeof body.llm_message }
-    }
-    case 'result': {
-      const index = position(written, saying.call)
-      if (index !== null) written.ended.add(index)
-      const call = written.calls.find((each) => each.index === index)
-      const link = { ...saying.body, tool_call_id: saying.callId ?? call?.callId ?? 'c-none' }
-      if (link.kind === 'AgentErrorEvent') return link
-      const actionId =
-        saying.names === 'call'
-          ? idOf(written, saying.call)
-          : saying.names === 'other'
-            ? idOf(written, saying.other)
-            : 'nothing'
-      return { ...link, action_id: actionId }
-    }
-    case 'completion': {
-      const completes = { action_id: idOf(written, saying.call), ...saying.field }
-      const llm_message = {
-        role: 'user',
-        content: [{ type: 'text', text: 'it is done' }],
-        completes,
-      } as const
-      return { kind: 'MessageEvent', source: 'environment', llm_message }
-    }
-    case 'progress': {
-      const value = { action_id: idOf(written, saying.call), ...saying.field }
-      return { kind: 'ConversationStateUpdateEvent', source: 'environment', key: 'call_progress', value }
-    }
-    case 'condensation':
-      return {
-        ...saying.body,
-        forgotten_event_ids: [...new Set(saying.list.map((ref) => idOf(written, ref)))],
-      }
-    case 'head': {
-      const { value } = saying
-      const head = { kind: 'ConversationStateUpdateEvent', key: 'leaf_event_id' } as const
-      if (value === 'absent') return head
-      return { ...head, value: typeof value === 'object' && value !== null ? idOf(written, value) : value }
-    }
-  }
+  return weighed([5, update('execution_status', named)], [1, update('full_state', whole)])
 }
 
 /** A line in quarantine, with its id and parent if readable (design D16). */
-function brokenLine(
-  written: Written,
-  placing: Placing,
-  line: Extract<Saying, { readonly say: 'broken' }>,
-): Quarantined {
-  const { id, parent_id } = placed(written, placing)
-  return {
-    quarantined: true,
-    raw: line.raw,
-    issues: [{ loc: ['kind'], msg: 'Unknown kind of event', type: 'union_tag_invalid' }],
-    ...(line.readable && id !== undefined ? { id, ...(parent_id === undefined ? {} : { parent_id }) } : {}),
-    ...(line.kind === null ? {} : { event_kind: line.kind }),
-  }
-}
+const broken = (): fc.Arbitrary<Step> =>
+  fc
+    .tuple(
+      placing(),
+      fc.boolean(),
+      fc.constantFrom(null, 'FutureEvent', 'ActionEvent', 'ConversationStateUpdateEvent'),
+      fc.constantFrom('{"kind":"FutureEvent"}', '{', '', '{"kind":"ActionEvent"}'),
+    )
+    .map(([place, isReadable, eventKind, raw]) => (written): Quarantined => {
+      const { timestamp: _, ...identity } = place(written)
+      return {
+        quarantined: true,
+        raw,
+        issues: [{ loc: ['kind'], msg: 'Unknown kind of event', type: 'union_tag_invalid' }],
+        ...(isReadable && identity.id !== undefined && identity),
+        ...(eventKind !== null && { event_kind: eventKind }),
+      }
+    })
 
-type Ref =
-  | { readonly to: 'back' | 'call' | 'open'; readonly n: number; readonly summary?: boolean }
-  | { readonly to: 'text'; readonly text: string }
-
-/** The event that a reply recorded: a reference, its parent, a later one, nothing, or an unreadable value. */
-type Asked = Ref | 'later' | true | null | 7
-
-/** Nearly always the defaults: one anomaly at a time shows its effect. */
-interface Placing {
-  readonly id: { readonly as: 'fresh' | 'absent' } | { readonly as: 'ref'; readonly ref: Ref }
-  readonly parent:
-    | { readonly as: 'absent' | 'null' | 'root' | 'self' | 'later' }
-    | { readonly as: 'ref'; readonly ref: Ref }
-  readonly time: 'next' | 'absent' | 'same' | 'earlier' | 'unreadable'
-}
-
-type Saying =
-  | { readonly say: 'event'; readonly body: Event }
-  | {
-      readonly say: 'call'
-      readonly body: EventOf<'ActionEvent'>
-      readonly response: { readonly as: 'same' | 'fresh' } | { readonly as: 'text'; readonly text: string }
-      readonly callId: { readonly as: 'fresh' } | { readonly as: 'text'; readonly text: string }
-      readonly after?: Asked
-      readonly end?: JsonObject
-    }
-  | {
-      readonly say: 'reply'
-      readonly body: EventOf<'MessageEvent'>
-      readonly after: Asked
-      readonly end: JsonObject
-    }
-  | {
-      readonly say: 'result'
-      readonly body:
-        | EventOf<'ObservationEvent'>
-        | EventOf<'UserRejectObservation'>
-        | EventOf<'AgentErrorEvent'>
-      readonly call: Ref
-      readonly names: 'call' | 'nothing' | 'other'
-      readonly other: Ref
-      readonly callId: string | null
-    }
-  | {
-      /** Completes a call, or reports progress; `field`: the completion's other fields, valid or not. */
-      readonly say: 'completion' | 'progress'
-      readonly call: Ref
-      readonly field: JsonObject
-    }
-  | { readonly say: 'condensation'; readonly body: EventOf<'Condensation'>; readonly list: readonly Ref[] }
-  | { readonly say: 'head'; readonly value: Ref | null | 7 | 'absent' }
-  | {
-      readonly say: 'broken'
-      readonly readable: boolean
-      readonly kind: string | null
-      readonly raw: string
-    }
-
-interface Step {
-  readonly placing: Placing
-  readonly saying: Saying
+/** A few related steps, so that rare situations occur often enough; their placings still separate them. */
+const phrase = (): fc.Arbitrary<readonly Step[]> => {
+  const one = weighed(
+    [7, kind('MessageEvent')],
+    [5, call(anyReply())],
+    [2, reply()],
+    [1, call(anyReply(), BODIES.ActionEvent(), anyCallId(), saw())],
+    [6, result()],
+    [2, condensation()],
+    [2, head()],
+    [1, working()],
+    [1, completion()],
+    [1, progress()],
+    [2, status()],
+    [2, kind('CondensationRequest', 'CondensationSummaryEvent')],
+    [1, kind('SystemPromptEvent')],
+    [1, kind('PauseEvent', 'InterruptEvent', 'ConversationErrorEvent')],
+    [1, kind(...EVENT_KINDS)],
+    [3, broken()],
+  ).map((step) => [step])
+  const freshAt = (n: number): fc.Arbitrary<Step> => fresh(BODIES.ActionEvent(), saw(backTo(n)))
+  const sameAt = (n: number): fc.Arbitrary<Step> => same(wordless(), saw(backTo(n)))
+  const replyAt = (n: number): fc.Arbitrary<Step> => replyTo(backTo(n))
+  const forgets = (n: number): fc.Arbitrary<Step> => condenses(backTo(n))
+  const related: readonly (readonly [weight: number, ...steps: fc.Arbitrary<Step>[]])[] = [
+    [2, fresh(), same(), result(), result()],
+    [3, message(), message(), replyAt(3), replyAt(4)],
+    [2, freshAt(0), message(), sameAt(2), latest(), latest(), replyAt(5)],
+    [1, message(), freshAt(1), latest(), message(), sameAt(4), latest()],
+    [2, message(), message(), forgets(4), replyAt(4)],
+    [1, freshAt(0), error(), message(), sameAt(3), forgets(2), latest()],
+    [2, fresh(), same(), result(), same(), result(), forgets(4)],
+    [1, fresh(), error(), same(wordless())],
+    [1, fresh(), error(), same(wordy())],
+    [4, fresh(thinking()), latest(), fresh(wordless()), latest(), forgets(3)],
+    [1, opens(), latest(), weighed([2, paused()], [1, opens()]), latest(), brings(), latest(), forgets(5)],
+    [2, opens(), latest(), brings(), latest(), fresh(wordless()), latest(), forgets(5)],
+    [1, paused(), weighed([1, paused()], [2, replyAt(0)]), forgets(1)],
+    [1, fresh(), forgets(0), result()],
+    [2, forgets(3), condenses(latestSummary())],
+    [2, fresh(), update('execution_status', always('waiting_for_confirmation')), latest()],
+    [1, kind('PauseEvent'), fresh(), fresh()],
+    [1, kind('ConversationErrorEvent'), kind('MessageEvent')],
+    [1, forgets(3), plain(anyMessage(), latestSummary())],
+    [4, kind('SystemPromptEvent'), message(), kind('SystemPromptEvent'), forgets(0)],
+    [3, fresh(), working(), progress(), message(), completion()],
+    [2, fresh(), same(), working(), completion(), working(), completion(), completion()],
+    [1, fresh(), working(), forgets(0), progress(), head(backTo(2)), completion()],
+    [2, update('execution_status', always('running')), head(backTo(1)), kind('MessageEvent')],
+  ]
+  return weighed<readonly Step[]>(
+    [22, one],
+    ...related.map(([weight, ...steps]) => [weight, fc.tuple(...steps)] as const),
+  )
 }

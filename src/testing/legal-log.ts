@@ -8,7 +8,6 @@ import {
   type LegalLength,
   legalPlan,
   type LegalPlan,
-  type Meanwhile,
 } from './legal-commands.ts'
 import { ROOT } from '../event/ids.ts'
 import { completionMessage, PROGRESS_KEY, WORKING } from '../event/completion.ts'
@@ -206,7 +205,7 @@ class Server {
     return before !== undefined && earlyEndOf(before) === 'paused'
   }
 
-  #hear({ content }: Meanwhile): void {
+  #hear({ content }: Pick<Do<'say'>, 'content'>): void {
     this.#write({ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content } })
   }
 
