@@ -48,7 +48,6 @@ export type NoteCode =
   | 'took_out'
   | 'summary'
   | 'over_budget'
-  | 'masked'
   /** What the provider reported of the request for this reply. */
   | 'reported'
   | 'repaired'

@@ -12,16 +12,6 @@ export interface GoldenFiles {
   readonly write: (name: string, text: string) => void | Promise<void>
 }
 
-interface GoldenDifference {
-  readonly seq: number
-  readonly id: string | null
-  readonly kind: string | null
-  readonly path: string
-  /** JSON text; null if absent. */
-  readonly before: string | null
-  readonly after: string | null
-}
-
 interface Line {
   readonly seq: number
   readonly id: string | null
@@ -70,29 +60,6 @@ export function recordReplay<S, Kept = unknown>(
   return lines.join('')
 }
 
-/** Returns the paths that differ at the first differing event of two recordings; empty if equal. O(size). */
-function compareRecordings(before: string, after: string): readonly GoldenDifference[] {
-  const [was, is] = [before, after].map(linesOf) as [readonly Line[], readonly Line[]]
-  for (let seq = 0; seq < Math.max(was.length, is.length); seq += 1) {
-    const [old, now] = [was[seq], is[seq]]
-    const { id = null, kind = null } = now ?? old ?? {}
-    const position = { seq, id, kind }
-    if (old === undefined || now === undefined || old.id !== now.id || old.kind !== now.kind) {
-      const name = (line: Line | undefined): string | null =>
-        line === undefined ? null : JSON.stringify([line.kind, line.id])
-      return [{ ...position, path: 'the event', before: name(old), after: name(now) }]
-    }
-    const [left, right] = [changesOf(old), changesOf(now)]
-    const paths = [...new Set([...left.keys(), ...right.keys()])]
-    const matches = paths.flatMap((path): GoldenDifference[] => {
-      const [a, b] = [left.get(path) ?? null, right.get(path) ?? null]
-      return a === b ? [] : [{ ...position, path, before: a, after: b }]
-    })
-    if (matches.length > 0) return matches
-  }
-  return []
-}
-
 /**
  * Compares the changes of a fold on a log with a recording. Writes the recording if there is none, or if
  * `update` is true. O(size of the projection) per event.
@@ -117,26 +84,46 @@ export async function golden<S, Kept = unknown>(
     await files.write(name, now)
     return
   }
-  const result = compareRecordings(before, now)
-  const [first] = result
-  if (first === undefined) return
-  const shown = result
-    .slice(0, SHOWN)
-    .map(({ path, before: was, after: is }) => `  ${path}: ${cut(was)} -> ${cut(is)}`)
-  const more = result.length > SHOWN ? [`  and ${result.length - SHOWN} more`] : []
-  const where = `position ${first.seq}, ${first.kind ?? 'a quarantined line'} ${JSON.stringify(first.id)}`
-  throw new Error([`${name} differs at ${where}:`, ...shown, ...more].join('\n'))
+  const difference = differenceOf(before, now)
+  if (difference !== null) throw new Error(`${name} differs at ${difference}`)
 }
 
 const SHOWN = 10
 
-const cut = (text: string | null): string =>
-  text === null ? 'nothing' : text.length > 120 ? `${text.slice(0, 119)}…` : text
+/** The first event whose changes differ, and the paths; null if the recordings are equal. O(size). */
+function differenceOf(before: string, after: string): string | null {
+  const [was, is] = [linesOf(before), linesOf(after)]
+  for (let seq = 0; seq < Math.max(was.length, is.length); seq += 1) {
+    const [old, now] = [was[seq], is[seq]]
+    const isSameEvent = old?.id === now?.id && old?.kind === now?.kind
+    const [left, right] = [old, now].map((line) => (isSameEvent ? changesOf(line) : nameOf(line)))
+    const paths = [...new Set([...Object.keys(left ?? {}), ...Object.keys(right ?? {})])]
+    const different = paths.filter((path) => left?.[path] !== right?.[path])
+    if (different.length === 0) continue
+    const { kind = null, id = null } = now ?? old ?? {}
+    const more = different.length > SHOWN ? [`  and ${different.length - SHOWN} more`] : []
+    return [
+      `position ${seq}, ${kind ?? 'a quarantined line'} ${JSON.stringify(id)}:`,
+      ...different.slice(0, SHOWN).map((path) => `  ${path}: ${cut(left?.[path])} -> ${cut(right?.[path])}`),
+      ...more,
+    ].join('\n')
+  }
+  return null
+}
 
-const changesOf = ({ set = {}, gone = [] }: Line): ReadonlyMap<string, string> =>
-  new Map([
-    ...Object.entries(set).map(([path, value]): [string, string] => [path, JSON.stringify(value)]),
-    ...gone.map((path): [string, string] => [path, 'gone']),
+const cut = (text: string | undefined): string =>
+  text === undefined ? 'nothing' : text.length > 120 ? `${text.slice(0, 119)}…` : text
+
+/** JSON text by path. */
+type Changes = Readonly<Record<string, string>>
+
+const nameOf = (line: Line | undefined): Changes =>
+  line === undefined ? {} : { 'the event': JSON.stringify([line.kind, line.id]) }
+
+const changesOf = ({ set = {}, gone = [] }: Partial<Line> = {}): Changes =>
+  Object.fromEntries([
+    ...Object.entries(set).map(([path, value]) => [path, JSON.stringify(value)] as const),
+    ...gone.map((path) => [path, 'gone'] as const),
   ])
 
 const linesOf = (text: string): readonly Line[] =>
