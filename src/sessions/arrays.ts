@@ -11,7 +11,7 @@ import { moreOf, type Reply } from '../messages/reply.ts'
 import { objectOf, objectsOf, type RawObject, stringOf } from '../messages/text.ts'
 import { listOfBlocks, contentOf, textIn } from './content.ts'
 import type { Session, SessionFormat, SessionRecord } from './session.ts'
-import { type HasResult, type Origin, resultsOnDemand, SessionWriter } from './writer.ts'
+import { callOrigins, type HasResult, type Origin, resultsOnDemand, SessionWriter } from './writer.ts'
 
 interface Element {
   readonly line: number
@@ -140,9 +140,8 @@ function keepMore(
   writer.update(`${format}.message`, { id, ...more }, { ...origin, id: `${id}-about` })
 }
 
-function keepUnknown({ line, fields }: Element, writer: SessionWriter): void {
-  writer.keep({ line, raw: JSON.stringify(fields), value: fields as JsonValue }, 'not a message')
-}
+const keepUnknown = ({ line, fields }: Element, writer: SessionWriter): void =>
+  writer.keepValue(fields, line, 'not a message')
 
 /** The system prompts at the start of an array; a log has one, with the text of all. */
 interface Prompts {
@@ -180,11 +179,7 @@ function addPrompt(
     writer.say('environment', contentOf(content), origin)
     return
   }
-  const prompt = isFront ? text : textIn(content)
-  writer.add(
-    { kind: 'SystemPromptEvent', source: 'agent', system_prompt: { type: 'text', text: prompt }, tools: [] },
-    origin,
-  )
+  writer.prompt(isFront ? text : textIn(content), origin)
 }
 
 function isBlankReply({ events }: Reply): boolean {
@@ -233,12 +228,8 @@ export function readAnthropic(records: readonly SessionRecord[]): Session {
   return writer.session('anthropic')
 }
 
-function originsOf({ events }: Reply, origin: Origin): Origin[] {
-  const origins: Origin[] = []
-  for (const { kind } of events)
-    if (kind === 'ActionEvent') origins.push({ ...origin, id: `${origin.id}.${origins.length + 1}` })
-  return origins.length < 2 ? [origin] : origins
-}
+const originsOf = ({ events }: Reply, origin: Origin): readonly Origin[] =>
+  callOrigins(origin, events.filter(({ kind }) => kind === 'ActionEvent').length, '.')
 
 /** Results are added first, as the provider requires; other content follows. */
 function addUser(fields: RawObject, origin: Origin, writer: SessionWriter): void {
@@ -516,11 +507,7 @@ function addStep(step: readonly RawObject[], origin: Origin, writer: SessionWrit
     finishReason: clientCalls.length > 0 ? 'tool-calls' : 'stop',
     response: { id: `reply-${id}` },
   } as Parameters<typeof fromAiSdk>[0])
-  const origins =
-    clientCalls.length < 2
-      ? [origin]
-      : clientCalls.map((_, index) => ({ ...origin, id: `${id}-call-${index + 1}` }))
-  writer.reply(reply, origins, (callId) =>
+  writer.reply(reply, callOrigins(origin, clientCalls.length, '-call-'), (callId) =>
     clientCalls.some((call) => call['toolCallId'] === callId && DONE.has(call['state'])),
   )
   for (const [index, call] of clientCalls.entries())

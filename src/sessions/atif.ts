@@ -10,7 +10,7 @@ import { replay } from '../state/reduce.ts'
 import type { State, StateTree } from '../state/state.ts'
 import { contentOf, textIn, isTextBlock } from './content.ts'
 import type { Session, SessionRecord, SubagentLink } from './session.ts'
-import { type Origin, SessionWriter } from './writer.ts'
+import { callOrigins, type Origin, SessionWriter } from './writer.ts'
 
 /** Reads a trajectory as a session. Subagents' trajectories and other lines become children. O(size). */
 export function readAtif(records: readonly SessionRecord[]): Session {
@@ -77,7 +77,7 @@ function readTrajectory(
   for (const [index, step] of steps.entries()) {
     const value = (fields['steps'] as readonly JsonValue[])[index]
     if (value === step) readStep(step, index, agent, writer, { ids, actions })
-    else writer.keep(strayOf(value, index + 1), 'not a step')
+    else writer.keepValue(value, index + 1, 'not a step')
   }
   const depth = (subagent?.depth ?? 0) + 1
   const children: Session[] = []
@@ -85,7 +85,7 @@ function readTrajectory(
     if (child === value) {
       const link = { actionId: actions.get(childId ?? '') ?? null, depth }
       children.push(readTrajectory(child, { line, id: childId, parentId: id, subagent: link, taken }))
-    } else writer.keep(strayOf(value, line), 'not a trajectory')
+    } else writer.keepValue(value, line, 'not a trajectory')
   }
   return {
     format: 'atif',
@@ -99,12 +99,6 @@ function readTrajectory(
     children,
   }
 }
-
-const strayOf = (value: JsonValue | undefined, line: number): SessionRecord => ({
-  line,
-  raw: JSON.stringify(value),
-  value,
-})
 
 function otherFields(fields: RawObject): JsonObject | null {
   const isRead = (key: string): boolean =>
@@ -135,22 +129,10 @@ function readStep(
   let isReply = false
   if (source === 'agent') isReply = readReply(step, calls, results, origin, agent, writer)
   else if (source === 'system' && writer.head === null && textIn(message) !== '')
-    writer.add(
-      {
-        kind: 'SystemPromptEvent',
-        source: 'agent',
-        system_prompt: { type: 'text', text: textIn(message) },
-        tools: toolsOf(agent),
-      },
-      origin,
-    )
+    writer.prompt(textIn(message), origin, toolsOf(agent))
   else if (source === 'user' || source === 'system')
     writer.say(source === 'user' ? 'user' : 'environment', contentOf(message), origin)
-  else
-    writer.keep(
-      { line, raw: JSON.stringify(step), value: step as JsonValue },
-      `unknown step source ${JSON.stringify(source)}`,
-    )
+  else writer.keepValue(step, line, `unknown step source ${JSON.stringify(source)}`)
   addResults(calls, results, origin, writer, links)
   const other = otherStepFields(step, calls, results, isReply)
   if (other !== null) writer.update('atif.step', other, { ...origin, id: `${origin.id}-beside` })
@@ -241,9 +223,7 @@ function readReply(
       ? {}
       : { usage: { prompt_tokens, completion_tokens, prompt_tokens_details: { cached_tokens } } }),
   } as Parameters<typeof fromOpenAIChat>[0])
-  const origins =
-    calls.length < 2 ? [origin] : calls.map((_, index) => ({ ...origin, id: `${origin.id}.${index + 1}` }))
-  writer.reply(reply, origins, () => results.length > 0)
+  writer.reply(reply, callOrigins(origin, calls.length, '.'), () => results.length > 0)
   return true
 }
 

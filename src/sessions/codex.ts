@@ -161,10 +161,7 @@ function readMeta(line: CodexLine, rollout: Rollout): void {
   rollout.meta = line.payload
   const prompt = stringOf(objectOf(line.payload['base_instructions'])['text'])
   if (prompt === '') return
-  rollout.writer.add(
-    { kind: 'SystemPromptEvent', source: 'agent', system_prompt: { type: 'text', text: prompt }, tools: [] },
-    { ...originOf(line), id: `line-${line.record.line}-prompt` },
-  )
+  rollout.writer.prompt(prompt, { ...originOf(line), id: `line-${line.record.line}-prompt` })
 }
 
 function readItem(line: CodexLine, rollout: Rollout): void {

@@ -229,8 +229,7 @@ class ChatSteps {
 
   #sayAny(message: unknown, record: SessionRecord, name: string): void {
     if (isObject(message)) return this.#say(objectOf(message), record, name)
-    const value = message as JsonValue
-    const stored = { line: record.line, raw: JSON.stringify(value), value }
+    const stored = { line: record.line, raw: JSON.stringify(message), value: message as JsonValue }
     this.steps.push({ does: 'keep', record: stored, what: 'not a message of a chat' })
   }
 

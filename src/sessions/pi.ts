@@ -202,10 +202,7 @@ function readMessage(message: RawObject, record: SessionRecord, origin: Origin, 
 function readSystem(message: RawObject, origin: Origin, writer: SessionWriter): void {
   const text = textIn(message['content'])
   if (text === '') return keepAside('system', message, origin, writer)
-  writer.add(
-    { kind: 'SystemPromptEvent', source: 'agent', system_prompt: { type: 'text', text }, tools: [] },
-    origin,
-  )
+  writer.prompt(text, origin)
 }
 
 /** A compaction names its first kept entry by id, in version 1 by line, and removes earlier events. */

@@ -5,7 +5,7 @@ import { isLegalId, ROOT } from '../event/ids.ts'
 import { isObject } from '../event/json.ts'
 import { KINDS } from '../event/kinds.ts'
 import { quarantine } from '../event/quarantine.ts'
-import type { Content, JsonValue } from '../event/shapes.ts'
+import type { Content, JsonValue, ToolDefinition } from '../event/shapes.ts'
 import { isInstant } from '../event/time.ts'
 import type { Event, MessageEvent } from '../event/types.ts'
 import { type RawObject, objectsOf } from '../messages/text.ts'
@@ -50,6 +50,13 @@ export interface SessionResult {
   readonly content: readonly Content[]
   readonly isError: boolean
   readonly child?: string | undefined
+}
+
+/** The origins of a reply's calls: numbered where there are several, else the origin of the reply. */
+export function callOrigins(origin: Origin, count: number, separator: string): readonly Origin[] {
+  const id = origin.id ?? `line-${origin.line}`
+  if (count < 2) return [origin]
+  return Array.from({ length: count }, (_, index) => ({ ...origin, id: `${id}${separator}${index + 1}` }))
 }
 
 export type HasResult = (callId: string) => boolean
@@ -134,13 +141,17 @@ export class SessionWriter {
     this.note(what, line)
   }
 
+  /** Quarantines a value inside of a record. */
+  keepValue(value: unknown, line: number, what: string): void {
+    this.keep({ line, raw: JSON.stringify(value), value: value as JsonValue }, what)
+  }
+
   /** The objects of a list. Other items, and a value that is not a list, are quarantined. O(list). */
   objectsIn(list: unknown, what: string, line: number): readonly RawObject[] {
     if (list === null || list === undefined) return []
     const all: readonly unknown[] = Array.isArray(list) ? list : []
     const strays = all === list ? all.filter((one) => !isObject(one)) : [list]
-    for (const stray of strays)
-      this.keep({ line, raw: JSON.stringify(stray), value: stray as JsonValue }, what)
+    for (const stray of strays) this.keepValue(stray, line, what)
     return objectsOf(strays.length === 0 ? list : all.filter(isObject))
   }
 
@@ -171,6 +182,13 @@ export class SessionWriter {
 
   update(key: string, value: JsonValue, origin: Origin): void {
     this.add({ kind: 'ConversationStateUpdateEvent', source: 'environment', key, value }, origin)
+  }
+
+  prompt(text: string, origin: Origin, tools: readonly ToolDefinition[] = []): void {
+    this.add(
+      { kind: 'SystemPromptEvent', source: 'agent', system_prompt: { type: 'text', text }, tools },
+      origin,
+    )
   }
 
   failure(code: string, detail: string, origin: Origin): void {
