@@ -103,3 +103,25 @@ export function quoteEnd(text: string, from: number): number {
   while (end < text.length && text[end] !== quote) end += text[end] === '\\' ? 2 : 1
   return Math.min(end, text.length)
 }
+
+/** The start of a token; only the quote of a string, since long matches overflow an engine's stack. */
+const TOKEN = /["{}[\],]|-?\d[\d.eE+-]*/g
+
+/** Visits each token of JSON text except colons and literals. O(length). */
+export function eachJsonToken(text: string, visit: (token: string, index: number) => void): void {
+  // A copy, because a string inside JSON may itself be JSON.
+  const tokens = new RegExp(TOKEN)
+  for (let match = tokens.exec(text); match !== null; match = tokens.exec(text)) {
+    const { index } = match
+    if (match[0] === '"') tokens.lastIndex = quoteEnd(text, index) + 1
+    visit(text.slice(index, tokens.lastIndex), index)
+  }
+}
+
+const COLON = /\s*:/y
+
+/** Whether the token at an index of JSON text is the key of an object. */
+export function isKey(text: string, token: string, index: number): boolean {
+  COLON.lastIndex = index + token.length
+  return token.startsWith('"') && COLON.test(text)
+}

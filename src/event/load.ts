@@ -2,6 +2,7 @@
 
 import { MAX_DEPTH, copyJson } from './freeze.ts'
 import { type Issue, issue } from './issues.ts'
+import { eachJsonToken, isKey } from './json.ts'
 import { decodeStored, parseLine } from './decode.ts'
 import { type Fact, isQuarantined, quarantine } from './quarantine.ts'
 import type { JsonValue } from './shapes.ts'
@@ -120,6 +121,7 @@ function scan(text: string): readonly Issue[] {
   const issues: Issue[] = []
   const levels: Level[] = []
   const report = (type: string, msg: string, input?: string): void => {
+    if (issues.length === MAX_WARNINGS) return
     const reported = issue(
       levels.map((level) => level.position),
       type,
@@ -129,32 +131,22 @@ function scan(text: string): readonly Issue[] {
     // Only a field that an upcaster removes is deeper, and its full path is of no use.
     issues.push(levels.length > MAX_DEPTH ? { ...reported, loc: reported.loc.slice(0, 16) } : reported)
   }
-  for (let index = 0; index < text.length && issues.length < MAX_WARNINGS;) {
+  eachJsonToken(text, (token, index) => {
     const level = levels.at(-1)
-    const char = text[index] as string
-    if (char === '{' || char === '[') {
-      levels.push(char === '{' ? { keys: new Set(), position: '' } : { keys: null, position: 0 })
-    } else if (char === '}' || char === ']') levels.pop()
-    else if (char === ',' && typeof level?.position === 'number') level.position += 1
-    else if (char === '"') {
-      const end = endOfString(text, index)
-      if (level?.keys && isBeforeColon(text, end)) {
-        const key = JSON.parse(text.slice(index, end)) as string
-        level.position = key
-        if (level.keys.has(key)) report('duplicate_key', TWICE)
-        level.keys.add(key)
-      }
-      index = end
-      continue
-    } else if (char === '-' || (char >= '0' && char <= '9')) {
-      NUMBER.lastIndex = index
-      const number = NUMBER.exec(text)?.[0] ?? char
-      if (!isExact(number)) report('number_changed', IMPRECISE_NUMBER, number)
-      index += number.length
-      continue
+    if (token === '{') levels.push({ keys: new Set(), position: '' })
+    else if (token === '[') levels.push({ keys: null, position: 0 })
+    else if (token === '}' || token === ']') levels.pop()
+    else if (token === ',') {
+      if (typeof level?.position === 'number') level.position += 1
+    } else if (!token.startsWith('"')) {
+      if (!isExact(token)) report('number_changed', IMPRECISE_NUMBER, token)
+    } else if (level?.keys && isKey(text, token, index)) {
+      const key = JSON.parse(token) as string
+      level.position = key
+      if (level.keys.has(key)) report('duplicate_key', TWICE)
+      level.keys.add(key)
     }
-    index += 1
-  }
+  })
   return Object.freeze(issues)
 }
 
@@ -162,21 +154,6 @@ const TWICE = 'Duplicate key; only the last value is kept.'
 
 const IMPRECISE_NUMBER =
   'JavaScript cannot represent this number and would write another one. Write it as a string to keep it.'
-
-const NUMBER = /-?[\d.]+(?:[eE][-+]?\d+)?/y
-
-function endOfString(text: string, start: number): number {
-  let index = start + 1
-  while (index < text.length && text[index] !== '"') index += text.charCodeAt(index) === BACKSLASH ? 2 : 1
-  return index + 1
-}
-
-function isBeforeColon(text: string, from: number): boolean {
-  let index = from
-  while (text[index] === ' ' || text[index] === '\n' || text[index] === '\r' || text[index] === '\t')
-    index += 1
-  return text[index] === ':'
-}
 
 function isExact(number: string): boolean {
   const read = Number(number)

@@ -1,7 +1,7 @@
 /** Redacts a text. JSON stays JSON, and all other characters stay as they were. */
 
 import { hasText } from '../../event/text.ts'
-import { quoteEnd } from '../../event/json.ts'
+import { eachJsonToken, isKey } from '../../event/json.ts'
 import { findSecrets, type Hit, maskHits } from './find-secrets.ts'
 import { isMask, keyNumbers, maskObject } from './mask.ts'
 import type { RedactionRules } from './rules.ts'
@@ -100,20 +100,6 @@ interface Level {
   readonly uniqueKey: (masked: string) => string
 }
 
-/** The start of a token; only the quote of a string, since long matches overflow an engine's stack. */
-const TOKEN = /["{}[\],]|-?\d[\d.eE+-]*/g
-
-/** Visits each token of JSON text except colons and literals. O(length). */
-function eachToken(text: string, visit: (token: string, index: number) => void): void {
-  // A copy, because a string inside JSON may itself be JSON.
-  const tokens = new RegExp(TOKEN)
-  for (let match = tokens.exec(text); match !== null; match = tokens.exec(text)) {
-    const { index } = match
-    if (match[0] === '"') tokens.lastIndex = quoteEnd(text, index) + 1
-    visit(text.slice(index, tokens.lastIndex), index)
-  }
-}
-
 /**
  * Redacts valid JSON text token by token, numbering equal masked keys so that no value is lost. Returns the
  * text and its sealed ranges. O(length).
@@ -126,7 +112,7 @@ function redactJsonText(text: string, rules: RedactionRules): { text: string; se
   const wasKey = (key: string): boolean => (allKeys ??= jsonKeys(text)).has(key)
   let out = ''
   let last = 0
-  eachToken(text, (token, index) => {
+  eachJsonToken(text, (token, index) => {
     const level = levels.at(-1)
     if (token === '{') levels.push({ isList: false, keys: [], uniqueKey: keyNumbers(wasKey) })
     else if (token === '[')
@@ -145,14 +131,11 @@ function redactJsonText(text: string, rules: RedactionRules): { text: string; se
   return { text: out + text.slice(last), sealed }
 }
 
-const COLON = /\s*:/y
-
 /** Every text before a colon. O(length). */
 function jsonKeys(text: string): ReadonlySet<string> {
   const keys = new Set<string>()
-  eachToken(text, (token, index) => {
-    COLON.lastIndex = index + token.length
-    if (token.startsWith('"') && COLON.test(text)) keys.add(JSON.parse(token) as string)
+  eachJsonToken(text, (token, index) => {
+    if (isKey(text, token, index)) keys.add(JSON.parse(token) as string)
   })
   return keys
 }
