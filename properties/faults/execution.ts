@@ -54,7 +54,7 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a silent step is waited for',
     file: 'conversation/run/step.ts',
-    find: 'await Promise.race([Promise.resolve(iterator.next()), aborted.promise])',
+    find: 'await orAborted(iterator.next(), signal)',
     replace: 'await Promise.resolve(iterator.next())',
   },
   {

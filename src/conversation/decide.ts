@@ -11,7 +11,7 @@ import type {
 } from '../event/types.ts'
 import { type CallStatus, GRANT_KEYS, granted } from '../state/call-status.ts'
 import type { Status } from '../state/status.ts'
-import { type EventEntry, eventKindOf, anchorOf, type Entry } from '../log/entry.ts'
+import { type EventEntry, eventKindOf, anchorOf, type Entry, loadedEvent } from '../log/entry.ts'
 import { listPendingCallsIn } from '../log/open-calls.ts'
 import { INTERRUPTED, NEVER_STARTED, NOT_EXECUTABLE } from '../messages/phrases.ts'
 import type { State } from '../state/state.ts'
@@ -183,20 +183,12 @@ export const decideRestart = (state: State): Event[] =>
  */
 export function decideEdit(state: State, messageId: string, message: MessageEvent): Event[] {
   const entry = entryOf(state.log, messageId)
-  if (entry.event === null && eventKindOf(entry) === 'MessageEvent') {
-    throw new ColloquyError(
-      'evicted',
-      `Message ${JSON.stringify(messageId)} was evicted from memory. Replay the whole log to edit it.`,
-      { event_id: messageId },
-    )
-  }
-  if (entry.event?.kind !== 'MessageEvent' || entry.event.source !== 'user') {
+  const event = loadedEvent(entry, ['MessageEvent'])
+  if (event?.kind !== 'MessageEvent' || event.source !== 'user') {
     throw new ColloquyError(
       'unknown_event',
       `Event ${JSON.stringify(messageId)} is not a user's message. Pass the id of one.`,
-      {
-        event_id: messageId,
-      },
+      { event_id: messageId },
     )
   }
   const before = anchorOf(entry.parent)

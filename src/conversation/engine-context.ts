@@ -204,48 +204,20 @@ export class EngineContext {
   }
 
   async delete(id: string): Promise<boolean> {
-    return (await this.#delete(id, new Set(), false, async () => EMPTY_REPORT)).conversations > 0
+    return (await this.deleteCounted(id, {}, new Set())).conversations > 0
   }
 
   /** Deletes a conversation and its children, or counts them. @param visited ids that are skipped; grows */
-  deleteCounted(
-    id: string,
-    { dryRun = false, onDelete }: DeletionOptions,
-    visited: Set<string>,
-  ): Promise<DeletionReport> {
-    return this.#delete(id, visited, dryRun, async (one) => {
-      const record = await this.store.getConversation(one)
-      if (record === null) return EMPTY_REPORT
-      if (!dryRun) await onDelete?.(record)
-      const lease = await this.store.getLease(one)
-      const hasSnapshot = dryRun
-        ? (await this.store.loadSnapshot(one)).length > 0
-        : await this.store.deleteSnapshot(one)
-      return {
-        ...EMPTY_REPORT,
-        conversations: 1,
-        events: record.version,
-        leases: Number(lease !== null),
-        snapshots: Number(hasSnapshot),
-      }
-    })
-  }
-
-  async #delete(
-    id: string,
-    deleted: Set<string>,
-    dryRun: boolean,
-    count: (id: string) => Promise<DeletionReport>,
-  ): Promise<DeletionReport> {
+  async deleteCounted(id: string, options: DeletionOptions, visited: Set<string>): Promise<DeletionReport> {
     this.check()
-    deleted.add(id)
+    visited.add(id)
     let report = EMPTY_REPORT
     for (const child of await this.track(this.children(id)))
       // Records may name each other as parents.
-      if (!deleted.has(child.id))
-        report = addReports(report, await this.#delete(child.id, deleted, dryRun, count))
-    const counted = await this.track(count(id))
-    if (dryRun) return addReports(report, counted)
+      if (!visited.has(child.id))
+        report = addReports(report, await this.deleteCounted(child.id, options, visited))
+    const counted = await this.track(this.#count(id, options))
+    if (options.dryRun === true) return addReports(report, counted)
     const busy = this.#busy.get(id)
     const replica = (busy ?? this.#idle.get(id))?.open ?? null
     const epoch = replica?.epoch
@@ -256,8 +228,25 @@ export class EngineContext {
     if (replica === null && this.#busy.get(id) === busy) this.#busy.delete(id)
     // Also when nothing was deleted: an earlier delete may have failed here.
     const items = await this.track(dropShared(this.store, id))
-    const ownValue = existed ? { ...counted, conversations: 1 } : EMPTY_REPORT
-    return addReports(report, { ...ownValue, items })
+    return addReports(report, { ...(existed ? { ...counted, conversations: 1 } : EMPTY_REPORT), items })
+  }
+
+  /** What of a conversation will be deleted, after `onDelete` and its snapshot. */
+  async #count(id: string, { dryRun = false, onDelete }: DeletionOptions): Promise<DeletionReport> {
+    const record = await this.store.getConversation(id)
+    if (record === null) return EMPTY_REPORT
+    if (!dryRun) await onDelete?.(record)
+    const lease = await this.store.getLease(id)
+    const hasSnapshot = dryRun
+      ? (await this.store.loadSnapshot(id)).length > 0
+      : await this.store.deleteSnapshot(id)
+    return {
+      ...EMPTY_REPORT,
+      conversations: 1,
+      events: record.version,
+      leases: Number(lease !== null),
+      snapshots: Number(hasSnapshot),
+    }
   }
 
   /** Returns the conversations that a conversation's calls opened, in order of creation. O(children). */

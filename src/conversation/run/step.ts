@@ -8,6 +8,7 @@ import type { LeftOut } from '../../messages/prefix.ts'
 import type { Reply, ReplyOutcome } from '../../messages/reply.ts'
 import type { State } from '../../state/state.ts'
 import type { Status } from '../../state/status.ts'
+import { orAborted } from '../async.ts'
 import type { BackgroundWork, ResumeWork } from '../background.ts'
 import type { RunOptions } from './options.ts'
 
@@ -114,21 +115,17 @@ export interface StepOutput {
 /** Yields a step's output until its end or an abort. A step that ignores the signal is abandoned. */
 export async function* readStep(step: Step, input: StepInput): AsyncGenerator<StepOutput, void, undefined> {
   const { signal } = input
-  const aborted = Promise.withResolvers<null>()
-  const abort = (): void => aborted.resolve(null)
-  signal.addEventListener('abort', abort, { once: true })
-  if (signal.aborted) abort()
   let iterator: AsyncIterator<Yielded> | Iterator<Yielded> | null = null
   try {
     // Called at once, so that nothing comes between the caller's last check and the step.
     const called = signal.aborted ? null : step(input)
-    const outputs = called instanceof Promise ? await Promise.race([called, aborted.promise]) : called
+    const outputs = called instanceof Promise ? await orAborted(called, signal) : called
     if (outputs === null) return
     if (!isIterable(outputs))
       throw new TypeError('A step must be an async generator (async function*), or return a list of events.')
     iterator = Symbol.asyncIterator in outputs ? outputs[Symbol.asyncIterator]() : outputs[Symbol.iterator]()
     for (;;) {
-      const result = await Promise.race([Promise.resolve(iterator.next()), aborted.promise])
+      const result = await orAborted(iterator.next(), signal)
       if (result === null || signal.aborted) return
       if (result.done === true) {
         iterator = null
@@ -140,7 +137,6 @@ export async function* readStep(step: Step, input: StepInput): AsyncGenerator<St
     iterator = null
     throw error
   } finally {
-    signal.removeEventListener('abort', abort)
     // Not awaited: the step may never return.
     if (iterator !== null) void Promise.resolve(iterator.return?.()).catch(() => undefined)
   }
