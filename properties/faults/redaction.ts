@@ -6,8 +6,8 @@ export const REDACTION_FAULTS: readonly Fault[] = [
   {
     name: 'ids are redacted',
     file: 'context/redaction/redact.ts',
-    find: "  parent_id: 'keep',",
-    replace: '',
+    find: "'kind', 'id', 'parent_id', 'source',",
+    replace: "'kind', 'id', 'source',",
   },
   {
     name: 'a state update of HEAD is redacted',

@@ -11,6 +11,7 @@ import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { isInstant } from '../../event/time.ts'
 import type { Event, EventOf } from '../../event/types.ts'
 import { unsignedBlocks, unsignReply } from '../../event/unsign.ts'
+import { GRANT_KEYS } from '../../state/call-status.ts'
 import { keyNumbers } from './mask.ts'
 import { redactField, redactNumber, redactSealed, redactText, ENCRYPTED_FIELD } from './redact-text.ts'
 import type { RedactionRules } from './rules.ts'
@@ -169,31 +170,20 @@ const REASONING: Treatments = {
   status: 'open',
 }
 
+const all = (treatment: Treatment, fields: readonly string[]): Treatments =>
+  Object.fromEntries(fields.map((field) => [field, treatment]))
+
+// oxfmt-ignore
 const REPLY: Treatments = {
-  after: 'keep',
-  interrupted: 'keep',
-  outcome: 'keep',
-  waits: 'keep',
-  grammar: 'keep',
-  prefix: 'keep',
-  tools: 'keep',
-  digest: 'keep',
-  cuts: 'keep',
-  model: 'open',
-  stop_reason: 'open',
-  tokens: 'keep',
-  usage: 'open',
-  parts: 'open',
-  metadata: 'open',
+  ...all('keep', ['after', 'interrupted', 'outcome', 'waits', 'grammar', 'prefix', 'tools', 'digest', 'cuts', 'tokens']),
+  ...all('open', ['model', 'stop_reason', 'usage', 'parts', 'metadata']),
 }
 
 const CALL_SHAPE: Treatments = {
-  id: 'keep',
+  ...all('keep', ['id', 'origin', 'responses_item_id']),
   reply: REPLY,
   name: 'name',
   arguments: 'arguments',
-  origin: 'keep',
-  responses_item_id: 'keep',
 }
 
 const CRITIC: Treatments = { score: 'keep', message: 'open', metadata: 'open' }
@@ -212,13 +202,8 @@ const MESSAGE: Treatments = {
 }
 
 const TOOL: Treatments = {
-  kind: 'keep',
-  title: 'open',
-  description: 'open',
-  action_type: 'keep',
-  observation_type: 'keep',
-  annotations: 'open',
-  meta: 'open',
+  ...all('keep', ['kind', 'action_type', 'observation_type']),
+  ...all('open', ['title', 'description', 'annotations', 'meta']),
 }
 
 const ISSUE: Treatments = { loc: 'open', msg: 'open', type: 'keep', input: 'open' }
@@ -235,42 +220,37 @@ const OPEN_FIELDS = [
 /** Every field of every kind; a field that is missing in the table below does not compile. */
 type EventField = { [K in EventKind]: keyof EventOf<K> }[EventKind]
 
-const OTHER_FIELDS: { readonly [F in Exclude<EventField, (typeof OPEN_FIELDS)[number]>]: Treatment } = {
-  kind: 'keep',
-  id: 'keep',
-  parent_id: 'keep',
+/** Ids, references, enums and numbers. */
+// oxfmt-ignore
+const KEPT_FIELDS = [
+  'kind', 'id', 'parent_id', 'source', 'action_id', 'message_id', 'tool_call_id', 'llm_response_id',
+  'forgotten_event_ids', 'summary_offset', 'security_risk', 'rejection_source', 'hook_event_type', 'exit_code',
+  'prompt_token_ids', 'response_token_ids',
+] as const satisfies readonly EventField[]
+
+type ListedField = (typeof OPEN_FIELDS)[number] | (typeof KEPT_FIELDS)[number]
+
+const OTHER_FIELDS: { readonly [F in Exclude<EventField, ListedField>]: Treatment } = {
   timestamp: 'time',
-  source: 'keep',
-  action_id: 'keep',
-  message_id: 'keep',
-  tool_call_id: 'keep',
-  llm_response_id: 'keep',
-  forgotten_event_ids: 'keep',
-  summary_offset: 'keep',
   tool_name: 'name',
   tool_call: CALL_SHAPE,
   thought: CONTENT,
   thinking_blocks: 'thinking',
   responses_reasoning_item: REASONING,
-  security_risk: 'keep',
   critic_result: CRITIC,
   llm_message: MESSAGE,
   extended_content: CONTENT,
   action: { kind: 'keep' },
   observation: { kind: 'keep', content: CONTENT, is_error: 'keep' },
-  rejection_source: 'keep',
   system_prompt: CONTENT,
   dynamic_context: CONTENT,
   tools: TOOL,
-  hook_event_type: 'keep',
-  exit_code: 'keep',
-  prompt_token_ids: 'keep',
-  response_token_ids: 'keep',
 }
 
 /** The fields of events; none has two meanings in two kinds. */
 const EVENT: Treatments = {
-  ...Object.fromEntries(OPEN_FIELDS.map((field) => [field, 'open'])),
+  ...all('open', OPEN_FIELDS),
+  ...all('keep', KEPT_FIELDS),
   ...OTHER_FIELDS,
 }
 
@@ -278,13 +258,9 @@ const UPDATES: ReadonlyMap<string, Treatments> = new Map(
   Object.entries<Treatments>({
     execution_status: { value: 'keep' },
     leaf_event_id: { value: 'keep' },
-    full_state: {
-      value: { execution_status: 'keep', id: 'keep', leaf_event_id: 'keep', last_user_message_id: 'keep' },
-    },
+    full_state: { value: all('keep', ['execution_status', 'id', 'leaf_event_id', 'last_user_message_id']) },
     confirmation_policy: { value: { kind: 'keep', threshold: 'keep' } },
-    approved_actions: { value: 'keep' },
-    held_actions: { value: 'keep' },
-    started_actions: { value: 'keep' },
+    ...Object.fromEntries(Object.values(GRANT_KEYS).map((key) => [key, { value: 'keep' }])),
     call_progress: { value: { action_id: 'keep' } },
     stats: {},
   }).map(([key, shape]) => [key, { ...EVENT, key: 'keep', ...shape }]),
@@ -299,8 +275,6 @@ function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => bo
   if (kind !== 'ConversationStateUpdateEvent' || typeof key !== 'string') return EVENT
   return UPDATES.get(key) ?? (isSecretField(key) ? SECRET_UPDATE : EVENT)
 }
-
-const NO_IDS: ReadonlySet<string> = new Set()
 
 /**
  * Masks every secret in a fact's texts and keys, in numbers of fields that accept any value, and in nested
@@ -375,7 +349,7 @@ const responseIdOfFact = (fact: Fact): string =>
 
 /** Any JSON redacted. O(size). */
 export const redactJson = (value: JsonValue, rules: RedactionRules): JsonValue =>
-  redactValue(value, { rules, unchanged: NO_IDS })
+  redactValue(value, { rules, unchanged: NO_PATHS })
 
 function redactEvent(event: Event, rules: RedactionRules): Event {
   const body = jsonOf(event)
@@ -416,7 +390,7 @@ function redactBody(body: JsonObject, walk: RedactionWalk): JsonObject {
 function redactLine(line: Quarantined, rules: RedactionRules): Quarantined {
   const raw = redactRaw(line.raw, rules)
   const before = line.issues as object as JsonValue
-  const issues = redactValue(before, { rules, unchanged: NO_IDS }, { ...ROOT, treatment: ISSUE })
+  const issues = redactValue(before, { rules, unchanged: NO_PATHS }, { ...ROOT, treatment: ISSUE })
   if (raw === line.raw && issues === before) return line
   return Object.freeze({ ...line, raw, issues: copyJson(issues).value as object as Quarantined['issues'] })
 }
@@ -432,7 +406,7 @@ function redactRaw(raw: string, rules: RedactionRules): string {
   } catch {
     return redactText(raw, rules)
   }
-  const redacted = redactBody(body, { rules, unchanged: NO_IDS })
+  const redacted = redactBody(body, { rules, unchanged: NO_PATHS })
   return redacted === body ? raw : JSON.stringify(redacted)
 }
 
