@@ -12,8 +12,8 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
     name: 'a snapshot forgets which call a message completes',
     file: 'state/snapshot/record.ts',
-    find: '...(completes !== undefined && { completes: entryAt<ActionEvent>(completes) })',
-    replace: '',
+    find: '...(unit[3] !== undefined &&',
+    replace: '...(unit[3] === -1 &&',
   },
   {
     name: 'the fold goes on where nothing is held',
@@ -66,9 +66,8 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
     name: 'a snapshot forgets that a batch had errors only',
     file: 'state/snapshot/record.ts',
-    find: 'const { calls, byCallId: _, results, ...fields } = unit',
-    replace:
-      'const { calls, byCallId: _, results, ...others } = unit\n  const fields = { ...others, onlyErrors: true }',
+    find: "return ['batch', rank, unit.responseId, unit.thinking, unit.onlyErrors, calls, results]",
+    replace: "return ['batch', rank, unit.responseId, unit.thinking, true, calls, results]",
   },
   {
     name: 'a snapshot forgets the prompt that the view forgot',

@@ -14,21 +14,31 @@ import {
 } from '../../log/open-calls.ts'
 import type { ColumnarLog } from '../../log/columnar/columnar-log.ts'
 import { vectorOf } from '../../log/vector.ts'
-import { type BatchUnit, type MessageUnit, type Unit, unitsOf } from '../../view/units.ts'
+import { type MessageUnit, type Unit, unitsOf } from '../../view/units.ts'
 import { activatedSkillsIn, type Branch, type DroppedEntry } from '../branch.ts'
 import type { Header } from '../header.ts'
 import type { State } from '../state.ts'
 
-/** A unit with positions in place of entries. A derived summary has no position. */
+/** Entries are positions. `first` defaults to the position of the first entry. */
 type UnitRecord =
-  | (Omit<MessageUnit, 'item' | 'completes'> & {
-      readonly item: number | MessageUnit['item']
-      readonly completes?: number
-    })
-  | (Omit<BatchUnit, 'calls' | 'byCallId' | 'results'> & {
-      readonly calls: readonly number[]
-      readonly results: readonly (readonly [seq: number, call: number])[]
-    })
+  | readonly ['message', rank: number, seq: number, completes?: number]
+  | readonly [
+      'summary',
+      rank: number,
+      first: number,
+      item: MessageUnit['item'],
+      tie: number,
+      summaryOf: number,
+    ]
+  | readonly [
+      'batch',
+      rank: number,
+      responseId: string,
+      thinking: boolean,
+      onlyErrors: boolean,
+      calls: readonly number[],
+      results: readonly (readonly [seq: number, call: number])[],
+    ]
 
 /** A state without its log and bodies, as JSON. Entries are positions, -1 for none. */
 export interface StateRecord {
@@ -87,20 +97,17 @@ export function stateRecord(state: State, { size, seals, createdAt }: Chunks): S
 }
 
 function unitRecord(unit: Unit): UnitRecord {
+  const { rank, first } = unit
   if (unit.type === 'message') {
-    const { item, completes, ...fields } = unit
-    return {
-      ...fields,
-      item: 'seq' in item ? (item as EventEntry).seq : item,
-      ...(completes !== undefined && { completes: completes.seq }),
-    }
+    return 'seq' in unit.item
+      ? unit.completes === undefined
+        ? ['message', rank, (unit.item as EventEntry).seq]
+        : ['message', rank, (unit.item as EventEntry).seq, unit.completes.seq]
+      : ['summary', rank, first, unit.item, unit.tie ?? 0, unit.summaryOf ?? -1]
   }
-  const { calls, byCallId: _, results, ...fields } = unit
-  return {
-    ...fields,
-    calls: [...calls].map((call) => call.seq),
-    results: [...results].map(({ entry, call }) => [entry.seq, call.seq] as const),
-  }
+  const calls = [...unit.calls].map((call) => call.seq)
+  const results = [...unit.results].map(({ entry, call }) => [entry.seq, call.seq] as const)
+  return ['batch', rank, unit.responseId, unit.thinking, unit.onlyErrors, calls, results]
 }
 
 /** Returns the bodies that a branch needs, by position. O(view + pending calls). */
@@ -176,30 +183,48 @@ function placed(unit: Unit, columns: ColumnarLog): Unit {
 }
 
 function unitFrom(unit: UnitRecord, entryAt: <E extends Event>(seq: number) => EventEntry<E>): Unit {
-  if (unit.type === 'message') {
-    const { item, completes, ...fields } = unit
-    return {
-      ...fields,
-      item: typeof item === 'number' ? entryAt(item) : item,
-      ...(completes !== undefined && { completes: entryAt<ActionEvent>(completes) }),
+  switch (unit[0]) {
+    case 'message':
+      return {
+        type: 'message',
+        rank: unit[1],
+        first: unit[2],
+        item: entryAt(unit[2]),
+        ...(unit[3] !== undefined && { completes: entryAt<ActionEvent>(unit[3]) }),
+      }
+    case 'summary':
+      return {
+        type: 'message',
+        rank: unit[1],
+        first: unit[2],
+        item: unit[3],
+        tie: unit[4],
+        summaryOf: unit[5],
+      }
+    case 'batch': {
+      const [, rank, responseId, thinking, onlyErrors, calls, results] = unit
+      const first = calls[0] ?? -1
+      const entries = calls.map((seq) => entryAt<ActionEvent>(seq))
+      return {
+        type: 'batch',
+        rank,
+        first,
+        responseId,
+        calls: vectorOf(entries),
+        byCallId: entries.reduce<PendingCallIndex>(
+          (index, entry) => withOpenCall(index, { entry, rank, first }),
+          null,
+        ),
+        results: vectorOf(results.map(([seq, call]) => ({ entry: entryAt(seq), call: entryAt(call) }))),
+        thinking,
+        onlyErrors,
+      }
     }
-  }
-  const { calls, results, ...fields } = unit
-  const { rank, first } = fields
-  const entries = calls.map((seq) => entryAt<ActionEvent>(seq))
-  return {
-    ...fields,
-    calls: vectorOf(entries),
-    byCallId: entries.reduce<PendingCallIndex>(
-      (index, entry) => withOpenCall(index, { entry, rank, first }),
-      null,
-    ),
-    results: vectorOf(results.map(([seq, call]) => ({ entry: entryAt(seq), call: entryAt(call) }))),
   }
 }
 
 /** Raise it when the fold, header or part format changes: other versions do not open; the log is refolded. */
-export const FOLD_VERSION = 11
+export const FOLD_VERSION = 12
 
 export const HEAD_LABEL: Label = { kind: 1, version: FOLD_VERSION }
 
