@@ -49,7 +49,7 @@ const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
   testing: ['fast-check'],
   'testing/node': ['node:'],
   sessions: ['immer'],
-  service: ['fflate', 'hono', 'zod', '@opentelemetry/api'],
+  service: ['fflate', 'hono', 'lru-cache', 'zod', '@opentelemetry/api'],
   'service/node': ['ws', '@hono/node-server', 'node:'],
   // Builds the inspector's page, and is not in the package.
   build: ['rolldown', 'node:'],

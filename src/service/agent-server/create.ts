@@ -12,11 +12,12 @@ import {
   changeRecord,
   dashedId,
   findConversation,
+  findParent,
+  idInUse,
   newConversationId,
   refuseReserved,
 } from '../conversations/find-conversation.ts'
 import { withMasks } from '../conversations/starts.ts'
-import { HttpProblem, invalid } from '../http/problem.ts'
 import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
 import { agentFields, type ForkBody, type StartBody } from './request-schema.ts'
 
@@ -144,23 +145,14 @@ async function recordOf(
   const { tags, workspace, max_iterations, confirmation_policy } = body
   const runs = (body.initial_message ?? null) !== null
   const begins = runs || ((confirmation_policy ?? null) !== null && 'policy')
-  const parent = body.parent_conversation_id ?? null
-  const parentRecord = parent === null ? null : await findConversation(engine.store, parent)
-  if (parent !== null && parentRecord === null) {
-    throw invalid({
-      type: 'value_error',
-      loc: ['body', 'parent_conversation_id'],
-      msg: `Value error, conversation ${JSON.stringify(parent)} was not found`,
-      input: parent,
-    })
-  }
+  const parent = await findParent(engine.store, body.parent_conversation_id ?? null)
   // These are stored with the conversation, and count.
   const shownFields = { workspace, confirmation_policy }
   return {
     title: body.title ?? null,
     tags: tags ?? {},
     owner: body.owner ?? null,
-    parentConversationId: parentRecord?.id ?? null,
+    parentConversationId: parent?.id ?? null,
     metadata: {
       ...(await starts.store(agentFields(body), shownFields)),
       ...(workspace !== undefined && { workspace: withMasks(workspace as JsonObject) }),
@@ -190,9 +182,8 @@ export async function fork(
   const from = body.from_event_id ?? null
   refuseReserved(requestedId, 'id')
   // A UUID may exist in its other form.
-  if (requestedId !== null && (await findConversation(engine.store, requestedId)) !== null) {
-    throw new HttpProblem(409, `Conversation ${JSON.stringify(requestedId)} already exists. Use another id.`)
-  }
+  if (requestedId !== null && (await findConversation(engine.store, requestedId)) !== null)
+    throw idInUse(requestedId)
   const record = await source.record()
   const { workspace, max_iterations } = record.metadata
   const { sandboxId, metadata: inherited } = await inherit(record)

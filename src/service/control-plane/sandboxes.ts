@@ -60,8 +60,6 @@ export class Sandboxes {
   readonly #now = risingClock()
   readonly #inTurn = serialQueue()
   readonly #begun = new Set<string>()
-  /** Last known end of each lease of this machine, by sandbox id; null until the records are read. */
-  #leased: Map<string, number> | null = null
 
   constructor(store: Store, { provider, limit, now = Date.now }: SandboxesOptions) {
     if (!Number.isSafeInteger(limit) || limit < 1)
@@ -69,8 +67,12 @@ export class Sandboxes {
     this.#provider = provider
     this.#most = limit
     this.#leaseNow = now
-    this.#records = recordsOf<StoredSandbox>(store, 'sandboxes', ({ created_at, up }) => ({
-      keys: { created_at, ...(up !== null && { up: created_at }) },
+    this.#records = recordsOf<StoredSandbox>(store, 'sandboxes', ({ created_at, up, lease }) => ({
+      keys: {
+        created_at,
+        ...(up !== null && { up: created_at }),
+        ...(lease !== undefined && { machine: lease.machine }),
+      },
     }))
   }
 
@@ -292,40 +294,25 @@ export class Sandboxes {
     const isTakenOver = previous !== undefined && previous.machine !== machine
     const lostOn = isTakenOver ? previous.machine : previous?.lostOn
     const until = this.#leaseNow() + LEASE
-    this.#leased?.set(id, until)
     return { lease: { machine, until, status: 'STARTING', ...(lostOn !== undefined && { lostOn }) } }
   }
 
+  /** Renews this machine's leases when half of their time is over, and after a change of the status. */
   async #renewLeases(): Promise<void> {
     const machine = this.#provider?.machine
     if (machine === undefined) return
-    if (this.#leased === null) {
-      const leased = new Map<string, number>()
-      for await (const { id, record } of this.#records.walk({ by: 'created_at' }))
-        if (record.lease?.machine === machine) leased.set(id, record.lease.until)
-      this.#leased = leased
+    for await (const { id, record } of this.#records.walk({ by: 'machine', value: machine })) {
+      const until = this.#leaseNow() + LEASE
+      const isDue = (record.lease?.until ?? 0) < until - LEASE / 2
+      if (!isDue && !this.#begun.has(id)) continue
+      const { status } = await this.#ask(record)
+      if (!isDue && record.lease?.status === status) continue
+      await this.#records.update(id, (before) =>
+        before?.lease?.machine === machine
+          ? { ...before, lease: { ...before.lease, status, until } }
+          : undefined,
+      )
     }
-    for (const [id, until] of this.#leased)
-      if (this.#begun.has(id) || until - this.#leaseNow() < LEASE / 2) await this.#renew(id, this.#leased)
-  }
-
-  /** Renews a lease when half of its time is over, and after a change of the status. */
-  async #renew(id: string, leased: Map<string, number>): Promise<void> {
-    const machine = this.#provider?.machine
-    const stored = (await this.#records.find(id))?.record
-    if (stored?.lease === undefined || stored.lease.machine !== machine) {
-      leased.delete(id)
-      return
-    }
-    const { status } = await this.#ask(stored)
-    leased.set(id, stored.lease.until)
-    if (stored.lease.status === status && stored.lease.until - this.#leaseNow() > LEASE / 2) return
-    leased.set(id, this.#leaseNow() + LEASE)
-    await this.#records.update(id, (before) =>
-      before?.lease?.machine === machine
-        ? { ...before, lease: { ...before.lease, status, until: this.#leaseNow() + LEASE } }
-        : undefined,
-    )
   }
 
   /** Whether it counts towards the limit: a working directory without a process does not. */

@@ -12,13 +12,16 @@ import { isUnknown, type Lifecycle, sendOnce } from '../conversations/conversati
 import {
   dashedId,
   findConversation,
+  findParent,
   formsOf,
+  idInUse,
+  missing,
   plainId,
   refuseReserved,
   shownId,
 } from '../conversations/find-conversation.ts'
 import { isTransient } from '../conversations/transient.ts'
-import { describeFailure, HttpProblem, invalid } from '../http/problem.ts'
+import { describeFailure, HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
 import { isServiceField, type StartRequest } from '../request-schema.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
@@ -111,9 +114,6 @@ async function isMade(store: Store, task: StoredTask): Promise<boolean> {
   throw idInUse(plainId(task.planned_id))
 }
 
-const idInUse = (id: string): HttpProblem =>
-  new HttpProblem(409, `Conversation ${JSON.stringify(id)} already exists. Use another id.`)
-
 async function make(
   { engine }: Lifecycle,
   task: StoredTask,
@@ -183,12 +183,10 @@ async function planTask(
 ): Promise<StoredTask> {
   const { store } = lifecycle.engine
   const wanted = request.conversation_id ?? null
-  const parentId = request.parent_conversation_id ?? null
   const sandboxId = request.sandbox_id ?? null
   refuseReserved(wanted, 'conversation_id')
   if (wanted !== null && (await findConversation(store, wanted)) !== null) throw idInUse(wanted)
-  const parent = parentId === null ? null : await findConversation(store, parentId)
-  if (parentId !== null && parent === null) throw missing('parent_conversation_id', 'conversation', parentId)
+  const parent = await findParent(store, request.parent_conversation_id ?? null)
   if (sandboxId !== null && (await sandboxes.find(sandboxId)) === null)
     throw missing('sandbox_id', 'sandbox', sandboxId)
   // A child uses its parent's sandbox while it exists.
@@ -218,14 +216,6 @@ async function planTask(
     makes_sandbox: known === null && sandboxes.possible,
   }
 }
-
-const missing = (field: string, what: string, id: string): HttpProblem =>
-  invalid({
-    type: 'value_error',
-    loc: ['body', field],
-    msg: `Value error, ${what} ${JSON.stringify(id)} was not found`,
-    input: id,
-  })
 
 interface StartTasksOptions {
   readonly sandboxTimeout: number

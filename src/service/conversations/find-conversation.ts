@@ -85,6 +85,25 @@ export async function getConversationOr404(store: Store, id: string): Promise<Co
   throw new HttpProblem(404, `Conversation ${JSON.stringify(id)} was not found.`)
 }
 
+/** The record of a conversation that a request names in a field of its body. @throws HttpProblem 422. */
+export async function findParent(store: Store, id: string | null): Promise<ConversationRecord | null> {
+  const record = id === null ? null : await findConversation(store, id)
+  if (id !== null && record === null) throw missing('parent_conversation_id', 'conversation', id)
+  return record
+}
+
+/** A 422 for a field that names something unknown. */
+export const missing = (field: string, what: string, id: string): HttpProblem =>
+  invalid({
+    type: 'value_error',
+    loc: ['body', field],
+    msg: `Value error, ${what} ${JSON.stringify(id)} was not found`,
+    input: id,
+  })
+
+export const idInUse = (id: string): HttpProblem =>
+  new HttpProblem(409, `Conversation ${JSON.stringify(id)} already exists. Use another id.`)
+
 type Decide = (before: ConversationRecord) => ConversationPatch | Promise<ConversationPatch>
 
 /**

@@ -1,5 +1,6 @@
 /** The information about a conversation that clients read: JSON without secrets. */
 
+import { LRUCache } from 'lru-cache'
 import { COUNTING, type ModelUsage, usageCount, type UsageCount } from '../../context/usage.ts'
 import { openCallsOf } from '../../conversation/decide.ts'
 import { hasCode } from '../../event/errors.ts'
@@ -16,7 +17,7 @@ import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { instant, maybe, string, bool } from '../http/operation.ts'
 import { childIdsOf } from './listing.ts'
-import { Latest, startOf } from './starts.ts'
+import { startOf } from './starts.ts'
 
 interface CountedUsage {
   readonly count: UsageCount
@@ -28,7 +29,7 @@ interface CountedUsage {
 
 const MAX_CACHED = 10_000
 
-const counts = new WeakMap<Store, Latest<Promise<CountedUsage>>>()
+const counts = new WeakMap<Store, LRUCache<string, Promise<CountedUsage>>>()
 
 /**
  * Usage by usage id (`usage_to_metrics`), and in total (`metrics`). O(events since the last call); reads
@@ -39,7 +40,7 @@ async function statsOf(
   { id, metadata }: Pick<ConversationRecord, 'id' | 'metadata'>,
   { log }: State,
 ): Promise<{ readonly stats: JsonObject; readonly metrics: JsonObject }> {
-  const known = counts.get(store) ?? new Latest<Promise<CountedUsage>>(MAX_CACHED)
+  const known = counts.get(store) ?? new LRUCache<string, Promise<CountedUsage>>({ max: MAX_CACHED })
   counts.set(store, known)
   // A fork does not count the events that it copied.
   const { counted_from: from } = metadata

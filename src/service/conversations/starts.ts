@@ -3,6 +3,7 @@
  * agent, shown without secrets.
  */
 
+import { LRUCache } from 'lru-cache'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
@@ -29,7 +30,10 @@ export class Starts {
   readonly #store: Store
   readonly #box: SecretBox
   readonly #records: Records<Sealed>
-  readonly #inMemory = new Latest<JsonObject>(MAX_CHARS_IN_MEMORY)
+  readonly #inMemory = new LRUCache<string, JsonObject>({
+    maxSize: MAX_CHARS_IN_MEMORY,
+    sizeCalculation: (start) => JSON.stringify(start).length,
+  })
 
   constructor(store: Store, box: SecretBox) {
     this.#store = store
@@ -116,7 +120,7 @@ export class Starts {
 
   async #put(ref: string, start: JsonObject): Promise<void> {
     if (!this.#box.isOpen) await this.#records.update(ref, () => this.#box.seal(ref, start))
-    else this.#inMemory.set(ref, start, JSON.stringify(start).length)
+    else this.#inMemory.set(ref, start)
   }
 }
 
@@ -134,37 +138,4 @@ function withoutMasks(value: JsonObject): JsonObject {
       inner === MASK ? [] : [[name, isObject(inner) ? withoutMasks(inner) : inner]],
     ),
   )
-}
-
-export class Latest<T> {
-  readonly #maxSize: number
-  readonly #entries = new Map<string, { readonly value: T; readonly size: number }>()
-  #size = 0
-
-  constructor(maxSize: number) {
-    this.#maxSize = maxSize
-  }
-
-  get(key: string): T | undefined {
-    const entry = this.#entries.get(key)
-    if (entry === undefined) return undefined
-    this.#entries.delete(key)
-    this.#entries.set(key, entry)
-    return entry.value
-  }
-
-  set(key: string, value: T, size = 1): void {
-    this.delete(key)
-    this.#entries.set(key, { value, size })
-    this.#size += size
-    for (const oldest of this.#entries.keys()) {
-      if (this.#size <= this.#maxSize) break
-      this.delete(oldest)
-    }
-  }
-
-  delete(key: string): void {
-    this.#size -= this.#entries.get(key)?.size ?? 0
-    this.#entries.delete(key)
-  }
 }

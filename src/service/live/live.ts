@@ -147,26 +147,20 @@ class RunEnds {
   async *during<T>(
     items: AsyncGenerator<T, void, undefined>,
   ): AsyncGenerator<T | { readonly type: 'run_ended' }> {
-    let next: Promise<void> | null = null
-    let result: IteratorResult<T, void> | null = null
+    let next: Promise<IteratorResult<T, void>> | null = null
     try {
       for (;;) {
         if (this.#isNew) {
           this.#isNew = false
           yield { type: 'run_ended' }
-          continue
         }
-        next ??= items.next().then((value) => void (result = value))
-        const coming = next
-        await new Promise<void>((resolve, reject) => {
-          this.#wake = resolve
-          coming.then(resolve, reject)
-        })
-        const { done, value } = (result ?? {}) as IteratorResult<T, void>
+        next ??= items.next()
+        const runEnded = new Promise<null>((resolve) => (this.#wake = () => resolve(null)))
+        const result = await Promise.race([next, runEnded])
         if (result === null) continue
-        next = result = null
-        if (done === true) return
-        yield value as T
+        next = null
+        if (result.done === true) return
+        yield result.value
       }
     } finally {
       next?.catch(() => undefined)

@@ -34,7 +34,7 @@ export interface ProcessSandboxesOptions {
   readonly healthInterval?: number
   /** Milliseconds between SIGTERM and SIGKILL. Default: 2,000. */
   readonly killTimeout?: number
-  /** Maximum bytes of output to store for a sandbox. Default: 1 MiB. */
+  /** Maximum characters of the latest output of a sandbox to keep in memory. Default: 1 Mi. */
   readonly logBytes?: number
 }
 
@@ -146,7 +146,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
       if (sandbox === undefined && isName(id)) await rm(folderOf(id), { recursive: true, force: true })
     },
     async logs(id) {
-      return (await live.get(id)?.log.read()) ?? ''
+      return live.get(id)?.output.text ?? ''
     },
     async close() {
       closed = true

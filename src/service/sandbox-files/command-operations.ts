@@ -1,5 +1,5 @@
+import { LRUCache } from 'lru-cache'
 import { ColloquyError } from '../../event/errors.ts'
-import { Latest } from '../conversations/starts.ts'
 import { parseInstant } from '../../event/time.ts'
 import { objectOf, operationsIn, type Operation, pageOfSchema, int } from '../http/operation.ts'
 import { firstInBytes } from '../http/page-bytes.ts'
@@ -196,7 +196,7 @@ const FILTERS = {
 } as const
 
 export function commandOperations(files: SandboxFiles | null, commands: Commands): Operation[] {
-  const scopes = new Latest<Commands>(MAX_SCOPES)
+  const scopes = new LRUCache<string, Commands>({ max: MAX_SCOPES })
   const historyOf = (path: object): Commands => {
     const { conversation_id: id } = path as { readonly conversation_id?: string }
     if (id === undefined) return commands

@@ -43,16 +43,41 @@ export const schemaOperations = (parts: SchemaParts): Operation[] => [
     schemaOperation(`${base}/settings/agent-schema`, 'Get Agent Settings Schema', AGENT),
     schemaOperation(`${base}/settings/conversation-schema`, 'Get Conversation Settings Schema', CONVERSATION),
   ]),
-  listOperation(parts, '/api/llm/models', 'List Models', (models) => ({ models })),
-  listOperation(parts, '/api/llm/providers', 'List Providers', (models) => ({
-    providers: providersOf(models),
-  })),
-  searchOperation(parts, 'models', (models) =>
-    models.map((name) => ({ provider: providerOf(name), name, verified: false })),
-  ),
-  searchOperation(parts, 'providers', (models) =>
-    providersOf(models).map((name) => ({ name, verified: false })),
-  ),
+  ...(['models', 'providers'] as const).flatMap((what) => [
+    operation(`get /api/llm/${what}`, {
+      operationId: `list_api_llm_${what}_get`,
+      summary: what === 'models' ? 'List Models' : 'List Providers',
+      tag: 'Models',
+      query: { provider: optional(text()) },
+      returns: { type: 'object' },
+      description: 'The models of profiles and settings',
+      otherwise: SEALED,
+      async handle({ query: { provider } }) {
+        const all = await entriesOf(parts, what, provider)
+        return { [what]: all.map(({ name }) => name) }
+      },
+    }),
+    operation(`get /api/v1/config/${what}/search`, {
+      name: `search_${what}`,
+      tag: 'Models',
+      query: {
+        query: optional(text()),
+        provider__eq: optional(text()),
+        verified__eq: optional(boolean()),
+        ...NAME_PAGING,
+      },
+      returns: pageOfSchema({ type: 'object' }),
+      description: 'By name; `page_id` is the last name of the previous page',
+      otherwise: SEALED,
+      async handle({ query: { query: part, provider__eq: provider, verified__eq: verified, ...paging } }) {
+        const all = verified === true ? [] : await entriesOf(parts, what, provider)
+        return pageByName(
+          all.filter(({ name }) => part === null || name.includes(part)),
+          paging,
+        )
+      },
+    }),
+  ]),
 ]
 
 const providerOf = (model: string): string | null =>
@@ -76,51 +101,14 @@ async function modelsOf({ profiles, settings }: SchemaParts): Promise<string[]> 
 
 const SEALED = { 409: 'Profiles or settings were encrypted with another secret' }
 
-const listOperation = (
-  parts: SchemaParts,
-  path: `/${string}`,
-  summary: string,
-  present: (models: readonly string[]) => object,
-): Operation =>
-  operation(`get ${path}`, {
-    operationId: `list${path.replaceAll('/', '_')}_get`,
-    tag: 'Models',
-    summary,
-    query: { provider: optional(text()) },
-    returns: { type: 'object' },
-    description: 'The models of profiles and settings',
-    otherwise: SEALED,
-    async handle({ query: { provider } }) {
-      const models = await modelsOf(parts)
-      return present(models.filter((model) => provider === null || providerOf(model) === provider))
-    },
-  })
-
-const searchOperation = (
+async function entriesOf(
   parts: SchemaParts,
   what: 'models' | 'providers',
-  present: (models: readonly string[]) => readonly { readonly name: string }[],
-): Operation =>
-  operation(`get /api/v1/config/${what}/search`, {
-    operationId: `search_${what}_api_v1_config_${what}_search_get`,
-    tag: 'Models',
-    summary: what === 'models' ? 'Search Models' : 'Search Providers',
-    query: {
-      query: optional(text()),
-      provider__eq: optional(text()),
-      verified__eq: optional(boolean()),
-      ...NAME_PAGING,
-    },
-    returns: pageOfSchema({ type: 'object' }),
-    description: 'By name; `page_id` is the last name of the previous page',
-    otherwise: SEALED,
-    async handle({ query: { query: part, provider__eq: provider, verified__eq: verified, ...paging } }) {
-      const models = (await modelsOf(parts)).filter(
-        (model) => provider === null || providerOf(model) === provider,
-      )
-      const all = present(models).filter(
-        ({ name }) => verified !== true && (part === null || name.includes(part)),
-      )
-      return pageByName(all, paging)
-    },
-  })
+  provider: string | null,
+): Promise<{ readonly name: string }[]> {
+  const all = await modelsOf(parts)
+  const models = all.filter((model) => provider === null || providerOf(model) === provider)
+  return what === 'models'
+    ? models.map((name) => ({ provider: providerOf(name), name, verified: false }))
+    : providersOf(models).map((name) => ({ name, verified: false }))
+}

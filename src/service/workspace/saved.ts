@@ -31,7 +31,6 @@ const LIST = {
   }),
 }
 const FULL = { 409: `The list would exceed ${MAX_WORKSPACES} entries` }
-const DELETED = objectOf({ deleted: bool })
 
 const operation = operationsIn('Workspaces')
 
@@ -76,12 +75,6 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
       otherwise: FULL,
       handle: ({ body }) => add('workspaces', body.workspaces),
     }),
-    operation('delete /api/workspaces', {
-      name: 'delete_workspace',
-      query: { path: anyText() },
-      returns: DELETED,
-      handle: ({ query }) => remove('workspaces', query.path),
-    }),
     operation('post /api/workspaces/parents', {
       name: 'add_workspace_parents',
       body: parentsBody,
@@ -89,11 +82,18 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
       otherwise: FULL,
       handle: ({ body }) => add('workspaceParents', body.parents),
     }),
-    operation('delete /api/workspaces/parents', {
-      name: 'delete_workspace_parent',
-      query: { path: anyText() },
-      returns: DELETED,
-      handle: ({ query }) => remove('workspaceParents', query.path),
-    }),
+    ...(
+      [
+        ['', 'workspaces'],
+        ['/parents', 'workspaceParents'],
+      ] as const
+    ).map(([path, field]) =>
+      operation(`delete /api/workspaces${path}`, {
+        name: `delete_workspace${path === '' ? '' : '_parent'}`,
+        query: { path: anyText() },
+        returns: objectOf({ deleted: bool }),
+        handle: ({ query }) => remove(field, query.path),
+      }),
+    ),
   ]
 }

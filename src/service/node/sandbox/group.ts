@@ -2,8 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
-import type { Writable } from 'node:stream'
-import type { LogFile } from './log-file.ts'
+import type { Readable, Writable } from 'node:stream'
 import type { Watchdog } from './watchdog.ts'
 
 interface GroupCommand {
@@ -46,6 +45,27 @@ export function signalGroup(pid: number | undefined, signal: NodeJS.Signals | 0)
   }
 }
 
+/** The end of what a command prints. */
+export class Output {
+  readonly #limit: number
+  #text = ''
+
+  /** @param limit maximum number of characters */
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  get text(): string {
+    return this.#text
+  }
+
+  append(stream: Readable | null): void {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      this.#text = (this.#text + text).slice(-this.#limit)
+    })
+  }
+}
+
 const GONE_TIMEOUT = 2_000
 
 export class Group {
@@ -60,7 +80,7 @@ export class Group {
   }
 
   /** Starts a command. @throws Error if not even the shell can be started. */
-  static async start(command: GroupCommand, watchdog: Watchdog, log: LogFile): Promise<Group> {
+  static async start(command: GroupCommand, watchdog: Watchdog, output: Output): Promise<Group> {
     const { child, go } = spawnGated(command)
     const { promise, resolve, reject } = Promise.withResolvers<Ended>()
     child.once('exit', (code, signal) => resolve({ code, signal }))
@@ -69,7 +89,7 @@ export class Group {
       await promise
       throw new Error('The command could not be started.')
     }
-    for (const stream of [child.stdout, child.stderr]) if (stream !== null) void log.append(stream)
+    for (const stream of [child.stdout, child.stderr]) output.append(stream)
     await watchdog.add(child.pid)
     go()
     return new Group(child, watchdog, promise)

@@ -5,8 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { serialQueue } from '../../../conversation/async.ts'
 import type { SandboxState, SandboxStatus } from '../../control-plane/sandbox-provider.ts'
-import { type Ended, Group } from './group.ts'
-import { LogFile } from './log-file.ts'
+import { type Ended, Group, Output } from './group.ts'
 import { pauseMarked, killMarked, MARKER, signalMarked, type Watchdog } from './watchdog.ts'
 
 /** A template of sandboxes that are processes. */
@@ -57,7 +56,7 @@ interface Run {
 export class ProcessSandbox {
   readonly #parts: ProcessSandboxParts
   readonly #mark: string
-  readonly log: LogFile
+  readonly output: Output
   readonly workingDir: string
   #run: Run | null = null
   #status: SandboxStatus = 'STARTING'
@@ -69,7 +68,7 @@ export class ProcessSandbox {
     this.#parts = parts
     this.#mark = parts.watchdog.markOf(parts.id)
     this.workingDir = join(parts.directory, parts.spec.working_dir ?? WORKING_DIR)
-    this.log = new LogFile(join(parts.directory, 'sandbox.log'), parts.logBytes)
+    this.output = new Output(parts.logBytes)
   }
 
   get state(): SandboxState {
@@ -148,7 +147,6 @@ export class ProcessSandbox {
     run.epoch += 1
     await run.group.end(this.#parts.times.killTimeout)
     await killMarked(this.#mark)
-    await this.log.close()
   }
 
   #fail(run: Run, detail: string): Promise<void> {
@@ -179,7 +177,7 @@ export class ProcessSandbox {
         },
       },
       watchdog,
-      this.log,
+      this.output,
     )
     const url = spec.health === undefined ? null : new URL(spec.health, `http://127.0.0.1:${port}`).href
     const run: Run = { group, url, port, key, epoch: 0 }
@@ -226,8 +224,8 @@ export class ProcessSandbox {
   }
 
   #lastOutput(): string {
-    const { tail } = this.log
-    return tail === '' ? '' : ` Its last output: ${tail.slice(-500)}`
+    const end = this.output.text.slice(-500).trim()
+    return end === '' ? '' : ` Its last output: ${end}`
   }
 
   #set(status: SandboxStatus, detail: string | null): void {
