@@ -53,13 +53,18 @@ import {
 } from './settings/operations.ts'
 import { NamedSecrets, secretOperations } from './settings/named-secrets.ts'
 import { schemaOperations } from './settings/schema-operations.ts'
-import { savedWorkspaceOperations } from './workspace/saved.ts'
 import { Profiles } from './settings/profiles.ts'
 import { Settings } from './settings/settings.ts'
 import { type AskLlm, askChatCompletions } from './settings/validate.ts'
 import { secretBox } from './settings/secret-box.ts'
 import { type CanvasExtensions, canvasOperations, NO_EXTENSIONS } from './workspace/canvas-extensions.ts'
-import { type Editor, editorOperations, type Workspace, workspaceOperations } from './workspace/workspace.ts'
+import {
+  type Editor,
+  editorOperations,
+  savedWorkspaceOperations,
+  type Workspace,
+  workspaceOperations,
+} from './workspace/workspace.ts'
 import { countLeftOut, createMetrics, type Metrics } from './observe/metrics.ts'
 import { inspectorOperations, serverOperations, showMetrics } from './observe/server-operations.ts'
 import { type RequestLog, observeRequests } from './observe/request-log.ts'

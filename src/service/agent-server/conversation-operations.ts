@@ -39,7 +39,7 @@ import {
   int,
 } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
+import { CURSOR_PAGING, type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
 import {
   boolean,
   dateTime,
@@ -47,6 +47,7 @@ import {
   oneOf,
   optional,
   type Parameter,
+  type ValuesOf,
   text,
   texts,
   withDefault,
@@ -90,6 +91,9 @@ const order = oneOf(['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_
 const description =
   'By UPDATED_AT, pages may repeat a conversation that changes while you page; by UPDATED_AT_DESC, they may miss it.'
 const sortOrder = withDefault({ ...order, schema: { ...order.schema, description } }, 'CREATED_AT_DESC')
+
+const FILTERS = { status, tag, owner, archived } as const
+const SEARCH = { ...FILTERS, include_skills, sort_order: sortOrder, ...CURSOR_PAGING } as const
 
 const ORDERS: Readonly<Record<string, ConversationOrder>> = {
   CREATED_AT: 'created_at',
@@ -185,29 +189,16 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
   }),
   operation('get /api/conversations/search', {
     operationId: 'search_conversations',
-    query: {
-      status,
-      tag,
-      owner,
-      archived,
-      include_skills,
-      sort_order: sortOrder,
-      page_id: optional(text()),
-      limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
-    },
+    query: SEARCH,
     returns: pageOfSchema(INFO_SCHEMA),
-    async handle({ query: { status, tag: tags, owner, archived, sort_order, page_id, limit } }) {
-      const order = ORDERS[sort_order] ?? 'created_at_desc'
-      return search(lifecycle, { status, tags, owner, archived, order, cursor: page_id, limit })
-    },
+    handle: ({ query }) => search(lifecycle, query),
   }),
   searchText(lifecycle),
   operation('get /api/conversations/count', {
     operationId: 'count_conversations',
-    query: { status, tag, owner, archived, exact },
+    query: { ...FILTERS, exact },
     ...COUNTED,
-    handle: async ({ query: { status, tag: tags, owner, archived, exact } }) =>
-      countReply(await count(lifecycle, { status, tags, owner, archived }, exact)),
+    handle: async ({ query: { exact, ...filter } }) => countReply(await count(lifecycle, filter, exact)),
   }),
   operation('get /api/conversations', {
     operationId: 'batch_get_conversations',
@@ -274,30 +265,18 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
   }),
 ]
 
-interface Filter {
-  readonly status: Status | null
-  readonly tags: Readonly<Record<string, string>>
-  readonly owner: string | null
-  readonly archived: boolean | null
-}
-
-interface Search extends Filter {
-  readonly order: ConversationOrder
-  readonly cursor: string | null
-  readonly limit: number
-}
-
 /**
  * One page. With a status, the store filters if it knows every status; otherwise a limited number of
  * conversations is opened. So a page may be short or empty with a next page, as with large conversations.
  */
 async function search(
   lifecycle: Lifecycle,
-  { status, tags, owner, archived, order, cursor, limit }: Search,
+  { status, tag: tags, owner, archived, sort_order, page_id: cursor, limit }: ValuesOf<typeof SEARCH>,
 ): Promise<PageBody<JsonObject>> {
   const { store } = lifecycle.engine
   const isListed = status !== null && (await settle(lifecycle, MAX_PAGE_SIZE))
   const storeFilter = { tags, ...(owner !== null && { owner }), ...(isListed && { status }) }
+  const order = ORDERS[sort_order] ?? 'created_at_desc'
   const list = { list: 'agent-conversations', order, filter: { status, tags, owner, archived } }
   return pageInBytes({
     cursor,
@@ -315,7 +294,7 @@ async function search(
 /** With `exact` and a status, each conversation of unknown status is opened once. */
 async function count(
   lifecycle: Lifecycle,
-  { status, tags, owner, archived }: Filter,
+  { status, tag: tags, owner, archived }: ValuesOf<typeof FILTERS>,
   exact: boolean,
 ): Promise<Count> {
   const { store } = lifecycle.engine

@@ -5,6 +5,7 @@ import { parseInstant } from '../../event/time.ts'
 import type { Count } from '../../store/contract/query.ts'
 import { decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/page.ts'
 import { countReply, exact, COUNTED } from '../conversations/listing.ts'
+import { streamOf } from '../http/app.ts'
 import { batchGet } from '../http/batch-get.ts'
 import {
   instant,
@@ -61,7 +62,7 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
     otherwise: REFUSED,
     async handle({ body = {}, request }) {
       const steps = await plane.tasks.follow(body, originOf(request))
-      return new Response(jsonStream(steps), { headers: { 'content-type': 'application/json' } })
+      return new Response(streamOf(jsonList(steps)), { headers: { 'content-type': 'application/json' } })
     },
   }),
   operation('get /api/v1/app-conversations/start-tasks/search', {
@@ -159,23 +160,12 @@ const atLeast = (instant: string): string =>
   new Date(Number(((parseInstant(instant) ?? 0n) + 999n) / 1000n)).toISOString()
 
 /** A JSON list that sends each item immediately. A disconnected client does not stop the task. */
-function jsonStream(items: AsyncGenerator<unknown, void, undefined>): ReadableStream<Uint8Array> {
+async function* jsonList(items: AsyncIterable<unknown>): AsyncGenerator<Uint8Array, void, undefined> {
   const encoder = new TextEncoder()
   let begin = '['
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await items.next()
-      if (done === true) {
-        controller.enqueue(encoder.encode(begin === '[' ? '[]' : ']'))
-        controller.close()
-        return
-      }
-      controller.enqueue(encoder.encode(`${begin}${JSON.stringify(value)}`))
-      begin = ','
-    },
-    cancel() {
-      // Resolves at the task's next step.
-      void items.return()
-    },
-  })
+  for await (const item of items) {
+    yield encoder.encode(`${begin}${JSON.stringify(item)}`)
+    begin = ','
+  }
+  yield encoder.encode(begin === '[' ? '[]' : ']')
 }

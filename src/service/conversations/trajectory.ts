@@ -2,6 +2,7 @@
 
 import { Zip, ZipDeflate } from 'fflate'
 import { wireEvent } from '../events/pages.ts'
+import { streamOf } from '../http/app.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
@@ -49,7 +50,7 @@ export function trajectory(store: Store, record: ConversationRecord, meta: objec
   const name = plainId(record.id)
     .replaceAll(/[^\w.-]/g, '_')
     .slice(0, 100)
-  return new Response(zipOf(filesOf(store, record, meta, layout)), {
+  return new Response(streamOf(zipOf(filesOf(store, record, meta, layout))), {
     headers: {
       'content-type': 'application/zip',
       'content-disposition': `attachment; filename="${name}.zip"`,
@@ -58,30 +59,23 @@ export function trajectory(store: Store, record: ConversationRecord, meta: objec
 }
 
 /** A zip, written on demand: memory contains one file, and the names of all files. */
-function zipOf(files: AsyncGenerator<ZipFile, void, undefined>): ReadableStream<Uint8Array<ArrayBuffer>> {
+async function* zipOf(files: AsyncIterable<ZipFile>): AsyncGenerator<Uint8Array, void, undefined> {
   const encoder = new TextEncoder()
   // The first day of the format: the events contain their own times.
   const mtime = new Date(1980, 0, 1)
-  const zip = new Zip()
-  return new ReadableStream({
-    start(controller) {
-      zip.ondata = (error, chunk, isLast) => {
-        if (error !== null) return controller.error(error)
-        controller.enqueue(chunk)
-        if (isLast) controller.close()
-      }
-    },
-    async pull() {
-      const { done, value } = await files.next()
-      if (done === true) return zip.end()
-      const file = Object.assign(new ZipDeflate(value.path, { level: 0 }), { mtime })
-      zip.add(file)
-      file.push(encoder.encode(value.text), true)
-    },
-    async cancel() {
-      await files.return()
-    },
+  const written: Uint8Array[] = []
+  const zip = new Zip((error, chunk) => {
+    if (error !== null) throw error
+    written.push(chunk)
   })
+  for await (const { path, text } of files) {
+    const file = Object.assign(new ZipDeflate(path, { level: 0 }), { mtime })
+    zip.add(file)
+    file.push(encoder.encode(text), true)
+    yield* written.splice(0)
+  }
+  zip.end()
+  yield* written
 }
 
 async function* filesOf(

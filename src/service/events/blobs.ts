@@ -7,6 +7,7 @@ import type { BlobContent } from '../../store/contract/blobs.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { textContent } from '../../store/kit/blobs.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
+import { streamOf } from '../http/app.ts'
 import { operationsIn, type Operation } from '../http/operation.ts'
 import { boolean, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -71,14 +72,17 @@ export const blobOperations = (store: Store): Operation[] => {
         const part = range === null ? whole : await read(id, hash, range)
         if (part === null) throw new HttpProblem(404, 'The blob was not found.')
         const { start, end } = range ?? { start: 0, end: whole.bytes }
-        return new Response(request.method === 'HEAD' ? null : streamOf(part.content), {
-          status: range === null ? 200 : 206,
-          headers: {
-            ...headers,
-            'content-length': String(end - start),
-            ...(range !== null && { 'content-range': `bytes ${start}-${end - 1}/${whole.bytes}` }),
+        return new Response(
+          request.method === 'HEAD' ? null : streamOf(part.content[Symbol.asyncIterator]()),
+          {
+            status: range === null ? 200 : 206,
+            headers: {
+              ...headers,
+              'content-length': String(end - start),
+              ...(range !== null && { 'content-range': `bytes ${start}-${end - 1}/${whole.bytes}` }),
+            },
           },
-        })
+        )
       },
     }),
   ]
@@ -168,18 +172,4 @@ function rangeOf(
   if (last !== '' && Number(last) < Number(first)) return null
   if (Number(first) >= bytes) return 'beyond'
   return { start: Number(first), end: last === '' ? bytes : Math.min(Number(last) + 1, bytes) }
-}
-
-function streamOf(content: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const pieces = content[Symbol.asyncIterator]()
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await pieces.next()
-      if (done === true) controller.close()
-      else controller.enqueue(value as Uint8Array<ArrayBuffer>)
-    },
-    async cancel() {
-      await pieces.return?.()
-    },
-  })
 }

@@ -230,6 +230,21 @@ async function readStream({ body }: Request, maxBytes: number): Promise<Uint8Arr
   return bytes
 }
 
+/** A body that is made while it is sent. If the client disconnects, the generator ends. */
+export function streamOf(pieces: AsyncIterator<Uint8Array>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await pieces.next()
+      if (done === true) controller.close()
+      else controller.enqueue(value as Uint8Array<ArrayBuffer>)
+    },
+    cancel() {
+      // Resolves at the next piece.
+      void pieces.return?.()
+    },
+  })
+}
+
 const rejectCut = (): never => {
   throw new HttpProblem(400, 'The request body is incomplete. Send it again.')
 }

@@ -30,27 +30,19 @@ interface AgentProfile {
 
 const MAX_CHARS = 2 ** 18
 
-export class AgentProfiles {
-  readonly #stored: SealedMap
-
+export class AgentProfiles extends SealedMap {
   constructor(store: Store, secretBox: SecretBox, limit: number) {
-    const options = { collection: 'agent-profiles', noun: 'agent profile', limit }
-    this.#stored = new SealedMap(store, secretBox, options)
+    super(store, secretBox, { collection: 'agent-profiles', noun: 'agent profile', limit })
   }
 
   async list(): Promise<AgentProfile[]> {
-    return Array.from(await this.#stored.all(), ([name, profile]) => profileOf(name, profile))
-  }
-
-  /** @throws HttpProblem 404. */
-  async get(name: string): Promise<AgentProfile> {
-    return profileOf(name, await this.#stored.get(name))
+    return Array.from(await this.all(), ([name, profile]) => profileOf(name, profile))
   }
 
   /** @throws HttpProblem 404. */
   async byId(id: string): Promise<AgentProfile> {
     const profile = (await this.list()).find((one) => one.id === id)
-    if (profile === undefined) throw this.#stored.unknown()
+    if (profile === undefined) throw this.unknown()
     return profile
   }
 
@@ -62,16 +54,11 @@ export class AgentProfiles {
   async save(name: string, profile: JsonObject): Promise<void> {
     if (JSON.stringify(profile).length > MAX_CHARS)
       throw new HttpProblem(413, `The agent profile exceeds ${MAX_CHARS} characters.`)
-    await this.#stored.put(name, (before = {}) => ({
+    await this.put(name, (before = {}) => ({
       ...mergeKnown(before, profile, []),
       id: before['id'] ?? crypto.randomUUID(),
       revision: typeof before['revision'] === 'number' ? before['revision'] + 1 : 0,
     }))
-  }
-
-  /** Returns the id of the removed profile; undefined for an unknown name. */
-  async remove(name: string): Promise<unknown> {
-    return (await this.#stored.remove(name))?.['id']
   }
 
   async namesFor(llmProfile: string): Promise<string[]> {
@@ -80,20 +67,11 @@ export class AgentProfiles {
 
   /** Profiles that refer to a renamed model profile refer to its new name. */
   async onProfileRenamed(llmProfile: string, newName: string): Promise<void> {
-    const names = await this.namesFor(llmProfile)
-    if (names.length === 0) return
-    await this.#stored.change((all) => {
-      for (const name of names) {
-        const profile = all.get(name)
-        if (profile?.['llm_profile_ref'] === llmProfile)
-          all.set(name, { ...profile, llm_profile_ref: newName })
-      }
+    if ((await this.namesFor(llmProfile)).length === 0) return
+    await this.change((all) => {
+      for (const [name, profile] of all)
+        if (profile['llm_profile_ref'] === llmProfile) all.set(name, { ...profile, llm_profile_ref: newName })
     })
-  }
-
-  /** @throws HttpProblem 404, 409 when the new name is in use. */
-  async rename(name: string, newName: string): Promise<void> {
-    await this.#stored.rename(name, newName)
   }
 }
 
@@ -192,7 +170,10 @@ export const agentProfileOperations = ({
     returns: objectOf({ name: string, profile: map }),
     description: 'Secrets masked',
     otherwise: { ...UNKNOWN, ...SEALED },
-    handle: async ({ path: { name } }) => ({ name, profile: masked(await agentProfiles.get(name)) }),
+    handle: async ({ path: { name } }) => ({
+      name,
+      profile: masked(profileOf(name, await agentProfiles.get(name))),
+    }),
   }),
   operation(`post ${BASE}/{name}`, {
     name: 'save_agent_profile',
@@ -215,7 +196,7 @@ export const agentProfileOperations = ({
     returns: RESULT,
     otherwise: SEALED,
     async handle({ path: { name } }) {
-      const id = await agentProfiles.remove(name)
+      const id = (await agentProfiles.remove(name))?.['id']
       if (id !== undefined && (await settings.read()).active_agent_profile_id === id)
         await settings.change({ active_agent_profile_id: null })
       return { name, message: 'The agent profile was deleted.' }
@@ -259,7 +240,9 @@ export const agentProfileOperations = ({
     async handle({ path: { name }, body }) {
       const draft = body?.profile as JsonObject | undefined
       const profile =
-        draft === undefined ? await agentProfiles.get(name) : { ...draft, id: '', name, revision: 0 }
+        draft === undefined
+          ? profileOf(name, await agentProfiles.get(name))
+          : { ...draft, id: '', name, revision: 0 }
       const { llm_profile_ref: ref } = summaryOf(profile)
       const llm = typeof ref === 'string' ? ((await profiles.find(ref))?.llm ?? null) : null
       const { mcp_config: servers } = (await settings.read()).agent_settings

@@ -1,8 +1,11 @@
-/** Operations that create directories in the service's workspace, and of the editor. */
+/** Operations on the service's workspace, on the workspaces that clients save, and of the editor. */
 
-import { maybe, objectOf, operationsIn, type Operation, bool, string } from '../http/operation.ts'
+import { bool, listOf, maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
 import { optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { type Records, recordsOf } from '../records.ts'
+import { MAX_WORKSPACES, parentsBody, workspacesBody } from '../request-schema.ts'
 
 const operation = operationsIn('Workspace')
 
@@ -88,3 +91,95 @@ export const workspaceOperations = (workspace: Workspace | null): Operation[] =>
       },
     }),
   )
+
+/** Workspaces that clients save for their pages: names of folders, which the service never opens. */
+interface Saved {
+  readonly workspaces: readonly Item[]
+  readonly workspaceParents: readonly Item[]
+}
+
+interface Item {
+  readonly id: string
+  readonly name: string
+  readonly path: string
+  readonly parentPath?: string | null | undefined
+}
+
+const NO_WORKSPACES: Saved = { workspaces: [], workspaceParents: [] }
+const COLLECTION = 'saved-workspaces'
+
+const PARENT = objectOf({ id: string, name: string, path: string })
+const LIST = {
+  description: 'All workspaces',
+  returns: objectOf({
+    workspaces: listOf(objectOf({ id: string, name: string, path: string, parentPath: maybe(string) })),
+    workspaceParents: listOf(PARENT),
+  }),
+}
+const FULL = { 409: `The list would exceed ${MAX_WORKSPACES} entries` }
+
+const savedOperation = operationsIn('Workspaces')
+
+export function savedWorkspaceOperations(store: Store): Operation[] {
+  const records: Records<Saved> = recordsOf<Saved>(store, COLLECTION)
+  const shown = ({ workspaces, workspaceParents }: Saved): object => ({
+    workspaces: workspaces.map((one) => ({ ...one, parentPath: one.parentPath ?? null })),
+    workspaceParents,
+  })
+  const add = async (field: keyof Saved, items: readonly Item[]): Promise<object> => {
+    const after = await records.update(COLLECTION, (before) => {
+      const all = new Map((before ?? NO_WORKSPACES)[field].map((one) => [one.path, one]))
+      for (const one of items) all.set(one.path, one)
+      if (all.size > MAX_WORKSPACES)
+        throw new HttpProblem(
+          409,
+          `The list would exceed its maximum of ${MAX_WORKSPACES} entries. Delete some first.`,
+        )
+      return { ...(before ?? NO_WORKSPACES), [field]: [...all.values()] }
+    })
+    return shown(after ?? NO_WORKSPACES)
+  }
+  const remove = async (field: keyof Saved, path: string): Promise<object> => {
+    let deleted = false
+    await records.update(COLLECTION, (before) => {
+      const remaining = (before ?? NO_WORKSPACES)[field].filter((one) => one.path !== path)
+      deleted = remaining.length < (before ?? NO_WORKSPACES)[field].length
+      return deleted ? { ...(before ?? NO_WORKSPACES), [field]: remaining } : undefined
+    })
+    return { deleted }
+  }
+  return [
+    savedOperation('get /api/workspaces', {
+      name: 'list_workspaces',
+      ...LIST,
+      handle: async () => shown((await records.find(COLLECTION))?.record ?? NO_WORKSPACES),
+    }),
+    savedOperation('post /api/workspaces', {
+      name: 'add_workspaces',
+      body: workspacesBody,
+      ...LIST,
+      otherwise: FULL,
+      handle: ({ body }) => add('workspaces', body.workspaces),
+    }),
+    savedOperation('post /api/workspaces/parents', {
+      name: 'add_workspace_parents',
+      body: parentsBody,
+      ...LIST,
+      otherwise: FULL,
+      handle: ({ body }) => add('workspaceParents', body.parents),
+    }),
+    ...(
+      [
+        ['', 'workspaces'],
+        ['/parents', 'workspaceParents'],
+      ] as const
+    ).map(([path, field]) =>
+      savedOperation(`delete /api/workspaces${path}`, {
+        name: `delete_workspace${path === '' ? '' : '_parent'}`,
+        query: { path: text() },
+        returns: objectOf({ deleted: bool }),
+        handle: ({ query }) => remove(field, query.path),
+      }),
+    ),
+  ]
+}
