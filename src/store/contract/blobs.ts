@@ -3,7 +3,9 @@ export type BlobMode = 'whole' | 'refs'
 
 /** Reference to a long string that is stored outside the body. */
 export interface BlobReference {
-  /** Keys and indices from the body to the string, in whose place it has `blobText(hash)`. */
+  /**
+   * Keys and indices from the body to the string. A body read with `refs` has `blobText(hash)` in its place.
+   */
   readonly path: readonly (string | number)[]
   /** SHA-256 of the string in UTF-8, 64 hexadecimal digits. */
   readonly hash: string
@@ -47,12 +49,12 @@ export interface BlobAudit {
 /** Reads the long strings of event bodies. */
 export interface Blobs {
   /**
-   * Returns the bytes of a long string by its SHA-256; null if no event of the conversation has it. Needs
-   * O(1 MiB) of memory. O(log n), and O(bytes of the range) to read it. @throws `invalid_argument` for an
-   * invalid range.
+   * Returns the bytes of a long string by its SHA-256; null if no event of the conversation has it. O(log n),
+   * and O(bytes of the range) to read it, in about 1 MiB of memory. @throws `invalid_argument` for an invalid
+   * range.
    */
   readBlob(conversationId: string, hash: string, range?: BlobRange): Promise<BlobContent | null>
 
-  /** Compares all blobs with the events that use them, and with their hashes. O(events + bytes of blobs). */
+  /** Compares all blobs with their hashes, and with the events that use them. O(events + bytes of blobs). */
   auditBlobs(): Promise<BlobAudit>
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 export interface ConversationRecord {
   /** 1 to 200 characters of well-formed Unicode without control characters, not `__root__` (design D19). */
   readonly id: string
-  /** 1 to 200 characters of well-formed Unicode without NUL. */
+  /** 1 to 200 characters of well-formed Unicode without NUL, or null. */
   readonly title: string | null
   /** Whether everybody may read it. The service enforces this; the store only filters by it. */
   readonly public: boolean
@@ -13,22 +13,28 @@ export interface ConversationRecord {
    * most 256 characters of well-formed Unicode without NUL.
    */
   readonly tags: Readonly<Record<string, string>>
-  /** Any JSON that the caller stores with the conversation. */
+  /** A JSON object for the caller's own data. */
   readonly metadata: JsonObject
-  /** IANA time zone of imported timestamps that have none; null for UTC. */
+  /** IANA time zone of appended timestamps that have none; null for UTC. */
   readonly timeZone: string | null
-  /** Id of the conversation whose call opened it, or null. */
+  /** Id of the conversation that this one was forked from, or whose tool call started it; otherwise null. */
   readonly parentConversationId: string | null
   readonly sandboxId: string | null
   /**
-   * Caller-defined id, such as a user id: 1 to 200 characters, or null. The store filters by it but does not
-   * check the caller; see recipes.md.
+   * Caller-defined id, such as a user id, with the rules of `id`; or null. The store filters by it but does
+   * not check the caller; see recipes.md.
    */
   readonly owner: string | null
-  /** The status that `setStatus` recorded last; it can lag behind the log. Null if none was recorded. */
+  /**
+   * The status last recorded, by `setStatus` or at creation; it can lag behind the log. Null if none was
+   * recorded.
+   */
   readonly status: string | null
   readonly createdAt: string
-  /** When the record or the log last changed. Never decreases, even if the clock does. */
+  /**
+   * Time of creation, of the last append or of the last `updateConversation`, whichever is latest. Never
+   * decreases, even if the clock is set back.
+   */
   readonly updatedAt: string
   /** Number of entries in the log. */
   readonly version: number
@@ -47,7 +53,10 @@ export interface NewConversation {
   readonly parentConversationId?: string | null
   readonly sandboxId?: string | null
   readonly owner?: string | null
-  /** Creation time of an import, from the year 0 to 9999. Default: now. */
+  /**
+   * Original creation time of an imported conversation: an ISO 8601 instant, in UTC if it has no zone, of the
+   * years 0 to 9999. Default: now.
+   */
   readonly createdAt?: string
   /** 1 to 40 lower-case letters and underscores. */
   readonly status?: string | null
@@ -64,14 +73,20 @@ export interface UpdateOptions {
   readonly expected?: Pick<ConversationRecord, 'metadata'>
 }
 
-/** Filter for conversations. A conversation must match all criteria. */
+/**
+ * Filter for conversations. A conversation must match all criteria. An empty `parentConversationId` or
+ * `status` matches conversations without one.
+ */
 export interface ConversationFilter {
   /** Part of the title, ignoring case, without wildcards. An empty string matches all titles. */
   readonly titleContains?: string
   readonly public?: boolean
   readonly parentConversationId?: string
   readonly sandboxId?: string
-  /** An empty string throws `invalid_query`, because it may be a user id that was lost. */
+  /**
+   * Owner of the conversations. An empty string throws `invalid_query`, because it is probably a lost user
+   * id.
+   */
   readonly owner?: string
   readonly status?: string
   readonly tags?: Readonly<Record<string, string>>

@@ -17,7 +17,7 @@ export interface FeedQuery {
   readonly after?: string
   /** Where to begin without `after`: at the first row (default), or after the last. */
   readonly from?: 'start' | 'end'
-  /** Only conversations of this shard, from 0. Default: all. */
+  /** Only conversations of this shard, 0 to `SHARDS - 1`. Default: all. */
   readonly shard?: number
   readonly limit?: number
 }
@@ -33,12 +33,14 @@ export type FeedItem =
 /** A page of the feed. An empty page is not the end of the feed if `more` is true. */
 export interface FeedPage {
   readonly items: readonly FeedItem[]
-  /** The position after this page: valid after a restart, in every process, and for an empty store. */
+  /**
+   * The position after this page, even if the store is empty. Valid in every process, and after a restart.
+   */
   readonly next: string
   readonly more: boolean
   /**
-   * Whether the rows after `after` are unknown, because the database was restored or unread deletions were
-   * removed. The page is then empty, and `next` is the start, from where all existing conversations follow.
+   * Whether rows after `after` may be missing, because the database was restored or rows were removed. The
+   * page is then empty, and `next` is the start of the feed, which has rows for all existing conversations.
    */
   readonly reset: boolean
 }
@@ -61,9 +63,9 @@ export interface Feed {
    * conversation may be missing. Another program's open transaction delays later rows.
    *
    * Rows of deleted conversations are removed once `feedRows` later ones exist (default: {@link FEED_ROWS}),
-   * except those that a follower active in the last 30 days has not read. A reader that was away for longer
-   * gets a reset. O(limit + log n).
-   * @throws `invalid_query` for an invalid limit or shard; `invalid_cursor`, also for another shard's
+   * except those that a follower active in the last 30 days has not read. Other readers may get a reset after
+   * rows were removed. O(limit + log n).
+   * @throws `invalid_query` for an invalid limit, shard or `from`; `invalid_cursor`, also for another shard's
    *   `after`.
    */
   feed(query?: FeedQuery): Promise<FeedPage>

@@ -5,13 +5,13 @@ import type { Count, CountOptions, Page } from './query.ts'
 
 /** One item, as it was last put or claimed. */
 export interface Item {
-  /** 1 to 200 characters, as ids of conversations (design D19). */
+  /** 1 to 200 characters, with the rules of conversation ids (design D19). */
   readonly collection: string
   readonly id: string
   /** Increases with every change and claim. Never repeated, even after a removal. */
   readonly version: number
   readonly body: JsonObject
-  /** At most 8 texts by name, by which the item can be listed. */
+  /** At most 8 named strings, by which the item can be listed. */
   readonly keys: Readonly<Record<string, string>>
   /** Milliseconds since 1970 on the store's clock; null for never. */
   readonly dueAt: number | null
@@ -41,13 +41,13 @@ export interface NewItem {
 
 /** Query for one page of items of a collection. */
 export interface ItemQuery {
-  /** Key to list by; items without it are left out. Default: lists all items, by id. */
+  /** Name of the key to list by; items without it are left out. Default: all items, by id. */
   readonly by?: string
-  /** Only keys equal to this text. */
+  /** Only items whose key, or id without `by`, equals this text. */
   readonly value?: string
-  /** Only keys equal to this text or after it, by code points. */
+  /** Only items whose key, or id without `by`, is this text or after it, by code points. */
   readonly from?: string
-  /** Only keys before this text, by code points. */
+  /** Only items whose key, or id without `by`, is before this text, by code points. */
   readonly below?: string
   /** Default: false. */
   readonly descending?: boolean
@@ -62,7 +62,7 @@ export type ItemFilter = Pick<ItemQuery, 'by' | 'value' | 'from' | 'below'>
 export interface ItemClaim {
   /** Milliseconds until the claimed items are due again. */
   readonly ttl: number
-  /** 1 to `MAX_PAGE_SIZE` (default). */
+  /** Maximum number of items, 1 to `MAX_PAGE_SIZE` (default). */
   readonly limit?: number
 }
 
@@ -86,8 +86,8 @@ export interface Items {
 
   /**
    * Changes several items, all or none, in one round trip: compares each with its expected version, then
-   * changes all. Of concurrent changes to one item, only one succeeds. Returns each item as stored, in order;
-   * null for one that was removed or only compared. O(size of the changes).
+   * changes all. Of concurrent changes that expect the same version of an item, only one succeeds. Returns
+   * each item as stored, in order; null for one that was removed or only compared. O(size of the changes).
    * @throws `version_conflict` for the first item with another version, with `collection`, `id` and `version`
    *   (null without an item) in `data`; `invalid_argument` for more than 100 changes, two of one item, or an
    *   invalid item.
@@ -101,7 +101,10 @@ export interface Items {
    */
   listItems(collection: string, query?: ItemQuery): Promise<Page<Item>>
 
-  /** Counts a list's items. Stops at {@link MOST_COUNTED} unless exact. O(count). @throws `invalid_query`. */
+  /**
+   * Counts the items of a list. Stops at {@link MOST_COUNTED} unless `exact` is true. O(count). @throws
+   * `invalid_query`.
+   */
   countItems(collection: string, filter?: ItemFilter, options?: CountOptions): Promise<Count>
 
   /**

@@ -45,7 +45,7 @@ export interface EventFilter {
   /** ISO 8601 instants with date and time, by default in UTC. `Gte` is inclusive, `Lt` exclusive. */
   readonly timestampGte?: string
   readonly timestampLt?: string
-  /** Only events on the path from the root to this one. An unknown id matches no event. */
+  /** Only events on the path from the root to the event with this id. An unknown id matches no event. */
   readonly leafId?: string
 }
 
@@ -58,11 +58,14 @@ export interface EventQuery extends EventFilter {
   /** Maximum number of events, 1 to `MAX_PAGE_SIZE` (default). */
   readonly limit?: number
   /**
-   * Approximate maximum size of the page's bodies in bytes. The page ends with the event that reaches it, so
-   * it has at least one event and a cursor. Default: unlimited.
+   * Approximate maximum size of the page's bodies in bytes. The page ends after the event that reaches it, so
+   * an event of any size fits on a page. Default: unlimited.
    */
   readonly maxBytes?: number
-  /** `refs` reads long strings as references, and `maxBytes` counts those. Default: `whole`. */
+  /**
+   * With `refs`, long strings are read as references, and `maxBytes` does not count their bytes. Default:
+   * `whole`.
+   */
   readonly blobs?: BlobMode
 }
 
@@ -89,11 +92,11 @@ export interface StoredEvent {
   readonly fact: Fact
   /** Id of the parent entry; null for a root, and for an entry outside the tree. */
   readonly parentId: string | null
-  /** Whether it is in the tree, which repeated ids and unreadable lines are not. */
+  /** Whether the entry is in the tree. Entries with a repeated id and lines without a readable id are not. */
   readonly inTree: boolean
   /**
-   * Microseconds since 1970, or the previous entry's if unreadable. A string of digits, because a JSON
-   * number could lose precision: use `BigInt(time)`.
+   * Time of the event in microseconds since 1970. Without a readable timestamp, the previous entry's time, or
+   * 0. A decimal string, because a JSON number could lose precision: use `BigInt(time)`.
    */
   readonly time: string
   /** References in the body. Present if the event has long strings and was read with `blobs: 'refs'`. */

@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-/** The contract of a store: its calls, their errors, and what may be relied on whichever database is below. */
+/** The contract of a store: its calls, their errors, and the guarantees of every database. */
 
 import type { Fact } from '../../event/quarantine.ts'
 import type {
@@ -76,7 +76,10 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  */
 export interface Store extends Items, Feed, Blobs, TextSearch {
   readonly name: string
-  /** Whether it redacts events. Its engine then does not share streamed replies, which it cannot redact. */
+  /**
+   * Whether the store redacts events. An engine then does not share streamed replies, which the store cannot
+   * redact.
+   */
   readonly redacts?: boolean
 
   /**
@@ -97,9 +100,10 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    * live append writes it to the body (`__root__` for the empty HEAD of a non-empty log).
    *
    * Each fact becomes HEAD, except a ConversationStateUpdateEvent. A state update with the key
-   * `leaf_event_id` moves HEAD to the event that it names; if that is a state update, to its nearest
-   * ancestor that is not; for null, to the empty HEAD (design D7). A live move to an unknown event throws
-   * `unknown_event`. A StreamingDeltaEvent throws `transient_event`, even in an import: publish it instead.
+   * `leaf_event_id` moves HEAD to the event that it names; if that event is a state update, to its nearest
+   * ancestor that is not; if its value is null, to the empty HEAD (design D7). A live move to an unknown
+   * event throws `unknown_event`. A StreamingDeltaEvent throws `transient_event`, even in an import: publish
+   * it instead.
    *
    * Adapters call `decideAppend` of the store kit, which implements this: they read the log and write the
    * decision in one transaction. O(log n) for each fact, in one round trip.
@@ -110,12 +114,13 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   append(conversationId: string, facts: readonly Fact[], options?: AppendOptions): Promise<AppendResult>
 
   /**
-   * Replaces event bodies, all or none, and deletes the outdated snapshot: for erasure. Searches and blobs
-   * use the new bodies; version, HEAD and `updatedAt` stay, and neither feed nor watches report it, so an
-   * engine also appends a record for other processes. A store without this method cannot erase single
-   * events. O(log n + size) for each body.
+   * Replaces event bodies, all or none, and deletes the snapshot, which is then outdated. Used for erasure.
+   * Searches and blobs use the new bodies; version, HEAD and `updatedAt` stay, and neither feed nor watches
+   * report it, so an engine also appends a record for other processes. A store without this method cannot
+   * erase single events. O(log n + size) for each body.
    * @throws `unknown_conversation`, `unknown_event`; `version_conflict` when a stored body is not `before`;
-   *   `invalid_event`; `invalid_argument` for an `after` with another id, kind, source, parent or timestamp.
+   *   `invalid_event`; `invalid_argument` for an `after` with another id, kind, source, parent or timestamp,
+   *   and for two replacements of one event.
    */
   replaceEvents?(conversationId: string, replacements: readonly Replacement[]): Promise<void>
 
@@ -146,7 +151,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    *
    * A cursor is valid for equivalent queries with any limit, in any process, while the conversation exists.
    * It contains only letters, digits, `-` and `_`, which URLs accept. A cursor of a search has at most 500
-   * characters. A cursor of a list may have some thousands, because it contains the texts that the list is
+   * characters. A cursor of a list may have a few thousand, because it contains the texts that the list is
    * ordered by.
    * @throws `invalid_query` for a limit outside 1..`MAX_PAGE_SIZE`, an unknown kind, source or order, an
    *   unreadable time, or an invalid id; `invalid_cursor` for a damaged cursor, or one of another query,
@@ -154,12 +159,16 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    */
   search(query: EventQuery): Promise<EventPage>
 
-  /** Counts the events that match a filter. O(log n + matches). @throws `invalid_query`. */
+  /**
+   * Counts the events that match a filter; 0 for an unknown conversation. O(log n + matches), except that a
+   * filter by text, or by path if timestamps decrease, may read every event. @throws `invalid_query`.
+   */
   count(filter: EventFilter): Promise<number>
 
   /**
-   * Creates a conversation with an empty log. @throws `conversation_exists`; `invalid_id`, also for a parent;
-   * `invalid_argument` for other invalid fields of {@link ConversationRecord}.
+   * Creates a conversation with an empty log. @throws `conversation_exists`; `invalid_id` for an invalid
+   * `id`, `parentConversationId`, `sandboxId` or `owner`; `invalid_argument` for other invalid fields of
+   * {@link ConversationRecord}.
    */
   createConversation(conversation: NewConversation): Promise<ConversationRecord>
 
@@ -170,11 +179,11 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    * Returns one page of conversations. Creating others while paging neither repeats nor skips an existing
    * one. Cursors are as in a search.
    *
-   * These queries return full pages and cost O(limit + log n): in the order of creation, without a filter,
-   * with creation times, or with one of `public: true`, `parentConversationId`, `sandboxId`, `owner`,
-   * `status` and a tag; in the order of change, without a filter or with times of change. Other queries
-   * compare at most {@link MOST_LOOKED_AT} conversations: a page may have fewer items than `limit`, or none,
-   * and still a `cursor`.
+   * A query in the order of creation returns full pages and costs O(limit + log n) without a filter, with
+   * creation times, or with one of `public: true`, `parentConversationId`, `sandboxId`, `owner`, `status` and
+   * a tag. So does a query in the order of change without a filter, or with times of change. Other queries
+   * compare at most {@link MOST_LOOKED_AT} conversations for a page: it may have fewer items than `limit`, or
+   * none, and still a `cursor`.
    * @throws `invalid_query`, `invalid_cursor`.
    */
   listConversations(query?: ConversationQuery): Promise<Page<ConversationRecord>>
@@ -195,10 +204,10 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    * Changes the fields of the patch and `updatedAt`. Tags and metadata are replaced whole. The feed reports
    * even an empty patch. O(size).
    *
-   * To avoid lost updates, pass the metadata of the record that you read as `expected`; appends do not count
-   * as changes.
-   * @throws `unknown_conversation`; `version_conflict` if the metadata differ from `expected`;
-   *   `invalid_argument` as {@link createConversation}.
+   * To avoid lost updates, pass the metadata of the record that you read as `expected`; appends cause no
+   * conflict.
+   * @throws `unknown_conversation`; `version_conflict` if the metadata differ from `expected`; `invalid_id`
+   *   and `invalid_argument` as {@link createConversation}.
    */
   updateConversation(
     id: string,
@@ -214,8 +223,8 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
 
   /**
    * Acquires or renews the run lease for `ttl` milliseconds of the store's clock; null while another owner
-   * holds it. A renewal of a live lease keeps its generation; any other increases it, even after a release.
-   * O(1).
+   * holds it. A renewal of a live lease keeps its generation; any other acquisition increases it, even after
+   * a release. O(1).
    * @throws `unknown_conversation`, `invalid_id` for the owner, `invalid_argument` for the ttl.
    */
   acquireLease(conversationId: string, owner: string, ttl: number): Promise<Lease | null>
@@ -223,7 +232,10 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   /** Releases a lease. Returns false if it is no longer the conversation's latest. O(1). */
   releaseLease(lease: Lease): Promise<boolean>
 
-  /** Returns the latest lease of a conversation, even if it has expired; null if it was released. O(1). */
+  /**
+   * Returns the latest lease of a conversation, even if it has expired; null if there is none, or if it was
+   * released. O(1).
+   */
   getLease(conversationId: string): Promise<Lease | null>
 
   /**
@@ -253,7 +265,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   ): Promise<void>
 
   /**
-   * Returns the parts of a snapshot as they were at one time, ordered by number, in one round trip. Empty
+   * Returns the parts of a snapshot as of one point in time, ordered by number, in one round trip. Empty
    * without a snapshot. Each `Uint8Array` has its own memory. O(bytes).
    */
   loadSnapshot(conversationId: string): Promise<SnapshotPart[]>
@@ -263,9 +275,10 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
 
   /**
    * Calls `wake` after any process appends to the conversation or deletes it, once reads show the change.
-   * Null watches all conversations; also poll the feed then. A call is only a hint to read: several changes
-   * may cause one. The conversation need not exist yet. Exceptions of `wake` do not fail an append. Returns a
-   * function that ends the watch.
+   * Null watches all conversations, but may miss changes of other processes: also poll the feed. A call is
+   * only a hint to read: several changes may cause one. The conversation need not exist yet. An exception of
+   * `wake` does not fail an append, and becomes an unhandled rejection. Returns a function that ends the
+   * watch.
    * @throws `store_closed`.
    */
   watch(conversationId: string | null, wake: Wake): Unwatch
@@ -287,13 +300,13 @@ export interface ReadOptions {
   readonly from?: number
   /** Default: forward. */
   readonly direction?: 'forward' | 'backward'
-  /** At least 1, without a maximum. Default: 1,000. */
+  /** Maximum number of facts, 1 or more. Default: 1,000. */
   readonly limit?: number
   /** Default: `whole`. */
   readonly blobs?: BlobMode
 }
 
-/** Receives the changed conversation, if the store knows it. */
+/** Receives the id of the changed conversation, if the store knows it. */
 export type Wake = (conversationId?: string) => void
 
 /** Ends a watch; may be called more than once. */
@@ -306,7 +319,7 @@ export type Unwatch = () => void
 export interface Lease {
   readonly conversationId: string
   readonly owner: string
-  /** Increases with each new owner. */
+  /** Increases with each lease that is not a renewal. */
   readonly generation: number
   /** Milliseconds since 1970 on the store's clock. */
   readonly expiresAt: number
@@ -318,7 +331,7 @@ export interface LeaseQuery {
   readonly expired?: boolean
   /** Only leases of conversations after this id. */
   readonly after?: string
-  /** 1 to 100. Default: 100. */
+  /** Maximum number of leases, 1 to `MAX_PAGE_SIZE` (default). */
   readonly limit?: number
 }
 
@@ -340,7 +353,10 @@ export type ExpectedVersion = 'any' | 'none' | number
 /** A stored body and its replacement. */
 export interface Replacement {
   readonly before: Fact
-  /** Has the same id, kind, source, parent and timestamp; a missing id may be added. */
+  /**
+   * The new body, with the same kind, source, parent and timestamp. It needs the event's id, even if `before`
+   * has none.
+   */
   readonly after: Fact
 }
 
@@ -354,16 +370,17 @@ export interface AppendOptions {
    */
   readonly createdAt?: string
   /**
-   * `live` (default): events have an id and a timestamp, and their effective parent is written to the body.
+   * `live` (default): events need an id, and a missing parent is written to the body.
    *
-   * `import`: bodies are not changed, and nothing in them throws. Missing ids (`deriveEventId`) and times
-   * are derived; an unknown parent becomes HEAD (design D8, D15); moves of HEAD to unknown events are
-   * ignored; quarantined lines with a readable id are in the tree; entries with a repeated id are outside
-   * it. The log equals a replay, however it is split into batches.
+   * `import`: bodies are not changed, and repeated ids and unknown parents do not throw. Missing ids
+   * (`deriveEventId`) and times are derived; an unknown parent becomes HEAD (design D8, D15); moves of HEAD
+   * to unknown events are ignored; quarantined lines with a readable id are in the tree; entries with a
+   * repeated id are outside it. The log equals a replay, whatever the batches.
    *
    * With a version (`none` or a number), an import copies a log from that position, and facts are recognized
-   * by position: repeating or resuming it changes nothing. It throws `version_conflict` for a different body
-   * or a log that is too short. With `any`, facts are recognized by id.
+   * by position. It can be repeated or resumed: facts that are in the log are not appended again. It throws
+   * `version_conflict` for a different body or a log that is too short. With `any`, facts are recognized by
+   * id.
    */
   readonly mode?: 'live' | 'import'
   /** The writer's lease. Throws `lease_lost` if it is not the conversation's latest. */
@@ -373,11 +390,11 @@ export interface AppendOptions {
    * without new events. `tx` is the driver's handle: in SQLite the open database (`DatabaseSync`, or another
    * driver's `Database`), in PostgreSQL the client that holds the transaction.
    *
-   * If it throws, the append fails and changes nothing. A failed commit may call it again, so all effects
-   * must be in `tx`. It must neither end the transaction nor call the store or the conversation, which wait
-   * for it. In SQLite it must be synchronous; PostgreSQL awaits it, within the store's `timeout`.
-   * @throws `invalid_argument` in a store without a database, for a promise in SQLite, and if it ended the
-   *   transaction.
+   * If it throws, the append fails and changes nothing. It may be called again after a failed commit, so all
+   * effects must be in `tx`. It must neither end the transaction nor call the store or the conversation,
+   * which wait for it. In SQLite it must be synchronous; PostgreSQL awaits it, within the store's `timeout`.
+   * @throws `invalid_argument` in a store without a database, over a PostgreSQL client that cannot hold a
+   *   transaction, for a promise in SQLite, and if it ended the transaction.
    * @example
    * const within = (tx: { exec(sql: string): unknown }) => tx.exec("INSERT INTO note (text) VALUES ('Hello')")
    */
@@ -386,7 +403,7 @@ export interface AppendOptions {
 
 /** Result of an append. */
 export interface AppendResult {
-  /** One for each fact, in order: as stored now, or as stored before if it existed. */
+  /** The stored event of each fact, in order; the existing one if the fact was in the log. */
   readonly events: readonly StoredEvent[]
   readonly version: number
   /** Id of HEAD's event; null for the empty HEAD. */

@@ -18,27 +18,27 @@ export interface TextFilter {
    * The user's text. All terms and quoted phrases (`"a phrase"`) must occur; `-term` and `-"a phrase"` must
    * not. Any text is valid. Case, accents and width are ignored. Identifiers in camelCase and snake_case
    * match whole and by their parts; Chinese, Japanese, Thai and Korean match by any part. Only the first 32
-   * terms count. Without a term to include, nothing is found.
+   * terms and phrases in the first 2,000 characters count. Without a term to include, nothing is found.
    */
   readonly query: string
   readonly conversation?: string
   readonly tags?: Readonly<Record<string, string>>
   readonly owner?: string
   readonly public?: boolean
-  /** Only texts of this role; `tool` includes results. */
+  /** Only texts of this role; `tool` searches tool results even without `includeResults`. */
   readonly role?: TextRole
   /** ISO 8601 instants, compared with the event's time. `from` is inclusive, `to` exclusive. */
   readonly from?: string
   readonly to?: string
-  /** Whether to also search results of tools. Default: false. */
+  /** Whether to also search tool results, if no `role` is set. Default: false. */
   readonly includeResults?: boolean
 }
 
 /** A query for one page of hits. */
 export interface TextQuery extends TextFilter {
   /**
-   * `time` (default): newest first, by milliseconds. `rank`: best first, by the frequency of the terms, at
-   * most {@link MAX_RANKED} at once.
+   * `time` (default): newest first, to the millisecond. `rank`: best first, by the frequency of the terms, in
+   * groups of {@link MAX_RANKED}.
    */
   readonly order?: 'time' | 'rank'
   /** 1 to `MAX_PAGE_SIZE`. Default: 20. */
@@ -75,8 +75,8 @@ export interface TextIndex {
  */
 export interface TextSearch {
   /**
-   * Returns one page of hits. Only the last page has fewer than `limit`. Appends while paging repeat and
-   * skip none.
+   * Returns one page of hits. Only the last page has fewer than `limit`. Appends while paging neither repeat
+   * nor skip an existing hit.
    * @throws `invalid_query`, also when the store was opened without `fullText`; `invalid_cursor`.
    * @example
    * const store = memoryStore({ fullText: true })
@@ -88,6 +88,9 @@ export interface TextSearch {
    */
   searchText(query: TextQuery): Promise<TextPage>
 
-  /** Returns how many events are indexed. O(conversations). @throws `invalid_query` without `fullText`. */
+  /**
+   * Returns the number of indexed events, and of all events. O(conversations). @throws `invalid_query`
+   * without `fullText`.
+   */
   textIndex(): Promise<TextIndex>
 }

@@ -1,4 +1,4 @@
-/** Takes long strings out of bodies, so that a store keeps each once by its content, and puts them back. */
+/** Moves long strings out of bodies and back, so that a store stores equal strings only once. */
 
 import { ColloquyError } from '../../event/errors.ts'
 import { freezeJson } from '../../event/freeze.ts'

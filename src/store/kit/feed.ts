@@ -48,7 +48,7 @@ export function shardOf(conversationId: string): number {
   return last.reduce((sum, char, i) => sum + (char.codePointAt(0) ?? 0) * (WEIGHTS[i] ?? 0), 0) % SHARDS
 }
 
-/** For the last characters, the last first. Databases compute the same. */
+/** Weights of an id's last characters, from the last one on, in `shardOf`. Databases use the same formula. */
 export const WEIGHTS = [1, 11, 37, 53] as const
 
 /** Checks a query of the feed. O(1). @throws `invalid_query`, `invalid_cursor`. */

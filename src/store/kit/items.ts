@@ -51,7 +51,7 @@ export interface ItemPlace {
 const KEY_NAME = /^[a-z][a-z0-9_]{0,39}$/
 const MOST_KEYS = 8
 const MOST_VALUE = 200
-/** About 30,000 years: what every database can add to its clock. */
+/** Milliseconds, about 30,000 years, that every database can add to its clock. */
 const MOST_TIME = 1e15
 
 /** Whether an item of this name can exist. */
@@ -216,8 +216,8 @@ function checkKeys(keys: Given): Readonly<Record<string, string>> {
 }
 
 /**
- * Makes a change that reads the version it expects, and repeats it while other writers are faster.
- * @param code another code of a conflict
+ * Calls `change` again while it throws `version_conflict`. It must read the expected version each time.
+ * @param code an additional error code to retry
  */
 export async function retryConflicts<T>(change: () => Promise<T>, code?: ErrorCode): Promise<T> {
   for (;;) {

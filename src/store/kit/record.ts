@@ -27,7 +27,10 @@ import { isTimeZone } from './query/time-zone.ts'
 
 const MAX_PART = 2 ** 31 - 1
 
-/** Maximum bytes of one value that every driver can return: as hexadecimal text they are twice as many. */
+/**
+ * Maximum bytes of a value that every driver can return, since some receive it as hexadecimal text, which is
+ * twice as long.
+ */
 const MAX_BYTES = 2 ** 27
 
 /** Checks the parts of a snapshot. O(parts). @throws `invalid_argument`; see `Store.saveSnapshot`. */
@@ -99,7 +102,7 @@ export function nextLease(
   })
 }
 
-/** Legal statuses and keys of tags; maximum length of a tag's value. */
+/** Valid statuses and tag keys, and the maximum length of a tag's value. */
 export const STATUS = /^[a-z_]{1,40}$/
 export const TAG_KEY = /^[A-Za-z0-9][A-Za-z0-9_]*$/
 export const MOST_TAG = 256
@@ -126,7 +129,8 @@ export const microsNow: Clock = () => {
 const latest = { millis: 0, micros: 0 }
 
 /**
- * An instant as ISO 8601 in UTC with microseconds, as records carry it. For the years 0 to 9999. O(1).
+ * Returns an instant in the format of records: ISO 8601 in UTC with microseconds. For the years 0 to 9999.
+ * O(1).
  * @example
  * formatInstant(1_500_000n) // '1970-01-01T00:00:01.500000Z'
  */
@@ -145,10 +149,12 @@ export function formatInstant(micros: bigint | number | string): string {
 const DAY = 86_400_000_000
 /** Two digits each: instants of a page are written often. */
 const DIGITS = Array.from({ length: 60 }, (_, number) => String(100 + number).slice(1))
-/** The day last written, which takes longer to write than all else: instants of a page are often of one. */
+/** The last formatted day. It is the slowest part to format, and instants of a page often share it. */
 let day = { start: Number.NaN, text: '' }
 
-/** Fields of a new conversation, and of a record, which can be passed to copy one. */
+/**
+ * Fields of a new conversation, and those of a record, because a record can be passed to copy a conversation.
+ */
 const FIELDS = {
   id: true,
   title: true,
@@ -236,7 +242,7 @@ export function laterOf(before: string, now: bigint): string {
   return time > before ? time : before
 }
 
-/** Refuses what can be no conversation's id (design D19). O(length). @throws `invalid_id`. */
+/** Rejects an invalid conversation id (design D19). O(length). @throws `invalid_id`. */
 export function checkConversationId(field: string, id: Given): void {
   if (typeof id === 'string' && isLegalId(id)) return
   const rule = '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'

@@ -15,7 +15,7 @@ export type Bigint = string | number | bigint
 
 export interface BodyStrings {
   readonly references: readonly BlobReference[]
-  /** By hash; null to put references. */
+  /** Strings by hash; null to read references. */
   readonly texts: ReadonlyMap<string, string> | null
 }
 

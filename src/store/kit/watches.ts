@@ -1,4 +1,7 @@
-/** One store's watches, by conversation: appends wake them, and cannot fail or wait for them. */
+/**
+ * A store's watches, by conversation. An append wakes them, does not wait for them, and does not fail with
+ * them.
+ */
 
 import { EventEmitter } from 'eventemitter3'
 import type { Unwatch, Wake } from '../contract/store.ts'
@@ -32,7 +35,10 @@ export class Watches {
     }
   }
 
-  /** Calls the watchers of a conversation soon. Their exceptions do not fail an append. O(watches). */
+  /**
+   * Calls the watchers of a conversation soon. Their exceptions do not fail an append, and become unhandled
+   * rejections. O(watches).
+   */
   wake(conversationId: string): void {
     this.#emitter.emit(conversationId, conversationId)
     this.#emitter.emit(ANY, conversationId)

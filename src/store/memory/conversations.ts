@@ -64,7 +64,9 @@ export class Conversations {
     this.#list(stored)
   }
 
-  /** A change of the log's length, HEAD and time, which only one list is sorted by. O(log n). */
+  /**
+   * Changes the log's length, HEAD and time. Only the list by time of change needs sorting again. O(log n).
+   */
   appended(stored: Kept, record: ConversationRecord): void {
     this.#updated.delete(stored)
     stored.record = record
@@ -82,12 +84,12 @@ export class Conversations {
     return [...this.#kept.values()].map(({ log }) => log)
   }
 
-  /** Events of all logs. O(conversations). */
+  /** Number of events in all logs. O(conversations). */
   get events(): number {
     return this.logs().reduce((sum, { rows }) => sum + rows.length, 0)
   }
 
-  /** Returns the leases that were not returned, in the order of ids. O(conversations). */
+  /** Returns the leases that were not released, in the order of ids. O(conversations). */
   leases(): Lease[] {
     return [...this.#kept.values()]
       .flatMap(({ lease }) => lease ?? [])

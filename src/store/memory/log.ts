@@ -168,7 +168,7 @@ export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: numbe
   return matches
 }
 
-/** Counts the events that match a filter. O(lists · log n), and the visits of {@link searchLog}. */
+/** Counts the events that match a filter. O(lists · log n), plus the visits of {@link searchLog}. */
 export function countLog(log: MemoryLog, filter: CheckedEventFilter): number {
   const fits = fitness(log, filter)
   let count = 0

@@ -1,4 +1,4 @@
-/** The reference store: plain lists that end with the process, and that every adapter is compared with. */
+/** The reference store, in memory, with which every adapter is compared. */
 
 import type { Fact } from '../../event/quarantine.ts'
 import type { GetOptions } from '../contract/blobs.ts'
@@ -173,7 +173,7 @@ interface Listed extends ItemPlace {
 
 interface Collection {
   readonly byId: Map<string, Item>
-  /** By the name of a key, and all by their ids under the empty name. */
+  /** Lists by key name. The empty name has the list of all items by id. */
   readonly lists: Map<string, SortedList<Listed>>
   readonly due: SortedList<Item>
 }
@@ -187,7 +187,7 @@ class MemoryItems implements Items {
     this.#clock = clock
   }
 
-  /** The positions of followers that were active lately. */
+  /** Returns the items of followers that were active in the last 30 days. */
   followers(): Item[] {
     return [...this.#collections]
       .filter(([name]) => name.startsWith(FOLLOWERS))
@@ -399,11 +399,14 @@ class MemoryFeed {
 
 /** Options of a memory store. */
 export interface MemoryStoreOptions {
-  /** Microseconds since 1970, for records and leases. Default: the system's clock. */
+  /** Returns microseconds since 1970, for records, leases and items. Default: the system's clock. */
   readonly clock?: Clock
-  /** Whether later appends are indexed for {@link Store.searchText}. Default: false. */
+  /** Whether to index text for {@link Store.searchText}. Default: false. */
   readonly fullText?: boolean
-  /** Number of the latest rows that the feed keeps, see {@link Feed}. Default: 100,000. */
+  /**
+   * Number of later rows after which the feed removes rows of deleted conversations, see {@link Feed}.
+   * Default: 100,000.
+   */
   readonly feedRows?: number
 }
 

@@ -52,7 +52,7 @@ interface Decided {
   readonly decision: AppendDecision
 }
 
-/** What one conversation's appends write: values of the function `append`. */
+/** Rows that appends to one conversation write: arguments of the function `append`. */
 interface Entry {
   readonly log: SqlRow
   readonly events: readonly SqlRow[]
@@ -64,7 +64,7 @@ interface Entry {
   readonly size: number
 }
 
-/** True where the entry was written; `blobs` only for one with long strings. */
+/** True if the entry was written. `blobs` requests the bytes of its long strings. */
 type Answer = Settled | 'blobs'
 
 type Settled = true | LogRow | null
@@ -86,13 +86,15 @@ interface Line {
   timer: ReturnType<typeof setTimeout> | null
 }
 
-/** Events, and characters of their bodies, that one statement writes at most, unless one append has more. */
+/**
+ * Maximum number of events in a statement, and of characters in their bodies. A single append may have more.
+ */
 const [MAX_EVENTS, MAX_TEXT] = [256, 1_000_000]
 
-/** How often appends are decided again because another writer was faster; each time, another one succeeded. */
+/** Maximum number of attempts while other writers are faster. Before each retry, another write succeeded. */
 const MAX_ATTEMPTS = 50
 
-/** Milliseconds that appends wait for one under way: its connection may be one that nothing returns from. */
+/** Milliseconds that appends wait for one in progress, whose connection may be dead. */
 const TURN_TIMEOUT = 1_000
 
 const MAX_LINES = 1_000
@@ -248,7 +250,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
     return (await (mayStream ? send(NO_PIECES, true) : send(piecesOf(strings)))) as Settled
   }
 
-  /** Sends an entry at once, or with those that also wait for the call under way: one call, one commit. */
+  /** Sends an entry at once, or after the call in progress with all waiting entries: one call, one commit. */
   function share(entry: Entry): Promise<Answer> {
     return new Promise((resolve, reject) => {
       shared.push({ entry, resolve, reject })
@@ -368,7 +370,10 @@ function entryOf(log: KnownLog, decided: readonly Decided[], fullText: boolean):
 
 const NO_PIECES: readonly SqlValue[] = [[], null]
 
-/** Bytes of long strings that one statement sends at most, where the client can hold a transaction for more. */
+/**
+ * Maximum bytes of long strings in one statement. More are streamed in a transaction, if the client can hold
+ * one.
+ */
 const MAX_SENT = 8 * 2 ** 20
 
 function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {
@@ -427,7 +432,7 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   return waiting.splice(0, count)
 }
 
-/** Characters of the bodies; one that cannot be written is refused when it is decided. */
+/** Characters of the bodies. A body that cannot be written is rejected later, by the decision. */
 function bodySize(facts: readonly Fact[]): number {
   try {
     return JSON.stringify(facts).length

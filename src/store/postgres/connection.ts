@@ -1,4 +1,6 @@
-/** Runs units of work over a client or pool; first creates the schema, and finishes them before closing. */
+/**
+ * Runs units of work over a client or pool. Creates the schema first, and finishes the work before it closes.
+ */
 
 import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
@@ -22,7 +24,10 @@ import { createSchema, FORBIDDEN, quoteName, versionOf } from './schema.ts'
 /** A pooler's server lacks the statement, or prepared it for an older schema. */
 const UNPREPARED = ['26000', '42P05', '0A000']
 
-/** A write of nothing, which waits for the standby; what a standby shows itself has reached one. */
+/**
+ * An empty write, whose commit waits for the synchronous standby. On a standby it writes nothing: rows read
+ * there have been replicated.
+ */
 const BARRIER = `SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'colloquy', '') END
   FROM ${DURABLE}`
 
@@ -35,7 +40,8 @@ const MAX_RETRIES = 3
  * Planner settings of the store's own pool: along an index, row by row. Every requested order has an index,
  * but the planner knows at most average lengths: with many short conversations, or no statistics, it would
  * read all of a long one and sort. Other sorts still work; their estimated cost would trigger compilation at
- * each call (`jit`) before PostgreSQL 18. No value changes the plan: planning again would cost as much as a page.
+ * each call (`jit`) before PostgreSQL 18. A generic plan suits all values, and planning again would cost as
+ * much as a page.
  */
 export const SESSION = ['sort', 'bitmapscan', 'seqscan', 'hashjoin', 'mergejoin', 'material']
   .map((name) => `SET enable_${name} = off`)
@@ -192,7 +198,7 @@ export class Connection {
     return row
   }
 
-  /** Tells a user who may not write from one who may not even read. */
+  /** Distinguishes a user without write permission from one without read permission. */
   async #whyForbidden(error: unknown): Promise<unknown> {
     const client = this.#client
     try {

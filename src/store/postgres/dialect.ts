@@ -196,9 +196,9 @@ export function* changeItems(
 }
 
 /**
- * Claims due items, except those that others claim or change. Selects once, whatever the plan, and changes
- * rows in position: look-ups by id cost more the more items there are. The limit is hidden from the planner,
- * which would otherwise plan each claim again where many are due.
+ * Claims due items, except those that others claim or change. Selects once, whatever the plan, and updates
+ * rows by their physical address, because look-ups by id slow down with the number of items. The limit is
+ * hidden from the planner, which would otherwise plan each claim again where many are due.
  */
 export function* claimItems(
   schema: string,
@@ -235,7 +235,7 @@ interface Row {
   readonly is_behind: boolean
 }
 
-/** Rows of one shard or each, without those that a running transaction may still precede. */
+/** Selects rows of one shard or all, except rows before which a running transaction may still insert. */
 function rowsSql(schema: string, shard: number | null, isAfter: boolean, order: string): string {
   const rows = (of: string): string => `SELECT f.* FROM ${schema}.feed f
     WHERE f.shard = ${of} AND f.moment >= 0 AND f.moment < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
@@ -259,8 +259,8 @@ function rowsSql(schema: string, shard: number | null, isAfter: boolean, order: 
 }
 
 /**
- * A page of the feed. O(limit + log n) for a shard, for all O(64 * limit). With news, waits for the standby:
- * neither reported items nor read positions may be lost.
+ * Returns a page of the feed. O(limit + log n) for a shard, O(64 · limit) for all. If there are new rows,
+ * waits for the standby, so that neither reported items nor read positions can be lost.
  */
 export function* readFeed(schema: string, query: CheckedFeedQuery): Work<FeedPage> {
   const { shard, after, fromEnd } = query
@@ -282,7 +282,7 @@ export function* readFeed(schema: string, query: CheckedFeedQuery): Work<FeedPag
   )
 }
 
-/** Whatever the planner knows of lengths, each part is a range of the key. */
+/** Reads each part as a range of the key, whatever the planner estimates. */
 const eventsOfParts = (
   schema: string,
   parts: readonly FeedPart[],
@@ -299,8 +299,8 @@ const eventsOfParts = (
   )
 
 /**
- * Makes a dump's rows readable where transaction numbers are lower than at its origin: the dump precedes
- * later writes. O(shards), and once O(rows).
+ * Moves the rows of a restored dump to the start of the feed, if its server has lower transaction numbers
+ * than the origin: readers would not see them. O(shards), and once O(rows).
  */
 export function* settleFeed(schema: string): Work<void> {
   yield statement(`UPDATE ${schema}.feed SET moment = least(moment, 0), witness = CASE WHEN moment < 0 THEN 0 ELSE witness END
@@ -311,8 +311,9 @@ export function* settleFeed(schema: string): Work<void> {
 }
 
 /**
- * Returns the function that removes rows of deleted conversations, and continues where it was left. A row of
- * the moment -1 in each shard contains the last removed deletion: `witness` and `number` are its moment and position.
+ * Returns functions that remove rows of deleted conversations. Each call continues where the last one
+ * stopped. A row of the moment -1 in each shard contains the last removed deletion: `witness` and `number`
+ * are its moment and position.
  */
 export function feedTrimmer(schema: string, keep: number): FeedTrimmer {
   let from: readonly SqlValue[] = [0, 0, 0]

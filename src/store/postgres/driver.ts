@@ -19,32 +19,39 @@ export type PostgresStoreOptions = Common &
   )
 
 interface Common {
-  /** The schema that holds the tables; it is made if need be. Default: colloquy. */
+  /** Schema of the tables, which is created if it does not exist. Default: colloquy. */
   readonly schema?: string
   /**
-   * Whether to use NOTIFY, and LISTEN over one connection, held from the first watch. Default: true.
-   * Otherwise, or if a pooler drops notifications, the store only polls.
+   * Whether to use NOTIFY, and LISTEN over one connection, which is held from the first watch until `close`.
+   * Default: true. If false, or if a pooler drops notifications, the store only polls.
    */
   readonly listen?: boolean
-  /** Milliseconds between polls of watched conversations. Default: 1,000; 10,000 while notified. */
+  /**
+   * Milliseconds between polls of watched conversations; ten times as many while notifications arrive.
+   * Default: 1,000.
+   */
   readonly pollInterval?: number
   /**
-   * Milliseconds until a call, or `close`, fails with `store_unavailable`, even without a response; its
-   * statement may still commit. Default: 10,000.
+   * Milliseconds until a call without a response fails with `store_unavailable`; its statement may still
+   * commit. `close` waits no longer, and does not fail. Default: 10,000.
    */
   readonly timeout?: number
-  /** The clock of records and leases. Default: the server's, which all processes share. */
+  /** The clock of records, leases and items. Default: the server's, which all processes share. */
   readonly clock?: Clock
   /**
-   * Whether to index text for `searchText`; existing events in the background. Set it in all appending
-   * processes. Default: false.
+   * Whether to index text for `searchText`. Existing events are indexed in the background. Set it in all
+   * appending processes. Default: false.
    */
   readonly fullText?: boolean
-  /** Number of the latest rows of the feed that stay, see {@link Feed}. Default: 100,000. */
+  /**
+   * Number of later rows after which the feed removes rows of deleted conversations, see {@link Feed}.
+   * Default: 100,000.
+   */
   readonly feedRows?: number
   /**
    * Whether statements are prepared by name, which saves planning; the client must accept `{ name, text,
-   * values }`, as `pg` does. Stops if a pooler loses them. Default: true for a URL, false for a client.
+   * values }`, as `pg` does. The store stops preparing if a pooler loses statements. Default: true for a URL,
+   * false for a client.
    */
   readonly prepare?: boolean
 }

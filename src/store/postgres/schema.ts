@@ -13,19 +13,22 @@ const VERSION = 1
 /** The table of the version does not exist, or not yet. */
 const MISSING = ['42P01', '3F000']
 
-/** Another process created the same at once: the refused one finds it when it checks again. */
+/** Another process created the same objects at the same time. The retry finds them. */
 const OVERTAKEN = ['23505', '42P06', '42P07', '42723', '40001', '40P01', 'XX000']
 
 const MAX_ATTEMPTS = 10
 
-/** Isolation levels that see only the transaction's beginning: statements must reread behind locks. */
+/**
+ * Isolation levels whose statements all read the transaction's first snapshot. The store must read current
+ * rows after it locks them.
+ */
 const STRICTER: readonly unknown[] = ['repeatable read', 'serializable']
 
 export const FORBIDDEN = '42501'
 
 /**
- * Creates the schema in one statement, which holds no client; reads one row where it exists. Safe for
- * concurrent processes.
+ * Creates the schema in one statement, so that it needs no client of its own; if it exists, only reads one
+ * row. Safe for concurrent processes.
  * @throws `store_newer`; `store_unavailable` where transactions are isolated more strictly than the store supports; what
  * the driver throws.
  */
@@ -265,10 +268,11 @@ const namesOf = (columns: string): string => columns.replaceAll(/ \w+(?=,|$)/g, 
 
 /**
  * `append` writes the decisions for one conversation or more, and answers each: true if it is written; else,
- * unchanged, the log's row if log, zone or lease differs, or an id exists; or null without a log, or with one that
- * is locked, unless `p_waits`; "blobs" if a long string's bytes are neither stored nor passed. Long strings and
- * waits require a single conversation. It locks blobs against deletion, by hash, as `drop_blobs` does. Each list has
- * the rows of all entries. It has few parameters, statements and casts, because each call prepares them.
+ * unchanged, the log's row if log, zone or lease differs, or an id exists; or null without a log, or if the
+ * log is locked and `p_waits` is false; "blobs" if a long string's bytes are neither stored nor passed. Long
+ * strings and waits require a single conversation. It locks blobs against deletion, by hash, as `drop_blobs`
+ * does. Each list has the rows of all entries. It has few parameters, statements and casts, because each call
+ * prepares them.
  */
 const appendFunction = (schema: string): string => {
   const fits = `o.number = l.number AND o.version = l.from_seq AND o.time_zone IS NOT DISTINCT FROM l.time_zone

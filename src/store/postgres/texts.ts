@@ -18,7 +18,10 @@ export const cells = (list: string, row: string, columns: string): string =>
     .map((column, index) => `${list}[${row}][${index + 1}]::${column.split(' ')[1]}`)
     .join(', ')
 
-/** The index, and functions that write texts. They replace a position that is already used (`textPlace`). */
+/**
+ * The index, and functions that write texts. If a position is already used, they choose another (see
+ * `textPlace`).
+ */
 export const textStatements = (schema: string): string[] => [
   `CREATE INDEX text_words ON ${schema}.text USING gin (${WORDS})`,
   `CREATE FUNCTION ${schema}.write_text(

@@ -23,7 +23,7 @@ const BACKOFF = { first: 100, maximum: 5_000 }
 
 const DEFAULT_POOL_SIZE = 10
 
-/** Listening clients of a pool, over all stores: one must remain for work. */
+/** Number of listening clients of each pool, over all stores. One client must remain for work. */
 const LENT = new WeakMap<PostgresPool, number>()
 
 interface ListenerOptions {
@@ -41,7 +41,10 @@ type End = () => Promise<void>
 interface Held {
   /** Null where the driver listens by itself. */
   readonly client: ListeningClient | null
-  /** Whether the connection was made or lent to listen: the caller's own client keeps alive what the caller wants. */
+  /**
+   * Whether the store opened or borrowed the connection. If not, the caller decides whether it keeps the
+   * process alive.
+   */
   readonly isOwn: boolean
   readonly end: End
 }
@@ -67,7 +70,7 @@ class Listener {
     return this.#hears
   }
 
-  /** Begins to listen, in the background, and keeps at it. May be called more than once. */
+  /** Listens in the background, and reconnects when the connection is lost. May be called more than once. */
   start(): void {
     if (this.#wanted) return
     this.#wanted = true
@@ -211,10 +214,10 @@ async function listen(client: ListeningClient, channel: string): Promise<void> {
 /** Milliseconds. */
 const POLL_INTERVAL = 1_000
 
-/** While notifications arrive, polls are this much rarer: they only cover lost notifications. */
+/** Factor by which polls are rarer while notifications arrive: they then only cover lost ones. */
 const RARELY = 10
 
-/** Wakes those who watch: at once for writes of this store, by notification or polling for others'. */
+/** Wakes watches: at once for writes of this store, and by notification or polling for other writes. */
 export class Watcher {
   readonly #connection: Connection
   readonly #interval: number

@@ -40,7 +40,7 @@ export interface LogRow {
   readonly lease_generation: number
 }
 
-/** Columns of a {@link LogRow}; instants in digits, as driver numbers may be too small. */
+/** Columns of a {@link LogRow}; instants as text, because a driver's numbers may lose precision. */
 export const LOG_COLUMNS = `number, CAST(created_at AS text) AS created_at, time_zone, version, CAST(time AS text) AS time,
   in_order, head_id, head_parent_id, head_seq, head_lane, CAST(head_time AS text) AS head_time, last_lane, last_lane_end,
   text_version, lease_owner, lease_generation`
@@ -184,7 +184,10 @@ export class KnownLog implements AppendContext {
     }
   }
 
-  /** Looks ids up, and upwards from an entry that cannot be HEAD to the next that can. */
+  /**
+   * Loads the entries with some ids, and the ancestors of those that cannot be HEAD, up to the nearest that
+   * can.
+   */
   *load(ids: Iterable<string>): Work<void> {
     let missing = [...ids].filter((id) => !this.#nodes.has(id))
     while (missing.length > 0) {
@@ -202,7 +205,7 @@ export class KnownLog implements AppendContext {
     }
   }
 
-  /** Adds what was decided, before it is written: the next append is decided behind it. */
+  /** Adds the decided events before they are written, so that the next append is decided after them. */
   advance({ added, tip }: AppendDecision, fullText = false): void {
     this.isSearchable &&= added.every(({ event, node }) => node !== null && !isQuarantined(event.fact))
     if (fullText && this.textVersion === this.tip.version) this.textVersion = tip.version

@@ -139,7 +139,8 @@ export function blobReads(d: Dialect) {
   }
 
   /**
-   * What `read` makes of rows, with their strings or references. Omits events deleted meanwhile. O(bytes).
+   * Returns the results of `read` for rows, with their strings or references. Omits events deleted meanwhile.
+   * O(bytes).
    * @throws `store_unavailable` for a blob that is missing or incomplete.
    */
   function* readBodies<R extends BodyRow, T>(

@@ -320,7 +320,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return row === undefined ? null : leaseOf(row)
   }
 
-  /** Returns a page of the leases that were not returned. O(leases). */
+  /** Returns a page of the leases that were not released. O(leases). */
   function* listLeases({ expired, after, limit }: CheckedLeaseQuery): Work<Lease[]> {
     const isExpired = expired ? sql` AND lease_expires_at <= ${millis()}` : NOTHING
     const rows = yield* all<LeaseRow>(
@@ -330,7 +330,10 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return rows.map(leaseOf)
   }
 
-  /** Writes a snapshot's parts as a generation of its own: concurrent ones are never mixed. O(bytes). */
+  /**
+   * Writes parts of a snapshot. A complete snapshot begins a new generation, so two are never mixed.
+   * O(bytes).
+   */
   function* saveSnapshot(
     conversationId: string,
     parts: readonly SnapshotPart[],

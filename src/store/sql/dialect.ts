@@ -90,7 +90,7 @@ export function* change<R extends object>(
   return ((yield { change: { row, effects } }) as readonly R[])[0]
 }
 
-/** Waits until what was read would survive the loss of the server. */
+/** Waits until the rows that were read are durable. */
 export function* confirm(): Work<void> {
   yield { confirm: true }
 }
@@ -101,13 +101,15 @@ export const joined = (parts: readonly Statement[], separator: string): Statemen
   values: parts.flatMap((part) => part.values),
 })
 
-/** The conditions of a row that has to meet all. */
+/** Joins conditions with AND. */
 export function allOf(conditions: readonly (Statement | false)[]): Statement {
   const parts = conditions.filter((part) => part !== false)
   return parts.length === 0 ? statement('1 = 1') : joined(parts, ' AND ')
 }
 
-/** Whether the times of a log never go back, and then whether searches find all of its events. */
+/**
+ * `none`: times decrease somewhere in the log. Otherwise searches find `all` of its events, or only `some`.
+ */
 export const IN_ORDER = { none: 0, all: 1, some: 2 } as const
 
 export type Table =
@@ -143,13 +145,16 @@ export interface Dialect {
   readonly entries: string
   /** A join with at most one row of a table, looked up for each row before it. */
   lookUp(table: Table, alias: string, condition: string, order?: string): string
-  /** Rows with some values, by time and then id: bounds, and order columns. */
+  /**
+   * Returns the condition and the order columns of rows with certain values, by time and then id, within
+   * bounds.
+   */
   walk(bounds: {
     readonly key: readonly (readonly [column: string, value: string | number | null])[]
     readonly time: string
     readonly descending: boolean
     readonly start: { readonly time: bigint; readonly id: string }
-    /** The last instant, which is left out upwards. */
+    /** The end of the range: excluded in ascending order, included in descending order. */
     readonly end: bigint
   }): Statement & { readonly order: readonly string[] }
   /** Selects columns of log `l` and of its events `e` in the tree that have one of some ids, a JSON array. */
@@ -161,13 +166,13 @@ export interface Dialect {
   deleteEvents(conversationId: string): readonly Statement[]
   pageOfRanges(form: RangeForm, ranges: readonly EventRange[], columns: Statement, limit: number): Statement
   countRanges(form: RangeForm, ranges: readonly EventRange[]): Statement
-  /** What only text `t` of an existing conversation fits; or empty. */
+  /** Condition that text `t` belongs to an existing conversation; empty if it always does. */
   readonly textFits: string
   readonly feedColumn: string
   readonly feedValue: string
 }
 
-/** Events of one log, of one kind and source or all, between two excluded places. */
+/** Events of one log between two positions, both exclusive; of one kind and source, or of all. */
 export interface EventRange {
   readonly kind: string | null
   readonly source: string | null
@@ -178,7 +183,10 @@ export interface EventRange {
 
 export interface RangeForm {
   readonly log: number
-  /** By time, in one range for each kind and source; else by position, which only `seq` of a range bounds. */
+  /**
+   * Whether events are read by time, in a range for each kind and source. If not, they are read by position,
+   * and a range is bounded by `seq` only.
+   */
   readonly isByKind: boolean
   readonly descending: boolean
   readonly text: string | null

@@ -218,7 +218,10 @@ export function eventReads(d: Dialect) {
     return { rows, log }
   }
 
-  /** Of more ranges than fit in a statement, those of kinds and sources that the log has. */
+  /**
+   * Returns the ranges whose kinds and sources the log has. Called if there are more ranges than fit in a
+   * statement.
+   */
   function* presentOf({ log }: RangeForm, ranges: readonly EventRange[]): Work<readonly EventRange[]> {
     const kinds = JSON.stringify([...new Set(ranges.map(({ kind }) => kind))])
     const logs = SOURCES.map(() => log)
@@ -266,7 +269,7 @@ export function eventReads(d: Dialect) {
       .slice(0, limit)
   }
 
-  /** Where instants go back, a path is searched for among all events. */
+  /** Finds the events of a path among all events, in a log whose times decrease. */
   function* findOnPath(
     query: CheckedEventQuery,
     segments: readonly SegmentRow[],
@@ -287,7 +290,10 @@ export function eventReads(d: Dialect) {
     }
   }
 
-  /** How many events a filter lets through. O(log n + matches). */
+  /**
+   * Counts the events that match a filter. O(log n + matches), and more with a text, or with a path if times
+   * decrease.
+   */
   function* count(filter: CheckedEventFilter): Work<number> {
     const bounds = boundsOf({ ...filter, after: null, descending: false })
     if (filter.leafId === null) {
@@ -323,7 +329,10 @@ export function eventReads(d: Dialect) {
     return sum
   }
 
-  /** Bounds by position, where a search walks positions: times there never go back. O(log² length). */
+  /**
+   * Returns bounds by position for a search that walks positions, in a log whose times never decrease. O(log²
+   * length).
+   */
   function* positioned(form: RangeForm, length: number, { low, high }: Bounds): Work<Bounds> {
     if (form.isByKind) return { low, high }
     const since = low.time === EARLIEST ? 0 : yield* positionAt(form.log, length, low.time)

@@ -22,8 +22,9 @@ interface ColumnTypes {
  * - `log`: the end of its log, which every append reads and rewrites, and its lease.
  * - `event`: one row for each position. `lane` is null outside of the tree, `kind` also for facts that no
  *   search finds; `message` is the searchable text.
- * - `blob`: a long string of bodies, by its SHA-256, in pieces; `base64` ones hold what it encodes. `event.blobs`
- *   lists the strings of a body and their paths, and `blob_use` the events of a string: a trigger deletes a string with its last use.
+ * - `blob`: a long string of bodies, by its SHA-256, in pieces; a piece with `base64` contains the decoded
+ * bytes. `event.blobs` lists the strings of a body and their paths, and `blob_use` the events of a string: a
+ * trigger deletes a string with its last use.
  * - `lane`: where each run of the tree branches off.
  * - `conversations`, `events`: views for the caller's own queries. Their columns are stable; docs/stores.md
  *   lists them.

@@ -39,7 +39,7 @@ export interface TextMatch {
   readonly query: CheckedTextQuery
   readonly log: number | null
   readonly columns: Statement
-  /** The conditions of the text `t`, and those that remain for one that the index has found. */
+  /** Conditions for text `t`. `fitsFound` has only those that the index does not check. */
   readonly fits: Statement
   readonly fitsFound: Statement
   readonly below: bigint
@@ -261,7 +261,7 @@ const [IDLE, AFTER_FAULT] = [200, 5_000]
 
 const MANY = 256
 
-/** Indexes in small steps, half of the time. If processes index the same events, one is rejected. */
+/** Indexes in small steps, half of the time. If two processes index the same events, only one writes them. */
 export class TextIndexer {
   readonly #reads: ReturnType<typeof textReads>
   readonly #maintain: TextWork['maintain']

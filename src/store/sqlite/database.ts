@@ -32,13 +32,13 @@ interface Prepared {
   readonly columns: readonly string[] | null
 }
 
-/** What node:sqlite has from 22.16 on: its rows as objects are slow to make and to read. */
+/** Statement methods of node:sqlite since Node.js 22.16. Rows as objects are slow to create and to read. */
 type Listing = { setReturnArrays(on: boolean): void; columns(): readonly { readonly name: string }[] }
 
 const RETURNS_ROWS = /^\s*(?:SELECT|PRAGMA|EXPLAIN|WITH RECURSIVE)|\bRETURNING\b/
 const READS = /^\s*SELECT\b/
 
-/** Statements that one connection keeps prepared; a text beyond them is prepared for each call. */
+/** Maximum number of prepared statements of a connection. Further statements are prepared for each call. */
 const MAX_PREPARED = 500
 
 /** Carries out one of the units of work that share a transaction. */
@@ -49,7 +49,7 @@ export class Connection {
   readonly database: SqliteDatabase
   readonly #statements = new Map<string, Prepared>()
   #hasWritten = false
-  /** Whether a transaction is open: a call now belongs to the caller's work in it. */
+  /** Whether a transaction is open. A call then comes from the caller's work in it. */
   isInTransaction = false
 
   constructor(database: SqliteDatabase) {
@@ -99,7 +99,7 @@ export class Connection {
     }
   }
 
-  /** Carries out a unit of work that sees the database as it is at one time; most are one statement. */
+  /** Carries out a unit of work on one state of the database. Most units are one statement. */
   read<T>(work: () => Work<T>): T {
     const steps = work()
     const start = steps.next([])
@@ -208,7 +208,7 @@ function columnsOf(statement: SqliteStatement | (SqliteStatement & Listing)): st
   return statement.columns().map(({ name }) => name)
 }
 
-/** A part of a shared transaction has failed behind its first change. */
+/** A part of a shared transaction has failed after its first change. */
 export class PartlyWritten extends Error {}
 
 /** An exception of the caller's own work, which is not a fault of the connection. */

@@ -60,8 +60,8 @@ import { TEXT_SCHEMA, writeTexts } from './texts.ts'
 const table = (name: string): string => `colloquy_${name}`
 
 /**
- * Number of events of a log that are indexed together: alone, each would write a page of every index. Reads
- * visit the rest. Existing databases depend on it.
+ * Number of events of a log that are indexed together: one by one, each would write a page of every index.
+ * Reads visit the events that are not indexed yet. Existing databases depend on this number.
  */
 const INDEXED_AT_ONCE = 32
 
@@ -154,7 +154,10 @@ export const SCHEMA: readonly string[] = [
   ...TEXT_SCHEMA,
 ]
 
-/** SQLite walks an index by instant and position, or by instants: partial end instants are walked apart. */
+/**
+ * Splits a range so that SQLite can walk each part in an index: the instants in between, and a first or last
+ * instant of which only some positions are in the range.
+ */
 function boundsOf({ low, high }: EventRange): Statement[] {
   const [isLowPart, isHighPart] = [low.seq >= 0, high.seq >= 0]
   if (isLowPart && low.time === high.time)
@@ -171,7 +174,7 @@ const COUNT = statement('count(*) AS count')
 const WITH_EVENT = statement('CROSS JOIN colloquy_event AS e ON e.number = w.number')
 const [EVENT, WALKED] = [statement('e'), statement('w')]
 
-/** The index by position is named, so that no statistics cause another one, and sorting. */
+/** Names the index by position, so that SQLite never chooses another one and sorts. */
 function rangeStatements(form: RangeForm, range: EventRange, columns: Statement): Statement[] {
   const { log, isByKind, text } = form
   const { kind, source, lane, low, high } = range
@@ -460,7 +463,10 @@ const IS_BEHIND = `SELECT 1 FROM colloquy_feed AS mark WHERE mark.position < 0 A
 const FEED_EVENTS = `SELECT ${EVENT_COLUMNS}, e.number FROM json_each(?) AS listed
   CROSS JOIN colloquy_event AS e ON e.number = listed.value`
 
-/** Returns the function that removes rows of deleted conversations, and continues where it was left. */
+/**
+ * Returns functions that remove rows of deleted conversations. Each call continues where the last one
+ * stopped.
+ */
 export function feedTrimmer(keep: number): FeedTrimmer {
   let from = 0
   const findEnd = function* (): Work<number> {
@@ -514,7 +520,7 @@ export interface FeedEntry extends FeedEnd {
   readonly isThere: number
 }
 
-/** A page of the feed. O(limit + log n), for a shard 64 times as much. */
+/** Returns a page of the feed. O(limit + log n), and 64 times as much for a shard. */
 export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
   const { shard, fromEnd } = query
   if (fromEnd) {

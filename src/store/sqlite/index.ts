@@ -150,7 +150,7 @@ export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts
 
 const EVENTS = eventReads(SQLITE)
 
-/** Logs whose last event is kept, so that the next append need not read it. */
+/** Maximum number of logs whose end is kept in memory, so that the next append need not read it. */
 const MAX_LOGS = 1_000
 
 /** Options of a SQLite store: a file for Node's driver, or any driver's open database. */
@@ -164,22 +164,29 @@ export type SqliteStoreOptions = (
    */
   readonly synchronous?: 'full' | 'normal'
   /**
-   * Rejects every change. The database must exist in this version. Its folder must be writable: SQLite
-   * creates files that a read-only connection does not remove. Default: false.
+   * Opens the file read-only: every change throws `store_read_only`. Open a passed `database` read-only too.
+   * It must already have this version's tables. Its folder must be writable: SQLite creates files that a
+   * read-only connection does not remove. Default: false.
    */
   readonly readOnly?: boolean
-  /** For how many milliseconds a call waits while another process writes. Default: 5,000. */
+  /**
+   * Milliseconds that a call waits while another process writes, before it fails with `store_busy`. Default:
+   * 5,000.
+   */
   readonly busyTimeout?: number
-  /** Milliseconds between checks for appends of other processes, while there are watches. Default: 50. */
+  /** Milliseconds between polls for changes by other processes, while there are watches. Default: 50. */
   readonly pollInterval?: number
-  /** The clock of records and leases. Default: the system's. */
+  /** The clock of records, leases and items. Default: the system's. */
   readonly clock?: Clock
   /**
-   * Whether to index text for {@link Store.searchText}; existing events in the background. Set it in all
-   * appending processes. Default: false.
+   * Whether to index text for {@link Store.searchText}. Existing events are indexed in the background. Set it
+   * in all appending processes. Default: false.
    */
   readonly fullText?: boolean
-  /** Number of the latest rows of the feed that stay, see {@link Feed}. Default: 100,000. */
+  /**
+   * Number of later rows after which the feed removes rows of deleted conversations, see {@link Feed}.
+   * Default: 100,000.
+   */
   readonly feedRows?: number
 }
 
@@ -278,7 +285,7 @@ const givenDatabase = (database: SqliteDatabase, connect: SetUp): ConnectionSour
   check: () => undefined,
 })
 
-/** A file opened by its path, which must stay the file at that path while it is open. */
+/** Opens a file, and checks that it is still the file at its path. */
 function openedFile(file: string, readOnly: boolean, connect: SetUp): ConnectionSource {
   const isFile = file !== ':memory:'
   let identity: string | null = null
@@ -331,7 +338,7 @@ async function openFile(file: string, readOnly: boolean): Promise<SqliteDatabase
   return new driver.DatabaseSync(file, { readOnly })
 }
 
-/** Bytes that the write-ahead log keeps at most once it was written back. */
+/** Maximum bytes of the write-ahead log after it was written back. */
 const JOURNAL_SIZE = 4 * 2 ** 20
 
 /**
@@ -403,7 +410,7 @@ function createSchema(connection: Connection, readOnly: boolean): void {
 const hasTable = (connection: Connection, name: string): boolean =>
   connection.all(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?`, name).length > 0
 
-/** Creates the index of text with the first store that has one. @throws `store_read_only`. */
+/** Creates the text index, if it does not exist. @throws `store_read_only`. */
 function createTextIndex(connection: Connection, readOnly: boolean): void {
   const isIndexed = (): boolean => hasTable(connection, 'colloquy_text_index')
   if (isIndexed()) return

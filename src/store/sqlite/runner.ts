@@ -9,9 +9,9 @@ export interface ConnectionSource {
   open(): Promise<Connection>
   /** Closes a connection that this source has opened. Does nothing for one that belongs to the caller. */
   close(connection: Connection): void
-  /** Whether to reopen after connection errors: not in memory, not the caller's. */
+  /** Whether to reopen after connection errors. False in memory, and for the caller's database. */
   readonly reopens: boolean
-  /** @throws `store_unavailable` when what the connection writes to is not what its path names any more. */
+  /** @throws `store_unavailable` if the open file is no longer the file at its path. */
   check(): void
 }
 
@@ -38,7 +38,10 @@ const LONGEST_TURN = 1
 /** Milliseconds without a write after which the write-ahead log is written back and emptied. */
 const IDLE = 1_000
 
-/** Milliseconds; short, since a process that writes without a break leaves little room between two transactions. */
+/**
+ * Maximum milliseconds between retries of a busy database. Short, because a process that writes continuously
+ * leaves short gaps.
+ */
 const LONGEST_PAUSE = 10
 
 export class Runner {
@@ -217,7 +220,7 @@ export class Runner {
 
 /**
  * Runs units of work in order, durable together. A rejected one affects no other.
- * @throws what the database throws, and then nothing of any of them stays.
+ * @throws what the database throws, after it has rolled all of them back.
  */
 function writeTogether(connection: Connection, group: readonly QueuedWrite[]): Outcome[] {
   return connection.share((part) =>

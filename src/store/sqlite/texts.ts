@@ -23,8 +23,8 @@ export const TEXT_SCHEMA: readonly string[] = [
 ]
 
 /**
- * Spaces separate terms. Deleted ones are overwritten. No positions: phrases are compared with lines. Small
- * pages: a search decodes whole ones, and most searches return few hits.
+ * Spaces separate terms. Deleted terms are overwritten. Positions are not stored: phrases are compared with
+ * lines. Small pages: a search decodes whole ones, and most searches return few hits.
  */
 export const TEXT_INDEX: readonly string[] = [
   `CREATE VIRTUAL TABLE colloquy_text_index USING fts5 (line, content = 'colloquy_text', content_rowid = 'number',

@@ -11,8 +11,9 @@ import type { JsonObject, JsonValue } from '../../../event/shapes.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Whether an event equals the stored one (law S). Ignores omitted or meaninglessly null fields, key order and
- * `ReplyRecord`; defaults count as present. Quarantined lines compare by text. O(size).
+ * Whether an event equals the stored one (law S). Ignores fields that `input` omits, key order and
+ * `ReplyRecord`. A missing field has its default, and otherwise equals null. Quarantined lines compare by
+ * text. O(size).
  * @example
  * const stored = { kind: 'PauseEvent', id: 'p', source: 'user', timestamp: '2026-01-01T00:00:00Z', parent_id: 'a' }
  * sameBody(stored, { kind: 'PauseEvent', id: 'p' }) // true
@@ -33,7 +34,7 @@ export function sameBody(stored: Fact, input: Fact): boolean {
   })
 }
 
-/** Without the record of the reply, which belongs to one request: another may yield the event again. */
+/** Removes the record of the reply, because a repeated request has another record. */
 function withoutReply(kind: string, key: string, value: unknown): unknown {
   const holds =
     (kind === 'ActionEvent' && key === 'tool_call') || (kind === 'MessageEvent' && key === 'llm_message')
@@ -43,8 +44,8 @@ function withoutReply(kind: string, key: string, value: unknown): unknown {
 }
 
 /**
- * Returns deeply frozen JSON itself, such as a decoded fact; else a frozen copy, so that callers cannot
- * change a store through arguments. O(size).
+ * Returns the fact itself if it is deeply frozen JSON, as a decoded fact is; otherwise a frozen copy. Callers
+ * cannot change a store through it. O(size).
  * @throws `invalid_event` for a value without a JSON form, and for more than {@link MAX_DEPTH} levels.
  * @example
  * const event = ownFact({ kind: 'PauseEvent', id: 'p' })
@@ -63,7 +64,10 @@ export function ownFact(fact: Fact): Fact {
   )
 }
 
-/** Undefined for cycles, bigints, throwing getters, and values nested too deeply for the engine. */
+/**
+ * Returns a JSON copy; undefined for cycles, bigints, throwing getters, and values nested too deeply for the
+ * runtime.
+ */
 function jsonCopy(value: object): JsonValue | undefined {
   try {
     return JSON.parse(JSON.stringify(value)) as JsonValue

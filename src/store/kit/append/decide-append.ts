@@ -80,7 +80,7 @@ export interface LogTip {
   readonly version: number
   /** Entry of HEAD; null for the empty HEAD. */
   readonly head: TreeNode | null
-  /** Time of the last entry; 0 for an empty log. */
+  /** Time of the last entry in microseconds since 1970; 0 for an empty log. */
   readonly time: bigint
   /** Whether times never decrease along the log. */
   readonly inOrder: boolean
@@ -104,7 +104,10 @@ export interface AppendContext {
   readonly tip: LogTip
   /** The latest lease; null without one, or after its release. */
   readonly lease: { readonly owner: string; readonly generation: number } | null
-  /** Returns the entry with an id: one of `idsToLoad`, or the parent of a found entry without `canBeHead`. */
+  /**
+   * Returns the entry of the tree with an id. Called with ids from `idsToLoad`, with parents of entries that
+   * cannot be HEAD, and in imports with derived ids.
+   */
   find(id: string): TreeNode | undefined
   /** Returns the entry at a position. Called for found entries, and by an import with a version. */
   at(seq: number): StoredEvent
@@ -175,7 +178,7 @@ function refuse(input: unknown): never {
   throw new ColloquyError('invalid_event', message, kindOf(input))
 }
 
-/** No other part of the value: it may contain secrets (law X3). */
+/** Returns only the kind for an error, because the rest may contain secrets (law X3). */
 function kindOf(input: unknown): { readonly kind?: string } {
   try {
     const { kind } = Object(input) as Fields
@@ -318,7 +321,10 @@ function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): 
   })
 }
 
-/** Finds the facts of an import that continues or repeats a copy. @throws `version_conflict` for another body. */
+/**
+ * Finds the facts of an import that continues or repeats a copy. @throws `version_conflict` for another body,
+ * and for a log that is too short.
+ */
 function byPosition(
   context: AppendContext,
   facts: readonly Fact[],

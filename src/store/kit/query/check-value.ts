@@ -1,10 +1,10 @@
-/** Checks single values of callers, so that an invalid one is rejected by the name of its field. */
+/** Checks single values from callers. Errors name the field. */
 
 import { ColloquyError } from '../../../event/errors.ts'
 import { isLegalId } from '../../../event/ids.ts'
 import { parseInstant } from '../../../event/time.ts'
 
-/** A value that was not checked yet; null counts as left out. */
+/** An unchecked value; null counts as omitted. */
 export type Given = unknown
 
 /** Throws for a field that breaks its rule, naming it in `data.field`. */
@@ -123,7 +123,7 @@ export function checkInteger<T>(
   )
 }
 
-/** The longest that a timer can wait, in milliseconds. One that is asked to wait longer does not wait at all. */
+/** Maximum delay of a timer in milliseconds. With a longer delay it fires at once. */
 const LONGEST = 2 ** 31 - 1
 
 export function checkPollInterval(value: Given, otherwise: number): number {

@@ -1,4 +1,4 @@
-/** Checks searches of events, with instants, sets and the cursor's position ready for any adapter. */
+/** Checks searches of events, and converts instants, kinds and cursors for all adapters. */
 
 import { EVENT_KINDS, type EventKind, isEventKind } from '../../../event/kinds.ts'
 import { type Source, SOURCES } from '../../../event/shapes.ts'

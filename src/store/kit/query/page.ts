@@ -22,14 +22,14 @@ const FAULTS: Readonly<Record<CursorFault, string>> = {
 }
 
 /**
- * A cursor: the last item's key, bound to its query. Letters, digits, `-` and `_` only. O(length).
+ * Returns a cursor: the last item's key, bound to its query. Letters, digits, `-` and `_` only. O(length).
  * @param scope the name of the query (conversation, filter and order; not the limit)
  * @param key the last item's values of the fields that the order sorts by, as text
  * @example
  * decodeCursor('s', encodeCursor('s', ['17', 'a b'])) // ['17', 'a b']
  */
 export function encodeCursor(scope: string, key: readonly string[]): string {
-  // All versions use this form, so each recognizes the others.
+  // All versions of cursors use this form, so each version recognizes the others.
   const body = [VERSION, hashText(scope), ...key].map(encodeURIComponent).join(' ')
   const sealed = `${body} ${hashText(body)}`
   return toBase64Url(`${sealed.length} ${sealed}`)

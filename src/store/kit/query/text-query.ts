@@ -26,7 +26,9 @@ import { eventText, isLowSurrogate, isUnspaced, isWordUnit, type Token, tokensOf
 
 /** A term or phrase of a search. */
 export interface TextClause {
-  /** Its terms on a line, with a space at the end unless the last may continue. */
+  /**
+   * Its terms as in an indexed line: a space before each, and at the end unless the last term is a prefix.
+   */
   readonly piece: string
   readonly terms: readonly string[]
   readonly isPrefix: boolean
@@ -35,7 +37,7 @@ export interface TextClause {
 /** A position in a list by rank. */
 export interface RankPlace {
   readonly top: bigint | null
-  /** The oldest ranked hit; null if it is not known yet. */
+  /** Position of the oldest ranked hit; null if it is not known yet. */
   readonly bottom: bigint | null
   readonly after: RankedPlace | null
 }
@@ -312,7 +314,7 @@ export function* findTextPage<S, R>(
 const MAX_SNIPPET = 240
 const BEFORE_MATCH = 80
 
-/** The hit that an event is. O(length of its text). */
+/** Returns the hit for an event. O(length of its text). */
 function hitOf(event: FoundText['event'], { includes }: Pick<CheckedTextQuery, 'includes'>): TextHit {
   const { role, text } = eventText(event.fact) ?? { role: 'user', text: '' }
   const matches = matchesIn(text, tokensFor(text, includes), includes)
@@ -341,7 +343,7 @@ function hitOf(event: FoundText['event'], { includes }: Pick<CheckedTextQuery, '
   }
 }
 
-/** Characters of a text whose words cannot have more terms than a line. */
+/** Maximum number of characters of a text whose terms surely all fit in an indexed line. */
 const MAX_PLAIN = 2 ** 16
 
 /** Tokens that the clauses may match; in plain text, tokens of words that contain a term. O(length). */

@@ -1,11 +1,13 @@
-/** Terms as stores index them: folded, in a line, after a space each, so that phrases are substrings. */
+/**
+ * Terms as stores index them: folded, in one line with a space before each, so that phrases are substrings.
+ */
 
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
 import type { Content } from '../../../event/shapes.ts'
 import { partsText } from './message-text.ts'
 import type { TextRole } from '../../contract/text.ts'
 
-/** A word of a text: what it is compared by, and its place in the text, in UTF-16 units. */
+/** A term of a text, and the range of its word in UTF-16 units. */
 export interface Token {
   readonly term: string
   readonly start: number
@@ -18,7 +20,10 @@ const MAX_INDEXED = 300_000
 /** Maximum number of characters of a text that are read, so that no pattern runs over more. */
 const MAX_READ = 2 ** 20
 
-/** UTF-16 units of a term; a longer word becomes several terms. A lexeme of PostgreSQL has less than 2 kB. */
+/**
+ * Maximum UTF-16 units of a term; a longer word becomes several terms. A lexeme of PostgreSQL must be shorter
+ * than 2 kB.
+ */
 const MAX_TERM = 32
 
 /** Letters of scripts without spaces, and of Korean, where particles are attached. */
@@ -49,7 +54,7 @@ const PLAIN = /^[a-z0-9]*$/
 /** Letters of Thai, Kana, Han and Hangul that are compared as they are. */
 const UNFOLDED = /^[\u0e34-\u0e59\u0e01-\u0e32\u3041-\u3094\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3]*$/
 
-/** A word as it is compared: without case, accents and forms of width. O(length). */
+/** Folds a word for comparison: ignores case, accents and character width. O(length). */
 function foldTerm(word: string): string {
   if (PLAIN.test(word) || UNFOLDED.test(word)) return word
   const lower = word.toLowerCase()
@@ -68,7 +73,7 @@ const ASCII = /^\p{ASCII}*$/u
 
 const [OTHER, PLAIN_UNIT, CAPITAL, MARK] = [0, 1, 2, 3]
 
-/** What an ASCII unit is in a word: by a table, since a processor predicts comparisons of letters badly. */
+/** Class of each ASCII unit. A table, because branches on letters are often mispredicted. */
 const WORD_UNITS = Uint8Array.from({ length: 128 }, (_, unit) => {
   const character = String.fromCharCode(unit)
   return PLAIN.test(character) ? PLAIN_UNIT : /[A-Z]/.test(character) ? CAPITAL : unit === 95 ? MARK : OTHER
@@ -77,12 +82,12 @@ const WORD_UNITS = Uint8Array.from({ length: 128 }, (_, unit) => {
 /** Whether a UTF-16 unit is an ASCII letter, a digit or `_`. O(1). */
 export const isWordUnit = (unit: number): boolean => (WORD_UNITS[unit] ?? OTHER) !== OTHER
 
-/** `end`, if it differs from the term's. */
+/** `end` defaults to `start` plus the length of `word`. */
 type Add = (word: string, start: number, end?: number) => void
 
 /**
- * Returns terms in order: letter pairs in scripts without spaces, and a stretch's last letter; an
- * identifier's parts, then the whole. At most {@link MAX_INDEXED} characters. O(length).
+ * Returns the terms of a text in order. In scripts without spaces: letter pairs, and the last letter of each
+ * run. For an identifier: its parts, then the whole. At most {@link MAX_INDEXED} characters. O(length).
  * @example
  * tokensOf('Éa, fooBar').map(({ term }) => term) // ['ea', 'foo', 'bar', 'foobar']
  * tokensOf('東京都').map(({ term }) => term) // ['東京', '京都', '都']
@@ -153,9 +158,9 @@ export function lineOf(text: string): string {
 
 const MAX_ASCII = 20_000
 
-/** The terms of a word of n characters have at most 3n + 1, with their spaces. */
+/** The terms of a word of n characters have at most 3n + 1 characters, with their spaces. */
 const units = new Uint8Array(4 * MAX_ASCII + 2)
-/** Made by the first use: a runtime with the language alone loads this module. */
+/** Created at the first use, because runtimes without `TextDecoder` also load this module. */
 let decoder: InstanceType<typeof TextDecoder> | null = null
 
 /** Returns the line of an ASCII text, the usual case; null for another or a long one. O(length). */

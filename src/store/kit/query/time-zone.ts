@@ -2,7 +2,7 @@
 
 import { parseInstant } from '../../../event/time.ts'
 
-/** The end of a timestamp that names its zone, so that it means the same instant in every conversation. */
+/** The end of a timestamp with a zone, which is the same instant in every conversation. */
 const OWN_ZONE = /(?:Z|[+-]\d\d:?\d\d)$/
 const DAY = 86_400_000_000n
 
