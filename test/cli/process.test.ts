@@ -45,9 +45,6 @@ function start(
   })
 }
 
-/** Events whose output is several times as long as a pipe, which holds 64 KiB. */
-const MORE_THAN_A_PIPE = 2_000
-
 const many = () =>
   folder(
     Object.fromEntries(
@@ -76,6 +73,7 @@ describe('the process', () => {
   it('prints and exits as run() says', async () => {
     const commands = [
       ['replay', SAMPLE, '--json'],
+      ['check', SAMPLE],
       ['frobnicate'],
       ['replay', 'none.jsonl', '--json'],
       ['demo'],
@@ -101,16 +99,14 @@ describe('the process', () => {
   })
 
   it('heeds FORCE_COLOR and NO_COLOR', async () => {
-    const envs = [{ FORCE_COLOR: '1' }, { FORCE_COLOR: '1', NO_COLOR: '1' }]
+    const envs = [{ FORCE_COLOR: '1' }, { FORCE_COLOR: '1', NO_COLOR: '1' }, {}]
     const outcomes = await Promise.all(envs.map((env) => start(['replay', SAMPLE], { env })))
-    expect(outcomes.map(({ out }) => out.includes('\u001b['))).toEqual([true, false])
+    expect(outcomes.map(({ out }) => out.includes('\u001b['))).toEqual([true, false, false])
   })
 
   it('ends quietly when nobody reads on', async () => {
     const file = folder({
-      'a.jsonl': lines(
-        ...Array.from({ length: MORE_THAN_A_PIPE }, (_, i) => output(`m${i}`, 'hello '.repeat(10))),
-      ),
+      'a.jsonl': lines(...Array.from({ length: 6_000 }, (_, i) => output(`m${i}`, 'hello '.repeat(10)))),
     })('a.jsonl')
     const commands = [
       ['tree', file],
@@ -165,9 +161,7 @@ describe('the process', () => {
   })
 
   it('exports as much as is read', async () => {
-    const log = lines(
-      ...Array.from({ length: MORE_THAN_A_PIPE }, (_, i) => output(`m${i}`, 'hello '.repeat(10))),
-    )
+    const log = lines(...Array.from({ length: 6_000 }, (_, i) => output(`m${i}`, 'hello '.repeat(10))))
     const db = folder({})('x.db')
     await colloquy(['import', '-', '--db', db, '--conversation', 'c'], { stdin: log })
     const { code, out, err } = await start(['export', '--db', db, '--conversation', 'c'], { closeAfter: 1 })

@@ -1,6 +1,6 @@
 /**
- * Writes as several writers until it is killed: `node fault-writer.ts TARGET NAME TIMEOUT PAUSE`. Reports on
- * standard output, and executes commands from standard input, which ends with the run.
+ * Writes as several writers until it is killed: `node fault-writer.ts TARGET NAME TIMEOUT`. Reports on standard output,
+ * and executes commands from standard input, which ends with the run.
  */
 
 import { writeSync } from 'node:fs'
@@ -19,9 +19,8 @@ export type Report =
   | readonly [type: 'failed', code: string, ms: number]
   | readonly [type: 'leased' | 'held']
 
-const [, , target = '', name = '', timeoutText = '', pauseText = ''] = process.argv
+const [, , target = '', name = '', timeoutText = ''] = process.argv
 const timeout = Number(timeoutText)
-const pause = Number(pauseText)
 
 /** Synchronous, so that nothing reported is lost in a kill. */
 const say = (...report: Report): void => void writeSync(1, `${JSON.stringify(report)}\n`)
@@ -68,14 +67,14 @@ async function write(writer: number): Promise<void> {
   for (;;) {
     if (isHeld) await sleep(20)
     else await append(CONVERSATIONS[writer % CONVERSATIONS.length] ?? '', `${name}.${writer}.${(count += 1)}`)
-    await sleep(pause)
+    await sleep(5)
   }
 }
 
 /** Writes while it holds the lease. Ids contain the generation, which must never decrease along the log. */
 async function writeLeased(): Promise<void> {
   for (;;) {
-    await sleep(Math.max(20, pause))
+    await sleep(20)
     if (isHeld) continue
     const lease = (await insist(() => store.acquireLease(LEASED, name, LEASE_TTL)))?.value ?? null
     if (lease === null) continue

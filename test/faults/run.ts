@@ -50,18 +50,9 @@ interface World {
   readonly file?: string
 }
 
-/** How writers write. */
-export interface Writing {
-  /** The file of a writer, bundled or not. */
-  readonly program: string
-  /** Milliseconds between two calls of a writer. */
-  readonly pause: number
-}
-
 /** A process of writers, started again after a kill. */
 class Writer {
   readonly #program: string
-  readonly #pause: string
   readonly #target: string
   readonly #name: string
   readonly #hear: (report: Report) => void
@@ -75,9 +66,8 @@ class Writer {
   /** Whether the durations of its calls include a stop of its process. */
   wasStopped = false
 
-  constructor({ program, pause }: Writing, target: string, name: string, hear: (report: Report) => void) {
+  constructor(program: string, target: string, name: string, hear: (report: Report) => void) {
     this.#program = program
-    this.#pause = String(pause)
     this.#target = target
     this.#name = name
     this.#hear = hear
@@ -98,7 +88,7 @@ class Writer {
 
   #start(): ChildProcess {
     this.#generation += 1
-    const args = [this.#target, `${this.#name}-${this.#generation}`, String(TIMEOUT), this.#pause]
+    const args = [this.#target, `${this.#name}-${this.#generation}`, String(TIMEOUT)]
     const child = spawn(process.execPath, [this.#program, ...args], {
       stdio: ['pipe', 'pipe', 'inherit'],
     })
@@ -303,7 +293,7 @@ async function check(store: Store, acknowledged: ReadonlyMap<string, ReadonlySet
 
 /** Causes faults in turn under writers, until the deadline but each at least once. */
 async function runFaults(
-  writing: Writing,
+  program: string,
   kind: string,
   faults: readonly Fault[],
   store: Store,
@@ -326,7 +316,7 @@ async function runFaults(
   }
   const writers = Array.from(
     { length: PROCESSES },
-    (_, index) => new Writer(writing, target, String(index), hear),
+    (_, index) => new Writer(program, target, String(index), hear),
   )
   try {
     for (let turn = 0; turn < faults.length || performance.now() < deadline; turn += 1) {
@@ -352,18 +342,19 @@ async function runFaults(
 /**
  * Runs all faults over SQLite and then PostgreSQL, each for half of the time but at least once.
  * @param say receives each outcome
+ * @param program the file of a writer, bundled or not
  */
 export async function runAll(
   minutes: number,
   say: (outcome: Outcome) => void,
-  writing: Writing = { program: join(import.meta.dirname, 'fault-writer.ts'), pause: 5 },
+  program = join(import.meta.dirname, 'fault-writer.ts'),
 ): Promise<void> {
   const half = minutes * 30_000
   const folder = mkdtempSync(join(tmpdir(), 'colloquy-faults-'))
   const file = join(folder, 'faults.db')
   const sqlite = sqliteStore({ file, synchronous: 'normal' })
   try {
-    await runFaults(writing, 'SQLite', SQLITE, sqlite, file, { file }, performance.now() + half, say)
+    await runFaults(program, 'SQLite', SQLITE, sqlite, file, { file }, performance.now() + half, say)
   } finally {
     await sqlite.close()
     rmSync(folder, { recursive: true, force: true })
@@ -375,7 +366,7 @@ export async function runAll(
   const postgres = postgresStore({ url: server.url })
   try {
     const deadline = performance.now() + half
-    await runFaults(writing, 'PostgreSQL', POSTGRES, postgres, url.href, { server, proxy }, deadline, say)
+    await runFaults(program, 'PostgreSQL', POSTGRES, postgres, url.href, { server, proxy }, deadline, say)
   } finally {
     await postgres.close()
     proxy.close()
