@@ -24,7 +24,6 @@ const ROOT = resolve(import.meta.dirname, '..')
 
 /** Programs that tests start, in addition to the package's own. */
 const CHILDREN = [
-  'cli/as-nobody',
   'conversation/driver',
   'conversation/racer',
   'faults/fault-writer',

@@ -1,11 +1,11 @@
 /** The commands and their options in one table, from which the parser, the types and the help pages are made. */
 
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import { isLegalId, parseInstant, SOURCES } from '../event/index.ts'
+import { parseInstant } from '../event/index.ts'
 import { EVENT_KINDS } from '../index.ts'
 import { GRAMMARS } from '../laws/index.ts'
 import { SESSION_FORMATS } from '../sessions/index.ts'
-import { MAX_PAGE_SIZE, TEXT_ROLES, nearestName } from '../store/kit/index.ts'
+import { MAX_PAGE_SIZE, nearestName } from '../store/kit/index.ts'
 import { addressOf, isDatabaseUrl } from './db/address.ts'
 import { UsageError } from './failure.ts'
 import { wrapWords } from './print/text.ts'
@@ -86,23 +86,11 @@ const asTime: Parse<string> = (text, name) => {
   return fail(`--${name} must be a date and time in ISO 8601, such as 2026-01-31T10:00:00.5+01:00`)
 }
 
-const asTimeZone: Parse<string> = (timeZone) => {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone }).format(0)
-    return timeZone
-  } catch {
-    return fail(`unknown time zone '${timeZone}': use an IANA name such as Europe/Berlin`)
-  }
-}
-
 const asOrigin: Parse<string> = (text) => {
   const isOrigin = /^https?:/i.test(text) && URL.parse(text)?.origin === text.toLowerCase().replace(/\/$/, '')
   if (isOrigin || text === '*') return text
   return fail('--allow-origin must be an origin such as https://app.example.com, or *')
 }
-
-const asNewId: Parse<string> = (text) =>
-  isLegalId(text) ? text : fail('--conversation must be 1 to 200 characters without control characters')
 
 const asVisible: Parse<string> = (text, name) =>
   text.trim() === '' ? fail(`--${name} must not be blank`) : text
@@ -231,11 +219,10 @@ export const COMMANDS = {
       ...LEAF,
       // With fewer there is nothing to keep after a summary.
       'max-events': required(option('N', numberIn(4, Infinity, 'an integer'))),
-      summary: option('TEXT', asVisible),
     },
     more: [
       'A view of more than N events (4 or more) is cut to about N/2; a view whose log requests a condensation is cut to about half of its events. The first two events, the system prompt, the last user message and pending calls are kept; a batch is kept or removed as a whole. Nothing is written.',
-      `TEXT replaces the removed events; the default is “${PLACEHOLDER_SUMMARY}”.`,
+      `The summary is “${PLACEHOLDER_SUMMARY}”.`,
       'With --json, writes {"file","condensation","reason","view_before","view"}: condensation is the event to append, or null; reason is events, request, not_needed or nothing_to_forget; view_before is the number of events before, and view the ids after.',
     ],
   }),
@@ -259,7 +246,6 @@ export const COMMANDS = {
       open: FLAG,
       redact: FLAG,
       html: option('PATH', asText),
-      force: needing('html', FLAG),
     },
     check({ html, port, open }) {
       const isServed = port !== undefined || open !== undefined
@@ -267,7 +253,7 @@ export const COMMANDS = {
     },
     more: [
       'Serves a page to this machine only and prints its address; the default PORT is any free port. With --open, opens it in the browser. Ends on SIGINT and SIGTERM.',
-      'With --html, writes one file that contains the logs and opens without a server; share it only with people who may read them. With --force, replaces an existing file.',
+      'With --html, writes one file that contains the logs and opens without a server; share it only with people who may read them.',
       'Without --conversation, offers the newest 2,000 conversations of the database; with it, that conversation and those that it started.',
       'Encrypted reasoning is left out. With --redact, API keys, tokens, passwords and private keys are masked, too.',
     ],
@@ -278,8 +264,8 @@ export const COMMANDS = {
     options: {
       ...NEEDS_DATABASE,
       ...FILE,
-      timezone: option('ZONE', asTimeZone),
-      conversation: option('ID', asNewId),
+      timezone: option('ZONE', asText),
+      conversation: option('ID', asText),
       ...JSON_FLAG,
     },
     check({ conversation }, files) {
@@ -308,7 +294,6 @@ export const COMMANDS = {
       ...NEEDS_STORED,
       format: option('FORMAT', oneOf(LAYOUTS)),
       output: option('PATH', asText),
-      force: needing('output', FLAG),
       redact: FLAG,
     },
     check(options) {
@@ -325,7 +310,6 @@ export const COMMANDS = {
       `FORMAT is one of ${LAYOUTS.join(', ')}; the default is zip for PATH.zip, else jsonl, on standard output without --output.`,
       'Lines that could not be read as events are written unchanged, at their position.',
       'Nothing is left out: encrypted content, such as reasoning, is in the export.',
-      'With --force, replaces an existing file or an earlier export.',
       'With --redact, API keys, tokens, passwords and private keys are masked everywhere; ids are kept.',
     ],
   }),
@@ -335,9 +319,6 @@ export const COMMANDS = {
     options: {
       ...NEEDS_STORED,
       kind: repeated('KIND', oneOf(EVENT_KINDS)),
-      source: option('SOURCE', oneOf(SOURCES)),
-      since: option('TIME', asTime),
-      until: option('TIME', asTime),
       text: option('TEXT', asText),
       ...LEAF,
       desc: FLAG,
@@ -345,8 +326,7 @@ export const COMMANDS = {
       ...JSON_FLAG,
     },
     more: [
-      'Events are in order of time. --since is inclusive and --until exclusive (ISO 8601; UTC unless TIME has a zone).',
-      `SOURCE is one of ${SOURCES.join(', ')}; TEXT is part of a message; case is ignored.`,
+      'Events are in order of time. TEXT is part of a message; case is ignored.',
       `With --leaf, finds only events on the branch that ends at that event. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the previous page.`,
       'With --json, one object {"items","cursor"} on one line.',
     ],
@@ -357,22 +337,15 @@ export const COMMANDS = {
     options: {
       ...NEEDS_DATABASE,
       query: required(option('TEXT', asVisible)),
-      conversation: option('ID', asText),
-      owner: option('ID', asText),
-      role: option('ROLE', oneOf(TEXT_ROLES)),
-      since: option('TIME', asTime),
-      until: option('TIME', asTime),
-      rank: FLAG,
-      results: FLAG,
       index: FLAG,
       ...PAGE,
       ...JSON_FLAG,
     },
     more: [
       'All words of TEXT must occur; "words in quotes" must be next to each other, and -word must not occur.',
-      'Matches are sorted newest first, with --rank by relevance; --results also searches tool results.',
+      'Matches are sorted newest first.',
       '--index creates the full-text index if the database has none, and waits until it is complete.',
-      `ROLE is one of ${TEXT_ROLES.join(', ')}. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the previous page.`,
+      `N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the previous page.`,
       'With --json, one object {"items","cursor"} on one line.',
     ],
   }),
@@ -424,11 +397,10 @@ export const COMMANDS = {
     options: {
       ...NEEDS_STORED,
       event: required(option('EVENT_ID', asText)),
-      reason: option('TEXT', asVisible),
       ...CONFIRMED,
     },
     more: [
-      'Replaces texts, files, arguments and reasoning of the event with this whole id. Its position and references stay, so the conversation continues. The log records the erasure and TEXT. Copies in forks, summaries and replies are other events. Needs --yes, or --dry-run, which changes nothing.',
+      'Replaces texts, files, arguments and reasoning of the event with this whole id. Its position and references stay, so the conversation continues. The log records the erasure. Copies in forks, summaries and replies are other events. Needs --yes, or --dry-run, which changes nothing.',
     ],
   }),
   serve: command({
@@ -656,27 +628,22 @@ export function helpPage(topic: string | null): string[] {
 }
 
 function commandPage(name: CommandName, { about, input, options, operand, more }: AnyCommand): string[] {
-  const isEither = input.startsWith('files-or')
   const readsFiles = input.startsWith('files')
-  const event = operand === undefined ? [] : [`[${operand}]`]
-  const file = readsFiles ? [operand === undefined ? 'FILE…' : 'FILE'] : []
-  // From files without the options of a database, and from a database without the options of files.
-  const needed = input === 'files-or-conversation' ? ['db', 'conversation'] : ['db']
-  const ways = isEither
-    ? [
-        [...file, ...event, ...shownOptions(options, [], ['db', 'conversation'])],
-        [...shownOptions(options, needed, ['from'], event)],
-      ]
-    : [[...file, ...event, ...shownOptions(options)]]
+  const isEither = input.startsWith('files-or')
+  const file = operand === undefined ? 'FILE…' : 'FILE'
+  const named = input === 'files-or-database' ? '[--conversation ID]' : '--conversation ID'
+  const words = [
+    ...(isEither ? [`(${file} | --db FILE_OR_URL ${named})`] : readsFiles ? [file] : []),
+    ...(operand === undefined ? [] : [`[${operand}]`]),
+    ...shownOptions(options, isEither ? ['db', 'conversation'] : []),
+  ]
+  const lead = `Usage: colloquy ${name} `
   const namesEvent = readsFiles && ('at' in options || 'leaf' in options)
   const paragraphs = [...more, ...(namesEvent ? [ABOUT_EVENT_IDS] : [])]
   return [
     `colloquy ${name}: ${about}`,
     '',
-    ...ways.flatMap((words, index) => {
-      const lead = `${index === 0 ? 'Usage:' : '      '} colloquy ${name} `
-      return [...wrapWords(words, COLUMNS, lead, lead.length)]
-    }),
+    ...wrapWords(words, COLUMNS, lead, lead.length),
     ...(paragraphs.length > 0 ? [''] : []),
     ...paragraphs.flatMap((text) => [...wrapWords(text.split(' '), COLUMNS)]),
     ...(input === 'nothing' ? [] : ['']),
@@ -685,22 +652,15 @@ function commandPage(name: CommandName, { about, input, options, operand, more }
   ]
 }
 
-/** Options of a usage line: the needed ones, other words, and the others in brackets. */
-function shownOptions(
-  options: OptionTable,
-  needed: readonly string[] = [],
-  hidden: readonly string[] = [],
-  words: readonly string[] = [],
-): string[] {
+/** Options of a usage line: the required ones, and the others in brackets. */
+function shownOptions(options: OptionTable, hidden: readonly string[]): string[] {
   const shown = Object.entries(options).filter(([name]) => !hidden.includes(name))
-  const isNeeded = ([name, { isRequired }]: (typeof shown)[number]) =>
-    isRequired === true || needed.includes(name)
   const text = ([name, { value }]: (typeof shown)[number]) =>
     value === null ? `--${name}` : `--${name} ${value}`
-  const others = shown.filter((one) => !isNeeded(one))
+  const required = shown.filter(([, { isRequired }]) => isRequired === true)
+  const others = shown.filter(([, { isRequired }]) => isRequired !== true)
   return [
-    ...shown.filter(isNeeded).map(text),
-    ...words,
+    ...required.map(text),
     ...others.map((one) => `[${text(one)}]${one[1].isRepeated === true ? '…' : ''}`),
   ]
 }

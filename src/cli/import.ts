@@ -1,7 +1,8 @@
 /** Copies conversations from files into a database, and reports the result for each. */
 
 import { createHash } from 'node:crypto'
-import { basename, extname, relative, resolve } from 'node:path'
+import { stat } from 'node:fs/promises'
+import { basename, extname, resolve } from 'node:path'
 import { type JsonObject, isLegalId, KINDS, parseInstant, ROOT } from '../event/index.ts'
 import {
   type ConversationRecord,
@@ -28,13 +29,7 @@ import {
   legalId,
   titleIn,
 } from './input/documents.ts'
-import {
-  type DocumentName,
-  isBlankFile,
-  type SessionFile,
-  sessionFilesIn,
-  type SidecarFiles,
-} from './input/open.ts'
+import { type DocumentName, type SessionFile, sessionFilesIn, type SidecarFiles } from './input/open.ts'
 import {
   factsOf,
   newProblems,
@@ -48,28 +43,22 @@ import {
   type Tally,
   tally,
 } from './input/recording.ts'
-import { ClosedPipe, lasting, type Progress } from './print/io.ts'
-import { counted, glimpse, plain, quoted, safe } from './print/text.ts'
+import { lasting } from './print/io.ts'
+import { counted, glimpse, quoted, safe } from './print/text.ts'
 import { inWords, oddities, upcastRepairs } from './show/check.ts'
 import { aboutFile, byLine, LISTED, Page, type Problem } from './show/page.ts'
 
 type Request = RequestOf<'import'>
 
-/**
- * Imports all files in order, even without a reader of the reports; returns the worst exit code.
- * @throws FailedOutput at the end, when a report could not be written for another reason.
- */
+/** Imports all files in order, even without a reader of the reports; returns the worst exit code. */
 export async function importFiles(request: Request, { io }: Page): Promise<number> {
-  const stdout = lasting(io.stdout)
-  const page = new Page({ ...io, stdout })
+  const page = new Page({ ...io, stdout: lasting(io.stdout) })
   let worst = 0
   for (const file of request.files) {
     const files = file === '-' ? null : await sessionFilesIn(file)
     const act = files === null ? importFile(request, page, file) : importFolder(request, page, file, files)
     worst = Math.max(worst, await act)
   }
-  const failure = stdout.failure()
-  if (failure !== null && !(failure instanceof ClosedPipe)) throw failure
   return worst
 }
 
@@ -86,27 +75,16 @@ async function importFolder(
         'several_conversations',
         '--conversation applies to one file, and FILE is a directory: pass a file, or omit --conversation',
       )
-    let [worst, failed, damaged] = [0, 0, 0]
-    const blank: string[] = []
+    let [worst, read, failed] = [0, 0, 0]
     for (const { file, name: fallback } of files) {
-      if (await isBlankFile(file)) {
-        blank.push(relative(name, file))
-        continue
-      }
-      const reports: ImportReport[] = []
-      const code = await importFile(request, page, file, fallback, reports)
+      if ((await stat(file)).size === 0) continue
+      const code = await importFile(request, page, file, fallback)
       worst = Math.max(worst, code)
+      read += 1
       if (code !== 0) failed += 1
-      if (reports.some(({ quarantined }) => quarantined > 0)) damaged += 1
     }
-    const counts = [
-      `${counted(files.length - blank.length, 'file')} read`,
-      ...(failed === 0 ? [] : [`${counted(failed, 'file')} with something wrong`]),
-      ...(damaged === 0 ? [] : [`${counted(damaged, 'file')} with quarantined lines`]),
-    ]
-    if (json !== true) await page.print([`${safe(name)}: ${counts.join(', ')}`])
-    const leftOut = `left out ${counted(blank.length, 'empty file')}: ${blank.map(plain).join(', ')}`
-    if (blank.length > 0) await page.complain(`${safe(name)}: ${leftOut}`)
+    const failures = failed === 0 ? '' : `, ${counted(failed, 'file')} with something wrong`
+    if (json !== true) await page.print([`${safe(name)}: ${counted(read, 'file')} read${failures}`])
     return worst
   })
 }
@@ -116,14 +94,13 @@ async function importFile(
   page: Page,
   file: string,
   name = basename(resolve(file), extname(file)),
-  reports: ImportReport[] = [],
 ): Promise<number> {
   const { db, from, json } = request.options
-  return page.attempt(aboutFile(file, json), async (progress) => {
+  return page.attempt(aboutFile(file, json), async () => {
     const source = await openFacts(file, from, page.io)
-    const copy = (store: Store) => copyAll({ store, file, request, progress }, name, source, reports)
-    await withStore(db, { write: true }, copy)
-    progress.done()
+    const reports = await withStore(db, { write: true }, (store) =>
+      copyAll({ store, file, request }, name, source),
+    )
     for (const report of reports)
       await page.answer(json, reportJson(report), showReport(page, report, db.label))
     const notes = reports.flatMap((report) => quarantineNote(report, report.events) ?? [])
@@ -136,16 +113,13 @@ interface Copy {
   readonly store: Store
   readonly file: string
   readonly request: Request
-  readonly progress: Progress
 }
 
 /** Copies the conversation of a file, and the others in it, each after its parent. */
-async function copyAll(copy: Copy, name: string, source: Source, reports: ImportReport[]): Promise<void> {
+async function copyAll(copy: Copy, name: string, source: Source): Promise<readonly ImportReport[]> {
   const { session, sidecarFiles, form, facts } = source
-  if (session === null) {
-    reports.push(await copyConversation(copy, { form, facts }, planImport(copy, sidecarFiles)))
-    return
-  }
+  if (session === null) return [await copyConversation(copy, { form, facts }, planImport(copy, sidecarFiles))]
+  const reports: ImportReport[] = []
   const copySession = async (one: Session, fallbackId: string, parentId: string | null): Promise<void> => {
     const plan = planSession(copy, one, fallbackId, parentId)
     const report = await copyConversation(copy, { form, facts: factsOf(one) }, plan)
@@ -155,6 +129,7 @@ async function copyAll(copy: Copy, name: string, source: Source, reports: Import
       await copySession(child, `${report.conversation}-${index + 1}`, report.conversation)
   }
   await copySession(session, idOfName(name), null)
+  return reports
 }
 
 /**
@@ -202,7 +177,7 @@ async function copyConversation(
   { form, facts }: Pick<Source, 'form' | 'facts'>,
   plan: Plan,
 ): Promise<ImportReport> {
-  const { store, file, progress } = copy
+  const { store, file } = copy
   const report: ImportReport = {
     file,
     form,
@@ -234,7 +209,6 @@ async function copyConversation(
     report.added += appended.version - position.version
     position = appended
     length += batch.length
-    progress.tick(length)
   }
   position ??= await begin()
   if (plan.head !== undefined) await moveHead(store, report, plan.head, length, position)
@@ -352,42 +326,31 @@ function parseDocument(name: string, bytes: Buffer | undefined, notes: string[])
 const idOfName = (name: string): string =>
   isLegalId(name) ? dashed(name) : `import-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
 
-const BATCH = { facts: 200, bytes: 1 << 22 }
-
-/** After this many lines without any JSON, a file is of another kind. */
-const HOPELESS = 1000
+/** Maximum number of facts that are appended at a time. */
+const BATCH = 200
 
 /**
- * Facts in batches. The first follows the first line of JSON, so a file of another kind creates nothing.
- * @throws FileError when there is no such line, or when an element of an array is not JSON.
+ * Facts in batches. The first has a line of JSON, so a file of another kind creates nothing.
+ * @throws FileError when it has none.
  */
 async function* batchesOf(
   read: AsyncIterable<readonly ReadFact[]>,
   report: ImportReport,
 ): AsyncIterableIterator<readonly ReadFact[]> {
   const batch: ReadFact[] = []
-  let bytes = 0
-  const isHopeless = (): boolean => report.broken?.count === report.events + batch.length
   const close = (): readonly ReadFact[] => {
-    if (report.broken !== null && isHopeless())
-      throw new FileError('not_json', noJsonMessage(report.broken, report.form))
     report.events += batch.length
-    bytes = 0
+    if (report.broken?.count === report.events)
+      throw new FileError('not_json', noJsonMessage(report.broken, report.form))
     return batch.splice(0)
   }
   for await (const some of read) {
     for (const decoded of some) {
-      noteRead(report, decoded, report.form, MAX_ISSUES)
+      noteRead(report, decoded, MAX_ISSUES)
       const { fact } = decoded
       // No store keeps transient events.
-      if (!isQuarantined(fact) && !KINDS[fact.kind].stored) {
-        report.skipped += 1
-        continue
-      }
-      const length = batch.push(decoded)
-      bytes += decoded.bytes ?? JSON.stringify(fact).length
-      if (length < BATCH.facts && bytes < BATCH.bytes) continue
-      if (length >= HOPELESS || !isHopeless()) yield close()
+      if (!isQuarantined(fact) && !KINDS[fact.kind].stored) report.skipped += 1
+      else if (batch.push(decoded) === BATCH) yield close()
     }
   }
   const last = close()

@@ -22,9 +22,9 @@ import type { Session } from '../sessions/index.ts'
 import type { Options, RequestOf } from './commands.ts'
 import { eachConversation, getConversation, withStore } from './db/store.ts'
 import { writeTo } from './export.ts'
-import { FileError, fromListening } from './failure.ts'
+import { FileError, fromSystem } from './failure.ts'
 import { openingCall, quarantineNote, readRecording, readStored } from './input/recording.ts'
-import { ClosedPipe, progressOn } from './print/io.ts'
+import { ClosedPipe } from './print/io.ts'
 import { counted, plain, safe } from './print/text.ts'
 import { aboutFile, type Page } from './show/page.ts'
 
@@ -37,14 +37,13 @@ interface Logs {
 /** Serves the inspector's page until the command is stopped, or writes it to a file. Resolves to the exit code. */
 export async function inspect({ options, files }: RequestOf<'inspect'>, page: Page): Promise<number> {
   const { db, conversation, html } = options
-  return page.attempt(aboutFile(db?.label ?? files.join(', ')), async (progress) => {
+  return page.attempt(aboutFile(db?.label ?? files.join(', ')), async () => {
     const show = async (logs: Logs): Promise<number> => {
-      progress.done()
       // A missing file is reported before a missing template.
       const template = await readTemplate()
       return html === undefined
         ? serveLogs(template, logs, options, page)
-        : writePage(template, logs, { output: html, force: options.force === true }, page)
+        : writePage(template, logs, html, page)
     }
     if (db === undefined) return show(await filesOf(files, options, page))
     if (html !== undefined && conversation === undefined)
@@ -69,21 +68,15 @@ async function filesOf(files: readonly string[], options: Options<'inspect'>, pa
   const { from, redact = false } = options
   const logs: LogDocument[] = []
   for (const file of files) {
-    const progress = progressOn(file, page.io)
-    try {
-      const recording = await readRecording(file, page.io, progress, { from })
-      const { session } = recording
-      const own = sessionTitle(session, basename(file), file, session?.parentId ?? null)
-      logs.push(documentOf(recording, own, redact), ...childrenOf(session, own, redact))
-      const note = quarantineNote(recording, recording.lines.length)
-      if (note !== null) await page.complain(`${safe(file)}: ${note}`)
-    } catch (error) {
-      if (error instanceof FileError && error.subject === null)
-        throw new FileError(error.code, error.message, file)
-      throw error
-    } finally {
-      progress.done()
-    }
+    const recording = await readRecording(file, page.io, from).catch((error: unknown) => {
+      const failure = fromSystem(error)
+      throw failure instanceof FileError ? new FileError(failure.code, failure.message, file) : failure
+    })
+    const { session } = recording
+    const own = sessionTitle(session, basename(file), file, session?.parentId ?? null)
+    logs.push(documentOf(recording, own, redact), ...childrenOf(session, own, redact))
+    const note = quarantineNote(recording, recording.lines.length)
+    if (note !== null) await page.complain(`${safe(file)}: ${note}`)
   }
   const read = async (index: number) => logs[index] as LogDocument
   return { name: files.join(', '), titles: logs.map(titleOf), read }
@@ -121,10 +114,7 @@ async function storedLogs(
     async read(index) {
       const { name } = titles[index] as LogTitle
       const record = await getConversation(store, name)
-      const progress = progressOn(name, page.io)
-      const recording = await readStored(store, record, progress)
-      progress.done()
-      return documentOf(recording, titleOfRecord(record), redact)
+      return documentOf(await readStored(store, record), titleOfRecord(record), redact)
     },
   }
 }
@@ -206,14 +196,14 @@ const childrenOf = (session: Session | null, parent: LogTitle, redact: boolean):
 async function writePage(
   template: string,
   { titles, read }: Logs,
-  target: { readonly output: string; readonly force: boolean },
+  output: string,
   page: Page,
 ): Promise<number> {
   const logs = await Promise.all(titles.map((_, index) => read(index)))
   // From here on, errors are about the file that is written.
-  return page.attempt(aboutFile(target.output), async () => {
-    await writeTo(target, 'file', (path) => writeFile(path, inspectorPage(template, logs), { flag: 'wx' }))
-    await page.print([`Written to ${safe(target.output)}: it opens in any browser, without a server`])
+  return page.attempt(aboutFile(output), async () => {
+    await writeTo(output, (path) => writeFile(path, inspectorPage(template, logs), { flag: 'wx' }))
+    await page.print([`Written to ${safe(output)}: it opens in any browser, without a server`])
     return 0
   })
 }
@@ -249,9 +239,7 @@ async function serveLogs(
     })
   }
   const address = { host: '127.0.0.1', port: options.port ?? 0, onlyLocal: true }
-  const server = await listen({ fetch, ...address }).catch((error: unknown) => {
-    throw fromListening(error)
-  })
+  const server = await listen({ fetch, ...address })
   const lines = [
     `Colloquy shows ${logs.name} at ${server.url}`,
     '  only this machine is let in; end with Ctrl-C',

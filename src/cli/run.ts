@@ -17,7 +17,7 @@ import {
 import { hideLogins } from './db/address.ts'
 import { getConversation, withStore } from './db/store.ts'
 import { exportConversation } from './export.ts'
-import { FileError, fromWriting, UsageError } from './failure.ts'
+import { FileError, fromSystem, UsageError } from './failure.ts'
 import { importFiles } from './import.ts'
 import {
   brokenNote,
@@ -31,16 +31,7 @@ import {
 } from './input/recording.ts'
 import { inspect } from './inspect.ts'
 import { readPackage } from './package.ts'
-import {
-  ClosedPipe,
-  FailedOutput,
-  failureText,
-  type Io,
-  lasting,
-  type Progress,
-  progressOn,
-  type Sink,
-} from './print/io.ts'
+import { ClosedPipe, FailedOutput, failureText, type Io, lasting, type Sink } from './print/io.ts'
 import { pad, plain, safe, widest } from './print/text.ts'
 import { serveConversations } from './serve/serve.ts'
 import { auditBlobs, deleteConversations, eraseEvent, printPage } from './stored.ts'
@@ -53,18 +44,6 @@ import { whyView } from './show/why.ts'
 
 /** How to call colloquy here: in its own repository it is not a command of the shell. */
 const CALLED = import.meta.url.endsWith('.ts') ? 'npm run -s colloquy --' : 'npx colloquy'
-
-const AGENT = [
-  "import Anthropic from '@anthropic-ai/sdk'",
-  "import { createEngine, memoryStore } from 'colloquy'",
-  "import { anthropicStep } from 'colloquy/steps'",
-  'const client = new Anthropic() // with ANTHROPIC_API_KEY',
-  "const step = anthropicStep({ client, model: 'claude-sonnet-5-5', max_tokens: 1024 })",
-  'const conversation = await createEngine({ store: memoryStore() }).create()',
-  "await conversation.sendMessage('Hello!')",
-  'await conversation.run(step)',
-  'console.log((await conversation.messages()).at(-1))',
-]
 
 function* showDemo(page: Page, recording: Recording, file: string): IterableIterator<string> {
   const { state } = recording
@@ -80,9 +59,6 @@ function* showDemo(page: Page, recording: Recording, file: string): IterableIter
   yield page.heading('What was repaired')
   yield* page.problemRows(repairsOf(recording), { limit: LISTED })
   yield ''
-  yield page.heading('An agent of your own', 'with tools, streams and other models: docs/steps.md')
-  yield* AGENT.map((line) => `  ${line}`)
-  yield ''
   yield page.heading('Try next')
   const others = listLeaves(state).filter(({ id }) => id !== state.log.head?.id)
   yield* suggestions(page, file, others[0]?.id ?? '')
@@ -92,15 +68,16 @@ const isMinor = ({ isRemark, entry }: TreeRow): boolean =>
   isRemark || ['ObservationEvent', 'CondensationRequest'].includes(entry.event?.kind ?? '')
 
 function* suggestions({ paint }: Page, file: string, leaf: string): IterableIterator<string> {
-  const tries = Object.entries({
-    'the request': `${CALLED} messages ${file} --format anthropic`,
-    'other branch': `${CALLED} view ${file} --leaf ${leaf}`,
-    'your own log': `${CALLED} check YOUR-LOG.jsonl`,
-    'as a service': `${CALLED} serve`,
-    'all the rest': `${CALLED} help`,
-  })
-  const columns = widest(tries.map(([, line]) => line))
-  for (const [why, line] of tries) yield `  ${paint('strong', pad(line, columns))}  ${paint('dim', why)}`
+  const tries = [
+    [`messages ${file} --format anthropic`, 'the request'],
+    [`view ${file} --leaf ${leaf}`, 'other branch'],
+    ['check YOUR-LOG.jsonl', 'your own log'],
+    ['serve', 'as a service'],
+    ['help', 'all the rest'],
+  ] as const
+  const columns = widest(tries.map(([command]) => command))
+  for (const [command, why] of tries)
+    yield `  ${paint('strong', `${CALLED} ${pad(command, columns)}`)}  ${paint('dim', why)}`
 }
 
 /** Runs a command. Resolves to 0, 1 for bad data or 2 for bad usage; rejects with nothing but {@link ClosedPipe}. */
@@ -116,8 +93,10 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
       await page.complain(`${plain(hideLogins(error.message))} (see: colloquy ${help})`)
       return 2
     }
-    const subject = error instanceof FileError && error.subject !== null ? `${safe(error.subject)}: ` : ''
-    await page.complain(subject + failureText(error))
+    const failure = fromSystem(error)
+    const subject =
+      failure instanceof FileError && failure.subject !== null ? `${safe(failure.subject)}: ` : ''
+    await page.complain(subject + failureText(failure))
     return 1
   }
 }
@@ -174,8 +153,7 @@ async function showRecordings(
   const [isJunit, hasLaws] = [check?.format === 'junit', check?.laws === true]
   const json = options.json === true || check?.format === 'json'
   const judged: Judged[] = []
-  const show = async ({ name, fields }: About, recording: Recording, progress: Progress): Promise<number> => {
-    progress.step('working')
+  const show = async ({ name, fields }: About, recording: Recording): Promise<number> => {
     const laws = check !== null && hasLaws ? judgeLog(recording, name, check) : null
     if (laws !== null) judged.push(laws)
     const subject = () => {
@@ -190,43 +168,36 @@ async function showRecordings(
       const session = recording.session !== null && { session: { format, id, notes } }
       // Everything that can fail runs before the first byte, so that no line has half a result and an error.
       const value = maskSecrets({ ...fields, ...session, ...view.json(subject()) })
-      progress.done()
       await page.answer(json, { ...value, ...(laws !== null && { laws: laws.violations }) }, [])
     } else if (!isJunit) {
       const lines = laws === null ? view.show(page, subject()) : showLaws(page, laws)
-      progress.done()
       await page.print(lines)
     }
-    progress.done()
     // A check shows quarantined lines itself.
     const note = check === null ? quarantineNote(recording, recording.lines.length) : brokenNote(recording)
     if (note !== null) await page.complain(`${safe(name)}: ${note}`)
     const isBad = check !== null && (laws?.violations ?? recording.issues).length > 0
     return isBad || note !== null ? 1 : 0
   }
-  // Without the laws, the JSON of a check needs no state, and the log may be larger than memory.
-  const fold = !(json && check !== null && !hasLaws)
   let worst = 0
   if (db !== undefined) {
     const about = aboutStored(db, conversation, json)
-    worst = await page.attempt(about, async (progress) => {
+    worst = await page.attempt(about, async () => {
       const recording = await withStore(db, { write: false }, async (store) => {
         const record = await getConversation(store, conversation)
-        const stored = await readStored(store, record, progress, fold)
+        const stored = await readStored(store, record)
         if (command === 'tree') return { ...stored, children: await listSubagents(store, record.id) }
         if (command !== 'convert') return stored
         const parent = await createEngine({ store }).open(record)
         return { ...stored, children: (await parent.tree()).children }
       })
-      return show(about, recording, progress)
+      return show(about, recording)
     })
   }
   for (const [index, file] of files.entries()) {
     if (index > 0 && !json && !isJunit) await page.print([''])
     const about = aboutFile(file, json)
-    const code = await page.attempt(about, async (progress) =>
-      show(about, await readRecording(file, page.io, progress, { fold, from }), progress),
-    )
+    const code = await page.attempt(about, async () => show(about, await readRecording(file, page.io, from)))
     worst = Math.max(worst, code)
   }
   if (isJunit) await page.print(junitOf(judged))
@@ -235,7 +206,7 @@ async function showRecordings(
 
 async function demo(_request: RequestOf<'demo'>, page: Page): Promise<number> {
   const path = fileURLToPath(new URL('../cli/sample.jsonl', import.meta.url))
-  const recording = await readRecording(path, page.io, progressOn('sample.jsonl', page.io))
+  const recording = await readRecording(path, page.io)
   const near = relative(process.cwd(), path)
   await page.print(showDemo(page, recording, near.startsWith('..') ? path : near))
   return 0
@@ -256,8 +227,7 @@ function sinkOf(stream: Writable & { readonly isTTY?: boolean; readonly columns?
 
 function outputError(error: Error): Error {
   if ('code' in error && error.code === 'EPIPE') return new ClosedPipe('closed', { cause: error })
-  const failure = fromWriting(error) as Error
-  return new FailedOutput(`standard output ${failure.message}`, { cause: error })
+  return new FailedOutput(`standard output: ${failureText(fromSystem(error))}`, { cause: error })
 }
 
 const STOPPING = ['SIGINT', 'SIGTERM'] as const

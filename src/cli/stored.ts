@@ -1,5 +1,6 @@
 /** Commands over a database: pages of events and conversations, an audit, deletions and erasures. */
 
+import { setTimeout } from 'node:timers/promises'
 import { createEngine } from '../conversation/index.ts'
 import {
   type ConversationRecord,
@@ -27,13 +28,16 @@ interface List<Name extends ListCommand, Item> {
 }
 
 const search: List<'search', StoredEvent> = {
-  async find(store, { conversation, kind: kinds, source, since, until, text, leaf, desc, limit, cursor }) {
+  async find(store, { conversation, kind: kinds, text, leaf, desc, limit, cursor }) {
     const { id } = await getConversation(store, conversation)
     // The store returns an empty path for an unknown event; the user who typed its id needs an error.
     if (leaf !== undefined) await getEvent(store, id, leaf)
-    const filter = given({ kinds, source, timestampGte: since, timestampLt: until, text, leafId: leaf })
-    const order = desc === true ? 'timestamp_desc' : 'timestamp'
-    return store.search({ conversationId: id, order, ...filter, ...given({ limit, cursor }) })
+    const filter = given({ kinds, text, leafId: leaf, limit, cursor })
+    return store.search({
+      conversationId: id,
+      order: desc === true ? 'timestamp_desc' : 'timestamp',
+      ...filter,
+    })
   },
   // The body of an imported event may lack its id.
   json: ({ id, fact }) => maskSecrets(fact.id === undefined ? { id, ...fact } : fact),
@@ -48,13 +52,9 @@ const search: List<'search', StoredEvent> = {
 }
 
 const searchText: List<'search-text', TextHit> = {
-  async find(store, { query, conversation: id, owner, role, since: from, until: to, ...options }, io) {
-    const { index, rank, results, limit, cursor } = options
+  async find(store, { query, index, limit, cursor }, io) {
     if (index === true) await completeIndex(store, io)
-    const conversation = id === undefined ? undefined : (await getConversation(store, id)).id
-    const filter = given({ conversation, owner, role, from, to, limit, cursor })
-    const order = rank === true ? 'rank' : 'time'
-    return store.searchText({ query, order, includeResults: results === true, ...filter })
+    return store.searchText({ query, order: 'time', ...given({ limit, cursor }) })
   },
   json: ({ conversationId: conversation_id, id: event_id, seq: position, ...hit }) => {
     return { conversation_id, event_id, position, ...hit }
@@ -112,12 +112,11 @@ const given = <T extends object>(fields: T) =>
   }
 
 async function completeIndex(store: Store, io: Io): Promise<void> {
-  for (let last = -1; ;) {
+  for (;;) {
     const { indexed, total } = await store.textIndex()
     if (indexed === total) return
-    if (indexed !== last) await io.stderr.write(`indexed ${indexed} of ${counted(total, 'event')}\n`)
-    last = indexed
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await io.stderr.write(`indexed ${indexed} of ${counted(total, 'event')}\n`)
+    await setTimeout(1000)
   }
 }
 
@@ -199,7 +198,7 @@ export async function deleteConversations({ options }: RequestOf<'delete'>, page
 }
 
 export async function eraseEvent({ options }: RequestOf<'erase'>, page: Page): Promise<number> {
-  const { db, conversation, event: eventId, reason, json, 'dry-run': dryRun = false } = options
+  const { db, conversation, event: eventId, json, 'dry-run': dryRun = false } = options
   return page.attempt(aboutStored(db, conversation, json), async () => {
     const { id, fact } = await withStore(db, { write: false }, async (store) => {
       const { id } = await getConversation(store, conversation)
@@ -207,7 +206,7 @@ export async function eraseEvent({ options }: RequestOf<'erase'>, page: Page): P
     })
     const [conversationPath, eventPath] = [id, eventId].map(encodeURIComponent)
     const path = `/api/conversations/${conversationPath}/events/${eventPath}/erase`
-    if (!dryRun) await withStore(db, { write: true }, (store) => post(store, path, { reason }))
+    if (!dryRun) await withStore(db, { write: true }, (store) => post(store, path, {}))
     const isShown = dryRun && !isQuarantined(fact)
     await page.answer(json, { conversation: id, event: eventId, dry_run: dryRun }, [
       `${dryRun ? 'would erase' : 'erased'} ${quoted(eventId)}`,

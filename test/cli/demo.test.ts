@@ -1,15 +1,11 @@
 /** The demo fits on a page and is accurate, and the sample conversation is as described. */
 
-import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { promisify } from 'node:util'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { width } from '../../src/cli/print/text.ts'
 import type { Loaded } from '../../src/event/index.ts'
 import { isQuarantined, loadLine, replay } from '../../src/index.ts'
 import { listDroppedResults } from '../../src/state/index.ts'
-import { providerServer } from '../../src/testing/node/provider-server.ts'
-import { clientsOf, project } from '../pages.ts'
 import { type Answer, answers, colloquy, SAMPLE } from './world.ts'
 
 describe('the demo', () => {
@@ -20,14 +16,13 @@ describe('the demo', () => {
     out = outcome.out
   })
 
-  it('has five sections and ends with what to try next', () => {
+  it('has four sections and ends with what to try next', () => {
     const headings = out.split('\n').filter((line) => /^[A-Z]/.test(line))
     expect(headings.map((line) => line.split('  ')[0])).toEqual([
       'State',
       'Tree',
       'What the model sees',
       'What was repaired',
-      'An agent of your own',
       'Try next',
     ])
   })
@@ -54,22 +49,6 @@ describe('the demo', () => {
     ]) {
       expect(out).toContain(words)
     }
-  })
-
-  it('shows an agent that runs', async () => {
-    const [, code = ''] = /^An agent of your own.*\n([^]*?)^Try next/m.exec(out) ?? []
-    const { write, folder, remove } = project()
-    const { url, close } = await providerServer()
-    onTestFinished(async () => {
-      remove()
-      await close()
-    })
-    const { stdout } = await promisify(execFile)(process.execPath, [write('agent.js', code)], {
-      cwd: folder,
-      env: { ...process.env, ...clientsOf(url) },
-    })
-    expect(stdout).toContain("role: 'assistant'")
-    expect(stdout).toContain('Hello!')
   })
 
   it('tells how to start the service', () => {

@@ -44,7 +44,7 @@ async function textIn(path: string): Promise<string> {
     return (await Promise.all(readdirSync(path).map((name) => textIn(join(path, name))))).join('\n')
   const bytes = readFileSync(path)
   if (bytes.subarray(0, 2).toString() !== 'PK') return bytes.toString()
-  const { paths, read } = await openZip(path)
+  const { paths, read } = await openZip(path, () => true)
   return (await Promise.all(paths.map(read))).join('\n')
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { LAYOUTS } from '../../src/cli/commands.ts'
 import { eventFileName } from '../../src/cli/export.ts'
@@ -78,49 +78,19 @@ describe('a path', () => {
     const before = namesIn(index())
     const again = await exported(index, ...argv)
     expect(again).toMatchObject({ code: 1, out: '' })
-    expect(again.err).toMatch(/^colloquy: [^\n]*already exists[^\n]*--force\n$/)
-    expect((await exported(index, ...argv, '--force')).code).toBe(0)
+    expect(again.err).toMatch(/^colloquy: [^\n]*already exists; use another path\n$/)
     // No temporary file remains, hidden or not.
     expect(namesIn(index())).toEqual(before)
   })
 
-  it('of an empty directory is taken', async () => {
+  it('of which the folder does not exist is one line', async () => {
     const index = await filled()
-    mkdirSync(index('out'))
-    expect((await exported(index, '--format', 'directory', '--output', index('out'))).code).toBe(0)
-    expect(readdirSync(index('out/events'))).toEqual([
-      'event-00000-m.json',
-      'event-00001-x.json',
-      'event-00002-a.json',
-    ])
-  })
-
-  it('of a directory with anything else in it is left alone, --force or not', async () => {
-    const index = await filled()
-    mkdirSync(index('out'))
-    writeFileSync(index('out/thesis.txt'), 'years of work')
-    const { code, err } = await exported(index, '--format', 'directory', '--output', index('out'), '--force')
-    expect(code).toBe(1)
-    expect(err).toContain('contains thesis.txt')
-    expect(readFileSync(index('out/thesis.txt'), 'utf8')).toBe('years of work')
-  })
-
-  it.each([
-    { argv: ['--format', 'zip', '--output', 'dir', '--force'], says: 'is already a directory' },
-    { argv: ['--format', 'directory', '--output', 'x.db', '--force'], says: 'is already a file' },
-    { argv: ['--output', 'none/out.jsonl'], says: 'its folder does not exist' },
-  ])('that cannot be written is one line: $says', async ({ argv, says }) => {
-    const index = await filled()
-    mkdirSync(index('dir'))
-    const before = namesIn(index())
-    const { code, out, err } = await exported(
-      index,
-      ...argv.map((word, i) => (argv[i - 1] === '--output' ? index(word) : word)),
-    )
-    expect({ code, out }).toEqual({ code: 1, out: '' })
-    expect(err).toMatch(/^colloquy: [^\n]+\n$/)
-    expect(err).toContain(says)
-    expect(namesIn(index())).toEqual(before)
+    const { code, out, err } = await exported(index, '--output', index('none/out.jsonl'))
+    expect({ code, out, err }).toEqual({
+      code: 1,
+      out: '',
+      err: `colloquy: ${index('none/out.jsonl')}: no such file or directory\n`,
+    })
   })
 
   it('goes by its name where no format is given', async () => {

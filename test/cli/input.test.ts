@@ -144,17 +144,9 @@ describe('a directory', () => {
     expect(await ids(index())).toEqual(['a', 'b', 'c', 'z'])
   })
 
-  it('prefers its own', async () => {
-    expect(await ids(folder({ 'event-00000-a.json': A, 'events/event-00000-b.json': B })())).toEqual(['a'])
-  })
-
   it('with none is an error', async () => {
     expect(await ids(folder({ 'notes.txt': 'x' })())).toMatchObject({ code: 'no_events' })
     expect(await ids(folder({ 'events/notes.txt': 'x' })())).toMatchObject({ code: 'no_events' })
-    expect(await ids(folder({ 'a.jsonl': A, 'b/c.json': '[]' })())).toEqual({
-      code: 'no_events',
-      message: 'the directory contains 2 session files; pass the files, or `colloquy import` them',
-    })
   })
 
   it('with a file that is no JSON sets that one aside', async () => {
@@ -277,7 +269,6 @@ describe('a file that cannot be read', () => {
     ['nothing there', 'none.jsonl', 'not_found'],
     ['a file used as a folder', 'a.jsonl/b.jsonl', 'not_found'],
     ['no name', '', 'not_found'],
-    ['a NUL in the name', 'a\0b', 'unreadable'],
   ])('%s', async (_, name, code) => {
     const index = folder({ 'a.jsonl': A })
     const file = name === '' ? '' : index(name)

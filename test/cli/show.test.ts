@@ -5,9 +5,8 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import { stripVTControlCharacters } from 'node:util'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { FORMATS } from '../../src/cli/commands.ts'
-import { progressOn } from '../../src/cli/print/io.ts'
 import { width } from '../../src/cli/print/text.ts'
 import { loadLine } from '../../src/index.ts'
 import { fill, inFile } from './database.ts'
@@ -382,27 +381,6 @@ describe('a log of nothing', () => {
     const out = await shown('replay', [])
     expect(out).toMatch(/^ {2}events +none$/m)
     expect(out).not.toMatch(/: *$/m)
-  })
-})
-
-describe('progress', () => {
-  it('is told on a terminal only, and after the first second', async () => {
-    vi.useFakeTimers()
-    onTestFinished(() => void vi.useRealTimers())
-    for (const isTTY of [true, false]) {
-      let err = ''
-      const write = async (text: string): Promise<void> => void (err += text)
-      const progress = progressOn(`log${ESCAPE}`, { stderr: { isTTY, write, columns: 40 } })
-      progress.tick(1)
-      vi.advanceTimersByTime(900)
-      progress.tick(2)
-      expect(err).toBe('')
-      vi.advanceTimersByTime(200)
-      progress.tick(12_345)
-      progress.tick(12_346)
-      progress.done()
-      expect(err).toBe(isTTY ? `\r${ESCAPE}[2Klog␛: 12,345 events read …\r${ESCAPE}[2K` : '')
-    }
   })
 })
 

@@ -29,8 +29,7 @@ describe('what has no answer', () => {
     { argv: ['search', '--db', 'x.db', '--conversation', 'c', '--cursor', 'nope'], code: 'invalid_cursor' },
     { argv: ['conversations', '--db', 'x.db', '--cursor', 'nope'], code: 'invalid_cursor' },
     { argv: ['import', 'c.jsonl', '--db', 'text.db'], code: 'store_unavailable' },
-    { argv: ['import', 'c.jsonl', '--db', 'none/x.db'], code: 'not_found' },
-    { argv: ['import', 'c.jsonl', '--db', 'c.jsonl/x.db'], code: 'not_found' },
+    { argv: ['import', 'c.jsonl', '--db', 'none/x.db'], code: 'store_unavailable' },
     { argv: ['import', 'c.jsonl', '--db', 'folder.db'], code: 'unreadable' },
   ])('$argv is one line, $code', async ({ argv, code }) => {
     const index = folder({
@@ -133,14 +132,6 @@ describe('a command over a database that makes no sense', () => {
       argv: ['import', SAMPLE, SAMPLE, '--db', 'x.db', '--conversation', 'c'],
       says: 'applies to a single FILE',
     },
-    {
-      argv: ['import', SAMPLE, '--db', 'x.db', '--timezone', 'Mars/Base'],
-      says: "unknown time zone 'Mars/Base'",
-    },
-    {
-      argv: ['import', SAMPLE, '--db', 'x.db', '--conversation', 'a\u0007'],
-      says: 'without control characters',
-    },
     { argv: ['import', SAMPLE, '--db', ':memory:'], says: 'use a file' },
     { argv: ['import', SAMPLE, '--db', 'mysql://h/db'], says: 'must be a file or a postgres:// URL' },
     { argv: ['export', '--db', 'x.db'], says: 'export needs --conversation ID' },
@@ -153,7 +144,6 @@ describe('a command over a database that makes no sense', () => {
       says: "unknown --format 'tar'",
     },
     { argv: ['export', '--db', 'x.db', '--conversation', 'c', '--output', 'x.json'], says: 'PATH.jsonl' },
-    { argv: ['export', '--db', 'x.db', '--conversation', 'c', '--force'], says: '--force needs --output' },
     { argv: ['export', SAMPLE, '--db', 'x.db', '--conversation', 'c'], says: 'export accepts no FILE' },
     {
       argv: ['export', '--db', 'x.db', '--conversation', 'c', '--json'],
@@ -164,18 +154,8 @@ describe('a command over a database that makes no sense', () => {
       argv: ['search', '--db', 'x.db', '--conversation', 'c', '--kind', 'Odd'],
       says: "unknown --kind 'Odd'",
     },
-    {
-      argv: ['search', '--db', 'x.db', '--conversation', 'c', '--source', 'me'],
-      says: "unknown --source 'me'",
-    },
-    {
-      argv: ['search', '--db', 'x.db', '--conversation', 'c', '--since', 'noon'],
-      says: '--since must be a date',
-    },
-    {
-      argv: ['search', '--db', 'x.db', '--conversation', 'c', '--until', '2026-02-30'],
-      says: '--until must be a date',
-    },
+    { argv: ['delete', '--db', 'x.db', '--before', 'noon', '--yes'], says: '--before must be a date' },
+    { argv: ['delete', '--db', 'x.db', '--before', '2026-02-30', '--yes'], says: '--before must be a date' },
     ...['0', '101', '-1', '1.5', 'x', '1e1'].map((limit) => ({
       argv: ['search', '--db', 'x.db', '--conversation', 'c', `--limit=${limit}`],
       says: '--limit must be a number from 1 to 100',

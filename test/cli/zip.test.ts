@@ -8,21 +8,22 @@ const EVENT = JSON.stringify({ id: 'p', kind: 'PauseEvent' })
 
 async function* numbered(count: number): AsyncIterableIterator<NewFile> {
   for (let i = 0; i < count; i += 1)
-    yield { path: `events/event-${String(i).padStart(5, '0')}-${i}.json`, text: `{"n":${i}}`, time: i * 1e9 }
+    yield { path: `events/event-${String(i).padStart(5, '0')}-${i}.json`, text: `{"n":${i}}` }
 }
 
 describe('an archive that is written', () => {
-  it('is read back with more files than the plain form can count', async () => {
-    const file = folder({})('x.zip')
-    const count = 2 ** 16
-    await writeZip(file, 'c', numbered(count))
-    const { paths, read } = await openZip(file)
+  it('is read back with as many files as it can count, and refused with more', async () => {
+    const index = folder({})
+    const count = 2 ** 16 - 1
+    await writeZip(index('x.zip'), 'c', numbered(count))
+    const { paths, read } = await openZip(index('x.zip'), () => true)
     expect(paths).toHaveLength(count)
-    for (const [index, path] of paths.entries()) {
-      if (index % 1_000 !== 0 && index < count - 2) continue
+    for (const [nth, path] of paths.entries()) {
+      if (nth % 1_000 !== 0 && nth < count - 2) continue
       const text = (await read(path)).toString()
-      if (text !== `{"n":${index}}`) throw new Error(`file ${index} holds ${text}`)
+      if (text !== `{"n":${nth}}`) throw new Error(`file ${nth} holds ${text}`)
     }
+    await expect(writeZip(index('y.zip'), 'c', numbered(count + 1))).rejects.toThrow('use --format directory')
   })
 
   it('is the same whenever it is written', async () => {
@@ -39,61 +40,24 @@ describe('an archive that is', () => {
     Array.from({ length: 60 }, (_, i) => [`events/event-${String(i).padStart(5, '0')}-p.json`, big]),
   )
   const shared: Record<string, Claims> = Object.fromEntries(
-    Object.keys(many).map((name, i) => [name, i === 0 ? {} : { sameAs: 0 }]),
+    Object.keys(many).map((name, i) => [name, { unpacked: 100 << 20, ...(i > 0 && { sameAs: 0 }) }]),
   )
   it.each<{ name: string; zip: Buffer; says: string; code?: string }>([
     { name: 'cut short', zip: makeZip({ [event]: EVENT }).subarray(0, 80), says: 'cannot be read' },
     {
-      name: 'of a wrong checksum',
-      zip: makeZip({ [event]: EVENT }, { [event]: { crc: 1 } }),
-      says: 'checksum',
-    },
-    {
-      name: 'encrypted',
-      zip: makeZip({ [event]: EVENT }, { [event]: { flags: 0x0801 } }),
-      says: 'encrypted',
-    },
-    {
       name: 'of an unknown method',
       zip: makeZip({ [event]: EVENT }, { [event]: { method: 99 } }),
-      says: 'method',
-    },
-    {
-      name: 'said to be smaller',
-      zip: makeZip({ [event]: EVENT }, { [event]: { unpacked: 3 } }),
-      says: 'checksum',
-    },
-    {
-      name: 'said to be larger',
-      zip: makeZip({ [event]: EVENT }, { [event]: { unpacked: 300 } }),
-      says: 'not enough bytes',
-    },
-    {
-      name: 'leaving its folder',
-      zip: makeZip({ [`../../${event}`]: EVENT }),
-      says: 'invalid relative path',
-    },
-    { name: 'at the root of the disk', zip: makeZip({ [`/${event}`]: EVENT }), says: 'absolute path' },
-    {
-      name: 'larger than any event',
-      zip: makeZip({ [event]: EVENT }, { [event]: { unpacked: 300 << 20 } }),
-      says: 'larger than 256 MiB',
-      code: 'unreadable',
+      says: 'unknown compression type 99',
     },
     {
       name: 'claiming more than a disk',
       zip: makeZip({ [event]: EVENT }, { [event]: { unpacked: 0xfffffff0 } }),
-      says: 'expands to too much data',
-    },
-    {
-      name: 'with sizes of 64 bits',
-      zip: makeZip({ [event]: EVENT }, { [event]: { unpacked: 0xffffffff } }),
-      says: 'its sizes have 64 bits; unpack it',
+      says: 'unpacks to too much',
     },
     {
       name: 'a pile of one file under many names',
       zip: makeZip(many, shared),
-      says: 'expands to too much data',
+      says: 'unpacks to too much',
     },
     {
       name: 'of several conversations',

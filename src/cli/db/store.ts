@@ -1,16 +1,9 @@
 /** Opens the store of an address; reading never creates a database. */
 
-import { access, constants, realpath, stat } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
-import {
-  type ConversationRecord,
-  hasCode,
-  isColloquyError,
-  type Store,
-  type StoredEvent,
-} from '../../index.ts'
+import { stat } from 'node:fs/promises'
+import { type ConversationRecord, isColloquyError, type Store, type StoredEvent } from '../../index.ts'
 import type { ConversationQuery } from '../../store/kit/index.ts'
-import { codeOf, FileError, rejectRead } from '../failure.ts'
+import { FileError, rejectRead } from '../failure.ts'
 import { quoted } from '../print/text.ts'
 import type { Address } from './address.ts'
 
@@ -26,73 +19,43 @@ export async function withStore<T>(
   access: Access,
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
-  let opened: Awaited<ReturnType<typeof openStore>> | null = null
+  let store: Store | null = null
   try {
-    opened = await openStore(address, access)
-    return await work(opened.store)
+    store = await openStore(address, access)
+    return await work(store)
   } catch (error) {
-    throw cleanError(error, address, access)
+    throw cleanError(error, address)
   } finally {
-    await opened?.close().catch(() => undefined)
+    await store?.close().catch(() => undefined)
   }
 }
 
 async function openStore({ kind, target }: Address, { write, listen = false, fullText = false }: Access) {
   switch (kind) {
-    case 'sqlite':
-      return openFile(target, write, fullText)
+    case 'sqlite': {
+      const { sqliteStore } = await import('../../store/sqlite/index.ts')
+      const stats = await stat(target).catch(write ? () => null : rejectRead(target))
+      if (stats?.isDirectory() === true)
+        throw new FileError('unreadable', 'is a directory, not a database', target)
+      return sqliteStore({ file: target, readOnly: !write, fullText })
+    }
     case 'postgres': {
       const { postgresStore } = await import('../../store/postgres/index.ts')
-      const store = postgresStore({ url: target, listen, fullText })
-      return { store, close: () => store.close() }
+      return postgresStore({ url: target, listen, fullText })
     }
   }
 }
 
-/** Opens a database file, and creates a missing one to write. @throws FileError */
-async function openFile(file: string, write: boolean, fullText: boolean) {
-  const { sqliteStore } = await import('../../store/sqlite/index.ts')
-  await (write ? checkToWrite(file) : checkToRead(file))
-  const hadLog = write || (await hasLog(file))
-  const store = sqliteStore({ file, readOnly: !write, fullText })
-  return {
-    store,
-    async close() {
-      await store.close()
-      if (!hadLog && (await hasLog(file))) await removeLog(file)
-    },
-  }
-}
-
-/** Errors of the command about a database as a whole. */
-const LACKS: readonly string[] = ['unknown_conversation', 'no_conversations']
-
 /** Removes passwords from errors, and names the database. */
-function cleanError(error: unknown, { label, withoutPassword }: Address, { write }: Access): unknown {
-  const about = (code: string, message: string) => new FileError(code, message, label)
-  if (error instanceof FileError) return LACKS.includes(error.code) ? about(error.code, error.message) : error
-  if (hasCode(error, 'store_read_only') && error.data['missing'] === 'schema')
-    return about('no_conversations', 'contains no conversations')
-  if (hasCode(error, 'store_read_only') && error.data['missing'] === 'text')
-    return about(error.code, 'has no full-text index: create it with --index')
-  if (error instanceof Error) error.message = withoutPassword(error.message + driverReason(error))
+function cleanError(error: unknown, { label, withoutPassword }: Address): unknown {
+  if (!(error instanceof Error) || error instanceof FileError) return error
+  error.message = withoutPassword(error.message)
   if (!isColloquyError(error) || !error.code.startsWith('store_')) return error
-  // The file was readable: SQLite cannot create its files next to it.
-  const { sqlite } = error.data
-  const isFolder = sqlite !== undefined && (error.code === 'store_read_only' || sqlite === CANNOT_OPEN)
-  if (!write && isFolder) return about('unreadable', READ_ONLY_FOLDER)
-  return about(error.code, error.message)
-}
-
-const CANNOT_OPEN = 14
-
-const READ_ONLY_FOLDER =
-  'cannot be read: SQLite needs files next to it, and permission to write there is denied; get that, or copy the database'
-
-/** The reason of a driver that tried several addresses, which is only in the cause of its error. */
-function driverReason({ cause, message }: Error): string {
-  if (!message.endsWith(': ')) return ''
-  return cause instanceof AggregateError ? String(cause.errors[0]) : codeOf(cause)
+  const { missing } = error.data
+  if (missing === 'schema') return new FileError('no_conversations', 'contains no conversations', label)
+  if (missing === 'text')
+    return new FileError(error.code, 'has no full-text index: create it with --index', label)
+  return new FileError(error.code, error.message, label)
 }
 
 /** Number of events that are read at a time: a body may be megabytes long. */
@@ -147,45 +110,3 @@ const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9
 export const dashed = (id: string): string => UUID.exec(id)?.slice(1).join('-').toLowerCase() ?? id
 
 export const undashed = (id: string): string => (UUID.test(id) ? dashed(id).replaceAll('-', '') : id)
-
-/** Only a writing connection removes the files that it creates, if it is the last. */
-async function removeLog(file: string): Promise<void> {
-  const { DatabaseSync } = await import('node:sqlite')
-  const database = new DatabaseSync(file)
-  try {
-    database.prepare('SELECT 1 FROM sqlite_master').get()
-  } finally {
-    database.close()
-  }
-}
-
-const hasLog = async (file: string): Promise<boolean> =>
-  (await refusalOf(`${await realpath(file)}-wal`, constants.F_OK)) === null
-
-/** @throws FileError for a file that is missing, is a directory, or may not be read. */
-async function checkToRead(file: string): Promise<void> {
-  const stats = await stat(file).catch(rejectRead(file))
-  if (stats.isDirectory()) throw new FileError('unreadable', 'is a directory, not a database', file)
-  await access(file, constants.R_OK).catch(rejectRead(file))
-}
-
-/** @throws FileError for a file that may not be written or created. */
-async function checkToWrite(file: string): Promise<void> {
-  if ((await refusalOf(file, constants.F_OK)) !== null) {
-    const stats = await stat(dirname(resolve(file))).catch(() => null)
-    if (stats?.isDirectory() !== true)
-      throw new FileError('not_found', 'cannot be created: its folder does not exist', file)
-    const refusal = await refusalOf(dirname(resolve(file)), constants.W_OK | constants.X_OK)
-    if (refusal === null) return
-    const message = `cannot be created: permission to write in its folder is denied (${refusal})`
-    throw new FileError('unwritable', message, file)
-  }
-  await checkToRead(file)
-  const folder = (await hasLog(file)) ? file : dirname(await realpath(file))
-  const refusal = (await refusalOf(file, constants.W_OK)) ?? (await refusalOf(folder, constants.W_OK))
-  if (refusal !== null)
-    throw new FileError('unwritable', `cannot be written: permission is denied (${refusal})`, file)
-}
-
-const refusalOf = (path: string, mode: number): Promise<string | null> =>
-  access(path, mode).then(() => null, codeOf)

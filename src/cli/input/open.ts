@@ -6,11 +6,11 @@ import { Readable } from 'node:stream'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { basename as baseOf, dirname as folderOf } from 'node:path/posix'
 import type { JsonValue } from '../../event/index.ts'
-import { FileError, fromFileSystem, rejectRead } from '../failure.ts'
+import { FileError } from '../failure.ts'
 import type { Io } from '../print/io.ts'
 import type { FileTree } from './zip.ts'
 
-/** How a file is divided, by its extension, else by its first characters. */
+/** How an input is divided into events. */
 type InputForm = 'lines' | 'array' | 'document' | 'directory' | 'zip'
 
 export interface Opened {
@@ -20,109 +20,107 @@ export interface Opened {
   readonly sidecarFiles: SidecarFiles | null
 }
 
-const BOM = Buffer.from([0xef, 0xbb, 0xbf])
-
-/** The first bytes of a zip: its first file, or the end of an empty one. */
-const ZIP = [Buffer.from('PK\u0003\u0004'), Buffer.from('PK\u0005\u0006')]
-
-const CHUNK = 1 << 20
-
-const OTHER_FORMS: readonly { readonly start: Buffer; readonly what: string }[] = [
-  { start: Buffer.from('SQLite format 3\0'), what: 'a SQLite database: use --db' },
-  { start: Buffer.from([0x1f, 0x8b]), what: 'compressed with gzip: unpack it first' },
-  { start: Buffer.from('PK\u0003\u0004'), what: 'a zip: pass it as a file, not on standard input' },
-  { start: Buffer.from([0xff, 0xfe]), what: 'UTF-16 text: save it as UTF-8' },
-  { start: Buffer.from([0xfe, 0xff]), what: 'UTF-16 text: save it as UTF-8' },
-]
-
-const DETECTION_BYTES = 16
+/** JSON text of an event in its source. */
+export interface Piece {
+  /** Line from 1; array index plus 1; or the number in a file's name. */
+  readonly line: number
+  readonly bytes: Buffer
+}
 
 /**
  * Opens a file, a directory, a zip or, for `-`, standard input.
- * @throws FileError when it does not exist, cannot be read, or has another format.
+ * @throws FileError when it has another format, and the errors of the file system.
  */
 export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Opened> {
-  if (name === '-') return openText('', await readStart(io.stdin))
-  if ((await stat(name).catch(rejectRead())).isDirectory()) return openDirectory(name)
+  if (name === '-') return openText('', io.stdin)
+  if ((await stat(name)).isDirectory()) return openDirectory(name)
   const extension = extname(name).toLowerCase()
-  const begun = await readStart(fileChunks(name))
-  const isZip = extension === '.zip' || ZIP.some((start) => begun.head.subarray(0, 4).equals(start))
-  if (!isZip) return openText(extension, begun)
-  await begun.iterator.return?.()
-  const tree = await (await import('./zip.ts')).openZip(name)
-  const hasSessions = tree.paths.some((path) => /\.jsonl?$/i.test(path))
-  const hint = hasSessions ? '; zips of sessions are not read: unpack it, and pass the files' : ''
-  const empty = new FileError('no_events', `the zip contains no event-NNNNN-<id>.json${hint}`)
-  return openTree('zip', tree, null, () => empty)
+  if (extension !== '.zip') return openText(extension, createReadStream(name, { highWaterMark: CHUNK }))
+  const { openZip } = await import('./zip.ts')
+  return openTree('zip', await openZip(name, isNeeded), null)
 }
 
-const opened = (form: InputForm, pieces: AsyncIterable<Piece[]>): Opened => {
-  return { form, pieces, sidecarFiles: null }
-}
+const CHUNK = 1 << 20
 
-async function openText(extension: string, { iterator, head, first }: Begun): Promise<Opened> {
-  const other = OTHER_FORMS.find(({ start }) => head.subarray(0, start.length).equals(start))
-  if (other !== undefined) {
-    await iterator.return?.()
-    throw new FileError('not_json', `is ${other.what}`)
-  }
-  const isArray = first === OPEN_BRACKET
-  if (extension === '.json' && !isArray) return opened('document', wholeOf(follow([head], iterator)))
-  const isDocument = isArray ? extension === '.jsonl' : first === OPEN_BRACE
-  const { read, document } = isDocument
-    ? await findDocument(head, iterator)
-    : { read: [head], document: null }
-  if (isArray && (!isDocument || document !== null))
-    return opened('array', splitArray(follow(read, iterator)))
-  return opened('lines', document === null ? splitLines(follow(read, iterator)) : Readable.from([[document]]))
-}
+const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
-async function* wholeOf(chunks: Chunks): AsyncIterableIterator<Piece[]> {
-  const parts: Buffer[] = []
-  for await (const chunk of chunks) parts.push(chunk)
-  yield [{ line: 1, bytes: Buffer.concat(parts) }]
-}
+const [QUOTE, BACKSLASH, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] =
+  Buffer.from('"\\,[]{}')
 
-/** Whether a file is all white space; false for an unreadable one, whose error is reported later. */
-export async function isBlankFile(name: string): Promise<boolean> {
+const SPACES: readonly number[] = [...Buffer.from(' \t\n\r')]
+
+const isSpace = (byte: number): boolean => SPACES.includes(byte)
+
+export function valueOf(bytes: Buffer | string): JsonValue | undefined {
   try {
-    const { iterator, first } = await readStart(fileChunks(name))
-    await iterator.return?.()
-    return first === null
+    return JSON.parse(bytes.toString('utf8')) as JsonValue
   } catch {
-    return false
+    return undefined
   }
 }
 
-async function* fileChunks(name: string): AsyncIterableIterator<Buffer> {
-  try {
-    yield* createReadStream(name, { highWaterMark: CHUNK }) as AsyncIterable<Buffer>
-  } catch (error) {
-    throw fromFileSystem(error)
+/**
+ * A `.json` file is one document. Any other text has one event a line, unless all of it is one array, or an
+ * object whose first line is not JSON by itself.
+ */
+async function openText(extension: string, source: AsyncIterable<Uint8Array>): Promise<Opened> {
+  const isJsonFile = extension === '.json'
+  let begun: Begun = { read: Buffer.alloc(0), rest: buffersOf(source), isWhole: false }
+  while (!begun.isWhole && !trimmed(begun.read).includes('\n'))
+    begun = withoutBom(await readOn(begun, (chunk) => chunk.includes('\n')))
+  const [first = ''] = trimmed(begun.read).toString('latin1').split('\n', 1)
+  const [opening] = trimmed(begun.read)
+  const mayBeDocument = opening === OPEN_BRACKET || (opening === OPEN_BRACE && valueOf(first) === undefined)
+  if (!isJsonFile && !mayBeDocument) return openLines(begun)
+  const all = begun.isWhole ? begun : await readOn(begun, () => false)
+  const value = all.isWhole ? valueOf(all.read) : undefined
+  if (value === undefined) {
+    if (!isJsonFile) return openLines(all)
+    const why = all.isWhole ? 'the file is not JSON' : 'the file is too large: write one event per line'
+    throw new FileError('not_json', why)
   }
+  const bytes = trimmed(all.read)
+  const line = all.read.subarray(0, -bytes.length).toString('latin1').split('\n').length
+  const [form, pieces] = Array.isArray(value)
+    ? (['array', elementsOf(all.read)] as const)
+    : ([isJsonFile ? 'document' : 'lines', [{ line, bytes }]] as const)
+  return { form, pieces: Readable.from([pieces]), sidecarFiles: null }
 }
 
+const openLines = ({ read, rest }: Begun): Opened => {
+  return { form: 'lines', pieces: splitLines(follow([read], rest)), sidecarFiles: null }
+}
+
+/** The beginning of a text, and its other chunks. */
 interface Begun {
-  readonly iterator: AsyncIterator<Buffer>
-  readonly head: Buffer
-  readonly first: number | null
+  readonly read: Buffer
+  readonly rest: AsyncIterator<Buffer>
+  readonly isWhole: boolean
 }
 
-async function readStart(source: AsyncIterable<Uint8Array>): Promise<Begun> {
-  const iterator = buffersOf(source)
-  let head: Buffer = Buffer.alloc(0)
-  let first: number | undefined
-  for (let done = false; !done && first === undefined;) {
-    const next = await iterator.next()
-    done = next.done === true
-    if (next.done !== true) head = head.length === 0 ? next.value : Buffer.concat([head, next.value])
-    // The first bytes may arrive in pieces.
-    if (!done && head.length < DETECTION_BYTES) continue
-    const text = head.subarray(0, BOM.length).equals(BOM) ? head.subarray(BOM.length) : head
-    first = text.find((byte) => !isSpace(byte))
-    if (done || first !== undefined) head = text
+/** A longer text is read as lines, because a document is one string, whose length is limited. */
+const MAX_DOCUMENT_BYTES = 1 << 28
+
+/** Reads chunks until one is enough, the text is whole, or it is too long for one document. */
+async function readOn({ read, rest }: Begun, isEnough: (chunk: Buffer) => boolean): Promise<Begun> {
+  const chunks = [read]
+  for (let size = read.length; size <= MAX_DOCUMENT_BYTES;) {
+    const next = await rest.next()
+    if (next.done === true) return { read: Buffer.concat(chunks), rest, isWhole: true }
+    chunks.push(next.value)
+    size += next.value.length
+    if (isEnough(next.value)) break
   }
-  return { iterator, head, first: first ?? null }
+  return { read: Buffer.concat(chunks), rest, isWhole: false }
+}
+
+const withoutBom = (begun: Begun): Begun =>
+  begun.read.subarray(0, BOM.length).equals(BOM) ? { ...begun, read: begun.read.subarray(BOM.length) } : begun
+
+/** Without the white space before it. */
+function trimmed(text: Buffer): Buffer {
+  const start = text.findIndex((byte) => !isSpace(byte))
+  return start < 0 ? text.subarray(text.length) : text.subarray(start)
 }
 
 async function* buffersOf(source: AsyncIterable<Uint8Array>): AsyncIterableIterator<Buffer> {
@@ -141,27 +139,6 @@ export async function* follow<T>(read: readonly T[], iterator: AsyncIterator<T>)
   }
 }
 
-/** JSON text of an event in its source. */
-export interface Piece {
-  /** Line from 1; array index plus 1; or the number in a file's name. */
-  readonly line: number
-  readonly bytes: Buffer
-}
-
-type Chunks = AsyncIterable<Buffer>
-
-const SPACES: readonly number[] = Array.from(' \t\n\r', (char) => char.charCodeAt(0))
-
-const isSpace = (byte: number): boolean => SPACES.includes(byte)
-
-export function valueOf(bytes: Buffer | string): JsonValue | undefined {
-  try {
-    return JSON.parse(bytes.toString('utf8')) as JsonValue
-  } catch {
-    return undefined
-  }
-}
-
 /** A piece that may span chunks; its earlier parts are copied once. */
 const joined = (parts: Buffer[], last: Buffer): Buffer =>
   parts.length === 0 ? last : Buffer.concat([...parts.splice(0), last])
@@ -170,7 +147,7 @@ const joined = (parts: Buffer[], last: Buffer): Buffer =>
  * Splits a stream into lines (LF or CRLF), one chunk at a time; blank lines are counted and skipped. Memory
  * for one chunk and one line.
  */
-async function* splitLines(chunks: Chunks): AsyncIterableIterator<Piece[]> {
+async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncIterableIterator<Piece[]> {
   const parts: Buffer[] = []
   let line = 0
   for await (const chunk of chunks) {
@@ -189,92 +166,28 @@ async function* splitLines(chunks: Chunks): AsyncIterableIterator<Piece[]> {
   if (!last.every(isSpace)) yield [{ line: line + 1, bytes: last }]
 }
 
-const [QUOTE, BACKSLASH, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] =
-  Buffer.from('"\\,[]{}')
-
-/**
- * Splits an array into elements, one chunk at a time. It follows only brackets and strings (the reader checks
- * elements), so a large array is never one text in memory.
- * @throws FileError `not_an_array` or `not_json`.
- */
-async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]> {
-  const parts: Buffer[] = []
-  // Nesting: 0 before the array, 1 between its elements, -1 after it.
+/** The text of each element of a valid array: numbers and keys stay as they are written. O(length). */
+function elementsOf(text: Buffer): Piece[] {
+  const pieces: Piece[] = []
+  let from = text.indexOf('[') + 1
   let depth = 0
   let inString = false
-  let escaped = false
-  let count = 0
-  for await (const chunk of chunks) {
-    const pieces: Piece[] = []
-    let from = 0
-    for (let index = 0; index < chunk.length; index += 1) {
-      const byte = chunk[index] as number
-      if (inString) {
-        if (escaped) escaped = false
-        else if (byte === BACKSLASH) escaped = true
-        else if (byte === QUOTE) inString = false
-      } else if (depth <= 0) {
-        if (isSpace(byte)) continue
-        if (depth < 0) throw new FileError('not_json', 'the file has content after the end of the array')
-        depth = 1
-        from = index + 1
-      } else if (byte === QUOTE) inString = true
-      else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) depth += 1
-      else if (depth === 1 && (byte === COMMA || byte === CLOSE_BRACKET)) {
-        const bytes = joined(parts, chunk.subarray(from, index))
-        from = index + 1
-        if (byte === CLOSE_BRACKET) depth = -1
-        if (byte === CLOSE_BRACKET && count === 0 && bytes.every(isSpace)) continue
-        count += 1
-        pieces.push({ line: count, bytes })
-      } else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) {
-        depth -= 1
-        if (depth === 0)
-          throw new FileError('not_json', `element ${count + 1} of the array has an unmatched bracket`)
-      }
+  for (let index = from; depth >= 0; index += 1) {
+    const byte = text[index]
+    if (inString) {
+      if (byte === BACKSLASH) index += 1
+      else inString = byte !== QUOTE
+      continue
     }
-    if (depth > 0) parts.push(chunk.subarray(from))
-    if (pieces.length > 0) yield pieces
+    if (byte === QUOTE) inString = true
+    if (byte === OPEN_BRACKET || byte === OPEN_BRACE) depth += 1
+    if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) depth -= 1
+    if (depth >= 0 && !(depth === 0 && byte === COMMA)) continue
+    const bytes = text.subarray(from, index)
+    from = index + 1
+    if (!bytes.every(isSpace)) pieces.push({ line: pieces.length + 1, bytes })
   }
-  if (depth > 0)
-    throw new FileError('not_json', `the array is incomplete: the file ends in element ${count + 1}`)
-}
-
-/** A longer text is read as lines, because a document is one string, whose length is limited. */
-const MAX_DOCUMENT_BYTES = 1 << 28
-
-/**
- * Finds one document in a text that begins as an object or array: all of it, unless its first line is JSON by
- * itself. An object on the first line is a line; an array there is a document if nothing follows. Stops after
- * a first line that is an object; O(length read).
- */
-async function findDocument(
-  head: Buffer,
-  iterator: AsyncIterator<Buffer>,
-): Promise<{ readonly read: readonly Buffer[]; readonly document: Piece | null }> {
-  const from = head.findIndex((byte) => !isSpace(byte))
-  const read = [head]
-  let size = head.length
-  const readOn = async (isEnough: (chunk: Buffer) => boolean): Promise<boolean> => {
-    while (size <= MAX_DOCUMENT_BYTES) {
-      const next = await iterator.next()
-      if (next.done === true) return true
-      read.push(next.value)
-      size += next.value.length
-      if (isEnough(next.value)) return size <= MAX_DOCUMENT_BYTES
-    }
-    return false
-  }
-  const none = { read, document: null }
-  if (!head.includes('\n', from) && !(await readOn((chunk) => chunk.includes('\n')))) return none
-  const known = Buffer.concat(read).subarray(from)
-  const end = known.indexOf('\n')
-  const isObject = known[0] === OPEN_BRACE
-  if (isObject && valueOf(end < 0 ? known : known.subarray(0, end)) !== undefined) return none
-  if (end >= 0 && !(await readOn(() => false))) return none
-  const bytes = Buffer.concat(read).subarray(from)
-  if (valueOf(bytes) === undefined) return none
-  return { read, document: { line: head.subarray(0, from).toString('latin1').split('\n').length, bytes } }
+  return pieces
 }
 
 /** The documents of a conversation: two of agent servers, and one for the fields that they lack. */
@@ -301,36 +214,21 @@ function eventNumber(name: string): number | null {
 
 const isDocument = (name: string): name is DocumentName => (DOCUMENTS as readonly string[]).includes(name)
 
-const isKnown = (name: string): boolean =>
-  isDocument(name) || SERVER_FILES.has(name) || eventNumber(name) !== null
+const isNeeded = (path: string): boolean => isDocument(baseOf(path)) || eventNumber(baseOf(path)) !== null
 
 /** Number of event files that are read at a time. */
 const BATCH = 64
 
 async function openDirectory(directory: string): Promise<Opened> {
-  const names = await namesIn(directory)
-  const inner = names.includes('events') ? await namesIn(join(directory, 'events')) : []
+  const names = await readdir(directory)
+  const inner = names.includes('events') ? await readdir(join(directory, 'events')) : []
   const tree = {
-    paths: [...names, ...inner.map((name) => `events/${name}`)],
-    read: async (path: string) => await readFile(join(directory, path)).catch(rejectRead(baseOf(path))),
+    paths: [...names.toSorted(), ...inner.toSorted().map((name) => `events/${name}`)],
+    read: (path: string) => readFile(join(directory, path)),
   }
   const path = resolve(directory)
   const folder = basename(path) === 'events' ? basename(dirname(path)) : basename(path)
-  return openTree('directory', tree, folder, () => noEventsIn(directory))
-}
-
-const namesIn = async (directory: string): Promise<string[]> =>
-  (await readdir(directory).catch(rejectRead())).toSorted()
-
-async function noEventsIn(directory: string): Promise<FileError> {
-  const sessions = (await sessionFilesIn(directory)) ?? []
-  const why =
-    sessions.length === 0
-      ? 'the directory contains no event-NNNNN-<id>.json, nor does its subfolder events, nor a session (.jsonl or .json) to import'
-      : sessions.length === 1
-        ? 'the directory contains a session file; pass the file, or `colloquy import` the directory'
-        : `the directory contains ${sessions.length} session files; pass the files, or \`colloquy import\` them`
-  return new FileError('no_events', why)
+  return openTree('directory', tree, folder)
 }
 
 const conversationFolderOf = (path: string): string => folderOf(path).replace(/(^|\/)events$/, '') || '.'
@@ -340,12 +238,7 @@ const conversationFolderOf = (path: string): string => folderOf(path).replace(/(
  * next to them.
  * @throws FileError when it contains none, or several.
  */
-async function openTree(
-  form: 'directory' | 'zip',
-  tree: FileTree,
-  name: string | null,
-  noEvents: () => FileError | Promise<FileError>,
-): Promise<Opened> {
+async function openTree(form: 'directory' | 'zip', tree: FileTree, name: string | null): Promise<Opened> {
   const all = tree.paths.filter((path) => eventNumber(baseOf(path)) !== null)
   // A conversation without events still has its documents.
   const folders = new Set(
@@ -364,13 +257,15 @@ async function openTree(
     const document = baseOf(path)
     if (folderOf(path) === folder && isDocument(document)) documents[document] = await tree.read(path)
   }
-  if (all.length === 0 && Object.keys(documents).length === 0) throw await noEvents()
-  const isDirect = all.some((path) => folderOf(path) === folder)
+  if (all.length === 0 && Object.keys(documents).length === 0)
+    throw new FileError(
+      'no_events',
+      `the ${form} contains no event-NNNNN-<id>.json; for sessions, pass the files, or import their directory`,
+    )
   const events = all
-    .filter((path) => !isDirect || folderOf(path) === folder)
     .map((path) => ({ path, line: eventNumber(baseOf(path)) ?? 0 }))
     .toSorted((a, b) => a.line - b.line || (a.path < b.path ? -1 : 1))
-  const ignored = tree.paths.filter((path) => !isKnown(baseOf(path)))
+  const ignored = tree.paths.filter((path) => !isNeeded(path) && !SERVER_FILES.has(baseOf(path)))
   const sidecarFiles = { folder: name ?? (folder === '.' ? null : baseOf(folder)), documents, ignored }
   return { form, pieces: readEvents(tree, events), sidecarFiles }
 }
@@ -400,11 +295,9 @@ export async function sessionFilesIn(name: string): Promise<SessionFile[] | null
   )
   if (!isFolder) return null
   const entries = await readdir(name, { recursive: true }).catch((): string[] => [])
-  const direct = entries.filter((file) => !/[\\/]/.test(file))
-  const isConversation =
-    direct.some((file) => eventNumber(file) !== null || isDocument(file)) ||
-    (direct.includes('events') &&
-      entries.some((file) => eventNumber(file.split(/[\\/]/).at(-1) ?? '') !== null))
+  const isConversation = entries.some(
+    (file) => /^(?:events[\\/])?[^\\/]+$/.test(file) && isNeeded(file.replaceAll('\\', '/')),
+  )
   if (isConversation) return null
   const files = entries.filter((file) => ['.jsonl', '.json'].includes(extname(file).toLowerCase()))
   if (files.length === 0) return null

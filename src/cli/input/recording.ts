@@ -22,7 +22,7 @@ import type { StateTree } from '../../state/index.ts'
 import type { From } from '../commands.ts'
 import { eachConversation, readLog } from '../db/store.ts'
 import { FileError } from '../failure.ts'
-import type { Io, Progress } from '../print/io.ts'
+import type { Io } from '../print/io.ts'
 import { quoted } from '../print/text.ts'
 import { asObject } from './documents.ts'
 import { follow, openInput, type Opened, type Piece, valueOf } from './open.ts'
@@ -30,8 +30,6 @@ import { follow, openInput, type Opened, type Piece, valueOf } from './open.ts'
 /** A fact, and whether its text was readable. */
 interface Decoded extends Loaded {
   readonly broken: 'not JSON' | 'not UTF-8' | null
-  /** Number of its bytes in the file; null if others share them. */
-  readonly bytes: number | null
 }
 
 const UNCHANGED = { upcasts: [], warnings: [] }
@@ -43,11 +41,11 @@ export function decodePiece(bytes: Buffer): Decoded {
     .replace(/^\ufeff/, '')
     .replace(/\r$/, '')
   const stored = unwrap(text)
-  if (stored !== null) return { ...UNCHANGED, fact: stored, broken: null, bytes: bytes.length }
-  const loaded = { ...loadLine(text), bytes: bytes.length }
+  if (stored !== null) return { ...UNCHANGED, fact: stored, broken: null }
+  const loaded = loadLine(text)
   if (!isJson(loaded.fact)) return { ...loaded, broken: 'not JSON' }
   if (isUtf8(bytes)) return { ...loaded, broken: null }
-  return { ...loaded, ...UNCHANGED, fact: notUtf8(text, loaded.fact), broken: 'not UTF-8' }
+  return { ...UNCHANGED, fact: notUtf8(text, loaded.fact), broken: 'not UTF-8' }
 }
 
 const isJson = (fact: Fact): boolean => !(isQuarantined(fact) && fact.issues[0]?.type === 'json_invalid')
@@ -57,10 +55,8 @@ function notUtf8(raw: string, fact: Fact): Quarantined {
   const msg = 'The bytes are not UTF-8; save the file as UTF-8.'
   const kind = isQuarantined(fact) ? fact.event_kind : fact.kind
   const names = Object.entries({ id: fact.id, parent_id: fact.parent_id, kind })
-  const value = Object.fromEntries(
-    names.filter(([, name]) => name?.includes('\ufffd') !== true),
-  ) as JsonObject
-  return quarantine(raw, [{ loc: [], msg, type: 'unicode_error' }], value)
+  const readable = Object.fromEntries(names.filter(([, name]) => name?.includes('\ufffd') !== true))
+  return quarantine(raw, [{ loc: [], msg, type: 'unicode_error' }], readable as JsonObject)
 }
 
 /** Marks a wrapped line. It is not an event kind, so other readers quarantine the line. */
@@ -130,7 +126,7 @@ export async function openFacts(
 
 export async function* factsOf({ facts }: Session): AsyncIterableIterator<readonly ReadFact[]> {
   yield facts.map(({ line, fact }) => {
-    return { ...UNCHANGED, line, fact, broken: isJson(fact) ? null : 'not JSON', bytes: null }
+    return { ...UNCHANGED, line, fact, broken: isJson(fact) ? null : 'not JSON' }
   })
 }
 
@@ -184,18 +180,13 @@ export const newProblems = (): Problems => {
 
 type Form = Opened['form'] | null
 
-/**
- * Adds the problems of one read fact. At most `limit` issues and `limit` warnings are listed.
- * @throws FileError `not_json` for an element of an array.
- */
+/** Adds the problems of one read fact. At most `limit` issues and `limit` warnings are listed. */
 export function noteRead(
   problems: Problems,
   { line, fact, upcasts, warnings, broken: why }: ReadFact,
-  form: Form,
   limit = Infinity,
 ): void {
   const { broken } = problems
-  if (form === 'array' && why === 'not JSON') throw new FileError('not_json', `element ${line} is not JSON`)
   if (broken !== null)
     problems.broken = { ...broken, count: broken.count + (why === null ? 0 : 1), isLast: false }
   else if (why !== null) problems.broken = { line, why, count: 1, isLast: true }
@@ -213,7 +204,7 @@ export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
   counts.set(key, { count: (before?.count ?? 0) + 1, line: before?.line ?? line })
 }
 
-/** A log that was read, by default also folded. */
+/** A log that was read and folded. */
 export interface Recording extends Readonly<Problems> {
   /** Null for a file. */
   readonly conversation: string | null
@@ -221,44 +212,30 @@ export interface Recording extends Readonly<Problems> {
   readonly children: readonly StateTree[]
   readonly form: Form
   readonly session: Session | null
-  /** The folded log; empty unless the fold was requested. */
   readonly state: State
   readonly loaded: readonly Loaded[]
   /** The line number of each position of the log; for a database the position plus 1. */
   readonly lines: readonly number[]
 }
 
-/**
- * Reads and folds one file in chunks. Without the fold no event is kept, so a file may exceed memory.
- * @throws FileError if nothing in the file could be read.
- */
-export async function readRecording(
-  file: string,
-  io: Io,
-  progress: Progress,
-  { fold = true, from }: { readonly fold?: boolean; readonly from?: From | undefined } = {},
-): Promise<Recording> {
-  const recording = await collect(await openFacts(file, from, io), null, progress, fold)
+/** Reads and folds one file in chunks. @throws FileError if nothing in the file could be read. */
+export async function readRecording(file: string, io: Io, from?: From): Promise<Recording> {
+  const recording = await collect(await openFacts(file, from, io), null)
   const { broken, lines, form } = recording
   if (broken === null || broken.count < lines.length) return recording
   throw new FileError('not_json', noJsonMessage(broken, form))
 }
 
 /** Reads and folds the log of a stored conversation, some events at a time. */
-export const readStored = (
-  store: Store,
-  record: ConversationRecord,
-  progress: Progress,
-  fold = true,
-): Promise<Recording> =>
-  collect({ form: null, session: null, facts: storedFacts(store, record) }, record.id, progress, fold)
+export const readStored = (store: Store, record: ConversationRecord): Promise<Recording> =>
+  collect({ form: null, session: null, facts: storedFacts(store, record) }, record.id)
 
 async function* storedFacts(store: Store, record: ConversationRecord): AsyncIterableIterator<ReadFact[]> {
   for await (const events of readLog(store, record)) {
     yield events.map(({ seq, fact }) => {
       // The warnings of an event are not stored: decoding it again finds them.
       const warnings = isQuarantined(fact) ? [] : loadValue(fact).warnings
-      return { line: seq + 1, fact, upcasts: [], warnings, broken: null, bytes: null }
+      return { line: seq + 1, fact, upcasts: [], warnings, broken: null }
     })
   }
 }
@@ -266,8 +243,6 @@ async function* storedFacts(store: Store, record: ConversationRecord): AsyncIter
 async function collect(
   { form, session, facts }: { readonly form: Form } & Pick<Source, 'session' | 'facts'>,
   conversation: string | null,
-  progress: Progress,
-  fold: boolean,
 ): Promise<Recording> {
   const lines: number[] = []
   const loaded: Loaded[] = []
@@ -276,14 +251,11 @@ async function collect(
   for await (const batch of facts) {
     for (const piece of batch) {
       const { fact, upcasts, warnings } = piece
-      if (fold) {
-        state = reduce(state, fact)
-        loaded.push({ fact, upcasts, warnings })
-      }
+      state = reduce(state, fact)
+      loaded.push({ fact, upcasts, warnings })
       lines.push(piece.line)
-      noteRead(problems, piece, form)
+      noteRead(problems, piece)
     }
-    progress.tick(lines.length)
   }
   return { conversation, children: [], form, session, state, loaded, lines, ...problems }
 }

@@ -1,7 +1,7 @@
 /** The command line's view of the process, so that a test can replace it: streams, progress and failures. */
 
 import { hideLogins } from '../db/address.ts'
-import { fit, hideSecrets, plain, safe } from './text.ts'
+import { hideSecrets, plain } from './text.ts'
 
 export interface Sink {
   /** Resolves once the text is written; rejects with {@link ClosedPipe} or {@link FailedOutput}. */
@@ -29,18 +29,14 @@ export class FailedOutput extends Error {
   override readonly name = 'FailedOutput'
 }
 
-/** Wraps the sink for work that must not stop half way: unwritable output is dropped. */
-export function lasting(sink: Sink): Sink & { readonly failure: () => unknown } {
-  let failed: { readonly error: unknown } | null = null
-  return {
-    isTTY: sink.isTTY,
-    columns: sink.columns,
-    failure: () => failed?.error ?? null,
-    write: async (text) => {
-      await sink.write(text).catch((error: unknown) => void (failed ??= { error }))
-    },
-  }
-}
+/** Wraps the sink for work that continues without a reader. */
+export const lasting = (sink: Sink): Sink => ({
+  ...sink,
+  write: (text) =>
+    sink.write(text).catch((error: unknown) => {
+      if (!(error instanceof ClosedPipe)) throw error
+    }),
+})
 
 const BATCH = 1 << 16
 
@@ -57,35 +53,6 @@ export async function writeAll(sink: Sink, pieces: Iterable<string>): Promise<vo
 
 export function* ended(lines: Iterable<string>): IterableIterator<string> {
   for (const line of lines) yield `${line}\n`
-}
-
-export interface Progress {
-  tick(events: number): void
-  step(name: string): void
-  done(): void
-}
-
-const FIRST_MS = 1000
-const EVERY_MS = 200
-const CLEAR = '\r\u001b[2K'
-
-export function progressOn(file: string, { stderr }: Pick<Io, 'stderr'>): Progress {
-  let last = Date.now() + FIRST_MS - EVERY_MS
-  let shown = false
-  const show = (text: string): void => {
-    if (!stderr.isTTY || Date.now() - last < EVERY_MS) return
-    last = Date.now()
-    shown = true
-    // Nobody reads progress that cannot be written.
-    stderr.write(CLEAR + fit(`${safe(file)}: ${text}`, (stderr.columns || 80) - 1)).catch(() => {})
-  }
-  return {
-    tick: (events) => show(`${events.toLocaleString('en')} events read …`),
-    step: (name) => show(`${name} …`),
-    done: () => {
-      if (shown) stderr.write(CLEAR).catch(() => {})
-    },
-  }
 }
 
 export function failureText(error: unknown): string {

@@ -97,28 +97,6 @@ export const escapeActive = (json: string): string =>
 const hide = (_key: string, value: unknown): unknown =>
   typeof value === 'string' ? hideSecrets(value) : value
 
-/** JSON without line ends, piece by piece: a result can be longer than the longest string. */
-function* jsonPieces(value: unknown): IterableIterator<string> {
-  const isArray = Array.isArray(value)
-  if (!isArray && (typeof value !== 'object' || value === null)) return yield toJson(value)
-  let before = isArray ? '[' : '{'
-  yield before
-  before = ''
-  for (const [key, item] of Object.entries(value)) {
-    if (item === undefined && !isArray) continue
-    yield isArray ? before : `${before}${toJson(key)}:`
-    if (isArray) yield toJson(item)
-    else yield* jsonPieces(item)
-    before = ','
-  }
-  yield isArray ? ']' : '}'
-}
-
-export function* jsonLine(value: unknown): IterableIterator<string> {
-  yield* jsonPieces(value)
-  yield '\n'
-}
-
 const POSITION = /\\[^]|"|(the event|already exists|is later in the log,) at position (\d{1,15})/g
 
 /** Replaces the positions of events in a sentence of the library by their lines, except in quoted text. O(length). */

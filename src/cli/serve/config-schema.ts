@@ -5,7 +5,8 @@ import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { isLegalId } from '../../event/index.ts'
 import { EVENT_KINDS } from '../../index.ts'
-import { rejectRead } from '../failure.ts'
+import { FileError, rejectRead } from '../failure.ts'
+import { valueOf } from '../input/open.ts'
 import type { Io } from '../print/io.ts'
 
 /** What the file configures; a missing option has the library's default. */
@@ -13,32 +14,25 @@ export type Config = ReturnType<typeof configOf>
 
 /**
  * Reads the file; without a file, nothing is configured. Relative folders start at the file.
- * @throws FileError for an unreadable file.
+ * @throws FileError for an unreadable file, with all mistakes in it.
  */
-export async function readConfig(
-  file: string | undefined,
-  { env }: Pick<Io, 'env'>,
-): Promise<{ readonly config: Config } | { readonly problems: readonly string[] }> {
-  if (file === undefined) return { config: configOf({}, '.', () => '') }
-  const bytes = await readFile(file).catch(rejectRead(file))
-  let value: unknown
-  try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch (error) {
-    // A parser's message quotes the text, which may contain a secret: the position is enough.
-    const position = / \(line \d+ column \d+\)/.exec(error instanceof Error ? error.message : '')?.[0] ?? ''
-    return { problems: [`${file}: is not JSON${position}`] }
-  }
+export async function readConfig(file: string | undefined, { env }: Pick<Io, 'env'>): Promise<Config> {
+  if (file === undefined) return configOf({}, '.', () => '')
+  const refusal = (problems: readonly string[]) => new FileError('unreadable', problems.join('; '), file)
+  // A parser's message quotes the text, which may contain a secret.
+  const value = valueOf(await readFile(file).catch(rejectRead(file)))
+  if (value === undefined) throw refusal(['is not JSON'])
   const checked = checkSettings(value)
-  if ('issues' in checked) return { problems: checked.issues.map((issue) => `${file}: ${issue}`) }
+  if ('issues' in checked) throw refusal(checked.issues)
   const problems: string[] = []
   const config = configOf(checked.settings, dirname(file), (path, name, least) => {
     const result = env[name] ?? ''
     const lack = result === '' ? 'is not set' : `must hold at least ${least} characters`
-    if (result.length < least) problems.push(`${file}: ${path}: the environment variable ${name} ${lack}`)
+    if (result.length < least) problems.push(`${path}: the environment variable ${name} ${lack}`)
     return result
   })
-  return problems.length > 0 ? { problems } : { config }
+  if (problems.length > 0) throw refusal(problems)
+  return config
 }
 
 function configOf(
@@ -95,24 +89,24 @@ const RESERVED = ['PORT', 'SESSION_API_KEY', 'OH_SESSION_API_KEYS_0', 'SANDBOX_I
 
 const optional = z.exactOptional
 
-const whole = (max = Number.MAX_SAFE_INTEGER) => {
-  const must = `must be a whole number ${max === Number.MAX_SAFE_INTEGER ? 'above 0' : `from 1 to ${max}`}`
-  return z.number(must).refine((value) => Number.isSafeInteger(value) && value >= 1 && value <= max, must)
-}
+const whole = (max = Number.MAX_SAFE_INTEGER) => z.int().min(1).max(max)
 
 const count = whole(MAX_COUNT)
 
 const string = z.string().refine((value) => !value.includes('\u0000'), 'must not hold NUL')
 
-const nonEmptyText = string.min(1, 'must not be empty')
+const nonEmptyText = string.min(1)
 
 const variable = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, not its value')
 
-const ownVariable = nonEmptyText
-  .refine((name) => !name.includes('='), 'must not hold =')
-  .refine((name) => !RESERVED.includes(name), 'is set by the service')
+const environment = z
+  .record(nonEmptyText, string)
+  .refine(
+    (all) => Object.keys(all).every((name) => !name.includes('=') && !RESERVED.includes(name)),
+    `must not set a name with =, nor ${RESERVED.join(', ')}`,
+  )
 
 const headerName = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, 'is no name of a header')
 
@@ -120,8 +114,8 @@ const headerValue = z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must be on on
 
 const sandboxSpec = z.strictObject({
   id: nonEmptyText,
-  command: z.array(string, 'must be a list of texts, or null').min(1, 'must name a program').nullable(),
-  initial_env: optional(z.record(ownVariable, string)),
+  command: z.array(string).min(1).nullable(),
+  initial_env: optional(environment),
   working_dir: optional(
     nonEmptyText.refine(isWithin, 'must be a folder within the sandbox, as in workspace'),
   ),
@@ -131,11 +125,11 @@ const sandboxSpec = z.strictObject({
 const webhook = z
   .strictObject({
     url: z.string().refine(isReceiver, 'must be a URL of http or https, without a user in it'),
-    secret: optional(z.string().min(16, 'must have at least 16 characters')),
+    secret: optional(z.string().min(16)),
     secret_env: optional(variable),
     id: optional(z.string().refine(isLegalId, 'must be 1 to 200 printable characters')),
     from: optional(z.enum(['start', 'now'])),
-    kinds: optional(z.array(z.enum(EVENT_KINDS)).min(1, 'must name at least one kind')),
+    kinds: optional(z.array(z.enum(EVENT_KINDS)).min(1)),
     headers: optional(z.record(headerName, headerValue)),
     max_batch_events: optional(count),
     max_batch_bytes: optional(count),
@@ -155,12 +149,12 @@ const areUnique = (names: readonly string[]): boolean => new Set(names).size ===
 export const settings = z.strictObject({
   sandbox_specs: z
     .array(sandboxSpec)
-    .min(1, 'must hold at least one; leave it out for a working directory alone')
+    .min(1)
     .refine((all) => areUnique(all.map(({ id }) => id)), 'must not hold two with one id')
     .exactOptional(),
   sandbox_directory: optional(nonEmptyText),
   canvas_extensions: optional(nonEmptyText),
-  sandbox_workspaces: optional(z.boolean('must be true or false')),
+  sandbox_workspaces: optional(z.boolean()),
   max_sandboxes: optional(whole()),
   webhooks: z
     .array(webhook)
@@ -170,9 +164,7 @@ export const settings = z.strictObject({
     )
     .exactOptional(),
   max_profiles: optional(whole()),
-  quota: optional(
-    z.strictObject({ per_day: whole(), exempt: optional(z.array(nonEmptyText, 'must be a list of texts')) }),
-  ),
+  quota: optional(z.strictObject({ per_day: whole(), exempt: optional(z.array(nonEmptyText)) })),
   editor: optional(z.strictObject({ port: whole(65_535), token_env: variable, base_path: optional(string) })),
   max_body_bytes: optional(whole(MAX_BODY)),
   cache_bytes: optional(whole()),
@@ -195,46 +187,24 @@ export type Settings = z.output<typeof settings>
 export function checkSettings(
   value: unknown,
 ): { readonly settings: Settings } | { readonly issues: readonly string[] } {
-  const { success, data, error } = settings.safeParse(value, { reportInput: true })
-  return success ? { settings: data } : { issues: error.issues.flatMap((issue) => issuesOf(issue)) }
+  const { success, data, error } = settings.safeParse(value)
+  if (success) return { settings: data }
+  return {
+    issues: error.issues.map(({ path, message }) =>
+      path.length === 0 ? message : `${z.core.toDotPath(path)}: ${message}`,
+    ),
+  }
 }
-
-function issuesOf(issue: z.core.$ZodIssue): string[] {
-  const at = (problem: string, path = issue.path): string =>
-    path.length === 0 ? problem : `${pathOf(path)}: ${problem}`
-  if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => at('unknown field', [...issue.path, key]))
-  if (issue.code === 'invalid_key') return issue.issues.map(({ message }) => at(message))
-  if (issue.code === 'invalid_value') return [at(`must be one of ${issue.values.join(', ')}`)]
-  if (issue.code !== 'invalid_type') return [at(issue.message)]
-  if (issue.input === undefined) return [at('is missing')]
-  const isOwn = !issue.message.startsWith('Invalid input')
-  return [at(isOwn ? issue.message : `must be ${NOUNS[issue.expected] ?? issue.expected}`)]
-}
-
-const NOUNS: Readonly<Record<string, string>> = {
-  object: 'an object',
-  record: 'an object of texts',
-  array: 'a list',
-  string: 'a text',
-}
-
-const pathOf = (path: readonly PropertyKey[]): string =>
-  path
-    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
-    .join('')
-    .replace(/^\./, '')
 
 function isReceiver(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : null
+  const url = URL.parse(text)
   return url !== null && ['http:', 'https:'].includes(url.protocol) && url.username + url.password === ''
 }
 
 /** The id of a webhook; a query is not part of it. */
-function nameOf({ id, url }: { readonly id?: string; readonly url: string }): string {
-  if (id !== undefined || !URL.canParse(url)) return id ?? url
-  const { origin, pathname } = new URL(url)
-  return origin + pathname
+function nameOf({ id, url: text }: { readonly id?: string; readonly url: string }): string {
+  const url = URL.parse(text)
+  return id ?? (url === null ? text : url.origin + url.pathname)
 }
 
 function isWithin(path: string): boolean {

@@ -1,16 +1,15 @@
 /** Runs a service over a database until it is asked to end, and releases everything before it exits. */
 
-import { stat } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join, parse, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { redactionRules } from '../../context/redaction/index.ts'
 import type { RunOptions, Step } from '../../conversation/index.ts'
-import { isColloquyError } from '../../index.ts'
 import { inspectorPage } from '../../inspector/index.ts'
 import type { Options, RequestOf } from '../commands.ts'
 import { type Address, addressOf } from '../db/address.ts'
 import { withStore } from '../db/store.ts'
-import { codeOf, FileError, fromListening, rejectRead, UsageError } from '../failure.ts'
+import { FileError, rejectRead, UsageError } from '../failure.ts'
 import { readTemplate } from '../inspect.ts'
 import { readPackage } from '../package.ts'
 import { failureText, type Io } from '../print/io.ts'
@@ -46,17 +45,14 @@ export async function serveConversations(
     throw new UsageError(
       `--allow-origin * gives every web page access without a key: set ${KEYS}, or list the origins`,
     )
-  if (workspace !== undefined) await checkFolder(workspace, '--workspace ')
-  const read = await readConfig(input.config, io)
-  if ('problems' in read) {
-    for (const problem of read.problems) await page.complain(failureText(problem))
-    return 1
-  }
+  if (workspace !== undefined) await readdir(workspace).catch(rejectRead(`--workspace ${workspace}`))
+  const config = await readConfig(input.config, io)
   const agent = input.agent === undefined ? null : await loadAgent(input.agent)
-  const { sandboxSpecs: specs, maxSandboxes, givesFiles, canvasDirectory, options } = read.config
-  if (canvasDirectory !== null) await checkFolder(canvasDirectory, 'canvas_extensions: ')
-  const directory = read.config.sandboxDirectory ?? sandboxFolder(db, workspace)
-  const redact = input.redact === true ? ['stored', 'public'] : read.config.redact
+  const { sandboxSpecs: specs, maxSandboxes, givesFiles, canvasDirectory, options } = config
+  if (canvasDirectory !== null)
+    await readdir(canvasDirectory).catch(rejectRead(`canvas_extensions: ${canvasDirectory}`))
+  const directory = config.sandboxDirectory ?? sandboxFolder(db, workspace)
+  const redact = input.redact === true ? ['stored', 'public'] : config.redact
   const rules = redactionRules()
   const log = logOn(io)
   const inspector = input.inspect === true ? await inspectorText() : null
@@ -98,14 +94,9 @@ export async function serveConversations(
           }
         },
       },
-    }).catch((error: unknown) => {
-      // The database reports its own causes.
-      const isListening =
-        error instanceof Error && !isColloquyError(error) && codeOf(error.cause) !== 'unknown'
-      throw isListening ? fromListening(error) : error
     })
     const facts = { url: server.url, keys: keys.length, secret: secret !== null, directory }
-    const lines = startLines(input, read.config, facts)
+    const lines = startLines(input, config, facts)
     await page.serve(server, [`Colloquy serves ${db.label} at ${server.url}`, ...lines])
     await log.written()
     return 0
@@ -172,8 +163,6 @@ function secretOf({ env }: Io): string | null {
  */
 async function loadAgent(file: string) {
   const refusal = (why: string) => new FileError('unreadable', why, file)
-  const stats = await stat(file).catch(rejectRead(file))
-  if (stats.isDirectory()) throw refusal('is a directory, not a module')
   let exported: Readonly<Record<string, unknown>>
   try {
     exported = (await import(pathToFileURL(resolve(file)).href)) as Readonly<Record<string, unknown>>
@@ -183,8 +172,6 @@ async function loadAgent(file: string) {
   }
   const { step = exported['default'], run = {} } = exported
   if (typeof step !== 'function') throw refusal('exports no step function: add export const step = …')
-  if (typeof run !== 'object' || run === null)
-    throw refusal('exports `run`, but it is not an object: export an object of run options')
   return { step: step as Step, run: run as Omit<RunOptions, 'signal'> }
 }
 
@@ -196,12 +183,6 @@ export function sandboxFolder(db: Address, workspace: string | undefined): strin
   if (db.kind === 'postgres') return resolve(workspace ?? '', 'colloquy-sandboxes')
   const { dir, name } = parse(resolve(db.target))
   return join(dir, `${name}-sandboxes`)
-}
-
-async function checkFolder(folder: string, label: string): Promise<void> {
-  const what = label + folder
-  const stats = await stat(folder).catch(rejectRead(what))
-  if (!stats.isDirectory()) throw new FileError('unreadable', `${what}: not a directory`)
 }
 
 /** JSON lines on standard error, in order. A slow or missing reader delays no request. */

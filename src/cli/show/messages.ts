@@ -1,12 +1,12 @@
 /** Shows what the model is sent, and what `convert` writes for other tools. */
 
 import { estimateTokens, fitToBudget } from '../../context/index.ts'
-import { listPendingCalls, maskSecrets, type NeutralMessage, type State, toMessages } from '../../index.ts'
+import { maskSecrets, type NeutralMessage, type State, toMessages } from '../../index.ts'
 import { contentText } from '../../inspector/index.ts'
 import { GRAMMARS } from '../../laws/index.ts'
 import { sessionTree, toAtif, toSpans } from '../../sessions/index.ts'
 import { FileError } from '../failure.ts'
-import { counted, fit, glimpse, hideSecrets, pad, quoted, safe, toJson, width } from '../print/text.ts'
+import { counted, fit, glimpse, hideSecrets, pad, safe, toJson, width } from '../print/text.ts'
 import type { Page, Subject, View } from './page.ts'
 
 /** The messages of a state, within a budget of estimated tokens where there is one. @throws FileError `over_budget` */
@@ -17,19 +17,8 @@ function messagesOf(state: State, budget: number | undefined): readonly NeutralM
   throw new FileError('over_budget', fitted.reason.message)
 }
 
-function waitingNote(state: State): string | null {
-  const waiting = listPendingCalls(state)
-  const [first] = waiting
-  if (first === undefined) return null
-  const { tool_name, tool_call_id } = first.entry.event
-  const [others, wait] = waiting.length === 1 ? ['', 'waits'] : [` and ${waiting.length - 1} more`, 'wait']
-  return `call ${quoted(tool_call_id)} of ${quoted(tool_name)}${others} ${wait} for a result, and the reply is sent only with all results`
-}
-
-/** Messages as the request of a grammar has them. @throws FileError or ColloquyError `empty_view` */
-function inFormat(format: string, messages: readonly NeutralMessage[], state: State): unknown {
-  const waiting = messages.length === 0 && format !== 'neutral' ? waitingNote(state) : null
-  if (waiting !== null) throw new FileError('empty_view', `there is nothing to send: ${waiting}`)
+/** Messages as the request of a grammar has them. @throws ColloquyError `empty_view` */
+function inFormat(format: string, messages: readonly NeutralMessage[]): unknown {
   const grammar = GRAMMARS.find(({ name }) => name === format)
   if (grammar === undefined) return messages
   const written = grammar.write(messages)
@@ -43,20 +32,18 @@ const TEXT_LINES = 6
 
 export const messagesView: View<'messages'> = {
   json({ state, options: { format = 'neutral', budget } }) {
-    return { messages: inFormat(format, messagesOf(state, budget), state) }
+    return { messages: inFormat(format, messagesOf(state, budget)) }
   },
   *show(page, { state, title, options: { format = 'neutral', budget } }) {
     const messages = messagesOf(state, budget)
     if (format !== 'neutral') {
-      const document = maskSecrets(inFormat(format, messages, state))
+      const document = maskSecrets(inFormat(format, messages))
       if (page.io.stdout.isTTY) yield page.heading(title, format)
       yield* toJson(document, 2).split('\n')
       return
     }
     yield page.heading(title, counted(messages.length, 'message'))
     for (const message of maskSecrets(messages)) yield* messageLines(page, message)
-    const waiting = messages.length === 0 ? waitingNote(state) : null
-    if (waiting !== null) yield* page.wrapped('  ', 2, waiting)
   },
 }
 

@@ -6,28 +6,19 @@ import { type Described, ROLE_WIDTH } from '../../inspector/index.ts'
 import { sentenceOf } from '../../laws/index.ts'
 import type { FileCommand, RequestOf } from '../commands.ts'
 import type { Address } from '../db/address.ts'
-import { FileError } from '../failure.ts'
+import { FileError, fromSystem } from '../failure.ts'
 import type { Recording } from '../input/recording.ts'
-import {
-  ClosedPipe,
-  ended,
-  FailedOutput,
-  failureText,
-  type Io,
-  type Progress,
-  progressOn,
-  writeAll,
-} from '../print/io.ts'
+import { ClosedPipe, ended, FailedOutput, failureText, type Io, writeAll } from '../print/io.ts'
 import {
   counted,
   fit,
   glimpse,
-  jsonLine,
   pad,
   padStart,
   type Paint,
   paintFor,
   safe,
+  toJson,
   type Tone,
   widest,
   width,
@@ -119,7 +110,7 @@ export class Page {
 
   /** Writes a result: as JSON on one line, or as lines for people. */
   answer(json: boolean | undefined, value: unknown, lines: Iterable<string>): Promise<void> {
-    return json === true ? writeAll(this.io.stdout, jsonLine(value)) : this.print(lines)
+    return this.print(json === true ? [toJson(value)] : lines)
   }
 
   complain(message: string): Promise<void> {
@@ -127,20 +118,16 @@ export class Page {
   }
 
   /**
-   * Processes one input, with progress on a terminal. An error is one line on standard error, a JSON object
-   * where results are JSON, and exit code 1.
+   * Processes one input. An error is one line on standard error, a JSON object where results are JSON, and
+   * exit code 1.
    * @throws ClosedPipe, FailedOutput when its output cannot be written.
    */
-  async attempt(
-    { name, fields, json }: About,
-    work: (progress: Progress) => Promise<number>,
-  ): Promise<number> {
-    const progress = progressOn(name, this.io)
+  async attempt({ name, fields, json }: About, work: () => Promise<number>): Promise<number> {
     try {
-      return await work(progress)
-    } catch (error) {
-      progress.done()
-      if (error instanceof ClosedPipe || error instanceof FailedOutput) throw error
+      return await work()
+    } catch (cause) {
+      if (cause instanceof ClosedPipe || cause instanceof FailedOutput) throw cause
+      const error = fromSystem(cause)
       const code = error instanceof FileError || isColloquyError(error) ? error.code : 'unexpected'
       const subject = error instanceof FileError ? error.subject : null
       const isOther = subject !== null && subject !== fields.file
