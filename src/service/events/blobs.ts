@@ -44,25 +44,10 @@ export const blobOperations = (store: Store): Operation[] => {
         const { id } = await getConversationOr404(store, conversation_id)
         const whole = await read(id, hash)
         if (whole === null) throw new HttpProblem(404, 'The blob was not found.')
-        const tag = decode ? `${hash}-decoded` : hash
-        const headers = {
-          ...HEADERS,
-          etag: `"${tag}"`,
-          'content-disposition': `attachment; filename="${hash}"`,
-        }
-        if (hasTag(request.headers.get('if-none-match'), tag))
+        if (decode) return decodedResponse(whole, hash, request)
+        const headers = headersOf(hash)
+        if (hasTag(request.headers.get('if-none-match'), hash))
           return new Response(null, { status: 304, headers })
-        if (decode) {
-          const base64 = await base64In(whole)
-          return new Response(request.method === 'HEAD' ? null : new Uint8Array(decodeBase64(base64)), {
-            headers: {
-              ...headers,
-              'accept-ranges': 'none',
-              // Formats that browsers show and cannot run, by their first bytes; others are sent as bytes.
-              'content-type': imageTypeOf(base64) ?? HEADERS['content-type'],
-            },
-          })
-        }
         const range = rangeOf(request.headers, hash, whole.bytes)
         if (range === 'beyond')
           return new Response(null, {
@@ -142,13 +127,52 @@ async function textOf(content: AsyncIterable<Uint8Array>): Promise<string> {
 /** Characters in which the data of a URL begins. */
 const MAX_START = 1_000
 
-/** The base64 of a data URL, or the whole text. @throws HttpProblem 422 for another text. */
-async function base64In({ content }: BlobContent): Promise<string> {
-  const text = await textOf(content)
-  const [prefix = ''] = DATA_URL.exec(text.slice(0, MAX_START)) ?? []
-  const base64 = text.slice(prefix.length)
-  if (/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) return base64
-  throw new HttpProblem(422, 'The blob is not base64. Omit the parameter `decode`.')
+/** The bytes that a data URL, or base64 alone, encodes, decoded piece by piece. @throws HttpProblem 422 for another text. */
+async function decodedResponse(
+  { content }: BlobContent,
+  hash: string,
+  { method, headers: requested }: Request,
+): Promise<Response> {
+  const parts = decodeText(content)
+  let start = ''
+  while (start.length < MAX_START) {
+    const { done, value } = await parts.next()
+    if (done === true) break
+    start += value
+  }
+  const [prefix = ''] = DATA_URL.exec(start.slice(0, MAX_START)) ?? []
+  const first = start.slice(prefix.length)
+  if (!BASE64.test(first)) throw new HttpProblem(422, 'The blob is not base64. Omit the parameter `decode`.')
+  const tag = `${hash}-decoded`
+  const headers = {
+    ...headersOf(hash, tag),
+    'accept-ranges': 'none',
+    // Formats that browsers show and cannot run, by their first bytes; others are sent as bytes.
+    'content-type': imageTypeOf(first) ?? HEADERS['content-type'],
+  }
+  if (hasTag(requested.get('if-none-match'), tag)) return new Response(null, { status: 304, headers })
+  return new Response(method === 'HEAD' ? null : streamOf(decodeBase64Parts(first, parts)), { headers })
+}
+
+const headersOf = (hash: string, tag = hash) => ({
+  ...HEADERS,
+  etag: `"${tag}"`,
+  'content-disposition': `attachment; filename="${hash}"`,
+})
+
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
+
+async function* decodeBase64Parts(first: string, parts: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+  let rest = ''
+  const next = (part: string): Uint8Array => {
+    const text = rest + part
+    if (!BASE64.test(text)) throw new Error('The blob is not base64.')
+    rest = text.slice(text.length - (text.length % 4))
+    return decodeBase64(text.slice(0, text.length - rest.length))
+  }
+  yield next(first)
+  for await (const part of parts) yield next(part)
+  yield decodeBase64(rest)
 }
 
 const hasTag = (header: string | null, hash: string): boolean =>
