@@ -1,7 +1,12 @@
 /** K2 to K4 for whole condensers. */
 
 import * as fc from 'fast-check'
-import type { Condenser, CondenserDecision } from '../../src/context/condenser/condenser.ts'
+import {
+  type Condenser,
+  type CondenserDecision,
+  noopCondenser,
+  pipelineCondenser,
+} from '../../src/context/condenser/condenser.ts'
 import type { CondensationLimits } from '../../src/context/condenser/plan.ts'
 import { rollingCondenser } from '../../src/context/condenser/rolling.ts'
 import { estimateTokens } from '../../src/context/estimate.ts'
@@ -27,33 +32,35 @@ export async function condenserDecisions(facts: readonly Fact[], acts: readonly 
   ]
   for (const limits of tries) {
     let calls = 0
-    const condenser = rollingCondenser({
+    const rolling = rollingCondenser({
       ...limits,
       retries: RETRIES,
       summarise: async () => say(acts[(calls += 1) - 1] ?? 'summary'),
     })
-    let state = requests
-    for (;;) {
-      calls = 0
-      // oxlint-disable-next-line no-await-in-loop
-      const decision = await decide(condenser, state)
-      hold('K3', calls <= RETRIES + 1, `the summariser was asked ${calls} times`)
-      if (decision.type !== 'condense') {
-        const asks = state.branch.view.unhandledCondensationRequest
-        hold('K3', decision.type === 'refuse' || !asks, 'a request was left without an answer')
-        break
+    for (const condenser of [rolling, pipelineCondenser([noopCondenser(), rolling])]) {
+      let state = requests
+      for (;;) {
+        calls = 0
+        // oxlint-disable-next-line no-await-in-loop
+        const decision = await decide(condenser, state)
+        hold('K3', calls <= RETRIES + 1, `the summariser was asked ${calls} times`)
+        if (decision.type !== 'condense') {
+          const asks = state.branch.view.unhandledCondensationRequest
+          hold('K3', decision.type === 'refuse' || !asks, 'a request was left without an answer')
+          break
+        }
+        const { event } = decision
+        hold('K2', !isBlank(event.summary ?? ''), 'a condensation without a summary')
+        const after = reduce(state, event)
+        hold(
+          'K2',
+          after.branch.view.length < state.branch.view.length,
+          'a condensation did not shorten the view',
+        )
+        const sent = estimateTokens(toMessages(after))
+        hold('K4', sent <= (limits.maxTokens ?? Infinity), `${sent} tokens after a condensation`)
+        state = after
       }
-      const { event } = decision
-      hold('K2', !isBlank(event.summary ?? ''), 'a condensation without a summary')
-      const after = reduce(state, event)
-      hold(
-        'K2',
-        after.branch.view.length < state.branch.view.length,
-        'a condensation did not shorten the view',
-      )
-      const sent = estimateTokens(toMessages(after))
-      hold('K4', sent <= (limits.maxTokens ?? Infinity), `${sent} tokens after a condensation`)
-      state = after
     }
   }
 }

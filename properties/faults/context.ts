@@ -6,13 +6,13 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   {
     name: 'the system prompt is forgotten',
     file: 'context/blocks.ts',
-    find: 'if (id === systemPrompt) fixed.add(unit)',
+    find: 'if (id === systemPrompt && permissions.forgetSystemPrompt !== true) fixed.add(unit)',
     replace: '',
   },
   {
     name: 'the last user message is forgotten',
     file: 'context/blocks.ts',
-    find: 'if (lastUser !== null) fixed.add(lastUser)',
+    find: 'if (lastUser !== null && permissions.forgetLastUserMessage !== true) fixed.add(lastUser)',
     replace: '',
   },
   {

@@ -11,6 +11,14 @@ import {
 } from '../view/units.ts'
 import type { State } from '../state/state.ts'
 
+/** What may be forgotten although it stays by default. */
+export interface Permissions {
+  /** Whether the latest system prompt may leave the view. It is sent anyway. Default: no. */
+  readonly forgetSystemPrompt?: boolean
+  /** Whether the last user message may leave the view. Default: no. */
+  readonly forgetLastUserMessage?: boolean
+}
+
 /** A whole stretch of the view, usually a message or a batch. Its ends are cut points. */
 export interface Block {
   /** Index of its first event in the view. */
@@ -25,10 +33,10 @@ export interface Block {
 }
 
 /** Returns the view's blocks in order. Pending batches stay, with the rest of their stretch. O(view). */
-export function blocksOf({ branch }: State): Block[] {
+export function blocksOf({ branch }: State, permissions: Permissions = {}): Block[] {
   const units = branch.view.units.slice()
   const starts = stretchStarts(units)
-  const fixed = fixedUnits(units, branch.systemPrompt?.id ?? null)
+  const fixed = fixedUnits(units, branch.systemPrompt?.id ?? null, permissions)
   const blocks: Block[] = []
   let position = 0
   for (let index = 0; index < units.length;) {
@@ -54,7 +62,11 @@ export const blocksBefore = (blocks: readonly Block[], position: number): number
   blocks.filter((block) => block.position < position).length
 
 /** The units that always stay, without the pending ones. O(units); O(view) with a derived summary. */
-export function fixedUnits(units: readonly Unit[], systemPrompt: string | null): Set<Unit> {
+export function fixedUnits(
+  units: readonly Unit[],
+  systemPrompt: string | null,
+  permissions: Permissions = {},
+): Set<Unit> {
   const fixed = new Set<Unit>()
   const derived = new Map<string, Unit>()
   let lastUser: Unit | null = null
@@ -63,9 +75,9 @@ export function fixedUnits(units: readonly Unit[], systemPrompt: string | null):
     const { id, event } = unit.item
     if (isDerived(unit)) derived.set(id, unit)
     if (event.kind === 'MessageEvent' && event.source === 'user') lastUser = unit
-    if (id === systemPrompt) fixed.add(unit)
+    if (id === systemPrompt && permissions.forgetSystemPrompt !== true) fixed.add(unit)
   }
-  if (lastUser !== null) fixed.add(lastUser)
+  if (lastUser !== null && permissions.forgetLastUserMessage !== true) fixed.add(lastUser)
   if (derived.size === 0) return fixed
   for (const unit of units) {
     for (const { id } of unitEvents(unit)) {

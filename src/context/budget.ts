@@ -4,7 +4,7 @@ import type { NeutralMessage } from '../messages/message.ts'
 import { toMessages, renderMessage } from '../messages/neutral.ts'
 import type { State } from '../state/state.ts'
 import { isPending, type Unit } from '../view/units.ts'
-import { type Block, blocksBefore, blocksOf, withUnits } from './blocks.ts'
+import { type Block, blocksBefore, blocksOf, type Permissions, withUnits } from './blocks.ts'
 import { checkNumber } from './check-number.ts'
 import { counted, type CountTokens } from './estimate.ts'
 
@@ -12,7 +12,7 @@ import { counted, type CountTokens } from './estimate.ts'
 export type WriteMessages = (state: State) => readonly NeutralMessage[]
 
 /** Options of `fitToBudget`. */
-export interface FitOptions {
+export interface FitOptions extends Permissions {
   /** Number of events at the start that stay, rounded up to a cut point. Default: 0. */
   readonly keepFirst?: number
   /** Returns the messages whose tokens are counted. Default: `toMessages`. */
@@ -77,7 +77,7 @@ export function fitToBudget(
   const all = tokensOf(whole)
   if (all <= budget) return { type: 'fit', cut: 0, tokens: all, calls, messages: whole }
 
-  const blocks = blocksOf(state)
+  const blocks = blocksOf(state, options)
   const first = blocksBefore(blocks, keepFirst)
   let best: Fit | null = null
   let least = all

@@ -55,13 +55,16 @@ describe('a budget', () => {
     })
   })
 
-  it('keeps the system prompt and the last user message', () => {
+  it('keeps the system prompt and the last user message, unless told otherwise', () => {
     const log = [system('s'), user('u'), agent('a'), user('v'), agent('b'), agent('c')]
     expect(fitted(log, 60)).toEqual([0, 60, 's u a v b c'])
     expect(fitted(log, 59)).toEqual([2, 50, 's a v b c'])
     expect(fitted(log, 30)).toEqual([5, 30, 's v c'])
     expect(fitted(log, 20)).toEqual([6, 20, 's v'])
     expect(fitted(log, 19)).toBe('over_budget')
+    expect(fitted(log, 20, { forgetLastUserMessage: true })).toEqual([5, 20, 's c'])
+    // It leaves the view but is still sent.
+    expect(fitted(log, 20, { forgetSystemPrompt: true, forgetLastUserMessage: true })).toEqual([5, 20, 's c'])
   })
 
   it('keeps as many first events as asked for, up to the end of their unit', () => {

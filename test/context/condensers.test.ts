@@ -5,11 +5,16 @@
  * Intended differences: no reset forgets everything (U11, U16: an impossible condensation is refused, and
  * nothing throws). The summariser and the counter decide how to call a model, streaming or not (U15), and
  * with which tools (U19). The helpers of U17 and U18 are one search, tested as `firstFit` and
- * `fitToBudget`. A run without a condenser never condenses (U20).
+ * `fitToBudget`. `handlesRequests` answers U21 in advance.
  */
 
 import { describe, expect, it } from 'vitest'
-import type { CondenserDecision } from '../../src/context/condenser/condenser.ts'
+import {
+  type Condenser,
+  type CondenserDecision,
+  noopCondenser,
+  pipelineCondenser,
+} from '../../src/context/condenser/condenser.ts'
 import { rollingCondenser, type RollingOptions, type Summarise } from '../../src/context/condenser/rolling.ts'
 import type { SummaryRequest } from '../../src/context/condenser/summary-request.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
@@ -32,9 +37,66 @@ function rolling(results: readonly (string | Error)[], options: Partial<RollingO
 const codeOf = (decision: CondenserDecision): string =>
   decision.type === 'refuse' ? decision.reason.code : decision.type
 
+const decides = (decision: CondenserDecision, handlesRequests = false): Condenser => ({
+  handlesRequests,
+  condense: () => decision,
+})
+
+const REFUSAL: CondenserDecision = {
+  type: 'refuse',
+  reason: { code: 'nothing_to_forget', message: 'no', triggers: ['events'], required: false, again: 'never' },
+}
+
+describe('no condenser', () => {
+  it('U20 keeps every view, and answers no request', () => {
+    const noop = noopCondenser()
+    expect(noop.handlesRequests).toBe(false)
+    expect(noop.condense(replay([...agents(1000), request('q')]))).toEqual({ type: 'keep' })
+  })
+})
+
+describe('a pipeline', () => {
+  const state = replay(agents(3))
+  const condensed: CondenserDecision = { type: 'condense', event: condensation('c', ['m0', 'm1'], 's', 0) }
+  const keep: CondenserDecision = { type: 'keep' }
+
+  it.each([
+    [[], 'keep'],
+    [[keep, keep], 'keep'],
+    [[keep, condensed], 'condense'],
+    [[REFUSAL, condensed], 'condense'],
+    [[keep, REFUSAL, keep], 'nothing_to_forget'],
+  ])('of %j decides %s', async (decisions, code) => {
+    expect(codeOf(await pipelineCondenser(decisions.map((each) => decides(each))).condense(state))).toBe(code)
+  })
+
+  it('asks nobody behind the first that condenses', async () => {
+    const never: Condenser = { handlesRequests: false, condense: () => expect.unreachable() }
+    expect(await pipelineCondenser([decides(condensed), never]).condense(state)).toBe(condensed)
+  })
+
+  it('handles requests when one of them does', () => {
+    expect(pipelineCondenser([decides(keep)]).handlesRequests).toBe(false)
+    expect(pipelineCondenser([decides(keep), decides(keep, true)]).handlesRequests).toBe(true)
+    expect(pipelineCondenser([pipelineCondenser([decides(keep, true)])]).handlesRequests).toBe(true)
+  })
+
+  it('hands on the signal', async () => {
+    const { signal } = new AbortController()
+    let seen: AbortSignal | undefined
+    const spy: Condenser = {
+      handlesRequests: false,
+      condense: (_, options) => ((seen = options?.signal), keep),
+    }
+    await pipelineCondenser([spy]).condense(state, { signal })
+    expect(seen).toBe(signal)
+  })
+})
+
 describe('a rolling condenser', () => {
   it('U3 asks no model where nothing is to be done, U12 nor where nothing can be', async () => {
     const { condenser, asked: requests } = rolling(['s'])
+    expect(condenser.handlesRequests).toBe(true)
     expect(codeOf(await condenser.condense(replay(agents(8))))).toBe('keep')
     expect(codeOf(await condenser.condense(replay([user('u'), request('q')])))).toBe('nothing_to_forget')
     expect(requests).toEqual([])

@@ -151,6 +151,9 @@ describe('a request', () => {
     const log = [system('s'), user('u'), agent('a'), user('v'), agent('b'), request('q')]
     expect(planned(log)).toEqual(['a', 'b'])
     expect(planned(log, { keepFirst: 0 })).toEqual(['u', 'a'])
+    const report = { keepFirst: 0, forgetLastUserMessage: true }
+    expect(planned(log, report)).toEqual(['u', 'a', 'v'])
+    expect(planned(log, { ...report, forgetSystemPrompt: true })).toEqual(['s', 'u', 'a', 'v'])
     // Replacing one event by a summary would not shorten the view; two can go.
     expect(planned([system('s'), user('u'), agent('a'), user('v'), request('q')])).toEqual(['u', 'a'])
     expect(planned([system('s'), user('u'), agent('a'), request('q')])).toBe('nothing_to_forget')
@@ -194,7 +197,8 @@ describe('the token limit', () => {
   })
 
   it('U10 makes it required, with the events or without', () => {
-    expect(required([user('u')], limits(9, { keepFirst: 0 }))).toBe(true)
+    const tight = { forgetLastUserMessage: false, keepFirst: 0 }
+    expect(required([user('u')], limits(9, tight))).toBe(true)
     const loop = [
       ...batch('r', ['a'], true),
       ...Array.from({ length: 20 }, (_, index) => pair(`p${index}`)).flat(),

@@ -1,6 +1,7 @@
 /** A run with a condenser condenses on request, at its limits and after a provider's rejection, and reports failures. */
 
 import { describe, expect, it } from 'vitest'
+import { noopCondenser } from '../../src/context/condenser/condenser.ts'
 import { rollingCondenser, type RollingOptions } from '../../src/context/condenser/rolling.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
@@ -128,7 +129,7 @@ describe('a run says so when it cannot condense', () => {
 
   it.each([
     ['its summariser fails', rolling({ maxTokens: 20, summarise: () => Promise.reject(new Error('no')) })],
-    ['it takes no requests', { condense: () => ({ type: 'keep' as const }) }],
+    ['it takes no requests', noopCondenser()],
     [
       'what it forgets is nothing',
       {

@@ -48,9 +48,42 @@ export type CondenserDecision =
  * changed, or, if `again` is `later`, after some time.
  */
 export interface Condenser {
+  readonly handlesRequests: boolean
   /** Rejects with the signal's reason, and with errors of the caller's functions except the summariser's. */
   condense(
     state: State,
     options?: { readonly signal?: AbortSignal },
   ): Promise<CondenserDecision> | CondenserDecision
+}
+
+/**
+ * Returns a condenser that never forgets anything.
+ * @example
+ * noopCondenser().condense(initialState()) // { type: 'keep' }
+ */
+export function noopCondenser(): Condenser {
+  return { handlesRequests: false, condense: () => ({ type: 'keep' }) }
+}
+
+/**
+ * Returns a condenser that tries several in order: it uses the first condensation, or else the first
+ * refusal.
+ * @example
+ * (await pipelineCondenser([noopCondenser(), noopCondenser()]).condense(initialState())).type // 'keep'
+ */
+export function pipelineCondenser(condensers: readonly Condenser[]): Condenser {
+  return {
+    handlesRequests: condensers.some((condenser) => condenser.handlesRequests),
+    async condense(state, options) {
+      let refusal: CondenserDecision | null = null
+      for (const condenser of condensers) {
+        // In order: a later one may cost a model call.
+        // oxlint-disable-next-line no-await-in-loop
+        const decision = await condenser.condense(state, options)
+        if (decision.type === 'condense') return decision
+        if (decision.type === 'refuse') refusal ??= decision
+      }
+      return refusal ?? { type: 'keep' }
+    },
+  }
 }

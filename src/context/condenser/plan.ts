@@ -4,7 +4,7 @@ import type { Condensation } from '../../event/types.ts'
 import { isWhitespace } from '../../messages/text.ts'
 import type { State } from '../../state/state.ts'
 import { type Unit, unitEvents } from '../../view/units.ts'
-import { type Block, blocksBefore, blocksOf } from '../blocks.ts'
+import { type Block, blocksBefore, blocksOf, type Permissions } from '../blocks.ts'
 import { firstFit, withoutBlocks, type WriteMessages } from '../budget.ts'
 import { checkNumber, invalid } from '../check-number.ts'
 import { counted, type CountTokens, estimateTokens } from '../estimate.ts'
@@ -49,7 +49,7 @@ export function planCondensation(
   const checked = checkLimits(limits)
   const triggers = triggersOf(state, checked)
   if (triggers.length === 0) return { type: 'keep' }
-  const blocks = blocksOf(state)
+  const blocks = blocksOf(state, checked)
   const count = state.branch.view.length
   const first = blocksBefore(blocks, checked.keepFirst)
 
@@ -191,7 +191,7 @@ export function refuse(
 }
 
 /** When a view is condensed, and by how much. */
-export interface CondensationLimits {
+export interface CondensationLimits extends Permissions {
   /** Maximum number of events in the view. A longer view is cut to about half of it. Default: 240. */
   readonly maxEvents?: number
   /** Maximum tokens of a request. A longer one is cut to about half of it. Default: unlimited. */
@@ -206,7 +206,7 @@ export interface CondensationLimits {
   readonly minimumProgress?: number
 }
 
-export type CheckedLimits = Required<CondensationLimits>
+export type CheckedLimits = Permissions & Required<Omit<CondensationLimits, keyof Permissions>>
 
 /** @throws ColloquyError `invalid_argument` for invalid limits, or limits that leave nothing after a summary. */
 export function checkLimits(limits: CondensationLimits): CheckedLimits {
@@ -226,5 +226,5 @@ export function checkLimits(limits: CondensationLimits): CheckedLimits {
     })
   }
   const { count = estimateTokens, write = toMessages } = limits
-  return { maxEvents, maxTokens, keepFirst, minimumProgress, count, write }
+  return { ...limits, maxEvents, maxTokens, keepFirst, minimumProgress, count, write }
 }

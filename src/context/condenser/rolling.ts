@@ -65,6 +65,7 @@ export function rollingCondenser(options: RollingOptions): Condenser {
   const budget = checkBudget(options)
   const retries = checkNumber('retries', options.retries ?? 3, { least: 0 })
   return {
+    handlesRequests: true,
     async condense(state, { signal } = {}) {
       signal?.throwIfAborted()
       const plan = planCondensation(state, limits)
