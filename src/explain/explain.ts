@@ -6,15 +6,13 @@ import { openCallOf } from '../log/open-calls.ts'
 import { findEventIn, type Log } from '../log/log.ts'
 import { type State, branchOf } from '../state/state.ts'
 import { counted, type Explanation, type NoteCode, type Reason, reportsOf } from './explanation.ts'
-import { findUnit, type Subject, subjectOf } from './subject.ts'
+import { sentNotes, type SentOptions } from './sent.ts'
+import { type Subject, subjectOf } from './subject.ts'
 import { type UnitPosition, verdictOf, type Verdict } from './verdict.ts'
 import { quote } from '../event/text.ts'
 import { requestHeadOf } from '../event/reply.ts'
 import { type Branch, workingCallOf } from '../state/branch.ts'
-import { fitToBudget } from '../context/budget.ts'
-import { estimateTokens } from '../context/estimate.ts'
-import type { NeutralMessage } from '../messages/message.ts'
-import { renderMessage, toMessages } from '../messages/neutral.ts'
+import { renderMessage } from '../messages/neutral.ts'
 import { indexOfSummary, summaryId } from '../view/condense.ts'
 import {
   type BatchUnit,
@@ -27,12 +25,6 @@ import {
 import { completes, resultOfCall, whyNotWorking } from './path.ts'
 import { countIn, stretchOf, removedUnits } from './removal.ts'
 
-/** How your program shortens requests. */
-export interface ExplainOptions {
-  /** Maximum tokens of a request, as for `fitToBudget` with `estimateTokens`. Default: unlimited. */
-  readonly budget?: number
-}
-
 /**
  * Explains why an event is in HEAD's view or not: the reason, its call or result, what is removed with it,
  * and notes. For another HEAD, pass the state of `stateAt` or `switchTo`.
@@ -40,6 +32,7 @@ export interface ExplainOptions {
  * O(entries since the event · log n + view · log n), and with a budget the cost of `fitToBudget`.
  * @param event id of an event or of a summary; or a position in the log, for lines without an id and
  *   repeated ids
+ * @param options how your program shortens requests
  * @throws ColloquyError `unknown_event` for an unknown event; `evicted` where a snapshot or `evict` left out
  *   a body.
  * @example
@@ -52,7 +45,7 @@ export interface ExplainOptions {
  * verdict.text // 'the condensation "c" lists it'
  * removedBy // 'c'
  */
-export function explain(state: State, event: string | number, { budget }: ExplainOptions = {}): Explanation {
+export function explain(state: State, event: string | number, options: SentOptions = {}): Explanation {
   const subject = subjectOf(state, event)
   const { entry, id } = subject
   const verdict = verdictOf(state, subject)
@@ -67,7 +60,7 @@ export function explain(state: State, event: string | number, { budget }: Explai
     verdict: verdict.reason,
     removedBy: verdict.removedBy,
     pairedWith: pairsOf(subject, verdict),
-    notes: inView && budget !== undefined ? [...notes, ...budgetNotes(state, subject, budget)] : notes,
+    notes: inView ? [...notes, ...sentNotes(state, subject, options)] : notes,
   }
 }
 
@@ -231,25 +224,6 @@ function orderNotes(units: readonly Unit[], unit: Unit, unitIds: readonly string
   const ids = passed.flatMap(idsIn).filter((id) => !unitIds.includes(id))
   const text = `the reply ${quote(ids[0] ?? null)} is placed before it, since its model had not read it`
   return ids.length === 0 ? [] : [note('passed', 'U10', text, ids)]
-}
-
-/** Whether a budget omits an event of the view from the request. The cost of `fitToBudget`. */
-function budgetNotes(state: State, subject: Subject, budget: number): Note[] {
-  // Maps the messages back to their state.
-  const states = new Map<readonly NeutralMessage[], State>()
-  const write = (each: State): readonly NeutralMessage[] => {
-    const messages = toMessages(each)
-    states.set(messages, each)
-    return messages
-  }
-  const fit = fitToBudget(state, estimateTokens, budget, { write })
-  if (fit.type === 'refuse') return [note('over_budget', 'U8', `nothing is sent: ${fit.reason.message}`, [])]
-  const sent = states.get(fit.messages) ?? state
-  if (findUnit(sent.branch.view, subject) !== undefined) return []
-  const which = `the ${fit.cut} oldest events of the view except those that must stay`
-  return [
-    note('over_budget', 'U8', `the budget of ${budget} tokens omits ${which}, and it is one of them`, []),
-  ]
 }
 
 function isPlaced(unit: Unit): boolean {

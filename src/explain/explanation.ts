@@ -48,6 +48,7 @@ export type NoteCode =
   | 'took_out'
   | 'summary'
   | 'over_budget'
+  | 'masked'
   /** What the provider reported of the request for this reply. */
   | 'reported'
   | 'repaired'

@@ -295,6 +295,16 @@ export function sessionTree({ id, title, facts, subagent, children }: Session): 
   }
 }
 
+/** Fields of a trajectory that a log does not contain. */
+export interface AtifOptions {
+  /** Id of the trajectory. Default: the tree's id; `conversation` for a state. */
+  readonly sessionId?: string
+  /** Name of the agent. Default: `agent`. */
+  readonly agent?: string
+  /** Version of the agent. Default: `unknown`. */
+  readonly version?: string
+}
+
 /** A trajectory in the Agent Trajectory Interchange Format. */
 export interface AtifTrajectory {
   readonly schema_version: string
@@ -318,9 +328,16 @@ export interface AtifTrajectory {
  * const { steps } = toAtif(replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }]))
  * steps[0].message // 'hi'
  */
-export function toAtif(source: State | StateTree): AtifTrajectory {
-  const { id, state, children } =
-    'children' in source ? source : { id: 'conversation', state: source, children: [] }
+export function toAtif(source: State | StateTree, options: AtifOptions = {}): AtifTrajectory {
+  const tree = 'children' in source ? source : { id: 'conversation', state: source, children: [] }
+  return trajectoryOf({ ...tree, id: options.sessionId ?? tree.id }, options)
+}
+
+function trajectoryOf(
+  { id, state, children }: Pick<StateTree, 'id' | 'state' | 'children'>,
+  options: AtifOptions,
+): AtifTrajectory {
+  const { agent = 'agent', version = 'unknown' } = options
   const items = toTimeline(state)
   const byCall = Map.groupBy(children, ({ actionId }) => actionId)
   const steps = atifSteps(items, byCall).map((step, index) => ({ step_id: index + 1, ...step }))
@@ -335,7 +352,7 @@ export function toAtif(source: State | StateTree): AtifTrajectory {
     schema_version: 'ATIF-v1.7',
     session_id: id,
     trajectory_id: id,
-    agent: { name: 'agent', version: 'unknown' },
+    agent: { name: agent, version },
     steps,
     final_metrics: {
       total_prompt_tokens: sum('input'),
@@ -343,7 +360,9 @@ export function toAtif(source: State | StateTree): AtifTrajectory {
       total_cached_tokens: sum('cache_read'),
       total_steps: steps.length,
     },
-    ...(children.length > 0 && { subagent_trajectories: children.map(toAtif) }),
+    ...(children.length > 0 && {
+      subagent_trajectories: children.map((child) => trajectoryOf(child, options)),
+    }),
   }
 }
 

@@ -1,6 +1,6 @@
 /** Entry `colloquy/sessions`: recorded sessions of other agents, read as logs. */
 
-export { type AtifTrajectory, sessionTree, toAtif } from './atif.ts'
+export { type AtifOptions, type AtifTrajectory, sessionTree, toAtif } from './atif.ts'
 export { detectSession, readSession } from './read.ts'
 export { type OtlpTraces, type SpanOptions, toSpans } from './spans.ts'
 export {

@@ -10,6 +10,10 @@ import { textIn } from './content.ts'
 
 /** Options of `toSpans`. */
 export interface SpanOptions {
+  /** Id from which trace and span ids are derived. Default: the tree's id, or `conversation` for a state. */
+  readonly conversationId?: string
+  /** Name of the service. Default: `colloquy`. */
+  readonly service?: string
   /** Whether to include messages, arguments and results. Default: false, as in the conventions. */
   readonly content?: boolean
 }
@@ -47,12 +51,13 @@ interface Span {
  */
 export function toSpans(source: State | StateTree, options: SpanOptions = {}): OtlpTraces {
   const tree = 'children' in source ? source : { id: 'conversation', state: source, children: [] }
-  const spans = treeSpans(tree, { id: tree.id, prefix: '', parent: null }, options.content === true)
-  const traceId = hexOf(`trace ${tree.id}`, 32)
+  const { conversationId = tree.id, service = 'colloquy' } = options
+  const spans = treeSpans(tree, { id: conversationId, prefix: '', parent: null }, options.content === true)
+  const traceId = hexOf(`trace ${conversationId}`, 32)
   return {
     resourceSpans: [
       {
-        resource: { attributes: attributesOf({ 'service.name': 'colloquy' }) },
+        resource: { attributes: attributesOf({ 'service.name': service }) },
         scopeSpans: [{ scope: { name: 'colloquy' }, spans: spans.map((span) => otlpOf(span, traceId)) }],
       },
     ],

@@ -113,6 +113,28 @@ describe('the list of cases', () => {
     expect(parts).toEqual(whole.filter((name) => parts.includes(name)))
   })
 
+  it('shows a skipped case with its reason, and runs it not', async () => {
+    const skip = [{ case: 'time: a bound that cannot be read is invalid_query', reason: 'it takes any text' }]
+    const cases = storeConformance({
+      name: 'any',
+      open: async () => Promise.reject(new Error('opened')),
+      skip,
+    })
+    const skipped = cases.filter(({ skipped }) => skipped !== null)
+    expect(skipped.map(({ name }) => name)).toEqual([`${skip[0]?.case} (skipped: it takes any text)`])
+    await skipped[0]?.run()
+  })
+
+  it('takes no skip without reason, or of a case that there is not', () => {
+    const named = 'time: a bound that cannot be read is invalid_query'
+    expect(() => storeConformance({ name: 'any', open, skip: [{ case: named, reason: ' ' }] })).toThrow(
+      'Say why',
+    )
+    expect(() => storeConformance({ name: 'any', open, skip: [{ case: 'nonsense', reason: 'x' }] })).toThrow(
+      'Unknown case',
+    )
+  })
+
   it('closes what it opened, also when a case fails', async () => {
     let closed = 0
     const counted = async (): Promise<Store> => {

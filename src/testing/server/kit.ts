@@ -507,23 +507,30 @@ export interface ServerCase {
 /**
  * Returns the cases that a server of docs/interface.md must pass: exact search, pages during writes, live
  * events over reconnects, runs, pause, interrupt, confirmation, the tree, secrets, and restarts and crashes
- * where possible. Each also checks the logs of its conversations against the laws. Run them in sequence:
- * they share a server, which the caller ends.
+ * where possible. Each also checks the logs of its conversations against the laws. Run them in sequence: they
+ * share a server, which the caller stops.
+ * @throws Error for a skip of an unknown case, or without a reason.
  * @example
  * const cases = serverConformance({ name: 'mine', start: async () => ({ url: 'http://127.0.0.1:3000' }) })
  * // for (const { name, skipped, run } of cases) it.skipIf(skipped !== null)(name, run)
  * cases.find(({ laws }) => laws.includes('W4'))?.skipped // 'kill: the options have no such function'
  */
 export function serverConformance(options: ServerConformanceOptions): readonly ServerCase[] {
-  const { lacks = {} } = options
+  const { name: server, skip = [], lacks = {} } = options
+  for (const { case: name, reason } of skip) {
+    if (!CHECKS.some((check) => check.name === name)) throw new Error(`Unknown case to skip: ${name}`)
+    if (reason.trim() === '') throw new Error(`Say why ${server} skips: ${name}`)
+  }
   const shared = new SharedServer(options)
   return CHECKS.map((check) => {
     const { name, laws, needs } = check
     const missing = needs
       .map((need) => [need, lacks[need] ?? absence(options, need)] as const)
       .find(([, why]) => why !== null)
-    if (missing === undefined) return { name, laws, skipped: null, run: () => tryOn(check, options, shared) }
-    const reason = missing.join(': ')
+    const reason =
+      skip.find(({ case: named }) => named === name)?.reason ??
+      (missing === undefined ? null : `${missing[0]}: ${missing[1]}`)
+    if (reason === null) return { name, laws, skipped: null, run: () => tryOn(check, options, shared) }
     return { name: `${name} (skipped: ${reason})`, laws, skipped: reason, run: async () => undefined }
   })
 }

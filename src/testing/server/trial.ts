@@ -43,6 +43,8 @@ export interface ServerConformanceOptions {
   requests?(): readonly (readonly SentMessage[])[] | Promise<readonly (readonly SentMessage[])[]>
   /** Features that the server lacks, each with the reason. */
   readonly lacks?: Readonly<Partial<Record<Capability, string>>>
+  /** Cases that the server is known to fail, each with the reason. */
+  readonly skip?: readonly { readonly case: string; readonly reason: string }[]
   /** Maximum milliseconds of each wait. Default: 10,000. */
   readonly timeout?: number
 }

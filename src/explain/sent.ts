@@ -1,0 +1,64 @@
+/** Whether a policy omits an event of the view from the request, or replaces it by a short text. */
+
+import { type FitOptions, fitToBudget } from '../context/budget.ts'
+import { type CountTokens, estimateTokens } from '../context/estimate.ts'
+import type { NeutralMessage } from '../messages/message.ts'
+import { toMessages } from '../messages/neutral.ts'
+import type { State } from '../state/state.ts'
+import { isPending } from '../view/units.ts'
+import type { NoteCode, Reason } from './explanation.ts'
+import { findUnit, type Subject } from './subject.ts'
+
+/** How your program shortens requests. */
+export interface SentOptions extends Omit<FitOptions, 'write'> {
+  /** Maximum tokens of a request, as for `fitToBudget`. Default: unlimited. */
+  readonly budget?: number
+  /** Default: `estimateTokens`. */
+  readonly count?: CountTokens
+  /** Shortens old results, as `observationMasking`. Default: none. */
+  readonly mask?: (messages: readonly NeutralMessage[]) => readonly NeutralMessage[]
+}
+
+/** The effects of the policy on an event of the view. O(view), plus the cost of `fitToBudget`. */
+export function sentNotes(state: State, subject: Subject, options: SentOptions): Reason<NoteCode>[] {
+  const { budget, mask, count = estimateTokens } = options
+  let sent = state
+  if (budget !== undefined) {
+    // Maps the messages back to their state.
+    const states = new Map<readonly NeutralMessage[], State>()
+    const write = (each: State): readonly NeutralMessage[] => {
+      const plain = toMessages(each)
+      const messages = mask === undefined ? plain : mask(plain)
+      states.set(messages, each)
+      return messages
+    }
+    const fit = fitToBudget(state, count, budget, { ...options, write })
+    if (fit.type === 'refuse') {
+      return [overBudget(`nothing is sent: ${fit.reason.message}`)]
+    }
+    sent = states.get(fit.messages) ?? state
+    if (findUnit(sent.branch.view, subject) === undefined) {
+      const which = `the ${fit.cut} oldest events of the view except those that must stay`
+      return [overBudget(`the budget of ${budget} tokens omits ${which}, and it is one of them`)]
+    }
+  }
+  if (mask === undefined || !isMasked(sent, subject, mask)) return []
+  const text = 'the mask replaces it by a short text, because it is old'
+  return [{ code: 'masked', rule: 'D24', law: null, text, ids: [] }]
+}
+
+const overBudget = (text: string): Reason<NoteCode> => {
+  return { code: 'over_budget', rule: 'U8', law: null, text, ids: [] }
+}
+
+function isMasked(state: State, { entry }: Subject, mask: NonNullable<SentOptions['mask']>): boolean {
+  const plain = toMessages(state)
+  const results: number[] = []
+  for (const unit of state.branch.view.units)
+    if (unit.type === 'batch' && !isPending(unit))
+      for (const { entry: one } of unit.results) results.push(one.seq)
+  const resultIndex = results.indexOf(entry.seq)
+  if (resultIndex < 0) return false
+  const messageIndex = plain.flatMap(({ role }, index) => (role === 'tool' ? [index] : []))[resultIndex]
+  return messageIndex !== undefined && mask(plain)[messageIndex] !== plain[messageIndex]
+}
