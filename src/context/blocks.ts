@@ -26,8 +26,8 @@ export interface Block {
   readonly count: number
   readonly units: readonly Unit[]
   /**
-   * Whether it survives every cut: the system prompt, the last user message, units with an ambiguous id, a
-   * reply that a pending batch continues.
+   * Whether the block always stays, because it contains the system prompt, the last user message, a unit with
+   * an ambiguous id, or a pending batch.
    */
   readonly stays: boolean
 }

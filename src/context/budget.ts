@@ -1,4 +1,7 @@
-/** Cuts the oldest part of the view at legal points until the request fits, with few counts (K4). */
+/**
+ * Leaves out the oldest part of the view, up to a cut point, so that the request fits, with few calls of the
+ * counter (K4).
+ */
 
 import type { NeutralMessage } from '../messages/message.ts'
 import { toMessages, renderMessage } from '../messages/neutral.ts'
@@ -22,10 +25,10 @@ export interface FitOptions extends Permissions {
 /** The part of a view that fits: its longest end, and the units that always stay. */
 export interface Fit {
   readonly type: 'fit'
-  /** Cut point before which events are left out; 0 if all fit. */
+  /** Cut point before which events are left out, except those that always stay; 0 if all fit. */
   readonly cut: number
   readonly tokens: number
-  /** Number of calls of the counter: at most 2 + log2(cut points). */
+  /** Number of calls of the counter: at most 2 + ceil(log2(cut points)). */
   readonly calls: number
   readonly messages: readonly NeutralMessage[]
 }
@@ -95,7 +98,7 @@ export function fitToBudget(
   return { type: 'refuse', reason: { code: 'over_budget', message, tokens: least, budget }, calls }
 }
 
-/** The state without the removable blocks from `first` to `end`. O(view). */
+/** The state without the removable blocks from `first` to before `end`. O(view). */
 export function withoutBlocks(state: State, blocks: readonly Block[], first: number, end: number): State {
   const omitted = new Set(blocks.slice(first, end).flatMap((block) => (block.stays ? [] : block.units)))
   return withUnits(state, (unit) => !omitted.has(unit))

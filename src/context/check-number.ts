@@ -4,7 +4,7 @@ import { invalidArgument } from '../store/kit/query/check-value.ts'
 interface NumberRange {
   readonly least: number
   readonly max?: number
-  /** Whether it must be an integer. Default: yes. */
+  /** Whether it must be an integer. Default: true. */
   readonly whole?: boolean
 }
 
@@ -22,7 +22,10 @@ export function checkNumber(
   })
 }
 
-/** Returns an integer from `least`, or Infinity (no limit). @throws ColloquyError `invalid_argument`. */
+/**
+ * Checks that a value is an integer from `least`, or Infinity (no limit), and returns it. @throws
+ * ColloquyError `invalid_argument`.
+ */
 export function checkBound(name: string, value: unknown, least: number): number {
   const fine = value === Infinity || (Number.isSafeInteger(value) && (value as number) >= least)
   return fine ? (value as number) : invalidArgument(name, `must be a whole number from ${least}, or Infinity`)

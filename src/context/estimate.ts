@@ -14,12 +14,12 @@ import { checkNumber } from './check-number.ts'
 export type CountTokens = (messages: readonly NeutralMessage[]) => number
 
 /**
- * Cost of a character, in 88ths of a token: 5.5 letters of a word, or 1.6 other characters of ASCII and most
- * alphabets, are one token.
+ * Cost of a character, in 88ths of a token: 5.5 lowercase ASCII letters or spaces, or 1.6 other characters
+ * below `WIDE`, are one token.
  */
 const SHARES = { word: 16, other: 55, wide: 88, token: 88 } as const
 
-/** East Asian scripts and surrogate pairs start here: a token each. */
+/** East Asian scripts and surrogates start here: one token for each UTF-16 unit. */
 const WIDE = 0x2e80
 
 const FRAME = 4
@@ -30,7 +30,7 @@ const IMAGE_TOKENS = 1600
 /** A longer text in a part of a reply is a file. */
 const FILE = 65_536
 
-/** Base64 per token: a scanned page is 100 kB, a page of text 10 kB. */
+/** Base64 characters per token: a scanned page has 100 kB, a page of text 10 kB. */
 const PER_TOKEN = 64
 
 /**
@@ -110,7 +110,10 @@ function ofContent(content: readonly Content[]): number {
   return tokens
 }
 
-/** Its text, but at least an image, and a token for every 64 other characters, which are mostly bytes. */
+/**
+ * Tokens of a part: those of its text, or of an image if more, plus 1 for each 64 other characters, which are
+ * mostly base64.
+ */
 function ofPart(part: OpenPart): number {
   const words = wordsIn(part)
   const rest = words.reduce((length, text) => length - text.length, JSON.stringify(part).length)

@@ -8,7 +8,7 @@ export interface PrefixChange {
   readonly in: 'system' | 'tools' | 'message'
   /** Index of the message, or of the input item; absent for `system` and `tools`. */
   readonly message?: number
-  /** The field that differs, such as `content[0].text`; empty if all of the part differs or is missing. */
+  /** The field that differs, such as `content[0].text`; empty if the whole part differs or is missing. */
   readonly path: string
 }
 
@@ -56,7 +56,9 @@ const messagesIn = ({ messages, input, contents }: RequestFields): readonly unkn
   return Array.isArray(list) ? list : []
 }
 
-/** The difference between last messages; the content may have grown at its end. */
+/**
+ * Path of the difference from the previous request's last message, whose content may have grown at its end.
+ */
 function grown(was: unknown, is: unknown): string | null {
   if (!isObject(was) || !isObject(is)) return difference(was, is)
   const key = 'parts' in was ? 'parts' : 'content'
@@ -68,7 +70,7 @@ function grown(was: unknown, is: unknown): string | null {
 /** Path steps to tools, their functions, system parts, messages, and blocks, even inside results. */
 const STEPS = /\.?\b(content|parts|source|function)\b|\[\d+\]/g
 
-/** In other places, such as arguments or a schema, the model reads `cache_control`. */
+/** Elsewhere, such as in arguments or a schema, `cache_control` is data for the model. */
 const mayBeMarked = (path: string): boolean => path.replace(STEPS, '') === ''
 
 type Ignores = (path: string, key: string) => boolean

@@ -1,6 +1,6 @@
 /**
- * Masks old tool results in messages to save tokens; rarely, because it invalidates the cache and the
- * reasoning after them.
+ * Masks old tool results in messages to save tokens. Masks many at once and rarely, because each change
+ * invalidates the cache and the reasoning after it.
  */
 
 import type { Content } from '../event/shapes.ts'
@@ -13,15 +13,16 @@ export interface MaskingOptions {
   /** Tokens of a request, from which the default of `stride` is derived. Default: 128,000. */
   readonly budget?: number
   /**
-   * Minimum tokens to save at once. Less is not masked, because each change costs the provider's cache and
-   * the reasoning bound to the messages. Default: a quarter of the budget.
+   * Minimum number of tokens to save with one change. Results that save less stay until more can be masked,
+   * because each change invalidates the provider's cache and signed reasoning. Default: a quarter of the
+   * budget.
    */
   readonly stride?: number
   /** Number of the latest results that are never masked. Default: 10. */
   readonly keepLast?: number
-  /** Default: `estimateTokens`. */
+  /** Counts tokens. Default: `estimateTokens`. */
   readonly count?: CountTokens
-  /** Text in place of a masked result. */
+  /** Text in place of a masked result. Default: `[An old result was removed here to save tokens.]` */
   readonly placeholder?: string
 }
 

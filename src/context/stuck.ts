@@ -18,8 +18,8 @@ export interface StuckDetector {
   readonly thresholds: StuckThresholds
   readonly verdict: (state: State) => StuckVerdict | null
   /**
-   * Returns a text for the model after `action_error` equal failures, once per series; otherwise null.
-   * `nudgeMessage` makes it an event.
+   * Returns a text for the model after the same calls failed `action_error` times in a row, once per series;
+   * otherwise null. `nudgeMessage` makes it an event.
    */
   readonly nudge: (state: State) => string | null
   readonly reason: (state: State) => string | null
@@ -57,7 +57,7 @@ export function stuckDetector(options: StuckOptions = {}): StuckDetector {
 /** The loop of a stuck branch, and the events that prove it. */
 export interface StuckVerdict {
   readonly pattern: StuckPattern
-  /** Ids of the latest steps, as many as the threshold, in the order of the view. */
+  /** Ids of the events of the repeated steps, in the order of the view. */
   readonly eventIds: readonly string[]
   readonly reason: string
 }
@@ -72,7 +72,7 @@ function verdictOf(window: Window, thresholds: StuckThresholds): StuckVerdict | 
   )
 }
 
-/** Latest steps with the same calls and only errors, up to a limit; the errors may differ. */
+/** Number of latest steps with the same calls and only errors, up to a limit. The errors may differ. */
 function errorStreak({ turns }: Window, limit: number): number {
   const first = turns[0]
   if (first === undefined) return 0
@@ -172,13 +172,16 @@ function messageOfUnit(unit: Unit): MessageEvent | null {
 
 /** Number of steps after which a pattern is a loop. */
 export interface StuckThresholds {
-  /** Equal calls with equal results. */
+  /** Equal calls with equal results, in a row. Default: 4. */
   readonly action_observation: number
-  /** Equal calls with an error: a nudge after this many, stuck after one more. */
+  /** Equal calls with an error, in a row: a nudge after this many, stuck after one more. Default: 3. */
   readonly action_error: number
-  /** The agent's messages in a row, without calls or user messages between. Paused replies do not count. */
+  /**
+   * The agent's messages in a row, without calls or user messages between. Paused replies do not count.
+   * Default: 3.
+   */
   readonly monologue: number
-  /** Steps a, b, a, b, with equal results. At least 3. */
+  /** Alternating steps (a, b, a, b) with equal results. Values below 3 count as 3. Default: 6. */
   readonly alternating_pattern: number
 }
 
@@ -195,7 +198,10 @@ const PUBLISHED: StuckThresholds = Object.freeze({
   alternating_pattern: 6,
 })
 
-/** The thresholds with their defaults. @throws ColloquyError `invalid_argument` unless each is an integer from 1. */
+/**
+ * The thresholds with their defaults. @throws ColloquyError `invalid_argument` unless each is an integer from
+ * 1, or Infinity.
+ */
 function thresholdsOf(options: StuckOptions): StuckThresholds {
   const entries = Object.entries(PUBLISHED).map(
     ([name, published]) => [name, checkBound(name, options[name as StuckPattern] ?? published, 1)] as const,
@@ -288,7 +294,10 @@ const MARK = '[Repeated error]'
 
 const MAX_ERROR = 1000
 
-/** Text after exactly `count` equal failures in a row; null otherwise, and with a nudge since the first. */
+/**
+ * Text after exactly `count` failures of the same calls in a row; null otherwise, or if a nudge followed the
+ * first failure.
+ */
 function nudgeOf(window: Window, count: number): string | null {
   if (errorStreak(window, count + 1) !== count) return null
   const first = window.turns[count - 1] as Turn

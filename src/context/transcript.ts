@@ -24,7 +24,7 @@ export interface TranscriptOptions {
   readonly maxLength?: number
   /** Maximum length of a message. Default: 8,000. */
   readonly maxMessage?: number
-  /** Maximum length of a tool call; 0 omits calls. Default: 2,000. */
+  /** Maximum length of a tool call with its result; 0 omits calls. Default: 2,000. */
   readonly maxTool?: number
 }
 

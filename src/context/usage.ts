@@ -22,7 +22,7 @@ export interface TokenCounts {
 /** Usage of one model. */
 export interface ModelUsage extends TokenCounts {
   readonly model_name: string | null
-  /** In the producer's currency, as a rule US dollars; 0 for the records of replies, which have no price. */
+  /** In the producer's currency, usually US dollars; 0 for the records of replies, which have no price. */
   readonly cost: number
 }
 
@@ -31,7 +31,7 @@ export interface Usage extends TokenCounts {
   readonly cost: number
   /** Share of the input that was read from a cache, 0 to 1; null without input. */
   readonly cache_hit_rate: number | null
-  /** Usage by usage id, such as `agent`. */
+  /** Usage by usage id, such as `agent`, without the records of replies, which have no usage id. */
   readonly by_id: ReadonlyMap<string, ModelUsage>
   /** Usage by model; the key null is usage without a model. */
   readonly by_model: ReadonlyMap<string | null, ModelUsage>
@@ -56,7 +56,7 @@ export function usageOfEvents(events: Iterable<Event>): Usage {
 
 /** A running count: an event costs only its own size. */
 export interface UsageCount {
-  /** In log order. O(size of an update). */
+  /** Counts an event. Pass events in log order. O(size of an update). */
   readonly add: (event: Event) => void
   /** O(models and usage ids). */
   readonly usage: () => Usage
@@ -90,7 +90,7 @@ export function usageCount(): UsageCount {
 
 /** Options of `usageTotals`. */
 export interface UsageOptions {
-  /** Position of the first event that counts. For a fork, the number of copied events. Default: 0. */
+  /** Position of the first event that counts. For a fork, pass the number of copied events. Default: 0. */
   readonly from?: number
 }
 

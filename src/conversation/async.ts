@@ -70,7 +70,7 @@ export async function endsWithin(milliseconds: number, work: Promise<unknown>): 
   return Promise.race([work.then(() => true), timeout]).finally(() => clearTimeout(timer))
 }
 
-/** Waits; never rejects. */
+/** Waits for a time, or until the signal is aborted. Never rejects. */
 export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -90,7 +90,10 @@ const DELAY = 4
 export const backOff = (losses: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, Math.random() * DELAY * Math.min(losses, 25)))
 
-/** Milliseconds before the next attempt: doubled after each failure up to a maximum, with jitter of half. */
+/**
+ * Milliseconds before the next attempt: doubled after each failure up to a maximum, then reduced at random by
+ * up to half.
+ */
 export function delayAfter(
   failures: number,
   { retryDelay, maxRetryDelay }: { readonly retryDelay: number; readonly maxRetryDelay: number },

@@ -34,11 +34,14 @@ export type ProgressReport = Omit<CallProgress, 'action_id'>
 /** The work of one call that outlives its reply, in the process that does it. */
 export interface BackgroundWork {
   /**
-   * Aborted when the call is cancelled or completed elsewhere, the conversation is deleted, or the engine
-   * closes; not when the run is interrupted.
+   * Aborted when the call is cancelled or completed elsewhere, another process takes over the work, the
+   * conversation is deleted, or the engine closes; not when the run is interrupted.
    */
   readonly signal: AbortSignal
-  /** Appends progress, which the model does not see. A new `task` replaces the handle. */
+  /**
+   * Appends progress, which the model does not see. A new `task` replaces the one that `resume` gets.
+   * Resolves only after the step has ended, so do not await it in the step.
+   */
   readonly report: (progress: ProgressReport) => Promise<void>
   /** Completes the call when the promise settles; a rejection completes it as failed. */
   readonly completeWith: (result: PromiseLike<CallCompletion>) => void
@@ -165,7 +168,10 @@ async function complete(
   }
 }
 
-/** Progress on HEAD's branch, or on the latest branch where the call is working; no events if none. */
+/**
+ * Progress on HEAD's branch, or on the latest branch where the call is working. Empty if it is working on
+ * none.
+ */
 export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
   const tip = workingTip(state, actionId)
   if (tip === undefined) return []
@@ -176,7 +182,7 @@ export function decideProgress(state: State, actionId: string, progress: Progres
 
 /**
  * Continues work that dead processes left on HEAD's branch, or completes it as lost. Calls completed on
- * another branch are completed here too. Calls without an item stay open for a caller.
+ * another branch are completed here too. Calls without an item stay open until a caller completes them.
  */
 export async function takeOverWork(
   context: EngineContext,

@@ -68,9 +68,12 @@ export type Run = Promise<RunResult> & AsyncIterable<RunItem>
 
 /** How to send a message. */
 export interface SendOptions {
-  /** Idempotency key of the client: a second message with the same key is not appended (law S). */
+  /**
+   * Idempotency key of the client: the same message with the same key is not appended again (law S). Another
+   * message with the same key throws `id_conflict`.
+   */
   readonly key?: string
-  /** Who sent it, if that is not the user. */
+  /** Name of the sender, if it is not the user. */
   readonly sender?: string
   /** Writes your own rows in the same transaction: see `AppendOptions.within`. */
   readonly within?: NonNullable<AppendOptions['within']>
@@ -132,7 +135,10 @@ export class Conversation {
     return this.#engine.use(this.id, (replica) => replica.read(query))
   }
 
-  /** Returns the view as neutral messages, which `toAnthropic` and the other writers accept. O(view). */
+  /**
+   * Returns the view as neutral messages, which `toAnthropic` and the other writers accept. O(view). @throws
+   * ColloquyError `pending_calls` if `options.pending` is `refuse` and a call is pending.
+   */
   async messages(options?: MessageOptions): Promise<NeutralMessage[]> {
     return this.#engine.use(this.id, async (replica) =>
       toMessages(await replica.withBodies(await replica.refresh()), options),
@@ -155,7 +161,7 @@ export class Conversation {
     return { ...page, items: page.items.map(toLogged) }
   }
 
-  /** Returns the last event of each branch, its length, and which branch holds HEAD. O(n). */
+  /** Returns the branches: their last events, their lengths, and whether HEAD is on them. O(n). */
   async branches(): Promise<BranchInfo[]> {
     return listBranches(await this.state())
   }
@@ -164,10 +170,10 @@ export class Conversation {
    * Appends events, all or none. Missing ids, times and parents are filled in. An event whose id is already
    * in the log is not appended again.
    *
-   * Pass `expected` if the events depend on a version: when another process appended first, the append
-   * throws `version_conflict`; read `state()` and retry. Without it, concurrent appends do not matter. The
-   * result of a call on another branch is appended to that branch, and HEAD stays. `within` writes your own
-   * rows in the same transaction: see `AppendOptions.within`. O(log n) per event.
+   * Pass `expected` if the events depend on a version: when another process appended first, the append throws
+   * `version_conflict`; read `state()` and retry. Without it, the events are appended after those of other
+   * writers. The result of a call on another branch is appended to that branch, and HEAD stays. `within`
+   * writes your own rows in the same transaction: see `AppendOptions.within`. O(log n) per event.
    * @throws ColloquyError `invalid_event`, `transient_event`, `version_conflict`, `id_conflict`,
    *   `unknown_parent`, `unknown_event`.
    */
@@ -186,7 +192,10 @@ export class Conversation {
     )
   }
 
-  /** Appends a user's message; `run` then replies. O(log n). @throws ColloquyError `invalid_event`. */
+  /**
+   * Appends a user's message; `run` then replies. O(log n). @throws ColloquyError `invalid_event`,
+   * `id_conflict` for a different message with a known key.
+   */
   async sendMessage(content: string | Message, options: SendOptions = {}): Promise<readonly LoggedEvent[]> {
     checkOptionNames(options, { key: true, sender: true, within: true })
     const { key, sender, within } = options
@@ -206,7 +215,8 @@ export class Conversation {
 
   /**
    * Stops the run now, in whichever process: aborts its signal and ends its pending calls, in one append.
-   * Calls that outlive their reply continue unless `working` is set.
+   * Calls that outlive their reply continue, unless `working` is true: then they are cancelled. Default:
+   * false.
    */
   async interrupt(options: { readonly working?: boolean } = {}): Promise<readonly LoggedEvent[]> {
     checkOptionNames(options, { working: true })
@@ -252,8 +262,8 @@ export class Conversation {
   }
 
   /**
-   * Rejects pending calls, by default all of the branch; the model reads the reason. @throws ColloquyError
-   * `unknown_call`.
+   * Rejects pending calls, by default all of HEAD's branch. The model reads the reason (default: `User
+   * rejected the action.`). @throws ColloquyError `unknown_call`.
    */
   async reject(actionIds?: readonly string[], reason?: string): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideReject(state, actionIds, reason)))
@@ -267,14 +277,18 @@ export class Conversation {
     return this.#decideAtRest((state) => decideNavigate(state, eventId))
   }
 
-  /** Moves HEAD back to the branch's system prompt. @throws ColloquyError `already_running`. */
+  /**
+   * Moves HEAD back to the branch's system prompt, or before the first event if it has none. @throws
+   * ColloquyError `already_running`.
+   */
   async restart(): Promise<readonly LoggedEvent[]> {
     return this.#decideAtRest(decideRestart)
   }
 
   /**
    * Appends a new version of a user's message, on a new branch. The old one stays on its own branch.
-   * @throws ColloquyError `unknown_event` when the id is not a user's message; `already_running`.
+   * @throws ColloquyError `unknown_event` when the id is not a user's message; `invalid_event`;
+   *   `already_running` during a run.
    */
   async editAndResend(messageId: string, content: string | Message): Promise<readonly LoggedEvent[]> {
     const [message] = checkEvents([userMessage(content)])
@@ -284,8 +298,8 @@ export class Conversation {
   }
 
   /**
-   * Sets which calls need confirmation in all runs and forks, such as `{ kind: 'AlwaysConfirm' }`; see
-   * `toPolicy`.
+   * Sets which calls need confirmation in all later runs and forks, such as `{ kind: 'AlwaysConfirm' }`; see
+   * `toPolicy`. Null removes the policy.
    * @throws ColloquyError `invalid_argument`; `invalid_event` for a value that is not JSON.
    */
   async setConfirmationPolicy(policy: JsonObject | null): Promise<readonly LoggedEvent[]> {
@@ -298,8 +312,9 @@ export class Conversation {
 
   /**
    * Copies the log, or the path to an event, into a new conversation. Event ids and the confirmation policy
-   * are kept. Calls that wait for a user's decision stay pending in the copy; other calls without a result
-   * get an error as their result. O(events).
+   * are kept, and by default the title and owner; tags and metadata are not copied. Calls that wait for a
+   * user's decision stay pending in the copy; other calls without a result get an error as their result.
+   * O(events).
    * @throws ColloquyError `unknown_event`, `conversation_exists`, `invalid_id`.
    */
   async fork(options: ForkOptions = {}): Promise<Conversation> {
@@ -338,7 +353,7 @@ export class Conversation {
 
   /**
    * Ends a dead run: its pending calls get an error as their result, and the status becomes `error`. Does
-   * nothing unless the status is `running`, or while a run holds the lease; a dead process's lease lasts
+   * nothing if the status is not `running`, or if a run holds the lease. The lease of a dead process lasts
    * until it expires. With `unheld`, recovers only if there is no lease, as after an import. `run` recovers
    * by itself.
    */
@@ -372,9 +387,9 @@ export class Conversation {
 
   /**
    * Runs the agent: calls `step` until the conversation is finished, paused, stuck, in error, or waits for
-   * confirmation. Each call of `step` executes approved calls, or calls the model if no call is approved. A lease
-   * in the store allows one run at a time in all processes. After a dead run it appends `RunLost`, ends its
-   * calls with an error, executes those approved since, and continues.
+   * confirmation. Each call of `step` executes approved calls, or calls the model if no call is approved. A
+   * lease in the store allows one run at a time in all processes. After a dead run it appends `RunLost`,
+   * executes the approved calls, ends the others with an error unless they need confirmation, and continues.
    *
    * Use `for await` on the returned promise to read every event and delta from the start of the call until
    * the run ends. This includes events of other writers. Leaving the loop does not stop the run.
@@ -458,7 +473,8 @@ export class Conversation {
 
   /**
    * Completes a call that outlived its reply, for example from a webhook or a queue. Call `run` afterwards,
-   * so that the model reads the result. A repeated call changes nothing. O(log n).
+   * so that the model reads the result. Completing it again changes nothing. O(log n); O(n) if the call is
+   * working only on another branch.
    * @param callId id of the call's action
    * @throws ColloquyError `unknown_call` when the call is not working.
    */
@@ -475,14 +491,17 @@ export class Conversation {
   }
 
   /**
-   * Appends the progress of a working call, which the model does not see. A new `task` replaces the handle.
-   * Does nothing for a call that is not working.
+   * Appends the progress of a working call, which the model does not see. A new `task` replaces the one that
+   * `resume` gets. Does nothing for a call that is not working.
    */
   async reportProgress(callId: string, progress: ProgressReport): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideProgress(state, callId, progress)))
   }
 
-  /** Returns the conversations that calls opened with `subagent`, in order of creation. O(children). */
+  /**
+   * Returns the records of the conversations that calls opened with `subagent`, in order of creation.
+   * O(children).
+   */
   async children(): Promise<readonly ConversationRecord[]> {
     this.#engine.check()
     return this.#engine.children(this.id)
@@ -492,12 +511,12 @@ export class Conversation {
    * Replaces an event's texts, files, arguments and reasoning by a placeholder: in the log, in search and in
    * the snapshot. Position, kind, time and references stay, so that the tree, calls and views stay valid.
    *
-   * Replies that saw the event lose their signed reasoning, because providers reject it after a changed
-   * text. A state update with the key `erased` records the event, the reason and those replies, and makes
-   * other processes reread the log. Can be repeated. Copies in forks, summaries and quotes are other events.
-   * O(events).
-   * @throws ColloquyError `unknown_event`; `invalid_argument` for a call that waits for its result, or if
-   *   the store cannot replace bodies.
+   * Replies that saw the event lose their signed reasoning, because providers reject it after a changed text.
+   * A state update with the key `erased` records the event, the reason and those replies, and makes other
+   * processes reread the log. Can be repeated. Copies of the content in forks, summaries and quotes are not
+   * erased. O(events).
+   * @throws ColloquyError `unknown_event`; `invalid_argument` for a call that waits for its result, for a
+   *   reason of more than 1,000 characters, or if the store cannot replace bodies.
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const conversation = await engine.create()

@@ -254,7 +254,7 @@ function checkCalls(
 export const unknownCall = (id: string, why: string): ColloquyError =>
   new ColloquyError('unknown_call', `${JSON.stringify(id)} ${why}.`, { action_id: id })
 
-/** An engine-made tool result; the latest pending call with its id gets it (U3). */
+/** A tool result made by the engine. It goes to the latest pending call with its id (U3). */
 export const errorResult = (call: ActionEvent, error: string): AgentErrorEvent => ({
   kind: 'AgentErrorEvent',
   source: 'environment',
@@ -283,7 +283,7 @@ const NO_IDS: ReadonlySet<string> = new Set()
 /**
  * Tool results for abandoned calls. A call never started if a pause preceded its beginning, or if it is in
  * `unstarted` and the log records neither its beginning nor an approval.
- * @param unstarted ids of calls that only a record in the log can have begun
+ * @param unstarted ids of calls that count as not started unless the log records their start or approval
  */
 export function lostCallResults(
   { header }: State,
@@ -300,9 +300,9 @@ export function lostCallResults(
 }
 
 /**
- * Actions that a dead run appended since it last set the status to running. A run records which calls it
- * begins (law P6), so others never started. Only for logs whose run held a lease: other writers may execute
- * unrecorded. O(events since the run began).
+ * Ids of the pending calls that a dead run appended since it last set the status to running. A run records
+ * which calls it begins (law P6), so others never started. Only for logs whose run held a lease: other
+ * writers may execute unrecorded. O(events since the run began).
  */
 export function callsOfLostRun(state: State): ReadonlySet<string> {
   const { entries } = state.log

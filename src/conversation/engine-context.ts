@@ -15,9 +15,9 @@ export const CHILD_TAGS = { subagent: 'true' }
 
 /** How conversations are deleted. */
 export interface DeletionOptions {
-  /** Whether to only report what would be deleted, without `items`. Default: false. */
+  /** Whether to only report what would be deleted; `items` is then 0. Default: false. */
   readonly dryRun?: boolean
-  /** Maximum number of conversations, without those of subagents. Default: unlimited. */
+  /** Maximum number of conversations, not counting those of subagents. Default: unlimited. */
   readonly limit?: number
   /**
    * Called before each conversation is deleted, to delete your own rows. If it throws, deletion stops there.
@@ -207,7 +207,10 @@ export class EngineContext {
     return (await this.deleteCounted(id, {}, new Set())).conversations > 0
   }
 
-  /** Deletes a conversation and its children, or counts them. @param visited ids that are skipped; grows */
+  /**
+   * Deletes a conversation and its children, or counts them. @param visited ids to skip; the deleted ids are
+   * added
+   */
   async deleteCounted(id: string, options: DeletionOptions, visited: Set<string>): Promise<DeletionReport> {
     this.check()
     visited.add(id)

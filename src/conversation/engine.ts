@@ -33,13 +33,14 @@ export interface EngineOptions {
   /** Returns a new id for an event or conversation. Default: ULIDs, which sort by time. */
   readonly newId?: () => string
   /**
-   * Approximate maximum bytes of idle conversations in memory. The last conversation that is larger by itself
-   * is kept as well; 0 keeps none. Default: 256 MiB.
+   * Approximate maximum bytes of idle conversations in memory. The last used conversation that alone exceeds
+   * this maximum is kept as well; 0 keeps none. Default: 256 MiB.
    */
   readonly cacheBytes?: number
   /**
    * Whether other processes receive the deltas of a reply. They go through store items about four times a
-   * second while a process listens, and are deleted once the reply is in the log. Default: false.
+   * second while a process listens, and are deleted about ten seconds after the reply is in the log. Has no
+   * effect with a redacting store. Default: false.
    */
   readonly shareReplies?: boolean
   /**
@@ -101,7 +102,8 @@ export interface Engine {
    * Deletes the conversations that match a filter of ids, owner, tags or last change, and their subagents'
    * conversations. If a call fails, repeat it to delete the rest.
    * O(conversations that the filter scans, and what is deleted).
-   * @throws ColloquyError `invalid_argument` for an empty filter, `invalid_query`.
+   * @throws ColloquyError `invalid_argument` for an empty filter or invalid options, `invalid_query`,
+   *   `invalid_id`; the errors of `onDelete`.
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const conversation = await engine.create({ owner: 'u1' })
@@ -113,11 +115,12 @@ export interface Engine {
   deleteConversations(filter: DeletionFilter, options?: DeletionOptions): Promise<DeletionReport>
   /**
    * Removes conversations that have not changed for `olderThan` milliseconds of the engine's clock, except
-   * the `keepLast` most recently changed. Subagents' conversations are removed with their parent, forks are not;
-   * a conversation with an active run stays. Only one process works at a time, and other callers get null;
-   * after a crash another can continue when `leaseTtl` has passed. O(conversations that the filter scans,
-   * and what is removed).
-   * @throws ColloquyError `invalid_argument`.
+   * the `keepLast` most recently changed. Subagents' conversations are removed with their parent, forks are
+   * not; a conversation with an active run stays. Only one process works at a time, and other callers get
+   * null; after a crash another can continue when `options.leaseTtl` has passed. O(conversations that the
+   * filter scans, and what is removed).
+   * @throws ColloquyError `invalid_argument`, `invalid_query`; the reason of `options.signal` if it is
+   *   aborted; the errors of `onDelete`.
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * for (const id of ['a', 'b', 'c']) await engine.create({ id })

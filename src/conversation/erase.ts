@@ -1,4 +1,4 @@
-/** Plans the erasure of one event's content: what replaces it, and which replies lose what was signed. */
+/** Plans the erasure of one event's content: what replaces it, and which replies lose their signed parts. */
 
 import { ColloquyError } from '../event/errors.ts'
 import { ERASED, erasedFact } from '../event/erase.ts'
@@ -21,8 +21,8 @@ interface PlannedReplacement extends Replacement {
 }
 
 /**
- * Returns an erased event's placeholder, and the replies that saw it without their signed parts, since a
- * provider refuses reasoning behind a changed text. O(events).
+ * Returns the placeholder of an erased event, and the replies that saw the event. The replies lose their
+ * signed parts, because a provider rejects reasoning after a changed text. O(events).
  * @param state with all bodies
  * @throws ColloquyError `unknown_event`.
  */

@@ -126,7 +126,10 @@ function mayApprove(entry: Entry): boolean {
   return event.key === GRANT_KEYS.approved || event.key === GRANT_KEYS.held
 }
 
-/** Status events of a copy. Approvals hold for the source alone: waiting once ends them. */
+/**
+ * Status events of a copy. Approvals are not copied: a `waiting_for_confirmation` status in the copy revokes
+ * them.
+ */
 function statusesOf(branch: Branch, ended: number, hasApprovals: boolean): Event[] {
   const status = forkStatus(branch, ended)
   const waits = statusUpdate('waiting_for_confirmation')
@@ -136,7 +139,10 @@ function statusesOf(branch: Branch, ended: number, hasApprovals: boolean): Event
 const forkStatus = ({ pendingCalls }: Branch, ended: number): Status =>
   pendingCallCount(pendingCalls) > ended ? 'waiting_for_confirmation' : 'idle'
 
-/** Results of pending calls that the copy must not execute: begun in the source, or never decided on. */
+/**
+ * Results of pending calls that the copy must not execute: those that began in the source, and those that
+ * neither have a decision nor wait for one.
+ */
 function endedCalls(
   { header, branch: current }: State,
   callStatuses: readonly PendingCallStatus[],
@@ -176,7 +182,7 @@ const NOT_COPIED =
   'The conversation was copied before this call had a result. The copy does not execute it; whether the original does is not known here.'
 
 const PAGE_SIZE = 500
-/** Limits of one append. A fork that fits into one append is empty or complete after a kill. */
+/** Limits of one append. A fork that fits into one append is empty or complete if the process is killed. */
 const BATCH = { events: 10_000, characters: 2 ** 25 }
 
 /**

@@ -63,7 +63,7 @@ export class Job<T extends object> {
 
   /**
    * Stores the record, with other changes, and ends the lease.
-   * @param dueIn milliseconds after which the job can be claimed; null: not until that is changed
+   * @param dueIn milliseconds after which the job can be claimed; null: never, until the item is changed
    * @throws ColloquyError `lease_lost`.
    */
   release(dueIn: number | null, changes: readonly ItemChange[] = []): Promise<void> {
@@ -138,7 +138,10 @@ export class Jobs<T extends object> {
     return items.map((item) => new Job(this.#kind, item))
   }
 
-  /** Claims a job from any holder to change its record; null leaves it. Retried after a conflict. */
+  /**
+   * Claims a job from any holder to change its record, unless `decide` returns null. Retried after a
+   * conflict.
+   */
   async take(
     id: string,
     decide: (before: T | null) => T | null = (before) => before,
@@ -195,7 +198,10 @@ export class JobWorker<T extends object> {
     this.#run(job.id, () => Promise.resolve(job))
   }
 
-  /** Claims a job and works on it now; again if this process is already working on it. */
+  /**
+   * Claims a job and works on it now. If this process is already working on it, it repeats the work
+   * afterwards.
+   */
   wake(id: string): void {
     const running = this.#running.get(id)
     if (running === undefined) this.#run(id, () => this.#jobs.take(id))

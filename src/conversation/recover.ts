@@ -1,4 +1,7 @@
-/** Ends the run of a dead process: its calls get true results, and its error is appended. */
+/**
+ * Ends the run of a dead process: its pending calls get an error as their result, and the run's error is
+ * appended.
+ */
 
 import { hasCode, nullOn } from '../event/errors.ts'
 import { endLease, holdLease } from './run/lease.ts'
@@ -11,7 +14,10 @@ import { allConversations } from '../store/kit/query/page.ts'
 
 /** Result of a recovery. */
 export interface Recovery {
-  /** `recovered`: calls ended, error set. `not_running`: nothing to do. `live`: a run holds the lease. */
+  /**
+   * `recovered`: calls ended, error set. `not_running`: nothing to do. `live`: a run holds the lease or, with
+   * `unheld`, the lease has not been released.
+   */
   readonly outcome: 'recovered' | 'not_running' | 'live'
   readonly events: readonly LoggedEvent[]
 }
@@ -110,7 +116,7 @@ const recoverLeased: RecoverOne = async (context, id) => {
   return recovery
 }
 
-/** Null for a conversation that holds a lease or needs no recovery. */
+/** Null for a conversation that has a lease or needs no recovery. */
 const recoverUnheld: RecoverOne = async (context, id) => {
   const { store } = context
   if ((await store.getLease(id)) !== null) return null

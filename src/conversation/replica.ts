@@ -69,7 +69,10 @@ const MAX_ERASE_ATTEMPTS = 20
 const EVICT_EVENTS = 1_000
 const EVICT_LOG_PART = 1 / 50
 
-/** A snapshot has its whole view again: it waits for this fraction of the view's length in new events. */
+/**
+ * Each snapshot contains the whole view. The next one is due after new events of this fraction of the view's
+ * length.
+ */
 const SNAPSHOT_VIEW_PART = 3 / 4
 
 /**
@@ -151,7 +154,7 @@ export class Replica {
     return this.#inOrder(() => this.#look(known))
   }
 
-  /** Returns a pure function's value of the latest state. O(n) if it needs evicted events. */
+  /** Returns the result of a pure function of the latest state. O(n) if it needs evicted events. */
   async read<T>(query: (state: State) => T): Promise<T> {
     try {
       return query(await this.refresh())
@@ -458,7 +461,7 @@ export class Replica {
     )
   }
 
-  /** In a later turn, when callers have their results. */
+  /** Settles in a later turn of the event loop, after callers have their results. */
   #settleSoon(): void {
     if (this.#isSettling) return
     this.#isSettling = true

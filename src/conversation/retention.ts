@@ -43,7 +43,7 @@ export interface RetentionOptions extends DeletionOptions {
   readonly keepLast?: number
   readonly owner?: string
   readonly tags?: Readonly<Record<string, string>>
-  /** Stops the removal between two conversations. */
+  /** Stops the removal between two conversations; `applyRetention` then rejects with its reason. */
   readonly signal?: AbortSignal
   /** Milliseconds after which another process may continue the work of a dead process. Default: 60,000. */
   readonly leaseTtl?: number
@@ -61,7 +61,7 @@ const RETENTION = {
   leaseTtl: true,
 } as const
 
-/** @throws `invalid_argument` for a missing criterion, or one without a value; `invalid_query`. */
+/** @throws `invalid_argument` for a criterion without a value; `invalid_query`. */
 function queryOf(filter: Omit<RetentionOptions, 'signal'> & { readonly before?: string }): ConversationQuery {
   const { owner, tags, before } = filter
   // A criterion without a value is a caller's mistake, and would match everything.
@@ -79,7 +79,10 @@ function queryOf(filter: Omit<RetentionOptions, 'signal'> & { readonly before?: 
   return query
 }
 
-/** Deletes the conversations that match a filter. O(conversations read + data deleted). @throws `invalid_argument`. */
+/**
+ * Deletes the conversations that match a filter. O(conversations read + data deleted). @throws
+ * `invalid_argument`, `invalid_query`, `invalid_id`.
+ */
 export async function deleteConversations(
   engine: EngineContext,
   filter: DeletionFilter,

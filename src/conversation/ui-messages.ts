@@ -35,18 +35,19 @@ export interface UIStreamOptions extends UIMessagesOptions {
   /** Parts that the client has: those of its last message. Default: none. */
   readonly from?: readonly UIPart[]
   /**
-   * Starts the run that makes the reply, after the stream has subscribed; also if the client disconnects.
-   * The stream ends when the run settles, with an error if it rejects, unless another run makes the reply.
-   * Default: none; the stream ends when no run is active.
+   * Starts the run that makes the reply, after the stream has subscribed; also if the client disconnects. The
+   * stream ends when the run settles, with an error if it rejects, unless another run makes the reply.
+   * Default: starts no run, but recovers a conversation whose status is `running` without a lease, as after
+   * an import; the stream ends when no run is active.
    */
   readonly run?: () => Promise<unknown>
-  /** `settled` also streams calls at work and the replies to their completions. Default: `replied`. */
+  /** `settled` also streams working calls and the replies to their completions. Default: `replied`. */
   readonly until?: RunOptions['until']
   /** Ends the stream when it is aborted. */
   readonly signal?: AbortSignal
   /**
-   * Called with the cause when a stream fails, which the client does not learn, and when `run` rejects, even
-   * after the stream's end. Default: none.
+   * Called with the cause when the stream fails or `run` rejects, even after the stream's end. The client
+   * does not receive the cause. Default: none.
    */
   readonly onError?: (error: unknown) => void
 }

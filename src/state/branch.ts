@@ -47,7 +47,7 @@ export interface Branch {
   readonly systemPrompt: EventEntry<SystemPromptEvent> | null
   readonly lastUserMessage: EventEntry<MessageEvent> | null
   readonly skills: SkillLink | null
-  /** Results on the path that end no call, in log order. Read them with `listDroppedResults`. */
+  /** Results on the path that are not in the view, in log order. Read them with `listDroppedResults`. */
   readonly dropped: Vector<DroppedEntry>
 }
 
@@ -146,7 +146,7 @@ function afterMessage(
   }
 }
 
-/** The call of an action that works on a branch. O(log n). */
+/** The working call of an action on a branch; undefined if it is not working there. O(log n). */
 export function workingCallOf({ workingCalls }: Branch, actionId: string, log: Log): WorkingCall | undefined {
   const action = workingCalls === null ? undefined : findEventIn(log, actionId)
   const toolCallId = action === undefined ? null : callIdOf(action)

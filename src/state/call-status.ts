@@ -1,4 +1,7 @@
-/** Statuses of pending calls, in the log so that no crash or second process runs a call twice (P6). */
+/**
+ * Statuses of pending calls, recorded in the log so that a call is not executed twice after a crash or by a
+ * second process (P6).
+ */
 
 import type { JsonValue } from '../event/shapes.ts'
 import { listPendingCallsIn } from '../log/open-calls.ts'

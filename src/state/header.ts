@@ -72,7 +72,10 @@ const INITIAL: Header = Object.freeze({
   callProgress: null,
 })
 
-/** Returns the header after an event (design section 3); the same if nothing changes. Total, O(1). */
+/**
+ * Returns the header after an event (design section 3); the same if nothing changes. Total; O(1), and O(k log
+ * k) for an update of the statuses of k pending calls.
+ */
 export function foldHeader(header: Header, step: HeaderStep): Header {
   if (!KINDS[step.event.kind].movesStatus) return header
   const { event, id: event_id, completed, reported } = step

@@ -1,4 +1,4 @@
-/** The reducer: applies one event to a state. Total, pure, and independent of the log's length. */
+/** The reducer: applies one event to a state. Pure, and total except for `evicted`. O(log n). */
 
 import { completionOf, progressOf } from '../event/completion.ts'
 import type { Fact } from '../event/quarantine.ts'

@@ -1,4 +1,7 @@
-/** Snapshots open long conversations without a replay. When in doubt, nothing opens: replay the log. */
+/**
+ * Snapshots open long conversations without a replay. A snapshot that may not match its log does not open:
+ * replay the log.
+ */
 
 import { ColloquyError } from '../event/errors.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
@@ -295,7 +298,9 @@ class SnapshotEntry extends ColumnarEntry implements Checkpoint {
     this.#loaded = loaded
   }
 
-  /** True at HEAD, at the state updates below it, and at leaves. */
+  /**
+   * Whether the branch is in memory: at HEAD, at the state updates below it, and where the branch is empty.
+   */
   get hasBranch(): boolean {
     const anchor = this.columns.anchor(this.seq)
     return anchor < 0 || anchor === this.#loaded.head

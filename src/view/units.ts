@@ -94,10 +94,13 @@ interface Flow {
   /** Whether a thinking loop is open after them; null when they do not change that. */
   readonly loop: boolean | null
   readonly paused: boolean | null
-  /** Waiting calls after them: at least `floor`, else those before plus `added`. */
+  /** Waiting calls after them: those before plus `added`, but at least `floor`. */
   readonly floor: number
   readonly added: number
-  /** Minimum waiting calls without a new stretch: `plain`, while a loop is open, after a pause, and both. */
+  /**
+   * Minimum number of waiting calls before them with which they start no new stretch: `plain`, while a loop
+   * is open, after a pause, and both.
+   */
   readonly joins: readonly [plain: number, loop: number, paused: number, both: number]
 }
 
@@ -126,7 +129,7 @@ export function flowOf(unit: Unit): Flow {
   return { loop, paused, floor: 0, added, joins: [1, isOfLoop ? 0 : 1, 0, 0] }
 }
 
-/** No model is called after it. */
+/** Flow of a unit that no reply continues. */
 const ENDS = { loop: false, paused: false, floor: 0, added: -Infinity }
 
 const afterFlow = ({ loop, paused, waits }: Stretch, flow: Flow): Stretch => ({

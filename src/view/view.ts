@@ -94,13 +94,15 @@ export function cutPointsIn(view: View): number[] {
   return points
 }
 
-/** Units at the end that a reply may be inserted before; bounds hostile logs' cost. */
+/**
+ * Maximum number of units at the end that a reply may be inserted before; bounds the cost of hostile logs.
+ */
 export const MAX_PASSED = 1_024
 
 /**
  * Index of an event's unit in the view, usually the end. A reply with an id or null in `reply.after` precedes
- * the trailing messages logged after that event. Null, also the end, when more than 1,024 units would follow.
- * O(units passed + log n).
+ * the trailing messages logged after that event. Null, which also means the end, when more than 1,024 units
+ * would follow. O(units passed + log n).
  */
 export function replyPlace({ units }: View, { event }: Entry, log: Log): number | null {
   const end = units.length

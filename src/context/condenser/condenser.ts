@@ -8,12 +8,15 @@ export type CondensationTrigger = 'request' | 'tokens' | 'events'
 
 /** Why a condensation was refused. */
 export type RefusalCode =
-  /** A summary would not make the view shorter than the events it replaces. */
+  /**
+   * Too few events can be forgotten: fewer than 2, or fewer than `minimumProgress` if the condensation is not
+   * required.
+   */
   | 'nothing_to_forget'
   /** The events that must stay exceed the token limit. */
   | 'over_budget'
   | 'summariser_failed'
-  /** The summariser failed before, and is not called yet. */
+  /** The summariser failed recently, and is not called again yet. */
   | 'summariser_waits'
   /** The summariser returned no text. Without a summary, the events would be lost silently. */
   | 'blank_summary'
@@ -35,7 +38,10 @@ export interface RefusalReason {
 /** A condenser's decision. */
 export type CondenserDecision =
   | { readonly type: 'keep' }
-  /** Append at HEAD. Shortens the view, clears a request, and removes only listed events. */
+  /**
+   * Append the event at HEAD. It shortens the view, clears the request, and removes only the events that it
+   * lists.
+   */
   | { readonly type: 'condense'; readonly event: Condensation }
   | { readonly type: 'refuse'; readonly reason: RefusalReason }
 

@@ -35,9 +35,8 @@ export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promi
 export interface RollingOptions extends CondensationLimits, SummaryBudget {
   readonly summarise: Summarise
   /**
-   * Number of further calls if the summariser throws or writes too much; each halves the maximum
-   * input and output.
-   * Default: 3.
+   * Maximum number of retries after the summariser throws or returns too long a summary. Each retry halves
+   * the maximum input and output. Default: 3.
    */
   readonly retries?: number
 }

@@ -13,7 +13,7 @@ export interface SummaryRequest {
   /** The summaries among the forgotten events, in full, or null. */
   readonly previousSummary: string | null
   readonly events: readonly SummaryEvent[]
-  /** Maximum tokens of the summary; null without `maxTokens`. */
+  /** Maximum tokens of the summary; null without a token limit. */
   readonly maxTokens: number | null
   /** 0 for the first attempt, then 1 more for each failure. */
   readonly attempt: number
@@ -60,7 +60,7 @@ export function summaryRequest(
   return { ...input, prompt: buildSummaryPrompt(input) }
 }
 
-/** A shorter text is cut at its end, because a notice would fill it. */
+/** With a lower limit, a text is cut at its end, because the notice would take most of the limit. */
 const SHORT_LENGTH = 120
 
 /** The text's start, count of missing characters and end: at most `limit` UTF-16 units. O(limit). */

@@ -55,9 +55,9 @@ const isSurer = (a: Hit, b: Hit): boolean =>
   a.rank === b.rank ? a.end - a.start > b.end - b.start : RANKS.indexOf(a.rank) < RANKS.indexOf(b.rank)
 
 /**
- * Joins overlapping hits, since separate masks would leave part of a secret readable; the surest names the
- * whole, the longest of equals. Drops hits inside a mask; a hit that overlaps a mask covers it. O(hits · log
- * hits + masks).
+ * Joins overlapping hits, because separate masks would leave part of a secret readable. The mask is that of
+ * the surest hit, or of the longest of equally sure hits. Drops hits inside a mask; a hit that overlaps a
+ * mask covers it. O(hits · log hits + masks).
  */
 function mergeHits(hits: readonly Hit[], masks: readonly (readonly [number, number])[], text: string): Hit[] {
   const merged: { start: number; end: number; surest: Hit }[] = []
@@ -84,7 +84,7 @@ function mergeHits(hits: readonly Hit[], masks: readonly (readonly [number, numb
   return merged.map(({ start, end, surest }) => ({ ...surest, start, end }))
 }
 
-/** Minimum length of a literal secret: a shorter one is found everywhere, and guessed as easily. */
+/** Minimum length of a literal secret: a shorter one would match ordinary text, and is easy to guess. */
 export const MIN_SECRET = 8
 
 const BASE64_CHARACTER = /[A-Za-z0-9+/_-]/
@@ -92,7 +92,8 @@ const BASE64_REST = /[A-Za-z0-9+/_-]*={0,2}/y
 
 /**
  * Finds every secret, including overlaps: unchanged, with `+` for spaces, and inside base64 of either
- * alphabet at all three alignments, where the whole run is the hit. O(length) times the number of secrets.
+ * alphabet at all three alignments. In base64 the whole run is the hit. O(length) times the number of
+ * secrets.
  */
 export function literalFinder(secrets: readonly string[]): Finder | null {
   const forms = new Map<string, { readonly secret: string; readonly isBase64: boolean }>()
@@ -150,7 +151,7 @@ interface Reading {
   readonly sourceOf: (index: number) => readonly [start: number, end: number]
 }
 
-/** An encoded part of a text; `decode` returns null where the match is not encoded after all. */
+/** An encoding: `pattern` matches encoded parts, and `decode` returns null if a match is not encoded. */
 interface Encoding {
   readonly pattern: RegExp
   readonly decode: (match: string) => string | null

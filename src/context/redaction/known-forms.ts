@@ -1,6 +1,6 @@
 /**
  * Finds secrets by their form: well-known tokens, a caller's patterns, and the values of fields whose names
- * mean a secret.
+ * indicate a secret.
  */
 
 import { quoteEnd } from '../../event/json.ts'
@@ -9,16 +9,16 @@ import { unmasked } from './mask.ts'
 
 interface SecretForm {
   readonly name: string
-  /** Occurs in every text that holds such a secret, in either case; checked first, once for all forms. */
+  /** Matches every text that contains such a secret, ignoring case. Checked first, once for all forms. */
   readonly trigger: RegExp
   /** The match is masked, or its group named `secret`. */
   readonly pattern: RegExp | Finder
 }
 
 /**
- * At most some hundred steps from any position: an unbounded repetition starts where no such character
- * precedes it, or ends the pattern, uncounted (`x{8}x*`, not `x{8,}`), because engines keep counted steps on
- * the stack.
+ * Each pattern takes at most a few hundred steps from any position. An unbounded repetition follows a
+ * lookbehind that excludes its characters, or ends the pattern. It has no count (`x{8}x*`, not `x{8,}`),
+ * because engines keep counted steps on the stack.
  */
 const FORMS = [
   {
@@ -88,7 +88,10 @@ export function builtInFinder(names: readonly BuiltInPattern[]): Finder | null {
   }
 }
 
-/** All matches of a caller's patterns, or of group `secret`. If the engine fails: the whole text. */
+/**
+ * Finds all matches of a caller's patterns, or of their group `secret`. If the regex engine fails, the whole
+ * text is a hit.
+ */
 export function patternFinder(patterns: readonly RegExp[]): Finder | null {
   if (patterns.length === 0) return null
   const compiled = patterns.map(({ source, flags }) => {
@@ -115,7 +118,7 @@ function reportMatches(pattern: RegExp, text: string, report: ReportHit): void {
 
 const BOUNDARY =
   /-----(?:(BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----)|BEGIN |END [A-Z0-9 ]{0,99}-----)/g
-/** A line of a key whose end is missing, and the last of them, cut anywhere. */
+/** A line of a key without an end line, and (`CUT_LINE`) its last line, which can be cut anywhere. */
 const KEY_LINE = /\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200})/y
 const CUT_LINE = /\s{0,4}[A-Za-z0-9+/=]{1,100}/y
 
@@ -131,7 +134,10 @@ function findPrivateKeys(text: string, report: ReportHit): void {
   }
 }
 
-/** Line by line: an engine runs out of stack on one pattern for all. O(length). */
+/**
+ * Returns where the lines of a key end. Matches line by line, because one pattern for all lines would
+ * overflow an engine's stack. O(length).
+ */
 function endOfKeyLines(text: string, from: number): number {
   let end = from
   for (const pattern of [KEY_LINE, CUT_LINE]) {
@@ -163,9 +169,9 @@ const MAX_REMEMBERED_KEYS = 10_000
 export type IsSecretField = (key: string) => boolean
 
 /**
- * Whether adjacent parts of a key are one of the names: `api_key` is in `apiKey`, `APIKEY` and `X-Api-Key-2`,
- * `token` in `access_token`, but not in `tokens` or `nextPageToken`, a cursor. Ignores case. O(length), and
- * O(1) for a known key.
+ * Returns a function that checks whether adjacent parts of a key are one of the names: `api_key` is in
+ * `apiKey`, `APIKEY` and `X-Api-Key-2`, `token` in `access_token`, but not in `tokens` or `nextPageToken`, a
+ * cursor. Ignores case. O(length), and O(1) for a known key.
  * @example
  * secretFields(['token'])('github_token') // true
  * secretFields(['token'])('max_tokens') // false

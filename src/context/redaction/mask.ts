@@ -1,4 +1,7 @@
-/** Masks: what replaces a secret. Equal for equal secrets, and reveals nothing of one, not even its length. */
+/**
+ * Masks replace secrets. Equal secrets have equal masks, and a mask reveals nothing about the secret, not
+ * even its length.
+ */
 
 import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
@@ -44,7 +47,7 @@ export const unmasked = (text: string): string =>
 
 export const maskObject = (mask: string): string => JSON.stringify({ redacted: mask })
 
-/** Whether a text is part of every mask, so that it could never be masked. */
+/** Whether a text is part of the fixed text of masks, so that it could never be masked. */
 export const isPartOfMasks = (text: string): boolean =>
   `${OPENING}]`.includes(text) || `${OPENING}:`.includes(text)
 

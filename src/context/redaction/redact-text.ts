@@ -6,19 +6,19 @@ import { findSecrets, type Hit, maskHits } from './find-secrets.ts'
 import { isMask, keyNumbers, maskObject } from './mask.ts'
 import type { RedactionRules } from './rules.ts'
 
-/** Searches for matches that masks create, before the whole text is masked. */
+/** Maximum number of rounds before the whole text is masked: a mask can create a new match. */
 export const MAX_ROUNDS = 4
 
 /** The field that only its provider can read, at any depth. */
 export const ENCRYPTED_FIELD = 'encrypted_content'
 
-/** Base64 that is longer than secrets are is a file. */
+/** Maximum characters of a secret: longer base64 is a file. */
 const MAX_SECRET = 256
 
 const isBase64 = (text: string): boolean => text.length > MAX_SECRET && text.search(/[^A-Za-z0-9+/=]/) < 0
 
 interface TextOptions {
-  /** Whether it must stay JSON even when it is a lone number. */
+  /** Whether the text must stay JSON, even if it is a single number. */
   readonly json?: boolean
   readonly bytes?: boolean
 }
@@ -59,7 +59,7 @@ export function redactText(text: string, rules: RedactionRules, options: TextOpt
 export const redactSealed = (text: string, { literalFinders }: RedactionRules): string | null =>
   findSecrets(text, literalFinders).length === 0 ? text : null
 
-/** A text under a key that names a secret. O(length). */
+/** Masks the value of a field whose name indicates a secret. O(length). */
 export function redactField(text: string, rules: RedactionRules): string {
   if (!hasText(text) || isMask(text)) return text
   // A secret that another rule finds has the same mask everywhere.
@@ -67,7 +67,7 @@ export function redactField(text: string, rules: RedactionRules): string {
   return rules.mask(hit !== undefined && others.length === 0 ? hit.secret : text)
 }
 
-/** The mask for a number that contains a secret, or null. O(1). */
+/** The mask for a number that contains a secret, or null. O(length). */
 export function redactNumber(digits: string, rules: RedactionRules): string | null {
   const [hit] = findSecrets(digits, rules.finders)
   return hit === undefined ? null : rules.mask(hit.secret)
@@ -95,7 +95,10 @@ type TextRange = readonly [start: number, end: number]
 
 interface Level {
   readonly isList: boolean
-  /** The key before and after redaction; none before a key. A list has the keys above it. */
+  /**
+   * The current key before and after redaction; empty until the next key of the object. A list has its
+   * parent's keys.
+   */
   keys: readonly string[]
   readonly uniqueKey: (masked: string) => string
 }

@@ -105,9 +105,8 @@ function treatmentOf(key: string, parent: Treatment | undefined): Treatment | un
 }
 
 /**
- * A provider accepts all thinking blocks byte for byte, or none. If one contains a secret, all become
- * unsigned, which no grammar sends as signed; a block that only the provider can read becomes a mask. Their
- * number stays. O(size).
+ * A provider accepts thinking blocks only if all are unchanged. If one contains a secret, all lose their
+ * signatures, and an encrypted block becomes a mask. Their number stays. O(size).
  */
 function redactThinking(blocks: readonly JsonValue[], rules: RedactionRules): readonly JsonValue[] {
   const texts = blocks.map((block) => redactedThinking(block, rules))
@@ -208,7 +207,7 @@ const TOOL: Treatments = {
 
 const ISSUE: Treatments = { loc: 'open', msg: 'open', type: 'keep', input: 'open' }
 
-/** Fields that the engine does not read. */
+/** Fields that are masked as any JSON (`open`). */
 // oxfmt-ignore
 const OPEN_FIELDS = [
   'code', 'detail', 'title', 'status', 'tool_kind', 'raw_input', 'raw_output', 'content', 'is_error', 'summary', 'key',
@@ -247,7 +246,7 @@ const OTHER_FIELDS: { readonly [F in Exclude<EventField, ListedField>]: Treatmen
   tools: TOOL,
 }
 
-/** The fields of events; none has two meanings in two kinds. */
+/** The fields of events. A field has the same meaning in all kinds. */
 const EVENT: Treatments = {
   ...all('open', OPEN_FIELDS),
   ...all('keep', KEPT_FIELDS),
@@ -410,7 +409,7 @@ function redactRaw(raw: string, rules: RedactionRules): string {
   return redacted === body ? raw : JSON.stringify(redacted)
 }
 
-/** The fields from which a model's reply is sent back. */
+/** The fields from which a reply is sent back to the model. */
 // oxfmt-ignore
 const REPLY_FIELDS = [
   'llm_message', 'thought', 'reasoning_content', 'thinking_blocks', 'responses_reasoning_item', 'tool_name', 'tool_call',

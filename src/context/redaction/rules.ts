@@ -16,9 +16,15 @@ import { isPartOfMasks, masker, type Masker } from './mask.ts'
 
 /** Options of `redactionRules`: what is secret. */
 export interface RedactionOptions {
-  /** At least 8 characters, trimmed. Also found JSON-escaped, percent-encoded and in base64. */
+  /**
+   * Literal secrets, trimmed, of at least 8 characters each. Also found JSON-escaped, percent-encoded and in
+   * base64.
+   */
   readonly secrets?: readonly string[]
-  /** Masks the match, or its group `secret`. Runs over whole texts: use only patterns of linear time. */
+  /**
+   * Patterns whose matches, or whose group `secret`, are masked. They run over whole texts, so use only
+   * patterns that take linear time.
+   */
   readonly patterns?: readonly RegExp[]
   /** Well-known forms of secrets: all (default), none, or some by name. */
   readonly builtIn?: boolean | readonly BuiltInPattern[]

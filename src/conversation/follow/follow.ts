@@ -62,8 +62,8 @@ export async function storeStart(store: Store, name: string, from: FollowerParts
 }
 
 /**
- * Holds this process's share of the shards until the signal is aborted. Shards are divided by processes with
- * unexpired items, renewed with their leases.
+ * Holds this process's share of the shards until the signal is aborted. The shards are divided among the
+ * processes whose membership items have not expired. A process renews its item with its leases.
  */
 class Share {
   readonly #parts: FollowerParts
@@ -74,7 +74,10 @@ class Share {
   #expiry: ReturnType<typeof setTimeout> | undefined
   #share = 0
   #live = 0
-  /** Until when shards may be released or expire, since the number of processes changed. */
+  /**
+   * Time until which other processes may still release shards or let them expire, after the number of
+   * processes changed.
+   */
   #unsettledUntil = 0
 
   constructor(parts: FollowerParts) {
@@ -105,7 +108,10 @@ class Share {
     await store.changeItems([{ collection: membersOf(name), id: member, put: null }]).catch(() => undefined)
   }
 
-  /** Renews leases, then claims or releases shards until even. Returns milliseconds until the next time. */
+  /**
+   * Renews leases, then claims or releases shards to hold an equal share. Returns milliseconds until the next
+   * time.
+   */
   async #renew(): Promise<number> {
     const { store, name, from, member, leaseTtl } = this.#parts
     const membership = { collection: membersOf(name), id: member, put: { body: {}, dueIn: leaseTtl } }
@@ -309,13 +315,13 @@ class Share {
 /** Options of a follower. */
 export interface FollowOptions {
   /**
-   * Name of the follower: 1 to 100 characters of an id (design D19). Processes that use the same name divide
-   * the conversations among them, and resume from the stored position.
+   * Name of the follower: 1 to 100 characters that an id can contain (design D19). Processes that use the
+   * same name divide the conversations among them, and resume from the stored position.
    */
   readonly name: string
   /** Where a new name begins: `start` (default) delivers all that exists, `now` only what happens later. */
   readonly from?: 'start' | 'now'
-  /** Maximum number of items in one call of the handler. Default: `MAX_PAGE_SIZE`, the maximum. */
+  /** Maximum number of items in one call of the handler. Default and maximum: 100 (`MAX_PAGE_SIZE`). */
   readonly limit?: number
   /** Maximum number of concurrent handler calls in this process, on different conversations. Default: 8. */
   readonly concurrency?: number
@@ -324,7 +330,8 @@ export interface FollowOptions {
   /** Milliseconds between polls, which find what no notification reported. Default: 1,000. */
   readonly pollInterval?: number
   /**
-   * Milliseconds before a failed call is repeated. Doubles each time, with jitter of half. Default: 1,000.
+   * Milliseconds before a failed call is repeated. Doubles each time, and is then reduced at random by up to
+   * half. Default: 1,000.
    */
   readonly retryDelay?: number
   /** Maximum of this delay in milliseconds. Default: 60,000. */
@@ -345,7 +352,10 @@ export interface Follower {
   readonly shards: number
   /** Resolves when the follower has ended: its calls are done and its leases released. */
   readonly closed: Promise<void>
-  /** Ends the follower after its running handlers, so do not await it in a handler. Resolves as `closed`. */
+  /**
+   * Ends the follower after its running handlers, so do not await it in a handler. Resolves when `closed`
+   * does.
+   */
   close(): Promise<void>
 }
 
@@ -434,7 +444,10 @@ function rejectUnhandled(error: unknown, items: readonly FollowItem[]): void {
 export type FollowItem =
   | (LoggedEvent & { readonly conversationId: string })
   | { readonly type: 'changed' | 'deleted'; readonly conversationId: string }
-  /** The database was restored or replaced. Discard this shard's items; all follow from the first. */
+  /**
+   * The database was restored or replaced. Discard this shard's items; all are delivered again, from the
+   * first.
+   */
   | { readonly type: 'reset'; readonly shard: number }
 
 /** Context of a handler call. */

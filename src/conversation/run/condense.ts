@@ -57,8 +57,8 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
 }
 
 /**
- * Requests a condensation if a request was too long, or a reply without room. Empty without a condenser, or if
- * a request is already open.
+ * Requests a condensation if a request was too long, or left no room for the reply. Empty without a
+ * condenser, or if a request is already open.
  */
 export const requestIf = (isTooLong: boolean, { condenser }: RunContext, { branch }: State): Event[] =>
   isTooLong && condenser !== null && !branch.view.unhandledCondensationRequest
@@ -89,8 +89,8 @@ function wasRefused({ log }: State): boolean {
 const MAX_EMPTY = 3
 
 /**
- * The error that ends a run after a step, or null: a paused reply is sent back, and a model is notified that
- * its calls were cut off. O(events).
+ * The error that ends a run after a step, or null. Null also for a paused reply, which is sent back, and for
+ * calls that were cut off, of which the model is notified. O(events).
  */
 export function errorAfter({ events, outcome }: StepOutput): ConversationErrorEvent | null {
   const end = outcome ?? recordedEnd(events)
@@ -119,7 +119,9 @@ export const isOutOfRoom = ({ events, outcome }: StepOutput): boolean => {
 export const errorAfterEmptyReplies = (times: number): ConversationErrorEvent | null =>
   times < MAX_EMPTY ? null : failed('NoReply', `The model returned ${times} empty replies in a row`, null)
 
-/** Whether a step produced only state updates, or only replies without text, calls and an early end. O(events). */
+/**
+ * Whether a step produced only state updates, or only replies without text, calls or an early end. O(events).
+ */
 export function isEmptyOutput(events: readonly Event[]): boolean {
   const replies = events.filter(isOfReply)
   if (replies.length > 0) return replies.every(isEmptyReply)

@@ -116,6 +116,6 @@ async function recordErrors<T>(
 export const mustStop = (run: RunContext, { header: { status } }: State): boolean =>
   run.signal.aborted || status === 'paused' || status === 'deleting'
 
-/** Ids of calls that only a record in the log can have begun. */
+/** Ids of calls that count as not started unless the log records their start. */
 export const unstarted = ({ newCallIds, inherited }: RunContext): ReadonlySet<string> =>
   new Set([...newCallIds, ...inherited])

@@ -19,7 +19,10 @@ export interface HookInput {
 
 /** The result of a hook. An empty object blocks nothing. */
 export interface HookOutcome {
-  /** Whether to stop the call, message or end that the hook was called for. Default: false. */
+  /**
+   * Whether to block the call, the message or the end of the turn for which the hook was called. Default:
+   * false.
+   */
   readonly blocked?: boolean
   readonly reason?: string
   /** Text for the model. Ignored when the hook blocks. */
@@ -140,7 +143,7 @@ function hookEvent({ name }: Hook, input: HookInput, result: HookResult): HookEx
   }
 }
 
-/** The hook's input without long values, which the log already has in full. O(size). */
+/** The hook's input with long values truncated, because the log already has them in full. O(size). */
 function shortened(input: HookInput): JsonObject {
   const fields = Object.entries(input).map(([key, value]: [string, JsonValue]) => {
     if (typeof value === 'string') return [key, truncate(value)]

@@ -79,7 +79,10 @@ function callHooks(
   return runHooks(hooks, { conversation_id: replica.id, ...moment, ...about }, signal)
 }
 
-/** Shows a message to the hooks. A block counts despite a pause. In an interrupted run nothing was shown. */
+/**
+ * Shows a message to the hooks. A block counts despite a pause. If the run is interrupted meanwhile, nothing
+ * is recorded.
+ */
 async function showPrompt(run: RunContext, { id, seq, event }: Prompt): Promise<void> {
   const moment = { event_type: 'UserPromptSubmit', message: messageText(event), message_id: id } as const
   const { events, blocked, context } = await callHooks(run, moment)
@@ -301,7 +304,7 @@ async function endFailedRun(replica: Replica, lease: HeldLease): Promise<void> {
   else await lease.release()
 }
 
-/** Whether work arrived after a run had ended: nothing stays idle, nor approved calls unexecuted. */
+/** Whether work arrived after a run had ended: an idle conversation that needs a reply, or approved calls. */
 function hasMoreWork(state: State): boolean {
   const { header, branch } = state
   const open = openCallsOf(state)
@@ -598,7 +601,10 @@ function runEnding(
   return reason === null ? [] : [updateEvent('stuck_reason', reason), statusUpdate('stuck')]
 }
 
-/** Events after an error of the caller's code: a result for every call that may have begun, and the error. */
+/**
+ * Events after an error of the caller's code: a result for every pending call that needs no confirmation, and
+ * the error.
+ */
 function failureOf(run: RunContext, state: State, error: unknown): Event[] {
   const code = hasCode(error, 'context_too_long') ? 'ContextTooLong' : errorName(error)
   const detail = thrownText(error).toWellFormed()

@@ -24,9 +24,15 @@ export interface RunOptions {
    * Default: none.
    */
   readonly condenser?: RunCondenser
-  /** Maximum number of model calls in this run. Default: 500. */
+  /**
+   * Maximum number of model calls in this run. At the maximum, the run ends with the error
+   * `MaxIterationsReached`. Default: 500.
+   */
   readonly maxIterations?: number
-  /** Returns why the conversation is stuck, or null; called before each step. Default: never stuck. */
+  /**
+   * Returns why the conversation is stuck, or null; called before each model call. A reason ends the run in
+   * `stuck`. Default: never stuck.
+   */
   readonly stuck?: (state: State) => string | null
   /**
    * Whether to wait while another run is active, until its lease ends or `signal` is aborted. Default:
@@ -70,7 +76,10 @@ export type RunResult =
     })
   | (RunEnd & {
       readonly status: 'error' | 'stuck'
-      /** What the step threw; else an `Error` with the code and detail that the log has, or why it is stuck. */
+      /**
+       * What the step threw; else an `Error` whose `name` and `message` are the code and detail in the log,
+       * or the reason why it is stuck.
+       */
       readonly error: unknown
     })
 
@@ -84,7 +93,7 @@ export type RunCondenserDecision =
         readonly message: string
         readonly triggers: readonly string[]
         readonly required: boolean
-        /** `later`: a summarizer failed, which the log records once. */
+        /** `later`: the summariser failed. The log records this once. */
         readonly again?: 'never' | 'later'
       }
     }

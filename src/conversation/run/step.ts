@@ -22,7 +22,7 @@ export interface ChildRequest {
   readonly maxDepth?: number
   /** Maximum number of children of one conversation. Default: 1,000. */
   readonly maxChildren?: number
-  /** Options of the child's run. */
+  /** Options of the child's run. Default of `until`: `settled`. */
   readonly run?: Omit<RunOptions, 'signal' | 'wait' | 'from'>
   /** Interrupts the child when it is aborted. */
   readonly signal: AbortSignal
@@ -33,7 +33,7 @@ export interface ChildRequest {
 /** Reply of a child conversation. */
 export interface ChildReply {
   readonly conversationId: string
-  /** `finished`, or the reason why there is no reply. */
+  /** `finished`, or the status in which the child stopped without a final reply. */
   readonly status: Status
   readonly content: readonly Content[]
 }
@@ -53,7 +53,10 @@ export interface StepInput {
   readonly after: string | null
   /** Calls to execute now, in log order. When empty, call the model. */
   readonly approved: readonly EventEntry<ActionEvent>[]
-  /** Aborted by an interrupt. Nothing that is yielded afterwards is appended. */
+  /**
+   * Aborted when the run is interrupted, its lease is lost, or the conversation is deleted. Nothing that is
+   * yielded afterwards is appended.
+   */
   readonly signal: AbortSignal
   /**
    * Sends a StreamingDeltaEvent to live readers. If a user stops the step, the run appends published text
@@ -61,17 +64,20 @@ export interface StepInput {
    */
   readonly publish: (delta: Event) => void
   /**
-   * Starts work that outlives the reply, before the step yields the call's WorkingObservation; the run
-   * continues. Pass its promise to `completeWith` of the returned object.
+   * Starts work that outlives the reply. Call it before the step yields the call's WorkingObservation, and
+   * pass the promise of the work to `completeWith`. The run continues meanwhile.
    * @throws ColloquyError `unknown_call` if the step has ended.
    */
   readonly background: (call: EventEntry<ActionEvent>) => Promise<BackgroundWork>
-  /** Runs the child conversation of a call, creating it if needed. The first argument is the action's id. */
+  /**
+   * Runs the child conversation of a call, creating it if needed. The first argument is the action's id.
+   * Rejects with an `Error` beyond `maxDepth` or `maxChildren`.
+   */
   readonly runChild: RunChild
   /** Puts the long strings back into a state that was reduced from `state`: see `EngineOptions.blobs`. */
   readonly withBodies: (state: State) => Promise<State>
   /**
-   * Reports signed parts that the writer leaves out to the run's caller. Pass it as the writer's option:
+   * Reports to the run's caller which signed parts the writer leaves out. Pass it as the writer's option:
    * `toAnthropic(messages, { tools, onPrefix })`.
    */
   readonly onPrefix: (omitted: LeftOut) => void
@@ -92,13 +98,13 @@ export interface Step {
     input: StepInput,
   ): AsyncIterable<Yielded> | Iterable<Yielded> | Promise<AsyncIterable<Yielded> | Iterable<Yielded>>
   /**
-   * Whether a call that began but has no result, as after a crash, may be executed again. Default: no; the
-   * model then reads that its effect is unknown.
+   * Whether a call that began but has no result, as after a crash, may be executed again, unless two runs
+   * were lost since the call. Default: no; the model then reads that its effect is unknown.
    */
   readonly repeats?: (call: ActionEvent) => boolean
   /**
    * Continues a call that another process began, from the handle (`task`) of its working result or latest
-   * progress. If it is missing or returns null, the call is completed as lost.
+   * progress. If `resume` is missing or returns null, the call is completed as lost.
    */
   readonly resume?: (
     call: Parameters<ResumeWork>[0],
