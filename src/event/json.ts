@@ -104,7 +104,10 @@ export function quoteEnd(text: string, from: number): number {
   return Math.min(end, text.length)
 }
 
-/** The start of a token; only the quote of a string, since long matches overflow an engine's stack. */
+/**
+ * A token, except that only the opening quote of a string is matched, because long matches overflow an
+ * engine's stack.
+ */
 const TOKEN = /["{}[\],]|-?\d[\d.eE+-]*/g
 
 /** Visits each token of JSON text except colons and literals. O(length). */
