@@ -16,7 +16,7 @@ export interface Kind {
   readonly needs?: Fields
   /** The field that only the provider can write: a part that has it is signed. */
   readonly signed?: string
-  /** Fields next to the standard ones, or to the naming one, that are sent back too. */
+  /** Fields that are sent back in addition to the standard fields, or to the field that names the kind. */
   readonly more?: Readonly<Record<string, Shape<unknown>>>
 }
 

@@ -19,9 +19,9 @@ const MAX_MARKS = 4
 
 /**
  * Returns a function that assigns breakpoints in order, so longer histories change no earlier block. At most
- * 4 for each request, with those of the tools and of the request. The provider rejects one hour after five
- * minutes, so the later breakpoint gets five minutes. The request's breakpoint is the last: if it lasts one
- * hour, every breakpoint does.
+ * 4 for each request, including the breakpoints of the tools and of the request itself. The provider rejects
+ * a one-hour breakpoint after a five-minute one, so the later one gets five minutes. The request's own
+ * breakpoint is the last: if it lasts one hour, every assigned breakpoint does.
  */
 export function cacheMarks(
   state: MarkState,

@@ -31,7 +31,7 @@ const DIGESTS = new WeakMap<object, ({ readonly text: string; readonly digest: D
 
 /**
  * Returns a text's digest, cached with its source object; `slot` distinguishes an object's texts. O(length)
- * once, then the text's comparison with itself.
+ * once, then one comparison of the same string.
  */
 export function cachedDigest(source: object | null, slot: number, text: string): Digest {
   if (source === null) return digestOf(text)

@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
 import { isWhitespace, objectOf as readObject } from './text.ts'
 import { decodeBase64, decodeText, isTextFile } from './text-files.ts'
 
-/** Image formats that every provider reads. */
+/** Image formats that are sent as bytes. Google refuses GIF. */
 export type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'
 
 /** An image, as bytes or as a web address. */

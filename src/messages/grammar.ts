@@ -45,7 +45,7 @@ interface Declared<Raw extends object> extends Pick<
   readonly provider?: SpokenProvider
 }
 
-/** Declares a grammar. It also needs a line in the registry. */
+/** Declares a grammar. Add it to the list in `grammars.ts` too. */
 export function defineGrammar<Raw extends object>({
   rules = null,
   prompt = 'system',

@@ -17,7 +17,10 @@ export interface IdForm {
 export interface Limits extends GrammarKinds {
   readonly origin: 'completion' | 'responses'
   readonly callId: IdForm
-  /** Returns a function that makes the call ids of a request, where their form alone does not decide. */
+  /**
+   * Returns a function that makes the call ids of a request. Default: ids in the form `callId`, as `callIds`
+   * makes them.
+   */
   readonly callIds?: () => (logId: string) => string
   readonly toolNameLength: number
   readonly acceptsImage: (image: Image) => boolean
@@ -36,9 +39,12 @@ export interface Limits extends GrammarKinds {
   readonly pairs: (turns: readonly Turn[], limits: Limits, state: PairState) => readonly Turn[]
   /** Whether a reply without calls is written at all; signed parts count, even when they are left out. */
   readonly hasOutput: (turn: AssistantTurn) => boolean
-  /** Whether a reply is resumed, as it was paused, by sending it back last or before the next one. */
+  /**
+   * Whether a paused reply is continued: it is sent back without a user turn between it and the end, or the
+   * next reply. Null for a grammar without pauses.
+   */
   readonly resumes: ((last: AssistantTurn, next: AssistantTurn | undefined, limits: Limits) => boolean) | null
-  /** Whether a system message may follow others. */
+  /** Whether the provider accepts system messages after the first message. */
   readonly appends: boolean
 }
 
@@ -84,7 +90,10 @@ export interface AssistantTurn {
   readonly calls: readonly Call[]
   /** One for each call, in the order of arrival. */
   readonly results: readonly Result[]
-  /** Whether calls of the provider's own tools still wait after the results: nothing else may follow. */
+  /**
+   * Whether calls of the provider's own tools still wait for results. Then only the reply's continuation may
+   * follow.
+   */
   readonly waits: boolean
 }
 
@@ -94,7 +103,7 @@ export interface Call {
   readonly source: NeutralToolCall
 }
 
-/** The result of a call; the result of an error is never empty. */
+/** The result of a call; an error result is never empty. */
 export interface Result {
   readonly call: Call
   readonly pieces: readonly Piece[]
@@ -150,7 +159,7 @@ export interface AcceptedKind extends Positions {
 
 export interface PartTable extends Positions {
   readonly kinds: Readonly<Record<string, AcceptedKind>>
-  /** Whether a text file is sent as a file, not as text. Default: no. */
+  /** Whether a text file is sent as a file, not as text. Default: false. */
   readonly textFiles?: boolean
   readonly write: (file: FileRef) => JsonObject | null
 }

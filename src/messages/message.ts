@@ -75,7 +75,10 @@ export type NeutralMessage = SystemMessage | UserMessage | AssistantMessage | To
  */
 export interface RequestCache {
   readonly messages: (state: State, options: MessageOptions) => NeutralMessage[]
-  /** Writes a request with a grammar's writer. Null if no earlier request can be continued. */
+  /**
+   * Writes a request with a grammar's writer. Null if the cache cannot write it: with `callIds`, or with a
+   * later system prompt in a grammar that accepts only one.
+   */
   readonly write: (writer: object, messages: readonly NeutralMessage[], options: object) => object | null
 }
 

@@ -10,8 +10,8 @@ interface Described {
 }
 
 /**
- * Calls the first tool with the user's last word as each required argument, then replies the result; without
- * tools, repeats the message.
+ * Calls the first tool with the user's last word as each required argument, then replies with the result.
+ * Without tools, repeats the message.
  */
 export const helpfulModel: Model = (request, requestNumber) => {
   const items = itemsOf(request)
@@ -76,15 +76,15 @@ export type ModelPart =
 
 /** A reply, and how its stream is sent. */
 export interface ModelReply {
-  /** Parts in order; the provider puts calls last. */
+  /** Parts in order; most providers move calls to the end. */
   readonly says: readonly ModelPart[]
-  /** What ends the reply early; `failed` is an error of the provider in the middle. */
+  /** What ends the reply early; `failed`: the provider reports an error in the middle. Default: nothing. */
   readonly end?: Exclude<EarlyEnd, 'broken_off'>
   /** Number of bytes after which the connection is lost. Default: never. */
   readonly cut?: number
-  /** Bytes of each piece that is sent. Default: one piece for each event. */
+  /** Bytes of each piece that is sent. Default: one piece for each event; with `cut`, one piece for all. */
   readonly pieces?: number
-  /** Number of turns of the event loop before each piece. Default: 0. */
+  /** Number of event loop turns to wait before each piece. Default: 0. */
   readonly slow?: number
   /** Whether the stream has no end and stays open until the client disconnects. Default: false. */
   readonly endless?: boolean

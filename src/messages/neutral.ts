@@ -29,8 +29,8 @@ interface RenderedMessage {
 }
 
 /**
- * Renders a message unit's event; null if empty, and for system prompts, since only the branch's latest is
- * sent. O(content).
+ * Renders a message unit's event. Null if it is empty, for tool messages, and for system prompts, which are
+ * written separately. O(content).
  */
 export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMessage | null {
   if (event.kind === 'CondensationSummaryEvent')
@@ -79,7 +79,7 @@ const renderUser = (
 ): RenderedMessage | null =>
   hasContent(content) ? { message: { role: 'user', content, name }, plain } : null
 
-/** Leaves out the message's own `tool_calls`: calls are made by actions, and these have no results. */
+/** Leaves out the message's own `tool_calls`: only the calls of ActionEvents have results. */
 function assistantMessage(event: MessageEvent): RenderedMessage | null {
   const {
     reasoning_content = null,
@@ -136,7 +136,7 @@ function writeAll(state: State, options: MessageOptions): NeutralMessage[] {
 }
 
 type CachedOptions = MessageOptions & {
-  /** Keeps what is written, so that the messages of a later state cost what is new. Default: none. */
+  /** Keeps written messages, so that only the new ones of a later state are written. Default: none. */
   readonly cache?: RequestCache
 }
 
@@ -149,8 +149,8 @@ export function promptOf({ branch }: State, { system }: MessageOptions): ViewIte
 }
 
 /**
- * Appends units as messages. `onUnit` is called after each: whether the next plain user message merges with
- * the last. O(content).
+ * Appends units as messages. `onUnit` is called after each unit; `isOpen` is true if the next plain user
+ * message would be merged with the last message. O(content).
  */
 export function writeUnits(
   units: Iterable<Unit>,

@@ -12,10 +12,11 @@ export const pairHalf = (half: PairHalf['half'], kind: string, id: unknown): Pai
   typeof id === 'string' ? { half, id: `${kind} ${id}`, waits: true } : null
 
 /**
- * Returns the turns with a placeholder for each half of a pair whose other half is misplaced: not later in
- * the same reply, in a reply that continues it after a pause or while it waited for results, or at the next
- * user turn's start. A last waiting reply keeps its calls. Both halves of `refused` pairs are replaced, and
- * calls with ids `used` before. Whether a reply waits depends only on what precedes it. O(parts).
+ * Returns the turns with a placeholder for each half of a pair whose other half is missing or misplaced. A
+ * result may be later in the same reply, in a reply that continues it after a pause or while it waited for
+ * results, or at the start of the next user turn. A last waiting reply keeps its calls. Placeholders also
+ * replace both halves of `refused` pairs, and calls whose ids were `used` before. Whether a reply waits
+ * depends only on what precedes it. O(parts).
  */
 export function pairParts(
   turns: readonly Turn[],

@@ -11,7 +11,10 @@ export const ERROR_LINE = '[An error occurred during execution.]'
 /** User message before a history that begins with the assistant, or has only a system prompt. */
 export const OPENING = '[The conversation begins here.]'
 
-/** User message between two assistant turns, which a provider would merge and then refuse. */
+/**
+ * User message between two assistant turns, which a provider would merge and then refuse, and after a last
+ * assistant turn.
+ */
 export const GO_ON = '[Go on.]'
 
 export const NO_ANSWER = '[No answer was given.]'

@@ -79,8 +79,9 @@ const oneLine = (text: string): string =>
     .toWellFormed()
 
 /**
- * Returns pieces of content in order. An unacceptable image becomes a short text, other unsupported parts
- * their name. Parts only the other position accepts are kept, to be moved. O(content).
+ * Returns pieces of content in order. An unacceptable image becomes a short text; a placeholder with its name
+ * replaces another unsupported part. In a result, parts that only user messages accept are kept, so that they
+ * can be moved. O(content).
  */
 export function piecesOf(
   content: readonly Content[],
@@ -149,7 +150,10 @@ export const textPiece = (text: string, cache = false, source: Content | null = 
   source,
 })
 
-/** Returns a piece in a grammar's form. Its table of parts has made a block, or proved its shape. */
+/**
+ * Returns a piece in a grammar's form. A block has it already: the grammar's table of parts made or checked
+ * the block.
+ */
 export const pieceBlock = <Block>(
   piece: Piece,
   text: (text: string) => Block,
@@ -182,9 +186,10 @@ export interface Moved {
 }
 
 /**
- * Moves images that must move and parts that results do not accept; `errors: 'words'` leaves error results
- * only text. A part becomes its name if users cannot send it, or the reply waits, which a user message would
- * end. O(pieces).
+ * Moves images for which `mustMove` is true, and parts that results do not accept, out of results into pieces
+ * for a user message. With `errors: 'words'`, error results keep only text. A placeholder replaces a part
+ * that user messages do not accept, and each moved part of a reply that waits: a user message would end the
+ * wait. O(pieces).
  */
 export function moveParts(
   { results, waits }: Pick<AssistantTurn, 'results' | 'waits'>,

@@ -85,24 +85,33 @@ export function reasoningDigest(item: ReasoningItemModel): Digest {
 /** Options for writing messages in a provider's grammar. */
 export interface WriteOptions {
   /**
-   * Tools as passed to the provider. Replies made with others lose their signed parts. Default: not checked.
+   * Tools as passed to the provider. Replies to requests with other tools lose their signed parts. Default:
+   * not checked.
    */
   readonly tools?: readonly object[]
-  /** Lifetime of the request's own `cache_control`, one of the four that Anthropic allows. Default: none. */
+  /**
+   * Lifetime of the request's own `cache_control`, which counts toward Anthropic's maximum of 4 breakpoints.
+   * Default: the request has none.
+   */
   readonly cached?: CacheTime | null
   /** Model of the request. Replies of other models lose their signed parts. Default: not checked. */
   readonly model?: string
   /**
-   * Whether Chat Completions gets text-only content as a string, for servers without lists. Default: false.
+   * Whether Chat Completions gets text-only content as a string, for servers that reject lists. Default:
+   * false.
    */
   readonly plainText?: boolean
-  /** Returns a function that makes the call ids of one Chat Completions request, each legal and unique. */
+  /**
+   * Returns a function that makes the call ids of one Chat Completions request from the log's ids, each legal
+   * and unique. A `cache` is not used with it. Default: ids of the log, changed only if illegal or repeated.
+   */
   readonly callIds?: () => (input: string) => string
   /** Content of a Chat Completions message with calls and no text. Default: the field is left out. */
   readonly callContent?: '' | null
   /**
-   * Which Chat Completions messages have `reasoning_content`. `calls`: all with calls, empty without
-   * reasoning. `all`: all with reasoning. Default: those with both.
+   * Which assistant messages of Chat Completions have `reasoning_content`. `calls`: messages with calls; the
+   * field is empty if there is no reasoning. `all`: also messages without calls, if they have reasoning.
+   * Default: messages with calls and reasoning.
    */
   readonly reasoning?: 'calls' | 'all'
   /**
@@ -110,9 +119,9 @@ export interface WriteOptions {
    * thinking is left out. Default: true.
    */
   readonly signs?: boolean
-  /** A `requestCache`, with which the next request costs only what is new. Default: none. */
+  /** A cache from `requestCache()`, so that the next request writes only what is new. Default: none. */
   readonly cache?: RequestCache
-  /** Called with each reply whose signed parts are left out, and why. */
+  /** Called for each reply whose signed parts are left out, with the reason. */
   readonly onPrefix?: (omitted: LeftOut) => void
   /**
    * Whether replies are compared with their records. `false` sends all signed parts, for models that do not
@@ -148,7 +157,10 @@ export interface RequestRecord {
 /** Increases whenever a grammar writes the same turn differently: earlier records then prove nothing. */
 const VERSION = 2
 
-/** Makes the maps of a request. A cache undoes their changes, so that the next request can continue before them. */
+/**
+ * Makes the maps of a request. A cache undoes changes of these maps, so that the next request can continue
+ * from an earlier point.
+ */
 export type NewMap = <V>() => Map<unknown, V>
 
 /** Digest of everything written so far, checked against the records of replies. */
@@ -215,7 +227,7 @@ export function startProof(grammar: string, { tools, model, onPrefix, prove = tr
   const leftOut: LeftOut[] = []
   const state = {
     digest: digestOf(`${grammar} ${VERSION}`),
-    /** Whether the latest reply is where its record says, or no reply so far is elsewhere. */
+    /** False after a reply that failed a check, until a later reply's recorded prefix matches. */
     isProven: true,
     leftOut: 0,
   }

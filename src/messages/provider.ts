@@ -45,7 +45,10 @@ export interface SeenParts {
   readonly textItem?: (text: string) => Wire
 }
 
-/** The sight of a request with these fields for its prompt and its list, which can be the request or one text. */
+/**
+ * Returns what a provider sees of a request that has its system prompt and its messages in these fields. The
+ * messages can be the request itself, or one text.
+ */
 export const sightOf = (
   prompt: string,
   list: string,
@@ -161,7 +164,10 @@ export interface ProviderGrammar {
   readonly error: (refusal: Refusal, message: string) => { readonly status: number; readonly body: Wire }
 }
 
-/** A provider as its grammar declares it: by default calls are last, and a signature is a field of that name. */
+/**
+ * A provider as its grammar declares it. Default: calls are last, and a signature is in the field
+ * `signature`.
+ */
 export type SpokenProvider = Omit<ProviderGrammar, 'sight' | 'judge' | 'arrange' | 'signed'> &
   Partial<Pick<ProviderGrammar, 'arrange' | 'signed'>>
 

@@ -1,5 +1,5 @@
 /**
- * Order of a reply's recorded parts: references to standard fields, whole values that no field can store.
+ * Order of a reply's recorded parts: references to standard fields, and whole values that no field can store.
  * Nothing is stored twice, and thinking, text and calls are sent back in order.
  */
 
@@ -95,8 +95,9 @@ export function endsInThinking(message: AssistantMessage, refs: readonly PartRef
 }
 
 /**
- * Returns a reply's parts: in its own grammar, in the record's order; in another, in the grammar's, with
- * placeholders for parts it cannot write, after the preceding text. O(parts).
+ * Returns a reply's parts: in the record's order for the reply's own grammar, otherwise in the grammar's
+ * order. A placeholder, after the text that preceded it, replaces a part that the grammar cannot write.
+ * O(parts).
  */
 export function partsOf(message: AssistantMessage, limits: Limits): PartsInOrder {
   const { reply } = message
@@ -186,8 +187,9 @@ function withPlaceholders(
 }
 
 /**
- * Keeps order up to the last thinking before a call, which is bound to everything before it; then calls are
- * last. Server tool content is refused after a call, so then calls are last of all.
+ * Keeps the order before the last signed thinking that a call follows, since it is bound to everything before
+ * it, and moves the calls after it to the end. If server tool content follows a call in the kept part, which
+ * the provider refuses, moves all calls to the end.
  */
 export function callsBehind(
   message: AssistantMessage,
@@ -315,7 +317,8 @@ const MAX_TEXT_LENGTH = 400
 
 /**
  * Returns the placeholder of a part that a request cannot contain: its kind and fields that help a model.
- * Null for reasoning, and without type or text: possibly not content. Depends only on the part. O(size).
+ * Null for reasoning, and for a part with neither a type nor text, which may not be content. Depends only on
+ * the part. O(size).
  * @example
  * replyPlaceholder({ type: 'file_search_call', queries: ['oak'] }) // '[file_search_call: ["oak"]]'
  */

@@ -57,7 +57,7 @@ const PATHS: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
   ],
 }
 
-/** Fields that some providers count in addition to the input or output, where others include them. */
+/** Counts that some providers exclude from the input or output; others include them. */
 const BESIDE_INPUT = [
   'cache_read_input_tokens',
   'cache_creation_input_tokens',

@@ -35,7 +35,10 @@ export interface Failure {
   readonly explanation: string | null
 }
 
-/** Returns the `error` of a reply, or of its replacement; null if absent. O(1). */
+/**
+ * Returns the `error` of a reply, or of the object that a provider sends instead of one; null if absent.
+ * O(1).
+ */
 export function failureOf({ error }: RawObject): Failure | null {
   return error === null || error === undefined
     ? null
@@ -62,7 +65,10 @@ export function moreOf(value: RawObject, ...known: readonly string[]): JsonObjec
 /** Returns the provider's usage as a record stores it. O(size). */
 const usageOf = (value: unknown): RecordedUsage => (isObject(value) ? shortUsage(value as JsonObject) : {})
 
-/** Returns the source object of {@link textOfInput} if it is frozen, which saves parsing its text. O(1). */
+/**
+ * Returns a call's arguments if they are a frozen object, so that the text from {@link textOfInput} need not
+ * be parsed; otherwise null. O(1).
+ */
 export const frozenInput = (value: unknown): JsonObject | null =>
   isObject(value) && Object.isFrozen(value) ? (value as JsonObject) : null
 
@@ -161,7 +167,10 @@ function recordOf(
 /** Filled field by field: spreading a dozen mostly empty objects is slower. */
 type Made<T> = { -readonly [K in keyof T]: T[K] }
 
-/** The change in waiting calls of the provider's own tools. A reply's own calls wait only if it continues. */
+/**
+ * Returns the change in the number of waiting calls of the provider's own tools. Calls in this reply wait
+ * only if the reply continues.
+ */
 function waitingAfter(order: readonly OrderedPart[], continues: boolean, { pairOf }: Limits): number {
   if (!order.some((part) => 'other' in part)) return 0
   const open = new Set<string>()
@@ -176,8 +185,9 @@ function waitingAfter(order: readonly OrderedPart[], continues: boolean, { pairO
 }
 
 /**
- * Digest of the signed parts, or null. If bound to a part that cannot be written back, it matches nothing, to
- * omit them: the provider would refuse them.
+ * Returns the digest of the parts up to the last signed one; null if none is signed. If one of these parts
+ * cannot be written back, the digest matches nothing, so that the signed parts are omitted: the provider
+ * would refuse them.
  */
 function ownOf(
   message: AssistantMessage,
@@ -327,9 +337,15 @@ const storeParts = (order: readonly OrderedPart[]): JsonObject[] =>
 
 /** Facts about a reply that the reply does not contain: its request, state and tools. */
 export interface ReadOptions {
-  /** The request as `toX` wrote it, or a spread copy; its digests become part of the record. */
+  /**
+   * The request as a writer such as `toAnthropic` returned it, or a copy with the same message list; its
+   * digests become part of the record. Default: the record has none.
+   */
   readonly request?: object
-  /** The state that was sent; the id of its HEAD becomes part of the record. A run sets it. */
+  /**
+   * The state that was sent; the id of its HEAD becomes `after` in the record. A step need not pass it: the
+   * run records `after`. Default: not recorded.
+   */
   readonly state?: State
   /** Tools that can be executed; calls of others are not. Default: all can. */
   readonly tools?: readonly ReplyTool[]
@@ -349,7 +365,7 @@ export interface ReplyTool {
  */
 export type ReplyOutcome =
   | { readonly type: 'done' | 'tool_calls' | 'paused' }
-  /** `reason`: the provider's name for it. */
+  /** `reason`: the provider's stop reason. */
   | { readonly type: 'truncated' | 'filtered'; readonly reason: string }
   | { readonly type: 'refused' | 'failed'; readonly explanation: string | null }
   | { readonly type: 'broken_off'; readonly text: string }
@@ -420,7 +436,7 @@ interface RawReply {
   readonly model: unknown
   readonly stopReason: unknown
   readonly usage: unknown
-  /** Plain reasoning, which no provider accepts back. */
+  /** Plain reasoning, which is not bound to a signature. */
   readonly reasoning?: string
   readonly metadata?: JsonObject | null
   readonly parts: readonly ReplyPart[]
@@ -434,7 +450,7 @@ export const CUSTOM = 'calls of custom tools are not supported'
 
 export const CUT_OFF = 'the reply was cut off in the middle of it'
 
-/** Reads each item as a part; the last one of a truncated reply is cut off. */
+/** Reads each item as parts; the last item of a truncated reply is cut off. */
 export const readParts = (
   items: readonly RawObject[],
   ending: ReplyOutcome | null,
@@ -476,7 +492,7 @@ export const replyPart = {
   }),
 }
 
-/** Key of a reply that a stream collected in part: how the stream ended. JSON cannot have it. */
+/** Key of how the stream of an incomplete reply ended. A symbol, which JSON cannot contain. */
 export const BROKEN = Symbol('broken')
 
 /** Returns the reader of a grammar's whole replies; it also reads what a stream collected. */
@@ -491,9 +507,9 @@ export const replyReader =
   }
 
 /**
- * Returns a reply's events and outcome. Only the first has thinking, text and record. Calls that cannot be
- * executed have `action: null`, and an AgentErrorEvent after the calls. Empty or repeated ids are replaced.
- * O(length).
+ * Returns a reply's events and outcome. Only the first event has thinking, text and the whole record. Calls
+ * that cannot be executed have `action: null`, and an AgentErrorEvent after the calls. Empty or repeated ids
+ * are replaced. O(length).
  */
 export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions): Reply {
   const { reasoning = '', ending } = raw

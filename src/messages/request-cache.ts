@@ -44,7 +44,7 @@ interface Point {
 /** Maximum number of requests for one first message: options and grammars differ. */
 const MAX_REQUESTS = 4
 
-/** All of the latest points remain; earlier ones this many messages apart. */
+/** Number of latest points that are all kept. Earlier points are kept at least `SPACING` messages apart. */
 const RECENT_POINTS = 8
 const SPACING = 64
 

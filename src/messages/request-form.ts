@@ -85,7 +85,7 @@ export const fields = <const R extends Shapes, const M extends Shapes = Record<n
     ...Object.fromEntries(Object.entries(more).map(([name, shape]) => [name, optional(shape)])),
   }) as Shape<unknown> as Shape<Flat<{ [K in keyof R]: ShapeOf<R[K]> } & { [K in keyof M]?: ShapeOf<M[K]> }>>
 
-/** One of these objects, by the value of a field that they do not list themselves. */
+/** One of these objects, by the value of a field that is not in their shapes. */
 export type ByKey<K extends string, S extends Shapes> = {
   [T in keyof S]: Flat<{ [F in K]: T } & ShapeOf<S[T]>>
 }[keyof S]
@@ -292,7 +292,10 @@ const FORM = {
   'known-kind': ['unknown-type', 'A block is of exactly one known kind.'],
 } as const
 
-/** The rules of form; a fault without its own source has the common one. Roles are checked where they have one. */
+/**
+ * Returns the rules for JSON and shapes. A rule without an entry in `sources` has `source`. Roles are checked
+ * only if `sources` has `known-role`.
+ */
 export function formRules<V extends { readonly request: unknown }>(
   shape: Shape<unknown>,
   source: string,

@@ -1,4 +1,4 @@
-/** Puts long strings back into messages of events that were read as references, before a request is made. */
+/** Replaces references to long strings in messages with the strings, before a request is made. */
 
 import { mapDeep } from '../event/json.ts'
 import { BLOB_TEXT } from '../event/text.ts'

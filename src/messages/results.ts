@@ -129,8 +129,8 @@ function readCall({
 const REJECTED = 'User rejected the action'
 
 /**
- * Returns a result's tool message under its call's id, since a result matched by action id may differ. Texts
- * over `maxLength` lose their middle. O(content).
+ * Returns a result's tool message with the id of its call: a result that was matched by its action id can
+ * have another one. The middle of texts over `maxLength` UTF-16 units is removed. O(content).
  */
 export function resultMessage(result: ToolResultEvent, call: ActionEvent, maxLength = Infinity): ToolMessage {
   const message = messageFor(call, contentWithin(result, maxLength), isError(result))

@@ -187,7 +187,10 @@ export const notUser =
   ({ role }: RequestMessage): string | false =>
     role !== 'user' && `${verb} ${String(role)}`
 
-/** Yields the messages with the role of the one before: of any role, or of one. */
+/**
+ * Yields a finding for each message with the same role as the message before it: for any role, or for `only`
+ * one.
+ */
 export const sameRole = (messages: readonly RequestMessage[], only?: string): Generator<Finding> =>
   each(
     messages,
@@ -197,7 +200,7 @@ export const sameRole = (messages: readonly RequestMessage[], only?: string): Ge
 
 export const isSystem = (role: unknown): boolean => role === 'system' || role === 'developer'
 
-/** The first message that is no system message is of the user. */
+/** Yields a finding unless the first message other than system messages is the user's. */
 export function* userFirst(messages: readonly RequestMessage[], path: string): Generator<Finding> {
   const first = messages.find(({ role }) => !isSystem(role))
   if (first === undefined && messages.length > 0) yield { path, message: 'no user message' }

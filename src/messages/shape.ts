@@ -1,6 +1,6 @@
 /**
- * JSON shapes that decide only whether a value fits. The schema library explains errors, but exceeds
- * everything else a browser loads to write messages.
+ * JSON shapes that decide only whether a value fits. The schema library explains errors, but is larger than
+ * everything else that a browser loads to write messages.
  */
 
 import { isObject } from '../event/json.ts'
@@ -9,8 +9,9 @@ import { isAddress, isBase64, readImage } from './files.ts'
 import { isWhitespace } from './text.ts'
 
 /**
- * Whether a value has a shape. To a judge (grammar rules pass one) the shape describes itself, and the judge
- * collects errors; `where` conditions have their own rules.
+ * Returns whether a value has a shape. With a judge, which the grammars' rules pass, the shape passes a
+ * description of itself to the judge, which collects errors. The conditions of `where` are then not checked:
+ * they have rules of their own.
  */
 export interface Shape<T> {
   (value: unknown, judge?: Judge): value is T

@@ -54,7 +54,7 @@ export interface StreamItem {
   whole: RawObject | null
   /** By path, such as `content.0.text`. */
   readonly pieces: Map<string, Pieces>
-  /** Lists whose pieces had no index: they do not complete a whole list that has a text. */
+  /** Lists whose pieces had no index. Such pieces are ignored if the whole list has a text. */
   readonly unplaced: Set<string>
   /** Whether the stream has ended the item. */
   isEnded: boolean
@@ -106,10 +106,15 @@ export interface DeltaField {
   readonly publish?: (text: string) => StreamingDeltaEvent[]
 }
 
-/** Fields of deltas, by their path in the delta. The reader collects them, and the fake provider speaks them. */
+/**
+ * Fields of deltas, by their path in the delta. The reader collects them, and the fake provider streams them.
+ */
 export type DeltaFields = Readonly<Record<string, DeltaField>>
 
-/** Adds a delta to its block. A field that is not in the table extends the field of its name. O(delta). */
+/**
+ * Adds a delta to its block. A field that is not in the table extends the block's field of the same name.
+ * O(delta).
+ */
 export function addDelta(item: StreamItem, delta: RawObject, fields: DeltaFields): StreamingDeltaEvent[] {
   const add = (path: string, value: unknown): StreamingDeltaEvent[] => {
     const { to, as, begins, publish } = fields[path] ?? { to: path, as: 'text' }

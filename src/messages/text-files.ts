@@ -5,7 +5,10 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const TEXT_TYPE =
   /^(?:text\/|image\/svg\+xml|application\/(?:[\w.-]+\+)?(?:json|xml|yaml)(?:$|;)|application\/(?:x-)?(?:yaml|toml|ndjson|jsonl|jsonlines|json-lines|javascript|ecmascript|typescript|sh|sql|graphql|csv|markdown)(?:$|;))/i
 
-/** Types without information, and the Windows type of a table: the name decides. */
+/**
+ * Media types without information, and the type that Windows gives CSV files. The file's name decides
+ * instead.
+ */
 const VAGUE_TYPE = /^(?:application\/(?:octet-stream|vnd\.ms-excel))?$/i
 
 const TEXT_NAME =

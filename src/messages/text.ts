@@ -8,8 +8,8 @@ import type { JsonObject } from '../event/shapes.ts'
 const MAX_DEPTH = 512
 
 /**
- * Returns arguments as an object's JSON text: byte for byte if one, `{}` if blank (many servers send that
- * without arguments), else wrapped. O(length).
+ * Returns arguments as the JSON text of an object: unchanged if they are one, `{}` if blank (many servers
+ * send blank text for no arguments), otherwise wrapped in `_raw`. Replaces lone surrogates. O(length).
  * @example
  * argumentText('{"a": 1}') // '{"a": 1}'
  * argumentText('ls') // '{"_raw":"ls"}'
@@ -21,7 +21,8 @@ export function argumentText(written: string): string {
 }
 
 /**
- * Returns arguments as an object, wrapped if not one, or nested too deep to write again. O(length).
+ * Returns arguments as an object: `{}` if blank, wrapped in `_raw` if they are not an object or are nested
+ * more than 512 levels deep. O(length).
  * @example
  * argumentObject('[1]') // { _raw: '[1]' }
  */
@@ -74,7 +75,7 @@ function isDeep(value: unknown, depth = MAX_DEPTH): boolean {
   return false
 }
 
-/** Replaces lone surrogates that were escaped with U+FFFD; `JSON.stringify` escapes only lone ones. */
+/** Replaces each lone surrogate with U+FFFD. Of surrogates, `JSON.stringify` escapes only lone ones. */
 function repaired(value: JsonObject): JsonObject {
   const json = JSON.stringify(value).replace(/\\(?:ud[89a-f]..|.)/gs, (escape) =>
     escape.length > 2 ? '\\ufffd' : escape,
@@ -82,7 +83,10 @@ function repaired(value: JsonObject): JsonObject {
   return JSON.parse(json) as JsonObject
 }
 
-/** Replaces other characters by underscores and cuts the name to `maxLength`; `tool` if empty. O(length). */
+/**
+ * Returns the name with an underscore for each character except ASCII letters, digits, `_` and `-`, cut to
+ * `maxLength`; `tool` if it is empty. O(length).
+ */
 export function toolName(name: string, maxLength: number): string {
   return name.replace(/[^\w-]/gu, '_').slice(0, maxLength) || 'tool'
 }

@@ -303,7 +303,10 @@ function completionsOf(path: readonly PathEntry[]): Map<string, TimelineCompleti
   return completions
 }
 
-/** Progress of calls that work at the last event of the path before it; most reports are not on the path. O(entries). */
+/**
+ * Returns the progress reports of calls that were working at the last path event before the report. Most
+ * reports are not on the path. O(entries).
+ */
 function reportsIn({ log }: State, path: readonly Entry[], before: Entry | null): ProgressItem[] {
   const reports: ProgressItem[] = []
   let tip = before
@@ -338,7 +341,10 @@ function forget(log: Log, entry: Entry, forgottenBy: Map<string, string>): strin
 
 const withoutSuffix = (derived: string): string => derived.slice(0, derived.length - summaryId('').length)
 
-/** Statuses of calls without a result, by id. While a user decides, all executable calls wait for it. */
+/**
+ * Statuses of calls without a result, by id. While the conversation waits for confirmation, each executable
+ * call that is not approved is `waiting`.
+ */
 function pendingStatuses({ header, branch }: State): Map<string, TimelineCallStatus> {
   const statuses = new Map<string, TimelineCallStatus>(
     header.callStatuses.map(({ action_id, grant }) => [action_id, grant]),
@@ -490,7 +496,10 @@ function afterOf({ parent }: Entry, event: Event): RequestPosition {
   return after === true ? (parent?.id ?? null) : after
 }
 
-/** Returns each event's request position; a call without one belongs to the previous reply. O(path). */
+/**
+ * Returns each event's request position. A call without one has the position of the call before it in the
+ * same reply. O(path).
+ */
 function requestPositions(path: readonly PathEntry[], parentReply: ReplyOnPath | null): RequestPosition[] {
   let reply = parentReply
   return path.map(({ entry, event }) => {

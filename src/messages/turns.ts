@@ -15,8 +15,8 @@ import { toolName } from './text.ts'
 const SUFFIX_LENGTH = 8
 
 /**
- * Returns a function that makes a request's call ids. Legal new ids are unchanged. Results depend only on
- * earlier ids, so longer histories keep shorter ones' ids; no id repeats. O(1) amortised per id.
+ * Returns a function that makes a request's call ids. A legal id that is new is unchanged, and no id repeats.
+ * An id depends only on the ids before it, so it stays the same as the history grows. O(1) amortised per id.
  * @example
  * const makeId = callIds({ illegal: /[^a-z]/g, maxLength: 40 })
  * makeId('c') // 'c'
@@ -53,9 +53,9 @@ export interface TurnReader {
 
 /**
  * Returns a reader of turns. Each call has one result under its id: results without a call are left out,
- * calls without a result get an error. A fixed user turn follows a reply before another or at the end, except
- * a paused one that continues: so its preceding text is as it was when requested. Additions depend only on
- * what precedes them. O(content).
+ * calls without a result get an error. A fixed user turn separates a reply without calls from the next reply
+ * or from the end, unless the reply is paused and continues. The text before a reply is thus the same as when
+ * it was requested. Additions depend only on what precedes them. O(content).
  */
 export function turnReader(
   limits: Limits,

@@ -1,6 +1,6 @@
 /**
- * Writer of all grammars: order, digests, cache marks, content moved out of results. A grammar's writer makes
- * blocks, and adds a role's to its request.
+ * The part of all writers that no grammar changes: order, digests, and content moved out of results. A
+ * grammar's writer makes the blocks, and adds the blocks of each role to its request.
  */
 
 import { ColloquyError } from '../event/errors.ts'
@@ -51,7 +51,7 @@ export interface RequestWriter<Request extends object, Block extends object, M e
   readonly limits: Limits
   /** Ids of pairs that cannot be sent. */
   readonly refused?: ReadonlySet<string>
-  /** Starts a writer. What it changes is in its state, its maps, or the list of messages. */
+  /** Starts a writer, which changes only its state, its maps, and the list of messages. */
   readonly start: (
     messages: M[],
     newMap: NewMap,
@@ -79,14 +79,17 @@ export interface OpenRequest<Request> {
   /** Number of leading system messages, which are written. */
   readonly lead: number
   readonly reader: TurnReader
-  /** What changes as messages are read. */
+  /** Objects whose `state` changes as messages are read. */
   readonly parts: readonly { readonly state?: object }[]
   readonly writeTurns: () => void
   /** Reads the messages from an index, by default the first after the leading ones, and ends the request. */
   readonly finish: (messages: readonly NeutralMessage[], index?: number) => Request
 }
 
-/** Starts a request with the system prompt: the first, or for a grammar that accepts no later one the last. */
+/**
+ * Starts a request with the leading system prompt, or with the last one if the grammar accepts no later
+ * system message.
+ */
 export function startRequest<Request extends object, Block extends object, M extends object>(
   { limits, start, refused }: RequestWriter<Request, Block, M>,
   messages: readonly NeutralMessage[],

@@ -15,11 +15,11 @@ import type { StepTool, ToolContext, ToolDescription, ToolOutput } from './tool.
  * Options of `aiSdkStep`. Other fields are passed to `streamText` (`providerOptions`, `maxOutputTokens` …).
  */
 export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> {
-  /** The function of the `ai` package. */
+  /** `streamText` of the `ai` package. */
   readonly streamText: (options: never) => object
   /** A model of the SDK, or its name. */
   readonly model: unknown
-  /** The SDK's tools by name, or a list of this library's tools. Default: none. */
+  /** Tools of the SDK by name, or a list of Colloquy's tools. Default: none. */
   readonly tools?: AiSdkTools | readonly StepTool[]
   readonly [field: string]: unknown
 }

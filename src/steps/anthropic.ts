@@ -21,7 +21,9 @@ export interface AnthropicStepOptions extends StepOptions {
   readonly model: string
   /** Maximum tokens of a reply. */
   readonly max_tokens: number
-  /** A server other than Anthropic's whose requirements differ. */
+  /**
+   * Name of a compatible server whose requirements differ from Anthropic's. Default: Anthropic's own server.
+   */
   readonly server?: ServerName
   readonly [field: string]: unknown
 }
@@ -85,7 +87,7 @@ function cacheTimeOf(mark: unknown): CacheTime | null {
   return mark['ttl'] === '1h' ? '1h' : '5m'
 }
 
-/** Adds the container of the reply to the one with skills that the options pass. */
+/** Adds the id of the reply's container to the `container` of the step's options, which can have skills. */
 function withContainer({ container, ...request }: AnthropicRequest, input: unknown): object {
   if (container === undefined) return request
   return { ...request, container: isObject(input) ? { ...input, id: container } : container }

@@ -31,7 +31,8 @@ export interface McpTool {
 /** Options of `mcpTools`. */
 export interface McpToolOptions {
   /**
-   * Returns the name that the model sees, as in `(name) => `files_${name}``; for servers that share names.
+   * Returns the name that the model sees, for example `(name) => `files_${name}``. Use it if several servers
+   * have tools with the same name. Default: the server's name for the tool.
    */
   readonly name?: (name: string) => string
   /** Returns whether to use a tool of the list. Default: all. */
@@ -47,7 +48,10 @@ export interface McpToolOptions {
    * requires it.
    */
   readonly tasks?: boolean
-  /** Options of each request, such as `timeout` (60 seconds in the SDK by default). Default: none. */
+  /**
+   * Options of each tool call and task request, such as `timeout` (60 seconds in the SDK by default).
+   * Default: none.
+   */
   readonly request?: object
   /** Aborts the requests for the list. */
   readonly signal?: AbortSignal
@@ -57,7 +61,7 @@ const MAX_PAGES = 1000
 
 /**
  * Returns an MCP server's tools, for a step. Images, audio, resources and structured content of their results
- * reach the model; A result with `isError` is an error result. The server checks the arguments. An interrupt
+ * reach the model. A result with `isError` is an error result. The server checks the arguments. An interrupt
  * aborts `tools/call`. The list is read once: call again after `notifications/tools/list_changed`.
  * @throws ColloquyError `invalid_argument` for two tools with the same name, or a list that repeats a cursor
  *   or exceeds 1,000 pages; any error of the client.
@@ -142,7 +146,7 @@ const IMMEDIATE = 'io.modelcontextprotocol/model-immediate-response'
 /** Milliseconds between two polls, unless the server asks for another interval. */
 const POLL_INTERVAL = 2_000
 const MIN_POLL_INTERVAL = 10
-/** Failed polls in a row after which the call has failed. */
+/** Number of consecutive failed polls after which the call fails. */
 const MAX_FAILURES = 5
 
 function taskCalls(client: McpClient, name: string, options = {}): Pick<StepTool, 'execute' | 'resume'> {

@@ -50,8 +50,8 @@ type CallResult = AgentErrorEvent | ObservationEvent
 type ToolInput = Pick<StepInput, 'approved' | 'signal' | 'background' | 'runChild'>
 
 /**
- * Yields each call's result at once, so that a crash or interrupt loses no earlier one. Never throws: a
- * tool's error is its result. O(calls) plus the tools' own cost.
+ * Yields each result as soon as it is available, so that a crash or interrupt loses no earlier result. Never
+ * throws: an error of a tool becomes the result of its call. O(calls) plus the tools' own cost.
  */
 export async function* executeCalls(
   input: ToolInput,
@@ -175,7 +175,7 @@ const notExecuted = (event: ActionEvent, reason: string): AgentErrorEvent => ({
   error: `The call was not executed: ${reason}${reason.endsWith('.') ? '' : '.'}`,
 })
 
-/** Returns the result, or an error result if the log cannot store it, since the tool was executed. */
+/** Returns the result, or an error result if the log cannot store it: an executed call must have a result. */
 function storableResult(call: Call, observation: Observation): CallResult {
   const result = resultWith(call, observation)
   const decoded = decodeEvent(result)
@@ -195,15 +195,18 @@ const resultWith = (call: Call, observation: Observation): ObservationEvent => (
 export interface StepOptions {
   /** Tools that the model can call. Default: none. */
   readonly tools?: readonly (StepTool | ProviderTool)[]
-  /** System prompt for a log that has none, appended at the first model call. */
+  /** System prompt, appended before a model call if the current branch has none. Default: none. */
   readonly system?: string
-  /** Whether live readers get the reply as it is streamed; a user's stop keeps its text. Default: true. */
+  /**
+   * Whether the reply is streamed to live readers. If a user stops a streamed reply, its text so far is kept.
+   * Default: true.
+   */
   readonly stream?: boolean
   /** Returns the messages of a state, for example with old results masked. Default: `toMessages`. */
   readonly write?: (state: State) => readonly NeutralMessage[]
   /**
-   * Whether replies lose their signed parts when their past or the model changed. Default: true, except with
-   * Anthropic's `thinking: { type: 'enabled' }`, which does not bind thinking to its past.
+   * Whether replies lose their signed parts when their prefix, the tools or the model changed. Default: true,
+   * except with Anthropic's `thinking: { type: 'enabled' }`, which does not bind thinking to its past.
    */
   readonly prove?: boolean
 }
@@ -211,7 +214,7 @@ export interface StepOptions {
 interface Provider {
   readonly limits: Limits
   readonly describe: (tools: readonly ToolDescription[], known: SortedTools['known']) => readonly object[]
-  /** Whether the tools that the history calls are described when a step has none. Default: yes. */
+  /** Whether a step without tools describes the tools that the history has called. Default: true. */
   readonly describesHistory?: boolean
   /** Writes a request. `rest` has the fields of the options that no step knows. */
   readonly write: (
@@ -315,7 +318,7 @@ function toolsOfHistory(messages: readonly NeutralMessage[], limits: Limits): re
   }))
 }
 
-/** Sent if all messages of users are blank. */
+/** Sent if the view has no messages. */
 const EMPTY: readonly NeutralMessage[] = [
   { role: 'user', content: [{ type: 'text', text: OPENING }], name: null },
 ]
@@ -328,8 +331,8 @@ const NO_CONDENSER: ConversationErrorEvent = {
 }
 
 /**
- * Reads the reply, in pieces if streamed. If the connection fails, content that arrived is kept before the
- * error is thrown.
+ * Reads the reply, in pieces if streamed. If the connection fails, yields the content that arrived, and then
+ * throws the error.
  */
 async function* callModel(
   { send, read, collect }: Provider,

@@ -14,7 +14,7 @@ export interface SubagentOptions extends Pick<ChildRequest, 'maxDepth' | 'maxChi
   readonly parameters?: StandardSchema | JsonObject
   /** Returns the child's first message. Default: the argument `task`, else all arguments as JSON. */
   readonly prompt?: (args: JsonObject) => string
-  /** Whether the agent continues while the call is working. Default: false. */
+  /** Whether the parent agent continues while the child works. Default: false. */
   readonly background?: boolean
 }
 

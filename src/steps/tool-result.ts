@@ -26,7 +26,9 @@ export function readToolResult(output: unknown, blocks: Kinds): Observation {
   })
 }
 
-/** Returns an output as text, for fields that no event can have. Total. O(size). */
+/**
+ * Returns an output as JSON text, for an output whose fields cannot be stored in an event. Total. O(size).
+ */
 export const readAsText = (output: unknown): Observation =>
   readSafely(() => observation(jsonContent(snapshot(output), {})))
 
@@ -106,7 +108,10 @@ function tagOf(value: unknown): string {
   }
 }
 
-/** An observation is unchanged, with content of any grammar; null for JSON that happens to have a kind. */
+/**
+ * Returns an observation, whose content can be in any grammar. Null for other values, such as JSON whose
+ * `kind` means something else.
+ */
 function observationIn(value: unknown, blocks: Kinds): Observation | null {
   const { kind, content, ...rest } = objectOf(value)
   if (typeof kind !== 'string' || !Array.isArray(content)) return null

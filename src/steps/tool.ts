@@ -42,11 +42,17 @@ export const isStandardSchema = (value: unknown): value is StandardSchema => {
 
 /** The second argument of `execute`. */
 export interface ToolContext {
-  /** Aborted when the run is interrupted. The tool's result is then discarded. */
+  /**
+   * Aborted when the run is interrupted; the result is then discarded. For a background call: aborted when
+   * the call is cancelled, not when the run is interrupted.
+   */
   readonly signal: AbortSignal
   /** The call. A repeatable tool gets the same `id` when it is executed again. */
   readonly call: ActionEvent & { readonly id: string }
-  /** Reports progress of a background call; a new `task` replaces its handle. */
+  /**
+   * Reports progress of a background call; absent for other calls. A new `task` replaces the one that
+   * `resume` gets.
+   */
   readonly report?: BackgroundWork['report']
   /** Runs a child conversation of this call. */
   readonly runChild?: (request: ChildRequest) => Promise<ChildReply>
@@ -74,7 +80,9 @@ export class LaterResult {
 export interface BackgroundOptions {
   /** The first result, sent to the model in the next request. Default: a text that announces the final one. */
   readonly content?: string | readonly Content[]
-  /** A handle from which another process can continue the work; passed to the tool's `resume`. */
+  /**
+   * A handle from which another process can continue the work; passed to the tool's `resume`. Default: none.
+   */
   readonly task?: JsonValue
 }
 
@@ -118,17 +126,20 @@ export interface StepTool {
   /** Executes a call, concurrently with the others of its reply. A thrown error becomes an error result. */
   execute(args: JsonObject, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
   /**
-   * Whether a call can safely be executed twice, as after a crash or a move of HEAD. Default: false; the
-   * model then reads that the effect is unknown.
+   * Whether a call can safely be executed again, for example after a crash or a move of HEAD. Default: false;
+   * the interrupted call then gets an error result, which says that its effect is unknown.
    */
   readonly repeatable?: boolean
   /**
-   * Whether the reply goes on without the result, which follows later. `signal` is then aborted when the
-   * call is cancelled, not when the run is interrupted. Default: false; a tool can also return
-   * `background(promise)`.
+   * Whether the model continues without the result, which follows in a later message. `signal` is then
+   * aborted when the call is cancelled, not when the run is interrupted. Default: false; a tool can also
+   * return `background(promise)`.
    */
   readonly background?: boolean
-  /** Continues the call of a dead process from its `task`. Default: the call is completed as lost. */
+  /**
+   * Continues a background call from its `task` after its process has died. Default: the call is completed as
+   * lost.
+   */
   resume?(task: JsonValue, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
 }
 

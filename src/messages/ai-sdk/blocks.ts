@@ -45,7 +45,10 @@ const fileData = byType({ data: { data: base64 }, text: { text: visibleText }, r
 
 const file = { type: oneOf('file'), mediaType, filename: optional(text) }
 
-/** The SDK accepts a URL object, which JSON lacks, or, from users only, a string. */
+/**
+ * The SDK accepts the address of a file as a URL object, which JSON lacks, or, in user messages only, as a
+ * string.
+ */
 const userFile = record({ ...file, data: either([fileData, base64, webUrl]), ...options })
 
 const custom = record({ type: oneOf('custom'), ...options })

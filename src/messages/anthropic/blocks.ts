@@ -224,7 +224,7 @@ interface AnthropicTurnMessage {
   readonly content: AnthropicBlock[]
 }
 
-/** A later system prompt, for models that accept one after a user message. */
+/** A later system prompt, for models that accept system messages after a user message. */
 interface AnthropicSystemMessage {
   readonly role: 'system'
   readonly content: AnthropicText[]

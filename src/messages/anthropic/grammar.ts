@@ -70,8 +70,8 @@ const resultOf = (tool_use_id: unknown): Wire => ({
 const isBlank = (part: ModelPart): boolean => typeof part === 'string' && part.trim() === ''
 
 /**
- * Blocks of paused replies at a request's end. The next reply continues their turn, which begins with a
- * thought or has none.
+ * Returns the blocks of the paused replies at a request's end. The next reply continues their turn, and can
+ * have thoughts only if the turn begins with one.
  */
 function turnAtEnd(messages: readonly Wire[]): readonly Wire[] {
   const start = messages.findLastIndex(({ role }) => role !== 'assistant') + 1

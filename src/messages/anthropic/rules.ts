@@ -247,11 +247,16 @@ function sourceFault({ type, url, data }: JsonObject): string | false | undefine
 const cites = ({ body }: Block): boolean => asObject(body['citations'])['enabled'] === true
 
 interface Target {
-  /** False for models that refuse a final assistant message (Claude 4.6 and later). */
+  /** Whether the model accepts a final assistant message; Claude 4.6 and later do not. Default: true. */
   readonly prefill?: boolean
-  /** True for models with a thinking budget: the running tool loop must include its thinking. */
+  /**
+   * Whether the model has a thinking budget: then the running tool loop must include its thinking. Default:
+   * false.
+   */
   readonly thinking?: boolean
-  /** True for models that accept later system messages (Claude Opus 4.8 and later). */
+  /**
+   * Whether the model accepts system messages in `messages`; Claude Opus 4.8 and later do. Default: false.
+   */
   readonly systemMessages?: boolean
 }
 
@@ -337,7 +342,10 @@ const resultsOf = ({ role, blocks }: Message) =>
     return { ...result, inner }
   })
 
-/** Results belong to the very next message; others are a turn of their own. */
+/**
+ * The results of a message's calls are in the message directly after it. Results elsewhere are a turn of
+ * their own.
+ */
 const turnsIn = (messages: readonly Message[]): Turn[] =>
   messages.map((message, index): Turn => {
     if (message.role === 'assistant')

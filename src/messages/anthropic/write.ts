@@ -40,7 +40,10 @@ export function toAnthropic(
 interface AnthropicState extends MarkState {
   /** Whether documents are cited; null before the first one. */
   cites: boolean | null
-  /** A system message precedes a reply or is last: it waits if the reply is not written. */
+  /**
+   * System blocks that wait for the next written reply or the end: a system message must precede a reply or
+   * be last.
+   */
   waiting: AnthropicBlock[]
   last: AssistantTurn | undefined
 }
@@ -150,7 +153,10 @@ function reply(
   return isPaused(turn, LIMITS) ? trimmedAtEnd(blocks) : blocks
 }
 
-/** Trims paused replies: the provider refuses trailing white space. Always, so that the prefix stays. */
+/**
+ * Trims a paused reply, because the provider refuses trailing white space in a final message. Trims earlier
+ * ones too, so that the prefix stays the same.
+ */
 function trimmedAtEnd(blocks: Written<AnthropicBlock>[]): Written<AnthropicBlock>[] {
   const last = blocks.at(-1)
   if (last?.block.type !== 'text') return blocks

@@ -107,7 +107,7 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
 }
 
 const REASONING = 'reasoningContent.reasoningText'
-/** A thought can have no text. */
+/** A thought may lack text. */
 const THOUGHT = { as: 'text', begins: { reasoningContent: { reasoningText: { text: '' } } } } as const
 
 export const DELTAS: DeltaFields = {

@@ -12,7 +12,7 @@ import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
 import { isSigned, LIMITS, withBytes } from './blocks.ts'
 import type { BedrockBlock, BedrockMessage, BedrockRequest, BedrockResultBlock } from './rules.ts'
 
-/** The provider requires a text in a message with a document, and content in a result. */
+/** The provider requires a text in each message with a document, and content in each result. */
 const FILE_TEXT = '[A file:]'
 const EMPTY_RESULT = '[The result is empty.]'
 

@@ -49,7 +49,10 @@ function argumentPieces(): ArgumentPieces {
 
 const newObject = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>
 
-/** A step of a path; of a quoted one only the start, since a long match overflows an engine's stack. */
+/**
+ * Matches a step of a path, or only the start of a quoted step: a long match could overflow the engine's
+ * stack.
+ */
 const PATH_STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d{1,9})\]|\[(['"])/uy
 
 function readPath(text: string): Path | null {

@@ -115,7 +115,10 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[]
   return saysMore(turn) ? parts : withAnswer(parts, (text) => ({ text }))
 }
 
-/** Removes another part's signature. Images and calls that had one are refused without. */
+/**
+ * Removes a part's signature. A signed image gets the placeholder signature instead, because the provider
+ * refuses it unsigned.
+ */
 function withoutSignature({ thoughtSignature, ...rest }: JsonObject): JsonObject {
   const isImage = thoughtSignature !== undefined && 'inlineData' in rest
   return isImage ? { ...rest, thoughtSignature: NO_SIGNATURE } : rest

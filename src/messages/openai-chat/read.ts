@@ -157,7 +157,10 @@ function gather(fields: Pieces, piece: RawObject): void {
   }
 }
 
-/** Without the last item of signed reasoning that broke off: half a signed or encrypted value is invalid. */
+/**
+ * Returns the whole value of a field. Signed reasoning that broke off loses its last item: half a signed or
+ * encrypted value is invalid.
+ */
 function wholeField(field: string, values: readonly unknown[], isWhole: boolean): unknown {
   if (field === 'audio') return wholeObject(objectsOf(values))
   if (field !== 'thinking_blocks' && field !== 'reasoning_details') return joined(values)
@@ -166,7 +169,7 @@ function wholeField(field: string, values: readonly unknown[], isWhole: boolean)
   return isWhole ? items : items.slice(0, -1)
 }
 
-/** Texts are joined and lists concatenated, also with texts among them. Otherwise the last value wins. */
+/** Joins texts. Concatenates lists, and texts among them. For other values, returns the last one. */
 function joined(values: readonly unknown[]): unknown {
   if (values.some(Array.isArray)) return values.flat()
   const last = values.at(-1)

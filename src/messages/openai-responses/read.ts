@@ -129,7 +129,10 @@ function partOf({ pieces }: StreamItem, list: string, part: string): number {
   return index
 }
 
-/** Items of a stream. Events name them by id, or if new by index and kind. */
+/**
+ * Items of a stream. An event's item is found by its id, otherwise by its index; a different type or call id
+ * begins a new item.
+ */
 function streamedItems() {
   const items: StreamItem[] = []
   const byId = new Map<string, StreamItem>()
@@ -382,7 +385,9 @@ function messagePart(part: RawObject, more: JsonObject | null): ReplyPart {
 const mergeMore = (outer: JsonObject | null, inner: JsonObject | null): JsonObject | null =>
   outer === null ? inner : { ...outer, ...inner }
 
-/** `defaultCaller`, a call by the model itself, is the default and left out. */
+/**
+ * Returns the `caller` field's name if it is `direct`, a call by the model itself: the default is left out.
+ */
 const defaultCaller = (item: RawObject): string[] =>
   objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : []
 

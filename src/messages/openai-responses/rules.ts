@@ -199,7 +199,10 @@ export type ResponsesText = Extract<ResponsesPart, { type: 'input_text' }>
 export type ResponsesPart = ShapeOf<typeof part>
 export type ResponsesOutputPart = ShapeOf<typeof spoken>
 export type ResponsesPhase = ShapeOf<typeof phase>
-/** A message in the short form, with its text as a string; in its original form, which needs an id, if that would lose something. */
+/**
+ * A message in the short form, with its text as a string, or, if that would lose something, in its original
+ * form, which needs an id.
+ */
 type ResponsesReplyMessage = { phase?: ResponsesPhase } & (
   | { content: string }
   | { id: string; status: 'completed' | 'incomplete'; content: ResponsesOutputPart[] }
@@ -243,7 +246,9 @@ const asyncIds = (items: readonly Item[]): ReadonlySet<unknown> =>
     items.flatMap(({ type, body }) => (isCall(type) && body['async'] === true ? [body['call_id']] : [])),
   )
 
-/** A call that a server may have executed is anywhere in its turn, with its output. */
+/**
+ * Calls that a server may have executed are no step: they and their outputs can be anywhere in their turn.
+ */
 function stepOf({ type, role, path, body }: Item): Step[] {
   if (isServerCall(type) || isServerOutput(type)) return []
   const ref = { id: body['call_id'], path }

@@ -49,8 +49,8 @@ interface ReplyItems {
 }
 
 /**
- * Items of a reply. Items after omitted reasoning lose their id, or the provider misses the reasoning;
- * reasoning needs a following item.
+ * Items of a reply. Items after omitted reasoning lose their id, because the provider rejects such an id
+ * without its reasoning. Reasoning without a following item is left out.
  */
 function replyItems(
   turn: AssistantTurn,
@@ -179,7 +179,7 @@ function outputPart({ piece: { text }, more }: MessageText): ResponsesOutputPart
     : { type: 'output_text', text, annotations: (annotations ?? []) as never[] }
 }
 
-/** A stored item, with its id if that may be sent; null if the provider requires one that may not. */
+/** Returns a stored item, without its id if that must not be sent; null if the provider requires the id. */
 function withLegalId(value: JsonObject, mayName: (id: unknown) => boolean): JsonObject | null {
   const { id, ...rest } = value
   if (id === undefined || id === null || mayName(id)) return value
@@ -195,7 +195,10 @@ const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): 
   encrypted_content: encrypted_content ?? '',
 })
 
-/** A call in its type's form if that fits its result and needs no forbidden id; else a function call. */
+/**
+ * Returns a call in the form of its type; as a function call if the form cannot represent its result, or
+ * requires an id that must not be sent.
+ */
 function callItem(
   call: Call,
   result: Result | undefined,
@@ -233,7 +236,10 @@ function callItem(
   }
 }
 
-/** Fields with the id of a request, in the item that makes it and in the one that settles it. */
+/**
+ * Field with the id of an approval request or a tool search, in the item that requests it and in the item
+ * that answers it.
+ */
 const REQUEST_IDS: Readonly<Record<string, string | undefined>> = {
   mcp_approval_request: 'id',
   mcp_approval_response: 'approval_request_id',
@@ -241,7 +247,10 @@ const REQUEST_IDS: Readonly<Record<string, string | undefined>> = {
   tool_search_output: 'call_id',
 }
 
-/** Returns the key of a request for an item that makes or settles one; null for other items. O(1). */
+/**
+ * Returns the key of the approval request or tool search that an item makes or answers; null for other items.
+ * O(1).
+ */
 function requestKey(item: JsonObject): string | null {
   const field = REQUEST_IDS[String(item['type'])]
   const id = item[String(field)]
@@ -426,8 +435,9 @@ const FORMS: Readonly<Record<string, Form>> = {
 }
 
 /**
- * Returns a call's fields in its type's form, and its result: unchanged if an item of this form, else as
- * text. Null if either is unrepresentable. O(size).
+ * Returns the fields of a call and its output in the form of its type. A result that is one item of this form
+ * is sent as it is. Null for an unknown type, without a result, or if the form cannot represent the result.
+ * O(size).
  */
 function typedForm(kind: unknown, call: Call, result: Result | undefined) {
   const form = Object.hasOwn(FORMS, String(kind)) ? FORMS[String(kind)] : undefined

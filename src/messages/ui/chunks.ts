@@ -6,7 +6,9 @@ import type { UIChunk, UIDataPart, UIPart, UIReasoningPart, UITextPart, UIToolPa
 
 interface UIAdvance {
   readonly chunks: readonly UIChunk[]
-  /** The client's parts afterwards. They may have an additional border: a retracted step leaves its own. */
+  /**
+   * The client's parts afterwards. They may have one more `step-start`, which a retracted step leaves behind.
+   */
   readonly parts: readonly UIPart[]
 }
 
@@ -82,7 +84,7 @@ function leadsTo(from: UIPart | undefined, to: UIPart | undefined): boolean {
 
 const hasOutput = ({ state }: UIToolPart): boolean => state.startsWith('output-')
 
-/** Whether the call worked, and has another output now. */
+/** Whether the call was working, and may now have another output. */
 const isReplaced = (from: UIToolPart, to: UIToolPart): boolean => 'preliminary' in from && hasOutput(to)
 
 const isProgress = (part: UIPart): part is UIDataPart => part.type === 'data-progress'

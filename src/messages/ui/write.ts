@@ -24,7 +24,7 @@ export interface UIMessagesOptions {
    * (`/api/conversations/{id}/blobs/{hash}?decode=true`). Default: `whole`.
    */
   readonly blobs?: 'whole' | 'refs'
-  /** Prefix of these addresses: where the service is. Default: empty, for the page's origin. */
+  /** URL of the service, the prefix of these addresses. Default: empty, for the page's origin. */
   readonly service?: string
 }
 
@@ -263,7 +263,7 @@ const shownReport = ({ content, progress }: Partial<CallProgress> = {}): JsonObj
   ...(progress !== undefined && { progress }),
 })
 
-/** A later report without a field keeps the previous value. */
+/** A field that a later report lacks keeps its value. */
 const progressPart = ({ report }: ProgressItem, before: UIPart | undefined): UIDataPart => ({
   type: 'data-progress',
   id: report.action_id,
